@@ -1,0 +1,1 @@
+"""The only driver: plans trials, runs them in seeded random order, and stores what is proved."""

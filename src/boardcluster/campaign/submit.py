@@ -1,0 +1,144 @@
+"""The user's own program on the running cluster, recorded like a run."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from boardcluster.campaign.driver import now_utc
+from boardcluster.campaign.execution import Execution, Outcome, dead_daemons
+from boardcluster.campaign.fingerprint import take_fingerprint
+from boardcluster.errors import BoardclusterError, InputError, UsageError
+from boardcluster.records import Attempt, AttemptState, Campaign, Engine, Measurement, Trial
+from boardcluster.services.operation import LiveCluster
+from boardcluster.services.spark import spark_submit_command
+from boardcluster.services.yarn import mapreduce_command
+from boardcluster.store import Store
+
+__all__ = ["Program", "check_program", "submit_program"]
+
+_KEPT_PROGRAM_BYTES = 50_000_000
+"""A program up to this size is copied into the artefacts, so that the record is complete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A user's program.
+
+    Attributes:
+        engine: the engine it is for.
+        path: the jar or Python file.
+        arguments: its arguments; for MapReduce, the main class first unless the jar names one.
+        main: main class of a Spark jar.
+        options: further options for ``spark-submit``.
+    """
+
+    engine: Engine
+    path: Path
+    arguments: tuple[str, ...]
+    main: str = ""
+    options: tuple[str, ...] = ()
+
+
+def check_program(program: Program) -> None:
+    """Refuse, before anything starts, a program that cannot be run.
+
+    Raises:
+        InputError: the file is missing, a folder, empty or unreadable.
+        UsageError: the file's kind does not fit the engine.
+    """
+    path = program.path
+    if not path.exists():
+        raise InputError(f"program not found: {path}", hint="check the path after `--`")
+    if not path.is_file():
+        raise InputError(f"not a file: {path}", hint="give a jar or a Python file after `--`")
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4)
+    except OSError as error:
+        raise InputError(
+            f"cannot read {path}: {error.strerror}", hint="check the file's permissions"
+        ) from error
+    if not start:
+        raise InputError(f"the program is empty: {path}", hint="give a jar or a Python file")
+    is_jar = start == b"PK\x03\x04"
+    if program.engine is Engine.MAPREDUCE and not is_jar:
+        raise UsageError(f"not a jar: {path}", hint="a MapReduce program is a jar")
+    if program.engine is Engine.SPARK and not is_jar and path.suffix != ".py":
+        raise UsageError(
+            f"neither a jar nor a Python file: {path}", hint="Spark runs jars and .py files"
+        )
+
+
+def _command(live: LiveCluster, program: Program, conf: str, tag: str) -> list[str]:
+    path = str(program.path.resolve())
+    if program.engine is Engine.MAPREDUCE:
+        return mapreduce_command(live.layout, conf=conf, jar=path, arguments=program.arguments)
+    command = spark_submit_command(
+        live.layout,
+        conf=conf,
+        tag=tag,
+        program=path,
+        main=program.main,
+        arguments=program.arguments,
+    )
+    return [command[0], *program.options, *command[1:]]
+
+
+def submit_program(
+    live: LiveCluster,
+    store: Store,
+    campaign: Campaign,
+    trial: Trial,
+    program: Program,
+    *,
+    timeout_seconds: float,
+    cwd: Path,
+) -> tuple[Attempt, Outcome | None]:
+    """Run the program as a campaign of one trial; its end is recorded whatever it is.
+
+    Returns:
+        The attempt, and what the submission came to (None if it never ended by itself).
+    """
+    store.add_campaign(campaign, [trial])
+    attempt = store.begin_attempt(trial.id, take_fingerprint(live), now_utc())
+    folder = store.artefact_folder(attempt)
+    outcome: Outcome | None = None
+    state, reason = AttemptState.INVALID, ""
+    try:
+        tag = f"{trial.id}-{attempt.number}"
+        execution = Execution(live, folder=folder, engine=program.engine, tag=tag)
+        if program.path.stat().st_size <= _KEPT_PROGRAM_BYTES:
+            shutil.copy2(program.path, folder / f"program{program.path.suffix}")
+        command = _command(live, program, execution.conf, tag)
+        outcome = execution.run(command, timeout_seconds=timeout_seconds, cwd=str(cwd))
+        reason = outcome.failure
+        state = AttemptState.FAILED if reason else AttemptState.OK
+        if dead := dead_daemons(live):
+            state, reason = AttemptState.INVALID, f"node_lost: {', '.join(dead)}; {reason}"
+    except BoardclusterError as error:
+        reason = " ".join(error.message.split())[:1000]
+    except BaseException as error:
+        _finish(store, attempt, AttemptState.INVALID, f"interrupted: {type(error).__name__}", None)
+        raise
+    return _finish(store, attempt, state, reason, outcome), outcome
+
+
+def _finish(
+    store: Store, attempt: Attempt, state: AttemptState, reason: str, outcome: Outcome | None
+) -> Attempt:
+    measurement = None
+    if outcome is not None:
+        measurement = Measurement(
+            duration_seconds=outcome.duration_seconds,
+            input_bytes=0,
+            output_bytes=0,
+            counters=outcome.counters,
+            verification=None,
+            exit_status=outcome.exit_status,
+            application_id=outcome.application_id,
+        )
+    return store.finish(
+        attempt, state=state, reason=reason, ended_utc=now_utc(), measurement=measurement
+    )

@@ -1,0 +1,1 @@
+"""ClusterSpec -> live nodes. ``emulated``: this machine; boards over SSH will be one more file."""

@@ -1,0 +1,344 @@
+"""Nodes as Linux namespaces on this machine.
+
+One ``switch`` (a network namespace that holds a bridge) and, for each node, a network, mount, host
+name and process-id namespace with its own address in 198.18.0.0/15. Without root all of it lives in
+one user namespace. The bridge is never in the host's own network namespace, so the host's firewall
+rules (Docker's, for instance) do not touch the cluster's traffic; with root one veth pair leads
+from the host into the switch, so that web pages open in the host's browser.
+
+A node is its first process: when that ends, the kernel ends every process of the node and removes
+its interfaces. Nothing is mounted, named or configured outside the namespaces except that one veth.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import json
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from boardcluster.cluster.state import (
+    IDENTITY_VARIABLE,
+    LiveNode,
+    LiveState,
+    boot_id,
+)
+from boardcluster.errors import AddressError, ClusterError, HostError
+from boardcluster.records import ClusterSpec
+from boardcluster.remote.gate import run_program
+from boardcluster.remote.local import LocalRemote
+from boardcluster.remote.netns import NetnsRemote, enter
+from boardcluster.spec import address_of, host_address
+
+__all__ = [
+    "check_host",
+    "create_nodes",
+    "destroy",
+    "is_alive",
+    "leftover_processes",
+    "new_state",
+    "remote_of",
+]
+
+_BURST = "256kb"  # above 64 KB, the largest segment the kernel hands to a queue
+_LATENCY = "50ms"
+_SHORT_WAIT_SECONDS = 10.0
+_IDLE = ("env", "--ignore-signal=CHLD", "sleep", "infinity")
+"""A node's first process. Ignoring SIGCHLD makes the kernel reap the orphans it inherits."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    pid: int
+    start_ticks: int
+
+
+def new_state(spec: ClusterSpec, *, identity: str) -> LiveState:
+    """Return the state to record before anything is started."""
+    own_user = os.geteuid() != 0
+    return LiveState(
+        identity=identity,
+        boot_id=boot_id(),
+        phase="starting",
+        own_user=own_user,
+        subnet=spec.network.subnet,
+        host_link="" if own_user else f"bc{identity[:8]}",
+    )
+
+
+def check_host(spec: ClusterSpec) -> None:
+    """Check, changing nothing, that this machine can hold the nodes.
+
+    Raises:
+        HostError: a tool or the right to make namespaces is missing.
+        AddressError: the subnet is already in use on this machine.
+    """
+    trial = ["unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--mount-proc"]
+    if os.geteuid() != 0:
+        trial.append("--map-root-user")
+    done = run_program([*trial, "ip", "link", "set", "lo", "up"], check=False)
+    if done.returncode != 0:
+        raise HostError(
+            "this machine does not let us make namespaces: "
+            + done.stderr.decode(errors="replace").strip(),
+            hint=_namespace_hint(),
+        )
+    if os.geteuid() == 0:
+        _check_subnet(spec)
+
+
+def _namespace_hint() -> str:
+    restricted = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+    if os.geteuid() != 0 and restricted.exists() and restricted.read_text().strip() == "1":
+        return (
+            "Ubuntu's AppArmor forbids it to ordinary users: run `make allow-namespaces` once "
+            "(asks for sudo), or run the command as root"
+        )
+    if os.geteuid() != 0:
+        return "allow user namespaces (sysctl user.max_user_namespaces), or run as root"
+    return "run on the host itself, or give the container the capability CAP_SYS_ADMIN"
+
+
+def _check_subnet(spec: ClusterSpec) -> None:
+    wanted = ipaddress.ip_network(spec.network.subnet)
+    routes = json.loads(run_program(["ip", "-j", "-4", "route", "show", "table", "main"]).text)
+    for route in routes:
+        if route["dst"] == "default":
+            continue
+        taken = ipaddress.ip_network(route["dst"], strict=False)
+        if taken.overlaps(wanted):
+            raise AddressError(
+                f"the subnet {wanted} is in use on this machine: {taken} on {route['dev']}",
+                hint="end the other cluster (`boardcluster down`) or choose another "
+                "`subnet` inside 198.18.0.0/15 in cluster.toml",
+            )
+
+
+def remote_of(node: LiveNode, state: LiveState) -> NetnsRemote:
+    """Return the way to reach a live node."""
+    return NetnsRemote(node.name, pid=node.pid, own_user=state.own_user)
+
+
+def create_nodes(spec: ClusterSpec, state: LiveState, home: Path) -> LiveState:
+    """Create switch, nodes and links; return the state with the live nodes.
+
+    Raises:
+        HostError: the kernel refused.
+        ClusterError: a setting does not read back as written.
+    """
+    here = LocalRemote()
+    log = str(home / "anchors.log")
+    env = {IDENTITY_VARIABLE: state.identity}
+    user = ("--user", "--map-root-user") if state.own_user else ()
+    process = here.start(
+        ["unshare", *user, "--net", "--mount", *_IDLE], log=log, env=env, cwd=str(home)
+    )
+    switch = _Anchor(process.pid, process.start_ticks)
+    _await_idle(switch.pid, log)
+
+    into_switch = enter(switch.pid, own_user=state.own_user, kinds="nm")
+    starter = LocalRemote("switch", prefix=into_switch)
+    anchors: dict[str, _Anchor] = {}
+    for node in spec.nodes:
+        isolate = ["--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        parent = starter.start(["unshare", *isolate, *_IDLE], log=log, env=env)
+        anchors[node.name] = _child_of(parent.pid, log)
+    hosts = _write_hosts(spec, home)
+    _connect(spec, state, switch, anchors)
+    nodes = []
+    for node in spec.nodes:
+        folder = home / "nodes" / node.name
+        folder.mkdir(parents=True, exist_ok=True)
+        live = LiveNode(
+            name=node.name,
+            address=str(address_of(spec, node.name)),
+            pid=anchors[node.name].pid,
+            start_ticks=anchors[node.name].start_ticks,
+            folder=str(folder),
+        )
+        _configure_node(spec, state, live, hosts)
+        nodes.append(live)
+    return replace(state, nodes=tuple(nodes))
+
+
+def _await_idle(pid: int, log: str) -> None:
+    """Wait until ``unshare`` has become ``sleep``: all its namespaces are then in place."""
+    deadline = time.monotonic() + _SHORT_WAIT_SECONDS
+    comm = ""
+    while time.monotonic() < deadline:
+        try:
+            comm = Path(f"/proc/{pid}/comm").read_text().strip()
+        except OSError:
+            break
+        if comm == "sleep":
+            return
+        time.sleep(0.005)
+    raise HostError(
+        f"a node's namespaces could not be made (last seen: {comm or 'process ended'})\n"
+        + Path(log).read_text()[-500:],
+        hint="run `boardcluster doctor`",
+    )
+
+
+def _child_of(pid: int, log: str) -> _Anchor:
+    deadline = time.monotonic() + _SHORT_WAIT_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        except OSError:
+            break
+        if children:
+            child = int(children[0])
+            _await_idle(child, log)
+            stat = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
+            return _Anchor(child, int(stat[19]))
+        time.sleep(0.005)
+    raise HostError(
+        "a node's first process did not start\n" + Path(log).read_text()[-500:],
+        hint="run `boardcluster doctor`",
+    )
+
+
+def _write_hosts(spec: ClusterSpec, home: Path) -> Path:
+    """Write the files that give every node the same names; no lookup ever leaves the machine."""
+    rows = ["127.0.0.1 localhost"]
+    rows += [f"{address_of(spec, node.name)} {node.name}" for node in spec.nodes]
+    (home / "hosts").write_text("\n".join(rows) + "\n")
+    (home / "nsswitch.conf").write_text("passwd: files\ngroup: files\nhosts: files\n")
+    return home / "hosts"
+
+
+def _batch(prefix: Sequence[str], program: Sequence[str], lines: Sequence[str]) -> None:
+    run_program([*prefix, *program, "-batch", "-"], stdin=("\n".join(lines) + "\n").encode())
+
+
+def _shape(device: str, rate_bits_per_second: int) -> str:
+    return (
+        f"qdisc add dev {device} root tbf rate {rate_bits_per_second}bit "
+        f"burst {_BURST} latency {_LATENCY}"
+    )
+
+
+def _check_shape(prefix: Sequence[str], device: str, rate_bits_per_second: int) -> None:
+    rows = json.loads(run_program([*prefix, "tc", "-j", "qdisc", "show", "dev", device]).text)
+    rates = [row["options"]["rate"] * 8 for row in rows if row.get("kind") == "tbf"]
+    if len(rates) != 1 or abs(rates[0] - rate_bits_per_second) > rate_bits_per_second * 0.001:
+        raise ClusterError(
+            f"link rate of {device} reads back as {rates} bit/s, not {rate_bits_per_second}",
+            hint="run `boardcluster doctor`; the kernel needs the tbf queue (sch_tbf)",
+        )
+
+
+def _connect(
+    spec: ClusterSpec, state: LiveState, switch: _Anchor, anchors: dict[str, _Anchor]
+) -> None:
+    """Lay the bridge and one shaped link per node."""
+    inside = enter(switch.pid, own_user=state.own_user, kinds="nm")
+    rate = spec.network.link_bits_per_second
+    prefix_length = ipaddress.ip_network(spec.network.subnet).prefixlen
+    gateway = f"{host_address(spec)}/{prefix_length}"
+    lines = ["link set lo up", "link add name switch type bridge", "link set switch up"]
+    shapes = []
+    for index, node in enumerate(spec.nodes):
+        port = f"port{index}"
+        lines += [
+            f"link add name {port} type veth peer name eth0 netns {anchors[node.name].pid}",
+            f"link set {port} master switch up",
+        ]
+        shapes.append(_shape(port, rate))
+    if state.own_user:
+        lines.append(f"addr add {gateway} dev switch")
+    else:
+        run_program(
+            [
+                *("ip", "link", "add", "name", state.host_link, "type", "veth"),
+                *("peer", "name", "uplink", "netns", str(switch.pid)),
+            ]
+        )
+        run_program(["ip", "addr", "add", gateway, "dev", state.host_link])
+        run_program(["ip", "link", "set", state.host_link, "up"])
+        lines.append("link set uplink master switch up")
+    _batch(inside, ["ip"], lines)
+    _batch(inside, ["tc"], shapes)
+    for index in range(len(spec.nodes)):
+        _check_shape(inside, f"port{index}", rate)
+
+
+def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, hosts: Path) -> None:
+    """Give a node its name, its address, its link rate and the cluster's hosts file."""
+    rate = spec.network.link_bits_per_second
+    length = ipaddress.ip_network(spec.network.subnet).prefixlen
+    lines = [
+        "link set lo up",
+        f"addr add {node.address}/{length} broadcast + dev eth0",
+        "link set eth0 up",
+    ]
+    remote = remote_of(node, state)
+    remote.run(["hostname", node.name])
+    remote.run(["mount", "--bind", str(hosts), "/etc/hosts"])
+    if Path("/etc/nsswitch.conf").exists():
+        switch_file = hosts.with_name("nsswitch.conf")
+        remote.run(["mount", "--bind", str(switch_file), "/etc/nsswitch.conf"])
+    inside = enter(node.pid, own_user=state.own_user, kinds="nm")
+    _batch(inside, ["ip"], lines)
+    _batch(inside, ["tc"], [_shape("eth0", rate)])
+    _check_shape(inside, "eth0", rate)
+    seen = remote.run(["hostname"]).text.strip()
+    if seen != node.name:
+        raise ClusterError(f"host name of {node.name} reads back as {seen!r}")
+
+
+def is_alive(pid: int, start_ticks: int) -> bool:
+    """Whether exactly this process of this machine runs."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return False
+    return int(fields[19]) == start_ticks and fields[0] not in ("Z", "X")
+
+
+def leftover_processes(identity: str) -> list[int]:
+    """Find every process of this machine that carries the cluster's identity."""
+    mark = f"{IDENTITY_VARIABLE}={identity}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
+
+
+def destroy(state: LiveState) -> int:
+    """End every process of the cluster and wait until its interfaces are gone.
+
+    Safe to repeat, and safe after a reboot: processes are found by the cluster's identity, never
+    by name. Returns how many processes were ended.
+
+    Raises:
+        ClusterError: something could not be ended.
+    """
+    deadline = time.monotonic() + _SHORT_WAIT_SECONDS
+    ended: set[int] = set()
+    while left := leftover_processes(state.identity):
+        if time.monotonic() > deadline:
+            raise ClusterError(
+                f"processes {left} of the cluster do not end", hint="end them by hand: kill -9"
+            )
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        ended.update(left)
+        time.sleep(0.02)
+    link = Path("/sys/class/net") / (state.host_link or "no-such-link")
+    while link.exists():
+        if time.monotonic() > deadline:
+            run_program(["ip", "link", "delete", state.host_link])
+            break
+        time.sleep(0.02)
+    return len(ended)

@@ -1,0 +1,160 @@
+"""What is alive, as recorded in ``<home>/state.json``: enough to find it again after ``kill -9``.
+
+The identity is written before anything is started, and everything started carries it in its
+environment, so there is no moment at which a process of ours exists that ``down`` cannot find.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from boardcluster.errors import ClusterError
+from boardcluster.remote.base import ProcessRef
+
+__all__ = [
+    "IDENTITY_VARIABLE",
+    "Daemon",
+    "LiveNode",
+    "LiveState",
+    "boot_id",
+    "load_state",
+    "remove_state",
+    "save_state",
+    "write_atomically",
+]
+
+IDENTITY_VARIABLE = "BOARDCLUSTER_IDENTITY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveNode:
+    """A node that exists.
+
+    Attributes:
+        name: host name.
+        address: IPv4 address inside the cluster.
+        pid: the node's first process, as this machine sees it.
+        start_ticks: its start time.
+        folder: the node's own folder (configuration, data, logs), as the node sees it.
+    """
+
+    name: str
+    address: str
+    pid: int
+    start_ticks: int
+    folder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Daemon:
+    """A daemon that was started.
+
+    Attributes:
+        name: ``namenode``, ``datanode``, ``resourcemanager``, ...
+        node: the node it runs on.
+        process: its process, as the node sees it.
+        log: its log file on the node.
+        url: its web page.
+    """
+
+    name: str
+    node: str
+    process: ProcessRef
+    log: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveState:
+    """Everything about a cluster that is being started, up, or left behind by a dead driver.
+
+    Attributes:
+        identity: unique; in the environment of everything started for this cluster.
+        boot_id: the boot of this machine in which it was started.
+        phase: ``starting`` or ``up``.
+        own_user: whether the namespaces live in a user namespace made without root.
+        subnet: network of the nodes.
+        host_link: the host's network interface into the cluster; empty without root.
+        nodes: the nodes.
+        daemons: the daemons, in start order.
+        config_sha256: hash over the generated configuration of all nodes.
+        spec_sha256: hash of the ``cluster.toml`` it was started from.
+        java: description of the JVM in use.
+    """
+
+    identity: str
+    boot_id: str
+    phase: str
+    own_user: bool
+    subnet: str
+    host_link: str = ""
+    nodes: tuple[LiveNode, ...] = ()
+    daemons: tuple[Daemon, ...] = ()
+    config_sha256: str = ""
+    spec_sha256: str = ""
+    java: str = ""
+
+    def with_daemon(self, daemon: Daemon) -> LiveState:
+        """Return the state with one more daemon."""
+        return replace(self, daemons=(*self.daemons, daemon))
+
+
+def boot_id() -> str:
+    """Return the id of this machine's current boot."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a small file so that a reader sees the old or the new content, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with temporary.open("w") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(path)
+
+
+def _path(home: Path) -> Path:
+    return home / "state.json"
+
+
+def save_state(home: Path, state: LiveState) -> None:
+    """Record the state."""
+    write_atomically(_path(home), json.dumps(asdict(state), indent=1))
+
+
+def remove_state(home: Path) -> None:
+    """Record that nothing is alive."""
+    _path(home).unlink(missing_ok=True)
+
+
+def load_state(home: Path) -> LiveState | None:
+    """Read the recorded state, or None if nothing is alive.
+
+    Raises:
+        ClusterError: the file is damaged.
+    """
+    try:
+        raw = json.loads(_path(home).read_text())
+        return _parse(raw)
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        raise ClusterError(
+            f"{_path(home)} is damaged: {error}",
+            hint="end the cluster's processes by hand, then remove the file",
+        ) from error
+
+
+def _parse(raw: Mapping[str, Any]) -> LiveState:
+    nodes = tuple(LiveNode(**node) for node in raw["nodes"])
+    daemons = tuple(
+        Daemon(**{**daemon, "process": ProcessRef(**daemon["process"])})
+        for daemon in raw["daemons"]
+    )
+    return LiveState(**{**raw, "nodes": nodes, "daemons": daemons})

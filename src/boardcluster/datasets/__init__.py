@@ -1,0 +1,1 @@
+"""Prepare text input on the driver: checked, brought to the wanted size, and cached."""

@@ -1,0 +1,1 @@
+"""Fetch files once, verified and atomically: over HTTP and from PyPI."""

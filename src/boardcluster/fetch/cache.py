@@ -1,0 +1,267 @@
+"""What every cache folder needs: one writer at a time, whole files only, and proof of content.
+
+A file in a cache has a *sidecar*: a small JSON file that holds its SHA-256 together with its size
+and modification time. While these two still hold, the digest is believed without reading the file,
+so that a second run is instantaneous; otherwise the content is hashed again and decides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from boardcluster.errors import CapacityError, HostError, InstallError
+from boardcluster.units import format_bytes
+
+__all__ = [
+    "Progress",
+    "Stamp",
+    "held_stamp",
+    "hold_lock",
+    "install_file",
+    "make_folder",
+    "no_progress",
+    "require_space",
+    "sha256_of",
+    "sidecar_of",
+    "verified_stamp",
+    "write_stamp",
+    "writing",
+]
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, bytes done and bytes in all (0 while unknown)."""
+
+_CHUNK_BYTES = 1 << 20
+_POLL_SECONDS = 0.2
+# The driver's store and logs usually live on the same disk: a cache must not take its last bytes.
+_RESERVE_BYTES = 64_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What a sidecar says about a file.
+
+    Attributes:
+        sha256: digest of the content, hexadecimal.
+        size_bytes: size of the file.
+        mtime_ns: modification time of the file, nanoseconds since the epoch.
+        about: whatever else the writer wanted to keep.
+    """
+
+    sha256: str
+    size_bytes: int
+    mtime_ns: int
+    about: dict[str, str] = field(default_factory=dict)
+
+
+def no_progress(what: str, done_bytes: int, total_bytes: int) -> None:
+    """Report nothing."""
+
+
+def make_folder(folder: Path) -> None:
+    """Create a cache folder and its parents.
+
+    Raises:
+        HostError: it cannot be created.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HostError(
+            f"cannot create the folder {folder}: {error.strerror}",
+            hint="choose another folder, or mend its permissions",
+        ) from error
+
+
+def require_space(folder: Path, *, need_bytes: int, purpose: str) -> None:
+    """Refuse beforehand what the disk cannot hold.
+
+    Raises:
+        CapacityError: less is free in ``folder`` than needed; the message shows the arithmetic.
+    """
+    free_bytes = shutil.disk_usage(folder).free
+    if need_bytes + _RESERVE_BYTES <= free_bytes:
+        return
+    missing_bytes = need_bytes + _RESERVE_BYTES - free_bytes
+    raise CapacityError(
+        f"{purpose} needs {format_bytes(need_bytes)} + {format_bytes(_RESERVE_BYTES)} kept free, "
+        f"but {folder} has {format_bytes(free_bytes)} free: {format_bytes(missing_bytes)} missing",
+        hint=f"free {format_bytes(missing_bytes)} there, or choose a folder on a larger disk",
+    )
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say what is wrong where a file of the cache cannot be written.
+
+    Raises:
+        CapacityError: the disk became full.
+        HostError: any other operating system error.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise CapacityError(
+                f"the disk became full while writing {path}",
+                hint=f"free space in {path.parent}, or choose a folder on a larger disk",
+            ) from error
+        raise HostError(
+            f"cannot write {path}: {error.strerror}",
+            hint=f"mend the permissions of {path.parent}, or choose another folder",
+        ) from error
+
+
+@contextlib.contextmanager
+def hold_lock(path: Path, *, purpose: str, timeout_seconds: float = 3600.0) -> Iterator[None]:
+    """Hold an exclusive lock on a file for the length of a block; the kernel ends it with us.
+
+    The file stays: removing it would let two waiters lock two different files.
+
+    Args:
+        path: the lock file; created if missing.
+        purpose: what the lock protects, for the message.
+        timeout_seconds: how long to wait for another process.
+
+    Raises:
+        InstallError: another process held it all that time.
+        HostError: the file cannot be created.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    with writing(path):
+        stream = path.open("ab")
+    with stream:
+        while True:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise InstallError(
+                        f"another process held {path} for {timeout_seconds:g} s ({purpose})",
+                        hint="wait for the other boardcluster to end, then repeat the command",
+                    ) from error
+                time.sleep(_POLL_SECONDS)
+        yield
+
+
+def sha256_of(path: Path, *, progress: Progress = no_progress) -> str:
+    """Hash a file of any size in constant memory.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    done_bytes = 0
+    total_bytes = path.stat().st_size
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            digest.update(chunk)
+            done_bytes += len(chunk)
+            progress(f"checking {path.name}", done_bytes, total_bytes)
+    return digest.hexdigest()
+
+
+def sidecar_of(path: Path) -> Path:
+    """Return where the sidecar of a cached file lies: beside it."""
+    return path.with_name(f"{path.name}.json")
+
+
+def write_stamp(
+    path: Path, *, sidecar: Path, sha256: str, about: Mapping[str, str] | None = None
+) -> Stamp:
+    """Record that ``path`` as it is now has this content; atomic.
+
+    Raises:
+        OSError: ``path`` is gone.
+        HostError: the sidecar cannot be written.
+    """
+    status = path.stat()
+    stamp = Stamp(
+        sha256=sha256,
+        size_bytes=status.st_size,
+        mtime_ns=status.st_mtime_ns,
+        about=dict(about or {}),
+    )
+    # A name of its own: two threads or processes may stamp one source at the same time.
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    part = sidecar.with_name(f"{sidecar.name}.{writer}.part")
+    record = {
+        "sha256": stamp.sha256,
+        "size_bytes": stamp.size_bytes,
+        "mtime_ns": stamp.mtime_ns,
+        "about": stamp.about,
+    }
+    with writing(sidecar):
+        part.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        part.replace(sidecar)
+    return stamp
+
+
+def _read_stamp(sidecar: Path) -> Stamp | None:
+    try:
+        record = json.loads(sidecar.read_text(encoding="utf-8"))
+        return Stamp(
+            sha256=str(record["sha256"]),
+            size_bytes=int(record["size_bytes"]),
+            mtime_ns=int(record["mtime_ns"]),
+            about={str(key): str(value) for key, value in record["about"].items()},
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def held_stamp(path: Path, *, sidecar: Path) -> Stamp | None:
+    """Return what the sidecar says if size and time of the file still hold; reads no content.
+
+    Raises:
+        OSError: the file is not there.
+    """
+    stamp = _read_stamp(sidecar)
+    status = path.stat()
+    if stamp is None or (stamp.size_bytes, stamp.mtime_ns) != (status.st_size, status.st_mtime_ns):
+        return None
+    return stamp
+
+
+def verified_stamp(path: Path, *, sidecar: Path) -> Stamp | None:
+    """Return the stamp of a cached file if its content is still what the sidecar says.
+
+    A file whose size or time changed is hashed again: the same content gets a new stamp, other
+    content counts as absent.
+    """
+    stamp = _read_stamp(sidecar)
+    if stamp is None or not path.is_file():
+        return None
+    if held_stamp(path, sidecar=sidecar) is not None:
+        return stamp
+    if path.stat().st_size != stamp.size_bytes or sha256_of(path) != stamp.sha256:
+        return None
+    return write_stamp(path, sidecar=sidecar, sha256=stamp.sha256, about=stamp.about)
+
+
+def install_file(
+    part: Path, *, target: Path, sha256: str, about: Mapping[str, str] | None = None
+) -> Stamp:
+    """Give a finished, verified file its final name, so that half a file never has it.
+
+    Raises:
+        HostError: it cannot be renamed.
+    """
+    with writing(target):
+        with part.open("rb") as stream:
+            os.fsync(stream.fileno())
+        sidecar_of(target).unlink(missing_ok=True)
+        part.replace(target)
+    return write_stamp(target, sidecar=sidecar_of(target), sha256=sha256, about=about)

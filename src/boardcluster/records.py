@@ -1,0 +1,319 @@
+"""The nouns of boardcluster as frozen dataclasses.
+
+Every room may import this module and it imports none of them. Units stand last in every name
+(``_seconds``, ``_bytes``, ``_watts``). What is declared lives here; what is alive (processes,
+namespaces, connections) lives in the room that owns it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+__all__ = [
+    "Attempt",
+    "AttemptState",
+    "Campaign",
+    "CampaignKind",
+    "ClusterSpec",
+    "Dataset",
+    "Engine",
+    "Fingerprint",
+    "Measurement",
+    "NetworkSpec",
+    "NodeSpec",
+    "Result",
+    "Role",
+    "Trial",
+    "Verification",
+]
+
+
+class Role(StrEnum):
+    """What a node does in the cluster. A node may have both roles."""
+
+    MASTER = "master"
+    WORKER = "worker"
+
+
+class Engine(StrEnum):
+    """The engines a workload can run on."""
+
+    MAPREDUCE = "mapreduce"
+    SPARK = "spark"
+
+
+class CampaignKind(StrEnum):
+    """Where a campaign came from: a declared workload, or the user's own program."""
+
+    RUN = "run"
+    SUBMIT = "submit"
+
+
+class AttemptState(StrEnum):
+    """State of one try at a trial.
+
+    RUNNING: begun, not ended. OK: output verified and measurement stored. FAILED: the job or its
+    verification failed. INVALID: the result says nothing about the trial (aborted, node lost).
+    """
+
+    RUNNING = "running"
+    OK = "ok"
+    FAILED = "failed"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpec:
+    """One declared node.
+
+    Attributes:
+        name: host name inside the cluster; lower-case letters, digits and hyphens.
+        roles: what the node does; at least one.
+        cores: CPU cores the profile may count on.
+        memory_bytes: memory the profile may count on.
+    """
+
+    name: str
+    roles: frozenset[Role]
+    cores: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSpec:
+    """The emulated network.
+
+    Attributes:
+        subnet: IPv4 network in CIDR form inside 198.18.0.0/15 (RFC 2544, benchmarking).
+        link_bits_per_second: rate of each node's link in each direction.
+    """
+
+    subnet: str
+    link_bits_per_second: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSpec:
+    """A validated ``cluster.toml``.
+
+    Attributes:
+        name: name of the cluster, also of its state folder.
+        kind: how the nodes exist; ``emulated`` is the only kind yet.
+        engines: id of the engine pair, the name of a lock file.
+        profile: name of the engine configuration.
+        network: the emulated network.
+        nodes: every node, master first, in file order after it.
+    """
+
+    name: str
+    kind: str
+    engines: str
+    profile: str
+    network: NetworkSpec
+    nodes: tuple[NodeSpec, ...]
+
+    @property
+    def master(self) -> NodeSpec:
+        """The one node with the role ``master``."""
+        return next(node for node in self.nodes if Role.MASTER in node.roles)
+
+    @property
+    def workers(self) -> tuple[NodeSpec, ...]:
+        """All nodes with the role ``worker``, in file order."""
+        return tuple(node for node in self.nodes if Role.WORKER in node.roles)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """Prepared text input on the driver.
+
+    Attributes:
+        name: what it is made of, for people (``airline-256MB``).
+        path: the prepared file.
+        size_bytes: its size.
+        sha256: its content, hexadecimal; also the key of everything derived from it.
+        source: where it came from, one sentence.
+    """
+
+    name: str
+    path: Path
+    size_bytes: int
+    sha256: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One cell of a campaign's matrix and one repetition.
+
+    Attributes:
+        id: stable; the same cell and repetition of the same campaign has the same id.
+        campaign_id: the campaign it belongs to.
+        position: place in the campaign's seeded random order, from 0.
+        workload: name of the workload folder, or ``submit`` for the user's own program.
+        engine: the engine it runs on.
+        profile: the engine configuration.
+        size_bytes: input size; 0 where there is no input we know.
+        workers: number of workers of the cluster.
+        repetition: from 1.
+        arguments: the user's own program and its arguments; empty for workloads.
+    """
+
+    id: str
+    campaign_id: str
+    position: int
+    workload: str
+    engine: Engine
+    profile: str
+    size_bytes: int
+    workers: int
+    repetition: int
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """A planned set of trials.
+
+    Attributes:
+        id: unique in the store, sortable by time.
+        kind: workload runs, or the user's own program.
+        created_utc: ISO 8601 with offset.
+        seed: seed of the random order.
+        cluster: the cluster's name.
+        emulated: whether nodes are namespaces on one machine; shown wherever results appear.
+        dataset: name of the input; empty where there is none.
+        dataset_sha256: its content; empty where there is none.
+        dataset_source: its origin, one sentence; empty where there is none.
+    """
+
+    id: str
+    kind: CampaignKind
+    created_utc: str
+    seed: int
+    cluster: str
+    emulated: bool
+    dataset: str = ""
+    dataset_sha256: str = ""
+    dataset_source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """What a result was measured on. Equal fingerprints may be compared without a remark.
+
+    Attributes:
+        kernel: release and architecture of the driver's kernel.
+        os: distribution name.
+        cpu: model name of the host's CPU.
+        cpu_cores: cores of the host.
+        memory_bytes: memory of the host.
+        java: vendor, version and path-free description of the JVM that runs the engines.
+        hadoop: version of Hadoop.
+        spark: version of Spark.
+        boardcluster: our own version.
+        profile: name of the engine configuration.
+        config_sha256: hash over every generated configuration file of every node.
+        nodes: number of nodes.
+        node_memory_bytes: declared memory of the smallest worker.
+        node_cores: declared cores of the smallest worker.
+        link_bits_per_second: rate of a node's link.
+        emulated: whether nodes are namespaces on one machine.
+    """
+
+    kernel: str
+    os: str
+    cpu: str
+    cpu_cores: int
+    memory_bytes: int
+    java: str
+    hadoop: str
+    spark: str
+    boardcluster: str
+    profile: str
+    config_sha256: str
+    nodes: int
+    node_memory_bytes: int
+    node_cores: int
+    link_bits_per_second: int
+    emulated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """The proof that an output was right.
+
+    Attributes:
+        method: one sentence saying how it was proved.
+        expected_sha256: digest of the canonical expected output.
+        actual_sha256: digest of the canonical actual output; equal to the expected one when right.
+        records: number of output records compared.
+    """
+
+    method: str
+    expected_sha256: str
+    actual_sha256: str
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """What a valid attempt yields.
+
+    Attributes:
+        duration_seconds: driver's monotonic clock around the engine's own submission.
+        input_bytes: bytes of input; 0 where unknown (the user's own program).
+        output_bytes: bytes of final output in HDFS; 0 where unknown.
+        counters: the engine's own counters as ``group/name``, unchanged.
+        verification: the proof; None only for the user's own program, which has no known answer.
+        exit_status: exit status of the submission.
+        application_id: YARN's id of the application; empty if it never got one.
+    """
+
+    duration_seconds: float
+    input_bytes: int
+    output_bytes: int
+    counters: dict[str, int] = field(default_factory=dict)
+    verification: Verification | None
+    exit_status: int
+    application_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try at a trial; never overwritten.
+
+    Attributes:
+        trial_id: the trial.
+        number: from 1, per trial.
+        state: see AttemptState.
+        reason: why it is not ok, in one line; for an ok attempt, a remark or empty.
+        started_utc: ISO 8601 with offset.
+        ended_utc: ISO 8601 with offset; empty while running.
+        artefacts: folder of raw artefacts, relative to the cluster's state folder.
+        fingerprint: what it ran on.
+    """
+
+    trial_id: str
+    number: int
+    state: AttemptState
+    reason: str
+    started_utc: str
+    ended_utc: str
+    artefacts: str
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A trial with one of its attempts; ``attempt`` is None while the trial is pending.
+
+    ``measurement`` is None unless the attempt's state is ok (or the user's program ended with a
+    non-zero status, whose time is kept).
+    """
+
+    trial: Trial
+    attempt: Attempt | None
+    measurement: Measurement | None

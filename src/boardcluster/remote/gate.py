@@ -1,0 +1,284 @@
+"""The one gate for local programs: argument lists, never a shell, always a time-out.
+
+Each program runs in a process group of its own, so that Ctrl-C reaches only us and we end the whole
+group, including what a program started inside a PID namespace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from boardcluster.errors import HostError, RemoteError
+
+__all__ = ["Completed", "pipe", "run_logged", "run_program", "tail_text"]
+
+_GRACE_SECONDS = 5.0
+_KEPT_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR", "TERM")
+_KEPT_PREFIXES = ("PIP_", "SSL_", "REQUESTS_", "XDG_")
+_PROXY_SUFFIX = "_proxy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """One finished program.
+
+    Attributes:
+        argv: what ran.
+        returncode: exit status; negative is the signal that ended it.
+        stdout: captured standard output; empty where it went to a file.
+        stderr: captured standard error; empty where it went to a file.
+        duration_seconds: monotonic clock from just before the start to just after the end.
+    """
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    duration_seconds: float
+
+    @property
+    def text(self) -> str:
+        """Standard output as text; undecodable bytes become U+FFFD."""
+        return self.stdout.decode(errors="replace")
+
+
+def _environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+    """Build a small, predictable environment: a stray variable must not change a result."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _KEPT_VARIABLES
+        or name.startswith(_KEPT_PREFIXES)
+        or name.lower().endswith(_PROXY_SUFFIX)
+    }
+    kept.setdefault("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+    for folder in ("/usr/sbin", "/sbin"):
+        if folder not in kept["PATH"].split(":"):
+            kept["PATH"] += f":{folder}"
+    kept["LC_ALL"] = "C.UTF-8"
+    return {**kept, **(extra or {})}
+
+
+def tail_text(data: bytes | Path, *, lines: int = 12) -> str:
+    """Return the last lines of captured output or of a file, for an error message."""
+    if isinstance(data, Path):
+        try:
+            with data.open("rb") as stream:
+                stream.seek(0, os.SEEK_END)
+                stream.seek(max(0, stream.tell() - 16_384))
+                data = stream.read()
+        except OSError:
+            return ""
+    return "\n".join(data.decode(errors="replace").strip().splitlines()[-lines:])
+
+
+@contextlib.contextmanager
+def _group(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """End the whole process group if the block is left before the program ended."""
+    try:
+        yield process
+    except BaseException:
+        end_group(process)
+        raise
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """SIGTERM to the group, SIGKILL after a grace period, and reap."""
+    for signum, patience_seconds in ((signal.SIGTERM, _GRACE_SECONDS), (signal.SIGKILL, 5.0)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signum)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience_seconds)
+            return
+
+
+def _popen(
+    argv: Sequence[str],
+    *,
+    stdin: int | IO[bytes],
+    stdout: int | IO[bytes],
+    stderr: int | IO[bytes],
+    env: Mapping[str, str] | None,
+    cwd: Path | None,
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            list(argv),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env=_environment(env),
+            cwd=cwd,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise HostError(
+            f"program not found: {argv[0]}", hint=f"install {argv[0]} or put it on PATH"
+        ) from error
+    except PermissionError as error:
+        raise HostError(
+            f"program may not be run: {argv[0]}", hint=f"check the permissions of {argv[0]}"
+        ) from error
+
+
+def _failure(argv: Sequence[str], returncode: int, output: bytes | Path) -> RemoteError:
+    return RemoteError(
+        f"command failed with status {returncode}: {' '.join(argv)}\n{tail_text(output)}"
+    )
+
+
+def _timed_out(argv: Sequence[str], seconds: float, output: bytes | Path) -> RemoteError:
+    return RemoteError(
+        f"command did not end within {seconds:g} s: {' '.join(argv)}\n{tail_text(output)}"
+    )
+
+
+def run_program(
+    argv: Sequence[str],
+    *,
+    stdin: bytes = b"",
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout_seconds: float = 60.0,
+    check: bool = True,
+) -> Completed:
+    """Run a program to its end and capture its output.
+
+    Args:
+        argv: program and arguments.
+        stdin: bytes for its standard input.
+        env: variables added to a minimal environment.
+        cwd: working folder.
+        timeout_seconds: after this the whole process group is ended.
+        check: raise if the exit status is not zero.
+
+    Raises:
+        HostError: the program does not exist.
+        RemoteError: it failed (only with check) or did not end in time.
+    """
+    started = time.monotonic()
+    process = _popen(
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=env,
+        cwd=cwd,
+    )
+    with _group(process):
+        try:
+            stdout, stderr = process.communicate(stdin, timeout=timeout_seconds)
+        except subprocess.TimeoutExpired as error:
+            end_group(process)
+            raise _timed_out(argv, timeout_seconds, error.stderr or b"") from error
+    duration_seconds = time.monotonic() - started
+    if check and process.returncode != 0:
+        raise _failure(argv, process.returncode, stderr or stdout)
+    return Completed(
+        argv=tuple(argv),
+        returncode=process.returncode,
+        stdout=stdout,
+        stderr=stderr,
+        duration_seconds=duration_seconds,
+    )
+
+
+def run_logged(
+    argv: Sequence[str],
+    *,
+    stdout: Path,
+    stderr: Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout_seconds: float,
+) -> Completed:
+    """Run a long program with its output going to files; never raises for its exit status.
+
+    Raises:
+        HostError: the program does not exist.
+        RemoteError: it did not end in time.
+    """
+    with stdout.open("wb") as out, stderr.open("wb") as err:
+        started = time.monotonic()
+        process = _popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=env, cwd=cwd)
+        with _group(process):
+            try:
+                process.wait(timeout_seconds)
+            except subprocess.TimeoutExpired as error:
+                end_group(process)
+                raise _timed_out(argv, timeout_seconds, stderr) from error
+        duration_seconds = time.monotonic() - started
+    return Completed(
+        argv=tuple(argv),
+        returncode=process.returncode,
+        stdout=b"",
+        stderr=b"",
+        duration_seconds=duration_seconds,
+    )
+
+
+def pipe(
+    stages: Sequence[Sequence[str]],
+    *,
+    source: Path,
+    target: Path,
+    env: Mapping[str, str] | None = None,
+    timeout_seconds: float,
+) -> None:
+    """Run programs joined by pipes, from a file to a file, all streaming.
+
+    Raises:
+        HostError: a program does not exist.
+        RemoteError: a stage failed or the whole did not end in time.
+    """
+    with source.open("rb") as first, target.open("wb") as last, contextlib.ExitStack() as stack:
+        processes: list[subprocess.Popen[bytes]] = []
+        stream: IO[bytes] = first
+        for index, argv in enumerate(stages):
+            final = index == len(stages) - 1
+            process = _popen(
+                argv,
+                stdin=stream,
+                stdout=last if final else subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=env,
+                cwd=None,
+            )
+            if process.stderr is not None:
+                stack.enter_context(process.stderr)
+            stack.enter_context(_group(process))
+            if stream is not first:
+                stream.close()  # so that an early stage sees SIGPIPE if a later one dies
+            processes.append(process)
+            if process.stdout is not None:
+                stream = process.stdout
+        deadline = time.monotonic() + timeout_seconds
+        for argv, process in zip(stages, processes, strict=True):
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired as error:
+                raise _timed_out(argv, timeout_seconds, b"") from error
+        _raise_first_cause(stages, processes)
+
+
+def _raise_first_cause(
+    stages: Sequence[Sequence[str]], processes: Sequence[subprocess.Popen[bytes]]
+) -> None:
+    """Blame the stage that failed, not one that only lost its reader."""
+    failed = [
+        (argv, process)
+        for argv, process in zip(stages, processes, strict=True)
+        if process.returncode != 0
+    ]
+    failed.sort(key=lambda pair: pair[1].returncode == -signal.SIGPIPE)
+    if failed:
+        argv, process = failed[0]
+        raise _failure(argv, process.returncode, process.stderr.read() if process.stderr else b"")

@@ -1,0 +1,117 @@
+"""This machine as a node."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from boardcluster.errors import RemoteError
+from boardcluster.remote.ask import ask
+from boardcluster.remote.base import ProcessRef
+from boardcluster.remote.gate import Completed, run_logged, run_program
+
+__all__ = ["LocalRemote"]
+
+
+class LocalRemote:
+    """Run programs here, optionally behind a prefix that carries them somewhere else.
+
+    Args:
+        name: name for messages.
+        prefix: put before every command; a namespace is entered this way.
+    """
+
+    def __init__(self, name: str = "local", *, prefix: Sequence[str] = ()) -> None:
+        self._name = name
+        self._prefix = tuple(prefix)
+
+    @property
+    def name(self) -> str:
+        """The node's name, for messages."""
+        return self._name
+
+    def _wrap(self, argv: Sequence[str], cwd: str | None) -> list[str]:
+        inside = ("env", f"--chdir={cwd}", *argv) if cwd else tuple(argv)
+        return [*self._prefix, *inside]
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_seconds: float = 60.0,
+        check: bool = True,
+    ) -> Completed:
+        """See Remote."""
+        return run_program(
+            self._wrap(argv, cwd),
+            stdin=stdin,
+            env=env,
+            timeout_seconds=timeout_seconds,
+            check=check,
+        )
+
+    def run_logged(
+        self,
+        argv: Sequence[str],
+        *,
+        stdout: Path,
+        stderr: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_seconds: float,
+    ) -> Completed:
+        """See Remote."""
+        return run_logged(
+            self._wrap(argv, cwd),
+            stdout=stdout,
+            stderr=stderr,
+            env=env,
+            timeout_seconds=timeout_seconds,
+        )
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        log: str,
+        env: Mapping[str, str] | None = None,
+        cwd: str = "/",
+    ) -> ProcessRef:
+        """See Remote."""
+        request = {
+            "do": "start",
+            "argv": list(argv),
+            "log": log,
+            "env": dict(env or {}),
+            "cwd": cwd,
+        }
+        answer = ask(self, request)
+        if answer["start_ticks"] is None:
+            raise RemoteError(f"{self._name}: {argv[0]} ended at once", hint=f"see {log}")
+        return ProcessRef(int(answer["pid"]), int(answer["start_ticks"]))
+
+    def put(self, source: Path, target: str) -> None:
+        """See Remote. Nodes on this machine share its file system, so this is a copy."""
+        _copy(source, Path(target))
+
+    def get(self, source: str, target: Path) -> None:
+        """See Remote."""
+        if not Path(source).exists():
+            raise RemoteError(f"{self._name}: {source} does not exist")
+        _copy(Path(source), target)
+
+    def close(self) -> None:
+        """See Remote; nothing is held open."""
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(source, target)
+    else:
+        shutil.copy2(source, target)

@@ -1,0 +1,36 @@
+"""A node that is a set of Linux namespaces on this machine.
+
+Adds one thing to LocalRemote: the prefix that enters the namespaces of the node's first process.
+"""
+
+from __future__ import annotations
+
+from boardcluster.remote.local import LocalRemote
+
+__all__ = ["NetnsRemote", "enter"]
+
+
+def enter(pid: int, *, own_user: bool, kinds: str) -> tuple[str, ...]:
+    """Return the command prefix that enters the namespaces of a process.
+
+    Args:
+        pid: process id on this machine.
+        own_user: whether the namespaces belong to a user namespace made without root.
+        kinds: letters of ``nsenter``: n (network), m (mount), u (host name), p (process ids).
+    """
+    flags = tuple(f"-{kind}" for kind in kinds)
+    user = ("-U", "--preserve-credentials") if own_user else ()
+    return ("nsenter", "-t", str(pid), *user, *flags, "--")
+
+
+class NetnsRemote(LocalRemote):
+    """An emulated node.
+
+    Args:
+        name: the node's host name.
+        pid: process id, on this machine, of the node's first process.
+        own_user: whether the node lives in a user namespace made without root.
+    """
+
+    def __init__(self, name: str, *, pid: int, own_user: bool) -> None:
+        super().__init__(name, prefix=enter(pid, own_user=own_user, kinds="nmup"))

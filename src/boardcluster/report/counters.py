@@ -1,0 +1,136 @@
+"""Which engine counters the report shows, and what each of them counts.
+
+Sources: Hadoop's ``FileSystemCounter`` and ``TaskCounter`` and their property files; Spark's
+``TaskMetrics`` as its REST API documents them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from boardcluster.records import Engine
+from boardcluster.units import format_bytes, format_seconds
+
+__all__ = ["COUNTERS", "Counter", "Unit", "format_value"]
+
+
+class Unit(StrEnum):
+    """Unit of a counter's value."""
+
+    BYTES = "bytes"
+    RECORDS = "records"
+    TASKS = "tasks"
+    MILLISECONDS = "milliseconds"
+    NANOSECONDS = "nanoseconds"
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One counter of one engine.
+
+    Attributes:
+        engine: whose counter it is.
+        name: as stored in a measurement.
+        meaning: what it counts, in a few words.
+        unit: unit of its value.
+    """
+
+    engine: Engine
+    name: str
+    meaning: str
+    unit: Unit
+
+
+_FILES = "org.apache.hadoop.mapreduce.FileSystemCounter/"
+_TASK = "org.apache.hadoop.mapreduce.TaskCounter/"
+
+COUNTERS: tuple[Counter, ...] = tuple(
+    Counter(engine, name, meaning, unit)
+    for engine, name, meaning, unit in (
+        (Engine.MAPREDUCE, _FILES + "HDFS_BYTES_READ", "read from HDFS", Unit.BYTES),
+        (
+            Engine.MAPREDUCE,
+            _FILES + "HDFS_BYTES_WRITTEN",
+            "written to HDFS, before replication",
+            Unit.BYTES,
+        ),
+        (
+            Engine.MAPREDUCE,
+            _FILES + "FILE_BYTES_WRITTEN",
+            "intermediate: written to local disks (spills, merges)",
+            Unit.BYTES,
+        ),
+        (
+            Engine.MAPREDUCE,
+            _FILES + "FILE_BYTES_READ",
+            "intermediate: read from local disks (merges)",
+            Unit.BYTES,
+        ),
+        (
+            Engine.MAPREDUCE,
+            _TASK + "REDUCE_SHUFFLE_BYTES",
+            "fetched by reducers from maps",
+            Unit.BYTES,
+        ),
+        (
+            Engine.MAPREDUCE,
+            _TASK + "SPILLED_RECORDS",
+            "records written to disk, once per spill or merge",
+            Unit.RECORDS,
+        ),
+        (
+            Engine.MAPREDUCE,
+            _TASK + "CPU_MILLISECONDS",
+            "CPU time of all tasks",
+            Unit.MILLISECONDS,
+        ),
+        (
+            Engine.MAPREDUCE,
+            _TASK + "GC_TIME_MILLIS",
+            "garbage collection of all tasks",
+            Unit.MILLISECONDS,
+        ),
+        (Engine.SPARK, "spark/inputBytes", "read by input stages", Unit.BYTES),
+        (Engine.SPARK, "spark/outputBytes", "written by output stages", Unit.BYTES),
+        (
+            Engine.SPARK,
+            "spark/shuffleWriteBytes",
+            "intermediate: shuffle data written, as stored",
+            Unit.BYTES,
+        ),
+        (
+            Engine.SPARK,
+            "spark/shuffleReadBytes",
+            "intermediate: shuffle data read, local and remote",
+            Unit.BYTES,
+        ),
+        (
+            Engine.SPARK,
+            "spark/memoryBytesSpilled",
+            "spilled, its size in memory",
+            Unit.BYTES,
+        ),
+        (Engine.SPARK, "spark/diskBytesSpilled", "spilled, its size on disk", Unit.BYTES),
+        (Engine.SPARK, "spark/executorRunTime", "run time of all tasks", Unit.MILLISECONDS),
+        (Engine.SPARK, "spark/executorCpuTime", "CPU time of all tasks", Unit.NANOSECONDS),
+        (
+            Engine.SPARK,
+            "spark/jvmGCTime",
+            "garbage collection during tasks",
+            Unit.MILLISECONDS,
+        ),
+        (Engine.SPARK, "spark/tasks", "tasks", Unit.TASKS),
+    )
+)
+
+
+def format_value(value: float, unit: Unit) -> str:
+    """Write a counter's value for a person."""
+    if unit is Unit.BYTES:
+        return format_bytes(value)
+    if unit is Unit.MILLISECONDS:
+        return format_seconds(value / 1e3)
+    if unit is Unit.NANOSECONDS:
+        return format_seconds(value / 1e9)
+    return f"{value:,.0f}"

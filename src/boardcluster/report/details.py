@@ -1,0 +1,352 @@
+"""Tables beside the times: counters, every run, own programs, setup, nodes, data, proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from boardcluster.analysis import Cell
+from boardcluster.analysis.statistics import mean
+from boardcluster.records import ClusterSpec, Fingerprint, Result
+from boardcluster.report import words
+from boardcluster.report.counters import COUNTERS, Unit, format_value
+from boardcluster.report.source import (
+    Source,
+    configuration,
+    letter,
+    state_counts,
+    state_of,
+    verified,
+)
+from boardcluster.report.tables import Column, Kind, Table
+from boardcluster.units import format_bytes, format_rate
+
+__all__ = [
+    "Proof",
+    "campaign_table",
+    "counter_tables",
+    "nodes_table",
+    "programs_table",
+    "proof_summary",
+    "proofs",
+    "run_tables",
+    "setup_table",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """One way of verification.
+
+    Attributes:
+        label: ``V1`` and so on, as the tables refer to it.
+        method: the sentence that says how.
+        extent: how many outputs and records it covered.
+    """
+
+    label: str
+    method: str
+    extent: str
+
+
+def counter_tables(source: Source) -> tuple[Table, ...]:
+    """One table of bytes and engine counters per cell."""
+    return tuple(
+        Table(
+            caption=_counter_caption(source, cell),
+            columns=(
+                Column("What was counted"),
+                Column("Mean per run", Kind.NUMBER),
+                Column("Range", Kind.NUMBER),
+                Column("Name of the counter", Kind.CODE),
+            ),
+            rows=tuple(_counter_rows(cell)),
+            emulated=source.is_emulated(cell.results),
+        ).without_empty()
+        for cell in source.cells
+    )
+
+
+def _counter_caption(source: Source, cell: Cell) -> str:
+    which = configuration(cell, source.cells)
+    over = f" over {which}" if which else ""
+    name = f"{words.workload_name(cell.workload)}{over} on {words.engine_name(cell.engine)}"
+    return f"{name}: bytes and counters of {words.count(cell.count, 'run')}"
+
+
+def _counter_rows(cell: Cell) -> list[tuple[str, ...]]:
+    found = [item.measurement for item in cell.results if item.measurement is not None]
+    series: list[tuple[str, Unit, str, list[int]]] = [
+        ("input given", Unit.BYTES, "ours: input_bytes", [item.input_bytes for item in found]),
+        (
+            "final output in HDFS",
+            Unit.BYTES,
+            "ours: output_bytes",
+            [item.output_bytes for item in found],
+        ),
+    ]
+    for counter in COUNTERS:
+        if counter.engine is cell.engine:
+            values = [
+                item.counters[counter.name] for item in found if counter.name in item.counters
+            ]
+            short = counter.name.removeprefix("org.apache.hadoop.mapreduce.")
+            series.append((counter.meaning, counter.unit, short, values))
+    rows: list[tuple[str, ...]] = []
+    for meaning, unit, name, values in series:
+        if values:
+            note = "" if len(values) == len(found) else f" (in {len(values)} of {len(found)} runs)"
+            rows.append(
+                (meaning + note, format_value(mean(values), unit), _span(values, unit), name)
+            )
+    return rows
+
+
+def _span(values: Sequence[int], unit: Unit) -> str:
+    if len(values) == 1:
+        return words.NONE
+    low, high = format_value(min(values), unit), format_value(max(values), unit)
+    if min(values) == max(values):
+        return "the same"
+    if low == high:
+        return f"differ by {format_value(max(values) - min(values), unit)}"
+    return f"{low} to {high}"
+
+
+def run_tables(source: Source) -> tuple[Table, ...]:
+    """One table of every attempt and every pending trial per campaign of workloads."""
+    groups: dict[str, list[Result]] = {}
+    for result in source.results:
+        if not source.is_own_program(result):
+            groups.setdefault(result.trial.campaign_id, []).append(result)
+    return tuple(_run_table(source, group) for group in groups.values())
+
+
+def _run_table(source: Source, group: Sequence[Result]) -> Table:
+    campaign_id = group[0].trial.campaign_id
+    campaign = source.campaigns.get(campaign_id)
+    seed = f", random order of seed {campaign.seed}" if campaign else ""
+    table = Table(
+        caption=f"Campaign {campaign_id}{seed}: {state_counts(group)}",
+        columns=(
+            Column("Order", Kind.NUMBER),
+            Column("Workload"),
+            Column("Input", Kind.NUMBER),
+            Column("Workers", Kind.NUMBER),
+            Column("Profile"),
+            Column("Engine", Kind.ENGINE),
+            Column("Repetition", Kind.NUMBER),
+            Column("Attempt", Kind.NUMBER),
+            Column("Seconds", Kind.NUMBER),
+            Column("State", Kind.STATE),
+            Column("Reason or remark"),
+            Column("Output", Kind.NUMBER),
+            Column("Verified", Kind.CODE),
+            Column("YARN application", Kind.CODE),
+        ),
+        rows=tuple(_run_row(source, result) for result in group),
+        emulated=source.is_emulated(group),
+    )
+    varying = ("Workload", "Input", "Workers", "Profile", "Attempt")
+    return table.without_constant(*varying).without_empty()
+
+
+def _run_row(source: Source, result: Result) -> tuple[str, ...]:
+    trial, attempt, found = result.trial, result.attempt, result.measurement
+    return (
+        str(trial.position + 1),
+        words.workload_name(trial.workload),
+        format_bytes(trial.size_bytes) if trial.size_bytes else words.NONE,
+        str(trial.workers),
+        trial.profile,
+        words.engine_name(trial.engine),
+        str(trial.repetition),
+        str(attempt.number) if attempt else words.NONE,
+        words.seconds(found.duration_seconds) if found else words.NONE,
+        state_of(result),
+        attempt.reason if attempt else "",
+        format_bytes(found.output_bytes) if found else words.NONE,
+        _proof_label(source, result),
+        (found.application_id if found else "") or words.NONE,
+    )
+
+
+def _proof_label(source: Source, result: Result) -> str:
+    proof = result.measurement.verification if result.measurement else None
+    if proof is None:
+        return words.NONE
+    label = f"V{source.methods.index(proof.method) + 1}"
+    if proof.expected_sha256 != proof.actual_sha256:
+        return f"{label} wrong"
+    return f"{label} {words.short_digest(proof.actual_sha256)}"
+
+
+def programs_table(source: Source) -> Table | None:
+    """The user's own programs; None without any."""
+    group = [item for item in source.results if source.is_own_program(item)]
+    if not group:
+        return None
+    rows = []
+    for result in group:
+        attempt, found = result.attempt, result.measurement
+        rows.append(
+            (
+                words.engine_name(result.trial.engine),
+                words.program(result.trial.arguments),
+                words.moment(attempt.started_utc).removesuffix(" UTC") if attempt else words.NONE,
+                words.seconds(found.duration_seconds) if found else words.NONE,
+                state_of(result),
+                str(found.exit_status) if found else words.NONE,
+                attempt.reason if attempt else "",
+                (found.application_id if found else "") or words.NONE,
+            )
+        )
+    return Table(
+        caption="What you submitted, as it was run",
+        columns=(
+            Column("Engine", Kind.ENGINE),
+            Column("Program and arguments", Kind.LONG),
+            Column("Started (UTC)", Kind.MOMENT),
+            Column("Seconds", Kind.NUMBER),
+            Column("State", Kind.STATE),
+            Column("Exit status", Kind.NUMBER),
+            Column("Reason or remark"),
+            Column("YARN application", Kind.CODE),
+        ),
+        rows=tuple(rows),
+        emulated=source.is_emulated(group),
+        note="Here ok means that the program ended with status 0. What it should have written is"
+        " not known, so nothing was verified, and no statistics are made of it.",
+    ).without_empty()
+
+
+def proofs(source: Source) -> tuple[Proof, ...]:
+    """How outputs were verified, one entry per method."""
+    proofs = []
+    for index, method in enumerate(source.methods):
+        found = [
+            item.measurement.verification
+            for item in verified(source)
+            if item.measurement
+            and item.measurement.verification
+            and item.measurement.verification.method == method
+        ]
+        records = sorted({proof.records for proof in found})
+        span = " or ".join(f"{number:,}" for number in records)
+        if len(records) > 3:
+            span = f"{records[0]:,} to {records[-1]:,}"
+        extent = f"{words.count(len(found), 'output')}, {span} records each" if found else ""
+        proofs.append(Proof(label=f"V{index + 1}", method=method, extent=extent))
+    return tuple(proofs)
+
+
+def proof_summary(source: Source) -> str:
+    """One sentence over all verified results."""
+    total = len(verified(source))
+    if not total:
+        return "No verified result yet."
+    each = "its output was" if total == 1 else "every one of their outputs was"
+    runs = "The 1 run" if total == 1 else f"The {total} runs"
+    verb = "is" if total == 1 else "are"
+    return (
+        f"{runs} in the statistics {verb} verified: {each} compared with an answer computed"
+        " independently, and equal. A run whose output is wrong or unproved never becomes a"
+        " result."
+    )
+
+
+def setup_table(source: Source) -> Table | None:
+    """The machines, versions and settings of all attempts; None without any."""
+    if not source.fingerprints:
+        return None
+    values = [_setup_values(fingerprint) for fingerprint in source.fingerprints]
+    single = len(values) == 1
+    rows = []
+    for name in values[0]:
+        row = [item[name] for item in values]
+        rows.append((name if len(set(row)) == 1 else f"{name} (differs)", *row))
+    return Table(
+        caption="Machine, versions and settings of the runs",
+        columns=(
+            Column("" if single else "Setup"),
+            *(Column("" if single else letter(index)) for index in range(len(values))),
+        ),
+        rows=tuple(rows),
+        emulated=any(item.emulated for item in source.fingerprints),
+    )
+
+
+def _setup_values(found: Fingerprint) -> dict[str, str]:
+    return {
+        "Nodes": f"{found.nodes}, {'emulated on one machine' if found.emulated else 'boards'}",
+        "Smallest worker": f"{words.count(found.node_cores, 'core')},"
+        f" {format_bytes(found.node_memory_bytes, binary=True)} declared",
+        "Link of each node": format_rate(found.link_bits_per_second),
+        "Host CPU": f"{found.cpu}, {words.count(found.cpu_cores, 'core')}",
+        "Host memory": format_bytes(found.memory_bytes, binary=True),
+        "Operating system": found.os,
+        "Kernel": found.kernel,
+        "Java": found.java,
+        "Hadoop": found.hadoop,
+        "Spark": found.spark,
+        "Profile": found.profile,
+        "Configuration": f"SHA-256 {found.config_sha256[:16]}",
+        "boardcluster": found.boardcluster,
+    }
+
+
+def nodes_table(cluster: ClusterSpec | None) -> Table | None:
+    """The declared nodes; None without a declaration."""
+    if cluster is None:
+        return None
+    return Table(
+        caption=f"Nodes of cluster {cluster.name} as declared (engines {cluster.engines}, profile"
+        f" {cluster.profile}, network {cluster.network.subnet} at"
+        f" {format_rate(cluster.network.link_bits_per_second)})",
+        columns=(
+            Column("Node"),
+            Column("Roles"),
+            Column("Cores", Kind.NUMBER),
+            Column("Memory", Kind.NUMBER),
+        ),
+        rows=tuple(
+            (
+                node.name,
+                ", ".join(sorted(node.roles)),
+                str(node.cores),
+                format_bytes(node.memory_bytes, binary=True),
+            )
+            for node in cluster.nodes
+        ),
+        emulated=cluster.kind == "emulated",
+    )
+
+
+def campaign_table(source: Source) -> Table | None:
+    """Campaigns and the origin of their input; None without any."""
+    if not source.campaigns:
+        return None
+    return Table(
+        caption="Campaigns and where their data came from",
+        columns=(
+            Column("Campaign", Kind.CODE),
+            Column("Created", Kind.MOMENT),
+            Column("Cluster"),
+            Column("Seed", Kind.NUMBER),
+            Column("Data"),
+            Column("Origin"),
+            Column("SHA-256 of the input", Kind.LONG),
+        ),
+        rows=tuple(
+            (
+                campaign.id,
+                words.moment(campaign.created_utc),
+                campaign.cluster + (" (emulated)" if campaign.emulated else ""),
+                str(campaign.seed),
+                campaign.dataset or words.NONE,
+                campaign.dataset_source or words.NONE,
+                campaign.dataset_sha256 or words.NONE,
+            )
+            for campaign in sorted(source.campaigns.values(), key=lambda item: item.id)
+        ),
+    ).without_empty()

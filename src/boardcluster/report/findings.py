@@ -1,0 +1,129 @@
+"""What the runs show, in sentences that claim no more than the runs do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from boardcluster.analysis import Cell, Comparison, compare_engines
+from boardcluster.records import Engine
+from boardcluster.report import words
+from boardcluster.report.source import Source, configuration, groups_of, state_counts
+
+__all__ = ["Finding", "find", "headline"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one configuration shows.
+
+    Attributes:
+        sentence: the result, in one sentence.
+        certainty: how sure it is, in one sentence.
+        engines: engine, its name, mean and the line below it; fastest first.
+        ratio: how many times as fast, as text; empty where no difference is shown or none exists.
+        emulated: whether it is of emulated nodes.
+    """
+
+    sentence: str
+    certainty: str
+    engines: tuple[tuple[Engine, str, str, str], ...]
+    ratio: str
+    emulated: bool
+
+
+def find(source: Source) -> tuple[Finding, ...]:
+    """One finding per configuration, largest input first: small ones measure start-up."""
+    comparisons = {item.faster.configuration: item for item in compare_engines(source.cells)}
+    groups = sorted(groups_of(source.cells), key=lambda group: (-len(group), -group[0].size_bytes))
+    return tuple(
+        _finding(source, group, comparisons.get(group[0].configuration)) for group in groups
+    )
+
+
+def _finding(source: Source, group: Sequence[Cell], comparison: Comparison | None) -> Finding:
+    cells = sorted(group, key=lambda cell: cell.mean_seconds)
+    which = configuration(cells[0], source.cells)
+    subject = words.workload_name(cells[0].workload)
+    subject += f" over {which}" if which else ""
+    times = ", ".join(
+        f"{words.engine_name(cell.engine)} {words.seconds_with_unit(cell.mean_seconds)}"
+        for cell in cells
+    )
+    sentence, certainty, ratio = f"{subject}: {times}", _lone_certainty(cells[0]), ""
+    if comparison is not None:
+        sentence, certainty, ratio = _compared(f"{subject}: {times}", comparison)
+    return Finding(
+        sentence=sentence,
+        certainty=certainty,
+        engines=tuple(
+            (
+                cell.engine,
+                words.engine_name(cell.engine),
+                words.seconds_with_unit(cell.mean_seconds),
+                _spread(cell),
+            )
+            for cell in cells
+        ),
+        ratio=ratio,
+        emulated=source.is_emulated([item for cell in cells for item in cell.results]),
+    )
+
+
+def _spread(cell: Cell) -> str:
+    if cell.interval_seconds is None:
+        return "one run"
+    return f"mean of {cell.count}, 95 %: {words.interval(cell.interval_seconds)}"
+
+
+def _lone_certainty(cell: Cell) -> str:
+    if cell.interval_seconds is None:
+        return "One run: no interval can be given."
+    interval = words.interval(cell.interval_seconds)
+    return f"Mean of {cell.count} runs, 95 % interval {interval} s."
+
+
+def _compared(start: str, comparison: Comparison) -> tuple[str, str, str]:
+    """Sentence, certainty and ratio of two engines; a difference only where the runs show one."""
+    ratio = words.ratio(comparison.ratio)
+    faster = words.engine_name(comparison.faster.engine)
+    setup = "" if comparison.same_setup else " The runs are of different setups; see below."
+    if comparison.difference_interval_seconds is None:
+        return (
+            f"{start}: {ratio} times as fast",
+            "An engine ran only once here: one run cannot say how much times vary." + setup,
+            ratio,
+        )
+    interval = comparison.difference_interval_seconds
+    span = f"{words.seconds(abs(interval.low))} to {words.seconds(abs(interval.high))} s"
+    if comparison.is_shown:
+        certainty = f"{faster} takes {span} less (95 % interval of the difference)."
+        return f"{start}: {ratio} times as fast", certainty + setup, ratio
+    certainty = (
+        "The 95 % interval of the difference goes from"
+        f" {words.seconds(abs(interval.low))} s in favour of one engine to"
+        f" {words.seconds(abs(interval.high))} s in favour of the other: more runs are needed."
+    )
+    return f"{start}: no difference shown", certainty + setup, ""
+
+
+def headline(source: Source, findings: Sequence[Finding]) -> tuple[str, str]:
+    """The main finding and how sure it is; or what there is instead, and what to do next."""
+    if findings:
+        return findings[0].sentence, findings[0].certainty
+    if not source.results:
+        return (
+            "Nothing has been run yet",
+            (
+                "This store holds no results. `boardcluster demo` makes a cluster, runs WordCount"
+                " on both engines and writes a report; `boardcluster run` does it on your cluster."
+            ),
+        )
+    programs = [item for item in source.results if source.is_own_program(item)]
+    if len(programs) == len(source.results):
+        ended = [item for item in programs if item.attempt and item.attempt.ended_utc]
+        return (
+            f"{words.count(len(ended), 'run')} of your own programs",
+            "Their outputs have no known answer, so times are given and nothing is verified.",
+        )
+    return "No run has ended with a verified result yet", state_counts(source.results) + "."

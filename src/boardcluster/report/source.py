@@ -1,0 +1,156 @@
+"""The records a report is made of, and what several of its parts ask about them."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from boardcluster.analysis import Cell, summarise
+from boardcluster.records import Campaign, CampaignKind, Fingerprint, Result
+from boardcluster.report import words
+from boardcluster.units import format_bytes
+
+__all__ = [
+    "Source",
+    "configuration",
+    "groups_of",
+    "letter",
+    "state_counts",
+    "state_of",
+    "verified",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The records of a report.
+
+    Attributes:
+        results: all of them, campaign by campaign in the order they ran.
+        campaigns: by their ids.
+        cells: the verified runs of workloads.
+        fingerprints: the different setups, in the order of their first run.
+        methods: the different ways of verification, in the order of their first use.
+    """
+
+    results: tuple[Result, ...]
+    campaigns: dict[str, Campaign]
+    cells: tuple[Cell, ...]
+    fingerprints: tuple[Fingerprint, ...]
+    methods: tuple[str, ...]
+
+    @classmethod
+    def of(cls, results: Iterable[Result], campaigns: Iterable[Campaign]) -> Self:
+        """Order and group the records."""
+        ordered = tuple(sorted(results, key=_run_order))
+        known = {campaign.id: campaign for campaign in campaigns}
+        proofs = [item.measurement.verification for item in ordered if item.measurement]
+        return cls(
+            results=ordered,
+            campaigns=known,
+            cells=summarise(item for item in ordered if not _is_own_program(item, known)),
+            fingerprints=tuple(
+                dict.fromkeys(item.attempt.fingerprint for item in ordered if item.attempt)
+            ),
+            methods=tuple(dict.fromkeys(proof.method for proof in proofs if proof is not None)),
+        )
+
+    def is_emulated(self, results: Sequence[Result]) -> bool:
+        """Say whether any of these results is of emulated nodes."""
+        return any(self._one_emulated(result) for result in results)
+
+    def _one_emulated(self, result: Result) -> bool:
+        campaign = self.campaigns.get(result.trial.campaign_id)
+        if campaign is not None and campaign.emulated:
+            return True
+        return result.attempt is not None and result.attempt.fingerprint.emulated
+
+    def all_emulated(self) -> bool:
+        """Say whether every result is of emulated nodes."""
+        return all(self._one_emulated(result) for result in self.results)
+
+    def is_own_program(self, result: Result) -> bool:
+        """Say whether a result is of the user's own program."""
+        return _is_own_program(result, self.campaigns)
+
+    def setup_letter(self, fingerprint: Fingerprint) -> str:
+        """The letter under which the report lists a fingerprint."""
+        return letter(self.fingerprints.index(fingerprint))
+
+
+def _is_own_program(result: Result, campaigns: Mapping[str, Campaign]) -> bool:
+    campaign = campaigns.get(result.trial.campaign_id)
+    if campaign is None:
+        return result.trial.workload == "submit"
+    return campaign.kind is CampaignKind.SUBMIT
+
+
+def _run_order(result: Result) -> tuple[str, bool, str, int, int]:
+    """Campaign by campaign, in the order things ran; what has not run comes last."""
+    attempt = result.attempt
+    return (
+        result.trial.campaign_id,
+        attempt is None,
+        attempt.started_utc if attempt else "",
+        result.trial.position,
+        attempt.number if attempt else 0,
+    )
+
+
+def letter(index: int) -> str:
+    """A, B and so on for 0, 1 and so on."""
+    return chr(ord("A") + index) if index < 26 else str(index + 1)
+
+
+def configuration(cell: Cell, cells: Sequence[Cell], *, size: bool = True) -> str:
+    """What sets a cell's configuration apart: always its size, the rest only where it varies."""
+    parts = [format_bytes(cell.size_bytes)] if size and cell.size_bytes else []
+    if len({item.workers for item in cells}) > 1:
+        parts.append(words.count(cell.workers, "worker"))
+    if len({item.profile for item in cells}) > 1:
+        parts.append(f"profile {cell.profile}")
+    return ", ".join(parts)
+
+
+def groups_of(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
+    """Cells by configuration, in their order."""
+    groups: dict[tuple[str, int, int, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.configuration, []).append(cell)
+    return tuple(tuple(group) for group in groups.values())
+
+
+def state_counts(results: Sequence[Result]) -> str:
+    """``6 planned = 4 ok + 1 failed + 0 invalid + 1 pending`` by each trial's latest attempt."""
+    latest: dict[str, Result] = {}
+    for result in results:
+        known = latest.get(result.trial.id)
+        if known is None or _number(result) > _number(known):
+            latest[result.trial.id] = result
+    tally = Tally(state_of(result) for result in latest.values())
+    pending = tally["pending"] + tally["running"]
+    return (
+        f"{len(latest)} planned = {tally['ok']} ok + {tally['failed']} failed"
+        f" + {tally['invalid']} invalid + {pending} pending"
+    )
+
+
+def _number(result: Result) -> int:
+    return result.attempt.number if result.attempt else 0
+
+
+def state_of(result: Result) -> str:
+    """A result's state; ``pending`` where there is no attempt."""
+    return result.attempt.state.value if result.attempt else "pending"
+
+
+def verified(source: Source) -> list[Result]:
+    """The verified results, all of which are in the statistics."""
+    return [
+        item
+        for cell in source.cells
+        for item in cell.results
+        if item.measurement is not None and item.measurement.verification is not None
+    ]

@@ -1,0 +1,97 @@
+"""Names and numbers as the report writes them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from boardcluster.analysis import Interval
+from boardcluster.records import Engine
+from boardcluster.redaction import HIDDEN, redact
+from boardcluster.units import format_seconds
+
+__all__ = [
+    "EMULATED",
+    "NONE",
+    "count",
+    "engine_name",
+    "interval",
+    "moment",
+    "percent",
+    "program",
+    "ratio",
+    "seconds",
+    "seconds_with_unit",
+    "short_digest",
+    "workload_name",
+]
+
+NONE = "\N{EN DASH}"
+EMULATED = "emulated: nodes are network namespaces on one machine, not boards"
+
+_WORKLOADS = {"wordcount": "WordCount"}
+_ENGINES = {Engine.MAPREDUCE: "MapReduce", Engine.SPARK: "Spark"}
+
+
+def workload_name(workload: str) -> str:
+    """The workload's name as its papers write it."""
+    return _WORKLOADS.get(workload, workload)
+
+
+def engine_name(engine: Engine) -> str:
+    """The engine's own spelling of its name."""
+    return _ENGINES[engine]
+
+
+def seconds(value: float) -> str:
+    """Seconds without the unit, with at least three significant digits."""
+    decimals = 1 if value >= 9.95 else 2 if value >= 0.995 else 3
+    return f"{value:.{decimals}f}"
+
+
+def seconds_with_unit(value: float) -> str:
+    """Seconds with the unit; from ten minutes on in hours and minutes."""
+    return f"{seconds(value)} s" if value < 600 else format_seconds(value)
+
+
+def interval(value: Interval | None) -> str:
+    """An interval of seconds, or a dash; a duration is never below 0."""
+    if value is None:
+        return NONE
+    return f"{seconds(max(0.0, value.low))} to {seconds(value.high)}"
+
+
+def percent(value: float | None) -> str:
+    """A fraction as per cent, or a dash."""
+    return NONE if value is None else f"{100 * value:.1f} %"
+
+
+def ratio(value: float) -> str:
+    """A ratio of at least 1, with enough digits to differ from 1."""
+    if value >= 9.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 1.05 else f"{value:.3g}"
+
+
+def count(number: int, singular: str, plural: str = "") -> str:
+    """A number with its noun."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def moment(utc: str) -> str:
+    """An ISO 8601 time in UTC as people write it; anything else unchanged."""
+    found = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:\+00:00|Z)", utc)
+    return f"{found[1]} {found[2]} UTC" if found else utc
+
+
+def short_digest(digest: str) -> str:
+    """The first eight digits of a digest, enough to tell two apart by eye."""
+    return digest[:8]
+
+
+def program(arguments: Sequence[str]) -> str:
+    """A command line that a shell would read back; values named like a secret are hidden."""
+    return " ".join(
+        argument if HIDDEN in argument else shlex.quote(argument) for argument in redact(arguments)
+    )

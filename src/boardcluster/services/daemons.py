@@ -1,0 +1,123 @@
+"""The daemons of a cluster: what each is, where it runs, and how to know that it is healthy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from boardcluster.records import ClusterSpec, NodeSpec, Role
+from boardcluster.services.jvm import daemon_options
+from boardcluster.services.layout import PORTS, Layout
+
+__all__ = ["DAEMONS", "DaemonKind", "command_of", "daemons_of", "namenode_format_command"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonKind:
+    """One kind of daemon.
+
+    Attributes:
+        name: its name.
+        role: on which nodes it runs.
+        main: its Java class.
+        web: the port of its web page, by name.
+        ports: every port it binds, by name.
+        spark: whether it runs from Spark's jars instead of Hadoop's.
+        web_pages: whether its web pages come in Hadoop's test jar.
+    """
+
+    name: str
+    role: Role
+    main: str
+    web: str
+    ports: tuple[str, ...]
+    spark: bool = False
+    web_pages: bool = False
+
+
+DAEMONS = (
+    DaemonKind(
+        name="namenode",
+        role=Role.MASTER,
+        main="org.apache.hadoop.hdfs.server.namenode.NameNode",
+        web="namenode-web",
+        ports=("namenode", "namenode-web"),
+        web_pages=True,
+    ),
+    DaemonKind(
+        name="resourcemanager",
+        role=Role.MASTER,
+        main="org.apache.hadoop.yarn.server.resourcemanager.ResourceManager",
+        web="resourcemanager-web",
+        ports=(
+            "resourcemanager",
+            "resourcemanager-scheduler",
+            "resourcemanager-tracker",
+            "resourcemanager-admin",
+            "resourcemanager-web",
+        ),
+    ),
+    DaemonKind(
+        name="datanode",
+        role=Role.WORKER,
+        main="org.apache.hadoop.hdfs.server.datanode.DataNode",
+        web="datanode-web",
+        ports=("datanode", "datanode-web", "datanode-ipc"),
+        web_pages=True,
+    ),
+    DaemonKind(
+        name="nodemanager",
+        role=Role.WORKER,
+        main="org.apache.hadoop.yarn.server.nodemanager.NodeManager",
+        web="nodemanager-web",
+        ports=("nodemanager", "nodemanager-localizer", "nodemanager-web", "shuffle"),
+    ),
+    DaemonKind(
+        name="jobhistory",
+        role=Role.MASTER,
+        main="org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer",
+        web="jobhistory-web",
+        ports=("jobhistory", "jobhistory-admin", "jobhistory-web"),
+    ),
+    DaemonKind(
+        name="sparkhistory",
+        role=Role.MASTER,
+        main="org.apache.spark.deploy.history.HistoryServer",
+        web="sparkhistory-web",
+        ports=("sparkhistory-web",),
+        spark=True,
+    ),
+)
+"""In start order: what others wait for comes first, history last."""
+
+
+def daemons_of(spec: ClusterSpec) -> list[tuple[DaemonKind, NodeSpec]]:
+    """Return every daemon of a cluster with its node, in start order."""
+    return [(kind, node) for kind in DAEMONS for node in spec.nodes if kind.role in node.roles]
+
+
+def _java(layout: Layout, node: NodeSpec, kind: DaemonKind) -> list[str]:
+    if kind.spark:
+        class_path = ":".join([*layout.engines.jars("spark"), layout.conf(node)])
+    else:
+        class_path = layout.class_path(node, web_pages=kind.web_pages)
+    options = daemon_options(layout, node, kind.name)
+    return [str(layout.java.program), *options, "-cp", class_path]
+
+
+def command_of(layout: Layout, node: NodeSpec, kind: DaemonKind) -> list[str]:
+    """Return the command that runs a daemon in the foreground."""
+    extra = ["--properties-file", f"{layout.conf(node)}/spark-defaults.conf"] if kind.spark else []
+    name = f"-Dproc_{kind.name}"
+    return [*_java(layout, node, kind), name, kind.main, *extra]
+
+
+def namenode_format_command(layout: Layout) -> list[str]:
+    """Return the command that creates an empty HDFS; it refuses to overwrite one."""
+    (kind,) = (kind for kind in DAEMONS if kind.name == "namenode")
+    master = layout.spec.master
+    return [*_java(layout, master, kind), kind.main, "-format", "-nonInteractive"]
+
+
+def ports_of(kind: DaemonKind) -> list[int]:
+    """Return the ports that a daemon binds."""
+    return [PORTS[port] for port in kind.ports]

@@ -1,0 +1,78 @@
+"""JVM options of the daemons, by node size."""
+
+from __future__ import annotations
+
+from boardcluster.records import NodeSpec
+from boardcluster.services.archive import archive_options
+from boardcluster.services.layout import Layout
+
+__all__ = ["daemon_environment", "daemon_options"]
+
+_MIB = 1 << 20
+_SHARE = {
+    "namenode": (10, 160, 2048),
+    "resourcemanager": (10, 160, 2048),
+    "jobhistory": (16, 128, 1024),
+    "sparkhistory": (10, 192, 1024),
+    "datanode": (24, 96, 1024),
+    "nodemanager": (24, 96, 1024),
+}
+"""Heap of a daemon: memory divided by the first figure, but within the other two (MiB)."""
+
+_ARCHIVE = {
+    "namenode": "master",
+    "resourcemanager": "master",
+    "jobhistory": "master",
+    "sparkhistory": "spark",
+    "datanode": "worker",
+    "nodemanager": "worker",
+}
+"""Which class-data archive a daemon shares."""
+
+_SMALL = (
+    "-XX:+UseSerialGC",  # the parallel collectors' threads and tables cost more than they save
+    "-XX:TieredStopAtLevel=1",  # a daemon's hot code is small; C2's code cache is not
+    "-XX:ReservedCodeCacheSize=32m",
+    "-XX:CICompilerCount=1",
+    "-Xms8m",
+    "-Xmn4m",  # a daemon's garbage is small; a large nursery stays resident
+    "-Xss320k",
+    "-XX:-UsePerfData",
+)
+
+
+def daemon_options(layout: Layout, node: NodeSpec, daemon: str) -> list[str]:
+    """Return the JVM options of a daemon on a node.
+
+    The profile ``default`` keeps daemons small. The others run them as the JVM would by itself on
+    a board of the declared size: a quarter of its memory as heap, all its cores.
+    """
+    memory = node.memory_bytes // _MIB
+    if layout.profile.small_daemons:
+        divisor, least, most = _SHARE[daemon]
+        options = [f"-Xmx{min(most, max(least, memory // divisor))}m", *_SMALL]
+        options += archive_options(layout.archives, _ARCHIVE[daemon])
+    else:
+        options = [f"-Xmx{max(64, memory // 4)}m"]
+    return [
+        *options,
+        f"-XX:ActiveProcessorCount={node.cores}",
+        "--add-opens=java.base/java.lang=ALL-UNNAMED",
+        "-Djava.net.preferIPv4Stack=true",
+        f"-Djava.io.tmpdir={layout.folder(node, 'tmp')}",
+        f"-Dhadoop.log.dir={layout.folder(node, 'logs')}",
+    ]
+
+
+def daemon_environment(layout: Layout, node: NodeSpec) -> dict[str, str]:
+    """Return the environment of a node's daemons; containers inherit JAVA_HOME from it."""
+    environment = {
+        "JAVA_HOME": str(layout.java.home),
+        "HADOOP_USER_NAME": layout.user,
+        "HADOOP_CONF_DIR": layout.conf(node),
+        "SPARK_HOME": str(layout.engines.spark_home),
+        "SPARK_CONF_DIR": layout.conf(node),
+    }
+    if layout.profile.small_daemons:
+        environment["MALLOC_ARENA_MAX"] = "2"
+    return environment

@@ -1,0 +1,287 @@
+"""Configure, start, watch and stop the daemons of a cluster."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from boardcluster.errors import AddressError, DaemonError, RemoteError
+from boardcluster.records import NodeSpec, Role
+from boardcluster.remote.ask import end_processes, http_get_all, listening, processes
+from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.services.conf import config_sha256, render_node
+from boardcluster.services.daemons import (
+    DaemonKind,
+    command_of,
+    daemons_of,
+    namenode_format_command,
+    ports_of,
+)
+from boardcluster.services.jvm import daemon_environment
+from boardcluster.services.layout import PORTS, Layout
+
+__all__ = ["Health", "StartedDaemon", "configure", "health", "start", "stop", "wait_healthy"]
+
+_PARALLEL = 16
+"""Nodes asked at once; enough for a rack of boards, bounded for a thousand."""
+
+_POLL_SECONDS = 0.3
+_LOOK_AT_PROCESSES_EVERY = 6
+_ERROR_LINE = re.compile(r"(FATAL|ERROR|Exception|Error:|Exiting with status)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedDaemon:
+    """A daemon that was started.
+
+    Attributes:
+        kind: what it is.
+        node: where it runs.
+        process: its process, as the node sees it.
+        log: its log on the node.
+    """
+
+    kind: DaemonKind
+    node: NodeSpec
+    process: ProcessRef
+    log: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What the masters say of their workers.
+
+    Attributes:
+        live_datanodes: DataNodes that report to the NameNode.
+        live_nodemanagers: NodeManagers that take containers.
+        safe_mode: whether HDFS is still read-only.
+        history: whether both history servers answer.
+        hdfs_free_bytes: space left in HDFS.
+    """
+
+    live_datanodes: int
+    live_nodemanagers: int
+    safe_mode: bool
+    history: bool
+    hdfs_free_bytes: int
+
+    def is_good(self, workers: int) -> bool:
+        """Whether every worker of the cluster can take data and work."""
+        return (
+            self.live_datanodes == workers
+            and self.live_nodemanagers == workers
+            and not self.safe_mode
+        )
+
+
+def configure(layout: Layout, remotes: Mapping[str, Remote], *, staging: Path) -> str:
+    """Write every node's configuration and folders; return the hash over all of it."""
+    rendered = {node.name: render_node(layout, node) for node in layout.spec.nodes}
+    shutil.rmtree(staging, ignore_errors=True)
+    for node in layout.spec.nodes:
+        folder = staging / node.name
+        folder.mkdir(parents=True)
+        for name, text in rendered[node.name].items():
+            (folder / name).write_text(text)
+        remote = remotes[node.name]
+        remote.put(folder, layout.conf(node))
+        folders = [layout.folder(node, part) for part in ("logs", "data", "tmp")]
+        if Role.MASTER in node.roles:
+            folders.append(layout.spark_events)
+        remote.run(["mkdir", "-p", *folders])
+    return config_sha256(rendered)
+
+
+def start(
+    layout: Layout,
+    remotes: Mapping[str, Remote],
+    *,
+    started: Callable[[StartedDaemon], None],
+) -> list[StartedDaemon]:
+    """Start every daemon; ``started`` is told of each at once, so that none is ever lost.
+
+    Raises:
+        AddressError: a port that a daemon needs is taken.
+        DaemonError: HDFS could not be created.
+    """
+    everything = daemons_of(layout.spec)
+    _check_ports(remotes, everything)
+    daemons = []
+    with ThreadPoolExecutor(1) as pool:
+        formatting = pool.submit(_format_once, layout, remotes[layout.spec.master.name])
+        waits_for_format = [row for row in everything if row[0].name == "namenode"]
+        others = [row for row in everything if row[0].name != "namenode"]
+        for kind, node in others[:1]:
+            daemons.append(_start_one(layout, remotes[node.name], kind, node))
+            started(daemons[-1])
+        formatting.result()
+        for kind, node in waits_for_format + others[1:]:
+            daemons.append(_start_one(layout, remotes[node.name], kind, node))
+            started(daemons[-1])
+    return daemons
+
+
+def _check_ports(remotes: Mapping[str, Remote], rows: list[tuple[DaemonKind, NodeSpec]]) -> None:
+    wanted: dict[str, list[int]] = {}
+    for kind, node in rows:
+        wanted.setdefault(node.name, []).extend(ports_of(kind))
+    names = list(wanted)
+    with ThreadPoolExecutor(_PARALLEL) as pool:
+        taken = list(pool.map(lambda name: listening(remotes[name], wanted[name]), names))
+    for name, ports in zip(names, taken, strict=True):
+        if ports:
+            label = {number: port for port, number in PORTS.items()}
+            listed = ", ".join(f"{port} ({label[port]})" for port in ports)
+            raise AddressError(
+                f"on node {name} something already listens on port {listed}",
+                hint="end that program (on the node: `ss -ltnp`), then run `boardcluster up` again",
+            )
+
+
+def _format_once(layout: Layout, remote: Remote) -> None:
+    """Create an empty HDFS unless the master already has one."""
+    master = layout.spec.master
+    version = layout.folder(master, "data", "namenode", "current", "VERSION")
+    if remote.run(["test", "-f", version], check=False).returncode == 0:
+        return
+    # A format that was killed half-way leaves folders which Hadoop would refuse to format again;
+    # without VERSION they hold no file system.
+    remote.run(["rm", "-rf", layout.folder(master, "data", "namenode")])
+    try:
+        remote.run(
+            namenode_format_command(layout),
+            env=daemon_environment(layout, master),
+            timeout_seconds=180,
+        )
+    except RemoteError as error:
+        raise DaemonError(
+            f"HDFS could not be created on {master.name}:\n{error.message}",
+            hint="run `boardcluster doctor`",
+        ) from error
+
+
+def _start_one(layout: Layout, remote: Remote, kind: DaemonKind, node: NodeSpec) -> StartedDaemon:
+    log = layout.folder(node, "logs", f"{kind.name}.log")
+    process = remote.start(
+        command_of(layout, node, kind),
+        log=log,
+        env=daemon_environment(layout, node),
+        cwd=layout.folder(node, "tmp"),
+    )
+    return StartedDaemon(kind=kind, node=node, process=process, log=log)
+
+
+def health(layout: Layout, remote: Remote) -> Health:
+    """Ask the masters how many workers they have; ``remote`` reaches the master node."""
+    master = layout.spec.master
+    name_node, yarn, job_history, spark_history = http_get_all(
+        remote,
+        [
+            layout.url(master, "namenode-web")
+            + "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState",
+            layout.url(master, "resourcemanager-web") + "/ws/v1/cluster/metrics",
+            layout.url(master, "jobhistory-web") + "/ws/v1/history/info",
+            layout.url(master, "sparkhistory-web") + "/api/v1/version",
+        ],
+    )
+    live, safe, free = 0, True, 0
+    if name_node.status == 200 and (beans := name_node.json()["beans"]):
+        live = int(beans[0]["NumLiveDataNodes"])
+        safe = beans[0]["FSState"] != "Operational"
+        free = int(beans[0]["CapacityRemaining"])
+    managers = 0
+    if yarn.status == 200:
+        managers = int(yarn.json()["clusterMetrics"]["activeNodes"])
+    return Health(
+        live_datanodes=live,
+        live_nodemanagers=managers,
+        safe_mode=safe,
+        history=job_history.status == 200 and spark_history.status == 200,
+        hdfs_free_bytes=free,
+    )
+
+
+def wait_healthy(
+    layout: Layout,
+    remotes: Mapping[str, Remote],
+    daemons: list[StartedDaemon],
+    *,
+    timeout_seconds: float,
+    seen: Callable[[Health], None],
+) -> None:
+    """Wait until every worker is live and the history servers answer.
+
+    Raises:
+        DaemonError: a daemon died, or time ran out; with the last state and log lines.
+    """
+    workers = len(layout.spec.workers)
+    master = remotes[layout.spec.master.name]
+    deadline = time.monotonic() + timeout_seconds
+    turn = 0
+    while True:
+        turn += 1
+        if turn % _LOOK_AT_PROCESSES_EVERY == 0:
+            _raise_if_dead(remotes, daemons)
+        state = health(layout, master)
+        seen(state)
+        if state.is_good(workers) and state.history:
+            return
+        if time.monotonic() > deadline:
+            _raise_if_dead(remotes, daemons)
+            raise DaemonError(
+                f"not healthy after {timeout_seconds:g} s: {state.live_datanodes} of {workers} "
+                f"DataNodes and {state.live_nodemanagers} of {workers} NodeManagers live, "
+                f"safe mode {'on' if state.safe_mode else 'off'}, history servers "
+                f"{'answer' if state.history else 'do not answer'}",
+                hint="see the logs under the cluster's folder, nodes/*/logs",
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _raise_if_dead(remotes: Mapping[str, Remote], daemons: list[StartedDaemon]) -> None:
+    for name in {daemon.node.name for daemon in daemons}:
+        here = [daemon for daemon in daemons if daemon.node.name == name]
+        views = processes(remotes[name], [daemon.process for daemon in here])
+        for daemon, view in zip(here, views, strict=True):
+            if not view.alive:
+                raise _died(remotes[name], daemon)
+
+
+def _died(remote: Remote, daemon: StartedDaemon) -> DaemonError:
+    """Describe the death of a daemon by the lines of its log that matter."""
+    text = remote.run(["tail", "-n", "200", daemon.log], check=False).text
+    lines = [line for line in text.splitlines() if _ERROR_LINE.search(line)][-6:]
+    where = f"{daemon.kind.name} on {daemon.node.name}"
+    hint = f"see {daemon.log}"
+    if "java.net.BindException" in text:
+        hint = f"a port of {where} is taken ({', '.join(map(str, ports_of(daemon.kind)))}); {hint}"
+    return DaemonError(f"{where} ended while starting:\n" + "\n".join(lines), hint=hint)
+
+
+def stop(
+    remotes: Mapping[str, Remote],
+    daemons: list[tuple[str, ProcessRef]],
+    *,
+    grace_seconds: float,
+) -> int:
+    """Ask daemons to end, in parallel; return how many had to be killed.
+
+    Args:
+        remotes: the nodes by name.
+        daemons: node name and process of each.
+        grace_seconds: how long they may take before they are killed.
+    """
+    by_node: dict[str, list[ProcessRef]] = {}
+    for name, process in daemons:
+        by_node.setdefault(name, []).append(process)
+
+    def one(name: str) -> int:
+        return end_processes(remotes[name], by_node[name], grace_seconds=grace_seconds)
+
+    with ThreadPoolExecutor(_PARALLEL) as pool:
+        return sum(pool.map(one, by_node))

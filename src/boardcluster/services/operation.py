@@ -1,0 +1,455 @@
+"""Bring a whole cluster up and down, and look at it: nodes and daemons together.
+
+State lives in one folder per cluster (``home``): ``cluster.toml`` is the user's, ``running.toml``
+is what the live cluster was started from, ``state.json`` what is alive, ``nodes/`` each node's own
+folder, ``conf/`` a copy of every node's configuration to read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from boardcluster.cluster import emulated
+from boardcluster.cluster.state import (
+    Daemon,
+    LiveNode,
+    LiveState,
+    boot_id,
+    load_state,
+    remove_state,
+    save_state,
+)
+from boardcluster.errors import (
+    BoardclusterError,
+    CapacityError,
+    ClusterError,
+    ClusterNotUpError,
+)
+from boardcluster.fetch.cache import Progress
+from boardcluster.records import ClusterSpec
+from boardcluster.remote.ask import processes
+from boardcluster.remote.base import Remote
+from boardcluster.services import lifecycle
+from boardcluster.services.archive import provide_archives
+from boardcluster.services.install import Installation, install
+from boardcluster.services.java import find_java, provide_java
+from boardcluster.services.layout import Layout
+from boardcluster.services.lifecycle import Health, StartedDaemon
+from boardcluster.services.pair import load_pair, pair_ids
+from boardcluster.services.profile import build_profile, profile_names
+from boardcluster.spec import load_cluster
+from boardcluster.units import format_bytes
+
+__all__ = [
+    "DaemonView",
+    "LiveCluster",
+    "Status",
+    "attach",
+    "check_memory",
+    "down",
+    "read_spec",
+    "status",
+    "up",
+    "wipe",
+]
+
+_HEALTHY_WITHIN_SECONDS = 180.0
+_STOP_GRACE_SECONDS = 2.5
+_MASTER_USER = "root"
+"""Inside its namespaces every emulated node runs as root, with or without root outside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveCluster:
+    """A running cluster that work can be given to.
+
+    Attributes:
+        home: the cluster's state folder.
+        state: what is alive.
+        layout: where things are.
+        remotes: every node by name.
+    """
+
+    home: Path
+    state: LiveState
+    layout: Layout
+    remotes: Mapping[str, Remote]
+
+    @property
+    def spec(self) -> ClusterSpec:
+        """The cluster's specification."""
+        return self.layout.spec
+
+    @property
+    def master(self) -> Remote:
+        """The master node."""
+        return self.remotes[self.spec.master.name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonView:
+    """A daemon as ``status`` shows it.
+
+    Attributes:
+        name: its name.
+        node: its node.
+        address: the node's address.
+        url: its web page.
+        pid: its process on the node.
+        alive: whether that process still runs.
+        resident_bytes: resident memory, shared pages in full.
+        proportional_bytes: resident memory, each shared page divided by its users.
+        log: its log.
+    """
+
+    name: str
+    node: str
+    address: str
+    url: str
+    pid: int
+    alive: bool
+    resident_bytes: int
+    proportional_bytes: int
+    log: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A cluster as ``status`` shows it.
+
+    Attributes:
+        phase: ``down``, ``starting``, ``up``, ``degraded`` or ``dead`` (its processes are gone).
+        daemons: every daemon; empty when down.
+        health: what the masters say; None unless the nodes are alive.
+        workers: declared workers.
+        profile: name of the profile.
+        engines: id of the engine pair.
+        browsable: whether the host's browser reaches the web pages.
+    """
+
+    phase: str
+    daemons: tuple[DaemonView, ...]
+    health: Health | None
+    workers: int
+    profile: str
+    engines: str
+    browsable: bool
+
+
+def read_spec(path: Path) -> ClusterSpec:
+    """Load a ``cluster.toml``.
+
+    Raises:
+        SpecError: it is wrong, missing or unreadable.
+    """
+    return load_cluster(path, engine_pairs=pair_ids(), profiles=profile_names())
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def check_memory(spec: ClusterSpec) -> None:
+    """Refuse nodes that declare more memory than this machine has free.
+
+    Raises:
+        CapacityError: with the arithmetic, and how many workers would fit.
+    """
+    wanted = sum(node.memory_bytes for node in spec.nodes)
+    free = available_memory_bytes()
+    if wanted <= free:
+        return
+    worker = min(node.memory_bytes for node in spec.workers)
+    rest = wanted - sum(node.memory_bytes for node in spec.workers)
+    fitting = max(0, (free - rest) // worker)
+    raise CapacityError(
+        f"{len(spec.nodes)} nodes declare {format_bytes(wanted, binary=True)} together, but this "
+        f"machine has {format_bytes(free, binary=True)} available",
+        hint=f"declare at most {fitting} workers of {format_bytes(worker, binary=True)}, "
+        "or less memory for each, in cluster.toml",
+    )
+
+
+def available_memory_bytes() -> int:
+    """Return what the kernel says may be used without swapping."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise ClusterError("/proc/meminfo has no MemAvailable")
+
+
+def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress) -> Layout:
+    pair = load_pair(spec.engines)
+    java = provide_java(pair, cache=cache)
+    engines = install(pair, java, cache=cache, progress=progress)
+    profile = build_profile(spec.profile, spec)
+    archives = cache / "archives" / "none"
+    if profile.small_daemons:
+        archives = provide_archives(engines, java, cache=cache, progress=progress)
+    return Layout(
+        spec=spec,
+        profile=profile,
+        engines=engines,
+        java=java,
+        archives=archives,
+        folders={node.name: node.folder for node in state.nodes},
+        user=_MASTER_USER,
+    )
+
+
+def up(
+    home: Path,
+    *,
+    cache: Path,
+    progress: Progress,
+    seen: Callable[[Health], None],
+) -> LiveCluster:
+    """Bring the cluster of ``<home>/cluster.toml`` up; a running one is left as it is.
+
+    Whatever goes wrong, including Ctrl-C, ends everything that was started.
+
+    Raises:
+        SpecError, HostError, InstallError, ClusterError: see errors.py.
+    """
+    path = home / "cluster.toml"
+    spec = read_spec(path)
+    left = load_state(home)
+    if left is not None:
+        running = _still_running(home, left, path, cache, progress)
+        if running is not None:
+            return running
+    build_profile(spec.profile, spec)
+    check_memory(spec)
+    emulated.check_host(spec)
+    state = emulated.new_state(spec, identity=str(uuid.uuid4()))
+    state = replace(state, spec_sha256=_digest(path))
+    layout = _layout(spec, state, cache, progress)
+    shutil.copyfile(path, home / "running.toml")
+    save_state(home, state)
+    try:
+        return _bring_up(home, spec, state, layout, seen)
+    except BaseException:
+        with contextlib.suppress(BoardclusterError):
+            emulated.destroy(state)
+            remove_state(home)
+        raise
+
+
+def _still_running(
+    home: Path, left: LiveState, path: Path, cache: Path, progress: Progress
+) -> LiveCluster | None:
+    """Return the cluster if it is up as specified; clear away what a dead driver left behind."""
+    alive = left.boot_id == boot_id() and emulated.leftover_processes(left.identity)
+    if not alive or left.phase != "up":
+        emulated.destroy(left)
+        remove_state(home)
+        return None
+    if left.spec_sha256 != _digest(path):
+        raise ClusterError(
+            f"{path} was edited since the cluster came up",
+            hint="run `boardcluster down`, then `boardcluster up` again",
+        )
+    live = attach(home, cache=cache, progress=progress)
+    health = lifecycle.health(live.layout, live.master)
+    if not health.is_good(len(live.spec.workers)):
+        raise ClusterError(
+            f"the cluster is up but not healthy: {health.live_datanodes} DataNodes and "
+            f"{health.live_nodemanagers} NodeManagers of {len(live.spec.workers)} are live",
+            hint="run `boardcluster status`; `boardcluster down` and `up` start it afresh",
+        )
+    return live
+
+
+def _bring_up(
+    home: Path,
+    spec: ClusterSpec,
+    state: LiveState,
+    layout: Layout,
+    seen: Callable[[Health], None],
+) -> LiveCluster:
+    state = emulated.create_nodes(spec, state, home)
+    save_state(home, state)
+    layout = replace(layout, folders={node.name: node.folder for node in state.nodes})
+    remotes = {node.name: emulated.remote_of(node, state) for node in state.nodes}
+    digest = lifecycle.configure(layout, remotes, staging=home / "conf")
+    state = replace(state, config_sha256=digest, java=layout.java.description)
+    addresses = {node.name: node.address for node in state.nodes}
+    record = [state]
+
+    def started(daemon: StartedDaemon) -> None:
+        url = layout.url(daemon.node, daemon.kind.web)
+        row = Daemon(
+            name=daemon.kind.name,
+            node=daemon.node.name,
+            process=daemon.process,
+            log=daemon.log,
+            url=url.replace(daemon.node.name, addresses[daemon.node.name]),
+        )
+        record.append(record[-1].with_daemon(row))
+        save_state(home, record[-1])
+
+    daemons = lifecycle.start(layout, remotes, started=started)
+    lifecycle.wait_healthy(
+        layout, remotes, daemons, timeout_seconds=_HEALTHY_WITHIN_SECONDS, seen=seen
+    )
+    state = replace(record[-1], phase="up")
+    save_state(home, state)
+    return LiveCluster(home=home, state=state, layout=layout, remotes=remotes)
+
+
+def attach(home: Path, *, cache: Path, progress: Progress) -> LiveCluster:
+    """Return the running cluster of a home.
+
+    Raises:
+        ClusterNotUpError: it is not up.
+    """
+    state = load_state(home)
+    if state is None:
+        raise ClusterNotUpError(
+            f"the cluster in {home} is not up", hint="run `boardcluster up` first"
+        )
+    if state.phase != "up" or not _nodes_alive(state):
+        raise ClusterNotUpError(
+            f"the cluster in {home} is not up: its driver or its nodes were killed",
+            hint="run `boardcluster down`, then `boardcluster up`",
+        )
+    spec = read_spec(home / "running.toml")
+    return LiveCluster(
+        home=home,
+        state=state,
+        layout=_layout(spec, state, cache, progress),
+        remotes={node.name: emulated.remote_of(node, state) for node in state.nodes},
+    )
+
+
+def _nodes_alive(state: LiveState) -> bool:
+    if state.boot_id != boot_id():
+        return False
+    return all(emulated.is_alive(node.pid, node.start_ticks) for node in state.nodes)
+
+
+def down(home: Path) -> int:
+    """End everything of the cluster, whatever state it is in; return how many processes ended.
+
+    Daemons are asked to end and get a short while for it; HDFS keeps its data.
+
+    Raises:
+        ClusterError: something could not be ended.
+    """
+    state = load_state(home)
+    if state is None:
+        return 0
+    if state.boot_id == boot_id() and state.daemons:
+        remotes = {
+            node.name: emulated.remote_of(node, state)
+            for node in state.nodes
+            if emulated.is_alive(node.pid, node.start_ticks)
+        }
+        rows = [(d.node, d.process) for d in state.daemons if d.node in remotes]
+        with contextlib.suppress(BoardclusterError):  # what does not end by asking ends below
+            lifecycle.stop(remotes, rows, grace_seconds=_STOP_GRACE_SECONDS)
+    ended = emulated.destroy(state)
+    remove_state(home)
+    return ended
+
+
+def wipe(home: Path) -> None:
+    """Delete the nodes' folders: HDFS with everything in it, logs, configuration.
+
+    Raises:
+        ClusterError: the cluster is still up.
+    """
+    if load_state(home) is not None:
+        raise ClusterError("the cluster is still up", hint="run `boardcluster down` first")
+    for name in ("nodes", "conf"):
+        shutil.rmtree(home / name, ignore_errors=True)
+    for name in ("running.toml", "hosts", "nsswitch.conf", "anchors.log"):
+        (home / name).unlink(missing_ok=True)
+
+
+def status(home: Path, *, cache: Path) -> Status:
+    """Look at a cluster; changes nothing and needs no lock.
+
+    Raises:
+        SpecError: its specification is missing or wrong.
+    """
+    state = load_state(home)
+    running = home / "running.toml"
+    spec = read_spec(running if state and running.exists() else home / "cluster.toml")
+
+    def view(
+        phase: str, daemons: tuple[DaemonView, ...] = (), health: Health | None = None
+    ) -> Status:
+        return Status(
+            phase=phase,
+            daemons=daemons,
+            health=health,
+            workers=len(spec.workers),
+            profile=spec.profile,
+            engines=spec.engines,
+            browsable=bool(state and state.host_link),
+        )
+
+    if state is None:
+        return view("down")
+    if not state.nodes or not _nodes_alive(state):
+        return view("dead")
+    daemons = _daemon_views(state)
+    if state.phase != "up":
+        return view(state.phase, daemons)
+    remote = emulated.remote_of(_master_node(state, spec), state)
+    health = lifecycle.health(_bare_layout(spec, state, cache), remote)
+    good = health.is_good(len(spec.workers)) and all(d.alive for d in daemons)
+    return view("up" if good else "degraded", daemons, health)
+
+
+def _master_node(state: LiveState, spec: ClusterSpec) -> LiveNode:
+    return next(node for node in state.nodes if node.name == spec.master.name)
+
+
+def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
+    """Return a layout for asking only: nothing is fetched or verified."""
+    pair = load_pair(spec.engines)
+    java = find_java(pair, cache=cache)
+    if java is None:
+        raise ClusterError("the cluster's Java is gone", hint="run `boardcluster down`")
+    return Layout(
+        spec=spec,
+        profile=build_profile(spec.profile, spec),
+        engines=Installation(pair=pair, folder=cache / "engines" / pair.id),
+        java=java,
+        archives=cache,
+        folders={node.name: node.folder for node in state.nodes},
+        user=_MASTER_USER,
+    )
+
+
+def _daemon_views(state: LiveState) -> tuple[DaemonView, ...]:
+    rows: list[DaemonView] = []
+    for node in state.nodes:
+        here = [daemon for daemon in state.daemons if daemon.node == node.name]
+        if not here:
+            continue
+        remote = emulated.remote_of(node, state)
+        views = processes(remote, [daemon.process for daemon in here])
+        rows += [
+            DaemonView(
+                name=daemon.name,
+                node=node.name,
+                address=node.address,
+                url=daemon.url,
+                pid=daemon.process.pid,
+                alive=view.alive,
+                resident_bytes=view.resident_bytes,
+                proportional_bytes=view.proportional_bytes,
+                log=daemon.log,
+            )
+            for daemon, view in zip(here, views, strict=True)
+        ]
+    return tuple(rows)

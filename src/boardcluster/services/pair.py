@@ -1,0 +1,119 @@
+"""Engine pairs: which Hadoop and Spark go together, as data.
+
+A pair is one lock file in ``pairs/``; its file name is its id. Adding a pair adds a file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+
+from boardcluster.errors import UsageError
+
+__all__ = ["EnginePair", "LockedJar", "load_pair", "pair_ids"]
+
+_FOLDER = resources.files("boardcluster.services").joinpath("pairs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockedJar:
+    """One jar of Maven Central.
+
+    Attributes:
+        organisation: the Maven group.
+        module: the Maven artifact.
+        revision: its version.
+        classifier: its classifier; empty for the main jar.
+        sha256: hexadecimal digest of the file.
+        size_bytes: size of the file.
+    """
+
+    organisation: str
+    module: str
+    revision: str
+    classifier: str
+    sha256: str
+    size_bytes: int
+
+    @property
+    def place(self) -> str:
+        """Path inside the folder of jars; test jars stay off the class path of every job."""
+        return f"tests/{self.file_name}" if self.classifier == "tests" else self.file_name
+
+    @property
+    def file_name(self) -> str:
+        """Name of the file as Maven repositories name it."""
+        tail = f"-{self.classifier}" if self.classifier else ""
+        return f"{self.module}-{self.revision}{tail}.jar"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnginePair:
+    """A Hadoop and a Spark that go together.
+
+    Attributes:
+        id: name of the lock file.
+        hadoop: version of Hadoop.
+        spark: version of Spark.
+        java_oldest: oldest Java feature version that runs it.
+        java_newest: newest Java feature version that runs it.
+        pyspark_requirement: what pip fetches.
+        pyspark_sha256: digest of the source distribution.
+        pyspark_size_bytes: its size.
+        jars: every Hadoop jar.
+    """
+
+    id: str
+    hadoop: str
+    spark: str
+    java_oldest: int
+    java_newest: int
+    pyspark_requirement: str
+    pyspark_sha256: str
+    pyspark_size_bytes: int
+    jars: tuple[LockedJar, ...]
+
+
+def pair_ids() -> tuple[str, ...]:
+    """Return the ids of all pairs, newest Hadoop first."""
+    names = (entry.name for entry in _FOLDER.iterdir())
+    return tuple(sorted(n.removesuffix(".toml") for n in names if n.endswith(".toml"))[::-1])
+
+
+def load_pair(pair_id: str) -> EnginePair:
+    """Read a lock file.
+
+    Raises:
+        UsageError: there is no such pair.
+    """
+    if pair_id not in pair_ids():
+        raise UsageError(
+            f"no engine pair {pair_id!r}", hint=f"choose one of: {', '.join(pair_ids())}"
+        )
+    raw = tomllib.loads(_FOLDER.joinpath(f"{pair_id}.toml").read_text())
+    oldest, newest = raw["java"]
+    return EnginePair(
+        id=raw["id"],
+        hadoop=raw["hadoop"],
+        spark=raw["spark"],
+        java_oldest=oldest,
+        java_newest=newest,
+        pyspark_requirement=raw["pyspark"]["requirement"],
+        pyspark_sha256=raw["pyspark"]["sha256"],
+        pyspark_size_bytes=raw["pyspark"]["size_bytes"],
+        jars=tuple(_jar(coordinate, value) for coordinate, value in raw["jars"].items()),
+    )
+
+
+def _jar(coordinate: str, value: str) -> LockedJar:
+    organisation, module, revision, *classifier = coordinate.split(":")
+    sha256, size_bytes = value.split()
+    return LockedJar(
+        organisation=organisation,
+        module=module,
+        revision=revision,
+        classifier=classifier[0] if classifier else "",
+        sha256=sha256,
+        size_bytes=int(size_bytes),
+    )

@@ -1,0 +1,206 @@
+"""Profiles: named engine configurations. Pure.
+
+``upstream`` and the papers' are data in ``profiles/``; ``default`` is computed by the rule in
+sizing.py. All yield the same thing: properties per file, and remarks about contradictions that are
+found before a job hangs on them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+
+from boardcluster.errors import CapacityError, UsageError
+from boardcluster.records import ClusterSpec, NodeSpec, Role
+from boardcluster.services.sizing import STEP_MIB, size_cluster
+
+__all__ = ["FILES", "Profile", "build_profile", "profile_names"]
+
+FILES = ("core-site", "hdfs-site", "yarn-site", "mapred-site", "spark-defaults")
+_FOLDER = resources.files("boardcluster.services").joinpath("profiles")
+_MIB = 1 << 20
+
+_YARN_DEFAULTS = {
+    "yarn.nodemanager.resource.memory-mb": 8192,
+    "yarn.scheduler.minimum-allocation-mb": 1024,
+    "yarn.scheduler.maximum-allocation-mb": 8192,
+    "yarn.app.mapreduce.am.resource.mb": 1536,
+    "mapreduce.map.memory.mb": 1024,
+    "mapreduce.reduce.memory.mb": 1024,
+}
+"""Hadoop's own values (yarn-default.xml, mapred-default.xml), for the check of what fits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One engine configuration for one cluster.
+
+    Attributes:
+        name: its name.
+        source: where the values come from.
+        properties: per file of FILES, the properties of every node.
+        per_node: per node, what differs there (in ``yarn-site``).
+        small_daemons: whether daemons get the flags that keep them small.
+        remarks: contradictions worth a warning.
+        spark_refusal: why Spark cannot run, with the arithmetic; empty if it can.
+    """
+
+    name: str
+    source: str
+    properties: dict[str, dict[str, str]]
+    per_node: dict[str, dict[str, str]]
+    small_daemons: bool
+    remarks: tuple[str, ...]
+    spark_refusal: str
+
+
+def profile_names() -> tuple[str, ...]:
+    """Return the names of all profiles, ``default`` first."""
+    names = (entry.name for entry in _FOLDER.iterdir())
+    return ("default", *sorted(n.removesuffix(".toml") for n in names if n.endswith(".toml"))[::-1])
+
+
+def build_profile(name: str, spec: ClusterSpec) -> Profile:
+    """Return the properties of a profile for a cluster.
+
+    Raises:
+        UsageError: there is no such profile.
+        CapacityError: nothing could ever run; the message shows the arithmetic.
+    """
+    if name == "default":
+        return _default(spec)
+    if name not in profile_names():
+        raise UsageError(f"no profile {name!r}", hint=f"choose: {', '.join(profile_names())}")
+    raw = tomllib.loads(_FOLDER.joinpath(f"{name}.toml").read_text())
+    properties = {
+        file: {k: v.format(workers=len(spec.workers)) for k, v in raw.get(file, {}).items()}
+        for file in FILES
+    }
+    return Profile(
+        name=name,
+        source=raw["source"],
+        properties=properties,
+        per_node={},
+        small_daemons=False,
+        remarks=_check(name, properties, spec),
+        spark_refusal="",
+    )
+
+
+def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) -> tuple[str, ...]:
+    """Look for contradictions between fixed sizes and the declared nodes."""
+    merged = properties["yarn-site"] | properties["mapred-site"]
+    value = {key: int(merged.get(key, default)) for key, default in _YARN_DEFAULTS.items()}
+    node = value["yarn.nodemanager.resource.memory-mb"]
+    least = value["yarn.scheduler.minimum-allocation-mb"]
+    most = value["yarn.scheduler.maximum-allocation-mb"]
+    sizes = {
+        "application master": value["yarn.app.mapreduce.am.resource.mb"],
+        "map": value["mapreduce.map.memory.mb"],
+        "reduce": value["mapreduce.reduce.memory.mb"],
+    }
+    given = {what: -(-size // least) * least for what, size in sizes.items()}
+    am = given["application master"]
+    remarks = []
+    for what, size in given.items():
+        if size > min(node, most):
+            raise CapacityError(
+                f"profile {name}: a {what} container takes {size} MB ({sizes[what]} rounded up to "
+                f"{least}), but a node has {node} MB and YARN grants at most {most} MB",
+                hint="choose another profile in cluster.toml",
+            )
+        if what != "application master" and am + size > node:
+            together = f"application master {am} MB + {what} {size} MB > {node} MB of a node"
+            if len(spec.workers) == 1:
+                raise CapacityError(
+                    f"profile {name}: {together}, so with one worker no {what} task could ever "
+                    "start and the job would hang",
+                    hint="add a worker, or choose another profile in cluster.toml",
+                )
+            remarks.append(f"{together}: no {what} task ever runs beside the application master")
+    for worker in spec.workers:
+        memory = worker.memory_bytes // _MIB
+        if node > memory:
+            remarks.append(
+                f"YARN promises {node} MB on {worker.name}, which has {memory} MiB: full "
+                "containers would swap or be killed"
+            )
+            break
+    replication = int(properties["hdfs-site"].get("dfs.replication", "3"))
+    if replication > len(spec.workers):
+        remarks.append(
+            f"replication {replication} with {len(spec.workers)} workers: every block stays "
+            "under-replicated"
+        )
+    return tuple(remarks)
+
+
+def _default(spec: ClusterSpec) -> Profile:
+    sizing = size_cluster(spec)
+    workers = len(spec.workers)
+    replication = min(2, workers)
+    hdfs = {
+        "dfs.replication": str(replication),
+        "dfs.blocksize": str(64 * _MIB),
+        "dfs.namenode.safemode.extension": "0",
+        "dfs.namenode.handler.count": "10",
+        "dfs.datanode.handler.count": "4",
+        "dfs.datanode.max.transfer.threads": "512",
+    }
+    if workers <= 3:
+        hdfs["dfs.client.block.write.replace-datanode-on-failure.policy"] = "NEVER"
+    yarn = {
+        "yarn.scheduler.minimum-allocation-mb": str(STEP_MIB),
+        "yarn.scheduler.maximum-allocation-mb": str(max(sizing.available.values())),
+        "yarn.nodemanager.vmem-check-enabled": "false",
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "250",
+        "yarn.scheduler.capacity.maximum-am-resource-percent": "0.5",
+    }
+    mapred = {
+        "yarn.app.mapreduce.am.resource.mb": str(sizing.am),
+        "yarn.app.mapreduce.am.command-opts": f"-Xmx{sizing.am_heap}m -XX:+UseSerialGC",
+        "mapreduce.map.memory.mb": str(sizing.task),
+        "mapreduce.map.java.opts": f"-Xmx{sizing.task_heap}m -XX:+UseSerialGC",
+        "mapreduce.reduce.memory.mb": str(sizing.task),
+        "mapreduce.reduce.java.opts": f"-Xmx{sizing.task_heap}m -XX:+UseSerialGC",
+        "mapreduce.task.io.sort.mb": str(sizing.sort),
+        "mapreduce.job.reduces": str(workers),
+        "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms": "250",
+        "mapreduce.client.progressmonitor.pollinterval": "250",
+    }
+    spark = {
+        "spark.executor.instances": str(workers),
+        "spark.executor.cores": str(sizing.executor_cores),
+        "spark.executor.memory": f"{sizing.executor_heap}m",
+        "spark.executor.memoryOverhead": f"{sizing.executor_overhead}m",
+        "spark.yarn.am.memory": "256m",
+        "spark.yarn.am.memoryOverhead": "128m",
+        "spark.driver.memory": "512m",
+    }
+    return Profile(
+        name="default",
+        source="computed from each node's memory and cores, see docs/reference/profiles.md",
+        properties={
+            "core-site": {},
+            "hdfs-site": hdfs,
+            "yarn-site": yarn,
+            "mapred-site": mapred,
+            "spark-defaults": spark,
+        },
+        per_node={
+            worker.name: {
+                "yarn.nodemanager.resource.memory-mb": str(sizing.available[worker.name]),
+                "yarn.nodemanager.resource.cpu-vcores": str(_vcores(worker)),
+            }
+            for worker in spec.workers
+        },
+        small_daemons=True,
+        remarks=(sizing.spark_refusal,) if sizing.spark_refusal else (),
+        spark_refusal=sizing.spark_refusal,
+    )
+
+
+def _vcores(worker: NodeSpec) -> int:
+    """One more than cores, for the application master; a combined master gives one up."""
+    return max(1, worker.cores + (0 if Role.MASTER in worker.roles else 1))

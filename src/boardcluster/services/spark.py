@@ -1,0 +1,104 @@
+"""Spark on YARN: how a program is submitted, and what its event log says.
+
+Source: Apache Spark, JsonProtocol (event log) and "Running Spark on YARN".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from boardcluster.errors import RemoteError
+from boardcluster.services.layout import Layout
+
+__all__ = ["read_event_log", "spark_submit_command", "submit_environment"]
+
+
+def spark_submit_command(
+    layout: Layout,
+    *,
+    conf: str,
+    tag: str,
+    program: str,
+    arguments: Sequence[str],
+    main: str = "",
+) -> list[str]:
+    """Return the command that submits a program from the master, with Spark's own script.
+
+    Args:
+        layout: the cluster.
+        conf: folder of the configuration to submit with.
+        tag: YARN tag by which the application is found again.
+        program: a jar or a Python file.
+        arguments: its arguments.
+        main: main class, for a jar.
+    """
+    return [
+        f"{layout.engines.spark_home}/bin/spark-submit",
+        *("--properties-file", f"{conf}/spark-defaults.conf"),
+        *("--conf", f"spark.yarn.tags={tag}"),
+        *(("--class", main) if main else ()),
+        program,
+        *arguments,
+    ]
+
+
+def submit_environment(layout: Layout, *, conf: str) -> dict[str, str]:
+    """Return the environment of a submission, the same for both engines."""
+    return {
+        "JAVA_HOME": str(layout.java.home),
+        "HADOOP_USER_NAME": layout.user,
+        "HADOOP_CONF_DIR": conf,
+        "SPARK_HOME": str(layout.engines.spark_home),
+        "SPARK_CONF_DIR": conf,
+        "PYSPARK_PYTHON": "python3",
+    }
+
+
+_SUMMED = {
+    "executorRunTime": ("Executor Run Time",),
+    "executorCpuTime": ("Executor CPU Time",),
+    "jvmGCTime": ("JVM GC Time",),
+    "memoryBytesSpilled": ("Memory Bytes Spilled",),
+    "diskBytesSpilled": ("Disk Bytes Spilled",),
+    "inputBytes": ("Input Metrics", "Bytes Read"),
+    "inputRecords": ("Input Metrics", "Records Read"),
+    "outputBytes": ("Output Metrics", "Bytes Written"),
+    "outputRecords": ("Output Metrics", "Records Written"),
+    "shuffleRemoteReadBytes": ("Shuffle Read Metrics", "Remote Bytes Read"),
+    "shuffleLocalReadBytes": ("Shuffle Read Metrics", "Local Bytes Read"),
+    "shuffleWriteBytes": ("Shuffle Write Metrics", "Shuffle Bytes Written"),
+}
+"""Counter name to its place in a task's metrics."""
+
+
+def read_event_log(path: Path) -> dict[str, int]:
+    """Sum the metrics of every task of an application, as ``spark/NAME``.
+
+    Times are as Spark gives them: run and GC time in ms, CPU time in ns. Failed tasks count too:
+    their work was done.
+
+    Raises:
+        RemoteError: the file is not an event log.
+    """
+    totals = dict.fromkeys(_SUMMED, 0)
+    tasks = failed = 0
+    try:
+        with path.open(encoding="utf-8") as stream:
+            for line in stream:
+                if not line.startswith('{"Event":"SparkListenerTaskEnd"'):
+                    continue
+                event = json.loads(line)
+                tasks += 1
+                failed += event["Task End Reason"]["Reason"] != "Success"
+                for name, place in _SUMMED.items():
+                    value = event.get("Task Metrics") or {}
+                    for key in place:
+                        value = value.get(key, {}) if isinstance(value, dict) else 0
+                    totals[name] += value if isinstance(value, int) else 0
+    except (OSError, ValueError, KeyError) as error:
+        raise RemoteError(f"{path} is not a Spark event log: {error}") from error
+    totals["shuffleReadBytes"] = totals["shuffleRemoteReadBytes"] + totals["shuffleLocalReadBytes"]
+    totals |= {"tasks": tasks, "failedTasks": failed}
+    return {f"spark/{name}": value for name, value in totals.items()}

@@ -1,0 +1,127 @@
+"""HDFS through the NameNode's own REST interface, asked from the master node.
+
+One request costs milliseconds; the ``hdfs`` command costs a JVM, several seconds on a board, and
+runs between measurements (docs/decisions/0003).
+Source: Apache Hadoop, WebHDFS REST API.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+from boardcluster.errors import RemoteError
+from boardcluster.remote.ask import HttpAnswer, http
+from boardcluster.remote.base import Remote
+from boardcluster.services.layout import Layout
+
+__all__ = ["HdfsEntry", "WebHdfs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HdfsEntry:
+    """One file or folder.
+
+    Attributes:
+        name: its name inside its folder.
+        is_file: whether it is a file.
+        size_bytes: its size; 0 for a folder.
+    """
+
+    name: str
+    is_file: bool
+    size_bytes: int
+
+
+class WebHdfs:
+    """The few file operations that runs need. Paths are absolute paths in HDFS.
+
+    Args:
+        layout: the cluster.
+        remote: reaches the master node.
+    """
+
+    def __init__(self, layout: Layout, remote: Remote) -> None:
+        self._remote = remote
+        self._base = layout.url(layout.spec.master, "namenode-web") + "/webhdfs/v1"
+        self._user = layout.user
+
+    def _url(self, path: str, operation: str, **parameters: str) -> str:
+        query = urlencode({"op": operation, "user.name": self._user, **parameters})
+        return f"{self._base}{quote(path)}?{query}"
+
+    def _fail(self, doing: str, answer: HttpAnswer) -> RemoteError:
+        reason = answer.body
+        if answer.body.startswith("{"):
+            reason = answer.json().get("RemoteException", {}).get("message", answer.body)
+        return RemoteError(
+            f"HDFS: {doing} failed with status {answer.status}: {reason.strip()[:500]}",
+            hint="run `boardcluster status`",
+        )
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or folder."""
+        answer = http(self._remote, "GET", self._url(path, "GETFILESTATUS"))
+        if answer.status not in (200, 404):
+            raise self._fail(f"looking at {path}", answer)
+        return answer.status == 200
+
+    def size_bytes(self, path: str) -> int:
+        """Return the size of a file or of everything in a folder, without replicas."""
+        answer = http(self._remote, "GET", self._url(path, "GETCONTENTSUMMARY"))
+        if answer.status != 200:
+            raise self._fail(f"measuring {path}", answer)
+        return int(answer.json()["ContentSummary"]["length"])
+
+    def list(self, path: str) -> list[HdfsEntry]:
+        """Return what is in a folder, by name."""
+        answer = http(self._remote, "GET", self._url(path, "LISTSTATUS"))
+        if answer.status != 200:
+            raise self._fail(f"listing {path}", answer)
+        rows = answer.json()["FileStatuses"]["FileStatus"]
+        return [
+            HdfsEntry(
+                name=row["pathSuffix"], is_file=row["type"] == "FILE", size_bytes=int(row["length"])
+            )
+            for row in rows
+        ]
+
+    def make_folder(self, path: str) -> None:
+        """Create a folder and its parents."""
+        answer = http(self._remote, "PUT", self._url(path, "MKDIRS"))
+        if answer.status != 200:
+            raise self._fail(f"creating {path}", answer)
+
+    def delete(self, path: str) -> None:
+        """Delete a file or a folder with everything in it; nothing if there is none."""
+        answer = http(self._remote, "DELETE", self._url(path, "DELETE", recursive="true"))
+        if answer.status not in (200, 404):
+            raise self._fail(f"deleting {path}", answer)
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename a file or folder."""
+        answer = http(self._remote, "PUT", self._url(source, "RENAME", destination=target))
+        if answer.status != 200 or not answer.json()["boolean"]:
+            raise self._fail(f"renaming {source}", answer)
+
+    def put(self, source: Path, target: str) -> None:
+        """Store a file of the master node; it appears under its name only when it is whole."""
+        partial = f"{target}.partial"
+        url = self._url(partial, "CREATE", overwrite="true")
+        answer = http(self._remote, "PUT", url)
+        if answer.status != 307 or not answer.location:
+            raise self._fail(f"storing {target}", answer)
+        answer = http(self._remote, "PUT", answer.location, source=source, timeout_seconds=300)
+        if answer.status != 201:
+            raise self._fail(f"storing {target}", answer)
+        self.rename(partial, target)
+
+    def get(self, source: str, target: Path) -> None:
+        """Read a file into a file of the master node."""
+        answer = http(self._remote, "GET", self._url(source, "OPEN"))
+        if answer.status != 307 or not answer.location:
+            raise self._fail(f"reading {source}", answer)
+        answer = http(self._remote, "GET", answer.location, target=target, timeout_seconds=300)
+        if answer.status != 200:
+            raise self._fail(f"reading {source}", answer)

@@ -1,0 +1,26 @@
+"""TOML files -> validated specifications; pure, no input or output beyond reading the file."""
+
+from boardcluster.spec.cluster import (
+    CORES_MAX,
+    DEFAULT_LINK_BITS_PER_SECOND,
+    DEFAULT_SUBNET,
+    KINDS,
+    NODES_MAX,
+    address_of,
+    host_address,
+    load_cluster,
+)
+from boardcluster.spec.template import propose_cluster, render_cluster
+
+__all__ = [
+    "CORES_MAX",
+    "DEFAULT_LINK_BITS_PER_SECOND",
+    "DEFAULT_SUBNET",
+    "KINDS",
+    "NODES_MAX",
+    "address_of",
+    "host_address",
+    "load_cluster",
+    "propose_cluster",
+    "render_cluster",
+]

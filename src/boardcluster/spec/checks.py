@@ -1,0 +1,259 @@
+"""Checks of single values: each returns the value in our terms or says what is allowed.
+
+Every message has the form ``VALUE is wrong; allowed: ...; did you mean "nearest"?`` so that the
+reader of a long list finds the same thing in the same place.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import json
+import re
+from collections.abc import Collection
+from typing import Any
+
+from boardcluster.records import Role
+from boardcluster.units import (
+    MIB,
+    RATE_ALLOWED,
+    SIZE_ALLOWED,
+    TIB,
+    format_bytes_exact,
+    format_rate_exact,
+    parse_rate,
+    parse_size,
+)
+
+__all__ = [
+    "BENCHMARK_NETWORK",
+    "CLUSTER_NAME_ALLOWED",
+    "CLUSTER_NAME_LENGTH_MAX",
+    "LINK_ALLOWED",
+    "LINK_BITS_PER_SECOND_MAX",
+    "LINK_BITS_PER_SECOND_MIN",
+    "MEMORY_ALLOWED",
+    "MEMORY_BYTES_MAX",
+    "MEMORY_BYTES_MIN",
+    "NODE_NAME_ALLOWED",
+    "NODE_NAME_LENGTH_MAX",
+    "SUBNET_ALLOWED",
+    "check_choice",
+    "check_cluster_name",
+    "check_link",
+    "check_memory",
+    "check_name",
+    "check_node_name",
+    "check_role",
+    "check_subnet",
+    "choices_text",
+    "complaint",
+    "refusal",
+    "shown",
+]
+
+BENCHMARK_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
+"""Reserved for benchmarking by RFC 2544, so it collides with nobody's network."""
+
+CLUSTER_NAME_LENGTH_MAX = 15
+"""Linux interface names hold 15 characters (IFNAMSIZ less the final zero)."""
+
+NODE_NAME_LENGTH_MAX = 63
+"""One label of a host name, RFC 1123."""
+
+MEMORY_BYTES_MIN = 256 * MIB
+MEMORY_BYTES_MAX = 16 * TIB
+LINK_BITS_PER_SECOND_MIN = 10**6
+LINK_BITS_PER_SECOND_MAX = 100 * 10**9
+
+_PREFIX_LENGTH_MIN = 16
+_PREFIX_LENGTH_MAX = 28
+_RESERVED_NODE_NAMES = ("localhost", "switch")
+_NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
+_SHOWN_CHARACTERS = 60
+
+_NAME_ALLOWED = (
+    "lower-case letters, digits and hyphens, starting with a letter, not ending in a hyphen, "
+    "at most "
+)
+CLUSTER_NAME_ALLOWED = f"{_NAME_ALLOWED}{CLUSTER_NAME_LENGTH_MAX} characters"
+NODE_NAME_ALLOWED = (
+    f"{_NAME_ALLOWED}{NODE_NAME_LENGTH_MAX} characters, except {', '.join(_RESERVED_NODE_NAMES)}"
+)
+MEMORY_ALLOWED = (
+    f"{SIZE_ALLOWED}, from {format_bytes_exact(MEMORY_BYTES_MIN)} to "
+    f"{format_bytes_exact(MEMORY_BYTES_MAX)}"
+)
+LINK_ALLOWED = (
+    f"{RATE_ALLOWED}, from {format_rate_exact(LINK_BITS_PER_SECOND_MIN)} to "
+    f"{format_rate_exact(LINK_BITS_PER_SECOND_MAX)}"
+)
+SUBNET_ALLOWED = (
+    f"an IPv4 network inside {BENCHMARK_NETWORK} with a prefix from /{_PREFIX_LENGTH_MIN} to "
+    f'/{_PREFIX_LENGTH_MAX}, e.g. "198.18.0.0/24"'
+)
+
+
+def shown(value: Any) -> str:
+    """Write a value of a TOML file for a message: quoted as there, in one line, not too long."""
+    if isinstance(value, str):
+        short = value if len(value) <= _SHOWN_CHARACTERS else value[: _SHOWN_CHARACTERS - 1] + "…"
+        return json.dumps(short, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "an array" if value else "an empty array"
+    if isinstance(value, int) and value.bit_length() > 64:
+        return "a number of more than 64 bits"
+    return str(value)
+
+
+def complaint(what: str, *, allowed: str, nearest: str = "") -> str:
+    """Join what is wrong, what is allowed and, if there is one, the nearest valid value."""
+    suggestion = f"; did you mean {shown(nearest)}?" if nearest else ""
+    return f"{what}; allowed: {allowed}{suggestion}"
+
+
+def refusal(what: str, *, allowed: str, nearest: str = "") -> ValueError:
+    """Build the error that a check raises; always a ValueError, the kind that Pydantic collects."""
+    return ValueError(complaint(what, allowed=allowed, nearest=nearest))
+
+
+def choices_text(choices: Collection[str]) -> str:
+    """Write the names among which a value must be, for a message."""
+    return ", ".join(sorted(choices)) or "nothing, since none is known"
+
+
+def check_choice(value: str, choices: Collection[str], *, what: str) -> str:
+    """Return the value if it is one of the choices.
+
+    Args:
+        value: what the file says.
+        choices: what is allowed.
+        what: what a choice is, with its article, for the message.
+
+    Raises:
+        ValueError: it is none of them; names them and the nearest.
+    """
+    if value in choices:
+        return value
+    by_lower_case = {choice.lower(): choice for choice in sorted(choices)}
+    near = difflib.get_close_matches(value.lower(), by_lower_case, n=1)
+    raise refusal(
+        f"{shown(value)} is not {what}",
+        allowed=choices_text(choices),
+        nearest=by_lower_case[near[0]] if near else "",
+    )
+
+
+def check_name(value: str, *, length_max: int, allowed: str, reserved: Collection[str] = ()) -> str:
+    """Return the value if it can name a cluster or a node.
+
+    Args:
+        value: what the file says.
+        length_max: characters.
+        allowed: the rule in words.
+        reserved: names that are taken.
+
+    Raises:
+        ValueError: it cannot; names the rule and, where there is one, a valid name like it.
+    """
+    if _NAME.fullmatch(value) and len(value) <= length_max and value not in reserved:
+        return value
+    near = re.sub(r"[^a-z0-9]+", "-", value[:1000].lower()).lstrip("-0123456789")
+    near = near[:length_max].rstrip("-")
+    reason = "is reserved" if value in reserved else "is not a valid name"
+    raise refusal(
+        f"{shown(value)} {reason}", allowed=allowed, nearest="" if near in reserved else near
+    )
+
+
+def check_cluster_name(value: str) -> str:
+    """Return the value if it can name a cluster.
+
+    Raises:
+        ValueError: it cannot; names the rule.
+    """
+    return check_name(value, length_max=CLUSTER_NAME_LENGTH_MAX, allowed=CLUSTER_NAME_ALLOWED)
+
+
+def check_node_name(value: str) -> str:
+    """Return the value if it can name a node.
+
+    Raises:
+        ValueError: it cannot; names the rule.
+    """
+    return check_name(
+        value,
+        length_max=NODE_NAME_LENGTH_MAX,
+        allowed=NODE_NAME_ALLOWED,
+        reserved=_RESERVED_NODE_NAMES,
+    )
+
+
+def check_role(value: Any) -> Role:
+    """Return the role of that name.
+
+    Raises:
+        ValueError: there is none; names all and the nearest.
+    """
+    roles = [role.value for role in Role]
+    if not isinstance(value, str):
+        raise refusal(f"{shown(value)} is not a role", allowed=", ".join(roles))
+    return Role(check_choice(value, roles, what="a role"))
+
+
+def check_memory(value: Any) -> int:
+    """Return the bytes of a node's memory.
+
+    Raises:
+        ValueError: no size, or out of range.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise refusal(f"{shown(value)} is not a size", allowed=MEMORY_ALLOWED)
+    size_bytes = parse_size(value)
+    if size_bytes < MEMORY_BYTES_MIN:
+        raise refusal(f"{shown(value)} is too small", allowed=MEMORY_ALLOWED)
+    if size_bytes > MEMORY_BYTES_MAX:
+        raise refusal(f"{shown(value)} is too large", allowed=MEMORY_ALLOWED)
+    return size_bytes
+
+
+def check_link(value: Any) -> int:
+    """Return the bits per second of a link.
+
+    Raises:
+        ValueError: no rate, or out of range.
+    """
+    if not isinstance(value, str):
+        raise refusal(f"{shown(value)} is not a rate", allowed=LINK_ALLOWED)
+    bits_per_second = parse_rate(value)
+    if bits_per_second < LINK_BITS_PER_SECOND_MIN:
+        raise refusal(f"{shown(value)} is too slow", allowed=LINK_ALLOWED)
+    if bits_per_second > LINK_BITS_PER_SECOND_MAX:
+        raise refusal(f"{shown(value)} is too fast", allowed=LINK_ALLOWED)
+    return bits_per_second
+
+
+def check_subnet(value: str) -> str:
+    """Return the network in CIDR form.
+
+    Raises:
+        ValueError: no IPv4 network, outside the benchmarking range, or of an unsuitable size.
+    """
+    try:
+        network = ipaddress.IPv4Network(value, strict=False)
+    except ValueError as error:
+        raise refusal(f"{shown(value)} is not an IPv4 network", allowed=SUBNET_ALLOWED) from error
+    if not network.subnet_of(BENCHMARK_NETWORK):
+        what = f"{shown(value)} is outside {BENCHMARK_NETWORK}"
+        raise refusal(what, allowed=SUBNET_ALLOWED)
+    if not _PREFIX_LENGTH_MIN <= network.prefixlen <= _PREFIX_LENGTH_MAX:
+        what = f"{shown(value)} has the prefix /{network.prefixlen}"
+        raise refusal(what, allowed=SUBNET_ALLOWED)
+    if str(network.network_address) != value.partition("/")[0]:
+        what = f"{shown(value)} is an address inside a network, not the network"
+        raise refusal(what, allowed=SUBNET_ALLOWED, nearest=str(network))
+    return str(network)

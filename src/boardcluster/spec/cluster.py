@@ -1,0 +1,290 @@
+"""``cluster.toml`` -> a validated ClusterSpec, and the addresses that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+)
+
+from boardcluster.errors import UsageError
+from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
+from boardcluster.spec.checks import (
+    CLUSTER_NAME_ALLOWED,
+    LINK_ALLOWED,
+    MEMORY_ALLOWED,
+    NODE_NAME_ALLOWED,
+    SUBNET_ALLOWED,
+    check_choice,
+    check_cluster_name,
+    check_link,
+    check_memory,
+    check_node_name,
+    check_role,
+    check_subnet,
+    choices_text,
+)
+from boardcluster.spec.problems import Problem, key_text, spec_error, validate
+from boardcluster.spec.toml import KeyPath, TomlDocument, read_toml
+
+__all__ = [
+    "CORES_MAX",
+    "DEFAULT_LINK_BITS_PER_SECOND",
+    "DEFAULT_SUBNET",
+    "KINDS",
+    "NODES_MAX",
+    "address_of",
+    "host_address",
+    "load_cluster",
+    "nodes_that_fit",
+]
+
+KINDS = ("emulated",)
+DEFAULT_SUBNET = "198.18.0.0/24"
+DEFAULT_LINK_BITS_PER_SECOND = 10**9
+NODES_MAX = 64
+"""Most nodes of an emulated cluster: each costs about 250 MB of daemons on one machine."""
+
+CORES_MAX = 1024
+
+_CREATE_HINT = "run `boardcluster init` to write one, or name another file"
+
+
+def _choice_from(context_key: str, what: str) -> AfterValidator:
+    def check(value: str, info: ValidationInfo[Mapping[str, Collection[str]]]) -> str:
+        return check_choice(value, info.context[context_key], what=what)
+
+    return AfterValidator(check)
+
+
+def _check_kind(value: str) -> str:
+    return check_choice(value, KINDS, what="a kind of cluster")
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class _Cluster(_Table):
+    name: Annotated[str, AfterValidator(check_cluster_name)] = Field(
+        description=CLUSTER_NAME_ALLOWED
+    )
+    kind: Annotated[str, AfterValidator(_check_kind)] = Field(description=", ".join(KINDS))
+    engines: Annotated[str, _choice_from("engine_pairs", "an engine pair")]
+    profile: Annotated[str, _choice_from("profiles", "a profile")]
+
+
+class _Network(_Table):
+    subnet: Annotated[str, AfterValidator(check_subnet)] = Field(
+        default=DEFAULT_SUBNET, description=SUBNET_ALLOWED
+    )
+    link: Annotated[int, BeforeValidator(check_link)] = Field(
+        default=DEFAULT_LINK_BITS_PER_SECOND, description=LINK_ALLOWED
+    )
+
+
+class _Node(_Table):
+    name: Annotated[str, AfterValidator(check_node_name)] = Field(description=NODE_NAME_ALLOWED)
+    roles: list[Annotated[Role, BeforeValidator(check_role)]] = Field(
+        min_length=1,
+        description=f'an array with one or more of {", ".join(Role)}, e.g. ["worker"]',
+    )
+    cores: int = Field(ge=1, le=CORES_MAX, description=f"a whole number from 1 to {CORES_MAX}")
+    memory: Annotated[int, BeforeValidator(check_memory)] = Field(description=MEMORY_ALLOWED)
+
+
+class _ClusterFile(_Table):
+    cluster: _Cluster = Field(description="one [cluster] table with name, kind, engines, profile")
+    network: _Network = Field(
+        default_factory=_Network, description="one [network] table with subnet, link"
+    )
+    node: list[_Node] = Field(
+        min_length=1,
+        description="one [[node]] table per node, each with name, roles, cores, memory",
+    )
+
+
+def load_cluster(
+    path: Path, *, engine_pairs: Collection[str], profiles: Collection[str]
+) -> ClusterSpec:
+    """Read and validate a ``cluster.toml``.
+
+    Args:
+        path: the file.
+        engine_pairs: ids of the known engine pairs.
+        profiles: names of the known profiles.
+
+    Returns:
+        The cluster, its master first and its other nodes in file order.
+
+    Raises:
+        SpecError: the file cannot be read, is not TOML, or is wrong; lists every problem with its
+            line, key, value, what is allowed and the nearest valid name.
+    """
+    document = read_toml(path, create_hint=_CREATE_HINT)
+    model, problems = validate(
+        _ClusterFile,
+        document.data,
+        context={"engine_pairs": engine_pairs, "profiles": profiles},
+        allowed_words={
+            ("cluster", "engines"): choices_text(engine_pairs),
+            ("cluster", "profile"): choices_text(profiles),
+        },
+    )
+    wrong = {problem.path for problem in problems}
+    problems += _whole_problems(document, wrong)
+    if model is None or problems:
+        raise spec_error(document, problems)
+    return _to_record(model)
+
+
+def _to_record(model: _ClusterFile) -> ClusterSpec:
+    nodes = [
+        NodeSpec(
+            name=node.name,
+            roles=frozenset(node.roles),
+            cores=node.cores,
+            memory_bytes=node.memory,
+        )
+        for node in model.node
+    ]
+    return ClusterSpec(
+        name=model.cluster.name,
+        kind=model.cluster.kind,
+        engines=model.cluster.engines,
+        profile=model.cluster.profile,
+        network=NetworkSpec(subnet=model.network.subnet, link_bits_per_second=model.network.link),
+        nodes=tuple(sorted(nodes, key=lambda node: Role.MASTER not in node.roles)),
+    )
+
+
+def _whole_problems(document: TomlDocument, wrong: Collection[KeyPath]) -> list[Problem]:
+    """Find what is wrong with the nodes as a whole, as far as their own values allow to say.
+
+    These rules run on the file's data, not on the model, so that one wrong size somewhere does not
+    hide that there are two masters. A rule whose own input is already known to be wrong is left
+    out: a misspelt "master" is one mistake and not also a missing master.
+    """
+    nodes = document.data.get("node")
+    if not isinstance(nodes, list) or not nodes:
+        return []
+    problems = _name_problems(document, nodes, wrong)
+    if not any(path[0] == "node" and path[2:3] in ((), ("roles",)) for path in wrong):
+        problems += _role_problems(document, nodes)
+    return problems + _size_problems(document.data, len(nodes), wrong)
+
+
+def _name_problems(
+    document: TomlDocument, nodes: list[Any], wrong: Collection[KeyPath]
+) -> list[Problem]:
+    problems = []
+    first_with: dict[str, KeyPath] = {}
+    for index, node in enumerate(nodes):
+        path: KeyPath = ("node", index, "name")
+        if path in wrong or path[:2] in wrong:
+            continue
+        first = first_with.setdefault(node["name"], path)
+        if first != path:
+            text = (
+                f'"{node["name"]}" is already the name of {key_text(first[:2])} in line '
+                f"{document.line_of(first)}; allowed: a name that no other node has"
+            )
+            problems.append(Problem(path=path, text=text))
+    return problems
+
+
+def _role_problems(document: TomlDocument, nodes: list[Any]) -> list[Problem]:
+    paths: dict[str, list[KeyPath]] = {
+        role.value: [
+            ("node", index, "roles") for index, node in enumerate(nodes) if role in node["roles"]
+        ]
+        for role in Role
+    }
+    problems = [
+        Problem(
+            path=path,
+            text=(
+                f'a second "master", the first is {key_text(paths["master"][0][:2])} in line '
+                f"{document.line_of(paths['master'][0])}; allowed: exactly one node with the role "
+                "master"
+            ),
+        )
+        for path in paths["master"][1:]
+    ]
+    if not paths["master"]:
+        text = 'no node has the role "master"; allowed: exactly one node with the role master'
+        problems.append(Problem(path=("node",), text=text))
+    if not paths["worker"]:
+        text = (
+            'no node has the role "worker"; allowed: one or more nodes with the role worker; '
+            'a single node may have both, roles = ["master", "worker"]'
+        )
+        problems.append(Problem(path=("node",), text=text))
+    return problems
+
+
+def _size_problems(
+    data: Mapping[str, Any], count: int, wrong: Collection[KeyPath]
+) -> list[Problem]:
+    problems = []
+    if count > NODES_MAX:
+        text = f'{count} nodes; allowed: at most {NODES_MAX} nodes of the kind "emulated"'
+        problems.append(Problem(path=("node", NODES_MAX), text=text))
+    if ("network",) in wrong or ("network", "subnet") in wrong:
+        return problems
+    subnet = data.get("network", {}).get("subnet", DEFAULT_SUBNET)
+    room = nodes_that_fit(subnet)
+    if count > room:
+        text = (
+            f'"{subnet}" has room for this machine and {room} nodes, but there are {count}; '
+            "allowed: a network with a shorter prefix, or fewer nodes"
+        )
+        problems.append(Problem(path=("network", "subnet"), text=text))
+    return problems
+
+
+def nodes_that_fit(subnet: str) -> int:
+    """Return how many nodes have an address in a subnet.
+
+    Args:
+        subnet: IPv4 network in CIDR form.
+
+    Returns:
+        All addresses but the network's own, the broadcast address and the host's.
+    """
+    return IPv4Network(subnet).num_addresses - 3
+
+
+def host_address(spec: ClusterSpec) -> IPv4Address:
+    """Return the address of this machine in the cluster's network: the first usable one."""
+    return IPv4Network(spec.network.subnet)[1]
+
+
+def address_of(spec: ClusterSpec, node_name: str) -> IPv4Address:
+    """Return the address of a node.
+
+    The host has the first usable address and the nodes have the following ones in their order, so
+    the master has the second. One rule for every size of network.
+
+    Args:
+        spec: the cluster.
+        node_name: name of one of its nodes.
+
+    Raises:
+        UsageError: the cluster has no such node; names those it has.
+    """
+    names = [node.name for node in spec.nodes]
+    try:
+        check_choice(node_name, names, what=f'a node of the cluster "{spec.name}"')
+    except ValueError as error:
+        raise UsageError(str(error), hint="name one of the cluster's nodes") from error
+    return host_address(spec) + 1 + names.index(node_name)

@@ -1,0 +1,150 @@
+"""Collect everything that is wrong with a specification and say it in one error.
+
+Pydantic finds the problems; here they get our words: the line, the key, the value, what is allowed
+(the ``description`` of the field) and the nearest valid name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from boardcluster.errors import SpecError
+from boardcluster.spec.checks import complaint, shown
+from boardcluster.spec.toml import KeyPath, TomlDocument
+
+__all__ = ["Problem", "key_text", "spec_error", "validate"]
+
+_PROBLEMS_SHOWN_MAX = 100
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        path: the key it concerns.
+        text: what is wrong and what is allowed.
+    """
+
+    path: KeyPath
+    text: str
+
+
+def key_text(path: KeyPath) -> str:
+    """Write a key path as people do: ``node[1].memory``; indices count from 0."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            key = part if _BARE_KEY.fullmatch(part) else shown(part)
+            text += f".{key}" if text else key
+    return text
+
+
+def _field_model(field: FieldInfo) -> type[BaseModel] | None:
+    """Return the model of a table field, or of the elements of an array of tables."""
+    candidates = (field.annotation, *get_args(field.annotation))
+    for candidate in candidates:
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            return candidate
+    return None
+
+
+def _field_at(model: type[BaseModel], path: KeyPath) -> tuple[type[BaseModel], FieldInfo | None]:
+    """Follow a path down to the innermost known field and the model that holds it."""
+    field: FieldInfo | None = None
+    for part in path:
+        if isinstance(part, int):
+            continue
+        if field is not None:
+            inner = _field_model(field)
+            if inner is None:
+                break
+            model = inner
+        field = model.model_fields.get(part)
+        if field is None:
+            break
+    return model, field
+
+
+def _text_of(
+    error: ErrorDetails, model: type[BaseModel], allowed_words: Mapping[KeyPath, str]
+) -> str:
+    holder, field = _field_at(model, error["loc"])
+    if error["type"] == "extra_forbidden":
+        key = str(error["loc"][-1])
+        near = difflib.get_close_matches(key.lower(), holder.model_fields, n=1)
+        return complaint(
+            "unknown key",
+            allowed=", ".join(holder.model_fields),
+            nearest=near[0] if near else "",
+        )
+    if error["type"] == "value_error":
+        return str(error["ctx"]["error"])
+    description = field.description if field is not None else None
+    allowed = allowed_words.get(error["loc"]) or description or "see the reference"
+    what = "missing" if error["type"] == "missing" else f"{shown(error['input'])} is not allowed"
+    return complaint(what, allowed=allowed)
+
+
+def validate(
+    model: type[Model],
+    data: Mapping[str, Any],
+    *,
+    context: Mapping[str, Any],
+    allowed_words: Mapping[KeyPath, str],
+) -> tuple[Model | None, list[Problem]]:
+    """Validate data against a model.
+
+    Args:
+        model: the model; each field's ``description`` says in words what is allowed.
+        data: what the file holds.
+        context: handed to the validators.
+        allowed_words: what is allowed, in words, for keys where only the caller knows it; before
+            the field's description.
+
+    Returns:
+        The validated model and no problems, or None and every problem.
+    """
+    try:
+        return model.model_validate(data, context=dict(context)), []
+    except ValidationError as error:
+        return None, [
+            Problem(path=details["loc"], text=_text_of(details, model, allowed_words))
+            for details in error.errors(include_url=False)
+        ]
+
+
+def spec_error(document: TomlDocument, problems: Sequence[Problem]) -> SpecError:
+    """Say all problems in one error, a line for each, in the order of the file.
+
+    Args:
+        document: the file.
+        problems: at least one.
+
+    Returns:
+        The error to raise.
+    """
+    ordered = sorted(problems, key=lambda problem: document.line_of(problem.path))
+    lines = [
+        f"{document.path}:{document.line_of(problem.path)}: "
+        f"{key_text(problem.path)}: {problem.text}"
+        for problem in ordered[:_PROBLEMS_SHOWN_MAX]
+    ]
+    hidden = len(ordered) - len(lines)
+    if hidden:
+        lines.append(f"{document.path}: and {hidden} more")
+    count = "this line" if len(ordered) == 1 else f"these {len(ordered)} problems"
+    return SpecError("\n".join(lines), hint=f"correct {count} and run the command again")

@@ -1,0 +1,259 @@
+"""Write a ``cluster.toml`` for a person, and propose one for this machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable
+from ipaddress import IPv4Network
+
+from boardcluster.errors import CapacityError, UsageError
+from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
+from boardcluster.spec.checks import (
+    BENCHMARK_NETWORK,
+    CLUSTER_NAME_LENGTH_MAX,
+    LINK_BITS_PER_SECOND_MAX,
+    LINK_BITS_PER_SECOND_MIN,
+    MEMORY_BYTES_MAX,
+    MEMORY_BYTES_MIN,
+    NODE_NAME_LENGTH_MAX,
+    check_cluster_name,
+    check_subnet,
+)
+from boardcluster.spec.cluster import (
+    CORES_MAX,
+    DEFAULT_LINK_BITS_PER_SECOND,
+    DEFAULT_SUBNET,
+    KINDS,
+    NODES_MAX,
+    host_address,
+    nodes_that_fit,
+)
+from boardcluster.units import (
+    GIB,
+    MIB,
+    format_bytes,
+    format_bytes_exact,
+    format_rate_exact,
+)
+
+__all__ = ["propose_cluster", "render_cluster"]
+
+_MASTER_MEMORY_BYTES = 2 * GIB
+_WORKER_MEMORY_BYTES_MAX = 4 * GIB
+_WORKER_MEMORY_BYTES_MIN = 1 * GIB
+_MEMORY_STEP_BYTES = 64 * MIB
+_USABLE_PERCENT = 90
+
+_PROFILE_MEANINGS = {
+    "default": "sized by rule from each node's memory and cores",
+    "upstream": "what Hadoop and Spark do when nobody configures them",
+    "paper-2021": "the settings printed in the paper of 2021",
+    "paper-2026": "the settings printed in the paper of 2026",
+}
+
+_HEADER = """\
+# A boardcluster cluster. Change what you like, then run `boardcluster up`.
+# The whole file is checked before anything starts; a mistake is answered with its line, its key,
+# what is allowed and the nearest valid name.
+#
+#   sizes   "256 MB" is 256,000,000 bytes; "256 MiB" is 268,435,456 bytes
+#   rates   "100 Mbit/s", "1 Gbit/s"
+"""
+
+
+def _quoted(text: str) -> str:
+    """Write a TOML basic string; JSON's escapes are a subset of TOML's."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _choices(names: Collection[str], meanings: dict[str, str]) -> str:
+    width = max((len(name) for name in names), default=0)
+    rows = (f"#   {name:{width}}  {meanings.get(name, '')}".rstrip() for name in sorted(names))
+    return "\n".join(rows)
+
+
+def _render_node(node: NodeSpec) -> str:
+    roles = ", ".join(_quoted(role.value) for role in Role if role in node.roles)
+    return (
+        "[[node]]\n"
+        f"name = {_quoted(node.name)}\n"
+        f"roles = [{roles}]\n"
+        f"cores = {node.cores}\n"
+        f"memory = {_quoted(format_bytes_exact(node.memory_bytes))}\n"
+    )
+
+
+def _render_network(spec: ClusterSpec) -> str:
+    return f"""\
+[network]
+# An IPv4 network inside {BENCHMARK_NETWORK}, which is reserved for benchmarking (RFC 2544) and so
+# collides with nobody's own network; prefix /16 to /28. This machine has the first address, here
+# {host_address(spec)}; the master has the next, and the other nodes follow in the file's order.
+# Leave it out for {_quoted(DEFAULT_SUBNET)}.
+subnet = {_quoted(spec.network.subnet)}
+
+# Rate of each node's link, in each direction: {format_rate_exact(LINK_BITS_PER_SECOND_MIN)} to \
+{format_rate_exact(LINK_BITS_PER_SECOND_MAX)}. A Raspberry Pi 4
+# or 5 has 1 Gbit/s. Leave it out for {_quoted(format_rate_exact(DEFAULT_LINK_BITS_PER_SECOND))}.
+link = {_quoted(format_rate_exact(spec.network.link_bits_per_second))}
+"""
+
+
+def render_cluster(
+    spec: ClusterSpec, *, engine_pairs: Collection[str], profiles: Collection[str]
+) -> str:
+    """Write a commented ``cluster.toml``; loading it gives back the same spec.
+
+    Args:
+        spec: a valid cluster.
+        engine_pairs: ids of the known engine pairs, for the comments.
+        profiles: names of the known profiles, for the comments.
+
+    Returns:
+        The text of the file.
+    """
+    cluster = f"""\
+[cluster]
+# Also the name of its state folder: lower-case letters, digits and hyphens, at most \
+{CLUSTER_NAME_LENGTH_MAX}.
+name = {_quoted(spec.name)}
+
+# How the nodes exist: {", ".join(KINDS)}. An emulated node is a network namespace on this machine
+# with its own address, host name, folders and link rate; its daemons are real.
+kind = {_quoted(spec.kind)}
+
+# Which Hadoop with which Spark:
+{_choices(engine_pairs, {})}
+engines = {_quoted(spec.engines)}
+
+# How the engines are configured:
+{_choices(profiles, _PROFILE_MEANINGS)}
+profile = {_quoted(spec.profile)}
+"""
+    nodes_comment = f"""\
+# One [[node]] for each node, at most {NODES_MAX}: exactly one master, one or more workers.
+# A node may be both: roles = ["master", "worker"].
+#
+#   name    its host name inside the cluster, at most {NODE_NAME_LENGTH_MAX} characters
+#   roles   master: NameNode, ResourceManager, history servers; worker: DataNode, NodeManager
+#   cores   CPU cores the profile may count on, 1 to {CORES_MAX}
+#   memory  memory the profile may count on, {format_bytes_exact(MEMORY_BYTES_MIN)} to \
+{format_bytes_exact(MEMORY_BYTES_MAX)}
+"""
+    nodes = "\n".join(_render_node(node) for node in spec.nodes)
+    return "\n".join((_HEADER, cluster, _render_network(spec), nodes_comment, nodes))
+
+
+def _checked(check: Callable[[str], str], value: str, option: str) -> str:
+    try:
+        return check(value)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}", hint=f"choose another {option}") from error
+
+
+def _worker_memory_bytes(*, workers: int, host_available_bytes: int) -> int:
+    """Share out the usable memory, or refuse with the arithmetic."""
+    usable_bytes = host_available_bytes * _USABLE_PERCENT // 100
+    shared_bytes = usable_bytes - _MASTER_MEMORY_BYTES
+    each_bytes = min(_WORKER_MEMORY_BYTES_MAX, shared_bytes // workers)
+    if each_bytes >= _WORKER_MEMORY_BYTES_MIN:
+        return each_bytes // _MEMORY_STEP_BYTES * _MEMORY_STEP_BYTES
+    master, least = _binary(_MASTER_MEMORY_BYTES), _binary(_WORKER_MEMORY_BYTES_MIN)
+    needed_bytes = _MASTER_MEMORY_BYTES + workers * _WORKER_MEMORY_BYTES_MIN
+    available_needed_bytes = -(-needed_bytes * 100 // _USABLE_PERCENT)
+    largest = min(NODES_MAX - 1, max(0, shared_bytes // _WORKER_MEMORY_BYTES_MIN))
+    message = (
+        f"not enough memory for a master and {_count(workers)}: "
+        f"{_binary(host_available_bytes)} available x {_USABLE_PERCENT} % = "
+        f"{_binary(usable_bytes)} usable; needed are {master} (master) + {workers} x {least} "
+        f"(the least per worker) = {_binary(needed_bytes)}, which takes "
+        f"{_binary(available_needed_bytes)} available; the largest number of workers that fits "
+        f"is {largest}"
+    )
+    hint = f"ask for at most {_count(largest)}, or free memory" if largest else "free memory"
+    raise CapacityError(message, hint=hint)
+
+
+def _count(workers: int) -> str:
+    return f"{workers} worker" if workers == 1 else f"{workers} workers"
+
+
+def _binary(size_bytes: int) -> str:
+    return format_bytes(size_bytes, binary=True)
+
+
+def propose_cluster(
+    *,
+    name: str,
+    workers: int,
+    host_cores: int,
+    host_available_bytes: int,
+    engines: str,
+    profile: str,
+    subnet: str = DEFAULT_SUBNET,
+) -> ClusterSpec:
+    """Propose an emulated cluster that fits this machine.
+
+    Memory: 90 % of what is available is shared out, the rest stays for the driver and the page
+    cache. The master gets 2 GiB for its four daemons and a margin. The workers share the remainder
+    evenly, rounded down to 64 MiB, each at most 4 GiB, the size of a common board.
+
+    Cores: each node gets ``host_cores // workers``, at least 1. Tasks run on workers only, so the
+    workers together are promised no more cores than the machine has, except for the one core
+    without which a worker can run nothing; rounding up instead would schedule more tasks than
+    cores and so measure contention. The master runs no tasks; it gets the same number because the
+    boards of a cluster are usually alike.
+
+    Args:
+        name: the cluster's name.
+        workers: number of workers, from 1.
+        host_cores: cores of this machine, from 1.
+        host_available_bytes: memory available now.
+        engines: id of the engine pair.
+        profile: name of the engine configuration.
+        subnet: the cluster's IPv4 network in CIDR form.
+
+    Returns:
+        One node ``master`` and the nodes ``worker1`` and so on.
+
+    Raises:
+        UsageError: the name, the number of workers or the subnet is not allowed.
+        CapacityError: a worker would get less than 1 GiB; shows the arithmetic and the largest
+            number of workers that fits.
+    """
+    _checked(check_cluster_name, name, "name")
+    network = IPv4Network(_checked(check_subnet, subnet, "subnet"))
+    workers_max = min(NODES_MAX, nodes_that_fit(str(network))) - 1
+    if not 1 <= workers <= workers_max:
+        raise UsageError(
+            f"workers: {workers} is not allowed; allowed: 1 to {workers_max} in {network}",
+            hint=f"ask for 1 to {workers_max} workers",
+        )
+    worker_memory_bytes = _worker_memory_bytes(
+        workers=workers, host_available_bytes=host_available_bytes
+    )
+    cores = min(CORES_MAX, max(1, host_cores // workers))
+    return ClusterSpec(
+        name=name,
+        kind="emulated",
+        engines=engines,
+        profile=profile,
+        network=NetworkSpec(subnet=str(network), link_bits_per_second=DEFAULT_LINK_BITS_PER_SECOND),
+        nodes=tuple(_proposed_nodes(workers, cores, worker_memory_bytes)),
+    )
+
+
+def _proposed_nodes(workers: int, cores: int, worker_memory_bytes: int) -> Iterable[NodeSpec]:
+    yield NodeSpec(
+        name="master",
+        roles=frozenset({Role.MASTER}),
+        cores=cores,
+        memory_bytes=_MASTER_MEMORY_BYTES,
+    )
+    for number in range(1, workers + 1):
+        yield NodeSpec(
+            name=f"worker{number}",
+            roles=frozenset({Role.WORKER}),
+            cores=cores,
+            memory_bytes=worker_memory_bytes,
+        )

@@ -1,0 +1,478 @@
+"""The store: an SQLite database and a folder of raw artefacts per attempt.
+
+Every change follows one protocol, so that a crash at any moment loses nothing:
+
+1. take the write lock and write the rows, which checks every constraint;
+2. write the same as a JSON file, atomically (the point of no return);
+3. commit.
+
+A crash before 2 leaves everything as it was. A crash between 2 and 3 leaves an attempt that is
+running in the database and ended in its file; ``mark_interrupted`` takes the end from the file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from boardcluster.errors import EmptySelectionError, StoreError
+from boardcluster.records import (
+    Attempt,
+    AttemptState,
+    Campaign,
+    CampaignKind,
+    Fingerprint,
+    Measurement,
+    Result,
+    Trial,
+)
+from boardcluster.store import rows
+from boardcluster.store.files import (
+    DATABASE_NAME,
+    AttemptFile,
+    CampaignFile,
+    attempt_path,
+    campaign_path,
+    check_id,
+    read_record,
+    write_record,
+)
+from boardcluster.store.migrations import is_current, migrate, transaction
+
+__all__ = ["REBUILD_HINT", "Store", "Summary", "check_end", "connect", "translated"]
+
+REBUILD_HINT = "boardcluster results --rebuild"
+_BUSY_SECONDS = 30.0
+
+_SUMMARY = """
+    SELECT count(*), coalesce(sum(a.state = 'ok'), 0), coalesce(sum(a.state = 'failed'), 0),
+        coalesce(sum(a.state = 'invalid'), 0),
+        coalesce(sum(a.state IS NULL OR a.state = 'running'), 0)
+    FROM trials t LEFT JOIN attempts a ON a.trial_id = t.id
+        AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)
+    WHERE t.campaign_id = ?
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """How a campaign stands: planned = ok + failed + invalid + pending, at every moment.
+
+    Attributes:
+        campaign_id: the campaign.
+        planned: trials planned.
+        ok: trials whose latest attempt is ok.
+        failed: trials whose latest attempt failed.
+        invalid: trials whose latest attempt says nothing about the trial.
+        pending: trials without an ended attempt; a running one counts here.
+    """
+
+    campaign_id: str
+    planned: int
+    ok: int
+    failed: int
+    invalid: int
+    pending: int
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turn SQLite's and the disk's errors into StoreError with the next thing to do."""
+    try:
+        yield
+    except (sqlite3.Error, OSError, OverflowError) as error:
+        raise StoreError(f"{path}: {error}", hint=_hint(path, error)) from error
+
+
+def _hint(path: Path, error: Exception) -> str:
+    text = str(error)
+    if "disk is full" in text or "No space" in text or "disk I/O" in text:
+        return f"free space on the disk that holds {path.parent}, or repair it"
+    if "locked" in text:
+        return "wait until the other boardcluster has ended"
+    if isinstance(error, PermissionError) or "readonly" in text or "unable to open" in text:
+        return f"check who owns {path.parent} and who may write there"
+    if isinstance(error, sqlite3.IntegrityError):
+        return "choose another id; what is stored is never overwritten"
+    return REBUILD_HINT
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a database for writing, with its format up to date.
+
+    ``synchronous`` is FULL: in WAL mode NORMAL can lose the last commits at a power cut. A trial
+    takes many seconds and commits twice, so the two flushes cost nothing that anyone can see.
+    """
+    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+    try:
+        connection.row_factory = sqlite3.Row
+        _check(connection, path)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect_reading(path: Path) -> sqlite3.Connection:
+    """Open a database without changing anything on disk.
+
+    No database yet, or one of an older format, is read from a copy in memory.
+    """
+    source = None
+    if path.exists():
+        # A reader of another user cannot make the -shm file; without a -wal file nothing is missed.
+        frozen = not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists()
+        uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if frozen else ''}"
+        source = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
+    try:
+        if source is not None:
+            source.row_factory = sqlite3.Row
+            _check(source, path)
+            if is_current(source):
+                return source
+        copy = sqlite3.connect(":memory:", isolation_level=None)
+        copy.row_factory = sqlite3.Row
+        if source is not None:
+            source.backup(copy)
+            source.close()
+        migrate(copy)
+    except BaseException:
+        if source is not None:
+            source.close()
+        raise
+    return copy
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
+    if found != ["ok"]:
+        raise StoreError(f"the store is damaged: {path}: {'; '.join(found)}", hint=REBUILD_HINT)
+
+
+def check_end(campaign: Campaign, attempt: Attempt, measurement: Measurement | None) -> None:
+    """Check that an attempt may end like this.
+
+    Raises:
+        StoreError: ok without a measurement or its proof, or not ok without a reason.
+    """
+    name = f"attempt {attempt.number} of {attempt.trial_id}"
+    hint = "report this: the driver broke the store's rules"
+    if attempt.state is AttemptState.RUNNING or not attempt.ended_utc:
+        raise StoreError(f"{name} has no end", hint=hint)
+    if measurement is not None and not (
+        math.isfinite(measurement.duration_seconds) and measurement.duration_seconds > 0
+    ):
+        raise StoreError(f"{name} took {measurement.duration_seconds} s", hint=hint)
+    if attempt.state is not AttemptState.OK:
+        if not attempt.reason.strip():
+            raise StoreError(f"{name} is {attempt.state} without a reason", hint=hint)
+        return
+    if measurement is None:
+        raise StoreError(f"{name} cannot be ok without a measurement", hint=hint)
+    if measurement.exit_status != 0:
+        raise StoreError(f"{name} cannot be ok: status {measurement.exit_status}", hint=hint)
+    proof = measurement.verification
+    if proof is None and campaign.kind is not CampaignKind.SUBMIT:
+        raise StoreError(f"{name} cannot be ok without a verified output", hint=hint)
+    if proof is not None and proof.expected_sha256 != proof.actual_sha256:
+        raise StoreError(f"{name} cannot be ok: its output is not the expected one", hint=hint)
+
+
+class Store:
+    """The only reader and writer of results. Open it with ``Store.open``; close it after use."""
+
+    def __init__(self, home: Path, connection: sqlite3.Connection, *, read_only: bool) -> None:
+        self._home = home
+        self._path = home / DATABASE_NAME
+        self._connection = connection
+        self._read_only = read_only
+
+    @classmethod
+    def open(cls, home: Path, *, read_only: bool = False) -> Self:
+        """Open the store of a cluster's state folder; it is checked, and made if there is none.
+
+        Args:
+            home: the cluster's state folder.
+            read_only: change nothing on disk; a store that does not exist yet reads as empty.
+
+        Raises:
+            StoreError: it is damaged, of a newer version, missing beside its files, or unreachable.
+        """
+        path = home / DATABASE_NAME
+        if not path.exists() and any((home / "campaigns").glob("*.json")):
+            raise StoreError(f"missing though campaigns were recorded: {path}", hint=REBUILD_HINT)
+        with translated(path):
+            if read_only:
+                return cls(home, _connect_reading(path), read_only=True)
+            home.mkdir(parents=True, exist_ok=True)
+            return cls(home, connect(path), read_only=False)
+
+    def close(self) -> None:
+        """Close the database; safe to repeat."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def add_campaign(self, campaign: Campaign, trials: Sequence[Trial]) -> None:
+        """Store a campaign with all its planned trials, or nothing.
+
+        Raises:
+            EmptySelectionError: there are no trials.
+            StoreError: an id is taken or not usable, or a trial belongs to another campaign.
+        """
+        if not trials:
+            raise EmptySelectionError(
+                f"campaign {campaign.id} has no trials", hint="select at least one workload"
+            )
+        for trial in trials:
+            check_id(trial.id)
+            if trial.campaign_id != campaign.id:
+                raise StoreError(
+                    f"trial {trial.id} belongs to campaign {trial.campaign_id}, not {campaign.id}",
+                    hint="report this: the driver broke the store's rules",
+                )
+        path = campaign_path(self._home, campaign.id)
+        with self._writing():
+            rows.insert_campaign(self._connection, campaign)
+            rows.insert_trials(self._connection, trials)
+            record = CampaignFile(campaign=campaign, trials=tuple(trials))
+            if path.exists() and read_record(CampaignFile, path) != record:
+                raise StoreError(f"not in the store: {path}", hint=REBUILD_HINT)
+            write_record(path, record)
+
+    def campaigns(self) -> tuple[Campaign, ...]:
+        """All campaigns, oldest first."""
+        with translated(self._path):
+            return rows.select_campaigns(self._connection)
+
+    def trials(self, campaign_id: str) -> tuple[Trial, ...]:
+        """The trials of a campaign in run order.
+
+        Raises:
+            EmptySelectionError: there is no such campaign.
+        """
+        self._campaign(campaign_id)
+        with translated(self._path):
+            return rows.select_trials(self._connection, campaign_id)
+
+    def begin_attempt(self, trial_id: str, fingerprint: Fingerprint, started_utc: str) -> Attempt:
+        """Begin the next attempt at a trial and make its artefact folder.
+
+        Raises:
+            StoreError: there is no such trial, an attempt is running, or the trial is ok already.
+        """
+        with self._writing():
+            campaign, trial = self._context(trial_id)
+            latest = rows.select_attempt(self._connection, trial_id)
+            if latest is not None and latest.state is AttemptState.RUNNING:
+                raise StoreError(
+                    f"attempt {latest.number} of {trial_id} is still running",
+                    hint="end the other driver first; a dead one is found by the next run",
+                )
+            if latest is not None and latest.state is AttemptState.OK:
+                raise StoreError(
+                    f"{trial_id} has a verified result already", hint="start a new campaign"
+                )
+            number = 1 if latest is None else latest.number + 1
+            path = attempt_path(self._home, trial_id, number)
+            attempt = Attempt(
+                trial_id=trial_id,
+                number=number,
+                state=AttemptState.RUNNING,
+                reason="",
+                started_utc=started_utc,
+                ended_utc="",
+                artefacts=str(path.parent.relative_to(self._home)),
+                fingerprint=fingerprint,
+            )
+            rows.insert_attempt(self._connection, attempt)
+            self._require_free(path)
+            write_record(
+                path,
+                AttemptFile(campaign=campaign, trial=trial, attempt=attempt, measurement=None),
+            )
+        return attempt
+
+    def artefact_folder(self, attempt: Attempt) -> Path:
+        """The folder of an attempt's raw artefacts."""
+        return attempt_path(self._home, attempt.trial_id, attempt.number).parent
+
+    def finish(
+        self,
+        attempt: Attempt,
+        *,
+        state: AttemptState,
+        reason: str,
+        ended_utc: str,
+        measurement: Measurement | None,
+    ) -> Attempt:
+        """End an attempt: its state, its measurement and its counters in one transaction.
+
+        After an exception from here call ``mark_interrupted``; it leaves an ended attempt alone.
+
+        Args:
+            attempt: a running attempt.
+            state: how it ended.
+            reason: why it is not ok, in one line; for an ok attempt, a remark or empty.
+            ended_utc: ISO 8601 with offset.
+            measurement: what it yielded; needed for ok, kept for the others if there is one.
+
+        Raises:
+            StoreError: the attempt has ended already, or may not end like this (see check_end).
+        """
+        with self._writing():
+            campaign, trial = self._context(attempt.trial_id)
+            stored = rows.select_attempt(self._connection, attempt.trial_id, attempt.number)
+            ended = None if stored is None else self._end_on_disk(stored)
+            if stored is None or stored.state is not AttemptState.RUNNING or ended is not None:
+                found = "unknown" if stored is None else (ended.attempt if ended else stored).state
+                raise StoreError(
+                    f"attempt {attempt.number} of {attempt.trial_id} is {found}, not running",
+                    hint="begin a new attempt; an ended one is never overwritten",
+                )
+            done = dataclasses.replace(stored, state=state, reason=reason, ended_utc=ended_utc)
+            check_end(campaign, done, measurement)
+            self._write_end(campaign, trial, done, measurement)
+        return done
+
+    def mark_interrupted(self, reason: str) -> int:
+        """End every attempt that a dead driver left running; call it only while holding the lock.
+
+        An attempt whose file already holds its end gets that end; any other becomes invalid, ended
+        now.
+
+        Returns:
+            How many became invalid.
+        """
+        marked = 0
+        with self._writing():
+            for attempt in rows.select_running(self._connection):
+                found = self._end_on_disk(attempt)
+                if found is not None:
+                    rows.insert_end(self._connection, found.attempt, found.measurement)
+                    continue
+                campaign, trial = self._context(attempt.trial_id)
+                ended = dataclasses.replace(
+                    attempt,
+                    state=AttemptState.INVALID,
+                    reason=reason,
+                    ended_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+                )
+                check_end(campaign, ended, None)
+                self._write_end(campaign, trial, ended, None)
+                marked += 1
+        return marked
+
+    def results(
+        self, campaign_id: str | None = None, *, all_attempts: bool = False
+    ) -> tuple[Result, ...]:
+        """Each trial with its latest attempt, in the order of campaigns and positions.
+
+        Args:
+            campaign_id: only this campaign.
+            all_attempts: a trial with several attempts appears once for each.
+
+        Raises:
+            EmptySelectionError: there is no such campaign.
+        """
+        if campaign_id is not None:
+            self._campaign(campaign_id)
+        with translated(self._path):
+            return rows.select_results(self._connection, campaign_id, all_attempts=all_attempts)
+
+    def summary(self, campaign_id: str) -> Summary:
+        """Count a campaign's trials by the state of their latest attempt.
+
+        Raises:
+            EmptySelectionError: there is no such campaign.
+        """
+        self._campaign(campaign_id)
+        with translated(self._path):
+            counts = self._connection.execute(_SUMMARY, (campaign_id,)).fetchone()
+        planned, ok, failed, invalid, pending = counts
+        return Summary(
+            campaign_id=campaign_id,
+            planned=planned,
+            ok=ok,
+            failed=failed,
+            invalid=invalid,
+            pending=pending,
+        )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        if self._read_only:
+            raise StoreError("the store is open for reading only", hint="open it for writing")
+        with translated(self._path), transaction(self._connection):
+            yield
+
+    def _campaign(self, campaign_id: str) -> Campaign:
+        campaigns = {campaign.id: campaign for campaign in self.campaigns()}
+        if campaign_id not in campaigns:
+            known = ", ".join(list(campaigns)[-5:])
+            raise EmptySelectionError(
+                f"no campaign {campaign_id}",
+                hint=f"name one of: {known}" if known else "boardcluster run",
+            )
+        return campaigns[campaign_id]
+
+    def _context(self, trial_id: str) -> tuple[Campaign, Trial]:
+        row = self._connection.execute(
+            "SELECT campaign_id FROM trials WHERE id = ?", (trial_id,)
+        ).fetchone()
+        if row is None:
+            raise StoreError(f"no trial {trial_id}", hint="add its campaign first")
+        campaign = self._campaign(row[0])
+        trials = rows.select_trials(self._connection, campaign.id)
+        return campaign, next(trial for trial in trials if trial.id == trial_id)
+
+    def _end_on_disk(self, attempt: Attempt) -> AttemptFile | None:
+        """The end of a running attempt that reached its file but not the database."""
+        try:
+            found = read_record(
+                AttemptFile, attempt_path(self._home, attempt.trial_id, attempt.number)
+            )
+        except StoreError:
+            return None
+        return None if found.attempt.state is AttemptState.RUNNING else found
+
+    def _require_free(self, path: Path) -> None:
+        """Refuse a folder that holds an attempt the database does not know.
+
+        A file that says ``running`` was left by a crash before the commit: nobody was given it.
+        """
+        if not path.exists():
+            return
+        if read_record(AttemptFile, path).attempt.state is not AttemptState.RUNNING:
+            raise StoreError(f"not in the store: {path}", hint=REBUILD_HINT)
+
+    def _write_end(
+        self, campaign: Campaign, trial: Trial, attempt: Attempt, measurement: Measurement | None
+    ) -> None:
+        rows.insert_end(self._connection, attempt, measurement)
+        write_record(
+            attempt_path(self._home, attempt.trial_id, attempt.number),
+            AttemptFile(campaign=campaign, trial=trial, attempt=attempt, measurement=measurement),
+        )

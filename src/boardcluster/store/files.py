@@ -1,0 +1,143 @@
+"""The files beside the database: one per attempt and one per campaign.
+
+They hold everything the database holds, are written atomically before the database commits, and
+are what a damaged database is rebuilt from.
+
+    <home>/store.sqlite
+    <home>/campaigns/<campaign id>.json            campaign, trials
+    <home>/attempts/<trial id>/<number>/           the attempt's raw artefacts
+    <home>/attempts/<trial id>/<number>/attempt.json   campaign, trial, attempt, measurement
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from boardcluster.errors import StoreError
+from boardcluster.records import Attempt, Campaign, Measurement, Trial
+from boardcluster.store.codec import JsonValue, from_json, to_json
+
+__all__ = [
+    "DATABASE_NAME",
+    "AttemptFile",
+    "CampaignFile",
+    "attempt_path",
+    "campaign_path",
+    "check_id",
+    "read_record",
+    "write_record",
+]
+
+DATABASE_NAME = "store.sqlite"
+_FORMAT = 1
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignFile:
+    """Content of ``campaigns/<id>.json``.
+
+    Attributes:
+        campaign: the campaign.
+        trials: all its planned trials.
+    """
+
+    campaign: Campaign
+    trials: tuple[Trial, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptFile:
+    """Content of ``attempt.json``; complete in itself, so that it can stand without the rest.
+
+    Attributes:
+        campaign: the campaign of the trial.
+        trial: the trial.
+        attempt: the attempt.
+        measurement: what it yielded; None while it runs and where it yielded nothing.
+    """
+
+    campaign: Campaign
+    trial: Trial
+    attempt: Attempt
+    measurement: Measurement | None
+
+
+_File = TypeVar("_File", CampaignFile, AttemptFile)
+
+
+def check_id(text: str) -> str:
+    """Return an id that is safe as a file name.
+
+    Raises:
+        StoreError: it is empty, too long, or could leave its folder.
+    """
+    if _ID.fullmatch(text) is None:
+        raise StoreError(
+            f"not usable as an id: {text!r}",
+            hint="use letters, digits and . _ + -, starting with a letter or a digit",
+        )
+    return text
+
+
+def campaign_path(home: Path, campaign_id: str) -> Path:
+    """Path of a campaign's file."""
+    return home / "campaigns" / f"{check_id(campaign_id)}.json"
+
+
+def attempt_path(home: Path, trial_id: str, number: int) -> Path:
+    """Path of an attempt's file; its folder holds the attempt's raw artefacts."""
+    return home / "attempts" / check_id(trial_id) / str(number) / "attempt.json"
+
+
+def write_record(path: Path, record: CampaignFile | AttemptFile) -> None:
+    """Write a record so that after any crash the file holds the old or the new content, whole.
+
+    Raises:
+        OSError: the disk is full, read-only or out of reach.
+    """
+    body = {"format": _FORMAT, "record": to_json(record)}
+    text = json.dumps(body, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="ascii") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename durable: without this a power cut can undo it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_record(kind: type[_File], path: Path) -> _File:
+    """Read a file that ``write_record`` wrote.
+
+    Raises:
+        StoreError: it is unreadable, not JSON, of an unknown format, or not such a record.
+    """
+    try:
+        body: JsonValue = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"unreadable: {path}: {error}", hint=f"look at {path}") from error
+    if not isinstance(body, dict) or body.get("format") != _FORMAT:
+        raise StoreError(
+            f"unknown format: {path}", hint="use the version of boardcluster that wrote it"
+        )
+    return from_json(kind, body.get("record"))

@@ -1,0 +1,175 @@
+"""The history of the stored format: named migrations, each applied once, in a transaction.
+
+A new format is a new entry at the end of MIGRATIONS; an entry that was released never changes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from boardcluster.errors import StoreError
+
+__all__ = ["MIGRATIONS", "is_current", "migrate", "transaction"]
+
+_FIRST = (
+    """
+    CREATE TABLE campaigns (
+        id TEXT PRIMARY KEY,
+        kind TEXT NOT NULL CHECK (kind IN ('run', 'submit')),
+        created_utc TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        cluster TEXT NOT NULL,
+        emulated INTEGER NOT NULL CHECK (emulated IN (0, 1)),
+        dataset TEXT NOT NULL,
+        dataset_sha256 TEXT NOT NULL,
+        dataset_source TEXT NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE trials (
+        id TEXT PRIMARY KEY,
+        campaign_id TEXT NOT NULL REFERENCES campaigns (id),
+        position INTEGER NOT NULL,
+        workload TEXT NOT NULL,
+        engine TEXT NOT NULL,
+        profile TEXT NOT NULL,
+        size_bytes INTEGER NOT NULL,
+        workers INTEGER NOT NULL,
+        repetition INTEGER NOT NULL,
+        arguments TEXT NOT NULL,  -- a JSON list of strings
+        UNIQUE (campaign_id, position)
+    ) STRICT
+    """,
+    """
+    CREATE TABLE fingerprints (
+        sha256 TEXT PRIMARY KEY,  -- of the record
+        record TEXT NOT NULL  -- JSON
+    ) STRICT
+    """,
+    """
+    CREATE TABLE attempts (
+        trial_id TEXT NOT NULL REFERENCES trials (id),
+        number INTEGER NOT NULL CHECK (number >= 1),
+        state TEXT NOT NULL CHECK (state IN ('running', 'ok', 'failed', 'invalid')),
+        reason TEXT NOT NULL,
+        started_utc TEXT NOT NULL,
+        ended_utc TEXT NOT NULL CHECK ((ended_utc = '') = (state = 'running')),
+        artefacts TEXT NOT NULL,
+        fingerprint_sha256 TEXT NOT NULL REFERENCES fingerprints (sha256),
+        PRIMARY KEY (trial_id, number)
+    ) STRICT
+    """,
+    """
+    CREATE TABLE measurements (
+        trial_id TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        duration_seconds REAL NOT NULL CHECK (duration_seconds > 0),
+        input_bytes INTEGER NOT NULL,
+        output_bytes INTEGER NOT NULL,
+        verification TEXT NOT NULL,  -- JSON; null where there is no known answer
+        exit_status INTEGER NOT NULL,
+        application_id TEXT NOT NULL,
+        PRIMARY KEY (trial_id, number),
+        FOREIGN KEY (trial_id, number) REFERENCES attempts (trial_id, number)
+    ) STRICT
+    """,
+    """
+    CREATE TABLE counters (
+        trial_id TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        value INTEGER NOT NULL,
+        PRIMARY KEY (trial_id, number, name),
+        FOREIGN KEY (trial_id, number) REFERENCES measurements (trial_id, number)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE UNIQUE INDEX one_running_attempt ON attempts (trial_id) WHERE state = 'running'",
+    """
+    CREATE TRIGGER attempts_begin_running BEFORE INSERT ON attempts
+    WHEN new.state <> 'running'
+    BEGIN SELECT raise(ABORT, 'an attempt begins as running'); END
+    """,
+    """
+    CREATE TRIGGER attempts_end_once BEFORE UPDATE ON attempts
+    WHEN old.state <> 'running'
+    BEGIN SELECT raise(ABORT, 'an ended attempt is never overwritten'); END
+    """,
+    """
+    CREATE TRIGGER attempts_are_kept BEFORE DELETE ON attempts
+    BEGIN SELECT raise(ABORT, 'an attempt is never deleted'); END
+    """,
+    """
+    CREATE TRIGGER ok_needs_measurement BEFORE UPDATE ON attempts
+    WHEN new.state = 'ok' AND NOT EXISTS (
+        SELECT 1 FROM measurements
+        WHERE trial_id = new.trial_id AND number = new.number
+    )
+    BEGIN SELECT raise(ABORT, 'an attempt without a measurement is not ok'); END
+    """,
+)
+
+MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (("0001_first", _FIRST),)
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Hold the write lock for the block; commit at its end, roll back if it is left early."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _applied(connection: sqlite3.Connection) -> tuple[str, ...]:
+    known = connection.execute(
+        "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'"
+    ).fetchone()
+    if known is None:
+        return ()
+    rows = connection.execute("SELECT name FROM migrations ORDER BY name").fetchall()
+    return tuple(str(row[0]) for row in rows)
+
+
+def is_current(connection: sqlite3.Connection) -> bool:
+    """Say whether every known migration, and no other, has been applied.
+
+    Raises:
+        StoreError: the store was written by a newer version.
+    """
+    applied = _applied(connection)
+    names = tuple(name for name, _ in MIGRATIONS)
+    if applied != names[: len(applied)]:
+        newer = [name for name in applied if name not in names]
+        raise StoreError(
+            f"the store has a format this version does not know: {', '.join(newer or applied)}",
+            hint="install the version of boardcluster that wrote it, or a newer one",
+        )
+    return applied == names
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Apply, in one transaction, the migrations that are missing.
+
+    Raises:
+        StoreError: the store was written by a newer version.
+    """
+    if is_current(connection):
+        return
+    with transaction(connection):
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS migrations"
+            " (name TEXT PRIMARY KEY, applied_utc TEXT NOT NULL) STRICT"
+        )
+        applied = _applied(connection)
+        now_utc = datetime.now(UTC).isoformat(timespec="seconds")
+        for name, statements in MIGRATIONS[len(applied) :]:
+            for statement in statements:
+                connection.execute(statement)
+            connection.execute("INSERT INTO migrations VALUES (?, ?)", (name, now_utc))

@@ -1,0 +1,31 @@
+"""One folder per workload: prepare, command, verify, clean. Adding one touches nothing else."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import cast
+
+from boardcluster.errors import UsageError
+from boardcluster.workloads.base import Workload
+
+__all__ = ["load_workload", "workload_names"]
+
+
+def workload_names() -> tuple[str, ...]:
+    """Return the names of all workloads: the folders here."""
+    return tuple(sorted(module.name for module in iter_modules(__path__) if module.ispkg))
+
+
+def load_workload(name: str) -> Workload:
+    """Return a workload.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if name not in workload_names():
+        raise UsageError(
+            f"no workload {name!r}", hint=f"choose one of: {', '.join(workload_names())}"
+        )
+    module = import_module(f"boardcluster.workloads.{name}")
+    return cast("Workload", module.WORKLOAD)

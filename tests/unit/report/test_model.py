@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from boardcluster.records import (
+    AttemptState,
+    Campaign,
+    CampaignKind,
+    Engine,
+    Fingerprint,
+    Result,
+)
+from boardcluster.report.model import build_report
+from boardcluster.report.tables import Table
+
+Make = Callable[..., Result]
+
+
+def _column(table: Table, title: str) -> list[str]:
+    index = [column.title for column in table.columns].index(title)
+    return [row[index] for row in table.rows]
+
+
+def test_the_headline_says_what_the_runs_show(demo: list[Result], campaign: Campaign) -> None:
+    report = build_report(demo, [campaign], cluster=None)
+    assert report.headline == (
+        "WordCount over 256 MB: Spark 24.1 s, MapReduce 38.9 s: 1.6 times as fast"
+    )
+    assert report.headline_note.startswith("Spark takes 1")
+    assert (report.verified, report.attempted) == (6, 6)
+
+
+def test_one_run_gives_no_interval_and_says_so(demo: list[Result], campaign: Campaign) -> None:
+    report = build_report(demo[:2], [campaign], cluster=None)
+    assert "one run cannot say" in report.headline_note
+    assert report.one_run
+    titles = [column.title for column in report.times[0].table.columns]
+    assert "95 % interval (s)" not in titles
+    assert "whisker" not in report.times[0].caption
+
+
+def test_noise_is_not_called_a_difference(make: Make, campaign: Campaign) -> None:
+    runs = [
+        make(place, engine, seconds)
+        for place, (engine, seconds) in enumerate(
+            (engine, seconds) for engine in Engine for seconds in (20.0, 30.0, 40.0)
+        )
+    ]
+    runs[0] = make(0, Engine.MAPREDUCE, 21.0)
+    report = build_report(runs, [campaign], cluster=None)
+    assert report.headline.endswith(": no difference shown")
+    assert "more runs are needed" in report.headline_note
+    assert report.headline_finding is not None
+    assert report.headline_finding.ratio == ""
+
+
+def test_a_single_engine_is_reported_alone(make: Make, campaign: Campaign) -> None:
+    runs = [make(place, Engine.SPARK, 20.0 + place) for place in range(3)]
+    report = build_report(runs, [campaign], cluster=None)
+    assert report.headline == "WordCount over 256 MB: Spark 21.0 s"
+    assert report.headline_note == "Mean of 3 runs, 95 % interval 18.5 to 23.5 s."
+
+
+def test_the_largest_compared_size_is_the_headline(make: Make, campaign: Campaign) -> None:
+    runs = [
+        make(2 * place + index, engine, 10.0 + place, size_bytes=size)
+        for place, size in enumerate((64_000_000, 10**9))
+        for index, engine in enumerate(Engine)
+    ]
+    runs.append(make(9, Engine.SPARK, 99.0, size_bytes=4 * 10**9))
+    report = build_report(runs, [campaign], cluster=None)
+    assert report.headline.startswith("WordCount over 1 GB")
+    assert len(report.findings) == 3
+    assert [title for title, _ in report.times[0].groups] == ["64 MB", "1 GB", "4 GB"]
+
+
+def test_failed_and_invalid_runs_are_shown_and_left_out(
+    make: Make, demo: list[Result], campaign: Campaign
+) -> None:
+    runs = [
+        *demo,
+        make(6, Engine.SPARK, None, state=AttemptState.FAILED, reason="oom on worker2"),
+        make(6, Engine.SPARK, 24.2, number=2),
+        make(7, Engine.SPARK, None, state=AttemptState.INVALID, reason="node_lost"),
+        make(8, Engine.SPARK, None, state=None),
+    ]
+    report = build_report(runs, [campaign], cluster=None)
+    (table,) = report.runs
+    assert "9 planned = 7 ok + 0 failed + 1 invalid + 1 pending" in table.caption
+    assert _column(table, "State")[-4:] == ["failed", "ok", "invalid", "pending"]
+    assert _column(table, "Reason or remark")[-4:-1] == ["oom on worker2", "", "node_lost"]
+    assert _column(report.times[0].table, "Runs") == ["3", "4"]
+    assert report.times[0].left_out.startswith("1 failed and 1 invalid attempts are not")
+    assert (report.verified, report.attempted) == (7, 9)
+
+
+def test_runs_are_in_the_order_they_ran(demo: list[Result], campaign: Campaign) -> None:
+    (table,) = build_report(demo[::-1], [campaign], cluster=None).runs
+    assert _column(table, "Order") == ["1", "2", "3", "4", "5", "6"]
+    assert _column(table, "Seconds") == ["23.4", "38.2", "40.0", "24.0", "24.9", "38.6"]
+    assert _column(table, "Verified") == ["V1 3f2a9c1b"] * 6
+    assert "seed 4711" in table.caption
+
+
+def test_a_wrong_output_is_named_wrong(make: Make, demo: list[Result], campaign: Campaign) -> None:
+    found = make(6, Engine.SPARK, 20.0, state=AttemptState.FAILED, reason="output is wrong")
+    assert found.measurement is not None
+    assert found.measurement.verification is not None
+    proof = replace(found.measurement.verification, actual_sha256="00" * 32)
+    wrong = replace(found, measurement=replace(found.measurement, verification=proof))
+    report = build_report([*demo, wrong], [campaign], cluster=None)
+    assert _column(report.runs[0], "Verified")[-1] == "V1 wrong"
+    assert report.verified == 6
+    assert report.proofs[0].extent == "6 outputs, 2,712,345 records each"
+
+
+def test_counters_are_named_as_what_they_are(make: Make, campaign: Campaign) -> None:
+    files = "org.apache.hadoop.mapreduce.FileSystemCounter/"
+    counters = {files + "FILE_BYTES_WRITTEN": 1_300_000_000, "unknown/COUNTER": 5}
+    more = {files + "FILE_BYTES_WRITTEN": 1_400_000_000, files + "HDFS_BYTES_READ": 1}
+    runs = [
+        make(0, Engine.MAPREDUCE, 40.0, counters=counters),
+        make(1, Engine.MAPREDUCE, 41.0, counters=more),
+        make(2, Engine.SPARK, 20.0, counters={"spark/executorCpuTime": 38_000_000_000}),
+    ]
+    mapreduce, spark = build_report(runs, [campaign], cluster=None).counters
+    rows = {row[3]: row[:3] for row in mapreduce.rows}
+    assert rows["FileSystemCounter/FILE_BYTES_WRITTEN"] == (
+        "intermediate: written to local disks (spills, merges)",
+        "1.35 GB",
+        "1.3 GB to 1.4 GB",
+    )
+    assert rows["FileSystemCounter/HDFS_BYTES_READ"][0] == "read from HDFS (in 1 of 2 runs)"
+    assert "unknown/COUNTER" not in rows
+    assert ("CPU time of all tasks", "38 s", "spark/executorCpuTime") in spark.rows
+
+
+def test_own_programs_have_a_table_of_their_own(
+    make: Make, demo: list[Result], campaign: Campaign
+) -> None:
+    submitted = replace(campaign, id="20260802-s", kind=CampaignKind.SUBMIT)
+    own = make(
+        0,
+        Engine.SPARK,
+        5.0,
+        state=AttemptState.FAILED,
+        reason="status 3",
+        workload="submit",
+        size_bytes=0,
+        arguments=("app.py", "--token", "abc"),
+        campaign_id=submitted.id,
+        exit_status=3,
+    )
+    report = build_report([*demo, own], [campaign, submitted], cluster=None)
+    assert report.programs is not None
+    assert _column(report.programs, "Program and arguments") == ["app.py --token (hidden)"]
+    assert _column(report.programs, "Exit status") == ["3"]
+    assert len(report.runs) == 1
+    assert (report.verified, report.attempted) == (6, 6)
+    alone = build_report([own], [submitted], cluster=None)
+    assert alone.headline == "1 run of your own programs"
+
+
+def test_different_setups_are_listed_and_lettered(
+    make: Make, demo: list[Result], campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    other = replace(fingerprint, kernel="7.0.0", emulated=False)
+    runs = [*demo, make(6, Engine.SPARK, 24.4, setup=other)]
+    report = build_report(runs, [replace(campaign, emulated=False)], cluster=None)
+    assert report.setup is not None
+    assert ("Kernel (differs)", "6.18.0 x86_64", "7.0.0") in report.setup.rows
+    assert _column(report.times[0].table, "Setup") == ["A", "A, B"]
+    assert "compare with care" in report.times[0].table.note
+    assert "different setups" in report.headline_note
+    assert report.emulated
+    assert report.partly_emulated
+
+
+def test_every_field_of_a_fingerprint_changes_what_the_report_says(
+    demo: list[Result], campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    def shown(setup: Fingerprint) -> object:
+        assert demo[0].attempt is not None
+        run = replace(demo[0], attempt=replace(demo[0].attempt, fingerprint=setup))
+        table = build_report([run], [campaign], cluster=None).setup
+        return table and table.rows
+
+    plain = shown(fingerprint)
+    for field in fields(Fingerprint):
+        value = getattr(fingerprint, field.name)
+        other: Any = {str: "different", int: 7 * 2**30, bool: False}[type(value)]
+        assert shown(replace(fingerprint, **{field.name: other})) != plain, field.name
+
+
+def test_boards_are_not_called_emulated(
+    make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    setup = replace(fingerprint, emulated=False)
+    runs = [make(0, Engine.SPARK, 20.0, setup=setup)]
+    report = build_report(runs, [replace(campaign, emulated=False)], cluster=None)
+    assert not report.emulated
+    tables = [*report.runs, *report.counters, report.times[0].table, report.setup]
+    assert not any(table.emulated for table in tables if table)
+
+
+def test_the_figures_numbers_can_be_taken_away(
+    make: Make, demo: list[Result], campaign: Campaign
+) -> None:
+    failed = make(6, Engine.SPARK, None, state=AttemptState.FAILED, reason="oom")
+    report = build_report([*demo, failed], [campaign], cluster=None)
+    head, _, body = report.times[0].csv_link.partition(",")
+    assert head == "data:text/csv;charset=utf-8"
+    rows = list(csv.DictReader(io.StringIO(unquote(body))))
+    assert [row["duration_seconds"] for row in rows] == [
+        *("23.4", "38.2", "40.0", "24.0", "24.9", "38.6"),
+        "",
+    ]
+    assert {row["emulated"] for row in rows} == {"yes"}
+
+
+@pytest.mark.parametrize("state", [AttemptState.FAILED, AttemptState.INVALID, None])
+def test_without_a_verified_result_the_headline_says_so(
+    make: Make, campaign: Campaign, state: AttemptState | None
+) -> None:
+    runs = [make(0, Engine.SPARK, None, state=state, reason="because")]
+    report = build_report(runs, [campaign], cluster=None)
+    assert report.headline == "No run has ended with a verified result yet"
+    assert report.headline_note.startswith("1 planned = 0 ok")
+    assert report.times == ()

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from boardcluster.errors import StoreError
+from boardcluster.records import (
+    Campaign,
+    CampaignKind,
+    ClusterSpec,
+    Engine,
+    NetworkSpec,
+    NodeSpec,
+    Result,
+    Role,
+)
+from boardcluster.report import write_report
+from boardcluster.report.words import EMULATED
+
+Make = Callable[..., Result]
+VOID = {"meta", "br", "wbr", "link", "img", "hr"}
+
+
+class _Page(HTMLParser):
+    """Checks nesting and collects ids, references and texts of captions."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.captions: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "figcaption":
+            self.captions.append("")
+        for name, value in attrs:
+            if name == "id" and value:
+                self.ids.append(value)
+            if name in ("href", "src", "xlink:href", "srcset", "action") and value:
+                self.references.append(value)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "figcaption" in self.open:
+            self.captions[-1] += data
+
+
+@pytest.fixture
+def cluster() -> ClusterSpec:
+    return ClusterSpec(
+        name="demo",
+        kind="emulated",
+        engines="pair",
+        profile="default",
+        network=NetworkSpec(subnet="198.18.0.0/24", link_bits_per_second=10**9),
+        nodes=(
+            NodeSpec(name="master", roles=frozenset({Role.MASTER}), cores=1, memory_bytes=2**30),
+        ),
+    )
+
+
+def _texts(
+    results: list[Result], campaigns: list[Campaign], cluster: ClusterSpec | None, folder: Path
+) -> tuple[str, str]:
+    html, markdown = write_report(results, campaigns, cluster=cluster, folder=folder)
+    return html.read_text(encoding="utf-8"), markdown.read_text(encoding="utf-8")
+
+
+def test_the_page_is_well_formed_and_needs_no_network(
+    demo: list[Result], campaign: Campaign, cluster: ClusterSpec, tmp_path: Path
+) -> None:
+    html, _ = _texts(demo, [campaign], cluster, tmp_path)
+    page = _Page(html)
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+    local = [item for item in page.references if not item.startswith("data:text/csv")]
+    assert local
+    assert all(item.startswith("#") and item[1:] in page.ids for item in local)
+    named = set(re.findall(r"https?://[^\s\"'<]+", html))
+    assert named == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    for used in re.findall(r"url\(#([^)]+)\)", html):
+        assert used in page.ids
+    assert "<script" not in html
+
+
+def test_every_caption_says_what_is_emulated(
+    demo: list[Result], campaign: Campaign, cluster: ClusterSpec, tmp_path: Path
+) -> None:
+    html, markdown = _texts(demo, [campaign], cluster, tmp_path)
+    captions = _Page(html).captions
+    provenance = [text for text in captions if text.startswith("Campaigns and where")]
+    assert len(captions) > 5
+    assert len(provenance) == 1
+    assert all(EMULATED in text for text in captions if text not in provenance)
+    assert "(emulated)" in html
+    bold = [line for line in markdown.splitlines() if line.startswith("**")]
+    assert sum(EMULATED in line for line in bold) == len(bold) - 1
+
+
+def test_boards_have_no_emulated_badge(
+    demo: list[Result], campaign: Campaign, tmp_path: Path
+) -> None:
+    boards = [
+        replace(
+            run,
+            attempt=run.attempt
+            and replace(run.attempt, fingerprint=replace(run.attempt.fingerprint, emulated=False)),
+        )
+        for run in demo
+    ]
+    html, markdown = _texts(boards, [replace(campaign, emulated=False)], None, tmp_path)
+    assert "emulated" not in re.sub(r"data:text/csv[^\"]*", "", html)
+    assert "emulated" not in markdown
+
+
+def test_the_same_records_give_the_same_bytes(
+    demo: list[Result], campaign: Campaign, tmp_path: Path
+) -> None:
+    first = _texts(demo, [campaign], None, tmp_path / "a")
+    second = _texts(demo[::-1], [campaign], None, tmp_path / "b")
+    assert first == second
+
+
+def test_every_run_is_a_point_and_every_cell_has_its_interval(
+    demo: list[Result], campaign: Campaign, tmp_path: Path
+) -> None:
+    html, _ = _texts(demo, [campaign], None, tmp_path)
+    wide = html[html.index('class="wide"') : html.index('class="narrow"')]
+    points = re.findall(
+        r'<use xlink:href="[^"]*" x="[^"]*" y="[^"]*" style="fill: var\(--(\w+)\)', wide
+    )
+    assert sorted(points) == ["mapreduce"] * 3 + ["spark"] * 3
+    assert "23.4 to" not in wide
+    assert wide.count(" to ") == 2
+
+
+def test_one_run_has_no_error_bar(demo: list[Result], campaign: Campaign, tmp_path: Path) -> None:
+    several, _ = _texts(demo, [campaign], None, tmp_path / "several")
+    once, _ = _texts(demo[:2], [campaign], None, tmp_path / "once")
+    lines = [page.count("stroke-width: 1.6") for page in (several, once)]
+    assert lines[0] == 2 * 2 * 3  # two drawings, two cells, a whisker of three lines
+    assert lines[1] == 0
+    assert "one run, no interval" in once
+
+
+def test_no_drawing_colour_is_left_fixed(
+    demo: list[Result], campaign: Campaign, tmp_path: Path
+) -> None:
+    html, _ = _texts(demo, [campaign], None, tmp_path)
+    drawings = html[html.index("<svg") : html.rindex("</svg>")]
+    assert re.findall(r"#[0-9a-fA-F]{6}\b", drawings) == []
+
+
+def test_hostile_and_foreign_names_are_text(make: Make, campaign: Campaign, tmp_path: Path) -> None:
+    name = "<script>alert(1)</script> | $x^2$ *a* Zürich 東京 \udcff"
+    hostile = replace(
+        campaign, dataset=name, dataset_source=name, cluster=name, kind=CampaignKind.RUN
+    )
+    runs = [
+        make(0, Engine.SPARK, 20.0, reason=name, workload=name, profile=name),
+        make(1, Engine.SPARK, 20.0, profile="p"),
+    ]
+    html, markdown = _texts(runs, [hostile], None, tmp_path)
+    assert _Page(html).open == []
+    assert "<script" not in html
+    assert re.search(r"(?<!\\)<script", markdown) is None
+    assert "Zürich 東京" in html
+    assert "\\<script\\>alert(1)\\</script\\> \\| \\$x^2\\$ \\*a\\* Zürich 東京 ?" in markdown
+
+
+def test_an_empty_store_gives_a_report_that_says_so(tmp_path: Path, cluster: ClusterSpec) -> None:
+    html, markdown = _texts([], [], None, tmp_path / "bare")
+    assert "<h1>Nothing has been run yet</h1>" in html
+    assert "<code>boardcluster demo</code>" in html
+    assert "emulated" not in html
+    assert markdown.startswith("# Nothing has been run yet\n")
+    html, _ = _texts([], [], cluster, tmp_path / "declared")
+    assert EMULATED in html
+    assert "198.18.0.0/24" in html
+
+
+def test_many_configurations_are_cut_into_several_drawings(
+    make: Make, campaign: Campaign, tmp_path: Path
+) -> None:
+    runs = [make(n, Engine.SPARK, 20.0 + n, size_bytes=(n + 1) * 10**8) for n in range(40)]
+    html, _ = _texts(runs, [campaign], None, tmp_path)
+    assert html.count('class="wide"') == 3
+    page = _Page(html)
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_with_a_hint(
+    demo: list[Result], campaign: Campaign, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be written") as caught:
+        write_report(demo, [campaign], cluster=None, folder=tmp_path / "file")
+    assert "another folder" in caught.value.hint
+
+
+def test_drawing_is_loaded_only_when_something_is_drawn(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from boardcluster.report import write_report;"
+        f"write_report([], [], cluster=None, folder=Path({str(tmp_path)!r}));"
+        "print(sorted({'matplotlib', 'scipy', 'numpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"

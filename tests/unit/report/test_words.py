@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from boardcluster.analysis import Interval
+from boardcluster.report import words
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.1234, "0.123"), (4.5, "4.50"), (9.96, "10.0"), (24.08, "24.1"), (318.44, "318.4")],
+)
+def test_seconds_have_three_digits_or_more(value: float, text: str) -> None:
+    assert words.seconds(value) == text
+
+
+def test_long_times_are_in_minutes() -> None:
+    assert words.seconds_with_unit(599.9) == "599.9 s"
+    assert words.seconds_with_unit(754) == "12 min 34 s"
+
+
+def test_an_interval_never_begins_below_zero() -> None:
+    assert words.interval(Interval(low=-3, high=12)) == "0.000 to 12.0"
+    assert words.interval(None) == words.NONE
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.004, "1"), (1.04, "1.04"), (1.614, "1.6"), (12.4, "12")]
+)
+def test_ratios_have_the_digits_that_matter(value: float, text: str) -> None:
+    assert words.ratio(value) == text
+
+
+def test_a_program_can_be_pasted_and_shows_no_secret() -> None:
+    shown = words.program(
+        ("app.py", "a b", "--db-password", "hunter2", "--token=abc", "--key", "column", "it's")
+    )
+    assert shown == (
+        "app.py 'a b' --db-password (hidden) --token=(hidden) --key column 'it'\"'\"'s'"
+    )
+
+
+def test_moments_are_readable_and_others_unchanged() -> None:
+    assert words.moment("2026-08-01T10:15:00.123+00:00") == "2026-08-01 10:15:00 UTC"
+    assert words.moment("2026-08-01T10:15:00+02:00") == "2026-08-01T10:15:00+02:00"

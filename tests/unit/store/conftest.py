@@ -1,0 +1,88 @@
+"""Made-up records for the tests of the store."""
+
+from __future__ import annotations
+
+import pytest
+
+from boardcluster.records import (
+    Campaign,
+    CampaignKind,
+    Engine,
+    Fingerprint,
+    Measurement,
+    Trial,
+    Verification,
+)
+
+DIGEST = "ab" * 32
+
+
+@pytest.fixture
+def fingerprint() -> Fingerprint:
+    return Fingerprint(
+        kernel="6.1.0 x86_64",
+        os="Debian",
+        cpu="A CPU",
+        cpu_cores=2,
+        memory_bytes=24 * 2**30,
+        java="17.0.1",
+        hadoop="3.4.2",
+        spark="4.1.4",
+        boardcluster="0.1.0",
+        profile="default",
+        config_sha256=DIGEST,
+        nodes=5,
+        node_memory_bytes=2**30,
+        node_cores=1,
+        link_bits_per_second=10**9,
+        emulated=True,
+    )
+
+
+@pytest.fixture
+def campaign() -> Campaign:
+    return Campaign(
+        id="20260801-120000",
+        kind=CampaignKind.RUN,
+        created_utc="2026-08-01T12:00:00+00:00",
+        seed=7,
+        cluster="demo",
+        emulated=True,
+        dataset="airline",
+        dataset_sha256=DIGEST,
+        dataset_source="made up",
+    )
+
+
+@pytest.fixture
+def trials(campaign: Campaign) -> tuple[Trial, ...]:
+    return tuple(
+        Trial(
+            id=f"{campaign.id}-{engine}-{repetition}",
+            campaign_id=campaign.id,
+            position=2 * repetition + offset,
+            workload="wordcount",
+            engine=engine,
+            profile="default",
+            size_bytes=256_000_000,
+            workers=4,
+            repetition=repetition + 1,
+        )
+        for repetition in range(3)
+        for offset, engine in enumerate(Engine)
+    )
+
+
+@pytest.fixture
+def measurement() -> Measurement:
+    return Measurement(
+        duration_seconds=24.125,
+        input_bytes=256_000_000,
+        output_bytes=1_000,
+        counters={"group/A": 2**62, "group/B": 0},
+        verification=Verification(
+            method="independent count", expected_sha256=DIGEST, actual_sha256=DIGEST, records=12
+        ),
+        exit_status=0,
+        application_id="application_1_0001",
+    )

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from boardcluster.errors import StoreError
+from boardcluster.records import (
+    ClusterSpec,
+    Dataset,
+    Fingerprint,
+    Measurement,
+    NetworkSpec,
+    NodeSpec,
+    Role,
+    Trial,
+)
+from boardcluster.store import from_json, to_json
+
+CLUSTER = ClusterSpec(
+    name="demo",
+    kind="emulated",
+    engines="pair",
+    profile="default",
+    network=NetworkSpec(subnet="198.18.0.0/24", link_bits_per_second=10**9),
+    nodes=(
+        NodeSpec(
+            name="both",
+            roles=frozenset({Role.WORKER, Role.MASTER}),
+            cores=1,
+            memory_bytes=2**30,
+        ),
+    ),
+)
+
+
+def test_every_kind_of_record_survives_the_way_through_text(
+    fingerprint: Fingerprint, trials: tuple[Trial, ...], measurement: Measurement
+) -> None:
+    dataset = Dataset(
+        name="naïve \udcff", path=Path("/data/x"), size_bytes=1, sha256="00", source="made up"
+    )
+    unverified = replace(measurement, verification=None, duration_seconds=3.0)
+    submitted = replace(trials[0], arguments=("--x", 'quote " and \n'))
+    for record in (CLUSTER, dataset, fingerprint, submitted, measurement, unverified):
+        text = json.dumps(to_json(record))
+        assert from_json(type(record), json.loads(text)) == record
+
+
+def test_sets_are_written_in_the_same_order_every_time() -> None:
+    assert to_json(frozenset({Role.WORKER, Role.MASTER})) == ["master", "worker"]
+
+
+def test_containers_of_records_become_lists(trials: tuple[Trial, ...]) -> None:
+    data = to_json(trials[:2])
+    assert isinstance(data, list)
+    assert len(data) == 2
+
+
+def test_a_missing_field_with_a_default_takes_it(measurement: Measurement) -> None:
+    data = to_json(measurement)
+    assert isinstance(data, dict)
+    del data["application_id"]
+    assert from_json(Measurement, data).application_id == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"exit_status": True}, r"Measurement\.exit_status should be int but is bool"),
+        ({"duration_seconds": "3"}, r"Measurement\.duration_seconds should be float"),
+        ({"counters": {"a": 1.5}}, r"Measurement\.counters\.a should be int"),
+        ({"verification": {"method": "x"}}, "a field is missing in Measurement.verification"),
+        ({"surprise": 1}, "unknown field in Measurement: surprise"),
+    ],
+)
+def test_wrong_data_is_refused_by_name(
+    measurement: Measurement, change: dict[str, object], message: str
+) -> None:
+    data = to_json(measurement)
+    assert isinstance(data, dict)
+    with pytest.raises(StoreError, match=message):
+        from_json(Measurement, {**data, **change})  # type: ignore[dict-item]
+
+
+def test_an_unknown_enumeration_value_names_the_allowed_ones(trials: tuple[Trial, ...]) -> None:
+    data = to_json(trials[0])
+    assert isinstance(data, dict)
+    with pytest.raises(StoreError, match="allowed: mapreduce, spark"):
+        from_json(Trial, {**data, "engine": "flink"})
+
+
+def test_a_value_without_json_form_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="no JSON form for bytes"):
+        to_json({"a": b"bytes"})

@@ -1,0 +1,429 @@
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from boardcluster.errors import EmptySelectionError, StoreError
+from boardcluster.records import (
+    Attempt,
+    AttemptState,
+    Campaign,
+    CampaignKind,
+    Fingerprint,
+    Measurement,
+    Trial,
+)
+from boardcluster.store import Store, database, files
+
+BEGAN = "2026-08-01T12:00:01+00:00"
+ENDED = "2026-08-01T12:00:31+00:00"
+
+
+@pytest.fixture
+def store(tmp_path: Path, campaign: Campaign, trials: tuple[Trial, ...]) -> Iterator[Store]:
+    with Store.open(tmp_path) as opened:
+        opened.add_campaign(campaign, trials)
+        yield opened
+
+
+def _damage(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[4096:] = os.urandom(len(data) - 4096)
+    path.write_bytes(data)
+
+
+def test_a_finished_attempt_reads_back_as_it_was_written(
+    *,
+    store: Store,
+    tmp_path: Path,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    assert (attempt.number, attempt.state) == (1, AttemptState.RUNNING)
+    assert store.artefact_folder(attempt) == tmp_path / attempt.artefacts
+    assert store.artefact_folder(attempt).is_dir()
+    done = store.finish(
+        attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+    )
+    with Store.open(tmp_path, read_only=True) as reader:
+        first, second, *_ = reader.results(campaign.id)
+        assert reader.campaigns() == (campaign,)
+        assert reader.trials(campaign.id) == trials
+    assert (first.trial, first.attempt, first.measurement) == (trials[0], done, measurement)
+    assert (second.trial, second.attempt, second.measurement) == (trials[1], None, None)
+
+
+def test_a_second_attempt_is_numbered_and_the_first_is_kept(
+    store: Store,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    first = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    store.finish(first, state=AttemptState.FAILED, reason="oom", ended_utc=ENDED, measurement=None)
+    second = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    store.finish(second, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement)
+    latest = [item.attempt.number for item in store.results() if item.attempt]
+    every = [item.attempt.number for item in store.results(all_attempts=True) if item.attempt]
+    assert latest == [2]
+    assert every == [1, 2]
+    assert len(store.results()) == len(trials)
+
+
+def test_ok_needs_a_measurement_and_its_proof(
+    store: Store,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    assert measurement.verification is not None
+    wrong = replace(measurement.verification, actual_sha256="00")
+    for bad, message in (
+        (None, "without a measurement"),
+        (replace(measurement, verification=None), "without a verified output"),
+        (replace(measurement, verification=wrong), "not the expected one"),
+        (replace(measurement, exit_status=1), "status 1"),
+        (replace(measurement, duration_seconds=float("nan")), "took nan s"),
+    ):
+        with pytest.raises(StoreError, match=message):
+            store.finish(
+                attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=bad
+            )
+    assert store.summary(campaign.id).pending == len(trials)
+
+
+def test_the_users_own_program_needs_no_proof(
+    tmp_path: Path,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    with Store.open(tmp_path) as store:
+        store.add_campaign(replace(campaign, kind=CampaignKind.SUBMIT), trials[:2])
+        fine = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+        unproved = replace(measurement, verification=None)
+        store.finish(fine, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=unproved)
+        broken = store.begin_attempt(trials[1].id, fingerprint, BEGAN)
+        kept = replace(unproved, exit_status=3)
+        store.finish(
+            broken,
+            state=AttemptState.FAILED,
+            reason="status 3",
+            ended_utc=ENDED,
+            measurement=kept,
+        )
+        assert [item.measurement for item in store.results()] == [unproved, kept]
+
+
+def test_not_ok_needs_a_reason(
+    store: Store, trials: tuple[Trial, ...], fingerprint: Fingerprint
+) -> None:
+    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    with pytest.raises(StoreError, match="without a reason"):
+        store.finish(
+            attempt, state=AttemptState.INVALID, reason=" ", ended_utc=ENDED, measurement=None
+        )
+
+
+def test_an_ended_attempt_is_never_overwritten(
+    store: Store,
+    tmp_path: Path,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    store.finish(
+        attempt, state=AttemptState.FAILED, reason="oom", ended_utc=ENDED, measurement=None
+    )
+    with pytest.raises(StoreError, match="failed, not running"):
+        store.finish(
+            attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+        )
+    connection = sqlite3.connect(tmp_path / "store.sqlite")
+    for statement in ("UPDATE attempts SET reason = ''", "DELETE FROM attempts"):
+        with pytest.raises(sqlite3.IntegrityError, match="never"):
+            connection.execute(statement)
+    connection.close()
+
+
+def test_a_trial_has_one_running_attempt_and_one_verified_result(
+    store: Store,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    with pytest.raises(StoreError, match="still running"):
+        store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    store.finish(
+        attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+    )
+    with pytest.raises(StoreError, match="verified result already"):
+        store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+
+
+def test_a_campaign_is_stored_whole_or_not_at_all(
+    store: Store, campaign: Campaign, trials: tuple[Trial, ...]
+) -> None:
+    other = replace(campaign, id="20260802-120000")
+    good = replace(trials[0], id="other-0", campaign_id=other.id)
+    clash = replace(trials[1], campaign_id=other.id)
+    with pytest.raises(StoreError, match="UNIQUE"):
+        store.add_campaign(other, (good, clash))
+    with pytest.raises(StoreError, match="belongs to campaign"):
+        store.add_campaign(other, (good, trials[1]))
+    with pytest.raises(EmptySelectionError):
+        store.add_campaign(other, ())
+    assert store.campaigns() == (campaign,)
+    store.add_campaign(other, (good,))
+    assert store.trials(other.id) == (good,)
+
+
+@pytest.mark.parametrize("bad", ["", "..", "a/b", "/abs", ".hidden", "a\n", "x" * 300])
+def test_an_id_cannot_leave_its_folder(
+    tmp_path: Path, campaign: Campaign, trials: tuple[Trial, ...], bad: str
+) -> None:
+    with Store.open(tmp_path) as store:
+        with pytest.raises(StoreError, match="not usable as an id"):
+            store.add_campaign(campaign, (replace(trials[0], id=bad),))
+        moved = replace(trials[0], campaign_id=bad)
+        with pytest.raises(StoreError, match="not usable as an id"):
+            store.add_campaign(replace(campaign, id=bad), (moved,))
+        assert store.campaigns() == ()
+
+
+def test_an_unknown_campaign_is_an_empty_selection(store: Store, campaign: Campaign) -> None:
+    for call in (store.results, store.trials, store.summary):
+        with pytest.raises(EmptySelectionError, match="no campaign nothing") as caught:
+            call("nothing")
+        assert campaign.id in caught.value.hint
+
+
+def test_undecodable_bytes_in_a_reason_are_kept_readable(
+    store: Store, trials: tuple[Trial, ...], fingerprint: Fingerprint
+) -> None:
+    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    store.finish(
+        attempt,
+        state=AttemptState.FAILED,
+        reason="no file ü\udcff",
+        ended_utc=ENDED,
+        measurement=None,
+    )
+    found = store.results()[0].attempt
+    assert found is not None
+    assert found.reason == "no file ü\\udcff"
+
+
+def test_running_attempts_of_a_dead_driver_become_invalid(
+    store: Store, campaign: Campaign, trials: tuple[Trial, ...], fingerprint: Fingerprint
+) -> None:
+    store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    store.begin_attempt(trials[1].id, fingerprint, BEGAN)
+    assert store.summary(campaign.id).pending == len(trials)
+    assert store.mark_interrupted("driver was killed") == 2
+    assert store.mark_interrupted("driver was killed") == 0
+    summary = store.summary(campaign.id)
+    assert (summary.invalid, summary.pending) == (2, len(trials) - 2)
+
+
+def test_an_end_that_reached_its_file_is_taken_from_there(
+    *,
+    store: Store,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    write = files.write_record
+
+    def write_then_die(*arguments: object) -> None:
+        write(*arguments)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "write_record", write_then_die)
+        with pytest.raises(KeyboardInterrupt):
+            store.finish(
+                attempt,
+                state=AttemptState.OK,
+                reason="",
+                ended_utc=ENDED,
+                measurement=measurement,
+            )
+    assert store.summary(campaign.id).ok == 0
+    with pytest.raises(StoreError, match="ok, not running"):
+        store.finish(
+            attempt, state=AttemptState.INVALID, reason="x", ended_utc=ENDED, measurement=None
+        )
+    assert store.mark_interrupted("Ctrl-C") == 0
+    assert store.results()[0].measurement == measurement
+
+
+def test_a_full_disk_leaves_the_attempt_running(
+    store: Store,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(StoreError, match="No space left") as caught:
+            store.finish(
+                attempt,
+                state=AttemptState.OK,
+                reason="",
+                ended_utc=ENDED,
+                measurement=measurement,
+            )
+    assert caught.value.hint.startswith("free space")
+    assert [path.name for path in store.artefact_folder(attempt).iterdir()] == ["attempt.json"]
+    done = store.finish(
+        attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+    )
+    assert done.state is AttemptState.OK
+
+
+def test_reading_changes_nothing_on_disk(tmp_path: Path, campaign: Campaign) -> None:
+    home = tmp_path / "none"
+    with Store.open(home, read_only=True) as store:
+        assert store.results() == ()
+        assert store.campaigns() == ()
+        with pytest.raises(StoreError, match="reading only"):
+            store.mark_interrupted("x")
+    assert not home.exists()
+
+
+def test_a_folder_without_write_permission_can_be_read(
+    tmp_path: Path, campaign: Campaign, trials: tuple[Trial, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(tmp_path) as store:
+        store.add_campaign(campaign, trials)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with Store.open(tmp_path, read_only=True) as store:
+        assert store.campaigns() == (campaign,)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["campaigns", "store.sqlite"]
+
+
+def test_a_reader_sees_what_is_committed_while_a_writer_is_open(
+    store: Store, tmp_path: Path, trials: tuple[Trial, ...], fingerprint: Fingerprint
+) -> None:
+    with Store.open(tmp_path, read_only=True) as reader:
+        store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+        found = reader.results()[0].attempt
+    assert found is not None
+    assert found.state is AttemptState.RUNNING
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_damaged_store_is_found_when_it_is_opened(
+    tmp_path: Path, campaign: Campaign, trials: tuple[Trial, ...], read_only: bool
+) -> None:
+    with Store.open(tmp_path) as store:
+        store.add_campaign(campaign, trials)
+    _damage(tmp_path / "store.sqlite")
+    with pytest.raises(StoreError) as caught:
+        Store.open(tmp_path, read_only=read_only)
+    assert caught.value.hint == "boardcluster results --rebuild"
+
+
+def test_a_file_that_is_no_database_is_found(tmp_path: Path) -> None:
+    (tmp_path / "store.sqlite").write_bytes(b"hello" * 1000)
+    with pytest.raises(StoreError, match="not a database") as caught:
+        Store.open(tmp_path)
+    assert caught.value.hint == "boardcluster results --rebuild"
+
+
+def test_a_lost_database_beside_campaigns_is_not_an_empty_store(
+    store: Store, tmp_path: Path
+) -> None:
+    store.close()
+    (tmp_path / "store.sqlite").unlink()
+    with pytest.raises(StoreError, match="missing though campaigns were recorded"):
+        Store.open(tmp_path, read_only=True)
+
+
+def test_a_store_of_a_newer_version_is_refused(store: Store, tmp_path: Path) -> None:
+    store.close()
+    connection = sqlite3.connect(tmp_path / "store.sqlite")
+    connection.execute("INSERT INTO migrations VALUES ('9999_future', 'x')")
+    connection.commit()
+    connection.close()
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match="9999_future") as caught:
+            Store.open(tmp_path, read_only=read_only)
+        assert "newer" in caught.value.hint
+
+
+def test_a_database_cut_short_before_its_first_format_is_completed(tmp_path: Path) -> None:
+    (tmp_path / "store.sqlite").touch()
+    with Store.open(tmp_path, read_only=True) as store:
+        assert store.results() == ()
+    with Store.open(tmp_path) as store:
+        assert store.results() == ()
+
+
+def test_planned_is_always_ok_and_failed_and_invalid_and_pending(
+    *,
+    store: Store,
+    tmp_path: Path,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    for seed in range(8):
+        rng = random.Random(seed)
+        copy = replace(campaign, id=f"c{seed}")
+        mine = [replace(item, id=f"c{seed}-{item.id}", campaign_id=copy.id) for item in trials]
+        store.add_campaign(copy, mine)
+        running: dict[str, Attempt] = {}
+        expected = {item.id: "pending" for item in mine}
+        for _ in range(25):
+            trial_id = rng.choice(mine).id
+            step = rng.choice(["begin", "ok", "failed", "invalid", "interrupt"])
+            if step == "interrupt":
+                store.mark_interrupted("interrupted")
+                expected.update(dict.fromkeys(running, "invalid"))
+                running.clear()
+            elif step == "begin" and trial_id not in running and expected[trial_id] != "ok":
+                running[trial_id] = store.begin_attempt(trial_id, fingerprint, BEGAN)
+                expected[trial_id] = "pending"
+            elif step not in ("begin", "interrupt") and trial_id in running:
+                store.finish(
+                    running.pop(trial_id),
+                    state=AttemptState(step),
+                    reason="because",
+                    ended_utc=ENDED,
+                    measurement=measurement if step == "ok" else None,
+                )
+                expected[trial_id] = step
+            found = store.summary(copy.id)
+            counts = {
+                name: list(expected.values()).count(name)
+                for name in ("ok", "failed", "invalid", "pending")
+            }
+            assert found.planned == len(mine)
+            assert found.planned == found.ok + found.failed + found.invalid + found.pending
+            assert counts == {name: getattr(found, name) for name in counts}
