@@ -14,18 +14,25 @@ _SECRET = re.compile(r"pass(word|wd|phrase)?|secret|token|api[-_.]?key|credentia
 def redact(arguments: Sequence[str]) -> tuple[str, ...]:
     """Return a command line in which values named like a secret are hidden.
 
-    Both ``--password VALUE`` and ``NAME=VALUE`` are recognised.
+    ``--password VALUE``, ``NAME=VALUE`` and ``--conf=NAME=VALUE`` are recognised.
     """
     shown: list[str] = []
     hide_next = False
     for argument in arguments:
-        name, equals, _ = argument.partition("=")
-        secret = bool(_SECRET.search(name))
         if hide_next:
             shown.append(HIDDEN)
-        elif equals and secret:
-            shown.append(f"{name}={HIDDEN}")
-        else:
-            shown.append(argument)
-        hide_next = not hide_next and not equals and argument.startswith("-") and secret
+            hide_next = False
+            continue
+        shown.append(_hide_value(argument))
+        bare = argument.startswith("-") and "=" not in argument
+        hide_next = bare and bool(_SECRET.search(argument))
     return tuple(shown)
+
+
+def _hide_value(argument: str) -> str:
+    """Hide everything behind the first ``=`` that follows a name like a secret's."""
+    names = argument.split("=")[:-1]
+    for index, name in enumerate(names):
+        if _SECRET.search(name):
+            return "=".join([*names[: index + 1], HIDDEN])
+    return argument

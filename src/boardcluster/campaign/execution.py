@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,11 @@ from boardcluster.remote.gate import tail_text
 from boardcluster.services.conf import render_node
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.spark import read_event_log, submit_environment
-from boardcluster.services.yarn import applications, job_counters, kill
+from boardcluster.services.yarn import YarnApplication, applications, job_counters, kill
 
 __all__ = ["Execution", "Outcome", "dead_daemons"]
+
+_UNREGISTER_WAIT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,10 +146,7 @@ class Execution:
         return "YARN does not answer"
 
     def _gather(self, duration_seconds: float, exit_status: int) -> Outcome:
-        rows = []
-        with contextlib.suppress(BoardclusterError):
-            rows = applications(self._live.layout, self._live.master, tag=self._tag)
-        last = rows[-1] if rows else None
+        last = self._last_application()
         counters: dict[str, int] = {}
         if last is not None:
             counters = self._counters(last.id)
@@ -160,6 +160,22 @@ class Execution:
             diagnostics=last.diagnostics if last else tail_text(self.stderr, lines=3),
             counters=counters,
         )
+
+    def _last_application(self) -> YarnApplication | None:
+        """Return the application as it ended.
+
+        A Spark driver ends at about the moment at which its application master tells YARN so.
+        """
+        deadline = time.monotonic() + _UNREGISTER_WAIT_SECONDS
+        rows: list[YarnApplication] = []
+        with contextlib.suppress(BoardclusterError):
+            while True:
+                rows = applications(self._live.layout, self._live.master, tag=self._tag)
+                open_end = rows and rows[-1].final_status == "UNDEFINED"
+                if not open_end or time.monotonic() > deadline:
+                    break
+                time.sleep(0.2)
+        return rows[-1] if rows else None
 
     def _counters(self, application_id: str) -> dict[str, int]:
         """Return the engine's counters; a failed job may have none, which is not our failure."""

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ from boardcluster.errors import HostError, RemoteError
 __all__ = ["Completed", "pipe", "run_logged", "run_program", "tail_text"]
 
 _GRACE_SECONDS = 5.0
+_SHOWN_CHARACTERS = 120
+"""Longest argument in a message: class paths and programs given as text are much longer."""
+
 _KEPT_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR", "TERM")
 _KEPT_PREFIXES = ("PIP_", "SSL_", "REQUESTS_", "XDG_")
 _PROXY_SUFFIX = "_proxy"
@@ -86,18 +90,36 @@ def _group(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]
     try:
         yield process
     except BaseException:
-        end_group(process)
+        _end_group(process)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
         raise
 
 
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """SIGTERM to the group, SIGKILL after a grace period, and reap."""
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """SIGTERM to the group, SIGKILL to what is left of it after a grace period, and reap."""
     for signum, patience_seconds in ((signal.SIGTERM, _GRACE_SECONDS), (signal.SIGKILL, 5.0)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signum)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(patience_seconds)
-            return
+        deadline = time.monotonic() + patience_seconds
+        while time.monotonic() < deadline:
+            process.poll()
+            if not _is_alive(process.pid):
+                return
+            time.sleep(0.01)
+
+
+def _is_alive(group: int) -> bool:
+    """Whether a process of the group runs; its leader may be gone, and a zombie does not count."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with contextlib.suppress(OSError):
+                fields = (entry / "stat").read_bytes().rsplit(b")", 1)[1].split()
+                if int(fields[2]) == group and fields[0] not in (b"Z", b"X"):
+                    return True
+    return False
 
 
 def _popen(
@@ -129,15 +151,24 @@ def _popen(
         ) from error
 
 
+def _shown(argv: Sequence[str]) -> str:
+    """Return a command line for a message, its long arguments cut."""
+    words = []
+    for word in argv:
+        start = word.partition("\n")[0][:_SHOWN_CHARACTERS]
+        words.append(word if word == start else f"{start}...")
+    return " ".join(words)
+
+
 def _failure(argv: Sequence[str], returncode: int, output: bytes | Path) -> RemoteError:
     return RemoteError(
-        f"command failed with status {returncode}: {' '.join(argv)}\n{tail_text(output)}"
+        f"command failed with status {returncode}: {_shown(argv)}\n{tail_text(output)}"
     )
 
 
 def _timed_out(argv: Sequence[str], seconds: float, output: bytes | Path) -> RemoteError:
     return RemoteError(
-        f"command did not end within {seconds:g} s: {' '.join(argv)}\n{tail_text(output)}"
+        f"command did not end within {seconds:g} s: {_shown(argv)}\n{tail_text(output)}"
     )
 
 
@@ -177,7 +208,6 @@ def run_program(
         try:
             stdout, stderr = process.communicate(stdin, timeout=timeout_seconds)
         except subprocess.TimeoutExpired as error:
-            end_group(process)
             raise _timed_out(argv, timeout_seconds, error.stderr or b"") from error
     duration_seconds = time.monotonic() - started
     if check and process.returncode != 0:
@@ -213,7 +243,6 @@ def run_logged(
             try:
                 process.wait(timeout_seconds)
             except subprocess.TimeoutExpired as error:
-                end_group(process)
                 raise _timed_out(argv, timeout_seconds, stderr) from error
         duration_seconds = time.monotonic() - started
     return Completed(
@@ -240,45 +269,47 @@ def pipe(
         RemoteError: a stage failed or the whole did not end in time.
     """
     with source.open("rb") as first, target.open("wb") as last, contextlib.ExitStack() as stack:
-        processes: list[subprocess.Popen[bytes]] = []
+        running: list[tuple[subprocess.Popen[bytes], IO[bytes]]] = []
         stream: IO[bytes] = first
         for index, argv in enumerate(stages):
             final = index == len(stages) - 1
+            # A file, not a pipe: nobody reads it while the stages run, and a pipe would fill up.
+            complaints = stack.enter_context(tempfile.TemporaryFile())
             process = _popen(
                 argv,
                 stdin=stream,
                 stdout=last if final else subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=complaints,
                 env=env,
                 cwd=None,
             )
-            if process.stderr is not None:
-                stack.enter_context(process.stderr)
             stack.enter_context(_group(process))
             if stream is not first:
                 stream.close()  # so that an early stage sees SIGPIPE if a later one dies
-            processes.append(process)
+            running.append((process, complaints))
             if process.stdout is not None:
                 stream = process.stdout
         deadline = time.monotonic() + timeout_seconds
-        for argv, process in zip(stages, processes, strict=True):
+        for argv, (process, _) in zip(stages, running, strict=True):
             try:
                 process.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired as error:
                 raise _timed_out(argv, timeout_seconds, b"") from error
-        _raise_first_cause(stages, processes)
+        _raise_first_cause(stages, running)
 
 
 def _raise_first_cause(
-    stages: Sequence[Sequence[str]], processes: Sequence[subprocess.Popen[bytes]]
+    stages: Sequence[Sequence[str]],
+    ended: Sequence[tuple[subprocess.Popen[bytes], IO[bytes]]],
 ) -> None:
     """Blame the stage that failed, not one that only lost its reader."""
     failed = [
-        (argv, process)
-        for argv, process in zip(stages, processes, strict=True)
+        (process.returncode, argv, complaints)
+        for argv, (process, complaints) in zip(stages, ended, strict=True)
         if process.returncode != 0
     ]
-    failed.sort(key=lambda pair: pair[1].returncode == -signal.SIGPIPE)
+    failed.sort(key=lambda row: row[0] == -signal.SIGPIPE)
     if failed:
-        argv, process = failed[0]
-        raise _failure(argv, process.returncode, process.stderr.read() if process.stderr else b"")
+        returncode, argv, complaints = failed[0]
+        complaints.seek(0)
+        raise _failure(argv, returncode, complaints.read())

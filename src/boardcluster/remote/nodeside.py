@@ -9,6 +9,7 @@ Requests are ``{"do": VERB, ...}``; see the functions for their fields.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -71,17 +72,23 @@ def processes(request: dict[str, Any]) -> list[dict[str, Any]]:
     return answer
 
 
+def send(pid: int, signum: int) -> None:
+    """Send a signal to a process that may have ended a moment ago."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signum)
+
+
 def end(request: dict[str, Any]) -> dict[str, int]:
     """Send SIGTERM to each process, wait, SIGKILL what is left; answer how many were killed."""
     victims = [(pid, ticks) for pid, ticks in request["processes"] if same(pid, ticks)]
     for pid, _ in victims:
-        os.kill(pid, 15)
+        send(pid, 15)
     deadline = time.monotonic() + request["grace_seconds"]
     while any(same(*victim) for victim in victims) and time.monotonic() < deadline:
         time.sleep(0.05)
     left = [victim for victim in victims if same(*victim)]
     for pid, _ in left:
-        os.kill(pid, 9)
+        send(pid, 9)
     return {"killed": len(left)}
 
 

@@ -113,11 +113,16 @@ _CAPACITY = {
 """YARN's scheduler has no built-in queue; this is the one of Hadoop's distribution."""
 
 
+def _comment(text: str) -> str:
+    """Return an XML comment; two hyphens may not stand in one, but may in the name of a node."""
+    return f"<!-- {escape(text).replace('--', '- -')} -->"
+
+
 def _xml(title: str, parts: Mapping[str, Mapping[str, str]]) -> str:
-    rows = ['<?xml version="1.0"?>', f"<!-- {escape(title)} -->", "<configuration>"]
+    rows = ['<?xml version="1.0"?>', _comment(title), "<configuration>"]
     for heading, properties in parts.items():
         if properties:
-            rows.append(f"  <!-- {escape(heading)} -->")
+            rows.append(f"  {_comment(heading)}")
         for name, value in properties.items():
             rows.append("  <property>")
             rows.append(f"    <name>{escape(name)}</name>")

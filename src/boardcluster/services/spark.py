@@ -86,6 +86,8 @@ def read_event_log(path: Path) -> dict[str, int]:
     tasks = failed = 0
     try:
         with path.open(encoding="utf-8") as stream:
+            if not stream.readline().startswith('{"Event":"SparkListenerLogStart"'):
+                raise ValueError("it does not begin with SparkListenerLogStart")  # noqa: TRY301
             for line in stream:
                 if not line.startswith('{"Event":"SparkListenerTaskEnd"'):
                     continue
@@ -97,7 +99,7 @@ def read_event_log(path: Path) -> dict[str, int]:
                     for key in place:
                         value = value.get(key, {}) if isinstance(value, dict) else 0
                     totals[name] += value if isinstance(value, int) else 0
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise RemoteError(f"{path} is not a Spark event log: {error}") from error
     totals["shuffleReadBytes"] = totals["shuffleRemoteReadBytes"] + totals["shuffleLocalReadBytes"]
     totals |= {"tasks": tasks, "failedTasks": failed}

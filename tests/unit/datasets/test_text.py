@@ -313,8 +313,8 @@ def test_a_full_disk_is_foreseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(CapacityError) as caught:
         from_file(source(tmp_path, LINES), size_bytes=50_000_000, cache=tmp_path / "cache")
 
-    assert "needs 50.0 MB + 64.0 MB kept free" in caught.value.message
-    assert "100.0 MB free: 14.0 MB missing" in caught.value.message
+    assert "needs 50 MB + 64 MB kept free" in caught.value.message
+    assert "100 MB free: 14 MB missing" in caught.value.message
     assert leftovers(tmp_path / "cache") == []
 
 

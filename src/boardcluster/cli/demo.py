@@ -1,0 +1,88 @@
+"""``boardcluster demo``: everything once, from nothing to a report, and nothing left running."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from boardcluster.cli import report
+from boardcluster.cli.console import Reporter, say
+from boardcluster.cli.init import propose, write_spec
+from boardcluster.cli.options import CacheOption, HomeOption, cache_folder, home_folder
+from boardcluster.cli.results import print_results
+from boardcluster.cli.run import Request, execute, parse_size_option
+from boardcluster.cli.up import bring_up, recover
+from boardcluster.cluster.lock import driver_lock
+from boardcluster.datasets.airline import prepare_airline
+from boardcluster.errors import RunError
+from boardcluster.records import AttemptState, Engine
+from boardcluster.services import operation
+from boardcluster.services.pair import pair_ids
+from boardcluster.spec import DEFAULT_SUBNET
+from boardcluster.store import Store
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="demo", epilog="Example: boardcluster demo --workers 2 --size 64MB")(_demo)
+
+
+def _demo(
+    home: HomeOption = None,
+    cache: CacheOption = None,
+    workers: Annotated[int, typer.Option(min=1, max=63, help="Workers beside the master.")] = 4,
+    size: Annotated[str, typer.Option(help="Input size.")] = "256MB",
+    repetitions: Annotated[int, typer.Option(min=1, max=100, help="Runs per engine.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random order.")] = 1,
+    engines: Annotated[
+        str, typer.Option(help=f"Engine pair: {', '.join(pair_ids())}.")
+    ] = pair_ids()[0],
+) -> None:
+    """Build a real cluster on this machine, count real flights on both engines, report, clean up.
+
+    Results and report are kept in the cluster "demo"; its nodes and their data are deleted.
+    """
+    began = time.monotonic()
+    folder, store_folder = home_folder(home, "demo"), cache_folder(cache)
+    size_bytes = parse_size_option(size)
+    request = Request(
+        workload="wordcount",
+        engines=(Engine.MAPREDUCE, Engine.SPARK),
+        repetitions=repetitions,
+        seed=seed,
+        timeout_seconds=3600,
+    )
+    reporter = Reporter()
+    with driver_lock(folder, doing="demo"), reporter.following():
+        operation.down(folder)
+        spec = propose(
+            name="demo", workers=workers, profile="default", engines=engines, subnet=DEFAULT_SUBNET
+        )
+        write_spec(spec, folder / "cluster.toml")
+        dataset = prepare_airline(
+            size_bytes=size_bytes, cache=store_folder, progress=reporter.progress
+        )
+        reporter.line(f"input: {dataset.name}, {dataset.source}")
+        try:
+            live = bring_up(folder, cache=store_folder, reporter=reporter)
+            reporter.line(f"up: 1 master and {workers} workers are healthy")
+            with Store.open(folder) as store:
+                recover(store, reporter)
+                campaign = execute(
+                    live, store, dataset, request, cache=store_folder, reporter=reporter
+                )
+                results = store.results(campaign.id)
+            html, _ = report.write(folder, folder / "report", campaign=campaign.id)
+        finally:
+            operation.down(folder)
+            operation.wipe(folder)
+        reporter.line("the cluster is down and its nodes are deleted")
+    print_results(results)
+    say(f"done after {time.monotonic() - began:.0f} s; report: {html}")
+    bad = [r for r in results if r.attempt is None or r.attempt.state is not AttemptState.OK]
+    if bad:
+        raise RunError(f"{len(bad)} of {len(results)} runs have no verified result")

@@ -1,0 +1,78 @@
+"""``boardcluster status``: every daemon, its memory and its address."""
+
+from __future__ import annotations
+
+import typer
+
+from boardcluster.cli.console import print_json, print_table, say
+from boardcluster.cli.options import (
+    CacheOption,
+    ClusterOption,
+    HomeOption,
+    JsonOption,
+    cache_folder,
+    home_folder,
+)
+from boardcluster.services.operation import Status, status
+from boardcluster.units import format_bytes
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="status", epilog="Example: boardcluster status --json")(_status)
+
+
+def _status(
+    home: HomeOption = None,
+    cluster: ClusterOption = "default",
+    cache: CacheOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the cluster: every daemon with memory and web address. Exit code 0 also when down."""
+    folder = home_folder(home, cluster)
+    seen = status(folder, cache=cache_folder(cache))
+    if as_json:
+        print_json(seen)
+        return
+    say(f"{seen.phase}: {seen.workers} workers, profile {seen.profile}, {seen.engines}")
+    if seen.phase == "dead":
+        say("its driver or its nodes were killed; run `boardcluster down` to clear up")
+    if not seen.daemons:
+        return
+    _print_daemons(seen)
+    if seen.health:
+        say(
+            f"live: {seen.health.live_datanodes} DataNodes, {seen.health.live_nodemanagers} "
+            f"NodeManagers; HDFS has {format_bytes(seen.health.hdfs_free_bytes)} left"
+        )
+    if not seen.browsable:
+        say(
+            "The cluster was made without root, so this machine's browser cannot reach these "
+            "addresses; docs/how-to/open-web-pages.md says how."
+        )
+
+
+def _print_daemons(seen: Status) -> None:
+    rows = [
+        [
+            row.node,
+            row.name,
+            "alive" if row.alive else "DEAD",
+            format_bytes(row.resident_bytes),
+            format_bytes(row.proportional_bytes),
+            row.url,
+        ]
+        for row in seen.daemons
+    ]
+    total = [
+        "all",
+        f"{len(rows)} daemons",
+        "",
+        format_bytes(sum(row.resident_bytes for row in seen.daemons)),
+        format_bytes(sum(row.proportional_bytes for row in seen.daemons)),
+        "",
+    ]
+    columns = ["node", "daemon", "state", "resident", "shared counted once", "web page"]
+    print_table("", columns, [*rows, total])
