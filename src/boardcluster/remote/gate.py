@@ -105,8 +105,9 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signum)
         deadline = time.monotonic() + patience_seconds
         while time.monotonic() < deadline:
+            alive = _is_alive(process.pid)
             process.poll()
-            if not _is_alive(process.pid):
+            if not alive:
                 return
             time.sleep(0.01)
 
@@ -148,6 +149,11 @@ def _popen(
     except PermissionError as error:
         raise HostError(
             f"program may not be run: {argv[0]}", hint=f"check the permissions of {argv[0]}"
+        ) from error
+    except OSError as error:
+        raise HostError(
+            f"program cannot be run: {argv[0]}: {error.strerror}",
+            hint=f"check that {argv[0]} is made for this machine's processor",
         ) from error
 
 

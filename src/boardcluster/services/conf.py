@@ -60,6 +60,8 @@ def _yarn(layout: Layout, node: NodeSpec) -> dict[str, str]:
     return {
         "yarn.resourcemanager.hostname": master,
         "yarn.resourcemanager.bind-host": master,
+        # The default is in /tmp, where another user's cluster on this machine may own it.
+        "yarn.node-attribute.fs-store.root-dir": f"file://{layout.folder(node, 'data', 'yarn')}",
         "yarn.nodemanager.hostname": node.name,
         "yarn.nodemanager.bind-host": node.name,
         "yarn.nodemanager.address": f"{node.name}:{PORTS['nodemanager']}",

@@ -23,7 +23,7 @@ from boardcluster.remote.gate import run_program, tail_text
 from boardcluster.services.java import Java
 from boardcluster.services.pair import EnginePair, LockedJar
 
-__all__ = ["Installation", "find_installation", "install", "verify"]
+__all__ = ["Installation", "corrupt_files", "find_installation", "install", "verify"]
 
 _BATCH = 40
 """Jars per call of Ivy: what one call fetched is verified and kept before the next begins."""
@@ -143,6 +143,27 @@ def verify(there: Installation, *, progress: Progress, every_byte: bool = False)
     if not whole:
         (there.folder / "manifest.json").unlink(missing_ok=True)
     return whole
+
+
+def corrupt_files(there: Installation, *, every_byte: bool = False) -> list[Path]:
+    """Return the installed files that are gone or not what they were; changes nothing.
+
+    A manifest that is gone or damaged counts as such a file, for nothing else can be told then.
+
+    Args:
+        there: the installation.
+        every_byte: hash every file instead of those with a new size or time stamp.
+    """
+    manifest = _read_manifest(there)
+    if not manifest:
+        return [there.folder / "manifest.json"]
+    suspects = list(manifest) if every_byte else _changed_files(there)
+    paths = {name: there.folder / name for name in suspects}
+    return [
+        path
+        for name, path in paths.items()
+        if not (path.is_file() and sha256_of(path) == manifest[name][2])
+    ]
 
 
 def _write_manifest(there: Installation) -> None:

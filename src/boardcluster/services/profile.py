@@ -21,6 +21,9 @@ FILES = ("core-site", "hdfs-site", "yarn-site", "mapred-site", "spark-defaults")
 _FOLDER = resources.files("boardcluster.services").joinpath("profiles")
 _MIB = 1 << 20
 
+_TASK_FLAGS = "-XX:+UseSerialGC -XX:-UsePerfData"
+"""A task has one core: one collector thread, and no performance file in /tmp."""
+
 _YARN_DEFAULTS = {
     "yarn.nodemanager.resource.memory-mb": 8192,
     "yarn.scheduler.minimum-allocation-mb": 1024,
@@ -159,11 +162,11 @@ def _default(spec: ClusterSpec) -> Profile:
     }
     mapred = {
         "yarn.app.mapreduce.am.resource.mb": str(sizing.am),
-        "yarn.app.mapreduce.am.command-opts": f"-Xmx{sizing.am_heap}m -XX:+UseSerialGC",
+        "yarn.app.mapreduce.am.command-opts": f"-Xmx{sizing.am_heap}m {_TASK_FLAGS}",
         "mapreduce.map.memory.mb": str(sizing.task),
-        "mapreduce.map.java.opts": f"-Xmx{sizing.task_heap}m -XX:+UseSerialGC",
+        "mapreduce.map.java.opts": f"-Xmx{sizing.task_heap}m {_TASK_FLAGS}",
         "mapreduce.reduce.memory.mb": str(sizing.task),
-        "mapreduce.reduce.java.opts": f"-Xmx{sizing.task_heap}m -XX:+UseSerialGC",
+        "mapreduce.reduce.java.opts": f"-Xmx{sizing.task_heap}m {_TASK_FLAGS}",
         "mapreduce.task.io.sort.mb": str(sizing.sort),
         "mapreduce.job.reduces": str(workers),
         "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms": "250",

@@ -53,6 +53,8 @@ def submit_environment(layout: Layout, *, conf: str) -> dict[str, str]:
         "SPARK_HOME": str(layout.engines.spark_home),
         "SPARK_CONF_DIR": conf,
         "PYSPARK_PYTHON": "python3",
+        "SPARK_LOCAL_DIRS": layout.folder(layout.spec.master, "tmp"),
+        "SPARK_SUBMIT_OPTS": "-XX:-UsePerfData",
     }
 
 

@@ -50,8 +50,11 @@ def mapreduce_command(
     """
     class_path = ":".join([*layout.engines.jars("hadoop"), conf])
     return [
-        *(str(layout.java.program), "-Xmx256m", "--add-opens=java.base/java.lang=ALL-UNNAMED"),
-        *("-Djava.net.preferIPv4Stack=true", "-cp", class_path),
+        *(str(layout.java.program), "-Xmx256m", "-XX:-UsePerfData"),
+        "--add-opens=java.base/java.lang=ALL-UNNAMED",
+        "-Djava.net.preferIPv4Stack=true",
+        f"-Djava.io.tmpdir={layout.folder(layout.spec.master, 'tmp')}",
+        *("-cp", class_path),
         *("org.apache.hadoop.util.RunJar", jar, *arguments),
     ]
 

@@ -1,0 +1,50 @@
+# make demo    builds a real cluster on this machine, counts real flights, writes a report
+# make test    passes every test
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test system venv dev jar lint unit tidy integration jvm-test bench allow-namespaces clean
+
+demo: venv jar
+	$(BIN)/boardcluster demo
+
+test: dev lint jvm-test unit tidy integration
+	@echo "all rooms passed"
+
+system:
+	@$(PYTHON) tools/bootstrap.py system
+
+venv: system
+	@$(PYTHON) tools/bootstrap.py venv
+
+dev: system
+	@$(PYTHON) tools/bootstrap.py venv --dev
+
+jar: system
+	@$(PYTHON) tools/bootstrap.py jar
+
+jvm-test: system
+	@$(PYTHON) tools/bootstrap.py jar --verify
+
+lint: dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+unit: dev
+	$(BIN)/pytest tests/unit -q
+
+tidy: dev
+	$(BIN)/pytest tests/tidy -q
+
+integration: dev jar
+	$(BIN)/pytest tests/integration -q
+
+bench: venv jar
+	$(BIN)/python benchmarks/cluster.py
+
+allow-namespaces:
+	@$(PYTHON) tools/bootstrap.py allow-namespaces
+
+clean:
+	rm -rf .venv jvm/target .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

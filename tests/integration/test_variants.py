@@ -1,0 +1,87 @@
+"""Other engine pairs, other profiles, other users: the same code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.conftest import Cli
+
+SUBNET = "198.18.203.0/24"
+
+
+@pytest.fixture
+def make(tmp_path: Path, cli: Callable[..., Cli]) -> Iterator[Callable[..., Cli]]:
+    made: list[Cli] = []
+
+    def start(*options: str) -> Cli:
+        program = cli(tmp_path / f"home{len(made)}")
+        made.append(program)
+        program("init", "--subnet", SUBNET, *options)
+        program("up")
+        return program
+
+    try:
+        yield start
+    finally:
+        for program in made:
+            program("down", "--wipe")
+
+
+def counted(program: Cli, *options: str) -> None:
+    done = program.json("run", "wordcount", "--size", "8MB", "--repetitions", "1", *options)
+    assert done["summary"]["ok"] == done["summary"]["planned"] > 0
+
+
+def test_the_second_pair_is_only_another_lock_file(make: Callable[..., Cli]) -> None:
+    program = make("--workers", "2", "--engines", "hadoop-3.3.6-spark-3.5.9")
+    counted(program)
+    row = program.json("results")["results"][0]
+    assert row["attempt"]["fingerprint"]["hadoop"] == "3.3.6"
+    assert row["attempt"]["fingerprint"]["spark"] == "3.5.9"
+
+
+@pytest.mark.parametrize("profile", ["upstream", "paper-2026"])
+def test_fixed_profiles_run_verified_work(make: Callable[..., Cli], profile: str) -> None:
+    counted(make("--workers", "2", "--profile", profile))
+
+
+def test_the_profile_of_2021_is_warned_about_and_refused_where_it_would_hang(
+    make: Callable[..., Cli], cli: Callable[..., Cli], tmp_path: Path
+) -> None:
+    alone = cli(tmp_path / "alone")
+    alone("init", "--workers", "1", "--profile", "paper-2021", code=5)
+    assert "3072" in alone.stderr
+    assert "4096" in alone.stderr
+    program = make("--workers", "3", "--profile", "paper-2021")
+    counted(program, "--engine", "mapreduce")
+
+
+@pytest.mark.needs_root
+def test_an_ordinary_user_runs_the_demo(
+    cli: Callable[..., Cli], cache: Path, tmp_path: Path
+) -> None:
+    """As uid 65534, which may only read more than others: our interpreter may be in /root."""
+    home = tmp_path / "nobody"
+    shutil.copytree(cache, home / "cache", ignore=shutil.ignore_patterns("downloads"))
+    for path in (home, *home.rglob("*")):
+        os.chown(path, 65534, 65534)
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    prefix = (
+        *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"),
+        *("--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"),
+        *("env", f"HOME={home}", "--chdir=/", f"BOARDCLUSTER_CACHE={home}/cache"),
+    )
+    program = cli(home / "state", prefix=prefix)
+    out = program("demo", "--workers", "2", "--size", "16MB", "--repetitions", "1")
+    assert "report:" in out
+    assert (home / "state" / "report" / "report.html").stat().st_size > 10_000
+    assert not (home / "state" / "nodes").exists()
+    assert program.json("status")["phase"] == "down"
+    states = [row["attempt"]["state"] for row in program.json("results")["results"]]
+    assert states == ["ok", "ok"]

@@ -1,0 +1,96 @@
+"""A made-up cluster for every room: declared nodes, tiny engines on disk, no daemons."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
+from boardcluster.services.install import Installation
+from boardcluster.services.java import Java
+from boardcluster.services.layout import Layout
+from boardcluster.services.pair import EnginePair
+from boardcluster.services.profile import build_profile
+
+MIB = 1 << 20
+PAIR = EnginePair(
+    id="hadoop-9.8.7-spark-6.5.4",
+    hadoop="9.8.7",
+    spark="6.5.4",
+    java_oldest=17,
+    java_newest=21,
+    pyspark_requirement="pyspark==6.5.4",
+    pyspark_sha256="0" * 64,
+    pyspark_size_bytes=1,
+    jars=(),
+)
+JARS = (
+    "hadoop/hadoop-common-9.8.7.jar",
+    "hadoop/hadoop-mapreduce-examples-9.8.7.jar",
+    "hadoop/tests/hadoop-hdfs-9.8.7-tests.jar",
+    "spark/jars/spark-core.jar",
+    "spark/jars/ivy-2.5.3.jar",
+)
+
+
+@pytest.fixture
+def make_spec() -> Callable[..., ClusterSpec]:
+    def make(
+        *,
+        workers: int = 4,
+        memory_mib: int = 2048,
+        cores: int = 4,
+        combined: bool = False,
+        profile: str = "default",
+        engines: str = PAIR.id,
+    ) -> ClusterSpec:
+        def node(name: str, *roles: Role) -> NodeSpec:
+            return NodeSpec(
+                name=name, roles=frozenset(roles), cores=cores, memory_bytes=memory_mib * MIB
+            )
+
+        if combined:
+            nodes = [node("master", Role.MASTER, Role.WORKER)]
+            nodes += [node(f"worker{number}", Role.WORKER) for number in range(1, workers)]
+        else:
+            nodes = [node("master", Role.MASTER)]
+            nodes += [node(f"worker{number}", Role.WORKER) for number in range(1, workers + 1)]
+        return ClusterSpec(
+            name="demo",
+            kind="emulated",
+            engines=engines,
+            profile=profile,
+            network=NetworkSpec(subnet="198.18.7.0/24", link_bits_per_second=10**9),
+            nodes=tuple(nodes),
+        )
+
+    return make
+
+
+@pytest.fixture
+def make_layout(
+    tmp_path: Path, make_spec: Callable[..., ClusterSpec]
+) -> Callable[[ClusterSpec], Layout]:
+    def make(spec: ClusterSpec) -> Layout:
+        folder = tmp_path / "engines"
+        for jar in JARS:
+            (folder / jar).parent.mkdir(parents=True, exist_ok=True)
+            (folder / jar).touch()
+        return Layout(
+            spec=spec,
+            profile=build_profile(spec.profile, spec),
+            engines=Installation(pair=PAIR, folder=folder),
+            java=Java(program=Path("/java/bin/java"), feature=17, version="17.0.1", vendor="Maker"),
+            archives=tmp_path / "archives",
+            folders={node.name: f"/nodes/{node.name}" for node in spec.nodes},
+            user="root",
+        )
+
+    return make
+
+
+@pytest.fixture
+def layout(
+    make_spec: Callable[..., ClusterSpec], make_layout: Callable[[ClusterSpec], Layout]
+) -> Layout:
+    return make_layout(make_spec())

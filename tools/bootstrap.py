@@ -1,0 +1,216 @@
+"""Install what this machine lacks to run and build boardcluster. Standard library only.
+
+    python3 tools/bootstrap.py system              Debian packages, through apt, only if missing
+    python3 tools/bootstrap.py venv                the virtual environment with boardcluster
+    python3 tools/bootstrap.py venv --dev          ... and with what the tests need
+    python3 tools/bootstrap.py jar                 the jar of the Spark jobs
+    python3 tools/bootstrap.py jar --verify        ... and its tests
+    python3 tools/bootstrap.py allow-namespaces    let ordinary users make namespaces (Ubuntu)
+
+Asks for sudo only when something is really missing, and says what and why before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PROGRAMS = {
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "mount": "mount",
+    "hostname": "hostname",
+    "bash": "bash",
+    "sort": "coreutils",
+    "mvn": "maven",
+}
+"""Program and the Debian package that has it."""
+
+JDK_PACKAGES = ("openjdk-17-jdk-headless", "openjdk-21-jdk-headless")
+JDK_VERSIONS = range(17, 22)
+"""Java versions that build the jobs and run Hadoop and Spark."""
+
+APPARMOR_FLAG = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+APPARMOR_PROFILE = Path("/etc/apparmor.d/boardcluster-unshare")
+APPARMOR_TEXT = """\
+# Written by boardcluster (make allow-namespaces); remove this file to take it back.
+# Lets ordinary users make user namespaces with unshare(1), as on Debian.
+abi <abi/4.0>,
+include <tunables/global>
+profile boardcluster-unshare /usr/bin/unshare flags=(unconfined) {
+  userns,
+}
+"""
+
+
+def say(text: str) -> None:
+    """Print one line at once."""
+    print(f"bootstrap: {text}", flush=True)
+
+
+def fail(text: str) -> None:
+    """End with a message."""
+    sys.exit(f"bootstrap: {text}")
+
+
+def search_path() -> str:
+    """Return PATH with the folders that an ordinary user's often lacks."""
+    return os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+
+
+def find_jdk() -> Path | None:
+    """Return the home of a JDK that can build: JAVA_HOME, the one on PATH, /usr/lib/jvm."""
+    places = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
+    if javac := shutil.which("javac"):
+        places.append(Path(javac).resolve().parent.parent)
+    places += sorted(Path("/usr/lib/jvm").glob("*"))
+    for home in places:
+        release = home / "release"
+        if (home / "bin" / "javac").exists() and release.exists():
+            version = re.search(r'JAVA_VERSION="(\d+)', release.read_text(errors="replace"))
+            if version and int(version[1]) in JDK_VERSIONS:
+                return home
+    return None
+
+
+def has_venv_module() -> bool:
+    """Whether this Python can make virtual environments (Debian packs that separately)."""
+    probe = [sys.executable, "-c", "import ensurepip, venv"]
+    return subprocess.run(probe, capture_output=True, check=False).returncode == 0
+
+
+def has_candidate(package: str) -> bool:
+    """Whether apt can install a package."""
+    done = subprocess.run(
+        ["apt-cache", "policy", package], capture_output=True, text=True, check=False
+    )
+    found = re.search(r"Candidate: (\S+)", done.stdout)
+    return bool(found and found[1] != "(none)")
+
+
+def system() -> None:
+    """Install missing Debian packages."""
+    if sys.version_info < (3, 11):  # noqa: UP036  this file is what tells older ones
+        fail(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
+    if os.geteuid() != 0:
+        allow_namespaces(quiet=True)
+    path = search_path()
+    missing = {package for name, package in PROGRAMS.items() if not shutil.which(name, path=path)}
+    if not has_venv_module():
+        missing.add(f"python{sys.version_info.major}.{sys.version_info.minor}-venv")
+    need_jdk = find_jdk() is None
+    if not missing and not need_jdk:
+        return
+    if not shutil.which("apt-get"):
+        what = sorted(missing) + ([" or ".join(JDK_PACKAGES)] if need_jdk else [])
+        fail(f"please install, with this system's package manager: {', '.join(what)}")
+    asroot = [] if os.geteuid() == 0 else ["sudo"]
+    if asroot and not shutil.which("sudo"):
+        fail(
+            f"as root, please run: apt-get install {' '.join(sorted(missing) or JDK_PACKAGES[:1])}"
+        )
+    if asroot:
+        say(f"missing on this machine: {', '.join(sorted(missing) + ['a JDK'] * need_jdk)}")
+        say("sudo is asked for, to install that with apt-get")
+    apt = [*asroot, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
+    subprocess.run([*apt, "update"], check=True, stdout=subprocess.DEVNULL)
+    if need_jdk:
+        candidates = [package for package in JDK_PACKAGES if has_candidate(package)]
+        if not candidates:
+            fail(f"apt has none of {', '.join(JDK_PACKAGES)}; install a JDK 17 to 21")
+        missing.add(candidates[0])
+    say(f"installing {' '.join(sorted(missing))}")
+    subprocess.run(
+        [*apt, "install", "-y", "--no-install-recommends", *sorted(missing)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def venv(*, dev: bool) -> None:
+    """Make or refresh the virtual environment; nothing to do if pyproject.toml has not changed."""
+    stamp = VENV / (".ready-dev" if dev else ".ready")
+    wanted = (ROOT / "pyproject.toml").read_text() + sys.version + str(ROOT)
+    done = [VENV / ".ready-dev"] if dev else [VENV / ".ready", VENV / ".ready-dev"]
+    if any(path.is_file() and path.read_text() == wanted for path in done):
+        return
+    say(f"making the virtual environment {VENV.name}{' with test tools' if dev else ''}")
+    subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], check=True)
+    pip = [str(VENV / "bin" / "python"), "-m", "pip", "install", "-q"]
+    subprocess.run([*pip, "--upgrade", "pip"], check=True)
+    subprocess.run([*pip, "-e", f"{ROOT}[dev]" if dev else str(ROOT)], check=True)
+    stamp.write_text(wanted)
+
+
+def jar(*, verify: bool) -> None:
+    """Build the jar of the Spark jobs if a source is newer."""
+    target = ROOT / "jvm" / "target" / "boardcluster-jobs.jar"
+    sources = [ROOT / "jvm" / "pom.xml", *(ROOT / "jvm" / "src").rglob("*.*")]
+    newest = max(path.stat().st_mtime for path in sources)
+    if not verify and target.exists() and target.stat().st_mtime > newest:
+        return
+    home = find_jdk()
+    if home is None:
+        fail("no JDK 17 to 21; run `make system`")
+    say(f"building the Spark jobs{' and running their tests' if verify else ''}")
+    goal = ["verify"] if verify else ["package", "-DskipTests"]
+    command = ["mvn", "-q", "-B", "-f", str(ROOT / "jvm" / "pom.xml"), *goal]
+    subprocess.run(command, check=True, env={**os.environ, "JAVA_HOME": str(home)})
+    target.touch()
+
+
+def allow_namespaces(*, quiet: bool) -> None:
+    """Let ordinary users make namespaces where AppArmor forbids it."""
+    reason = ""
+    if not APPARMOR_FLAG.exists() or APPARMOR_FLAG.read_text().strip() != "1":
+        reason = "AppArmor does not restrict user namespaces on this machine"
+    elif APPARMOR_PROFILE.exists():
+        reason = f"{APPARMOR_PROFILE} exists"
+    if reason:
+        if not quiet:
+            say(f"nothing to do: {reason}")
+        return
+    asroot = [] if os.geteuid() == 0 else ["sudo"]
+    say(f"this machine's AppArmor forbids namespaces to ordinary users; writing {APPARMOR_PROFILE}")
+    subprocess.run(
+        [*asroot, "tee", str(APPARMOR_PROFILE)],
+        input=APPARMOR_TEXT.encode(),
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    subprocess.run([*asroot, "apparmor_parser", "-r", str(APPARMOR_PROFILE)], check=True)
+
+
+def main() -> None:
+    """Do one step."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("step", choices=("system", "venv", "jar", "allow-namespaces"))
+    parser.add_argument("--dev", action="store_true")
+    parser.add_argument("--verify", action="store_true")
+    options = parser.parse_args()
+    try:
+        if options.step == "system":
+            system()
+        elif options.step == "venv":
+            venv(dev=options.dev)
+        elif options.step == "jar":
+            jar(verify=options.verify)
+        else:
+            allow_namespaces(quiet=False)
+    except subprocess.CalledProcessError as error:
+        fail(f"failed with status {error.returncode}: {' '.join(map(str, error.cmd))}")
+
+
+if __name__ == "__main__":
+    main()
