@@ -112,7 +112,7 @@ def test_nothing_binds_to_every_address(
 ) -> None:
     for files in render_all(make_layout(make_spec(profile=name))).values():
         for text in files.values():
-            assert "0.0.0.0" not in text  # noqa: S104
+            assert "0.0.0.0" not in text
             assert "127.0.0.1" not in text
             assert "localhost" not in text
 

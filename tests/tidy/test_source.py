@@ -1,0 +1,154 @@
+"""Rules of the source that ruff and mypy do not check."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "boardcluster"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+FUNCTION_LINES_MAX = 70
+
+# Programs that are run, not imported: nobody takes a name from them.
+PROGRAMS = {"__main__.py", "remote/nodeside.py"}
+MAY_START_PROGRAMS = {"remote/gate.py", "remote/nodeside.py"}
+
+UNITS = {"seconds", "bytes", "watts", "joules", "celsius", "hertz", "mib", "ticks", "ns"}
+DURATION = re.compile(r"(^|_)(timeout|duration|delay|elapsed|grace|patience|deadline)$")
+
+
+def place(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), filename=str(path))
+
+
+def functions(module: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def top_level_names(module: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names.update(target.id for target in targets if isinstance(target, ast.Name))
+    return names
+
+
+def declared(module: ast.Module) -> list[str] | None:
+    for node in module.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return [str(name) for name in ast.literal_eval(node.value)]
+    return None
+
+
+def called(node: ast.Call) -> str:
+    return ast.unparse(node.func)
+
+
+def imported(module: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def test_the_package_is_there() -> None:
+    assert len(MODULES) > 50
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_public_names_stand_in_all_and_exist(path: Path) -> None:
+    module = tree(path)
+    names = declared(module)
+    if names is None:
+        assert place(path) in PROGRAMS or len(module.body) <= 1, "no __all__"
+        return
+    there = top_level_names(module)
+    assert set(names) <= there, f"in __all__ but not there: {set(names) - there}"
+    own = {
+        node.name
+        for node in module.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    }
+    # A public function that nobody may import is either private or missing from __all__.
+    assert own <= set(names) | ALLOWED_OUTSIDE_ALL.get(place(path), set()), own - set(names)
+
+
+ALLOWED_OUTSIDE_ALL: dict[str, set[str]] = {}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_functions_are_short(path: Path) -> None:
+    long = {
+        node.name: (node.end_lineno or 0) - node.lineno + 1
+        for node in functions(tree(path))
+        if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES_MAX
+    }
+    assert not long
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_programs_are_started_in_one_place_and_without_a_shell(path: Path) -> None:
+    module = tree(path)
+    if place(path) not in MAY_START_PROGRAMS:
+        assert "subprocess" not in imported(module), "use boardcluster.remote.gate"
+    assert not imported(module) & {"asyncio", "multiprocessing", "pty"}, "see DESIGN, decision 8"
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call):
+            assert not re.fullmatch(r"os\.(system|popen|exec\w+|spawn\w+|fork\w*)", called(node))
+            assert "shell" not in {word.arg for word in node.keywords}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_only_the_command_line_prints(path: Path) -> None:
+    if place(path).startswith("cli/"):
+        return
+    calls = [called(node) for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
+    assert "print" not in calls
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_no_module_is_a_drawer_for_everything(path: Path) -> None:
+    parts = {part.removesuffix(".py") for part in path.relative_to(PACKAGE).parts}
+    assert not parts & {"util", "utils", "helper", "helpers", "common", "misc"}
+
+
+def quantities(module: ast.Module) -> Iterator[tuple[str, str]]:
+    """Every field, argument and variable that has a type: its name and the type in words."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id, ast.unparse(node.annotation)
+        elif isinstance(node, ast.arg) and node.annotation is not None:
+            yield node.arg, ast.unparse(node.annotation)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_units_stand_last_in_names(path: Path) -> None:
+    for name, kind in quantities(tree(path)):
+        words = name.strip("_").lower().split("_")
+        assert len(words) == 1 or words[0] not in UNITS or "per" in words, f"{name}: unit first"
+        # The names of options are what a person types.
+        if not place(path).startswith("cli/") and re.search(r"\b(int|float)\b", kind):
+            assert not DURATION.search(name), f"{name}: {kind} needs a unit, such as _seconds"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_a_pair_of_test_and_module_has_the_same_place(path: Path) -> None:
+    """A new file under src that shadows a standard module would break nodeside on a node."""
+    assert path.stem not in {"types", "json", "logging", "typing", "subprocess", "socket"}

@@ -1,0 +1,321 @@
+"""Configure, start, watch and stop, with nodes that only know what they were told."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boardcluster.errors import AddressError, DaemonError, RemoteError
+from boardcluster.records import ClusterSpec
+from boardcluster.remote.base import ProcessRef
+from boardcluster.remote.fake import FakeRemote
+from boardcluster.services import lifecycle
+from boardcluster.services.conf import config_sha256, render_node
+from boardcluster.services.daemons import command_of, daemons_of, namenode_format_command
+from boardcluster.services.layout import Layout
+from boardcluster.services.lifecycle import Health, StartedDaemon
+
+VERSION_FILE = "/nodes/master/data/namenode/current/VERSION"
+
+
+@pytest.fixture
+def remotes(layout: Layout) -> dict[str, FakeRemote]:
+    return {node.name: FakeRemote(node.name) for node in layout.spec.nodes}
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lifecycle, "_POLL_SECONDS", 0.0)
+
+
+def test_configure_writes_every_node_its_files_and_folders(
+    layout: Layout, remotes: dict[str, FakeRemote], tmp_path: Path
+) -> None:
+    for name, remote in remotes.items():
+        extra = ["/nodes/master/spark-events"] if name == "master" else []
+        base = f"/nodes/{name}"
+        remote.tell("mkdir", "-p", f"{base}/logs", f"{base}/data", f"{base}/tmp", *extra)
+    staging = tmp_path / "conf"
+    (staging / "worker9").mkdir(parents=True)  # of a cluster that was larger once
+
+    digest = lifecycle.configure(layout, remotes, staging=staging)
+
+    rendered = {node.name: render_node(layout, node) for node in layout.spec.nodes}
+    assert digest == config_sha256(rendered)
+    for name, remote in remotes.items():
+        assert remote.files == {
+            f"/nodes/{name}/conf/{file}": text.encode() for file, text in rendered[name].items()
+        }
+        assert len(remote.calls) == 1
+        assert (staging / name / "core-site.xml").read_text() == rendered[name]["core-site.xml"]
+    assert not (staging / "worker9").exists()
+
+
+def tell_everything(
+    layout: Layout, remotes: dict[str, FakeRemote], *, formatted: bool = True
+) -> None:
+    for remote in remotes.values():
+        remote.tell_nodeside("listening", [])
+    for kind, node in daemons_of(layout.spec):
+        remotes[node.name].tell(*command_of(layout, node, kind))
+    remotes["master"].tell("test", "-f", VERSION_FILE, returncode=0 if formatted else 1)
+
+
+def test_start_starts_every_daemon_and_tells_of_each_at_once(
+    layout: Layout, remotes: dict[str, FakeRemote]
+) -> None:
+    tell_everything(layout, remotes)
+    told: list[StartedDaemon] = []
+
+    daemons = lifecycle.start(layout, remotes, started=told.append)
+
+    assert told == daemons
+    rows = {(daemon.kind.name, daemon.node.name) for daemon in daemons}
+    assert rows == {(kind.name, node.name) for kind, node in daemons_of(layout.spec)}
+    assert daemons[-1].log == "/nodes/master/logs/sparkhistory.log"
+    names = [daemon.kind.name for daemon in daemons]
+    assert names.index("namenode") < names.index("datanode")
+    assert not any(call[-2:-1] == ("-format",) for call in remotes["master"].calls)
+
+
+def test_start_asks_for_exactly_the_ports_of_each_node(
+    layout: Layout, remotes: dict[str, FakeRemote]
+) -> None:
+    tell_everything(layout, remotes)
+
+    lifecycle.start(layout, remotes, started=lambda _: None)
+
+    (request,) = remotes["worker1"].requests
+    assert sorted(request["ports"]) == [8040, 8041, 8042, 9864, 9866, 9867, 13562]
+
+
+def test_start_formats_an_empty_master_before_the_namenode(
+    layout: Layout, remotes: dict[str, FakeRemote]
+) -> None:
+    tell_everything(layout, remotes, formatted=False)
+    master = remotes["master"]
+    master.tell("rm", "-rf", "/nodes/master/data/namenode")
+    master.tell(*namenode_format_command(layout))
+
+    lifecycle.start(layout, remotes, started=lambda _: None)
+
+    namenode = next(tuple(command_of(layout, n, k)) for k, n in daemons_of(layout.spec))
+    order = [
+        call
+        for call in master.calls
+        if call[0] == "rm" or call in (tuple(namenode_format_command(layout)), namenode)
+    ]
+    assert order == [
+        ("rm", "-rf", "/nodes/master/data/namenode"),
+        tuple(namenode_format_command(layout)),
+        namenode,
+    ]
+
+
+def test_a_failed_format_is_a_daemon_error(layout: Layout, remotes: dict[str, FakeRemote]) -> None:
+    tell_everything(layout, remotes, formatted=False)
+    remotes["master"].tell("rm", "-rf", "/nodes/master/data/namenode")
+    remotes["master"].tell(*namenode_format_command(layout), returncode=1)
+    told: list[StartedDaemon] = []
+
+    with pytest.raises(DaemonError, match="HDFS could not be created on master") as caught:
+        lifecycle.start(layout, remotes, started=told.append)
+
+    assert caught.value.hint
+    assert [daemon.kind.name for daemon in told] == ["resourcemanager"]
+
+
+def test_a_taken_port_is_named_before_anything_starts(
+    layout: Layout, remotes: dict[str, FakeRemote]
+) -> None:
+    for name, remote in remotes.items():
+        remote.tell_nodeside("listening", [9866, 13562] if name == "worker2" else [])
+
+    with pytest.raises(AddressError) as caught:
+        lifecycle.start(layout, remotes, started=lambda _: pytest.fail("something started"))
+
+    assert caught.value.message == (
+        "on node worker2 something already listens on port 9866 (datanode), 13562 (shuffle)"
+    )
+    assert "ss -ltnp" in caught.value.hint
+
+
+def ok(body: object) -> dict[str, Any]:
+    return {"status": 200, "body": json.dumps(body), "location": None}
+
+
+NOBODY = {"status": 0, "body": "ConnectionRefusedError", "location": None}
+
+
+def answers(
+    datanodes: int = 4, managers: int = 4, *, state: str = "Operational", history: bool = True
+) -> list[dict[str, Any]]:
+    bean = {"NumLiveDataNodes": datanodes, "FSState": state, "CapacityRemaining": 12345}
+    return [
+        ok({"beans": [bean]}),
+        ok({"clusterMetrics": {"activeNodes": managers}}),
+        ok({"historyInfo": {}}),
+        ok({"spark": "6"}) if history else NOBODY,
+    ]
+
+
+def test_health_reads_what_the_masters_say(layout: Layout) -> None:
+    remote = FakeRemote()
+    remote.tell_nodeside("http", answers(3, 2))
+
+    health = lifecycle.health(layout, remote)
+
+    assert health == Health(
+        live_datanodes=3,
+        live_nodemanagers=2,
+        safe_mode=False,
+        history=True,
+        hdfs_free_bytes=12345,
+    )
+    assert [request["url"] for request in remote.requests[0]["requests"]] == [
+        "http://master:9870/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState",
+        "http://master:8088/ws/v1/cluster/metrics",
+        "http://master:19888/ws/v1/history/info",
+        "http://master:18080/api/v1/version",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "good"),
+    [
+        (answers(), True),
+        (answers(3, 4), False),
+        (answers(4, 3), False),
+        (answers(5, 4), False),
+        (answers(state="safeMode"), False),
+        ([NOBODY] * 4, False),
+        ([ok({"beans": []}), *answers()[1:]], False),
+    ],
+)
+def test_health_is_good_only_when_every_worker_takes_data_and_work(
+    rows: list[dict[str, Any]], good: bool, layout: Layout
+) -> None:
+    remote = FakeRemote()
+    remote.tell_nodeside("http", rows)
+
+    assert lifecycle.health(layout, remote).is_good(4) is good
+
+
+def started(layout: Layout, remotes: Mapping[str, FakeRemote]) -> list[StartedDaemon]:
+    return [
+        StartedDaemon(kind=kind, node=node, process=ProcessRef(7, 1), log=f"/{kind.name}.log")
+        for kind, node in daemons_of(layout.spec)
+        if node.name == "master"
+    ]
+
+
+def wait(
+    layout: Layout, remotes: dict[str, FakeRemote], *, timeout_seconds: float = 30.0
+) -> list[Health]:
+    seen: list[Health] = []
+    lifecycle.wait_healthy(
+        layout,
+        remotes,
+        started(layout, remotes),
+        timeout_seconds=timeout_seconds,
+        seen=seen.append,
+    )
+    return seen
+
+
+def views(*alive: bool) -> list[dict[str, Any]]:
+    return [{"alive": a, "resident_bytes": 0, "proportional_bytes": 0} for a in alive]
+
+
+def test_wait_goes_on_until_everything_answers(
+    layout: Layout, remotes: dict[str, FakeRemote]
+) -> None:
+    master = remotes["master"]
+    for rows in ([NOBODY] * 4, answers(1, 0), answers(history=False), answers()):
+        master.tell_nodeside("http", rows)
+
+    seen = wait(layout, remotes)
+
+    assert [(h.live_datanodes, h.live_nodemanagers, h.history) for h in seen] == [
+        (0, 0, False),
+        (1, 0, True),
+        (4, 4, False),
+        (4, 4, True),
+    ]
+
+
+def test_wait_reports_the_last_state_when_time_runs_out(
+    layout: Layout, remotes: dict[str, FakeRemote]
+) -> None:
+    remotes["master"].tell_nodeside("http", answers(4, 3, state="safeMode", history=False))
+    remotes["master"].tell_nodeside("processes", views(True, True, True, True))
+
+    with pytest.raises(DaemonError) as caught:
+        wait(layout, remotes, timeout_seconds=0.05)
+
+    assert "4 of 4 DataNodes and 3 of 4 NodeManagers live" in caught.value.message
+    assert "safe mode on" in caught.value.message
+    assert "history servers do not answer" in caught.value.message
+    assert "logs" in caught.value.hint
+
+
+LOG = """\
+2026-01-01 10:00:00,000 INFO namenode.NameNode: STARTUP_MSG
+2026-01-01 10:00:01,000 ERROR namenode.NameNode: Failed to start namenode.
+java.net.BindException: Problem binding to [master:8020]
+\tat org.apache.hadoop.Something(Something.java:1)
+2026-01-01 10:00:02,000 INFO util.ExitUtil: Exiting with status 1
+"""
+
+
+def test_wait_names_a_daemon_that_died_with_the_lines_that_matter(
+    layout: Layout, remotes: dict[str, FakeRemote]
+) -> None:
+    remotes["master"].tell_nodeside("http", [NOBODY] * 4)
+    remotes["master"].tell_nodeside("processes", views(False, True, True, True))
+    remotes["master"].tell("tail", "-n", "200", "/namenode.log", stdout=LOG)
+
+    with pytest.raises(DaemonError) as caught:
+        wait(layout, remotes)
+
+    assert caught.value.message.startswith("namenode on master ended while starting:\n")
+    assert "Failed to start namenode" in caught.value.message
+    assert "STARTUP_MSG" not in caught.value.message
+    assert "a port of namenode on master is taken (8020, 9870)" in caught.value.hint
+    assert "see /namenode.log" in caught.value.hint
+
+
+def test_stop_ends_the_processes_of_each_node(remotes: dict[str, FakeRemote]) -> None:
+    remotes["worker1"].tell_nodeside("end", {"killed": 2})
+    remotes["worker2"].tell_nodeside("end", {"killed": 1})
+    daemons = [
+        ("worker1", ProcessRef(10, 1)),
+        ("worker2", ProcessRef(20, 2)),
+        ("worker1", ProcessRef(11, 3)),
+    ]
+
+    assert lifecycle.stop(remotes, daemons, grace_seconds=1.5) == 3
+    assert remotes["worker1"].requests == [
+        {"do": "end", "processes": [[10, 1], [11, 3]], "grace_seconds": 1.5}
+    ]
+    assert remotes["worker3"].calls == []
+
+
+def test_stop_says_which_node_is_out_of_reach(remotes: dict[str, FakeRemote]) -> None:
+    with pytest.raises(RemoteError, match="worker1"):
+        lifecycle.stop(remotes, [("worker1", ProcessRef(10, 1))], grace_seconds=1)
+
+
+def test_a_combined_master_asks_for_the_ports_of_both_roles(
+    make_spec: Callable[..., ClusterSpec], make_layout: Callable[[ClusterSpec], Layout]
+) -> None:
+    layout = make_layout(make_spec(workers=1, combined=True, memory_mib=4096))
+    remote = FakeRemote("master")
+    remote.tell_nodeside("listening", [8020])
+
+    with pytest.raises(AddressError, match=r"master .*8020 \(namenode\)"):
+        lifecycle.start(layout, {"master": remote}, started=lambda _: None)
+
+    assert len(remote.requests[0]["ports"]) == 18

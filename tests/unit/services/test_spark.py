@@ -1,0 +1,189 @@
+"""Spark: the submission, and the event log as Spark writes it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boardcluster.errors import RemoteError
+from boardcluster.services.layout import Layout
+from boardcluster.services.spark import read_event_log, spark_submit_command, submit_environment
+
+START = {"Event": "SparkListenerLogStart", "Spark Version": "6.5.4"}
+NO_TASKS = {
+    "executorRunTime": 0,
+    "executorCpuTime": 0,
+    "jvmGCTime": 0,
+    "memoryBytesSpilled": 0,
+    "diskBytesSpilled": 0,
+    "inputBytes": 0,
+    "inputRecords": 0,
+    "outputBytes": 0,
+    "outputRecords": 0,
+    "shuffleRemoteReadBytes": 0,
+    "shuffleLocalReadBytes": 0,
+    "shuffleWriteBytes": 0,
+    "shuffleReadBytes": 0,
+    "tasks": 0,
+    "failedTasks": 0,
+}
+
+
+def task(*, reason: str = "Success", scale: int = 1, **metrics: Any) -> dict[str, Any]:
+    """One event as Spark writes it, cut to the fields around those that are read."""
+    return {
+        "Event": "SparkListenerTaskEnd",
+        "Stage ID": 0,
+        "Task Type": "ShuffleMapTask",
+        "Task End Reason": {"Reason": reason},
+        "Task Info": {"Task ID": 0, "Host": "worker2", "Failed": reason != "Success"},
+        "Task Executor Metrics": {"JVMHeapMemory": 999_999, "MinorGCTime": 999_999},
+        "Task Metrics": {
+            "Executor Deserialize Time": 614,
+            "Executor Run Time": 10 * scale,
+            "Executor CPU Time": 2_451_157_323 * scale,
+            "Result Size": 1494,
+            "JVM GC Time": 3 * scale,
+            "Memory Bytes Spilled": 5 * scale,
+            "Disk Bytes Spilled": 4 * scale,
+            "Shuffle Read Metrics": {
+                "Remote Blocks Fetched": 1,
+                "Remote Bytes Read": 70 * scale,
+                "Local Bytes Read": 30 * scale,
+                "Push Based Shuffle": {"Merged Remote Bytes Read": 999_999},
+            },
+            "Shuffle Write Metrics": {"Shuffle Bytes Written": 200 * scale},
+            "Input Metrics": {"Bytes Read": 67_174_400 * scale, "Records Read": 727_979 * scale},
+            "Output Metrics": {"Bytes Written": 11 * scale, "Records Written": 2 * scale},
+            "Updated Blocks": [],
+            **metrics,
+        },
+    }
+
+
+def log(folder: Path, *events: dict[str, Any]) -> Path:
+    path = folder / "application_1_0001"
+    path.write_text("".join(json.dumps(e, separators=(",", ":")) + "\n" for e in events))
+    return path
+
+
+def test_sums_every_task(tmp_path: Path) -> None:
+    other = {"Event": "SparkListenerStageCompleted", "Stage Info": {"Executor Run Time": 999}}
+
+    counters = read_event_log(log(tmp_path, START, task(), other, task(scale=2)))
+
+    assert counters == {
+        "spark/executorRunTime": 30,
+        "spark/executorCpuTime": 7_353_471_969,
+        "spark/jvmGCTime": 9,
+        "spark/memoryBytesSpilled": 15,
+        "spark/diskBytesSpilled": 12,
+        "spark/inputBytes": 201_523_200,
+        "spark/inputRecords": 2_183_937,
+        "spark/outputBytes": 33,
+        "spark/outputRecords": 6,
+        "spark/shuffleRemoteReadBytes": 210,
+        "spark/shuffleLocalReadBytes": 90,
+        "spark/shuffleReadBytes": 300,
+        "spark/shuffleWriteBytes": 600,
+        "spark/tasks": 2,
+        "spark/failedTasks": 0,
+    }
+
+
+def test_failed_tasks_count_with_the_work_they_did(tmp_path: Path) -> None:
+    counters = read_event_log(
+        log(tmp_path, START, task(), task(reason="ExceptionFailure"), task(reason="TaskKilled"))
+    )
+
+    assert (counters["spark/tasks"], counters["spark/failedTasks"]) == (3, 2)
+    assert counters["spark/executorRunTime"] == 30
+
+
+def test_a_task_that_was_lost_with_its_executor_has_no_metrics(tmp_path: Path) -> None:
+    lost = task(reason="ExecutorLostFailure")
+    del lost["Task Metrics"]
+    null = {**task(reason="Resubmitted"), "Task Metrics": None}
+
+    counters = read_event_log(log(tmp_path, START, task(), lost, null))
+
+    assert (counters["spark/tasks"], counters["spark/failedTasks"]) == (3, 2)
+    assert counters["spark/inputBytes"] == 67_174_400
+
+
+def test_an_application_without_tasks_has_zeros(tmp_path: Path) -> None:
+    expected = {f"spark/{name}": value for name, value in NO_TASKS.items()}
+
+    assert read_event_log(log(tmp_path, START)) == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"this is a text\nof two lines\n",
+        b'{"Event":"SparkListenerTaskEnd"}\n',
+        b'{"Event":"SparkListenerLogStart"}\n{"Event":"SparkListenerTaskEnd","Task E',
+        b'{"Event":"SparkListenerLogStart"}\n{"Event":"SparkListenerTaskEnd"}\n',
+        b'{"Event":"SparkListenerLogStart"}\n'
+        b'{"Event":"SparkListenerTaskEnd","Task End Reason":"Success"}\n',
+        b'{"Event":"SparkListenerLogStart"}\n\xff\xfe\x00\n',
+        b"\x28\xb5\x2f\xfd compressed",
+    ],
+)
+def test_garbage_is_a_remote_error(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(content)
+
+    with pytest.raises(RemoteError, match="not a Spark event log"):
+        read_event_log(path)
+
+
+def test_no_log_is_a_remote_error(tmp_path: Path) -> None:
+    with pytest.raises(RemoteError, match="absent is not a Spark event log"):
+        read_event_log(tmp_path / "absent")
+
+
+def test_submits_with_sparks_own_script_and_these_properties(layout: Layout) -> None:
+    command = spark_submit_command(
+        layout,
+        conf="/attempt/conf",
+        tag="trial-1",
+        program="/jobs.jar",
+        main="org.example.Main",
+        arguments=["in", "--flag"],
+    )
+
+    assert command == [
+        f"{layout.engines.spark_home}/bin/spark-submit",
+        "--properties-file",
+        "/attempt/conf/spark-defaults.conf",
+        "--conf",
+        "spark.yarn.tags=trial-1",
+        "--class",
+        "org.example.Main",
+        "/jobs.jar",
+        "in",
+        "--flag",
+    ]
+
+
+def test_a_python_program_needs_no_class(layout: Layout) -> None:
+    command = spark_submit_command(layout, conf="/c", tag="t", program="/app.py", arguments=[])
+
+    assert "--class" not in command
+    assert command[-1] == "/app.py"
+
+
+def test_environment_of_a_submission_uses_its_own_configuration(layout: Layout) -> None:
+    environment = submit_environment(layout, conf="/attempt/conf")
+
+    assert environment == {
+        "JAVA_HOME": "/java",
+        "HADOOP_USER_NAME": "root",
+        "HADOOP_CONF_DIR": "/attempt/conf",
+        "SPARK_HOME": str(layout.engines.spark_home),
+        "SPARK_CONF_DIR": "/attempt/conf",
+        "PYSPARK_PYTHON": "python3",
+    }
