@@ -52,7 +52,12 @@ def test_more_workers_than_memory_holds(program: Cli) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "not"), (b"", "empty"), (b"text\n\x00\x01binary\n", "NUL"), (b"caf\xe9\n", "UTF-8")],
+    [
+        (None, "no such file"),
+        (b"", "empty"),
+        (b"text\n\x00\x01binary\n", "NUL"),
+        (b"caf\xe9\n", "UTF-8"),
+    ],
 )
 def test_unusable_input_files(
     program: Cli, tmp_path: Path, content: bytes | None, words: str

@@ -111,7 +111,11 @@ def test_wordcount_is_verified_on_both_engines_and_reported(up: Cli, tmp_path: P
     done = up.json("run", "wordcount", "--size", "16MB", "--repetitions", "1", "--seed", "7")
     assert done["summary"] == {
         "campaign_id": done["campaign"]["id"],
-        "planned": 2, "ok": 2, "failed": 0, "invalid": 0, "pending": 0,
+        "planned": 2,
+        "ok": 2,
+        "failed": 0,
+        "invalid": 0,
+        "pending": 0,
     }
     assert done["campaign"]["emulated"] is True
     outputs = set()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boardcluster.campaign.execution import Execution, Outcome, dead_daemons
+from boardcluster.campaign.execution import Execution, Outcome
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.errors import BoardclusterError, ClusterError, RunError
 from boardcluster.fetch.cache import Progress
@@ -20,7 +20,7 @@ from boardcluster.records import (
     Trial,
     Verification,
 )
-from boardcluster.services.operation import LiveCluster
+from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.store import Store
 from boardcluster.workloads.base import Prepared, Submission, Workload

@@ -12,14 +12,13 @@ from pathlib import Path
 
 from boardcluster.errors import BoardclusterError, RemoteError
 from boardcluster.records import Engine
-from boardcluster.remote.ask import processes
 from boardcluster.remote.gate import tail_text
 from boardcluster.services.conf import render_node
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.spark import read_event_log, submit_environment
 from boardcluster.services.yarn import YarnApplication, applications, job_counters, kill
 
-__all__ = ["Execution", "Outcome", "dead_daemons"]
+__all__ = ["Execution", "Outcome"]
 
 _UNREGISTER_WAIT_SECONDS = 10.0
 
@@ -198,21 +197,3 @@ class Execution:
     def discard(self) -> None:
         """Delete what is only needed until the output is verified."""
         shutil.rmtree(self._folder / "work", ignore_errors=True)
-
-
-def dead_daemons(live: LiveCluster) -> list[str]:
-    """Name every daemon of the cluster that no longer runs, and every node that is gone."""
-    dead = []
-    for node in live.spec.nodes:
-        here = [daemon for daemon in live.state.daemons if daemon.node == node.name]
-        try:
-            views = processes(live.remotes[node.name], [daemon.process for daemon in here])
-        except RemoteError:
-            dead.append(f"node {node.name}")
-            continue
-        dead += [
-            f"{daemon.name} on {node.name}"
-            for daemon, view in zip(here, views, strict=True)
-            if not view.alive
-        ]
-    return dead

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster.campaign.driver import now_utc
-from boardcluster.campaign.execution import Execution, Outcome, dead_daemons
+from boardcluster.campaign.execution import Execution, Outcome
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.errors import BoardclusterError, InputError, UsageError
 from boardcluster.records import Attempt, AttemptState, Campaign, Engine, Measurement, Trial
-from boardcluster.services.operation import LiveCluster
+from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
 from boardcluster.store import Store

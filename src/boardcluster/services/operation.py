@@ -30,6 +30,7 @@ from boardcluster.errors import (
     CapacityError,
     ClusterError,
     ClusterNotUpError,
+    RemoteError,
 )
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import ClusterSpec
@@ -52,6 +53,7 @@ __all__ = [
     "Status",
     "attach",
     "check_memory",
+    "dead_daemons",
     "down",
     "read_spec",
     "status",
@@ -256,12 +258,17 @@ def _still_running(
             hint="run `boardcluster down`, then `boardcluster up` again",
         )
     live = attach(home, cache=cache, progress=progress)
+    again = "run `boardcluster status`; `boardcluster down` and `up` start it afresh"
+    if dead := dead_daemons(live):
+        raise ClusterError(
+            f"the cluster is up but not healthy: {', '.join(dead)} ended", hint=again
+        )
     health = lifecycle.health(live.layout, live.master)
     if not health.is_good(len(live.spec.workers)):
         raise ClusterError(
             f"the cluster is up but not healthy: {health.live_datanodes} DataNodes and "
             f"{health.live_nodemanagers} NodeManagers of {len(live.spec.workers)} are live",
-            hint="run `boardcluster status`; `boardcluster down` and `up` start it afresh",
+            hint=again,
         )
     return live
 
@@ -332,6 +339,27 @@ def _nodes_alive(state: LiveState) -> bool:
     if state.boot_id != boot_id():
         return False
     return all(emulated.is_alive(node.pid, node.start_ticks) for node in state.nodes)
+
+
+def dead_daemons(live: LiveCluster) -> list[str]:
+    """Name every daemon of the cluster that no longer runs, and every node that is gone.
+
+    Asked of the nodes themselves: HDFS takes 630 s to miss a DataNode, YARN 600 s a NodeManager.
+    """
+    dead = []
+    for node in live.spec.nodes:
+        here = [daemon for daemon in live.state.daemons if daemon.node == node.name]
+        try:
+            views = processes(live.remotes[node.name], [daemon.process for daemon in here])
+        except RemoteError:
+            dead.append(f"node {node.name}")
+            continue
+        dead += [
+            f"{daemon.name} on {node.name}"
+            for daemon, view in zip(here, views, strict=True)
+            if not view.alive
+        ]
+    return dead
 
 
 def down(home: Path) -> int:

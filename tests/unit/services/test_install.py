@@ -15,7 +15,13 @@ import pytest
 from boardcluster.errors import InstallError, RemoteError
 from boardcluster.remote.gate import Completed
 from boardcluster.services import install as module
-from boardcluster.services.install import Installation, find_installation, install, verify
+from boardcluster.services.install import (
+    Installation,
+    corrupt_files,
+    find_installation,
+    install,
+    verify,
+)
 from boardcluster.services.java import Java
 from boardcluster.services.pair import EnginePair, LockedJar
 
@@ -470,3 +476,20 @@ def test_manifest_lists_every_file_with_its_digest(
         if path.is_file() and path.name != "manifest.json"
     }
     assert set(manifest) == files
+
+
+def test_corrupt_files_are_named_and_left_alone(
+    world: World, pair: EnginePair, tmp_path: Path
+) -> None:
+    there = put(pair, tmp_path / "cache")
+    rotten, gone = there.hadoop_jars / "guava-27.jar", there.spark_home / "bin" / "spark-submit"
+    assert corrupt_files(there, every_byte=True) == []
+    change(rotten, to=b"rot", later_seconds=0)
+    gone.unlink()
+    touched = there.hadoop_jars / "hadoop-common-9.8.7.jar"
+    change(touched, to=touched.read_bytes())
+
+    assert corrupt_files(there) == [rotten, gone]
+    assert rotten.read_bytes() == b"rot"
+    (there.folder / "manifest.json").write_text("{")
+    assert corrupt_files(there) == [there.folder / "manifest.json"]

@@ -175,7 +175,7 @@ def test_a_job_without_counters_has_none(layout: Layout, remote: FakeRemote) -> 
 def test_waits_until_the_history_has_the_job(
     layout: Layout, remote: FakeRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(yarn.time, "sleep", lambda _: None)
+    monkeypatch.setattr("boardcluster.services.yarn.time.sleep", lambda _: None)
     for _ in range(3):
         remote.tell_nodeside("http", [{"status": 404, "body": "not found", "location": None}])
     remote.tell_nodeside("http", ok(COUNTERS))

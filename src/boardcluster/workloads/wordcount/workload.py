@@ -112,8 +112,10 @@ def _expected(dataset: Dataset, cache: Path) -> Path:
 
 def _put_input(live: LiveCluster, dataset: Dataset, path: str) -> None:
     hdfs = WebHdfs(live.layout, live.master)
-    if hdfs.exists(path) and hdfs.size_bytes(path) == dataset.size_bytes:
-        return
+    if hdfs.exists(path):
+        if hdfs.size_bytes(path) == dataset.size_bytes:
+            return
+        hdfs.delete(path)  # HDFS renames nothing onto an existing file
     replication = int(live.layout.profile.properties["hdfs-site"].get("dfs.replication", "3"))
     copies = min(replication, len(live.spec.workers))
     free = health(live.layout, live.master).hdfs_free_bytes

@@ -1,0 +1,108 @@
+"""Rules for every file of the project, whatever it holds."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# Put together here, so that this file itself holds none of them.
+HOSTS = tuple(
+    ".".join(parts)
+    for parts in (
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("repo1", "maven", "org"),
+        ("repo", "maven", "apache", "org"),
+        ("maven-central", "storage"),
+        ("registry", "npmjs", "org"),
+        ("crates", "io"),
+        ("proxy", "golang", "org"),
+        ("rubygems", "org"),
+        ("anaconda", "org"),
+        ("ghcr", "io"),
+        ("quay", "io"),
+        ("docker", "io"),
+        ("deb", "debian", "org"),
+        ("archive", "ubuntu", "com"),
+    )
+)
+NOTES = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" * 3)) + r")\b")
+# A home folder or a checkout of somebody; "/home/<name>" and "/home/NAME" are meant for readers.
+OWN_PATH = re.compile(r"(?<![\w.$~}/-])/(?:root|work|home/[a-z][\w-]*)(?=/)")
+
+
+def tracked() -> list[Path]:
+    """Every file of the project: what git has, and what it would take."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    names = [name for name in done.stdout.decode().split("\0") if name]
+    if done.returncode != 0:  # an archive of the source has no git
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in names if (ROOT / name).is_file()]
+
+
+def texts() -> dict[str, str]:
+    found = {}
+    for path in tracked():
+        data = path.read_bytes()
+        if b"\0" not in data:
+            found[str(path.relative_to(ROOT))] = data.decode()
+    return found
+
+
+def offenders(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{name}:{number}: {line.strip()[:100]}"
+        for name, text in texts().items()
+        for number, line in enumerate(text.splitlines(), start=1)
+        if pattern.search(line)
+    ]
+
+
+def test_there_are_files() -> None:
+    names = {str(path.relative_to(ROOT)) for path in tracked()}
+    assert {"pyproject.toml", "README.md", "LICENSE", "Makefile", ".ci/run"} <= names
+
+
+def test_no_notes_to_oneself() -> None:
+    assert offenders(NOTES) == []
+
+
+def test_no_path_of_a_developers_machine() -> None:
+    assert offenders(OWN_PATH) == []
+
+
+def test_no_host_name_of_a_package_registry() -> None:
+    assert offenders(re.compile("|".join(map(re.escape, HOSTS)))) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["see " + "/ro" + "ot/notes", "open('" + "/wor" + "k/x')", "/ho" + "me/anna/.cache/"]
+)
+def test_the_pattern_finds_own_paths(line: str) -> None:
+    assert OWN_PATH.search(line)
+
+
+@pytest.mark.parametrize(
+    "line", ["jvm/work/x", "$HOME/work/x", "/home/<name>/x", "~/work/", "/rooted/x"]
+)
+def test_the_pattern_leaves_other_paths(line: str) -> None:
+    assert not OWN_PATH.search(line)
+
+
+def test_text_files_are_tidy() -> None:
+    bad = [
+        name
+        for name, text in texts().items()
+        if text and (not text.endswith("\n") or "\r" in text or re.search(r"[ \t]$", text, re.M))
+    ]
+    assert bad == []
+
+
+def test_files_are_small() -> None:
+    """Results, data and jars do not belong in the repository."""
+    large = [str(path.relative_to(ROOT)) for path in tracked() if path.stat().st_size > 1_000_000]
+    assert large == []

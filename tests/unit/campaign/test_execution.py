@@ -1,0 +1,309 @@
+"""One submission: what it ran with, what it left, and why it failed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from boardcluster.campaign import execution as module
+from boardcluster.campaign.execution import Execution, Outcome
+from boardcluster.errors import RemoteError
+from boardcluster.records import Engine
+from boardcluster.remote.fake import FakeRemote
+from boardcluster.remote.gate import Completed
+from boardcluster.services.operation import LiveCluster, dead_daemons
+
+TAG = "trial-1"
+
+
+def outcome(status: int = 0, final: str = "SUCCEEDED", diagnostics: str = "") -> Outcome:
+    return Outcome(
+        duration_seconds=1.0,
+        exit_status=status,
+        application_id="application_1_0001",
+        final_status=final,
+        diagnostics=diagnostics,
+        counters={},
+    )
+
+
+@pytest.mark.parametrize("final", ["SUCCEEDED", ""])
+def test_no_failure(final: str) -> None:
+    assert outcome(0, final, "anything").failure == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "final", "failure"),
+    [
+        (1, "FAILED", "exit status 1, YARN says FAILED"),
+        (1, "SUCCEEDED", "exit status 1, YARN says SUCCEEDED"),
+        (0, "FAILED", "exit status 0, YARN says FAILED"),
+        (0, "UNDEFINED", "exit status 0, YARN says UNDEFINED"),
+        (-9, "", "exit status -9, YARN says nothing"),
+    ],
+)
+def test_failure_needs_both_sides_to_agree(status: int, final: str, failure: str) -> None:
+    assert outcome(status, final).failure == failure
+
+
+@pytest.mark.parametrize(
+    "diagnostics",
+    [
+        "Error: java.lang.OutOfMemoryError: Java heap space\n\tat x.y",
+        "Container [pid=1] is running 3456B beyond the 'PHYSICAL' memory limit. Current usage: 1",
+    ],
+)
+def test_out_of_memory_is_named(diagnostics: str) -> None:
+    failure = outcome(1, "FAILED", diagnostics).failure
+
+    assert failure.startswith("oom: exit status 1, YARN says FAILED: ")
+    assert "\n" not in failure
+
+
+def test_other_failures_are_not_called_out_of_memory() -> None:
+    text = "Application killed by user.\nbeyond the 'VIRTUAL' memory limit"
+
+    assert outcome(1, "KILLED", text).failure == (
+        "exit status 1, YARN says KILLED: Application killed by user. "
+        "beyond the 'VIRTUAL' memory limit"
+    )
+
+
+def test_failure_is_one_bounded_line() -> None:
+    assert len(outcome(1, "FAILED", "word " * 10_000).failure) < 500
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "attempts" / "trial" / "1"
+    path.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
+def execute(live: LiveCluster, folder: Path) -> Callable[..., Execution]:
+    def make(engine: Engine = Engine.MAPREDUCE) -> Execution:
+        return Execution(live, folder=folder, engine=engine, tag=TAG)
+
+    return make
+
+
+MakeExecution = Callable[..., Execution]
+
+
+def test_writes_the_very_configuration_that_is_submitted(
+    execute: MakeExecution, folder: Path
+) -> None:
+    execution = execute()
+
+    assert execution.conf == str(folder / "conf")
+    root = ElementTree.parse(folder / "conf" / "mapred-site.xml")
+    rows = {row.findtext("name"): row.findtext("value") for row in root.iter("property")}
+    assert rows["mapreduce.job.tags"] == TAG
+    assert (folder / "conf" / "spark-defaults.conf").is_file()
+
+
+def test_runs_on_the_master_and_gathers(execute: MakeExecution, world: Any, folder: Path) -> None:
+    world.jobs.append(lambda: ended(seconds=7.25))
+
+    result = execute().run(
+        ["job", "x"], timeout_seconds=99, cwd="/work", env={"MORE": "1", "PYSPARK_PYTHON": "py"}
+    )
+
+    assert result == Outcome(
+        duration_seconds=7.25,
+        exit_status=0,
+        application_id="application_1_0001",
+        final_status="SUCCEEDED",
+        diagnostics="",
+        counters={"TaskCounter/SPILLED_RECORDS": 12},
+    )
+    (submission,) = world.submissions
+    assert submission["argv"] == ["job", "x"]
+    assert (submission["cwd"], submission["timeout"]) == ("/work", 99)
+    assert submission["env"]["HADOOP_CONF_DIR"] == str(folder / "conf")
+    assert submission["env"]["MORE"] == "1"
+    assert submission["env"]["PYSPARK_PYTHON"] == "py"
+    assert (folder / "stdout.txt").read_text() == "printed\n"
+    assert json.loads((folder / "counters.json").read_text()) == result.counters
+
+
+def ended(status: int = 0, *, seconds: float = 1.0) -> Completed:
+    return Completed(
+        argv=("job",), returncode=status, stdout=b"", stderr=b"", duration_seconds=seconds
+    )
+
+
+def app(final: str, *, state: str = "FINISHED", number: int = 1, words: str = "") -> dict[str, Any]:
+    return {
+        "id": f"application_1_{number:04}",
+        "state": state,
+        "finalStatus": final,
+        "diagnostics": words,
+        "startedTime": number,
+    }
+
+
+def test_the_last_application_of_a_tag_counts(execute: MakeExecution, world: Any) -> None:
+    world.jobs.append(ended)
+    world.apps[TAG] = [[app("SUCCEEDED", number=2), app("FAILED", number=1)]]
+
+    assert execute().run(["job"], timeout_seconds=9).application_id == "application_1_0002"
+
+
+def test_waits_for_an_application_master_that_is_about_to_report(
+    execute: MakeExecution, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Spark's driver ends at about the moment at which its application master tells YARN.
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    world.jobs.append(ended)
+    running = [app("UNDEFINED", state="RUNNING")]
+    world.apps[TAG] = [running, running, [app("SUCCEEDED")]]
+
+    assert execute().run(["job"], timeout_seconds=9).failure == ""
+
+
+def test_does_not_wait_for_ever(
+    execute: MakeExecution, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_UNREGISTER_WAIT_SECONDS", 0.0)
+    world.jobs.append(ended)
+    world.apps[TAG] = [[app("UNDEFINED", state="RUNNING")]]
+
+    assert "UNDEFINED" in execute().run(["job"], timeout_seconds=9).failure
+
+
+def test_counters_of_spark_come_from_its_event_log(
+    execute: MakeExecution, live: LiveCluster, world: Any, folder: Path
+) -> None:
+    master = live.master
+    assert isinstance(master, FakeRemote)
+    master.files["/nodes/master/spark-events/application_1_0001"] = (
+        b'{"Event":"SparkListenerLogStart"}\n'
+        b'{"Event":"SparkListenerTaskEnd","Task End Reason":{"Reason":"Success"},'
+        b'"Task Metrics":{"Executor Run Time":5}}\n'
+    )
+    world.jobs.append(ended)
+
+    counters = execute(Engine.SPARK).run(["job"], timeout_seconds=9).counters
+
+    assert (counters["spark/tasks"], counters["spark/executorRunTime"]) == (1, 5)
+    assert (folder / "spark-events.jsonl").is_file()
+
+
+def test_a_job_without_an_event_log_has_no_counters_and_is_no_failure_of_ours(
+    execute: MakeExecution, world: Any
+) -> None:
+    world.jobs.append(ended)
+
+    result = execute(Engine.SPARK).run(["job"], timeout_seconds=9)
+
+    assert (result.counters, result.failure) == ({}, "")
+
+
+def test_logs_of_containers_are_fetched_from_each_worker(
+    execute: MakeExecution, live: LiveCluster, world: Any, folder: Path
+) -> None:
+    worker = live.remotes["worker2"]
+    assert isinstance(worker, FakeRemote)
+    (folder / "containers").mkdir()
+    worker.files["/nodes/worker2/logs/containers/application_1_0001"] = b"log"
+    world.jobs.append(ended)
+
+    execute().run(["job"], timeout_seconds=9)
+
+    assert [path.name for path in (folder / "containers").iterdir()] == ["worker2"]
+
+
+def test_a_submission_that_yarn_never_saw_keeps_its_last_words(
+    execute: MakeExecution, world: Any, folder: Path
+) -> None:
+    world.jobs.append(lambda: ended(1))
+    world.default_apps = []
+
+    result = execute().run(["job"], timeout_seconds=9)
+
+    assert (result.application_id, result.final_status) == ("", "")
+    assert result.failure == "exit status 1, YARN says nothing: log line 1 log line 2"
+    assert not (folder / "counters.json").exists()
+
+
+def test_a_dead_yarn_does_not_hide_how_the_submission_ended(
+    execute: MakeExecution, world: Any
+) -> None:
+    world.jobs.append(lambda: ended(1))
+    world.yarn_answers = False
+
+    assert execute().run(["job"], timeout_seconds=9).exit_status == 1
+
+
+def timed_out() -> Any:
+    raise RemoteError("command did not end within 9 s: job", hint="a hint")
+
+
+def test_time_out_names_the_last_state_and_kills_in_yarn(
+    execute: MakeExecution, world: Any
+) -> None:
+    world.jobs.append(timed_out)
+    world.apps[TAG] = [[app("UNDEFINED", state="ACCEPTED", number=3)]]
+
+    with pytest.raises(RemoteError) as caught:
+        execute().run(["job"], timeout_seconds=9)
+
+    assert caught.value.message.splitlines() == [
+        "stalled: not done after 9 s; last seen: application_1_0003 ACCEPTED",
+        "log line 1",
+        "log line 2",
+    ]
+    assert caught.value.hint == "a hint"
+    assert world.killed == ["application_1_0003"]
+
+
+def test_time_out_of_a_job_that_yarn_never_accepted(execute: MakeExecution, world: Any) -> None:
+    world.jobs.append(timed_out)
+    world.default_apps = []
+
+    with pytest.raises(RemoteError, match="never accepted by YARN"):
+        execute().run(["job"], timeout_seconds=9)
+    assert world.killed == []
+
+
+def test_time_out_with_a_dead_yarn_is_still_a_time_out(execute: MakeExecution, world: Any) -> None:
+    world.jobs.append(timed_out)
+    world.yarn_answers = False
+
+    with pytest.raises(RemoteError, match=r"stalled: .*YARN does not answer"):
+        execute().run(["job"], timeout_seconds=9)
+
+
+def test_ctrl_c_kills_in_yarn_too(execute: MakeExecution, world: Any) -> None:
+    def interrupt() -> Any:
+        raise KeyboardInterrupt
+
+    world.jobs.append(interrupt)
+    world.apps[TAG] = [[app("UNDEFINED", state="RUNNING")]]
+
+    with pytest.raises(KeyboardInterrupt):
+        execute().run(["job"], timeout_seconds=9)
+    assert world.killed == ["application_1_0001"]
+
+
+def test_discard_removes_only_the_work(execute: MakeExecution, folder: Path) -> None:
+    execution = execute()
+    (folder / "work" / "output").mkdir(parents=True)
+    execution.discard()
+    execution.discard()
+
+    assert [path.name for path in folder.iterdir()] == ["conf"]
+
+
+def test_dead_daemons_and_lost_nodes_are_named(live: LiveCluster, world: Any) -> None:
+    assert dead_daemons(live) == []
+
+    world.dead = {("datanode", "worker2"), ("jobhistory", "master")}
+    world.lost = {"worker3"}
+
+    assert dead_daemons(live) == ["jobhistory on master", "datanode on worker2", "node worker3"]

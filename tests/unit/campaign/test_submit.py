@@ -1,0 +1,261 @@
+"""The user's own program: refused early when it cannot run, recorded whatever its end."""
+
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boardcluster.campaign import submit as module
+from boardcluster.campaign.execution import Outcome
+from boardcluster.campaign.submit import Program, check_program, submit_program
+from boardcluster.errors import InputError, RemoteError, UsageError
+from boardcluster.records import (
+    Attempt,
+    AttemptState,
+    CampaignKind,
+    Engine,
+    Measurement,
+    Trial,
+)
+from boardcluster.remote.gate import Completed
+from boardcluster.services.operation import LiveCluster
+from boardcluster.store import Store
+
+
+def program(path: Path, engine: Engine = Engine.SPARK, *arguments: str, main: str = "") -> Program:
+    return Program(engine=engine, path=path, arguments=arguments, main=main)
+
+
+@pytest.fixture
+def jar(tmp_path: Path) -> Path:
+    path = tmp_path / "job.jar"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
+    return path
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "app.py"
+    path.write_text("print('hello')\n")
+    return path
+
+
+@pytest.mark.parametrize("engine", list(Engine))
+def test_a_jar_runs_on_both_engines(engine: Engine, jar: Path) -> None:
+    check_program(program(jar, engine))
+
+
+def test_a_python_file_runs_on_spark_only(script: Path) -> None:
+    check_program(program(script))
+    with pytest.raises(UsageError, match=r"not a jar: .*app\.py") as caught:
+        check_program(program(script, Engine.MAPREDUCE))
+
+    assert "MapReduce program is a jar" in caught.value.hint
+
+
+def test_a_text_that_is_only_named_jar_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "job.jar"
+    path.write_text("not a zip")
+
+    for engine in Engine:
+        with pytest.raises(UsageError, match="a jar"):
+            check_program(program(path, engine))
+
+
+@pytest.mark.parametrize("engine", list(Engine))
+def test_missing_folder_and_empty_are_refused(engine: Engine, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.py"
+    empty.touch()
+
+    for path, words in (
+        (tmp_path / "absent.jar", "not found"),
+        (tmp_path, "not a file"),
+        (empty, "empty"),
+    ):
+        with pytest.raises(InputError, match=words) as caught:
+            check_program(program(path, engine))
+        assert str(path) in caught.value.message
+        assert caught.value.hint
+
+
+def test_an_unreadable_file_is_refused(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path, *_: Any, **__: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(InputError, match=r"cannot read .*app\.py: Permission denied"):
+        check_program(program(script))
+
+
+@dataclass
+class Desk:
+    """Where a program is handed in."""
+
+    live: LiveCluster
+    world: Any
+    store: Store
+    campaign: Any
+    trial: Trial
+    cwd: Path
+
+    def submit(self, wanted: Program) -> tuple[Attempt, Outcome | None]:
+        return submit_program(
+            self.live,
+            self.store,
+            self.campaign,
+            self.trial,
+            wanted,
+            timeout_seconds=60,
+            cwd=self.cwd,
+        )
+
+    def stored(self) -> tuple[Attempt, Measurement | None]:
+        (result,) = self.store.results(self.campaign.id)
+        assert result.attempt is not None
+        return result.attempt, result.measurement
+
+
+@pytest.fixture
+def desk(live: LiveCluster, world: Any, make_campaign: Any, tmp_path: Path) -> Iterator[Desk]:
+    campaign = make_campaign(kind=CampaignKind.SUBMIT)
+    trial = Trial(
+        id=f"{campaign.id}-submit-spark",
+        campaign_id=campaign.id,
+        position=0,
+        workload="submit",
+        engine=Engine.SPARK,
+        profile="default",
+        size_bytes=0,
+        workers=4,
+        repetition=1,
+        arguments=("app.py", "x"),
+    )
+    world.jobs = [ended]
+    with Store.open(tmp_path / "home") as store:
+        yield Desk(live, world, store, campaign, trial, tmp_path)
+
+
+def ended(status: int = 0) -> Completed:
+    return Completed(argv=("job",), returncode=status, stdout=b"", stderr=b"", duration_seconds=3.5)
+
+
+def test_a_good_end_is_recorded_like_a_run(desk: Desk, script: Path) -> None:
+    attempt, outcome = desk.submit(program(script, Engine.SPARK, "x", "--flag"))
+
+    assert outcome is not None
+    assert (attempt.state, attempt.reason) == (AttemptState.OK, "")
+    stored, measurement = desk.stored()
+    assert stored == attempt
+    assert measurement is not None
+    assert (measurement.duration_seconds, measurement.exit_status) == (3.5, 0)
+    assert measurement.verification is None
+    assert measurement.application_id == "application_1_0001"
+    folder = desk.store.artefact_folder(attempt)
+    assert (folder / "program.py").read_text() == script.read_text()
+    assert (folder / "stdout.txt").is_file()
+
+
+def test_it_runs_where_the_user_stands_with_the_users_arguments(desk: Desk, script: Path) -> None:
+    desk.submit(program(script, Engine.SPARK, "x", "--flag"))
+
+    (submission,) = desk.world.submissions
+    assert submission["cwd"] == str(desk.cwd)
+    assert submission["timeout"] == 60
+    argv = submission["argv"]
+    assert argv[0].endswith("/bin/spark-submit")
+    assert argv[-3:] == [str(script.resolve()), "x", "--flag"]
+    assert f"spark.yarn.tags={desk.trial.id}-1" in argv
+
+
+def test_further_options_cannot_hide_the_tag(desk: Desk, jar: Path) -> None:
+    options = ("--conf", "spark.yarn.tags=mine", "--executor-memory", "1g")
+    desk.submit(
+        Program(engine=Engine.SPARK, path=jar, arguments=(), main="a.Main", options=options)
+    )
+
+    argv = desk.world.submissions[0]["argv"]
+    assert tuple(argv[1:5]) == options
+    # The last of two wins in spark-submit.
+    assert argv.index(f"spark.yarn.tags={desk.trial.id}-1") > argv.index("spark.yarn.tags=mine")
+    assert argv[argv.index("--class") + 1] == "a.Main"
+
+
+def test_a_mapreduce_jar_is_submitted_as_hadoop_jar_does(desk: Desk, jar: Path) -> None:
+    desk.submit(program(jar, Engine.MAPREDUCE, "Main", "in", "out"))
+
+    argv = desk.world.submissions[0]["argv"]
+    assert argv[-5:] == [
+        "org.apache.hadoop.util.RunJar",
+        str(jar.resolve()),
+        "Main",
+        "in",
+        "out",
+    ]
+
+
+def test_a_bad_end_keeps_its_time_and_status(desk: Desk, script: Path) -> None:
+    desk.world.jobs = [lambda: ended(3)]
+    desk.submit(program(script))
+
+    attempt, measurement = desk.stored()
+    assert attempt.state is AttemptState.FAILED
+    assert attempt.reason.startswith("exit status 3")
+    assert measurement is not None
+    assert (measurement.exit_status, measurement.duration_seconds) == (3, 3.5)
+
+
+def test_a_stalled_program_is_invalid(desk: Desk, script: Path) -> None:
+    def stall() -> Completed:
+        raise RemoteError("command did not end within 60 s")
+
+    desk.world.jobs = [stall]
+    attempt, outcome = desk.submit(program(script))
+
+    assert outcome is None
+    assert attempt.state is AttemptState.INVALID
+    assert attempt.reason.startswith("stalled: not done after 60 s")
+    assert "\n" not in attempt.reason
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_node_lost_meanwhile_makes_it_invalid(status: int, desk: Desk, script: Path) -> None:
+    def lose() -> Completed:
+        desk.world.dead.add(("nodemanager", "worker4"))
+        return ended(status)
+
+    desk.world.jobs = [lose]
+    desk.submit(program(script))
+
+    attempt, measurement = desk.stored()
+    assert attempt.state is AttemptState.INVALID
+    assert attempt.reason.startswith("node_lost: nodemanager on worker4")
+    assert measurement is not None
+
+
+def test_ctrl_c_is_recorded_and_passed_on(desk: Desk, script: Path) -> None:
+    def interrupt() -> Completed:
+        raise KeyboardInterrupt
+
+    desk.world.jobs = [interrupt]
+    with pytest.raises(KeyboardInterrupt):
+        desk.submit(program(script))
+
+    attempt, measurement = desk.stored()
+    assert (attempt.state, attempt.reason) == (
+        AttemptState.INVALID,
+        "interrupted: KeyboardInterrupt",
+    )
+    assert measurement is None
+
+
+def test_a_huge_program_is_not_copied(
+    desk: Desk, script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_KEPT_PROGRAM_BYTES", 3)
+    attempt, _ = desk.submit(program(script))
+
+    assert not list(desk.store.artefact_folder(attempt).glob("program*"))

@@ -1,0 +1,94 @@
+"""One driver per cluster: the second is refused, and a killed one leaves no lock."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from boardcluster.cluster.lock import driver_lock
+from boardcluster.cluster.state import boot_id
+from boardcluster.errors import LockedError
+
+HOLDER = """
+import sys
+from pathlib import Path
+from boardcluster.cluster.lock import driver_lock
+with driver_lock(Path(sys.argv[1]), doing="run wordcount"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Another process that holds the lock until its standard input ends."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        yield process
+        process.kill()
+
+
+def test_a_second_driver_is_refused_and_told_of_the_first(
+    holder: "subprocess.Popen[bytes]", tmp_path: Path
+) -> None:
+    with pytest.raises(LockedError) as caught, driver_lock(tmp_path, doing="down"):
+        pytest.fail("two drivers at once")
+
+    assert f"`boardcluster run wordcount`, process {holder.pid}" in caught.value.message
+    assert "wait" in caught.value.hint
+
+
+def test_a_refused_driver_does_not_overwrite_who_holds_it(
+    holder: "subprocess.Popen[bytes]", tmp_path: Path
+) -> None:
+    for _ in range(2):
+        with pytest.raises(LockedError, match=f"process {holder.pid}"):
+            driver_lock(tmp_path, doing="down").__enter__()
+
+
+def test_a_killed_holder_leaves_no_lock(holder: "subprocess.Popen[bytes]", tmp_path: Path) -> None:
+    holder.kill()
+    holder.wait(10)
+
+    with driver_lock(tmp_path, doing="down"):
+        record = json.loads((tmp_path / "driver.lock").read_text())
+    assert record == {"pid": os.getpid(), "boot_id": boot_id(), "doing": "down"}
+
+
+def test_the_lock_ends_with_the_block_even_after_an_error(tmp_path: Path) -> None:
+    home = tmp_path / "new" / "home"
+    with pytest.raises(KeyError), driver_lock(home, doing="up"):
+        raise KeyError
+
+    with driver_lock(home, doing="run"), pytest.raises(LockedError, match="boardcluster run"):
+        driver_lock(home, doing="down").__enter__()
+
+
+def test_programs_started_under_the_lock_do_not_keep_it(tmp_path: Path) -> None:
+    with driver_lock(tmp_path, doing="up"):
+        child = subprocess.Popen(["sleep", "60"])
+    try:
+        with driver_lock(tmp_path, doing="down"):
+            pass
+    finally:
+        child.kill()
+        child.wait(10)
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", '{"pid": 1}'])
+def test_an_unreadable_holder_is_unknown(
+    text: str, holder: "subprocess.Popen[bytes]", tmp_path: Path
+) -> None:
+    (tmp_path / "driver.lock").write_text(text)
+
+    with pytest.raises(LockedError, match="unknown process"):
+        driver_lock(tmp_path, doing="down").__enter__()

@@ -1,0 +1,169 @@
+"""What is recorded as alive, and the lock of the one driver."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from boardcluster.cluster.state import (
+    Daemon,
+    LiveNode,
+    LiveState,
+    boot_id,
+    load_state,
+    remove_state,
+    save_state,
+    write_atomically,
+)
+from boardcluster.errors import ClusterError
+from boardcluster.remote.base import ProcessRef
+
+STATE = LiveState(
+    identity="1234-5678",
+    boot_id="boot",
+    phase="up",
+    own_user=True,
+    subnet="198.18.0.0/24",
+    host_link="bc12345678",
+    nodes=(
+        LiveNode(name="master", address="198.18.0.1", pid=10, start_ticks=20, folder="/m"),
+        LiveNode(name="worker1", address="198.18.0.2", pid=11, start_ticks=21, folder="/w"),
+    ),
+    daemons=(
+        Daemon(
+            name="namenode", node="master", process=ProcessRef(5, 6), log="/log", url="http://x"
+        ),
+    ),
+    config_sha256="ab",
+    spec_sha256="cd",
+    java="Maker 17",
+)
+BARE = LiveState(
+    identity="1", boot_id="b", phase="starting", own_user=False, subnet="198.18.0.0/24"
+)
+
+
+@pytest.mark.parametrize("state", [STATE, BARE])
+def test_round_trip(state: LiveState, tmp_path: Path) -> None:
+    save_state(tmp_path, state)
+
+    assert load_state(tmp_path) == state
+
+
+def test_nothing_recorded_is_nothing_alive(tmp_path: Path) -> None:
+    assert load_state(tmp_path) is None
+    save_state(tmp_path, BARE)
+    remove_state(tmp_path)
+    remove_state(tmp_path)  # safe to repeat
+
+    assert load_state(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_daemons_are_added_in_start_order() -> None:
+    other = replace(STATE.daemons[0], name="datanode")
+
+    assert STATE.with_daemon(other).daemons == (STATE.daemons[0], other)
+    assert len(STATE.daemons) == 1
+
+
+def test_saving_leaves_one_file(tmp_path: Path) -> None:
+    save_state(tmp_path, BARE)
+    save_state(tmp_path, STATE)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_a_crash_while_writing_keeps_the_old_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_state(tmp_path, BARE)
+
+    def crash(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", crash)
+    with pytest.raises(KeyboardInterrupt):
+        save_state(tmp_path, STATE)
+
+    assert load_state(tmp_path) == BARE
+
+
+def test_the_content_is_on_disk_before_it_gets_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "file"
+    target.write_text("old")
+    seen: list[str] = []
+    monkeypatch.setattr("os.fsync", lambda _: seen.append(target.read_text()))
+
+    write_atomically(target, "new")
+
+    assert seen == ["old"]
+    assert target.read_text() == "new"
+
+
+GOOD = {
+    "identity": "1",
+    "boot_id": "b",
+    "phase": "up",
+    "own_user": False,
+    "subnet": "198.18.0.0/24",
+    "nodes": [],
+    "daemons": [],
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '"text"',
+        "{}",
+        json.dumps({**GOOD, "identity": None})[:-20],
+        json.dumps({**GOOD, "unknown": 1}),
+        json.dumps({**GOOD, "nodes": [{"name": "master"}]}),
+        json.dumps({**GOOD, "nodes": 5}),
+        json.dumps({**GOOD, "daemons": [{"name": "namenode"}]}),
+        json.dumps({**GOOD, "daemons": [{"process": {"pid": 1}}]}),
+    ],
+)
+def test_a_damaged_file_is_named_with_the_way_out(text: str, tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text(text)
+
+    with pytest.raises(ClusterError, match=r"state\.json is damaged") as caught:
+        load_state(tmp_path)
+
+    assert "remove the file" in caught.value.hint
+
+
+def test_bytes_that_are_no_text_are_damage(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_bytes(b"\xff\xfe\x00")
+
+    with pytest.raises(ClusterError, match="damaged"):
+        load_state(tmp_path)
+
+
+def test_the_good_file_of_the_damage_test_is_good(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text(json.dumps(GOOD))
+
+    assert load_state(tmp_path) is not None
+
+
+def test_boot_id_is_the_same_for_every_process_of_a_boot() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from boardcluster.cluster.state import boot_id; print(boot_id())"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+    )
+
+    assert boot_id() == done.stdout.strip()
+    assert len(boot_id()) == 36
