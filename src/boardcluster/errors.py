@@ -11,9 +11,11 @@
     +-- ClusterError                  7   the cluster is not in the state the command needs
     |   +-- ClusterNotUpError         7
     |   +-- DaemonError               7   a daemon did not start or died; its last log lines
+    |   |   +-- JvmCrashError         7   a daemon's JVM itself crashed
     |   +-- LockedError               7   another driver holds the cluster
     +-- RemoteError                   8   a command on a node failed, or it is out of reach
     +-- RunError                      9   a job failed, or its output is wrong
+    |   +-- StalledError              9   a job did not end in time
     |   +-- VerificationError         9
     |   +-- EmptySelectionError       9   nothing was selected; never a success
     +-- StoreError                   10   the store is damaged or of an unknown version
@@ -39,10 +41,12 @@ __all__ = [
     "HostError",
     "InputError",
     "InstallError",
+    "JvmCrashError",
     "LockedError",
     "RemoteError",
     "RunError",
     "SpecError",
+    "StalledError",
     "StoreError",
     "UsageError",
     "VerificationError",
@@ -124,6 +128,10 @@ class DaemonError(ClusterError):
     """A daemon did not start, did not become healthy, or died."""
 
 
+class JvmCrashError(DaemonError):
+    """A daemon's JVM crashed, which is never the daemon's own doing."""
+
+
 class LockedError(ClusterError):
     """Another driver holds the cluster."""
 
@@ -138,6 +146,10 @@ class RunError(BoardclusterError):
     """A job failed."""
 
     exit_code = 9
+
+
+class StalledError(RunError):
+    """A job did not end in time; the message holds the last state seen."""
 
 
 class VerificationError(RunError):

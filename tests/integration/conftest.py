@@ -95,6 +95,11 @@ def traces() -> dict[str, set[str]]:
                 ["losetup", "-a"], capture_output=True, text=True, check=False
             ).stdout.splitlines()
         ),
+        "rules": set(
+            subprocess.run(
+                ["ip", "rule"], capture_output=True, text=True, check=True
+            ).stdout.splitlines()
+        ),
         "namespaces": {path.name for path in Path("/run/netns").glob("*")},
         "tmp": {
             path.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,6 +68,20 @@ def test_web_pages_open_from_the_host(up: Cli) -> None:
         with urllib.request.urlopen(row["url"], timeout=20) as page:
             assert page.status == 200
             assert b"html" in page.read(4096).lower()
+
+
+def test_no_other_user_of_this_machine_reaches_the_cluster(up: Cli) -> None:
+    """Whoever reached YARN could run commands as root: the kernel must refuse everybody else."""
+    url = next(r["url"] for r in up.json("status")["daemons"] if r["name"] == "resourcemanager")
+    host, port = url.removeprefix("http://").split(":")
+    connect = f"import socket; socket.create_connection(('{host}', {port}), 5)"
+    switch = "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"  # in the interpreter, which may lie where only root may look
+    other = subprocess.run(
+        [sys.executable, "-c", switch + connect], capture_output=True, text=True, check=False
+    )
+    assert other.returncode == 1
+    assert "PermissionError" in other.stderr
+    assert subprocess.run([sys.executable, "-c", connect], check=False).returncode == 0
 
 
 def test_up_again_changes_nothing(up: Cli) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from boardcluster.campaign.execution import Execution, Outcome
 from boardcluster.campaign.fingerprint import take_fingerprint
-from boardcluster.errors import BoardclusterError, ClusterError, RunError
+from boardcluster.errors import BoardclusterError, ClusterError, RunError, StalledError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import (
     Attempt,
@@ -141,19 +142,23 @@ def _attempt(
         outcome = execution.run(command, timeout_seconds=timeout_seconds)
         if outcome.failure:
             raise RunError(outcome.failure)
+        if not outcome.application_id:
+            raise RunError(
+                "the job ended well, but YARN never saw it: it did not run on the cluster"
+            )
         verification = workload.verify(live, prepared, job, work=folder / "work")
         measurement = _measurement(
             outcome, verification, prepared, output_bytes=hdfs.size_bytes(output)
         )
-        hdfs.delete(output)
     except BoardclusterError as error:
-        execution.discard()
-        dead = dead_daemons(live)
-        if dead:
+        if dead := dead_daemons(live):
             return AttemptState.INVALID, f"node_lost: {', '.join(dead)}; {_line(error)}", None
-        state = AttemptState.INVALID if error.message.startswith("stalled") else AttemptState.FAILED
-        return state, _line(error), None
-    execution.discard()
+        stalled = isinstance(error, StalledError)
+        return AttemptState.INVALID if stalled else AttemptState.FAILED, _line(error), None
+    finally:
+        execution.discard()
+        with contextlib.suppress(BoardclusterError):  # what is left costs space, not correctness
+            hdfs.delete(output)
     if dead := dead_daemons(live):
         words = f"node_lost: {', '.join(dead)} ended during the run; the output was right"
         return AttemptState.INVALID, words, measurement

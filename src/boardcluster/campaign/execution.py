@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boardcluster.errors import BoardclusterError, RemoteError
+from boardcluster.errors import BoardclusterError, RemoteError, StalledError
 from boardcluster.records import Engine
+from boardcluster.redaction import redact
 from boardcluster.remote.gate import tail_text
 from boardcluster.services.conf import render_node
 from boardcluster.services.operation import LiveCluster
@@ -21,6 +23,15 @@ from boardcluster.services.yarn import YarnApplication, applications, job_counte
 __all__ = ["Execution", "Outcome"]
 
 _UNREGISTER_WAIT_SECONDS = 10.0
+
+
+_OOM = re.compile(
+    r"OutOfMemoryError|beyond the '(PHYSICAL|VIRTUAL)' memory limit|[Ee]xit ?code:? (is )?137\b"
+)
+_SIZES = (
+    "the node's memory in cluster.toml, or mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, "
+    "spark.executor.memory"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +60,7 @@ class Outcome:
         if self.exit_status == 0 and self.final_status in ("", "SUCCEEDED"):
             return ""
         words = " ".join(self.diagnostics.split())
-        oom = "OutOfMemory" in words or "beyond the 'PHYSICAL' memory limit" in words
-        kind = "oom: " if oom else ""
+        kind = f"oom (raise {_SIZES}): " if _OOM.search(words) else ""
         return (
             f"{kind}exit status {self.exit_status}, YARN says {self.final_status or 'nothing'}"
             + (f": {words[:400]}" if words else "")
@@ -103,14 +113,15 @@ class Execution:
         *,
         timeout_seconds: float,
         cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
     ) -> Outcome:
         """Submit, wait, gather. Ctrl-C or a time-out kills the application in YARN, too.
 
         Raises:
-            RemoteError: time ran out; the message holds the last state seen.
+            StalledError: time ran out; the message holds the last state seen.
         """
-        environment = {**submit_environment(self._live.layout, conf=self.conf), **(env or {})}
+        environment = submit_environment(self._live.layout, conf=self.conf)
+        record = {"argv": redact(command), "env": environment, "node": self._live.master.name}
+        (self._folder / "command.json").write_text(json.dumps(record, indent=1))
         try:
             done = self._live.master.run_logged(
                 command,
@@ -123,7 +134,7 @@ class Execution:
         except RemoteError as error:
             states = self._states()
             self.kill()
-            raise RemoteError(
+            raise StalledError(
                 f"stalled: not done after {timeout_seconds:g} s; last seen: {states}\n"
                 + tail_text(self.stderr, lines=3),
                 hint=error.hint,

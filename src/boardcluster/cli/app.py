@@ -19,7 +19,7 @@ from boardcluster.errors import (
     BoardclusterError,
 )
 
-__all__ = ["COMMANDS", "app", "main"]
+__all__ = ["COMMANDS", "Stopped", "app", "main"]
 
 COMMANDS = (
     "demo",

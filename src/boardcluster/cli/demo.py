@@ -20,10 +20,12 @@ from boardcluster.errors import RunError
 from boardcluster.records import AttemptState, Engine
 from boardcluster.services import operation
 from boardcluster.services.pair import pair_ids
-from boardcluster.spec import DEFAULT_SUBNET
+from boardcluster.spec import DEFAULT_SUBNET, workers_that_fit
 from boardcluster.store import Store
 
 __all__ = ["register"]
+
+_WORKERS = 4
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +36,12 @@ def register(app: typer.Typer) -> None:
 def _demo(
     home: HomeOption = None,
     cache: CacheOption = None,
-    workers: Annotated[int, typer.Option(min=1, max=63, help="Workers beside the master.")] = 4,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=63, help="Workers beside the master. Default: 4, or as many as memory holds."
+        ),
+    ] = None,
     size: Annotated[str, typer.Option(help="Input size.")] = "256MB",
     repetitions: Annotated[int, typer.Option(min=1, max=100, help="Runs per engine.")] = 3,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random order.")] = 1,
@@ -59,8 +66,9 @@ def _demo(
     reporter = Reporter()
     with driver_lock(folder, doing="demo"), reporter.following():
         operation.down(folder)
+        count = workers or _default_workers(reporter)
         spec = propose(
-            name="demo", workers=workers, profile="default", engines=engines, subnet=DEFAULT_SUBNET
+            name="demo", workers=count, profile="default", engines=engines, subnet=DEFAULT_SUBNET
         )
         write_spec(spec, folder / "cluster.toml")
         dataset = prepare_airline(
@@ -69,7 +77,7 @@ def _demo(
         reporter.line(f"input: {dataset.name}, {dataset.source}")
         try:
             live = bring_up(folder, cache=store_folder, reporter=reporter)
-            reporter.line(f"up: 1 master and {workers} workers are healthy")
+            reporter.line(f"up: 1 master and {count} workers are healthy")
             with Store.open(folder) as store:
                 recover(store, reporter)
                 campaign = execute(
@@ -86,3 +94,11 @@ def _demo(
     bad = [r for r in results if r.attempt is None or r.attempt.state is not AttemptState.OK]
     if bad:
         raise RunError(f"{len(bad)} of {len(results)} runs have no verified result")
+
+
+def _default_workers(reporter: Reporter) -> int:
+    """Return 4, or fewer where memory does not hold 4; at least 1, which then is refused."""
+    fitting = workers_that_fit(operation.available_memory_bytes())
+    if fitting < _WORKERS:
+        reporter.line(f"this machine's memory holds {fitting} workers, not {_WORKERS}")
+    return max(1, min(_WORKERS, fitting))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from boardcluster.analysis import Cell, summarise
-from boardcluster.cli.console import print_json, print_table, say
+from boardcluster.cli.console import Reporter, print_json, print_table
 from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import EmptySelectionError
@@ -46,7 +46,7 @@ def _results(
     if from_files:
         with driver_lock(folder, doing="results --rebuild"):
             count = rebuild(folder)
-        say(f"rebuilt the store from {count} attempts; the damaged file is kept beside it")
+        Reporter().line(f"rebuilt from {count} attempts; the damaged file is kept beside it")
     with Store.open(folder, read_only=True) as store:
         results = store.results(campaign, all_attempts=every)
         campaigns = store.campaigns()

@@ -43,7 +43,14 @@ from boardcluster.store import Store
 from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload, workload_names
 
-__all__ = ["Request", "execute", "new_campaign_id", "parse_size_option", "register"]
+__all__ = [
+    "Request",
+    "check_spark_fits",
+    "execute",
+    "new_campaign_id",
+    "parse_size_option",
+    "register",
+]
 
 DEFAULT_SIZE = "256 MB"
 
@@ -90,6 +97,19 @@ def parse_size_option(text: str | None) -> int | None:
     return size_bytes
 
 
+def check_spark_fits(live: LiveCluster, engines: tuple[Engine, ...]) -> None:
+    """Refuse Spark on nodes that hold no executor.
+
+    Raises:
+        UsageError: with the arithmetic.
+    """
+    refusal = live.layout.profile.spark_refusal
+    if Engine.SPARK in engines and refusal:
+        raise UsageError(
+            f"Spark does not fit on these nodes: {refusal}", hint="run with --engine mapreduce"
+        )
+
+
 def execute(
     live: LiveCluster,
     store: Store,
@@ -105,11 +125,7 @@ def execute(
         UsageError: Spark does not fit on the cluster's nodes.
         ClusterError: the cluster is no longer whole.
     """
-    refusal = live.layout.profile.spark_refusal
-    if Engine.SPARK in request.engines and refusal:
-        raise UsageError(
-            f"Spark does not fit on these nodes: {refusal}", hint="run with --engine mapreduce"
-        )
+    check_spark_fits(live, request.engines)
     campaign = Campaign(
         id=new_campaign_id(),
         kind=CampaignKind.RUN,

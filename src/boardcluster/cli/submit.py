@@ -22,7 +22,7 @@ from boardcluster.cli.options import (
     cache_folder,
     home_folder,
 )
-from boardcluster.cli.run import new_campaign_id
+from boardcluster.cli.run import check_spark_fits, new_campaign_id
 from boardcluster.cli.up import recover
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import RunError, UsageError
@@ -87,6 +87,7 @@ def _submit(
     reporter = Reporter()
     with driver_lock(folder, doing="submit"):
         live = operation.attach(folder, cache=store_folder, progress=reporter.progress)
+        check_spark_fits(live, (engine,))
         campaign, trial = _record(live, engine, program)
         reporter.line(f"submitting to {engine}, recorded as {campaign.id}")
         with (

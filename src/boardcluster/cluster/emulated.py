@@ -4,10 +4,12 @@ One ``switch`` (a network namespace that holds a bridge) and, for each node, a n
 name and process-id namespace with its own address in 198.18.0.0/15. Without root all of it lives in
 one user namespace. The bridge is never in the host's own network namespace, so the host's firewall
 rules (Docker's, for instance) do not touch the cluster's traffic; with root one veth pair leads
-from the host into the switch, so that web pages open in the host's browser.
+from the host into the switch, so that web pages open in the host's browser, guarded by routing
+rules that let nobody but root and the user behind sudo through.
 
 A node is its first process: when that ends, the kernel ends every process of the node and removes
-its interfaces. Nothing is mounted, named or configured outside the namespaces except that one veth.
+its interfaces. Nothing is mounted, named or configured outside the namespaces except that veth and
+its routing rules.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from boardcluster.cluster.state import (
     LiveState,
     boot_id,
 )
-from boardcluster.errors import AddressError, ClusterError, HostError
+from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.gate import run_program
 from boardcluster.remote.local import LocalRemote
@@ -48,6 +50,9 @@ __all__ = [
 _BURST = "256kb"  # above 64 KB, the largest segment the kernel hands to a queue
 _LATENCY = "50ms"
 _SHORT_WAIT_SECONDS = 10.0
+_HUGE_PREFIX = 8
+_ALLOW_PREFERENCE = 5080
+_DENY_PREFERENCE = 5081
 _IDLE = ("env", "--ignore-signal=CHLD", "sleep", "infinity")
 """A node's first process. Ignoring SIGCHLD makes the kernel reap the orphans it inherits."""
 
@@ -111,7 +116,8 @@ def _check_subnet(spec: ClusterSpec) -> None:
         if route["dst"] == "default":
             continue
         taken = ipaddress.ip_network(route["dst"], strict=False)
-        if taken.overlaps(wanted):
+        # A VPN's route to half the Internet is no neighbour: ours is more specific and wins.
+        if taken.overlaps(wanted) and taken.prefixlen > _HUGE_PREFIX:
             raise AddressError(
                 f"the subnet {wanted} is in use on this machine: {taken} on {route['dev']}",
                 hint="end the other cluster (`boardcluster down`) or choose another "
@@ -251,9 +257,8 @@ def _connect(
             f"link set {port} master switch up",
         ]
         shapes.append(_shape(port, rate))
-    if state.own_user:
-        lines.append(f"addr add {gateway} dev switch")
-    else:
+    if state.host_link:
+        _guard(state)
         run_program(
             [
                 *("ip", "link", "add", "name", state.host_link, "type", "veth"),
@@ -263,10 +268,54 @@ def _connect(
         run_program(["ip", "addr", "add", gateway, "dev", state.host_link])
         run_program(["ip", "link", "set", state.host_link, "up"])
         lines.append("link set uplink master switch up")
+    else:
+        lines.append(f"addr add {gateway} dev switch")
     _batch(inside, ["ip"], lines)
     _batch(inside, ["tc"], shapes)
     for index in range(len(spec.nodes)):
         _check_shape(inside, f"port{index}", rate)
+
+
+def _guard(state: LiveState) -> None:
+    """Let only root, and the user behind sudo, send anything into the cluster from this machine.
+
+    Whoever reaches YARN runs commands as the user that YARN runs as: here root. Hadoop's simple
+    authentication believes any name, so the way in is closed by the kernel's routing rules, before
+    the link exists. Packets that this machine forwards for others do not match ``iif lo``.
+
+    Raises:
+        HostError: the kernel has no such rules, so the link must not be made.
+    """
+    users = {"0", os.environ.get("SUDO_UID", "0")}
+    try:
+        for user in sorted(users & {u for u in users if u.isdecimal()}):
+            run_program(
+                [
+                    *("ip", "rule", "add", "pref", str(_ALLOW_PREFERENCE), "iif", "lo"),
+                    *("to", state.subnet, "uidrange", f"{user}-{user}", "lookup", "main"),
+                ]
+            )
+        run_program(
+            ["ip", "rule", "add", "pref", str(_DENY_PREFERENCE), "to", state.subnet, "prohibit"]
+        )
+    except RemoteError as error:
+        raise HostError(
+            f"this kernel cannot restrict who reaches the cluster: {error.message}",
+            hint="run as an ordinary user: the cluster then has a network of its own",
+        ) from error
+
+
+def _unguard(state: LiveState) -> None:
+    """Remove the rules of this cluster's subnet, however many there are."""
+    network = ipaddress.ip_network(state.subnet)
+    rows = json.loads(run_program(["ip", "-j", "rule", "show"]).text)
+    for row in rows:
+        ours = row["priority"] in (_ALLOW_PREFERENCE, _DENY_PREFERENCE)
+        if ours and (row.get("dst"), row.get("dstlen")) == (
+            str(network.network_address),
+            network.prefixlen,
+        ):
+            run_program(["ip", "rule", "del", "pref", str(row["priority"]), "to", state.subnet])
 
 
 def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, hosts: Path) -> None:
@@ -341,4 +390,6 @@ def destroy(state: LiveState) -> int:
             run_program(["ip", "link", "delete", state.host_link])
             break
         time.sleep(0.02)
+    if state.host_link:
+        _unguard(state)
     return len(ended)

@@ -1,7 +1,8 @@
 """What is alive, as recorded in ``<home>/state.json``: enough to find it again after ``kill -9``.
 
-The identity is written before anything is started, and everything started carries it in its
-environment, so there is no moment at which a process of ours exists that ``down`` cannot find.
+The identity is written before anything is started, and the first process of the switch and of each
+node carries it in its environment; everything else ends with those. So there is no moment at which
+a process of ours exists that ``down`` cannot find.
 """
 
 from __future__ import annotations

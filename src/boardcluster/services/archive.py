@@ -4,6 +4,8 @@ Measured on 1 + 4 nodes (benchmarks/cluster.py): up to healthy 17.5 s without, 1
 memory, shared pages counted once, 1,458 MB without, 1,065 MB with. An archive fits one Java and one
 set of jars; the JVM ignores one that does not fit, so nothing depends on it but speed and memory.
 
+A JVM that crashes during start while it uses an archive makes us start again without, for good.
+
 The lists of classes are data beside the lock files, recorded from running daemons by
 tools/record_classes.py; names that a Java does not know are skipped when the archive is made.
 """
@@ -11,9 +13,11 @@ tools/record_classes.py; names that a Java does not know are skipped when the ar
 from __future__ import annotations
 
 import gzip
+import hashlib
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from boardcluster.errors import RemoteError
@@ -22,11 +26,12 @@ from boardcluster.remote.gate import run_program
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 
-__all__ = ["ARCHIVES", "archive_options", "provide_archives"]
+__all__ = ["ARCHIVES", "archive_options", "provide_archives", "refuse_archives"]
 
 ARCHIVES = {"worker": "hadoop", "master": "hadoop", "spark": "spark"}
 """Name of each archive and the engine whose jars it covers."""
 
+_REFUSED = "refused"
 _LISTS = resources.files("boardcluster.services").joinpath("pairs")
 
 
@@ -52,7 +57,9 @@ def provide_archives(there: Installation, java: Java, *, cache: Path, progress: 
     Makes none, and says so, for a pair without class lists or a Java that cannot dump.
     """
     version = f"{java.vendor}-{java.version}".replace(" ", "-").replace("/", "-")
-    folder = cache / "archives" / there.pair.id / version
+    folder = cache / "archives" / there.pair.id / f"{version}-{_lists_digest(there.pair.id)}"
+    if (folder / _REFUSED).exists():
+        return folder
     folder.mkdir(parents=True, exist_ok=True)
     newest = (there.folder / "manifest.json").stat().st_mtime
 
@@ -75,9 +82,30 @@ def provide_archives(there: Installation, java: Java, *, cache: Path, progress: 
     return folder
 
 
+def refuse_archives(folder: Path, reason: str) -> None:
+    """Do without these archives from now on: a JVM crashed while it used one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*.jsa"):
+        path.unlink()
+    (folder / _REFUSED).write_text(reason)
+
+
+def _packed_list(pair_id: str, name: str) -> Traversable:
+    return _LISTS.joinpath(f"{pair_id}.{name}.classes.gz")
+
+
+def _lists_digest(pair_id: str) -> str:
+    """Hash the lists, so that archives of older lists are not used."""
+    digest = hashlib.sha256()
+    for name in ARCHIVES:
+        packed = _packed_list(pair_id, name)
+        digest.update(packed.read_bytes() if packed.is_file() else b"")
+    return digest.hexdigest()[:8]
+
+
 def _dump(there: Installation, java: Java, folder: Path, name: str) -> str:
     """Make one archive; return why it could not be made, or nothing."""
-    packed = _LISTS.joinpath(f"{there.pair.id}.{name}.classes.gz")
+    packed = _packed_list(there.pair.id, name)
     if not packed.is_file():
         return f"{there.pair.id} has no list of classes for {name}"
     work = folder / f".{name}"

@@ -8,7 +8,14 @@ from boardcluster.records import ClusterSpec, NodeSpec, Role
 from boardcluster.services.jvm import daemon_options
 from boardcluster.services.layout import PORTS, Layout
 
-__all__ = ["DAEMONS", "DaemonKind", "command_of", "daemons_of", "namenode_format_command"]
+__all__ = [
+    "DAEMONS",
+    "DaemonKind",
+    "command_of",
+    "daemons_of",
+    "namenode_format_command",
+    "ports_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

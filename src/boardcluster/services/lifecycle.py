@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from boardcluster.errors import AddressError, DaemonError, RemoteError
+from boardcluster.errors import AddressError, DaemonError, JvmCrashError, RemoteError
 from boardcluster.records import NodeSpec, Role
 from boardcluster.remote.ask import end_processes, http_get_all, listening, processes
 from boardcluster.remote.base import ProcessRef, Remote
@@ -32,6 +32,8 @@ _PARALLEL = 16
 
 _POLL_SECONDS = 0.3
 _LOOK_AT_PROCESSES_EVERY = 6
+_JVM_CRASH = "A fatal error has been detected by the Java Runtime Environment"
+_CRASH_LINE = re.compile(r"^# +(SIG[A-Z]+|[VCJjv]  |Internal Error)")
 _ERROR_LINE = re.compile(r"(FATAL|ERROR|Exception|Error:|Exiting with status)")
 
 
@@ -258,6 +260,11 @@ def _died(remote: Remote, daemon: StartedDaemon) -> DaemonError:
     lines = [line for line in text.splitlines() if _ERROR_LINE.search(line)][-6:]
     where = f"{daemon.kind.name} on {daemon.node.name}"
     hint = f"see {daemon.log}"
+    if _JVM_CRASH in text:
+        words = [line.strip("# ") for line in text.splitlines() if _CRASH_LINE.search(line)]
+        return JvmCrashError(
+            f"the JVM of {where} crashed while starting: {'; '.join(words[-2:])}", hint=hint
+        )
     if "java.net.BindException" in text:
         hint = f"a port of {where} is taken ({', '.join(map(str, ports_of(daemon.kind)))}); {hint}"
     return DaemonError(f"{where} ended while starting:\n" + "\n".join(lines), hint=hint)

@@ -30,6 +30,7 @@ from boardcluster.errors import (
     CapacityError,
     ClusterError,
     ClusterNotUpError,
+    JvmCrashError,
     RemoteError,
 )
 from boardcluster.fetch.cache import Progress
@@ -37,7 +38,7 @@ from boardcluster.records import ClusterSpec
 from boardcluster.remote.ask import processes
 from boardcluster.remote.base import Remote
 from boardcluster.services import lifecycle
-from boardcluster.services.archive import provide_archives
+from boardcluster.services.archive import provide_archives, refuse_archives
 from boardcluster.services.install import Installation, install
 from boardcluster.services.java import find_java, provide_java
 from boardcluster.services.layout import Layout
@@ -52,6 +53,7 @@ __all__ = [
     "LiveCluster",
     "Status",
     "attach",
+    "available_memory_bytes",
     "check_memory",
     "dead_daemons",
     "down",
@@ -226,20 +228,39 @@ def up(
         running = _still_running(home, left, path, cache, progress)
         if running is not None:
             return running
-    build_profile(spec.profile, spec)
+    profile = build_profile(spec.profile, spec)
     check_memory(spec)
     emulated.check_host(spec)
-    state = emulated.new_state(spec, identity=str(uuid.uuid4()))
-    state = replace(state, spec_sha256=_digest(path))
-    layout = _layout(spec, state, cache, progress)
     shutil.copyfile(path, home / "running.toml")
+    try:
+        return _start_afresh(home, spec, cache=cache, progress=progress, seen=seen)
+    except JvmCrashError as error:
+        if not profile.small_daemons:
+            raise
+        progress(f"{error.message}; starting again without class-data archives", 0, 0)
+        return _start_afresh(home, spec, cache=cache, progress=progress, seen=seen)
+
+
+def _start_afresh(
+    home: Path,
+    spec: ClusterSpec,
+    *,
+    cache: Path,
+    progress: Progress,
+    seen: Callable[[Health], None],
+) -> LiveCluster:
+    state = emulated.new_state(spec, identity=str(uuid.uuid4()))
+    state = replace(state, spec_sha256=_digest(home / "running.toml"))
+    layout = _layout(spec, state, cache, progress)
     save_state(home, state)
     try:
         return _bring_up(home, spec, state, layout, seen)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(BoardclusterError):
             emulated.destroy(state)
             remove_state(home)
+        if isinstance(error, JvmCrashError) and layout.profile.small_daemons:
+            refuse_archives(layout.archives, error.message)
         raise
 
 

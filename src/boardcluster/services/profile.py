@@ -109,7 +109,7 @@ def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) 
     for what, size in given.items():
         if size > min(node, most):
             raise CapacityError(
-                f"profile {name}: a {what} container takes {size} MB ({sizes[what]} rounded up to "
+                f"profile {name}: the {what} container takes {size} MB ({sizes[what]} rounded up to "
                 f"{least}), but a node has {node} MB and YARN grants at most {most} MB",
                 hint="choose another profile in cluster.toml",
             )

@@ -4,16 +4,19 @@ All sizes are MiB, as YARN counts. For a worker with M MiB and C cores:
 
     system     = max(192, 8 % of M)            kernel, page cache, ssh, logs
     daemons    = 256 for DataNode + NodeManager (measured: 240 resident), and
-                 896 more if the node is also the master
+                 1280 more if the node is also the master
     available  = M - system - daemons          rounded down to 32
     slots      = min(C + 1, available / 384)   one more than cores: the application master idles
-    task       = min(1536, available / slots)  rounded down to 32; a map or a reduce task
+    task       = min(4096, available / slots)  rounded down to 32; a map or a reduce task
     am         = min(512, task)                the MapReduce application master
     heap       = 80 % of a container           the rest is the JVM's own memory
     executor   = available - 384               beside Spark's application master (256 + 128)
-    overhead   = max(128, 10 % of executor)    heap = executor - overhead, at least 450 (Spark)
+    overhead   = max(128, 10 % of executor)    rounded up to 32;
+                                               heap = executor - overhead, at least 450 (Spark)
 
-The smallest worker decides the container sizes, each worker its own available memory.
+The smallest worker decides the container sizes, each worker its own available memory, the fewest
+cores the cores of an executor. The master needs system + 640 for its four daemons (measured: 625
+resident) + 640 for the client of one job (a Spark driver: 512 of heap + 128).
 """
 
 from __future__ import annotations
@@ -30,9 +33,10 @@ _MIB = 1 << 20
 _SYSTEM_LEAST_MIB = 192
 _SYSTEM_SHARE = 0.08
 _WORKER_DAEMONS_MIB = 256
-_MASTER_DAEMONS_MIB = 896
+_MASTER_DAEMONS_MIB = 640
+_CLIENT_MIB = 640
 _TASK_LEAST_MIB = 384
-_TASK_MOST_MIB = 1536
+_TASK_MOST_MIB = 4096
 _AM_MOST_MIB = 512
 _HEAP_SHARE = 0.8
 _SPARK_AM_MIB = 384
@@ -72,17 +76,37 @@ class Sizing:
     spark_refusal: str
 
 
+def _up(value: float) -> int:
+    return -(-int(value) // STEP_MIB) * STEP_MIB
+
+
 def _down(value: float) -> int:
     return int(value) // STEP_MIB * STEP_MIB
+
+
+def _system_mib(memory: int) -> int:
+    return max(_SYSTEM_LEAST_MIB, int(memory * _SYSTEM_SHARE))
+
+
+def _check_master(master: NodeSpec) -> None:
+    memory = master.memory_bytes // _MIB
+    system = _system_mib(memory)
+    needed = system + _MASTER_DAEMONS_MIB + _CLIENT_MIB
+    if memory < needed:
+        raise CapacityError(
+            f"{master.name}: {system} system + {_MASTER_DAEMONS_MIB} daemons + {_CLIENT_MIB} client "
+            f"of a job = {needed} MiB, but it has {memory} MiB",
+            hint="give the master more memory in cluster.toml, or take a board with more",
+        )
 
 
 def available_mib(node: NodeSpec) -> tuple[int, str]:
     """Return what YARN may hand out on a node, and the arithmetic in words."""
     memory = node.memory_bytes // _MIB
-    system = max(_SYSTEM_LEAST_MIB, int(memory * _SYSTEM_SHARE))
+    system = _system_mib(memory)
     daemons = _WORKER_DAEMONS_MIB
     if Role.MASTER in node.roles:
-        daemons += _MASTER_DAEMONS_MIB
+        daemons += _MASTER_DAEMONS_MIB + _CLIENT_MIB
     left = _down(memory - system - daemons)
     words = f"{node.name}: {memory} MiB - {system} system - {daemons} daemons = {left} MiB"
     return left, words
@@ -92,9 +116,11 @@ def size_cluster(spec: ClusterSpec) -> Sizing:
     """Apply the rule.
 
     Raises:
-        CapacityError: a worker cannot hold a task container, or the only worker cannot hold one
+        CapacityError: the master cannot hold its daemons and a client, a worker cannot hold a task
+            container, or the only worker cannot hold one
             beside the application master.
     """
+    _check_master(spec.master)
     rows = {worker.name: available_mib(worker) for worker in spec.workers}
     smallest = min(spec.workers, key=lambda worker: rows[worker.name][0])
     available, words = rows[smallest.name]
@@ -113,7 +139,7 @@ def size_cluster(spec: ClusterSpec) -> Sizing:
             hint="add a worker, or give this one more memory in cluster.toml",
         )
     executor = available - _SPARK_AM_MIB
-    overhead = max(_SPARK_OVERHEAD_LEAST_MIB, _down(executor * _SPARK_OVERHEAD_SHARE))
+    overhead = max(_SPARK_OVERHEAD_LEAST_MIB, _up(executor * _SPARK_OVERHEAD_SHARE))
     heap = executor - overhead
     refusal = ""
     if heap < _SPARK_HEAP_LEAST_MIB:
@@ -132,6 +158,6 @@ def size_cluster(spec: ClusterSpec) -> Sizing:
         sort=min(256, task_heap // 4),
         executor_heap=0 if refusal else heap,
         executor_overhead=overhead,
-        executor_cores=smallest.cores,
+        executor_cores=min(worker.cores for worker in spec.workers),
         spark_refusal=refusal,
     )

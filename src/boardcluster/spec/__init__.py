@@ -10,7 +10,7 @@ from boardcluster.spec.cluster import (
     host_address,
     load_cluster,
 )
-from boardcluster.spec.template import propose_cluster, render_cluster
+from boardcluster.spec.template import propose_cluster, render_cluster, workers_that_fit
 
 __all__ = [
     "CORES_MAX",
@@ -23,4 +23,5 @@ __all__ = [
     "load_cluster",
     "propose_cluster",
     "render_cluster",
+    "workers_that_fit",
 ]

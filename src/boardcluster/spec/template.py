@@ -36,11 +36,11 @@ from boardcluster.units import (
     format_rate_exact,
 )
 
-__all__ = ["propose_cluster", "render_cluster"]
+__all__ = ["propose_cluster", "render_cluster", "workers_that_fit"]
 
-_MASTER_MEMORY_BYTES = 2 * GIB
+_MASTER_MEMORY_BYTES = 1536 * MIB
 _WORKER_MEMORY_BYTES_MAX = 4 * GIB
-_WORKER_MEMORY_BYTES_MIN = 1 * GIB
+_WORKER_MEMORY_BYTES_MIN = 1536 * MIB
 _MEMORY_STEP_BYTES = 64 * MIB
 _USABLE_PERCENT = 90
 
@@ -151,6 +151,17 @@ def _checked(check: Callable[[str], str], value: str, option: str) -> str:
         raise UsageError(f"{option}: {error}", hint=f"choose another {option}") from error
 
 
+def workers_that_fit(host_available_bytes: int) -> int:
+    """Return the largest number of workers that ``propose_cluster`` can place; 0 if none.
+
+    Args:
+        host_available_bytes: memory available now.
+    """
+    usable_bytes = host_available_bytes * _USABLE_PERCENT // 100
+    shared_bytes = max(0, usable_bytes - _MASTER_MEMORY_BYTES)
+    return min(NODES_MAX - 1, shared_bytes // _WORKER_MEMORY_BYTES_MIN)
+
+
 def _worker_memory_bytes(*, workers: int, host_available_bytes: int) -> int:
     """Share out the usable memory, or refuse with the arithmetic."""
     usable_bytes = host_available_bytes * _USABLE_PERCENT // 100
@@ -161,7 +172,7 @@ def _worker_memory_bytes(*, workers: int, host_available_bytes: int) -> int:
     master, least = _binary(_MASTER_MEMORY_BYTES), _binary(_WORKER_MEMORY_BYTES_MIN)
     needed_bytes = _MASTER_MEMORY_BYTES + workers * _WORKER_MEMORY_BYTES_MIN
     available_needed_bytes = -(-needed_bytes * 100 // _USABLE_PERCENT)
-    largest = min(NODES_MAX - 1, max(0, shared_bytes // _WORKER_MEMORY_BYTES_MIN))
+    largest = workers_that_fit(host_available_bytes)
     message = (
         f"not enough memory for a master and {_count(workers)}: "
         f"{_binary(host_available_bytes)} available x {_USABLE_PERCENT} % = "
@@ -195,7 +206,7 @@ def propose_cluster(
     """Propose an emulated cluster that fits this machine.
 
     Memory: 90 % of what is available is shared out, the rest stays for the driver and the page
-    cache. The master gets 2 GiB for its four daemons and a margin. The workers share the remainder
+    cache. The master gets 1.5 GiB for its four daemons and the client of one job. The workers share the remainder
     evenly, rounded down to 64 MiB, each at most 4 GiB, the size of a common board.
 
     Cores: each node gets ``host_cores // workers``, at least 1. Tasks run on workers only, so the
@@ -218,7 +229,8 @@ def propose_cluster(
 
     Raises:
         UsageError: the name, the number of workers or the subnet is not allowed.
-        CapacityError: a worker would get less than 1 GiB; shows the arithmetic and the largest
+        CapacityError: a worker would get less than 1.5 GiB, the least in which the profile
+            ``default`` places a Spark executor; shows the arithmetic and the largest
             number of workers that fits.
     """
     _checked(check_cluster_name, name, "name")

@@ -109,9 +109,7 @@ def test_writes_the_very_configuration_that_is_submitted(
 def test_runs_on_the_master_and_gathers(execute: MakeExecution, world: Any, folder: Path) -> None:
     world.jobs.append(lambda: ended(seconds=7.25))
 
-    result = execute().run(
-        ["job", "x"], timeout_seconds=99, cwd="/work", env={"MORE": "1", "PYSPARK_PYTHON": "py"}
-    )
+    result = execute().run(["job", "--password", "hunter2"], timeout_seconds=99, cwd="/work")
 
     assert result == Outcome(
         duration_seconds=7.25,
@@ -122,13 +120,13 @@ def test_runs_on_the_master_and_gathers(execute: MakeExecution, world: Any, fold
         counters={"TaskCounter/SPILLED_RECORDS": 12},
     )
     (submission,) = world.submissions
-    assert submission["argv"] == ["job", "x"]
+    assert submission["argv"] == ["job", "--password", "hunter2"]
     assert (submission["cwd"], submission["timeout"]) == ("/work", 99)
     assert submission["env"]["HADOOP_CONF_DIR"] == str(folder / "conf")
-    assert submission["env"]["MORE"] == "1"
-    assert submission["env"]["PYSPARK_PYTHON"] == "py"
     assert (folder / "stdout.txt").read_text() == "printed\n"
     assert json.loads((folder / "counters.json").read_text()) == result.counters
+    for path in folder.rglob("*"):
+        assert path.is_dir() or b"hunter2" not in path.read_bytes(), path
 
 
 def ended(status: int = 0, *, seconds: float = 1.0) -> Completed:

@@ -188,14 +188,14 @@ def test_end_survives_a_process_that_ended_a_moment_ago(
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
 def test_listening_sees_a_real_socket(family: socket.AddressFamily) -> None:
     host = "127.0.0.1" if family == socket.AF_INET else "::1"
-    with socket.socket(family) as server, socket.socket(family) as silent:
+    with socket.socket(family) as server, socket.socket(family) as client:
         try:
             server.bind((host, 0))
         except OSError:
             pytest.skip(f"this machine has no {host}")
-        silent.bind((host, 0))  # bound, but nobody can connect to it
         server.listen()
-        port, other = server.getsockname()[1], silent.getsockname()[1]
+        client.connect(server.getsockname())  # has a port, but nobody can connect to it
+        port, other = server.getsockname()[1], client.getsockname()[1]
 
         assert listening(HERE, [other, port]) == [port]
         assert listening(HERE, []) == []

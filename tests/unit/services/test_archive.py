@@ -11,7 +11,7 @@ from boardcluster.errors import RemoteError
 from boardcluster.fetch.cache import no_progress
 from boardcluster.remote.gate import Completed
 from boardcluster.services import archive as module
-from boardcluster.services.archive import ARCHIVES, provide_archives
+from boardcluster.services.archive import ARCHIVES, provide_archives, refuse_archives
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.layout import Layout
@@ -58,7 +58,8 @@ def test_makes_each_archive_from_its_list_and_jars(
     folder = provide_archives(there, JAVA, cache=tmp_path / "cache", progress=no_progress)
 
     # Another Java has other archives; its name is safe as the name of a folder.
-    assert folder == tmp_path / "cache" / "archives" / there.pair.id / "N-A-Maker-17.0.1"
+    assert folder.parent == tmp_path / "cache" / "archives" / there.pair.id
+    assert folder.name.startswith("N-A-Maker-17.0.1-")
     assert sorted(path.name for path in folder.iterdir()) == [
         "master.jsa",
         "spark.jsa",
@@ -94,6 +95,36 @@ def test_makes_them_again_when_the_jars_are_newer(
     provide_archives(there, JAVA, cache=tmp_path / "cache", progress=no_progress)
 
     assert [row["classes"] for row in jvm.dumped[3:]] == ["classes of worker"]
+
+
+def test_makes_others_for_other_lists(
+    there: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jvm = Jvm()
+    monkeypatch.setattr(module, "run_program", jvm)
+    first = provide_archives(there, JAVA, cache=tmp_path / "cache", progress=no_progress)
+    packed = tmp_path / "lists" / f"{there.pair.id}.spark.classes.gz"
+    packed.write_bytes(gzip.compress(b"more classes"))
+
+    second = provide_archives(there, JAVA, cache=tmp_path / "cache", progress=no_progress)
+
+    assert first != second
+    assert len(jvm.dumped) == 6
+
+
+def test_refused_archives_are_gone_and_never_made_again(
+    there: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jvm = Jvm()
+    monkeypatch.setattr(module, "run_program", jvm)
+    folder = provide_archives(there, JAVA, cache=tmp_path / "cache", progress=no_progress)
+
+    refuse_archives(folder, "SIGSEGV in the namenode")
+    again = provide_archives(there, JAVA, cache=tmp_path / "cache", progress=no_progress)
+
+    assert again == folder
+    assert len(jvm.dumped) == 3
+    assert [path.read_text() for path in folder.iterdir()] == ["SIGSEGV in the namenode"]
 
 
 def test_a_java_that_cannot_dump_is_told_and_not_fatal(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from boardcluster.errors import AddressError, DaemonError, RemoteError
+from boardcluster.errors import AddressError, DaemonError, JvmCrashError, RemoteError
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
@@ -69,7 +69,13 @@ def test_start_starts_every_daemon_and_tells_of_each_at_once(
     tell_everything(layout, remotes)
     told: list[StartedDaemon] = []
 
-    daemons = lifecycle.start(layout, remotes, started=told.append)
+    def tell(daemon: StartedDaemon) -> None:
+        told.append(daemon)
+        calls = [call for remote in remotes.values() for call in remote.calls]
+        running = sum(call[0] == "/java/bin/java" for call in calls)
+        assert running == len(told)  # so that a driver killed now can still be cleaned up after
+
+    daemons = lifecycle.start(layout, remotes, started=tell)
 
     assert told == daemons
     rows = {(daemon.kind.name, daemon.node.name) for daemon in daemons}
@@ -285,6 +291,37 @@ def test_wait_names_a_daemon_that_died_with_the_lines_that_matter(
     assert "STARTUP_MSG" not in caught.value.message
     assert "a port of namenode on master is taken (8020, 9870)" in caught.value.hint
     assert "see /namenode.log" in caught.value.hint
+
+
+CRASH = """\
+2026-01-01 10:00:00,000 INFO namenode.NameNode: STARTUP_MSG
+#
+# A fatal error has been detected by the Java Runtime Environment:
+#
+#  SIGSEGV (0xb) at pc=0x00007f2b7e9a1234, pid=1234, tid=1235
+#
+# JRE version: OpenJDK Runtime Environment (17.0.15+6) (build 17.0.15+6-Debian-1deb12u1)
+# Java VM: OpenJDK 64-Bit Server VM (17.0.15+6-Debian-1deb12u1, mixed mode, sharing)
+# Problematic frame:
+# V  [libjvm.so+0x9a1234]  SymbolTable::do_lookup(char const*, int, unsigned long)+0x44
+#
+# No core dump will be written.
+"""
+
+
+def test_a_crash_of_the_jvm_itself_is_told_apart(
+    layout: Layout, remotes: dict[str, FakeRemote]
+) -> None:
+    remotes["master"].tell_nodeside("http", [NOBODY] * 4)
+    remotes["master"].tell_nodeside("processes", views(False, True, True, True))
+    remotes["master"].tell("tail", "-n", "200", "/namenode.log", stdout=CRASH)
+
+    with pytest.raises(JvmCrashError, match="the JVM of namenode on master crashed") as caught:
+        wait(layout, remotes)
+
+    assert "SIGSEGV (0xb)" in caught.value.message
+    assert "libjvm.so" in caught.value.message
+    assert "STARTUP_MSG" not in caught.value.message
 
 
 def test_stop_ends_the_processes_of_each_node(remotes: dict[str, FakeRemote]) -> None:

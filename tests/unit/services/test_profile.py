@@ -1,11 +1,13 @@
 """Profiles: the papers' values as printed, contradictions found before a job hangs."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import ClusterSpec
+from boardcluster.services import profile as module
 from boardcluster.services.profile import FILES, build_profile, profile_names
 from boardcluster.services.sizing import size_cluster
 
@@ -160,6 +162,56 @@ def test_upstream_is_checked_with_the_engines_own_defaults(make_spec: MakeSpec) 
 
     assert any("promises 8192 MB" in remark for remark in remarks)
     assert "replication 3 with 2 workers: every block stays under-replicated" in remarks
+
+
+MADE_UP = """
+source = "made up"
+["yarn-site"]
+"yarn.nodemanager.resource.memory-mb" = "{node}"
+"yarn.scheduler.minimum-allocation-mb" = "1024"
+"yarn.scheduler.maximum-allocation-mb" = "8192"
+["mapred-site"]
+"yarn.app.mapreduce.am.resource.mb" = "1536"
+"mapreduce.map.memory.mb" = "1024"
+["hdfs-site"]
+"dfs.replication" = "1"
+"""
+
+
+@pytest.fixture
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Ship one profile more, with nodes of so many MB."""
+
+    def ship(node_mb: int) -> None:
+        (tmp_path / "made-up.toml").write_text(MADE_UP.replace("{node}", str(node_mb)))
+        monkeypatch.setattr(module, "_FOLDER", tmp_path)
+
+    return ship
+
+
+def test_containers_are_counted_as_yarn_rounds_them_up(
+    made_up: Callable[[int], None], make_spec: MakeSpec
+) -> None:
+    # 1536 + 1024 = 2560 would fit, but YARN grants 2048 for the 1536.
+    made_up(2560)
+    with pytest.raises(CapacityError, match=r"master 2048 MB \+ map 1024 MB > 2560 MB"):
+        build_profile("made-up", make_spec(workers=1, memory_mib=4096))
+
+    made_up(3072)
+    assert build_profile("made-up", make_spec(workers=1, memory_mib=4096)).remarks == ()
+
+
+def test_a_container_larger_than_a_node_is_refused(
+    made_up: Callable[[int], None], make_spec: MakeSpec
+) -> None:
+    made_up(1536)
+
+    with pytest.raises(CapacityError) as caught:
+        build_profile("made-up", make_spec(workers=4, memory_mib=4096))
+
+    assert "application master container takes 2048 MB (1536 rounded" in caught.value.message
+    assert "but a node has 1536 MB" in caught.value.message
+    assert "another profile" in caught.value.hint
 
 
 def test_default_follows_the_rule(make_spec: MakeSpec) -> None:

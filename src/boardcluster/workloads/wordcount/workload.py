@@ -38,14 +38,12 @@ class WordCount:
         self, live: LiveCluster, dataset: Dataset, *, cache: Path, progress: Progress
     ) -> Prepared:
         """See Workload. The input's name in HDFS is its digest, so equal content is stored once."""
-        with ThreadPoolExecutor(1) as pool:
-            counting = pool.submit(_expected, dataset, cache)
-            path = f"{_INPUT_FOLDER}/{dataset.sha256[:32]}/part-0"
-            progress("putting the input into HDFS", 0, dataset.size_bytes)
-            _put_input(live, dataset, path)
-            progress("putting the input into HDFS", dataset.size_bytes, dataset.size_bytes)
-            progress("counting the words independently", 0, 0)
-            expected = counting.result()
+        path = f"{_INPUT_FOLDER}/{dataset.sha256[:32]}/part-0"
+        progress("putting the input into HDFS", 0, dataset.size_bytes)
+        _put_input(live, dataset, path)
+        progress("putting the input into HDFS", dataset.size_bytes, dataset.size_bytes)
+        progress("counting the words independently", 0, 0)
+        expected = _expected(dataset, cache)
         return Prepared(dataset=dataset, input_path=path.rpartition("/")[0], expected=expected)
 
     def command(self, live: LiveCluster, prepared: Prepared, job: Submission) -> list[str]:

@@ -1,0 +1,345 @@
+"""What the docs say is what the program does."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from boardcluster import errors
+from boardcluster.cli.app import app
+from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
+from boardcluster.services.daemons import DAEMONS
+from boardcluster.services.layout import PORTS
+from boardcluster.services.pair import pair_ids
+from boardcluster.services.profile import build_profile, profile_names
+from boardcluster.services.sizing import size_cluster
+from boardcluster.spec import load_cluster, propose_cluster
+from boardcluster.store.migrations import MIGRATIONS
+from boardcluster.workloads import workload_names
+from tests.tidy.docs_blocks import console_blocks
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
+REFERENCE = DOCS / "reference"
+GIB = 1 << 30
+
+LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
+OPTION = re.compile(r"`(-[-\w]*)[ \w=]*`")
+# Written by the maintainers after a run; the README says so.
+PICTURES_TO_COME = {"docs/images/report.png"}
+
+
+def page_name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def table_rows(text: str) -> list[list[str]]:
+    """Every row of every table without its heading, as cells."""
+    rows = [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
+    lines = [index for index, row in enumerate(rows) if all(set(cell) <= set("-:") for cell in row)]
+    headings = {index for line in lines for index in (line - 1, line)}
+    return [row for index, row in enumerate(rows) if index not in headings]
+
+
+def section(text: str, title: str) -> str:
+    start = text.index(f"\n## {title}\n")
+    return text[start : (text + "\n## ").index("\n## ", start + 1)]
+
+
+def anchors(path: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(page.read_text()):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if target.relative_to(ROOT).as_posix() not in PICTURES_TO_COME:
+            assert target.exists(), f"{link} is not there"
+            assert not anchor or anchor in anchors(target), f"{link}: no such heading"
+
+
+def test_the_index_names_every_page() -> None:
+    index = (DOCS / "README.md").read_text()
+    named = {(DOCS / link).resolve() for link in LINK.findall(index)}
+    assert {page for page in DOCS.rglob("*.md") if page.name != "README.md"} == named
+
+
+# Commands
+
+
+def commands() -> dict[str, Any]:
+    """Every command by its words, the program itself as the empty word."""
+    found: dict[str, Any] = {}
+
+    def walk(command: Any, words: tuple[str, ...]) -> None:
+        if hasattr(command, "commands"):
+            if not words:
+                found[""] = command
+            for name, child in command.commands.items():
+                walk(child, (*words, name))
+        else:
+            found[" ".join(words)] = command
+
+    walk(typer.main.get_command(app), ())
+    return found
+
+
+def documented() -> dict[str, str]:
+    text = (REFERENCE / "cli.md").read_text()
+    titles = re.findall(r"^## (boardcluster.*)$", text, re.MULTILINE)
+    return {title.removeprefix("boardcluster").strip(): section(text, title) for title in titles}
+
+
+def option_rows(name: str) -> list[list[str]]:
+    """The rows of a command's last table: its arguments and options."""
+    return table_rows(documented().get(name, "").rpartition("\n| Option |")[2])
+
+
+def test_every_command_is_documented_and_no_other() -> None:
+    assert set(documented()) == set(commands())
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_option_is_documented_and_no_other(name: str) -> None:
+    rows = option_rows(name)
+    written = {option for row in rows for option in OPTION.findall(row[0])} - {"--help", "-h"}
+    options = [row for row in commands()[name].params if row.param_type_name == "option"]
+    assert written == {word for option in options for word in option.opts}
+    arguments = [row[0].strip("`") for row in rows if not row[0].startswith("`-")]
+    there = [row.name for row in commands()[name].params if row.param_type_name == "argument"]
+    assert [word.lower() for word in arguments] == there
+
+
+@pytest.mark.parametrize("name", commands())
+def test_defaults_are_documented(name: str) -> None:
+    rows = option_rows(name)
+    written = {OPTION.findall(row[0])[0]: row[1].strip("`") for row in rows if "`-" in row[0]}
+    for option in commands()[name].params:
+        if option.param_type_name == "option":
+            default = option.default
+            plain = "" if default is None or default is False or default == [] else f"{default}"
+            assert written.get(option.opts[0]) == plain, option.opts[0]
+
+
+@pytest.mark.parametrize("name", commands())
+def test_every_command_has_an_example(name: str) -> None:
+    examples = [c for block in console_blocks(documented()[name]) for c in block.commands]
+    assert examples
+    assert all(example.startswith(f"boardcluster {name}".strip()) for example in examples)
+
+
+def invocations() -> list[tuple[str, str]]:
+    return [
+        (f"{page_name(page)}:{block.line}", command.replace("\\\n", " "))
+        for page in PAGES
+        for block in console_blocks(page.read_text())
+        for command in block.commands
+        if re.match(r"(\.venv/bin/)?boardcluster\b", command)
+    ]
+
+
+@pytest.mark.parametrize(("where", "command"), invocations())
+def test_commands_in_the_docs_can_be_parsed(where: str, command: str) -> None:
+    words = shlex.split(command.partition(" > ")[0].partition(" && ")[0])[1:]
+    known = commands()
+    length = 2 if words[0] == "data" else 1
+    name = "" if words[0].startswith("-") else " ".join(words[:length])
+    assert name in known, where
+    if name:
+        context = known[name].make_context(name, words[length:])
+        assert not context.args, where
+
+
+def test_the_tutorial_can_be_run_as_it_stands() -> None:
+    blocks = console_blocks((DOCS / "tutorial" / "first-cluster.md").read_text())
+    assert len(blocks) >= 8
+    assert [block.line for block in blocks if block.needs] == []
+    used = {
+        command.split()[1] for b in blocks for command in b.commands if "boardcluster " in command
+    }
+    assert {"init", "up", "status", "run", "submit", "results", "report", "down"} <= used
+
+
+# Errors
+
+
+def error_codes() -> dict[str, int]:
+    names = [name for name in errors.__all__ if name.endswith("Error")]
+    found = {name: int(getattr(errors, name).exit_code) for name in names}
+    del found["BoardclusterError"]  # the base; never raised itself
+    return found
+
+
+def test_every_exit_code_is_documented_with_its_errors() -> None:
+    rows = table_rows((REFERENCE / "exit-codes.md").read_text())
+    written = {int(row[0]): {name.strip() for name in row[2].split(",")} - {""} for row in rows}
+    wanted: dict[int, set[str]] = {0: set()}
+    for code in (errors.EXIT_DEFECT, errors.EXIT_INTERRUPTED, errors.EXIT_TERMINATED):
+        wanted[code] = set()
+    for name, code in error_codes().items():
+        wanted.setdefault(code, set()).add(name)
+    assert written == wanted
+
+
+def test_every_error_is_documented() -> None:
+    rows = table_rows((REFERENCE / "errors.md").read_text())
+    assert {row[0]: int(row[1]) for row in rows} == error_codes()
+
+
+# Data
+
+
+def test_every_pair_profile_and_workload_is_named() -> None:
+    cluster_toml = (REFERENCE / "cluster-toml.md").read_text()
+    files = (REFERENCE / "files.md").read_text()
+    profiles = (REFERENCE / "profiles.md").read_text()
+    for pair in pair_ids():
+        assert f"`{pair}`" in cluster_toml
+        assert f"`engines/{pair}/`" in files
+    for profile in profile_names():
+        assert f"`{profile}`" in cluster_toml
+        assert f"| `{profile}` |" in profiles
+        assert profile == "default" or f"`{profile}.toml`" in profiles
+    for workload in workload_names():
+        assert f"| `WORKLOAD` | | `{workload}` |" in documented()["run"]
+
+
+@pytest.mark.parametrize("profile", ["paper-2021", "paper-2026"])
+def test_the_papers_values_are_documented(profile: str) -> None:
+    text = (REFERENCE / "profiles.md").read_text()
+    part = text[text.index(f"\n### {profile}\n") :].partition("\n###")[2].partition("\n### ")[0]
+    written = {
+        name: row[1].removesuffix(" (default)")
+        for row in table_rows(part)
+        for name in re.findall(r"`([^`]+)`", row[0])
+    }
+    place = ROOT / "src/boardcluster/services/profiles" / f"{profile}.toml"
+    raw = tomllib.loads(place.read_text())
+    values = {k: v for table in raw.values() if isinstance(table, dict) for k, v in table.items()}
+    written |= {k: "4194304" for k, v in written.items() if v == "4MB"}
+    written |= {k: "{workers}" for k, v in written.items() if v.startswith("number of workers")}
+    assert written == values
+
+
+def board(memory_bytes: int, *, cores: int, workers: int) -> ClusterSpec:
+    def node(name: str, role: Role) -> NodeSpec:
+        return NodeSpec(name=name, roles=frozenset({role}), cores=cores, memory_bytes=memory_bytes)
+
+    return ClusterSpec(
+        name="boards",
+        kind="emulated",
+        engines=pair_ids()[0],
+        profile="default",
+        network=NetworkSpec(subnet="198.18.0.0/24", link_bits_per_second=10**9),
+        nodes=(
+            node("master", Role.MASTER),
+            *(node(f"worker{number}", Role.WORKER) for number in range(1, workers + 1)),
+        ),
+    )
+
+
+def test_the_table_of_sizes_is_what_the_rule_gives() -> None:
+    text = (REFERENCE / "profiles.md").read_text()
+    found = re.search(r"<!-- sizing-table: cores (\d+), workers (\d+) -->\n((?:\|.*\n)+)", text)
+    assert found
+    rows = table_rows(found[3])
+    assert [row[0] for row in rows] == ["1 GiB", "2 GiB", "4 GiB", "8 GiB"]
+    for row in rows:
+        memory_bytes = int(row[0].split()[0]) * GIB
+        sizing = size_cluster(board(memory_bytes, cores=int(found[1]), workers=int(found[2])))
+        assert row[1:] == [
+            str(sizing.available["worker1"]),
+            *map(str, (sizing.slots, sizing.task, sizing.task_heap, sizing.am, sizing.am_heap)),
+            str(sizing.sort),
+            str(sizing.executor_heap) if not sizing.spark_refusal else "none",
+            str(sizing.executor_overhead),
+        ]
+
+
+def runs_spark(workers: int, available_bytes: int) -> bool:
+    try:
+        spec = propose_cluster(
+            name="boards",
+            workers=workers,
+            host_cores=4,
+            host_available_bytes=available_bytes,
+            engines=pair_ids()[0],
+            profile="default",
+        )
+        return not build_profile("default", spec).spark_refusal
+    except errors.CapacityError:
+        return False
+
+
+def test_the_memory_that_is_needed_is_what_the_rules_give() -> None:
+    text = (REFERENCE / "cluster-toml.md").read_text()
+    rows = table_rows(text.partition("<!-- memory-needed -->")[2].partition("\n\n")[0])
+    assert [row[0] for row in rows] == ["1", "2", "4"]
+    for row in rows:
+        tenths = round(float(row[1].removesuffix(" GiB")) * 10)
+        assert runs_spark(int(row[0]), tenths * GIB // 10), row
+        assert not runs_spark(int(row[0]), (tenths - 1) * GIB // 10), row
+        assert row[1] in (ROOT / "README.md").read_text()
+
+
+def test_the_example_of_cluster_toml_is_valid(tmp_path: Path) -> None:
+    text = (REFERENCE / "cluster-toml.md").read_text()
+    blocks = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "cluster.toml").write_text(blocks[0])
+    spec = load_cluster(
+        tmp_path / "cluster.toml", engine_pairs=pair_ids(), profiles=profile_names()
+    )
+    assert len(spec.workers) == 2
+
+
+def test_every_port_is_documented() -> None:
+    rows = table_rows(section((REFERENCE / "files.md").read_text(), "Ports"))
+    written = {
+        row[0]: {int(number) for number in re.findall(r"\b\d{4,5}\b", f"{row[2]} {row[3]}")}
+        for row in rows
+    }
+    assert written == {kind.name: {PORTS[port] for port in kind.ports} for kind in DAEMONS}
+    assert {row[0]: int(row[2]) for row in rows} == {kind.name: PORTS[kind.web] for kind in DAEMONS}
+
+
+def test_the_tables_of_the_store_are_documented() -> None:
+    statements = " ".join(row for _, rows in MIGRATIONS for row in rows)
+    text = (REFERENCE / "store.md").read_text()
+    tables = {row[0].strip("`") for row in table_rows(section(text, "Tables"))}
+    assert tables == {*re.findall(r"CREATE TABLE (\w+)", statements), "migrations"}
+    for name in re.findall(r"CREATE (?:TRIGGER|UNIQUE INDEX) (\w+)", statements):
+        assert f"`{name}`" in text
+    assert [f"`{name}`" for name, _ in MIGRATIONS] == [
+        row[0] for row in table_rows(section(text, "Formats"))
+    ]
+
+
+# Style
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "decisions").glob("*.md")), ids=page_name)
+def test_decisions_are_short_and_have_the_same_parts(page: Path) -> None:
+    lines = page.read_text().splitlines()
+    assert len(lines) < 40
+    assert re.match(rf"# {page.name[:4]} \S", lines[0])
+    titles = [line for line in lines if line.startswith("## ")]
+    assert titles == ["## Context", "## Decision", "## Consequences"]
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    numbers = [int(page.name[:4]) for page in sorted((DOCS / "decisions").glob("*.md"))]
+    assert numbers == list(range(1, len(numbers) + 1))
