@@ -17,7 +17,15 @@ from boardcluster.cluster import emulated
 from boardcluster.cluster.state import load_state
 from boardcluster.datasets.text import from_file
 from boardcluster.fetch.cache import no_progress
-from boardcluster.records import Attempt, Campaign, CampaignKind, Engine, Measurement, Trial
+from boardcluster.records import (
+    Attempt,
+    Campaign,
+    CampaignKind,
+    Engine,
+    Measurement,
+    Trial,
+    Verification,
+)
 from boardcluster.remote.base import ProcessRef
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
@@ -75,7 +83,8 @@ def test_no_other_user_of_this_machine_reaches_the_cluster(up: Cli) -> None:
     url = next(r["url"] for r in up.json("status")["daemons"] if r["name"] == "resourcemanager")
     host, port = url.removeprefix("http://").split(":")
     connect = f"import socket; socket.create_connection(('{host}', {port}), 5)"
-    switch = "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"  # in the interpreter, which may lie where only root may look
+    # The user is changed in the running interpreter, which may lie where only root may look.
+    switch = "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     other = subprocess.run(
         [sys.executable, "-c", switch + connect], capture_output=True, text=True, check=False
     )
@@ -157,7 +166,9 @@ def test_wordcount_is_verified_on_both_engines_and_reported(up: Cli, tmp_path: P
 class Falsified(WordCount):
     """Counts right, but one record of the output is changed before it is verified."""
 
-    def verify(self, live: LiveCluster, prepared: Prepared, job: Submission, *, work: Path) -> None:  # type: ignore[override]
+    def verify(
+        self, live: LiveCluster, prepared: Prepared, job: Submission, *, work: Path
+    ) -> Verification:
         hdfs = WebHdfs(live.layout, live.master)
         part = next(e.name for e in hdfs.list(job.output_path) if e.name.startswith("part-"))
         copy = live.home / "falsified"
@@ -169,7 +180,7 @@ class Falsified(WordCount):
         hdfs.delete(f"{job.output_path}/{part}")
         hdfs.put(copy, f"{job.output_path}/{part}")
         copy.unlink()
-        super().verify(live, prepared, job, work=work)
+        return super().verify(live, prepared, job, work=work)
 
 
 def test_a_falsified_output_is_failed_and_never_ok(
@@ -202,7 +213,7 @@ def test_a_falsified_output_is_failed_and_never_ok(
             store,
             campaign,
             trials,
-            workload=Falsified(),  # type: ignore[arg-type]
+            workload=Falsified(),
             dataset=dataset,
             cache=tmp_path,
             timeout_seconds=300,

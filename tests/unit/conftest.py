@@ -39,14 +39,19 @@ def make_spec() -> Callable[..., ClusterSpec]:
         *,
         workers: int = 4,
         memory_mib: int = 2048,
+        master_memory_mib: int | None = None,  # None: as the workers
         cores: int = 4,
         combined: bool = False,
         profile: str = "default",
         engines: str = PAIR.id,
     ) -> ClusterSpec:
         def node(name: str, *roles: Role) -> NodeSpec:
+            own = master_memory_mib if Role.MASTER in roles else None
             return NodeSpec(
-                name=name, roles=frozenset(roles), cores=cores, memory_bytes=memory_mib * MIB
+                name=name,
+                roles=frozenset(roles),
+                cores=cores,
+                memory_bytes=(memory_mib if own is None else own) * MIB,
             )
 
         if combined:

@@ -109,8 +109,8 @@ def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) 
     for what, size in given.items():
         if size > min(node, most):
             raise CapacityError(
-                f"profile {name}: the {what} container takes {size} MB ({sizes[what]} rounded up to "
-                f"{least}), but a node has {node} MB and YARN grants at most {most} MB",
+                f"profile {name}: the {what} container takes {size} MB ({sizes[what]} rounded up "
+                f"to {least}), but a node has {node} MB and YARN grants at most {most} MB",
                 hint="choose another profile in cluster.toml",
             )
         if what != "application master" and am + size > node:

@@ -94,8 +94,8 @@ def _check_master(master: NodeSpec) -> None:
     needed = system + _MASTER_DAEMONS_MIB + _CLIENT_MIB
     if memory < needed:
         raise CapacityError(
-            f"{master.name}: {system} system + {_MASTER_DAEMONS_MIB} daemons + {_CLIENT_MIB} client "
-            f"of a job = {needed} MiB, but it has {memory} MiB",
+            f"{master.name}: {system} system + {_MASTER_DAEMONS_MIB} daemons + {_CLIENT_MIB} "
+            f"client of a job = {needed} MiB, but it has {memory} MiB",
             hint="give the master more memory in cluster.toml, or take a board with more",
         )
 

@@ -206,8 +206,9 @@ def propose_cluster(
     """Propose an emulated cluster that fits this machine.
 
     Memory: 90 % of what is available is shared out, the rest stays for the driver and the page
-    cache. The master gets 1.5 GiB for its four daemons and the client of one job. The workers share the remainder
-    evenly, rounded down to 64 MiB, each at most 4 GiB, the size of a common board.
+    cache. The master gets 1.5 GiB for its four daemons and the client of one job. The workers share
+    the remainder evenly, rounded down to 64 MiB, each at least 1.5 GiB, in which the profile
+    ``default`` places a Spark executor, and at most 4 GiB, the size of a common board.
 
     Cores: each node gets ``host_cores // workers``, at least 1. Tasks run on workers only, so the
     workers together are promised no more cores than the machine has, except for the one core
@@ -229,8 +230,7 @@ def propose_cluster(
 
     Raises:
         UsageError: the name, the number of workers or the subnet is not allowed.
-        CapacityError: a worker would get less than 1.5 GiB, the least in which the profile
-            ``default`` places a Spark executor; shows the arithmetic and the largest
+        CapacityError: a worker would get less than 1.5 GiB; shows the arithmetic and the largest
             number of workers that fits.
     """
     _checked(check_cluster_name, name, "name")

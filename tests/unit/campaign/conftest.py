@@ -81,7 +81,8 @@ class World:
         apps: YARN's applications by tag; the rows of successive questions.
         counters: the history's answer to a question for counters.
         yarn_answers: whether the ResourceManager does.
-        deleted: paths deleted in HDFS.
+        deleted: paths that HDFS was asked to delete.
+        refused_deletes: how many of the next deletions HDFS refuses.
         killed: applications killed.
     """
 
@@ -95,6 +96,7 @@ class World:
         self.counters: dict[str, Any] = COUNTERS
         self.yarn_answers = True
         self.deleted: list[str] = []
+        self.refused_deletes = 0
         self.killed: list[str] = []
         self.pids: dict[int, tuple[str, str]] = {}
 
@@ -134,6 +136,10 @@ class World:
     def hdfs(self, path: str, operation: str) -> dict[str, Any]:
         if operation == "DELETE":
             self.deleted.append(path)
+            if self.refused_deletes:
+                self.refused_deletes -= 1
+                words = json.dumps({"RemoteException": {"message": "in safe mode"}})
+                return {"status": 403, "body": words, "location": None}
             return ok({"boolean": True})
         assert operation == "GETCONTENTSUMMARY"
         return ok({"ContentSummary": {"length": 4321}})

@@ -1,6 +1,6 @@
 """The life of a campaign, with the real store: what ends how, and what is never ok."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,7 @@ class FakeWorkload:
         self.verdicts: dict[int, BaseException] = {}
         self.verified: list[Submission] = []
         self.prepare_fails: BaseException | None = None
+        self.looks: Callable[[], None] = lambda: None
 
     def prepare(
         self, live: LiveCluster, dataset: Dataset, *, cache: Path, progress: Any
@@ -65,6 +66,7 @@ class FakeWorkload:
         self, live: LiveCluster, prepared: Prepared, job: Submission, *, work: Path
     ) -> Verification:
         self.verified.append(job)
+        self.looks()
         work.mkdir()
         (work / "large").write_text("only needed for the proof")
         if verdict := self.verdicts.get(len(self.verified)):
@@ -232,7 +234,9 @@ def test_a_failed_job_is_failed_without_looking_at_its_output(stage: Stage) -> N
     assert stage.counts() == (3, 1, 0, 0)
     _, attempt, measurement = stage.ended[0]
     assert attempt.reason == (
-        "oom: exit status 1, YARN says FAILED: java.lang.OutOfMemoryError: Java heap space"
+        "oom (raise the node's memory in cluster.toml, or mapreduce.map.memory.mb, "
+        "mapreduce.reduce.memory.mb, spark.executor.memory): "
+        "exit status 1, YARN says FAILED: java.lang.OutOfMemoryError: Java heap space"
     )
     assert measurement is None
     assert len(stage.workload.verified) == 3
@@ -252,10 +256,125 @@ def test_a_job_that_yarn_calls_failed_is_no_result_though_it_exits_with_0(stage:
     assert stage.counts() == (0, 4, 0, 0)
 
 
-def test_a_stalled_job_is_invalid_and_the_campaign_goes_on(stage: Stage) -> None:
-    def stall() -> Completed:
-        raise RemoteError("command did not end within 60 s")
+def test_a_job_that_yarn_never_saw_is_failed_though_it_ends_well(stage: Stage) -> None:
+    tag = f"{stage.trials[1].id}-1"
+    stage.world.apps[tag] = [[]]
 
+    stage.run()
+
+    assert stage.counts() == (3, 1, 0, 0)
+    _, attempt, measurement = stage.ended[1]
+    assert attempt.state is AttemptState.FAILED
+    assert attempt.reason == (
+        "the job ended well, but YARN never saw it: it did not run on the cluster"
+    )
+    assert measurement is None
+    assert tag not in [job.tag for job in stage.workload.verified]
+
+
+def stall() -> Completed:
+    raise RemoteError("command did not end within 60 s")
+
+
+def test_a_failure_whose_words_begin_like_a_time_out_is_failed(stage: Stage) -> None:
+    stage.workload.verdicts[1] = VerificationError("stalled: the words of something else")
+
+    stage.run()
+
+    assert stage.counts() == (3, 1, 0, 0)
+    assert stage.ended[0][1].state is AttemptState.FAILED
+
+
+def interrupt() -> Completed:
+    raise KeyboardInterrupt
+
+
+@dataclass(frozen=True)
+class Ending:
+    """One way in which the second attempt of a campaign ends, and what it must be called."""
+
+    state: AttemptState
+    job: Callable[[], Completed] = good
+    verdict: BaseException | None = None
+    seen_by_yarn: bool = True
+
+    def plant(self, stage: Stage) -> str:
+        """Return the place of the attempt's output."""
+        tag = f"{stage.trials[1].id}-1"
+        stage.world.jobs[1] = self.job
+        if self.verdict:
+            stage.workload.verdicts[2] = self.verdict
+        if not self.seen_by_yarn:
+            stage.world.apps[tag] = [[]]
+        return f"/boardcluster/output/{tag}"
+
+
+ENDINGS = {
+    "success": Ending(AttemptState.OK),
+    "failed": Ending(AttemptState.FAILED, job=lambda: ended(1)),
+    "never seen": Ending(AttemptState.FAILED, seen_by_yarn=False),
+    "wrong": Ending(AttemptState.FAILED, verdict=VerificationError("3 words differ")),
+    "stalled": Ending(AttemptState.INVALID, job=stall),
+    "Ctrl-C": Ending(AttemptState.INVALID, job=interrupt),
+    "Ctrl-C during the proof": Ending(AttemptState.INVALID, verdict=KeyboardInterrupt()),
+}
+
+
+@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize("name", list(ENDINGS))
+def test_the_output_is_deleted_however_it_ends_and_a_refusal_changes_nothing(
+    name: str, refused: bool, stage: Stage
+) -> None:
+    ending = ENDINGS[name]
+    output = ending.plant(stage)
+    job, before = stage.world.jobs[1], []
+
+    def submit() -> Completed:
+        before.extend(stage.world.deleted)
+        stage.world.refused_deletes = int(refused)
+        return job()  # type: ignore[no-any-return]
+
+    stage.world.jobs[1] = submit
+    if name.startswith("Ctrl-C"):
+        with pytest.raises(KeyboardInterrupt):
+            stage.run()
+    else:
+        stage.run()
+        assert len(stage.ended) == 4
+        assert [row[1].state for row in stage.ended].count(AttemptState.OK) >= 3
+
+    assert stage.attempts()[1].state is ending.state
+    assert before.count(output) == 1
+    assert stage.world.deleted.count(output) == 2
+    assert stage.world.refused_deletes == 0
+    assert not (stage.store.artefact_folder(stage.attempts()[1]) / "work").exists()
+
+
+def test_the_output_stands_until_it_is_proved(stage: Stage) -> None:
+    seen: list[int] = []
+    stage.workload.looks = lambda: seen.append(len(stage.world.deleted))
+
+    stage.run()
+
+    # By the n-th proof: the clearing before n jobs, the deletion after n - 1.
+    assert seen == [1, 3, 5, 7]
+
+
+def test_a_master_that_is_lost_takes_its_output_with_it(stage: Stage) -> None:
+    def lose() -> Completed:
+        stage.world.lost.add("master")
+        return ended(1)
+
+    stage.world.jobs[0] = lose
+
+    with pytest.raises(ClusterError, match="node master"):
+        stage.run()
+
+    assert stage.counts() == (0, 0, 1, 3)
+    assert stage.attempts()[0].reason.startswith("node_lost: ")
+
+
+def test_a_stalled_job_is_invalid_and_the_campaign_goes_on(stage: Stage) -> None:
     stage.world.jobs[1] = stall
 
     stage.run()

@@ -10,7 +10,7 @@ import pytest
 
 from boardcluster.campaign import execution as module
 from boardcluster.campaign.execution import Execution, Outcome
-from boardcluster.errors import RemoteError
+from boardcluster.errors import RemoteError, RunError, StalledError
 from boardcluster.records import Engine
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
@@ -54,22 +54,45 @@ def test_failure_needs_both_sides_to_agree(status: int, final: str, failure: str
     [
         "Error: java.lang.OutOfMemoryError: Java heap space\n\tat x.y",
         "Container [pid=1] is running 3456B beyond the 'PHYSICAL' memory limit. Current usage: 1",
+        "Container [pid=1] is running 3456B beyond the 'VIRTUAL' memory limit. Current usage: 1",
+        # The kernel's own killer: 128 + SIGKILL, in the words of the NodeManager and of Spark.
+        "Container killed on request. Exit code is 137\n[today]Killed by external signal",
+        "[today]Container exited with a non-zero exit code 137. Error file: prelaunch.err.",
+        "Exit code: 137",
+        "word " * 1000 + "java.lang.OutOfMemoryError: Metaspace",  # behind what is shown
     ],
 )
-def test_out_of_memory_is_named(diagnostics: str) -> None:
+def test_out_of_memory_is_named_with_the_sizes_to_change(diagnostics: str) -> None:
     failure = outcome(1, "FAILED", diagnostics).failure
+    words = " ".join(diagnostics.split())
 
-    assert failure.startswith("oom: exit status 1, YARN says FAILED: ")
+    assert failure == (
+        "oom (raise the node's memory in cluster.toml, or mapreduce.map.memory.mb, "
+        "mapreduce.reduce.memory.mb, spark.executor.memory): "
+        f"exit status 1, YARN says FAILED: {words[:400]}"
+    )
     assert "\n" not in failure
 
 
-def test_other_failures_are_not_called_out_of_memory() -> None:
-    text = "Application killed by user.\nbeyond the 'VIRTUAL' memory limit"
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Application killed by user.\nmemory limit of the queue",
+        "Container exited with a non-zero exit code 1. Error file: prelaunch.err.",
+        "Container exited with a non-zero exit code 1371.",
+        "Exit code is 143",
+        "task 137 failed: map 137% done",
+        "",
+    ],
+)
+def test_other_failures_are_not_called_out_of_memory(words: str) -> None:
+    shown = f": {' '.join(words.split())}" if words else ""
 
-    assert outcome(1, "KILLED", text).failure == (
-        "exit status 1, YARN says KILLED: Application killed by user. "
-        "beyond the 'VIRTUAL' memory limit"
-    )
+    assert outcome(1, "KILLED", words).failure == f"exit status 1, YARN says KILLED{shown}"
+
+
+def test_a_job_that_ended_well_is_not_out_of_memory_whatever_one_attempt_of_a_task_said() -> None:
+    assert outcome(0, "SUCCEEDED", "Exit code is 137").failure == ""
 
 
 def test_failure_is_one_bounded_line() -> None:
@@ -248,9 +271,12 @@ def test_time_out_names_the_last_state_and_kills_in_yarn(
     world.jobs.append(timed_out)
     world.apps[TAG] = [[app("UNDEFINED", state="ACCEPTED", number=3)]]
 
-    with pytest.raises(RemoteError) as caught:
+    with pytest.raises(StalledError) as caught:
         execute().run(["job"], timeout_seconds=9)
 
+    assert isinstance(caught.value, RunError)
+    assert caught.value.exit_code == 9
+    assert isinstance(caught.value.__cause__, RemoteError)
     assert caught.value.message.splitlines() == [
         "stalled: not done after 9 s; last seen: application_1_0003 ACCEPTED",
         "log line 1",
@@ -264,7 +290,7 @@ def test_time_out_of_a_job_that_yarn_never_accepted(execute: MakeExecution, worl
     world.jobs.append(timed_out)
     world.default_apps = []
 
-    with pytest.raises(RemoteError, match="never accepted by YARN"):
+    with pytest.raises(StalledError, match="never accepted by YARN"):
         execute().run(["job"], timeout_seconds=9)
     assert world.killed == []
 
@@ -273,7 +299,7 @@ def test_time_out_with_a_dead_yarn_is_still_a_time_out(execute: MakeExecution, w
     world.jobs.append(timed_out)
     world.yarn_answers = False
 
-    with pytest.raises(RemoteError, match=r"stalled: .*YARN does not answer"):
+    with pytest.raises(StalledError, match=r"stalled: .*YARN does not answer"):
         execute().run(["job"], timeout_seconds=9)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from boardcluster.cluster import emulated
-from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveNode, boot_id
-from boardcluster.errors import AddressError, ClusterError, HostError
+from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveNode, LiveState, boot_id
+from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.gate import Completed
 
@@ -110,7 +110,15 @@ def routes(*rows: dict[str, Any]) -> Callable[..., Completed]:
     return answer
 
 
-@pytest.mark.parametrize("taken", ["198.18.7.0/24", "198.18.0.0/15", "198.18.7.9"])
+@pytest.mark.parametrize(
+    "taken",
+    [
+        "198.18.7.0/24",
+        "198.18.0.0/15",
+        "198.18.7.9",
+        "198.0.0.0/9",  # the largest that still is a neighbour
+    ],
+)
 def test_a_subnet_in_use_is_refused(
     taken: str, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +141,182 @@ def test_other_networks_and_the_default_route_are_no_hindrance(
     monkeypatch.setattr(emulated, "run_program", routes(*rows))
 
     emulated.check_host(make_spec())
+
+
+@pytest.mark.parametrize("huge", ["128.0.0.0/1", "192.0.0.0/2", "198.0.0.0/8"])
+def test_a_route_to_much_of_the_internet_is_no_hindrance(
+    huge: str, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A VPN sends both halves of the Internet through its tunnel; our subnet is more specific.
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    vpn = ({"dst": "0.0.0.0/1", "dev": "tun0"}, {"dst": huge, "dev": "tun0"})
+    monkeypatch.setattr(emulated, "run_program", routes(*vpn))
+    emulated.check_host(make_spec())
+
+    monkeypatch.setattr(
+        emulated, "run_program", routes(*vpn, {"dst": "198.18.7.0/24", "dev": "bcother"})
+    )
+    with pytest.raises(AddressError, match="bcother"):
+        emulated.check_host(make_spec())
+
+
+class Kernel:
+    """Answers in place of run_program, and runs nothing.
+
+    Attributes:
+        calls: what was to be run, in order.
+        rules: the rows of ``ip -j rule show``.
+        refuses: the word on whose sight a call fails.
+    """
+
+    def __init__(self, *, rules: list[dict[str, Any]] | None = None, refuses: str = "") -> None:
+        self.calls: list[list[str]] = []
+        self.rules = rules or []
+        self.refuses = refuses
+
+    def __call__(self, argv: list[str], **_: Any) -> Completed:
+        self.calls.append(list(argv))
+        if self.refuses and self.refuses in argv:
+            raise RemoteError("command failed with status 2: ip rule\nOperation not supported")
+        text = ""
+        if argv == ["ip", "-j", "rule", "show"]:
+            text = json.dumps(self.rules)
+        elif "qdisc" in argv:
+            text = json.dumps([{"kind": "tbf", "options": {"rate": 125_000_000}}])
+        return Completed(
+            argv=tuple(argv), returncode=0, stdout=text.encode(), stderr=b"", duration_seconds=0
+        )
+
+
+@pytest.fixture
+def rooted(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> LiveState:
+    """The state of a cluster that root starts."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    state = emulated.new_state(make_spec(), identity=IDENTITY)
+    assert state.host_link
+    return state
+
+
+def allow(user: str) -> list[str]:
+    return [
+        *("ip", "rule", "add", "pref", "5080", "iif", "lo", "to", "198.18.7.0/24"),
+        *("uidrange", f"{user}-{user}", "lookup", "main"),
+    ]
+
+
+DENY = ["ip", "rule", "add", "pref", "5081", "to", "198.18.7.0/24", "prohibit"]
+
+
+@pytest.mark.parametrize(
+    ("sudo", "users"),
+    [
+        (None, ["0"]),
+        ("1000", ["0", "1000"]),
+        ("0", ["0"]),
+        # Whatever is no number must not widen the range.
+        ("", ["0"]),
+        ("nobody", ["0"]),
+        ("-1", ["0"]),
+        ("0-4294967294", ["0"]),
+        ("1000 lookup local", ["0"]),
+    ],
+)
+def test_only_root_and_the_user_behind_sudo_reach_the_cluster(
+    sudo: str | None, users: list[str], rooted: LiveState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if sudo is not None:
+        monkeypatch.setenv("SUDO_UID", sudo)
+    kernel = Kernel()
+    monkeypatch.setattr(emulated, "run_program", kernel)
+
+    emulated._guard(rooted)
+
+    assert kernel.calls == [*(allow(user) for user in users), DENY]
+
+
+@pytest.mark.parametrize("refuses", ["uidrange", "prohibit"])
+def test_a_kernel_without_such_rules_gets_no_link(
+    refuses: str, rooted: LiveState, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = Kernel(refuses=refuses)
+    monkeypatch.setattr(emulated, "run_program", kernel)
+    spec = make_spec()
+    anchors = {node.name: emulated._Anchor(2**22 + 2, 1) for node in spec.nodes}
+
+    with pytest.raises(HostError, match="Operation not supported") as caught:
+        emulated._connect(spec, rooted, emulated._Anchor(2**22 + 1, 1), anchors)
+
+    assert caught.value.exit_code == 5
+    assert "ordinary user" in caught.value.hint
+    assert not any("link" in call for call in kernel.calls)
+
+
+def test_the_rules_stand_before_the_link_and_only_with_one(
+    rooted: LiveState, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = make_spec()
+    switch = emulated._Anchor(2**22 + 1, 1)
+    anchors = {node.name: emulated._Anchor(2**22 + 2, 1) for node in spec.nodes}
+    guarded, alone = Kernel(), Kernel()
+    monkeypatch.setattr(emulated, "run_program", guarded)
+    emulated._connect(spec, rooted, switch, anchors)
+    monkeypatch.setattr(emulated, "run_program", alone)
+    emulated._connect(spec, replace(rooted, own_user=True, host_link=""), switch, anchors)
+
+    outside = [call for call in guarded.calls if call[0] == "ip"]
+    assert outside[:2] == [allow("0"), DENY]
+    assert outside[2][:5] == ["ip", "link", "add", "name", rooted.host_link]
+    assert [call for call in alone.calls if call[0] == "ip"] == []
+
+
+def rule(preference: int, dst: str = "", length: int = 24, **more: Any) -> dict[str, Any]:
+    to = {"dst": dst, "dstlen": length} if dst else {}
+    return {"priority": preference, "src": "all", **to, **more}
+
+
+def test_only_this_clusters_rules_are_removed_each_of_them(
+    rooted: LiveState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = Kernel(
+        rules=[
+            rule(0, table="local"),
+            rule(5080, "198.18.7.0", iif="lo", uid_start=0, uid_end=0, table="main"),
+            rule(5080, "198.18.7.0", iif="lo", uid_start=1000, uid_end=1000, table="main"),
+            rule(5080, "198.18.6.0", iif="lo", uid_start=0, uid_end=0, table="main"),
+            rule(5080, table="main"),
+            rule(5081, "198.18.7.0", action="prohibit"),
+            rule(5081, "198.18.6.0", action="prohibit"),
+            rule(5081, "198.18.7.0", 25, action="prohibit"),
+            rule(5082, "198.18.7.0", action="prohibit"),
+            rule(100, "198.18.7.0", table="main"),
+            rule(32766, table="main"),
+        ]
+    )
+    monkeypatch.setattr(emulated, "run_program", kernel)
+
+    emulated._unguard(rooted)
+
+    remove = ["ip", "rule", "del", "pref"]
+    assert kernel.calls == [
+        ["ip", "-j", "rule", "show"],
+        [*remove, "5080", "to", "198.18.7.0/24"],
+        [*remove, "5080", "to", "198.18.7.0/24"],
+        [*remove, "5081", "to", "198.18.7.0/24"],
+    ]
+
+
+def test_destroy_removes_the_rules_of_a_cluster_with_a_link_only(
+    rooted: LiveState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = Kernel(rules=[rule(5081, "198.18.7.0", action="prohibit")])
+    monkeypatch.setattr(emulated, "run_program", kernel)
+    monkeypatch.setattr(emulated, "leftover_processes", lambda _: [])
+
+    assert emulated.destroy(replace(rooted, host_link="")) == 0
+    assert kernel.calls == []
+    assert emulated.destroy(rooted) == 0
+    assert kernel.calls[1:] == [["ip", "rule", "del", "pref", "5081", "to", "198.18.7.0/24"]]
 
 
 @pytest.mark.parametrize(("user", "hint"), [(0, "CAP_SYS_ADMIN"), (1000, "user")])

@@ -48,7 +48,7 @@ def machine() -> FakeMachine:
 @pytest.fixture
 def spec() -> ClusterSpec:
     master = NodeSpec(
-        name="master", roles=frozenset({Role.MASTER}), cores=1, memory_bytes=1024 * MIB
+        name="master", roles=frozenset({Role.MASTER}), cores=1, memory_bytes=1536 * MIB
     )
     workers = [
         NodeSpec(

@@ -316,9 +316,20 @@ def test_memory_that_the_cluster_holds_itself_is_no_fault(around: Surroundings) 
 
 
 def test_nodes_too_small_for_a_container(around: Surroundings, spec: ClusterSpec) -> None:
-    nodes = tuple(replace(node, memory_bytes=512 * 2**20) for node in spec.nodes)
-    fault = _fault(profile.look(replace(around, spec=replace(spec, nodes=nodes))), Severity.ERROR)
+    workers = (replace(node, memory_bytes=512 * 2**20) for node in spec.workers)
+    small = replace(spec, nodes=(spec.master, *workers))
+    fault = _fault(profile.look(replace(around, spec=small)), Severity.ERROR)
     assert "one task container needs 384 MiB" in fault.seen
+
+
+def test_a_master_too_small_for_its_daemons_and_a_client(
+    around: Surroundings, spec: ClusterSpec
+) -> None:
+    master = replace(spec.master, memory_bytes=1024 * 2**20)
+    small = replace(spec, nodes=(master, *spec.workers))
+    fault = _fault(profile.look(replace(around, spec=small)), Severity.ERROR)
+    assert "= 1472 MiB, but it has 1024 MiB" in fault.seen
+    assert fault.fix.startswith("give the master more memory")
 
 
 def test_remarks_of_a_profile_are_warnings(around: Surroundings, spec: ClusterSpec) -> None:
@@ -333,8 +344,9 @@ def test_remarks_of_a_profile_are_warnings(around: Surroundings, spec: ClusterSp
 def test_workers_too_small_for_spark_still_run_mapreduce(
     around: Surroundings, spec: ClusterSpec
 ) -> None:
-    nodes = tuple(replace(node, memory_bytes=1024 * 2**20) for node in spec.nodes)
-    fault = _fault(profile.look(replace(around, spec=replace(spec, nodes=nodes))), Severity.WARNING)
+    workers = (replace(node, memory_bytes=1024 * 2**20) for node in spec.workers)
+    small = replace(spec, nodes=(spec.master, *workers))
+    fault = _fault(profile.look(replace(around, spec=small)), Severity.WARNING)
     assert "a Spark executor needs 450 MiB" in fault.seen
     assert fault.why.startswith("MapReduce runs")
     assert "more `memory`" in fault.fix

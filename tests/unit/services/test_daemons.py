@@ -128,7 +128,7 @@ def test_format_refuses_to_overwrite(layout: Layout) -> None:
         (1024, "datanode", 96),
         (4096, "datanode", 170),
         (65536, "datanode", 1024),
-        (1024, "namenode", 160),
+        (1472, "namenode", 160),  # the least master
         (8192, "namenode", 819),
         (65536, "resourcemanager", 2048),
         (2048, "jobhistory", 128),
@@ -138,8 +138,10 @@ def test_format_refuses_to_overwrite(layout: Layout) -> None:
 def test_small_daemons_get_a_share_of_their_node(
     memory_mib: int, daemon: str, heap: int, make_spec: MakeSpec, make_layout: MakeLayout
 ) -> None:
-    layout = make_layout(make_spec(memory_mib=memory_mib))
+    spec = make_spec(memory_mib=memory_mib, master_memory_mib=max(memory_mib, 1472))
+    layout = make_layout(spec)
     node = next(n for n in layout.spec.nodes if KINDS[daemon].role in n.roles)
+    assert node.memory_bytes == memory_mib << 20
     options = daemon_options(layout, node, daemon)
 
     assert heap_mib(options) == heap
@@ -150,7 +152,7 @@ def test_small_daemons_get_a_share_of_their_node(
 def test_the_daemons_of_a_1_gb_worker_stay_within_the_256_mib_of_the_rule(
     make_spec: MakeSpec, make_layout: MakeLayout
 ) -> None:
-    layout = make_layout(make_spec(memory_mib=1024))
+    layout = make_layout(make_spec(memory_mib=1024, master_memory_mib=2048))
     worker = layout.spec.workers[0]
     heaps = sum(heap_mib(daemon_options(layout, worker, d)) for d in ("datanode", "nodemanager"))
 

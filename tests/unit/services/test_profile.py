@@ -227,9 +227,10 @@ def test_default_follows_the_rule(make_spec: MakeSpec) -> None:
     assert mapred["yarn.app.mapreduce.am.command-opts"].startswith("-Xmx409m ")
     assert mapred["mapreduce.task.io.sort.mb"] == "134"
     assert mapred["mapreduce.job.reduces"] == "4"
-    assert spark["spark.executor.memory"] == "2816m"
-    assert spark["spark.executor.memoryOverhead"] == "288m"
+    assert spark["spark.executor.memory"] == "2784m"
+    assert spark["spark.executor.memoryOverhead"] == "320m"
     assert spark["spark.executor.instances"] == "4"
+    assert spark["spark.executor.cores"] == "4"
     assert profile.per_node["worker2"] == {
         "yarn.nodemanager.resource.memory-mb": "3488",
         "yarn.nodemanager.resource.cpu-vcores": "5",
@@ -278,12 +279,14 @@ def test_default_gives_the_combined_master_one_core_less(make_spec: MakeSpec) ->
 
 
 def test_default_says_where_spark_cannot_run(make_spec: MakeSpec) -> None:
-    profile = build_profile("default", make_spec(memory_mib=1024, cores=1))
+    profile = build_profile("default", make_spec(memory_mib=1024, master_memory_mib=2048, cores=1))
 
     assert "450 MiB" in profile.spark_refusal
     assert profile.remarks == (profile.spark_refusal,)
 
 
 def test_default_refuses_what_cannot_fit(make_spec: MakeSpec) -> None:
-    with pytest.raises(CapacityError, match="384 MiB"):
-        build_profile("default", make_spec(memory_mib=512))
+    with pytest.raises(CapacityError, match="worker1: .* 384 MiB"):
+        build_profile("default", make_spec(memory_mib=512, master_memory_mib=2048))
+    with pytest.raises(CapacityError, match="master: .* = 1472 MiB, but it has 1024 MiB"):
+        build_profile("default", make_spec(memory_mib=2048, master_memory_mib=1024))

@@ -5,7 +5,8 @@ import pytest
 
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
-from boardcluster.spec import load_cluster, propose_cluster, render_cluster
+from boardcluster.services.profile import build_profile
+from boardcluster.spec import load_cluster, propose_cluster, render_cluster, workers_that_fit
 from boardcluster.units import GIB, MIB
 
 PAIRS = ("hadoop-3.4.2-spark-4.1.4", "hadoop-3.3.6-spark-3.5.9")
@@ -98,7 +99,7 @@ def test_a_roomy_machine_gives_boards_of_4_gib() -> None:
         "worker3",
         "worker4",
     ]
-    assert spec.master.memory_bytes == 2 * GIB
+    assert spec.master.memory_bytes == 1536 * MIB
     assert {node.memory_bytes for node in spec.workers} == {4 * GIB}
     assert spec.network == NetworkSpec(subnet="198.18.0.0/24", link_bits_per_second=10**9)
 
@@ -121,15 +122,15 @@ def test_memory_is_shared_and_rounded_down_and_never_too_much() -> None:
         try:
             spec = _propose(workers=workers, host_available_bytes=available)
         except CapacityError:
-            assert available * 90 // 100 < (2 + workers) * GIB
+            assert available * 90 // 100 < (1 + workers) * 1536 * MIB
             continue
         each = {node.memory_bytes for node in spec.workers}
         assert len(each) == 1
         (size,) = each
         assert size % (64 * MIB) == 0
-        assert GIB <= size <= 4 * GIB
+        assert 1536 * MIB <= size <= 4 * GIB
         assert sum(node.memory_bytes for node in spec.nodes) <= available * 90 // 100
-        left = available * 90 // 100 - 2 * GIB - workers * size
+        left = available * 90 // 100 - 1536 * MIB - workers * size
         assert size == 4 * GIB or left < workers * 64 * MIB
 
 
@@ -138,11 +139,11 @@ def test_too_many_workers_are_refused_with_the_arithmetic_and_the_number_that_fi
         _propose(workers=6, host_available_bytes=8 * GIB)
     assert caught.value.message == (
         "not enough memory for a master and 6 workers: 8 GiB available x 90 % = 7.2 GiB usable; "
-        "needed are 2 GiB (master) + 6 x 1 GiB (the least per worker) = 8 GiB, which takes 8.89 "
-        "GiB available; the largest number of workers that fits is 5"
+        "needed are 1.5 GiB (master) + 6 x 1.5 GiB (the least per worker) = 10.5 GiB, which takes "
+        "11.7 GiB available; the largest number of workers that fits is 3"
     )
-    assert caught.value.hint == "ask for at most 5 workers, or free memory"
-    assert len(_propose(workers=5, host_available_bytes=8 * GIB).workers) == 5
+    assert caught.value.hint == "ask for at most 3 workers, or free memory"
+    assert len(_propose(workers=3, host_available_bytes=8 * GIB).workers) == 3
 
 
 def test_a_machine_too_small_for_any_worker_says_so() -> None:
@@ -159,6 +160,64 @@ def test_the_number_that_fits_always_fits_and_one_more_does_not() -> None:
         assert len(_propose(workers=fits, host_available_bytes=available).workers) == fits
         with pytest.raises(CapacityError):
             _propose(workers=fits + 1, host_available_bytes=available)
+
+
+@pytest.mark.parametrize(
+    ("available_bytes", "workers"),
+    [
+        (0, 0),
+        (GIB, 0),
+        # Usable are 90 %; a master and one worker take 3 GiB: 3 GiB / 0.9 = 3,579,139,413.3 bytes.
+        (3_579_139_413, 0),
+        (3_579_139_414, 1),
+        # 1.5 + 2 x 1.5 = 4.5 GiB usable: 5 GiB to the byte.
+        (5 * GIB - 1, 1),
+        (5 * GIB, 2),
+        # 1.5 + 3 x 1.5 = 6 GiB: 7,158,278,826.7 bytes; a board of 8 GB has about 7 GiB available.
+        (7_158_278_826, 2),
+        (7_158_278_827, 3),
+        (7 * GIB, 3),
+        # 1.5 + 4 x 1.5 = 7.5 GiB: 8,947,848,533.3 bytes.
+        (8_947_848_533, 3),
+        (8_947_848_534, 4),
+        # However much there is: 64 nodes, one of them the master.
+        (10**15, 63),
+    ],
+)
+def test_workers_that_fit(available_bytes: int, workers: int) -> None:
+    assert workers_that_fit(available_bytes) == workers
+
+
+def test_exactly_the_workers_that_fit_are_accepted() -> None:
+    rng = random.Random(11)
+    for available in (rng.randrange(0, 120 * GIB) for _ in range(60)):
+        fits = workers_that_fit(available)
+        for workers in range(1, 64):
+            if workers <= fits:
+                spec = _propose(workers=workers, host_available_bytes=available)
+                assert len(spec.workers) == workers
+            else:
+                with pytest.raises(CapacityError) as caught:
+                    _propose(workers=workers, host_available_bytes=available)
+                assert caught.value.message.endswith(f" workers that fits is {fits}")
+
+
+def test_a_proposed_cluster_always_runs_spark() -> None:
+    """The least worker of a proposal is one on which ``default`` places a Spark executor."""
+    rng = random.Random(17)
+    edges = [-(-(1 + workers) * 1536 * MIB * 100 // 90) for workers in range(1, 64)]
+    sizes = edges + [rng.randrange(edges[0], 300 * GIB) for _ in range(300)]
+    least = set()
+    for available in sizes:
+        fits = workers_that_fit(available)
+        for workers in {1, rng.randrange(1, fits + 1), fits}:
+            cores = rng.randrange(1, 129)
+            spec = _propose(workers=workers, host_cores=cores, host_available_bytes=available)
+            profile = build_profile("default", spec)
+            assert profile.spark_refusal == "", (available, workers, cores)
+            assert "spark.executor.memory" in profile.properties["spark-defaults"]
+            least.add(spec.workers[0].memory_bytes)
+    assert min(least) == 1536 * MIB
 
 
 @pytest.mark.parametrize("workers", [-1, 0, 64, 10**6])

@@ -156,6 +156,46 @@ def test_prepare_stores_the_input_and_counts_independently(
     assert prepared.expected.read_bytes() == COUNT
 
 
+def test_prepare_does_one_thing_after_the_other_and_says_which(
+    live: LiveCluster,
+    hdfs: Hdfs,
+    dataset: Dataset,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # At once, the two would share the disk and the memory of a small board.
+    happened: list[tuple[str, int]] = []
+    count = module.count_words
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        assert list(hdfs.stored.values()) == [TEXT]
+        happened.append(("count", 0))
+        return count(*arguments, **named)
+
+    def progress(what: str, done: int, total: int) -> None:
+        happened.append((what, done))
+
+    monkeypatch.setattr(module, "count_words", counted)
+    WORKLOAD.prepare(live, dataset, cache=tmp_path / "cache", progress=progress)
+
+    assert happened == [
+        ("putting the input into HDFS", 0),
+        ("putting the input into HDFS", len(TEXT)),
+        ("counting the words independently", 0),
+        ("count", 0),
+    ]
+
+
+def test_nothing_is_counted_for_an_input_that_does_not_fit(
+    prepare: Callable[[], Prepared], hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hdfs.free_bytes = 1
+    monkeypatch.setattr(module, "count_words", lambda *_, **__: pytest.fail("counted"))
+
+    with pytest.raises(CapacityError):
+        prepare()
+
+
 def test_prepare_again_stores_and_counts_nothing(
     prepare: Callable[[], Prepared], hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
