@@ -14,6 +14,7 @@
     |   |   +-- JvmCrashError         7   a daemon's JVM itself crashed
     |   +-- LockedError               7   another driver holds the cluster
     +-- RemoteError                   8   a command on a node failed, or it is out of reach
+    |   +-- RemoteTimeoutError        8   a command did not end in time
     +-- RunError                      9   a job failed, or its output is wrong
     |   +-- StalledError              9   a job did not end in time
     |   +-- VerificationError         9
@@ -44,6 +45,7 @@ __all__ = [
     "JvmCrashError",
     "LockedError",
     "RemoteError",
+    "RemoteTimeoutError",
     "RunError",
     "SpecError",
     "StalledError",
@@ -140,6 +142,10 @@ class RemoteError(BoardclusterError):
     """A command on a node failed or the node cannot be reached."""
 
     exit_code = 8
+
+
+class RemoteTimeoutError(RemoteError):
+    """A command did not end in time and was ended."""
 
 
 class RunError(BoardclusterError):

@@ -82,15 +82,49 @@ def test_no_other_user_of_this_machine_reaches_the_cluster(up: Cli) -> None:
     """Whoever reached YARN could run commands as root: the kernel must refuse everybody else."""
     url = next(r["url"] for r in up.json("status")["daemons"] if r["name"] == "resourcemanager")
     host, port = url.removeprefix("http://").split(":")
-    connect = f"import socket; socket.create_connection(('{host}', {port}), 5)"
+    load, connect = "import os, socket\n", f"socket.socket().connect(('{host}', {port}))"
     # The user is changed in the running interpreter, which may lie where only root may look.
-    switch = "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+    switch = "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     other = subprocess.run(
-        [sys.executable, "-c", switch + connect], capture_output=True, text=True, check=False
+        [sys.executable, "-c", load + switch + connect],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert other.returncode == 1
     assert "PermissionError" in other.stderr
-    assert subprocess.run([sys.executable, "-c", connect], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", load + connect], check=False).returncode == 0
+
+
+def test_no_other_user_passes_by_binding_to_the_interface(up: Cli) -> None:
+    """The kernel sends what is bound to an interface there, even where a rule prohibits it."""
+    state = load_state(up.home)
+    assert state is not None
+    url = next(r["url"] for r in up.json("status")["daemons"] if r["name"] == "resourcemanager")
+    host, port = url.removeprefix("http://").split(":")
+    for source in ("", "s.bind(('198.18.201.1', 0))\n"):
+        connect = (
+            "import os, socket\n"
+            "if os.environ['OTHER']: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+            "s = socket.socket(); s.settimeout(3)\n"
+            f"s.setsockopt(socket.SOL_SOCKET, 25, b'{state.host_link}')\n{source}"
+            f"try: s.connect(('{host}', {port}))\n"
+            "except OSError: raise SystemExit(7)"
+        )
+        mine, other = (
+            subprocess.run(
+                [sys.executable, "-c", connect],
+                env={"OTHER": who},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            for who in ("", "1")
+        )
+        assert mine.returncode == 0, mine.stderr
+        assert other.returncode == 7, other.stderr or "another user reached the ResourceManager"
+    link = Path("/proc/sys/net/ipv6/conf") / state.host_link / "disable_ipv6"
+    assert not link.exists() or link.read_text().strip() == "1"
 
 
 def test_up_again_changes_nothing(up: Cli) -> None:

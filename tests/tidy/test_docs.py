@@ -30,8 +30,6 @@ GIB = 1 << 30
 
 LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)")
 OPTION = re.compile(r"`(-[-\w]*)[ \w=]*`")
-# Written by the maintainers after a run; the README says so.
-PICTURES_TO_COME = {"docs/images/report.png"}
 
 
 def page_name(path: Path) -> str:
@@ -67,9 +65,8 @@ def test_links_lead_somewhere(page: Path) -> None:
             continue
         name, _, anchor = link.partition("#")
         target = (page.parent / name).resolve() if name else page
-        if target.relative_to(ROOT).as_posix() not in PICTURES_TO_COME:
-            assert target.exists(), f"{link} is not there"
-            assert not anchor or anchor in anchors(target), f"{link}: no such heading"
+        assert target.exists(), f"{link} is not there"
+        assert not anchor or anchor in anchors(target), f"{link}: no such heading"
 
 
 def test_the_index_names_every_page() -> None:

@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boardcluster.errors import BoardclusterError, RemoteError, StalledError
+from boardcluster.errors import (
+    BoardclusterError,
+    RemoteError,
+    RemoteTimeoutError,
+    StalledError,
+)
 from boardcluster.records import Engine
 from boardcluster.redaction import redact
 from boardcluster.remote.gate import tail_text
@@ -26,7 +31,8 @@ _UNREGISTER_WAIT_SECONDS = 10.0
 
 
 _OOM = re.compile(
-    r"OutOfMemoryError|beyond the '(PHYSICAL|VIRTUAL)' memory limit|[Ee]xit ?code:? (is )?137\b"
+    r"OutOfMemoryError|beyond the '(PHYSICAL|VIRTUAL)' memory limit"
+    r"|(?i:exit ?(?:code|status):? (?:is )?137\b)"
 )
 _SIZES = (
     "the node's memory in cluster.toml, or mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, "
@@ -131,7 +137,7 @@ class Execution:
                 cwd=cwd,
                 timeout_seconds=timeout_seconds,
             )
-        except RemoteError as error:
+        except RemoteTimeoutError as error:
             states = self._states()
             self.kill()
             raise StalledError(
@@ -156,7 +162,7 @@ class Execution:
         return "YARN does not answer"
 
     def _gather(self, duration_seconds: float, exit_status: int) -> Outcome:
-        last = self._last_application()
+        last = self._last_application(exit_status)
         counters: dict[str, int] = {}
         if last is not None:
             counters = self._counters(last.id)
@@ -171,21 +177,28 @@ class Execution:
             counters=counters,
         )
 
-    def _last_application(self) -> YarnApplication | None:
-        """Return the application as it ended.
+    def _last_application(self, exit_status: int) -> YarnApplication | None:
+        """Return the application as it ended, or None if YARN never saw one.
 
         A Spark driver ends at about the moment at which its application master tells YARN so.
+
+        Raises:
+            RemoteError: the submission ended well, but YARN does not answer.
         """
         deadline = time.monotonic() + _UNREGISTER_WAIT_SECONDS
-        rows: list[YarnApplication] = []
-        with contextlib.suppress(BoardclusterError):
-            while True:
+        while True:
+            late = time.monotonic() > deadline
+            try:
                 rows = applications(self._live.layout, self._live.master, tag=self._tag)
-                open_end = rows and rows[-1].final_status == "UNDEFINED"
-                if not open_end or time.monotonic() > deadline:
-                    break
-                time.sleep(0.2)
-        return rows[-1] if rows else None
+            except BoardclusterError:
+                if exit_status != 0:
+                    return None
+                if late:
+                    raise
+            else:
+                if late or not rows or rows[-1].final_status != "UNDEFINED":
+                    return rows[-1] if rows else None
+            time.sleep(0.2)
 
     def _counters(self, application_id: str) -> dict[str, int]:
         """Return the engine's counters; a failed job may have none, which is not our failure."""

@@ -100,5 +100,5 @@ def _default_workers(reporter: Reporter) -> int:
     """Return 4, or fewer where memory does not hold 4; at least 1, which then is refused."""
     fitting = workers_that_fit(operation.available_memory_bytes())
     if fitting < _WORKERS:
-        reporter.line(f"this machine's memory holds {fitting} workers, not {_WORKERS}")
+        reporter.line(f"workers that this machine's memory holds: {fitting}, not {_WORKERS}")
     return max(1, min(_WORKERS, fitting))

@@ -106,7 +106,8 @@ def check_spark_fits(live: LiveCluster, engines: tuple[Engine, ...]) -> None:
     refusal = live.layout.profile.spark_refusal
     if Engine.SPARK in engines and refusal:
         raise UsageError(
-            f"Spark does not fit on these nodes: {refusal}", hint="run with --engine mapreduce"
+            f"Spark does not fit on these nodes: {refusal}",
+            hint="use MapReduce, or give the nodes more memory",
         )
 
 

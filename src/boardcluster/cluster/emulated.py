@@ -52,7 +52,10 @@ _LATENCY = "50ms"
 _SHORT_WAIT_SECONDS = 10.0
 _HUGE_PREFIX = 8
 _ALLOW_PREFERENCE = 5080
-_DENY_PREFERENCE = 5081
+_BOUND_PREFERENCE = 5081
+_DENY_PREFERENCE = 5082
+_BOUND_TABLE = "5081"
+_LASTING = ("protocol", "kernel")  # systemd-networkd removes all other rules that are not its own
 _IDLE = ("env", "--ignore-signal=CHLD", "sleep", "infinity")
 """A node's first process. Ignoring SIGCHLD makes the kernel reap the orphans it inherits."""
 
@@ -118,8 +121,9 @@ def _check_subnet(spec: ClusterSpec) -> None:
         taken = ipaddress.ip_network(route["dst"], strict=False)
         # A VPN's route to half the Internet is no neighbour: ours is more specific and wins.
         if taken.overlaps(wanted) and taken.prefixlen > _HUGE_PREFIX:
+            where = route.get("dev", route.get("type", "no interface"))
             raise AddressError(
-                f"the subnet {wanted} is in use on this machine: {taken} on {route['dev']}",
+                f"the subnet {wanted} is in use on this machine: {taken} on {where}",
                 hint="end the other cluster (`boardcluster down`) or choose another "
                 "`subnet` inside 198.18.0.0/15 in cluster.toml",
             )
@@ -259,14 +263,7 @@ def _connect(
         shapes.append(_shape(port, rate))
     if state.host_link:
         _guard(state)
-        run_program(
-            [
-                *("ip", "link", "add", "name", state.host_link, "type", "veth"),
-                *("peer", "name", "uplink", "netns", str(switch.pid)),
-            ]
-        )
-        run_program(["ip", "addr", "add", gateway, "dev", state.host_link])
-        run_program(["ip", "link", "set", state.host_link, "up"])
+        _link_host(state, switch, gateway)
         lines.append("link set uplink master switch up")
     else:
         lines.append(f"addr add {gateway} dev switch")
@@ -283,21 +280,28 @@ def _guard(state: LiveState) -> None:
     authentication believes any name, so the way in is closed by the kernel's routing rules, before
     the link exists. Packets that this machine forwards for others do not match ``iif lo``.
 
+    Where a socket is bound to an interface, which needs no privilege, the kernel takes a prohibited
+    destination for one on the link and sends all the same (ip_route_output_key_hash_rcu). So such
+    packets find a route: one that turns them back to this machine, see ``_link_host``.
+
     Raises:
         HostError: the kernel has no such rules, so the link must not be made.
     """
+    to = ("to", state.subnet)
     users = {"0", os.environ.get("SUDO_UID", "0")}
+    rules: list[tuple[int, tuple[str, ...]]] = [
+        (_ALLOW_PREFERENCE, ("iif", "lo", *to, "uidrange", f"{user}-{user}", "lookup", "main"))
+        for user in sorted(users)
+        if user.isdecimal()
+    ]
+    rules += [
+        (_BOUND_PREFERENCE, ("oif", state.host_link, *to, "lookup", _BOUND_TABLE)),
+        (_DENY_PREFERENCE, (*to, "prohibit")),
+    ]
+    _unguard(state)  # a home deleted by hand may have left rules, which cannot be added twice
     try:
-        for user in sorted(users & {u for u in users if u.isdecimal()}):
-            run_program(
-                [
-                    *("ip", "rule", "add", "pref", str(_ALLOW_PREFERENCE), "iif", "lo"),
-                    *("to", state.subnet, "uidrange", f"{user}-{user}", "lookup", "main"),
-                ]
-            )
-        run_program(
-            ["ip", "rule", "add", "pref", str(_DENY_PREFERENCE), "to", state.subnet, "prohibit"]
-        )
+        for preference, rule in rules:
+            run_program(["ip", "rule", "add", "pref", str(preference), *rule, *_LASTING])
     except RemoteError as error:
         raise HostError(
             f"this kernel cannot restrict who reaches the cluster: {error.message}",
@@ -305,12 +309,40 @@ def _guard(state: LiveState) -> None:
         ) from error
 
 
+def _link_host(state: LiveState, switch: _Anchor, gateway: str) -> None:
+    """Make the host's link; it leads nowhere until its other end joins the bridge.
+
+    Raises:
+        HostError: IPv6, for which there are no rules, cannot be switched off on it.
+    """
+    link = state.host_link
+    run_program(
+        [
+            *("ip", "link", "add", "name", link, "type", "veth"),
+            *("peer", "name", "uplink", "netns", str(switch.pid)),
+        ]
+    )
+    setting = Path("/proc/sys/net/ipv6/conf") / link / "disable_ipv6"
+    try:
+        if setting.exists():
+            setting.write_text("1")
+    except OSError as error:
+        raise HostError(
+            f"cannot switch off IPv6 on the cluster's interface: {error}",
+            hint="run as an ordinary user: the cluster then has a network of its own",
+        ) from error
+    run_program(["ip", "addr", "add", gateway, "dev", link])
+    run_program(["ip", "link", "set", link, "up"])
+    back = ("local", state.subnet, "dev", link, "table", _BOUND_TABLE, "proto", "kernel")
+    run_program(["ip", "route", "add", *back])
+
+
 def _unguard(state: LiveState) -> None:
     """Remove the rules of this cluster's subnet, however many there are."""
     network = ipaddress.ip_network(state.subnet)
     rows = json.loads(run_program(["ip", "-j", "rule", "show"]).text)
     for row in rows:
-        ours = row["priority"] in (_ALLOW_PREFERENCE, _DENY_PREFERENCE)
+        ours = row["priority"] in (_ALLOW_PREFERENCE, _BOUND_PREFERENCE, _DENY_PREFERENCE)
         if ours and (row.get("dst"), row.get("dstlen")) == (
             str(network.network_address),
             network.prefixlen,

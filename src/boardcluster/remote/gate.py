@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from boardcluster.errors import HostError, RemoteError
+from boardcluster.errors import HostError, RemoteError, RemoteTimeoutError
 
 __all__ = ["Completed", "pipe", "run_logged", "run_program", "tail_text"]
 
@@ -172,8 +172,8 @@ def _failure(argv: Sequence[str], returncode: int, output: bytes | Path) -> Remo
     )
 
 
-def _timed_out(argv: Sequence[str], seconds: float, output: bytes | Path) -> RemoteError:
-    return RemoteError(
+def _timed_out(argv: Sequence[str], seconds: float, output: bytes | Path) -> RemoteTimeoutError:
+    return RemoteTimeoutError(
         f"command did not end within {seconds:g} s: {_shown(argv)}\n{tail_text(output)}"
     )
 
@@ -240,7 +240,7 @@ def run_logged(
 
     Raises:
         HostError: the program does not exist.
-        RemoteError: it did not end in time.
+        RemoteTimeoutError: it did not end in time.
     """
     with stdout.open("wb") as out, stderr.open("wb") as err:
         started = time.monotonic()

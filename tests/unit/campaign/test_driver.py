@@ -9,7 +9,7 @@ import pytest
 
 from boardcluster.campaign.driver import Watch, now_utc, run_campaign
 from boardcluster.campaign.plan import plan_trials
-from boardcluster.errors import ClusterError, RemoteError, VerificationError
+from boardcluster.errors import ClusterError, RemoteError, RemoteTimeoutError, VerificationError
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import (
     Attempt,
@@ -273,7 +273,11 @@ def test_a_job_that_yarn_never_saw_is_failed_though_it_ends_well(stage: Stage) -
 
 
 def stall() -> Completed:
-    raise RemoteError("command did not end within 60 s")
+    raise RemoteTimeoutError("command did not end within 60 s")
+
+
+def cut() -> Completed:
+    raise RemoteError("master: out of reach")
 
 
 def test_a_failure_whose_words_begin_like_a_time_out_is_failed(stage: Stage) -> None:
@@ -315,6 +319,7 @@ ENDINGS = {
     "never seen": Ending(AttemptState.FAILED, seen_by_yarn=False),
     "wrong": Ending(AttemptState.FAILED, verdict=VerificationError("3 words differ")),
     "stalled": Ending(AttemptState.INVALID, job=stall),
+    "lost connection": Ending(AttemptState.FAILED, job=cut),
     "Ctrl-C": Ending(AttemptState.INVALID, job=interrupt),
     "Ctrl-C during the proof": Ending(AttemptState.INVALID, verdict=KeyboardInterrupt()),
 }
@@ -383,6 +388,17 @@ def test_a_stalled_job_is_invalid_and_the_campaign_goes_on(stage: Stage) -> None
     _, attempt, _ = stage.ended[1]
     assert attempt.state is AttemptState.INVALID
     assert attempt.reason.startswith("stalled: not done after 60 s; last seen: ")
+
+
+def test_a_lost_connection_is_not_called_stalled(stage: Stage) -> None:
+    stage.world.jobs[1] = cut
+
+    stage.run()
+
+    assert stage.counts() == (3, 1, 0, 0)
+    _, attempt, measurement = stage.ended[1]
+    assert (attempt.state, attempt.reason) == (AttemptState.FAILED, "master: out of reach")
+    assert measurement is None
 
 
 def test_a_node_lost_during_a_job_makes_it_invalid_and_stops_the_campaign(stage: Stage) -> None:

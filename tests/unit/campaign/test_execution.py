@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -10,7 +11,7 @@ import pytest
 
 from boardcluster.campaign import execution as module
 from boardcluster.campaign.execution import Execution, Outcome
-from boardcluster.errors import RemoteError, RunError, StalledError
+from boardcluster.errors import RemoteError, RemoteTimeoutError, RunError, StalledError
 from boardcluster.records import Engine
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
@@ -59,6 +60,8 @@ def test_failure_needs_both_sides_to_agree(status: int, final: str, failure: str
         "Container killed on request. Exit code is 137\n[today]Killed by external signal",
         "[today]Container exited with a non-zero exit code 137. Error file: prelaunch.err.",
         "Exit code: 137",
+        "[today]Exception from container-launch.\nExit status: 137. Diagnostics: killed",
+        "Container from a bad node. exitCode: 137, ContainerExitStatus",
         "word " * 1000 + "java.lang.OutOfMemoryError: Metaspace",  # behind what is shown
     ],
 )
@@ -81,6 +84,13 @@ def test_out_of_memory_is_named_with_the_sizes_to_change(diagnostics: str) -> No
         "Container exited with a non-zero exit code 1. Error file: prelaunch.err.",
         "Container exited with a non-zero exit code 1371.",
         "Exit code is 143",
+        "Exit status: 143. Diagnostics: killed",
+        "Exit status: 1371",
+        "Exit status: 1 in container 137",
+        "exitCode: 13, 7 containers",
+        "exitCode: 1370",
+        "exitCode: -137",
+        "status: 137",
         "task 137 failed: map 137% done",
         "",
     ],
@@ -252,17 +262,80 @@ def test_a_submission_that_yarn_never_saw_keeps_its_last_words(
     assert not (folder / "counters.json").exists()
 
 
+class Clock:
+    """Stands in for the time of the module, so that waits take none."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_seconds = 0.0
+        self._events: list[tuple[float, Callable[[], None]]] = []
+        time = SimpleNamespace(monotonic=lambda: self.now_seconds, sleep=self._sleep)
+        monkeypatch.setattr(module, "time", time)
+
+    def at(self, seconds: float, event: Callable[[], None]) -> None:
+        self._events.append((seconds, event))
+
+    def _sleep(self, seconds: float) -> None:
+        self.now_seconds += seconds
+        for due, event in self._events:
+            if due <= self.now_seconds:
+                event()
+
+
 def test_a_dead_yarn_does_not_hide_how_the_submission_ended(
-    execute: MakeExecution, world: Any
+    execute: MakeExecution, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.jobs.append(lambda: ended(1))
     world.yarn_answers = False
+    clock = Clock(monkeypatch)
 
-    assert execute().run(["job"], timeout_seconds=9).exit_status == 1
+    result = execute().run(["job"], timeout_seconds=9)
+
+    assert (result.exit_status, result.application_id, result.final_status) == (1, "", "")
+    assert result.failure == "exit status 1, YARN says nothing: log line 1 log line 2"
+    assert clock.now_seconds == 0  # it has failed, whatever YARN would say
+
+
+def test_a_yarn_that_stays_silent_does_not_count_as_one_that_never_saw_the_job(
+    execute: MakeExecution, world: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.jobs.append(ended)
+    world.yarn_answers = False
+    clock = Clock(monkeypatch)
+
+    with pytest.raises(RemoteError, match="the ResourceManager does not answer") as caught:
+        execute().run(["job"], timeout_seconds=9)
+
+    assert caught.value.exit_code == 8
+    assert 10 < clock.now_seconds < 11
+    assert not (folder / "counters.json").exists()
+
+
+def test_a_yarn_that_answers_again_in_time_is_believed(
+    execute: MakeExecution, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.jobs.append(ended)
+    world.yarn_answers = False
+    clock = Clock(monkeypatch)
+    clock.at(9.5, lambda: setattr(world, "yarn_answers", True))
+
+    result = execute().run(["job"], timeout_seconds=9)
+
+    assert (result.application_id, result.failure) == ("application_1_0001", "")
+
+
+def test_a_job_that_yarn_never_saw_is_known_at_once(
+    execute: MakeExecution, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.jobs.append(ended)
+    world.default_apps = []
+    clock = Clock(monkeypatch)
+
+    assert execute().run(["job"], timeout_seconds=9).application_id == ""
+    assert clock.now_seconds == 0
 
 
 def timed_out() -> Any:
-    raise RemoteError("command did not end within 9 s: job", hint="a hint")
+    raise RemoteTimeoutError("command did not end within 9 s: job", hint="a hint")
 
 
 def test_time_out_names_the_last_state_and_kills_in_yarn(
@@ -276,7 +349,7 @@ def test_time_out_names_the_last_state_and_kills_in_yarn(
 
     assert isinstance(caught.value, RunError)
     assert caught.value.exit_code == 9
-    assert isinstance(caught.value.__cause__, RemoteError)
+    assert isinstance(caught.value.__cause__, RemoteTimeoutError)
     assert caught.value.message.splitlines() == [
         "stalled: not done after 9 s; last seen: application_1_0003 ACCEPTED",
         "log line 1",
@@ -301,6 +374,23 @@ def test_time_out_with_a_dead_yarn_is_still_a_time_out(execute: MakeExecution, w
 
     with pytest.raises(StalledError, match=r"stalled: .*YARN does not answer"):
         execute().run(["job"], timeout_seconds=9)
+
+
+def test_a_lost_connection_is_not_called_stalled(execute: MakeExecution, world: Any) -> None:
+    lost = RemoteError("master: out of reach", hint="a hint")
+
+    def cut() -> Any:
+        raise lost
+
+    world.jobs.append(cut)
+    world.apps[TAG] = [[app("UNDEFINED", state="RUNNING")]]
+
+    with pytest.raises(RemoteError) as caught:
+        execute().run(["job"], timeout_seconds=9)
+
+    assert caught.value is lost
+    assert (lost.message, lost.hint, lost.exit_code) == ("master: out of reach", "a hint", 8)
+    assert world.killed == ["application_1_0001"]
 
 
 def test_ctrl_c_kills_in_yarn_too(execute: MakeExecution, world: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 from boardcluster.campaign import submit as module
 from boardcluster.campaign.execution import Outcome
 from boardcluster.campaign.submit import Program, check_program, submit_program
-from boardcluster.errors import InputError, RemoteError, UsageError
+from boardcluster.errors import InputError, RemoteError, RemoteTimeoutError, UsageError
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -210,7 +210,7 @@ def test_a_bad_end_keeps_its_time_and_status(desk: Desk, script: Path) -> None:
 
 def test_a_stalled_program_is_invalid(desk: Desk, script: Path) -> None:
     def stall() -> Completed:
-        raise RemoteError("command did not end within 60 s")
+        raise RemoteTimeoutError("command did not end within 60 s")
 
     desk.world.jobs = [stall]
     attempt, outcome = desk.submit(program(script))
@@ -219,6 +219,17 @@ def test_a_stalled_program_is_invalid(desk: Desk, script: Path) -> None:
     assert attempt.state is AttemptState.INVALID
     assert attempt.reason.startswith("stalled: not done after 60 s")
     assert "\n" not in attempt.reason
+
+
+def test_a_lost_connection_is_not_called_stalled(desk: Desk, script: Path) -> None:
+    def cut() -> Completed:
+        raise RemoteError("master: out of reach")
+
+    desk.world.jobs = [cut]
+    attempt, outcome = desk.submit(program(script))
+
+    assert outcome is None
+    assert (attempt.state, attempt.reason) == (AttemptState.INVALID, "master: out of reach")
 
 
 @pytest.mark.parametrize("status", [0, 1])

@@ -133,11 +133,37 @@ def test_a_subnet_in_use_is_refused(
     assert "198.18.0.0/15" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("route", "where"),
+    [
+        ({"type": "blackhole", "dst": "198.18.0.0/15", "flags": []}, "blackhole"),
+        ({"dst": "198.18.7.0/24", "nexthops": [{"dev": "eth0"}]}, "no interface"),
+    ],
+)
+def test_a_subnet_in_use_without_an_interface_is_refused(
+    route: dict[str, Any], where: str, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(emulated, "run_program", routes(route))
+
+    with pytest.raises(AddressError) as caught:
+        emulated.check_host(make_spec())
+
+    assert caught.value.message == (
+        f"the subnet 198.18.7.0/24 is in use on this machine: {route['dst']} on {where}"
+    )
+
+
 def test_other_networks_and_the_default_route_are_no_hindrance(
     make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    rows = ({"dst": "default", "dev": "eth0"}, {"dst": "198.18.6.0/24", "dev": "bcother"})
+    rows = (
+        {"dst": "default", "dev": "eth0"},
+        {"dst": "198.18.6.0/24", "dev": "bcother"},
+        {"type": "unreachable", "dst": "default"},
+        {"type": "blackhole", "dst": "10.0.0.0/8"},
+    )
     monkeypatch.setattr(emulated, "run_program", routes(*rows))
 
     emulated.check_host(make_spec())
@@ -201,11 +227,36 @@ def rooted(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> LiveState:
 def allow(user: str) -> list[str]:
     return [
         *("ip", "rule", "add", "pref", "5080", "iif", "lo", "to", "198.18.7.0/24"),
-        *("uidrange", f"{user}-{user}", "lookup", "main"),
+        *("uidrange", f"{user}-{user}", "lookup", "main", "protocol", "kernel"),
     ]
 
 
-DENY = ["ip", "rule", "add", "pref", "5081", "to", "198.18.7.0/24", "prohibit"]
+LINK = f"bc{IDENTITY[:8]}"
+SHOW = ["ip", "-j", "rule", "show"]
+BOUND = [
+    *("ip", "rule", "add", "pref", "5081", "oif", LINK, "to", "198.18.7.0/24"),
+    *("lookup", "5081", "protocol", "kernel"),
+]
+DENY = [
+    *("ip", "rule", "add", "pref", "5082", "to", "198.18.7.0/24"),
+    *("prohibit", "protocol", "kernel"),
+]
+HOST_LINK = [
+    [
+        *("ip", "link", "add", "name", LINK, "type", "veth"),
+        *("peer", "name", "uplink", "netns", str(2**22 + 1)),
+    ],
+    ["ip", "addr", "add", "198.18.7.1/24", "dev", LINK],
+    ["ip", "link", "set", LINK, "up"],
+    [
+        *("ip", "route", "add", "local", "198.18.7.0/24", "dev", LINK),
+        *("table", "5081", "proto", "kernel"),
+    ],
+]
+
+
+def remove(preference: int) -> list[str]:
+    return ["ip", "rule", "del", "pref", str(preference), "to", "198.18.7.0/24"]
 
 
 @pytest.mark.parametrize(
@@ -232,10 +283,31 @@ def test_only_root_and_the_user_behind_sudo_reach_the_cluster(
 
     emulated._guard(rooted)
 
-    assert kernel.calls == [*(allow(user) for user in users), DENY]
+    assert kernel.calls == [SHOW, *(allow(user) for user in users), BOUND, DENY]
 
 
-@pytest.mark.parametrize("refuses", ["uidrange", "prohibit"])
+def test_rules_that_a_home_deleted_by_hand_left_are_removed_before_they_are_made_again(
+    rooted: LiveState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = Kernel(
+        rules=[
+            rule(5080, "198.18.7.0", iif="lo", uid_start=0, uid_end=0, table="main"),
+            rule(5081, "198.18.7.0", oif="bcgone", table="5081"),
+            rule(5082, "198.18.7.0", action="prohibit"),
+        ]
+    )
+    monkeypatch.setattr(emulated, "run_program", kernel)
+
+    emulated._guard(rooted)
+
+    assert kernel.calls == [
+        SHOW,
+        *(remove(preference) for preference in (5080, 5081, 5082)),
+        *(allow("0"), BOUND, DENY),
+    ]
+
+
+@pytest.mark.parametrize("refuses", ["uidrange", "oif", "prohibit"])
 def test_a_kernel_without_such_rules_gets_no_link(
     refuses: str, rooted: LiveState, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,9 +337,50 @@ def test_the_rules_stand_before_the_link_and_only_with_one(
     emulated._connect(spec, replace(rooted, own_user=True, host_link=""), switch, anchors)
 
     outside = [call for call in guarded.calls if call[0] == "ip"]
-    assert outside[:2] == [allow("0"), DENY]
-    assert outside[2][:5] == ["ip", "link", "add", "name", rooted.host_link]
+    assert outside == [SHOW, allow("0"), BOUND, DENY, *HOST_LINK]
+    # Only what follows, inside the switch, joins the other end to the bridge.
+    assert guarded.calls[: len(outside)] == outside
     assert [call for call in alone.calls if call[0] == "ip"] == []
+
+
+@pytest.mark.parametrize("knows_ipv6", [True, False])
+def test_the_link_never_is_up_with_ipv6(
+    knows_ipv6: bool, rooted: LiveState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = tmp_path / "proc/sys/net/ipv6/conf" / LINK / "disable_ipv6"
+    kernel, seen = Kernel(), []
+
+    def run(argv: list[str], **named: Any) -> Completed:
+        if argv[:3] == ["ip", "link", "add"] and knows_ipv6:
+            setting.parent.mkdir(parents=True)
+            setting.write_text("0")
+        seen.append(setting.read_text() if setting.exists() else "")
+        return kernel(argv, **named)
+
+    monkeypatch.setattr(emulated, "run_program", run)
+    monkeypatch.setattr(emulated, "Path", lambda path: tmp_path / path.lstrip("/"))
+
+    emulated._link_host(rooted, emulated._Anchor(2**22 + 1, 1), "198.18.7.1/24")
+
+    assert kernel.calls == HOST_LINK
+    assert seen == (["0", "1", "1", "1"] if knows_ipv6 else [""] * 4)
+    assert setting.exists() == knows_ipv6
+
+
+def test_a_link_that_keeps_ipv6_does_not_go_up(
+    rooted: LiveState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = Kernel()
+    (tmp_path / "proc/sys/net/ipv6/conf" / LINK / "disable_ipv6").mkdir(parents=True)
+    monkeypatch.setattr(emulated, "run_program", kernel)
+    monkeypatch.setattr(emulated, "Path", lambda path: tmp_path / path.lstrip("/"))
+
+    with pytest.raises(HostError, match="cannot switch off IPv6") as caught:
+        emulated._link_host(rooted, emulated._Anchor(2**22 + 1, 1), "198.18.7.1/24")
+
+    assert caught.value.exit_code == 5
+    assert "ordinary user" in caught.value.hint
+    assert kernel.calls == HOST_LINK[:1]
 
 
 def rule(preference: int, dst: str = "", length: int = 24, **more: Any) -> dict[str, Any]:
@@ -285,10 +398,14 @@ def test_only_this_clusters_rules_are_removed_each_of_them(
             rule(5080, "198.18.7.0", iif="lo", uid_start=1000, uid_end=1000, table="main"),
             rule(5080, "198.18.6.0", iif="lo", uid_start=0, uid_end=0, table="main"),
             rule(5080, table="main"),
-            rule(5081, "198.18.7.0", action="prohibit"),
-            rule(5081, "198.18.6.0", action="prohibit"),
-            rule(5081, "198.18.7.0", 25, action="prohibit"),
+            rule(5081, "198.18.7.0", oif=LINK, table="5081"),
+            rule(5081, "198.18.6.0", oif="bcother", table="5081"),
+            rule(5081, table="5081"),
             rule(5082, "198.18.7.0", action="prohibit"),
+            rule(5082, "198.18.6.0", action="prohibit"),
+            rule(5082, "198.18.7.0", 25, action="prohibit"),
+            rule(5079, "198.18.7.0", table="main"),
+            rule(5083, "198.18.7.0", action="prohibit"),
             rule(100, "198.18.7.0", table="main"),
             rule(32766, table="main"),
         ]
@@ -297,26 +414,25 @@ def test_only_this_clusters_rules_are_removed_each_of_them(
 
     emulated._unguard(rooted)
 
-    remove = ["ip", "rule", "del", "pref"]
-    assert kernel.calls == [
-        ["ip", "-j", "rule", "show"],
-        [*remove, "5080", "to", "198.18.7.0/24"],
-        [*remove, "5080", "to", "198.18.7.0/24"],
-        [*remove, "5081", "to", "198.18.7.0/24"],
-    ]
+    assert kernel.calls == [SHOW, *(remove(which) for which in (5080, 5080, 5081, 5082))]
 
 
 def test_destroy_removes_the_rules_of_a_cluster_with_a_link_only(
     rooted: LiveState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = Kernel(rules=[rule(5081, "198.18.7.0", action="prohibit")])
+    kernel = Kernel(
+        rules=[
+            rule(5081, "198.18.7.0", oif=LINK, table="5081"),
+            rule(5082, "198.18.7.0", action="prohibit"),
+        ]
+    )
     monkeypatch.setattr(emulated, "run_program", kernel)
     monkeypatch.setattr(emulated, "leftover_processes", lambda _: [])
 
     assert emulated.destroy(replace(rooted, host_link="")) == 0
     assert kernel.calls == []
     assert emulated.destroy(rooted) == 0
-    assert kernel.calls[1:] == [["ip", "rule", "del", "pref", "5081", "to", "198.18.7.0/24"]]
+    assert kernel.calls == [SHOW, remove(5081), remove(5082)]
 
 
 @pytest.mark.parametrize(("user", "hint"), [(0, "CAP_SYS_ADMIN"), (1000, "user")])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.errors import HostError, RemoteError
+from boardcluster.errors import HostError, RemoteError, RemoteTimeoutError
 from boardcluster.remote import gate
 from boardcluster.remote.gate import pipe, run_logged, run_program, tail_text
 
@@ -78,6 +78,8 @@ def test_failure_names_status_command_and_last_lines() -> None:
     with pytest.raises(RemoteError) as caught:
         run_program(["sh", "-c", "echo the reason >&2; exit 4"])
 
+    assert caught.type is RemoteError  # not a time-out
+    assert caught.value.exit_code == 8
     assert "status 4" in caught.value.message
     assert "sh -c" in caught.value.message
     assert caught.value.message.endswith("the reason")
@@ -138,9 +140,11 @@ def test_time_out_ends_the_whole_group(
 ) -> None:
     monkeypatch.setattr(gate, "_GRACE_SECONDS", 0.3)
 
-    with pytest.raises(RemoteError, match=r"did not end within 1 s") as caught:
+    with pytest.raises(RemoteTimeoutError, match=r"did not end within 1 s") as caught:
         run_program(python(FAMILY, str(tmp_path), kind), timeout_seconds=1)
 
+    assert isinstance(caught.value, RemoteError)
+    assert caught.value.exit_code == 8
     assert "last words" in caught.value.message
     assert not lives(read_pid(tmp_path / "child"))
     assert not lives(read_pid(tmp_path / "grandchild"))
@@ -159,7 +163,7 @@ if os.fork() == 0:
     open(sys.argv[1] + "/ready", "w").close()
 time.sleep(60)
 """
-    with pytest.raises(RemoteError):
+    with pytest.raises(RemoteTimeoutError):
         run_program(python(code, str(tmp_path)), timeout_seconds=1)
 
     assert (tmp_path / "ready").exists()
@@ -240,7 +244,7 @@ def test_run_logged_has_no_standard_input(tmp_path: Path) -> None:
 
 
 def test_run_logged_time_out_shows_the_end_of_the_log(tmp_path: Path) -> None:
-    with pytest.raises(RemoteError, match=r"(?s)did not end within 1 s.*last words"):
+    with pytest.raises(RemoteTimeoutError, match=r"(?s)did not end within 1 s.*last words"):
         run_logged(
             python(FAMILY, str(tmp_path), "obedient"),
             stdout=tmp_path / "o",
@@ -287,6 +291,7 @@ def test_pipe_blames_the_failing_middle_stage(tmp_path: Path) -> None:
             timeout_seconds=30,
         )
 
+    assert caught.type is RemoteError  # not a time-out
     assert "status 7" in caught.value.message
     assert "culprit" in caught.value.message
 
@@ -305,7 +310,7 @@ def test_pipe_is_not_blocked_by_a_stage_that_complains_much(tmp_path: Path) -> N
 
 
 def test_pipe_time_out_ends_every_stage(tmp_path: Path) -> None:
-    with pytest.raises(RemoteError, match="did not end within 1 s"):
+    with pytest.raises(RemoteTimeoutError, match="did not end within 1 s"):
         pipe(
             [["cat"], python(FAMILY, str(tmp_path), "obedient"), ["cat"]],
             source=Path(os.devnull),

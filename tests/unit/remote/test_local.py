@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.errors import RemoteError
+from boardcluster.errors import RemoteError, RemoteTimeoutError
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.netns import NetnsRemote, enter
@@ -68,7 +68,7 @@ def test_check_can_be_left_out() -> None:
 
 
 def test_time_out_is_passed_on() -> None:
-    with pytest.raises(RemoteError, match=r"within 0\.2 s"):
+    with pytest.raises(RemoteTimeoutError, match=r"within 0\.2 s"):
         LocalRemote().run(["sleep", "30"], timeout_seconds=0.2)
 
 

@@ -286,7 +286,7 @@ def test_default_says_where_spark_cannot_run(make_spec: MakeSpec) -> None:
 
 
 def test_default_refuses_what_cannot_fit(make_spec: MakeSpec) -> None:
-    with pytest.raises(CapacityError, match="worker1: .* 384 MiB"):
+    with pytest.raises(CapacityError, match=r"worker1: .* 384 MiB"):
         build_profile("default", make_spec(memory_mib=512, master_memory_mib=2048))
-    with pytest.raises(CapacityError, match="master: .* = 1472 MiB, but it has 1024 MiB"):
+    with pytest.raises(CapacityError, match=r"master: .* = 1472 MiB, but it has 1024 MiB"):
         build_profile("default", make_spec(memory_mib=2048, master_memory_mib=1024))

@@ -186,7 +186,7 @@ def test_refuses_a_single_worker_that_cannot_hold_master_and_task(make_spec: Mak
 
 def test_refuses_a_combined_node_without_memory_for_the_masters(make_spec: MakeSpec) -> None:
     with pytest.raises(
-        CapacityError, match="master: 192 system .* = 1472 MiB, but it has 1024 MiB"
+        CapacityError, match=r"master: 192 system .* = 1472 MiB, but it has 1024 MiB"
     ):
         size_cluster(make_spec(workers=2, memory_mib=1024, combined=True))
     # Room for the masters, none for a worker beside them: 1600 - 1728 = -128.

@@ -21,6 +21,7 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.workloads.base import Prepared, Submission
 from boardcluster.workloads.wordcount import WORKLOAD
 from boardcluster.workloads.wordcount import workload as module
+from boardcluster.workloads.wordcount.counting import count_words
 
 TEXT = b"b a b\na b c\n"
 COUNT = b"a\t2\nb\t3\nc\t1\n"
@@ -163,14 +164,12 @@ def test_prepare_does_one_thing_after_the_other_and_says_which(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # At once, the two would share the disk and the memory of a small board.
     happened: list[tuple[str, int]] = []
-    count = module.count_words
 
     def counted(*arguments: Any, **named: Any) -> Any:
         assert list(hdfs.stored.values()) == [TEXT]
         happened.append(("count", 0))
-        return count(*arguments, **named)
+        return count_words(*arguments, **named)
 
     def progress(what: str, done: int, total: int) -> None:
         happened.append((what, done))
