@@ -298,8 +298,8 @@ def _guard(state: LiveState) -> None:
         (_BOUND_PREFERENCE, ("oif", state.host_link, *to, "lookup", _BOUND_TABLE)),
         (_DENY_PREFERENCE, (*to, "prohibit")),
     ]
-    _unguard(state)  # a home deleted by hand may have left rules, which cannot be added twice
     try:
+        _unguard(state)  # a home deleted by hand may have left rules, which cannot be added twice
         for preference, rule in rules:
             run_program(["ip", "rule", "add", "pref", str(preference), *rule, *_LASTING])
     except RemoteError as error:
@@ -423,5 +423,6 @@ def destroy(state: LiveState) -> int:
             break
         time.sleep(0.02)
     if state.host_link:
-        _unguard(state)
+        with contextlib.suppress(RemoteError):  # a kernel without rules has none of ours
+            _unguard(state)
     return len(ended)

@@ -307,7 +307,7 @@ def test_rules_that_a_home_deleted_by_hand_left_are_removed_before_they_are_made
     ]
 
 
-@pytest.mark.parametrize("refuses", ["uidrange", "oif", "prohibit"])
+@pytest.mark.parametrize("refuses", ["show", "uidrange", "oif", "prohibit"])
 def test_a_kernel_without_such_rules_gets_no_link(
     refuses: str, rooted: LiveState, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
