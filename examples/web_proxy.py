@@ -4,7 +4,7 @@
 
 Listens on 127.0.0.1 (default port 8118) as an HTTP proxy that sits in the network of the cluster's
 master, so that the names and addresses of all nodes work. It ends with Ctrl-C, or by itself when
-the cluster goes down. Standard library only.
+the cluster goes down. It forwards GET and HEAD only. Standard library only.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
+FORWARDED = ("GET", "HEAD")
 HOP_BY_HOP = {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding"}
 
 
@@ -26,19 +27,33 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
+    def parse_request(self) -> bool:
+        """Refuse every method that is not forwarded, known or not."""
+        if not super().parse_request():
+            return False
+        if self.command in FORWARDED:
+            return True
+        self.send_response(405)
+        self.send_header("Allow", ", ".join(FORWARDED))
+        self.send_header("Content-Length", "0")
+        self.send_header("Connection", "close")  # a body that was not read must not be a request
+        self.end_headers()
+        return False
+
     def forward(self) -> None:
         """Forward the request; the browser follows redirects itself."""
         target = urlsplit(self.path)
         if target.scheme != "http" or not target.hostname:
             self.send_error(400, "use this address as an HTTP proxy, for example with curl -x")
             return
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        headers = {k: v for k, v in self.headers.items() if k.lower() not in HOP_BY_HOP}
+        # No body goes on: a daemon could take one for a further request, with another method.
+        dropped = HOP_BY_HOP | {"content-length", "expect"}
+        headers = {k: v for k, v in self.headers.items() if k.lower() not in dropped}
         path = target._replace(scheme="", netloc="").geturl() or "/"
         daemon = http.client.HTTPConnection(target.hostname, target.port or 80, timeout=60)
         with contextlib.closing(daemon):
             try:
-                daemon.request(self.command, path, body or None, headers)
+                daemon.request(self.command, path, headers=headers)
                 answer = daemon.getresponse()
                 content = answer.read()
             except (OSError, http.client.HTTPException) as error:
@@ -52,7 +67,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    do_GET = do_HEAD = do_POST = do_PUT = forward  # noqa: N815  names of the base class
+    do_GET = do_HEAD = forward  # noqa: N815  names of the base class
 
 
 class Proxy(http.server.ThreadingHTTPServer):

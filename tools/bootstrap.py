@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -180,6 +181,12 @@ def allow_namespaces(*, quiet: bool) -> None:
             say(f"nothing to do: {reason}")
         return
     asroot = [] if os.geteuid() == 0 else ["sudo"]
+    if asroot and not shutil.which("sudo"):
+        command = [sys.executable, str(Path(__file__).resolve()), "allow-namespaces"]
+        fail(
+            "this machine's AppArmor forbids namespaces to ordinary users, and there is no sudo; "
+            f"as root, please run: {shlex.join(command)}"
+        )
     say(f"this machine's AppArmor forbids namespaces to ordinary users; writing {APPARMOR_PROFILE}")
     subprocess.run(
         [*asroot, "tee", str(APPARMOR_PROFILE)],
@@ -210,6 +217,8 @@ def main() -> None:
             allow_namespaces(quiet=False)
     except subprocess.CalledProcessError as error:
         fail(f"failed with status {error.returncode}: {' '.join(map(str, error.cmd))}")
+    except FileNotFoundError as error:
+        fail(f"{error.filename} was not found; install it, or put it on PATH, and run this again")
 
 
 if __name__ == "__main__":

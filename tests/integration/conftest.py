@@ -18,10 +18,14 @@ CLI = (sys.executable, "-m", "boardcluster")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if os.geteuid() != 0:
-        for item in items:
-            if item.get_closest_marker("needs_root"):
-                item.add_marker(pytest.mark.skip(reason="needs root: host link, other users"))
+    """Skip, and count, what needs root; in CI, which has root, nothing may be skipped."""
+    needing = [item for item in items if item.get_closest_marker("needs_root")]
+    if os.geteuid() == 0 or not needing:
+        return
+    if os.environ.get("BOARDCLUSTER_CI"):
+        raise pytest.UsageError(f"CI must run as root: {len(needing)} tests need it")
+    for item in needing:
+        item.add_marker(pytest.mark.skip(reason="needs root: host link, other users, mounts"))
 
 
 @pytest.fixture(scope="session")

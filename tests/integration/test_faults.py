@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,10 +13,8 @@ import pytest
 
 from boardcluster.cluster import emulated
 from boardcluster.cluster.state import load_state
-from boardcluster.remote.ask import ask
+from boardcluster.remote.ask import ask, http
 from tests.integration.conftest import Cli
-
-pytestmark = pytest.mark.needs_root
 
 
 def wait_for(condition: Callable[[], bool], *, seconds: float, what: str) -> None:
@@ -43,6 +42,18 @@ def small(tmp_path: Path, cli: Callable[..., Cli]) -> Iterator[Cli]:
 def alive(program: Cli) -> bool:
     state = load_state(program.home)
     return bool(state and emulated.leftover_processes(state.identity))
+
+
+def still_running(program: Cli) -> list[str]:
+    """Applications that YARN still runs, and submissions whose driver is gone."""
+    state = load_state(program.home)
+    assert state is not None
+    master = emulated.remote_of(state.nodes[0], state)
+    answer = http(master, "GET", "http://master:8088/ws/v1/cluster/apps?states=RUNNING,ACCEPTED")
+    rows = (answer.json().get("apps") or {}).get("app") or []
+    clients = master.run(["ps", "-eo", "args"]).text
+    orphans = [row for row in clients.splitlines() if "RunJar" in row or "SparkSubmit" in row]
+    return [row["id"] for row in rows] + orphans
 
 
 @pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -125,6 +136,7 @@ def test_driver_killed_or_interrupted_in_mid_run(small: Cli) -> None:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 130
+    assert still_running(small) == [], "the killed driver's job runs beside the next one"
     states = [r["attempt"]["state"] for r in small.json("results")["results"]]
     assert states == ["invalid", "invalid"]
     reasons = [r["attempt"]["reason"] for r in small.json("results")["results"]]
@@ -194,3 +206,42 @@ def test_down_finds_a_cluster_whose_state_names_dead_processes(small: Cli) -> No
     assert small.json("status")["phase"] == "dead"
     small("down")
     assert small.json("status")["phase"] == "down"
+
+
+@pytest.mark.parametrize("moment", ["is live", "healthy", "run 1 of 2"])
+def test_interrupted_demo_leaves_nothing_but_its_results(
+    tmp_path: Path, cli: Callable[..., Cli], moment: str
+) -> None:
+    """Ctrl-C while it starts, prepares and runs."""
+    words = {"is live": "DataNodes"}.get(moment, moment)
+    program = cli(tmp_path / "home")
+    arguments = ("demo", "--workers", "1", "--size", "1MB", "--repetitions", "1")
+    with program.start(*arguments) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if words in line:
+                break
+        state = load_state(program.home)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert state is not None
+    assert emulated.leftover_processes(state.identity) == []
+    assert load_state(program.home) is None
+    assert not (program.home / "nodes").exists()
+
+
+@pytest.mark.needs_root
+def test_a_full_disk_is_refused_and_can_be_freed(tmp_path: Path, cli: Callable[..., Cli]) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=30m", "tmpfs", str(disk)], check=True)
+    try:
+        program = cli(disk / "home")
+        program("init", "--workers", "1", "--subnet", "198.18.206.0/24")
+        program("up", code=5)
+        assert "free" in program.stderr
+        assert load_state(program.home) is None
+        program("down", "--wipe")
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.tidy.docs_blocks import console_blocks, script
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,7 +17,6 @@ QUICKER = {
 """The demo is the longest step and is run in full by hand; the subnet must be free here."""
 
 
-@pytest.mark.needs_root
 def test_every_command_of_the_tutorial_works(tmp_path: Path) -> None:
     text = script(console_blocks((ROOT / "docs/tutorial/first-cluster.md").read_text()))
     for long, quick in QUICKER.items():

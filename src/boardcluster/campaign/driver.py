@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boardcluster.campaign.execution import Execution, Outcome
+from boardcluster.campaign.execution import Execution, Outcome, attempt_tag
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.errors import BoardclusterError, ClusterError, RunError, StalledError
 from boardcluster.fetch.cache import Progress
@@ -26,7 +26,7 @@ from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.store import Store
 from boardcluster.workloads.base import Prepared, Submission, Workload
 
-__all__ = ["Watch", "now_utc", "run_campaign"]
+__all__ = ["Watch", "interruption", "now_utc", "run_campaign"]
 
 _OUTPUT_FOLDER = "/boardcluster/output"
 
@@ -49,6 +49,15 @@ class Watch:
 def now_utc() -> str:
     """Return the time as stored: ISO 8601, UTC, to the second."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def interruption(error: BaseException) -> str:
+    """Return why an attempt has no end of its own, as stored."""
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return "interrupted: Ctrl-C or SIGTERM"
+    if isinstance(error, OSError) and error.strerror:
+        return f"interrupted: {error.strerror}"
+    return f"interrupted: {type(error).__name__}"
 
 
 def run_campaign(
@@ -97,8 +106,7 @@ def run_campaign(
                 timeout_seconds=timeout_seconds,
             )
         except BaseException as error:
-            reason = f"interrupted: {type(error).__name__}"
-            _finish(store, attempt, AttemptState.INVALID, reason, None)
+            _finish(store, attempt, AttemptState.INVALID, interruption(error), None)
             raise
         attempt = _finish(store, attempt, state, reason, measurement)
         watch.ended(trial, attempt, measurement)
@@ -131,12 +139,13 @@ def _attempt(
     timeout_seconds: float,
 ) -> tuple[AttemptState, str, Measurement | None]:
     """Steps b to f and h of run_campaign; returns what g stores."""
-    tag = folder.parent.name + f"-{folder.name}"
-    execution = Execution(live, folder=folder, engine=trial.engine, tag=tag)
+    tag = attempt_tag(trial.id, int(folder.name))
     output = f"{_OUTPUT_FOLDER}/{tag}"
-    job = Submission(engine=trial.engine, conf=execution.conf, tag=tag, output_path=output)
     hdfs = WebHdfs(live.layout, live.master)
+    execution: Execution | None = None
     try:
+        execution = Execution(live, folder=folder, engine=trial.engine, tag=tag)
+        job = Submission(engine=trial.engine, conf=execution.conf, tag=tag, output_path=output)
         hdfs.delete(output)
         command = workload.command(live, prepared, job)
         outcome = execution.run(command, timeout_seconds=timeout_seconds)
@@ -156,7 +165,8 @@ def _attempt(
         stalled = isinstance(error, StalledError)
         return AttemptState.INVALID if stalled else AttemptState.FAILED, _line(error), None
     finally:
-        execution.discard()
+        if execution is not None:
+            execution.discard()
         with contextlib.suppress(BoardclusterError):  # what is left costs space, not correctness
             hdfs.delete(output)
     if dead := dead_daemons(live):

@@ -19,13 +19,14 @@ from boardcluster.errors import (
 )
 from boardcluster.records import Engine
 from boardcluster.redaction import redact
+from boardcluster.remote.ask import ask
 from boardcluster.remote.gate import tail_text
 from boardcluster.services.conf import render_node
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.spark import read_event_log, submit_environment
 from boardcluster.services.yarn import YarnApplication, applications, job_counters, kill
 
-__all__ = ["Execution", "Outcome"]
+__all__ = ["ATTEMPT_VARIABLE", "Execution", "Outcome", "attempt_tag", "end_submission"]
 
 _UNREGISTER_WAIT_SECONDS = 10.0
 
@@ -34,6 +35,9 @@ _OOM = re.compile(
     r"OutOfMemoryError|beyond the '(PHYSICAL|VIRTUAL)' memory limit"
     r"|(?i:exit ?(?:code|status):? (?:is )?137\b)"
 )
+ATTEMPT_VARIABLE = "BOARDCLUSTER_ATTEMPT"
+_GRACE_SECONDS = 3.0
+_KILL_WAIT_SECONDS = 20.0
 _SIZES = (
     "the node's memory in cluster.toml, or mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, "
     "spark.executor.memory"
@@ -71,6 +75,33 @@ class Outcome:
             f"{kind}exit status {self.exit_status}, YARN says {self.final_status or 'nothing'}"
             + (f": {words[:400]}" if words else "")
         )
+
+
+def attempt_tag(trial_id: str, number: int) -> str:
+    """Return the name by which an attempt is found again: in YARN, in HDFS and among processes."""
+    return f"{trial_id}-{number}"
+
+
+def end_submission(live: LiveCluster, tag: str) -> None:
+    """End what a killed driver left of a submission, so that nothing is measured beside it.
+
+    Raises:
+        RemoteError: YARN does not answer, or still runs the application after a while.
+    """
+    mark = {
+        "do": "end_marked",
+        "mark": f"{ATTEMPT_VARIABLE}={tag}",
+        "grace_seconds": _GRACE_SECONDS,
+    }
+    ask(live.master, mark, timeout_seconds=_GRACE_SECONDS + 30)
+    deadline = time.monotonic() + _KILL_WAIT_SECONDS
+    while kill(live.layout, live.master, tag=tag):
+        if time.monotonic() > deadline:
+            raise RemoteError(
+                f"YARN still runs what a killed driver submitted as {tag}",
+                hint="run `boardcluster down`, then `boardcluster up`",
+            )
+        time.sleep(0.5)
 
 
 class Execution:
@@ -125,7 +156,10 @@ class Execution:
         Raises:
             StalledError: time ran out; the message holds the last state seen.
         """
-        environment = submit_environment(self._live.layout, conf=self.conf)
+        environment = {
+            **submit_environment(self._live.layout, conf=self.conf),
+            ATTEMPT_VARIABLE: self._tag,
+        }
         record = {"argv": redact(command), "env": environment, "node": self._live.master.name}
         (self._folder / "command.json").write_text(json.dumps(record, indent=1))
         try:

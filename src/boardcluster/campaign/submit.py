@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster.campaign.driver import now_utc
-from boardcluster.campaign.execution import Execution, Outcome
+from boardcluster.campaign.execution import Execution, Outcome, attempt_tag
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.errors import BoardclusterError, InputError, UsageError
 from boardcluster.records import Attempt, AttemptState, Campaign, Engine, Measurement, Trial
@@ -107,7 +107,7 @@ def submit_program(
     outcome: Outcome | None = None
     state, reason = AttemptState.INVALID, ""
     try:
-        tag = f"{trial.id}-{attempt.number}"
+        tag = attempt_tag(trial.id, attempt.number)
         execution = Execution(live, folder=folder, engine=program.engine, tag=tag)
         if program.path.stat().st_size <= _KEPT_PROGRAM_BYTES:
             shutil.copy2(program.path, folder / f"program{program.path.suffix}")
@@ -115,12 +115,14 @@ def submit_program(
         outcome = execution.run(command, timeout_seconds=timeout_seconds, cwd=str(cwd))
         reason = outcome.failure
         state = AttemptState.FAILED if reason else AttemptState.OK
+        if state is AttemptState.OK and not outcome.application_id:
+            reason = "YARN saw no application: the program did not use the cluster"
         if dead := dead_daemons(live):
             state, reason = AttemptState.INVALID, f"node_lost: {', '.join(dead)}; {reason}"
     except BoardclusterError as error:
         reason = " ".join(error.message.split())[:1000]
-    except BaseException as error:
-        _finish(store, attempt, AttemptState.INVALID, f"interrupted: {type(error).__name__}", None)
+    except BaseException:
+        _finish(store, attempt, AttemptState.INVALID, "interrupted: Ctrl-C or SIGTERM", None)
         raise
     return _finish(store, attempt, state, reason, outcome), outcome
 

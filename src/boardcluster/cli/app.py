@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import traceback
 from importlib import import_module
 from types import FrameType
+from typing import NoReturn
 
 import typer
 
@@ -18,6 +20,7 @@ from boardcluster.errors import (
     EXIT_TERMINATED,
     BoardclusterError,
 )
+from boardcluster.fetch.cache import disk_error
 
 __all__ = ["COMMANDS", "Stopped", "app", "main"]
 
@@ -49,6 +52,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+_ORDINARY_ERRORS = frozenset(
+    {
+        errno.EACCES,
+        errno.EDQUOT,
+        errno.ENAMETOOLONG,
+        errno.ENOSPC,
+        errno.ENOTDIR,
+        errno.EPERM,
+        errno.EROFS,
+    }
+)
+"""What an operating system refuses without any defect of ours: rights, room, kinds of files."""
 
 
 class Stopped(SystemExit):
@@ -100,15 +117,30 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(args=arguments)
     except BoardclusterError as error:
-        console.show_error(error)
-        sys.exit(error.exit_code)
-    except Stopped:
-        sys.stderr.write("\nstopped: everything that this command started has been ended\n")
+        _end_with(error, notes=_notes(error))
+    except Stopped as stopped:
+        notes = _notes(stopped) or ["everything that this command started has been ended"]
+        sys.stderr.write(f"\nstopped: {'; '.join(notes)}\n")
         raise
-    except Exception:  # noqa: BLE001  the last resort: a defect of ours, said as one
+    except Exception as error:  # noqa: BLE001  the last resort: a defect of ours, said as one
+        if isinstance(error, OSError) and error.errno in _ORDINARY_ERRORS:
+            place = "a file of --home or --cache" if error.filename is None else error.filename
+            _end_with(disk_error(error, path=str(place)), notes=_notes(error))
         traceback.print_exc()
         sys.stderr.write(
             "\nThis is a defect of boardcluster, not of your input. Please report it with the "
             "lines above.\n"
         )
         sys.exit(EXIT_DEFECT)
+
+
+def _notes(error: BaseException) -> list[str]:
+    """Return what cleaning up had to add to an error."""
+    return list(getattr(error, "__notes__", ()))
+
+
+def _end_with(error: BoardclusterError, *, notes: list[str]) -> NoReturn:
+    console.show_error(error)
+    for note in notes:
+        sys.stderr.write(f"{note}\n")
+    sys.exit(error.exit_code)

@@ -12,13 +12,15 @@ from typing import Any
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    DownloadColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from boardcluster.errors import BoardclusterError
 from boardcluster.store import to_json
@@ -71,6 +73,17 @@ def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     out.print(table)
 
 
+class _AmountColumn(ProgressColumn):
+    """How much of how much: bytes where it is bytes, a count where things are counted."""
+
+    def render(self, task: Task) -> Text:
+        if task.total is None:
+            return Text("")
+        if task.total < _SIZE_FROM:
+            return Text(f"{int(task.completed)} of {int(task.total)}")
+        return Text(f"{task.completed / 1e6:.0f} of {task.total / 1e6:.0f} MB")
+
+
 class Reporter:
     """Follows long work on standard error.
 
@@ -95,7 +108,7 @@ class Reporter:
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
-            DownloadColumn(),
+            _AmountColumn(),
             TimeElapsedColumn(),
             console=self._console,
             transient=True,
@@ -113,16 +126,21 @@ class Reporter:
         (self._live.console if self._live else self._console).print(f"{stamp} {text}", markup=False)
 
     def progress(self, what: str, done: int, total: int) -> None:
-        """Follow one piece of work."""
+        """Follow one piece of work; without a total it is a message, said once."""
+        if not total:
+            if what not in self._said:
+                self._said[what] = 0
+                self.line(what)
+            return
         if self._live is not None:
             if what not in self._tasks:
-                self._tasks[what] = self._live.add_task(what, total=total or None)
-            self._live.update(self._tasks[what], completed=done, total=total or None)
-            if total and done >= total:
+                self._tasks[what] = self._live.add_task(what, total=total)
+            self._live.update(self._tasks[what], completed=done, total=total)
+            if done >= total:
                 self._live.remove_task(self._tasks.pop(what))
                 self._finish(what, total)
             return
-        percent = 100 * done // total if total else 0
+        percent = 100 * done // total
         before = self._said.get(what)
         if before is None or percent >= before + _STEP_PERCENT:
             self._said[what] = percent

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from boardcluster.cli import report
-from boardcluster.cli.console import Reporter, say
+from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.init import propose, write_spec
-from boardcluster.cli.options import CacheOption, HomeOption, cache_folder, home_folder
+from boardcluster.cli.options import CacheOption, HomeOption, JsonOption, cache_folder, home_folder
 from boardcluster.cli.results import print_results
 from boardcluster.cli.run import Request, execute, parse_size_option
 from boardcluster.cli.up import bring_up, recover
@@ -48,6 +48,7 @@ def _demo(
     engines: Annotated[
         str, typer.Option(help=f"Engine pair: {', '.join(pair_ids())}.")
     ] = pair_ids()[0],
+    as_json: JsonOption = False,
 ) -> None:
     """Build a real cluster on this machine, count real flights on both engines, report, clean up.
 
@@ -79,7 +80,7 @@ def _demo(
             live = bring_up(folder, cache=store_folder, reporter=reporter)
             reporter.line(f"up: 1 master and {count} workers are healthy")
             with Store.open(folder) as store:
-                recover(store, reporter)
+                recover(store, reporter, live)
                 campaign = execute(
                     live, store, dataset, request, cache=store_folder, reporter=reporter
                 )
@@ -89,8 +90,11 @@ def _demo(
             operation.down(folder)
             operation.wipe(folder)
         reporter.line("the cluster is down and its nodes are deleted")
-    print_results(results)
-    say(f"done after {time.monotonic() - began:.0f} s; report: {html}")
+    if as_json:
+        print_json({"campaign": campaign, "results": results, "report": str(html)})
+    else:
+        print_results(results)
+        say(f"done after {time.monotonic() - began:.0f} s; report: {html}")
     bad = [r for r in results if r.attempt is None or r.attempt.state is not AttemptState.OK]
     if bad:
         raise RunError(f"{len(bad)} of {len(results)} runs have no verified result")

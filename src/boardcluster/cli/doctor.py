@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,6 +15,7 @@ from boardcluster.cli.options import (
     ClusterOption,
     HomeOption,
     JsonOption,
+    again,
     cache_folder,
     home_folder,
 )
@@ -46,7 +46,7 @@ def _doctor(
     around = look_around(
         home_folder(home, cluster),
         cache=cache_folder(cache),
-        options=_again(home, cluster),
+        options=again(home, cluster),
         cache_option=f" --cache {shlex.quote(str(cache))}" if cache else "",
         deep=deep,
     )
@@ -61,13 +61,6 @@ def _doctor(
             f"the doctor found {_count(len(errors), 'error')}",
             hint="do what stands behind `fix`, from the top, then run `boardcluster doctor` again",
         )
-
-
-def _again(home: Path | None, cluster: str) -> str:
-    """Return the options that name the same cluster again; none for the default one."""
-    if home is not None:
-        return f" --home {shlex.quote(str(home))}"
-    return "" if cluster == "default" else f" --cluster {shlex.quote(cluster)}"
 
 
 def _count(number: int, what: str) -> str:

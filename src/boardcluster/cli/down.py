@@ -42,14 +42,14 @@ def _down(
     began = time.monotonic()
     with driver_lock(folder, doing="down"):
         ended = operation.down(folder)
+        if wipe:
+            operation.wipe(folder)
+        if ended:
+            seconds = time.monotonic() - began
+            say(f"down after {seconds:.1f} s; HDFS was {'deleted' if wipe else 'kept'}")
+        else:
+            say("nothing was running" + ("; the nodes' folders were deleted" if wipe else ""))
+        # Last: on a full disk the store cannot be written until the above has freed it.
         if (folder / "store.sqlite").exists():
             with Store.open(folder) as store:
                 recover(store, Reporter())
-        if wipe:
-            operation.wipe(folder)
-    if ended:
-        say(
-            f"down after {time.monotonic() - began:.1f} s; HDFS was {'deleted' if wipe else 'kept'}"
-        )
-    else:
-        say("nothing was running" + ("; the nodes' folders were deleted" if wipe else ""))

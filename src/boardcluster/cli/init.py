@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +9,9 @@ from typing import Annotated
 import typer
 
 from boardcluster.cli.console import say
-from boardcluster.cli.options import ClusterOption, HomeOption, home_folder
+from boardcluster.cli.options import ClusterOption, HomeOption, again, home_folder
 from boardcluster.errors import UsageError
+from boardcluster.fetch.cache import make_folder, writing
 from boardcluster.records import ClusterSpec
 from boardcluster.services.operation import available_memory_bytes
 from boardcluster.services.pair import load_pair, pair_ids
@@ -43,9 +43,14 @@ def propose(*, name: str, workers: int, profile: str, engines: str, subnet: str)
 
 
 def write_spec(spec: ClusterSpec, path: Path) -> None:
-    """Write the commented file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names()))
+    """Write the commented file.
+
+    Raises:
+        HostError: it cannot be written.
+    """
+    make_folder(path.parent)
+    with writing(path):
+        path.write_text(render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names()))
 
 
 def register(app: typer.Typer) -> None:
@@ -75,17 +80,10 @@ def _init(
     if path.exists() and not force:
         raise UsageError(
             f"{path} exists already",
-            hint="edit it, or replace it with `boardcluster init --force`",
+            hint=f"edit it, or replace it with `boardcluster init{again(home, cluster)} --force`",
         )
     name = cluster if home is None else "default"
     spec = propose(name=name, workers=workers, profile=profile, engines=engines, subnet=subnet)
     write_spec(spec, path)
     say(f"wrote {path}")
-    say(f"next: edit it if you like, then run `boardcluster up{_again(home, cluster)}`")
-
-
-def _again(home: Path | None, cluster: str) -> str:
-    """Return the options that name the same cluster again."""
-    if home is not None:
-        return f" --home {json.dumps(str(home)) if ' ' in str(home) else home}"
-    return "" if cluster == "default" else f" --cluster {cluster}"
+    say(f"next: edit it if you like, then run `boardcluster up{again(home, cluster)}`")

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from boardcluster.errors import UsageError
+from boardcluster.errors import ClusterNotUpError, UsageError
 
 __all__ = [
     "CacheOption",
     "ClusterOption",
     "HomeOption",
     "JsonOption",
+    "again",
     "cache_folder",
     "home_folder",
+    "require_cluster",
 ]
+
+_NAME = re.compile(r"(?![.-])[A-Za-z0-9._+@-]+")
+_NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._/+@-]")
+"""Hadoop's URIs and Spark's class paths break on spaces, on non-ASCII and on much between."""
 
 HomeOption = Annotated[
     Path | None,
@@ -46,26 +54,69 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 
 def _xdg(variable: str, default: str) -> Path:
     value = os.environ.get(variable, "")
-    return Path(value) if value.startswith("/") else Path.home() / default
+    return Path(value) if value.startswith("/") else Path("~") / default
+
+
+def _usable(folder: Path, *, options: str) -> Path:
+    """Return the folder's whole path if Hadoop and Spark can work in it."""
+    try:
+        whole = folder.expanduser().absolute()
+    except RuntimeError as error:
+        raise UsageError(
+            f"{folder} has no meaning: {error}", hint=f"name another folder with {options}"
+        ) from error
+    if bad := sorted(set(_NOT_IN_PATHS.findall(str(whole)))):
+        raise UsageError(
+            f"Hadoop and Spark cannot work in the folder {str(whole)!r}: its path holds "
+            f"{', '.join(map(repr, bad))}",
+            hint=f"choose a path of letters a-z, digits and . _ / + @ - with {options}",
+        )
+    return whole
+
+
+def again(home: Path | None, cluster: str) -> str:
+    """Return the options that name the same cluster again; none for the default one."""
+    if home is not None:
+        return f" --home {shlex.quote(str(home))}"
+    return "" if cluster == "default" else f" --cluster {shlex.quote(cluster)}"
+
+
+def require_cluster(folder: Path, *, options: str) -> None:
+    """Refuse a folder that holds no cluster before anything is written into it.
+
+    Args:
+        folder: the state folder.
+        options: what ``again`` returned for it.
+
+    Raises:
+        ClusterNotUpError: nothing was made there.
+    """
+    if not any((folder / name).exists() for name in ("cluster.toml", "state.json")):
+        raise ClusterNotUpError(
+            f"there is no cluster in {folder}",
+            hint=f"run `boardcluster init{options}` and `boardcluster up{options}` first, or name "
+            "another cluster with --cluster or --home",
+        )
 
 
 def home_folder(home: Path | None, cluster: str) -> Path:
     """Return the state folder: ``--home``, or one per cluster in XDG_DATA_HOME.
 
     Raises:
-        UsageError: the name would leave that folder.
+        UsageError: the name would leave that folder, or Hadoop and Spark cannot work there.
     """
-    if home is not None:
-        return home.expanduser().absolute()
-    if not cluster or "/" in cluster or cluster.startswith("."):
+    if home is None and not _NAME.fullmatch(cluster):
         raise UsageError(
             f"{cluster!r} is not a name for a cluster", hint="use letters, digits and hyphens"
         )
-    return _xdg("XDG_DATA_HOME", ".local/share") / "boardcluster" / cluster
+    folder = home or _xdg("XDG_DATA_HOME", ".local/share") / "boardcluster" / cluster
+    return _usable(folder, options="--home")
 
 
 def cache_folder(cache: Path | None) -> Path:
-    """Return the cache folder: ``--cache``, or the one in XDG_CACHE_HOME."""
-    if cache is not None:
-        return cache.expanduser().absolute()
-    return _xdg("XDG_CACHE_HOME", ".cache") / "boardcluster"
+    """Return the cache folder: ``--cache``, or the one in XDG_CACHE_HOME.
+
+    Raises:
+        UsageError: Hadoop and Spark cannot work there.
+    """
+    return _usable(cache or _xdg("XDG_CACHE_HOME", ".cache") / "boardcluster", options="--cache")

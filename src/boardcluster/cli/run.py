@@ -18,8 +18,10 @@ from boardcluster.cli.options import (
     ClusterOption,
     HomeOption,
     JsonOption,
+    again,
     cache_folder,
     home_folder,
+    require_cluster,
 )
 from boardcluster.cli.results import print_results
 from boardcluster.cli.up import recover
@@ -224,11 +226,12 @@ def _run(
     )
     size_bytes = parse_size_option(size)
     reporter = Reporter()
+    require_cluster(folder, options=again(home, cluster))
     with driver_lock(folder, doing="run"), reporter.following():
         live = operation.attach(folder, cache=store_folder, progress=reporter.progress)
         dataset = _dataset(input_file, size_bytes, store_folder, reporter)
         with Store.open(folder) as store:
-            recover(store, reporter)
+            recover(store, reporter, live)
             campaign = execute(live, store, dataset, request, cache=store_folder, reporter=reporter)
             results = store.results(campaign.id)
             summary = store.summary(campaign.id)

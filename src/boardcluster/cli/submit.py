@@ -19,8 +19,10 @@ from boardcluster.cli.options import (
     ClusterOption,
     HomeOption,
     JsonOption,
+    again,
     cache_folder,
     home_folder,
+    require_cluster,
 )
 from boardcluster.cli.run import check_spark_fits, new_campaign_id
 from boardcluster.cli.up import recover
@@ -85,6 +87,7 @@ def _submit(
     check_program(wanted)
     folder, store_folder = home_folder(home, cluster), cache_folder(cache)
     reporter = Reporter()
+    require_cluster(folder, options=again(home, cluster))
     with driver_lock(folder, doing="submit"):
         live = operation.attach(folder, cache=store_folder, progress=reporter.progress)
         check_spark_fits(live, (engine,))
@@ -94,7 +97,7 @@ def _submit(
             Store.open(folder) as store,
             _following(folder / "attempts" / trial.id / "1" / "stdout.txt", quiet=as_json),
         ):
-            recover(store, reporter)
+            recover(store, reporter, live)
             attempt, outcome = submit_program(
                 live, store, campaign, trial, wanted, timeout_seconds=timeout, cwd=Path.cwd()
             )

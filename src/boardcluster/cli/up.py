@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from boardcluster.campaign.execution import attempt_tag, end_submission
 from boardcluster.cli.console import Reporter, say
 from boardcluster.cli.options import (
     CacheOption,
@@ -15,6 +16,7 @@ from boardcluster.cli.options import (
     home_folder,
 )
 from boardcluster.cluster.lock import driver_lock
+from boardcluster.records import AttemptState
 from boardcluster.services import operation
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import LiveCluster
@@ -39,8 +41,26 @@ def bring_up(home: Path, *, cache: Path, reporter: Reporter) -> LiveCluster:
     return live
 
 
-def recover(store: Store, reporter: Reporter) -> None:
-    """Mark what a killed driver left running; only with the driver lock held."""
+def recover(store: Store, reporter: Reporter, live: LiveCluster | None = None) -> None:
+    """Deal with what a killed driver left running; only with the driver lock held.
+
+    Args:
+        store: the results; its running attempts are a dead driver's.
+        reporter: told what was found.
+        live: the running cluster, whose leftover submissions are ended first.
+
+    Raises:
+        RemoteError: a leftover application does not end.
+    """
+    running = [
+        result.attempt
+        for result in store.results(all_attempts=True)
+        if result.attempt is not None and result.attempt.state is AttemptState.RUNNING
+    ]
+    if live is not None:
+        for attempt in running:
+            reporter.line(f"ending what a killed driver submitted: {attempt.trial_id}")
+            end_submission(live, attempt_tag(attempt.trial_id, attempt.number))
     if count := store.mark_interrupted("interrupted: the driver was killed"):
         reporter.line(f"{count} attempts of a killed driver are marked invalid")
 
@@ -63,7 +83,7 @@ def _up(
     with driver_lock(folder, doing="up"), reporter.following():
         live = bring_up(folder, cache=cache_folder(cache), reporter=reporter)
         with Store.open(folder) as store:
-            recover(store, reporter)
+            recover(store, reporter, live)
     say(f"up: 1 master and {len(live.spec.workers)} workers, profile {live.spec.profile}")
     for name in ("namenode", "resourcemanager", "jobhistory", "sparkhistory"):
         say(f"  {name:<16} {_url(live, name)}")

@@ -1,1 +1,1 @@
-"""ClusterSpec -> live nodes. ``emulated``: this machine; boards over SSH will be one more file."""
+"""ClusterSpec -> live nodes. ``emulated``: this machine; boards over SSH come next (docs/decisions/0013)."""

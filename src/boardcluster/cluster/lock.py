@@ -11,6 +11,7 @@ from pathlib import Path
 
 from boardcluster.cluster.state import boot_id
 from boardcluster.errors import LockedError
+from boardcluster.fetch.cache import make_folder, writing
 
 __all__ = ["driver_lock"]
 
@@ -24,25 +25,30 @@ def driver_lock(home: Path, *, doing: str) -> Iterator[None]:
 
     Raises:
         LockedError: another driver holds it; names it.
+        HostError: the folder or the file cannot be made.
     """
-    home.mkdir(parents=True, exist_ok=True)
-    with (home / "driver.lock").open("a+") as stream:
+    make_folder(home)
+    path = home / "driver.lock"
+    with writing(path):
+        stream = path.open("ab", buffering=0)
+    with stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise LockedError(
-                f"another boardcluster is busy with this cluster: {_holder(stream.name)}",
+                f"another boardcluster is busy with this cluster: {_holder(path)}",
                 hint="wait for it or end it, then try again",
             ) from error
-        stream.truncate(0)
-        stream.write(json.dumps({"pid": os.getpid(), "boot_id": boot_id(), "doing": doing}))
-        stream.flush()
+        holder = {"pid": os.getpid(), "boot_id": boot_id(), "doing": doing}
+        with contextlib.suppress(OSError):  # on a full disk `down` must still get the lock
+            stream.truncate(0)
+            stream.write(json.dumps(holder).encode())
         yield
 
 
-def _holder(path: str) -> str:
+def _holder(path: Path) -> str:
     try:
-        holder = json.loads(Path(path).read_text())
+        holder = json.loads(path.read_text())
         return f"`boardcluster {holder['doing']}`, process {holder['pid']}"
     except (OSError, ValueError, KeyError):
         return "unknown process"

@@ -7,6 +7,7 @@ a process of ours exists that ``down`` cannot find.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -14,7 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from boardcluster.errors import ClusterError
+from boardcluster.errors import ClusterError, HostError
+from boardcluster.fetch.cache import writing
 from boardcluster.remote.base import ProcessRef
 
 __all__ = [
@@ -111,13 +113,24 @@ def boot_id() -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a small file so that a reader sees the old or the new content, never a part."""
+    """Write a small file so that a reader sees the old or the new content, never a part.
+
+    Raises:
+        CapacityError: the disk is full.
+        HostError: the file cannot be written.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
+    with writing(path):
+        try:
+            with temporary.open("w") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(path)
+        except OSError:
+            with contextlib.suppress(OSError):  # the first error is the one to tell
+                temporary.unlink(missing_ok=True)
+            raise
 
 
 def _path(home: Path) -> Path:
@@ -125,13 +138,22 @@ def _path(home: Path) -> Path:
 
 
 def save_state(home: Path, state: LiveState) -> None:
-    """Record the state."""
+    """Record the state.
+
+    Raises:
+        HostError: see ``write_atomically``.
+    """
     write_atomically(_path(home), json.dumps(asdict(state), indent=1))
 
 
 def remove_state(home: Path) -> None:
-    """Record that nothing is alive."""
-    _path(home).unlink(missing_ok=True)
+    """Record that nothing is alive.
+
+    Raises:
+        HostError: the file cannot be removed.
+    """
+    with writing(_path(home)):
+        _path(home).unlink(missing_ok=True)
 
 
 def load_state(home: Path) -> LiveState | None:
@@ -139,12 +161,18 @@ def load_state(home: Path) -> LiveState | None:
 
     Raises:
         ClusterError: the file is damaged.
+        HostError: the file cannot be read.
     """
     try:
         raw = json.loads(_path(home).read_text())
         return _parse(raw)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise HostError(
+            f"cannot read {_path(home)}: {error.strerror}",
+            hint="run as the user who started the cluster, or name another one with --home",
+        ) from error
     except (ValueError, TypeError, KeyError) as error:
         raise ClusterError(
             f"{_path(home)} is damaged: {error}",

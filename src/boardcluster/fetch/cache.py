@@ -26,6 +26,7 @@ from boardcluster.units import format_bytes
 __all__ = [
     "Progress",
     "Stamp",
+    "disk_error",
     "held_stamp",
     "hold_lock",
     "install_file",
@@ -98,6 +99,26 @@ def require_space(folder: Path, *, need_bytes: int, purpose: str) -> None:
         f"{purpose} needs {format_bytes(need_bytes)} + {format_bytes(_RESERVE_BYTES)} kept free, "
         f"but {folder} has {format_bytes(free_bytes)} free: {format_bytes(missing_bytes)} missing",
         hint=f"free {format_bytes(missing_bytes)} there, or choose a folder on a larger disk",
+    )
+
+
+def disk_error(error: OSError, *, path: str) -> HostError:
+    """Return an operating system error in the user's words.
+
+    Args:
+        error: what the operating system said.
+        path: the file or folder it is about.
+
+    Returns:
+        A CapacityError where the disk or the quota is full, else a HostError.
+    """
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return CapacityError(
+            f"the disk became full while writing {path}",
+            hint="free space there, or choose a folder on a larger disk",
+        )
+    return HostError(
+        f"cannot use {path}: {error.strerror}", hint="mend its permissions, or choose another path"
     )
 
 

@@ -92,6 +92,24 @@ def end(request: dict[str, Any]) -> dict[str, int]:
     return {"killed": len(left)}
 
 
+def end_marked(request: dict[str, Any]) -> dict[str, int]:
+    """End every process of this node whose environment holds ``mark``, as ``end`` does."""
+    mark = request["mark"].encode()
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdecimal() and int(name) != os.getpid():
+            try:
+                with open(f"/proc/{name}/environ", "rb") as stream:
+                    marked = mark in stream.read().split(b"\0")
+            except OSError:
+                continue
+            ticks = stat_of(int(name))[1]
+            if marked and ticks is not None:
+                found.append([int(name), ticks])
+    end({"processes": found, "grace_seconds": request["grace_seconds"]})
+    return {"ended": len(found)}
+
+
 def listening(request: dict[str, Any]) -> list[int]:
     """Answer which of ``ports`` some process listens on, as IPv4 or IPv6."""
     wanted = set(request["ports"])
@@ -155,6 +173,7 @@ VERBS = {
     "start": start,
     "processes": processes,
     "end": end,
+    "end_marked": end_marked,
     "listening": listening,
     "http": http_requests,
 }

@@ -33,7 +33,7 @@ from boardcluster.errors import (
     JvmCrashError,
     RemoteError,
 )
-from boardcluster.fetch.cache import Progress
+from boardcluster.fetch.cache import Progress, writing
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.ask import processes
 from boardcluster.remote.base import Remote
@@ -45,6 +45,7 @@ from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health, StartedDaemon
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, profile_names
+from boardcluster.services.room import require_room
 from boardcluster.spec import load_cluster
 from boardcluster.units import format_bytes
 
@@ -230,13 +231,15 @@ def up(
             return running
     profile = build_profile(spec.profile, spec)
     check_memory(spec)
+    require_room(home)
     emulated.check_host(spec)
-    shutil.copyfile(path, home / "running.toml")
+    with writing(home / "running.toml"):
+        shutil.copyfile(path, home / "running.toml")
     try:
         return _start_afresh(home, spec, cache=cache, progress=progress, seen=seen)
     except JvmCrashError as error:
-        if not profile.small_daemons:
-            raise
+        if not profile.small_daemons or load_state(home) is not None:
+            raise  # what could not be ended must stay recorded
         progress(f"{error.message}; starting again without class-data archives", 0, 0)
         return _start_afresh(home, spec, cache=cache, progress=progress, seen=seen)
 
@@ -256,9 +259,11 @@ def _start_afresh(
     try:
         return _bring_up(home, spec, state, layout, seen)
     except BaseException as error:
-        with contextlib.suppress(BoardclusterError):
+        try:
             emulated.destroy(state)
             remove_state(home)
+        except (BoardclusterError, OSError):
+            error.add_note(f"not everything could be ended: run `boardcluster down --home {home}`")
         if isinstance(error, JvmCrashError) and layout.profile.small_daemons:
             refuse_archives(layout.archives, error.message)
         raise

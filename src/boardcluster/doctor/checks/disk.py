@@ -9,13 +9,11 @@ from boardcluster.doctor.finding import Check, Finding, Severity
 from boardcluster.doctor.machine import Disk
 from boardcluster.doctor.surroundings import Surroundings
 from boardcluster.services.install import find_installation
+from boardcluster.services.room import FULL_PERCENT, used_percent
 from boardcluster.units import format_bytes
 
 __all__ = ["CHECK"]
 
-_FULL_PERCENT = (
-    90.0  # yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage
-)
 _WANTED_BYTES = 2_000_000_000
 """The demo: 256 MB twice in HDFS, and intermediate data of several times the input."""
 
@@ -53,12 +51,11 @@ def _not_writable(folder: Path, disk: Disk, *, option: str) -> Iterator[Finding]
 
 
 def _nearly_full(home: Path, disk: Disk) -> Iterator[Finding]:
-    # As YARN counts (DirectoryCollection): what only root may still write counts as used.
-    used_percent = 100 * (1 - disk.available_bytes / disk.total_bytes) if disk.total_bytes else 0
-    room_bytes = int(disk.available_bytes - disk.total_bytes * (1 - _FULL_PERCENT / 100))
-    where = f"the disk of {home} is {used_percent:.0f} % full"
+    percent = used_percent(total_bytes=disk.total_bytes, available_bytes=disk.available_bytes)
+    room_bytes = int(disk.available_bytes - disk.total_bytes * (1 - FULL_PERCENT / 100))
+    where = f"the disk of {home} is {percent:.0f} % full"
     look_for = f"`du -xh --max-depth=2 {disk.place} | sort -h | tail` shows what is large"
-    if used_percent > _FULL_PERCENT:
+    if percent > FULL_PERCENT:
         yield CHECK.wrong(
             where,
             fix=f"free {format_bytes(-room_bytes + _WANTED_BYTES)} there ({look_for}), or choose "

@@ -1,0 +1,50 @@
+"""Room on the disk that holds a cluster's home, counted as the daemons count it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from boardcluster.errors import CapacityError
+from boardcluster.fetch.cache import require_space
+from boardcluster.units import format_bytes
+
+__all__ = ["FULL_PERCENT", "require_room", "used_percent"]
+
+FULL_PERCENT = 90.0
+"""yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage: above it a
+NodeManager is unhealthy and its jobs wait without a message (Apache Hadoop, "NodeManager")."""
+
+_NEED_BYTES = 500_000_000
+"""Below 100 MiB free (dfs.namenode.resource.du.reserved) the NameNode goes into safe mode; the
+rest is for logs, edits (preallocated, at least 1 MiB each) and the first data."""
+
+
+def used_percent(*, total_bytes: int, available_bytes: int) -> float:
+    """Return how full a disk is as YARN counts: what only root may still write counts as used.
+
+    Source: Apache Hadoop, class DirectoryCollection.
+    """
+    return 100 * (1 - available_bytes / total_bytes) if total_bytes else 0.0
+
+
+def require_room(home: Path) -> None:
+    """Refuse to start on a disk on which the daemons would give up.
+
+    Raises:
+        CapacityError: with the arithmetic.
+    """
+    require_space(home, need_bytes=_NEED_BYTES, purpose="starting a cluster")
+    seen = os.statvfs(home)
+    total_bytes, available_bytes = seen.f_blocks * seen.f_frsize, seen.f_bavail * seen.f_frsize
+    percent = used_percent(total_bytes=total_bytes, available_bytes=available_bytes)
+    if percent <= FULL_PERCENT:
+        return
+    wanted_bytes = int(total_bytes * (1 - FULL_PERCENT / 100))
+    missing_bytes = wanted_bytes - available_bytes
+    raise CapacityError(
+        f"the disk of {home} is {percent:.1f} % full: {format_bytes(available_bytes)} of "
+        f"{format_bytes(total_bytes)} are free, and YARN gives up its nodes below "
+        f"{format_bytes(wanted_bytes)}",
+        hint=f"free {format_bytes(missing_bytes)} there, or choose a larger disk with --home",
+    )
