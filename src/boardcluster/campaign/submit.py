@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from boardcluster.campaign.driver import now_utc
+from boardcluster.campaign.driver import interruption, now_utc
 from boardcluster.campaign.execution import Execution, Outcome, attempt_tag
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.errors import BoardclusterError, InputError, UsageError
@@ -121,8 +121,8 @@ def submit_program(
             state, reason = AttemptState.INVALID, f"node_lost: {', '.join(dead)}; {reason}"
     except BoardclusterError as error:
         reason = " ".join(error.message.split())[:1000]
-    except BaseException:
-        _finish(store, attempt, AttemptState.INVALID, "interrupted: Ctrl-C or SIGTERM", None)
+    except BaseException as error:
+        _finish(store, attempt, AttemptState.INVALID, interruption(error), None)
         raise
     return _finish(store, attempt, state, reason, outcome), outcome
 

@@ -1,1 +1,1 @@
-"""ClusterSpec -> live nodes. ``emulated``: this machine; boards over SSH come next (docs/decisions/0013)."""
+"""ClusterSpec -> live nodes. ``emulated``: this machine. Boards: see docs/decisions/0013."""

@@ -166,7 +166,7 @@ def load_state(home: Path) -> LiveState | None:
     try:
         raw = json.loads(_path(home).read_text())
         return _parse(raw)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise HostError(

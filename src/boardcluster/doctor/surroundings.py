@@ -10,7 +10,7 @@ from pathlib import Path
 from boardcluster.cluster import emulated
 from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveState, boot_id, load_state
 from boardcluster.doctor.machine import LocalMachine, Machine
-from boardcluster.errors import ClusterError, SpecError
+from boardcluster.errors import ClusterError, HostError, SpecError
 from boardcluster.records import ClusterSpec, NetworkSpec
 from boardcluster.services.operation import read_spec
 from boardcluster.services.pair import EnginePair, load_pair, pair_ids
@@ -142,13 +142,8 @@ def _state_of(home: Path) -> tuple[LiveState | None, ClusterError | None]:
     except ClusterError as error:
         processes = f"`grep -ls {IDENTITY_VARIABLE}= /proc/[0-9]*/environ`"
         return None, ClusterError(error.message, hint=f"{error.hint}; {processes} lists them")
-    except NotADirectoryError:
-        return None, None
-    except OSError as error:
-        return None, ClusterError(
-            f"{home / 'state.json'} cannot be read: {error.strerror}",
-            hint="run as the user who brought the cluster up",
-        )
+    except HostError as error:
+        return None, ClusterError(error.message, hint=error.hint)
 
 
 def driver_of(home: Path) -> int | None:

@@ -440,9 +440,17 @@ def test_a_daemon_lost_during_a_job_spoils_the_time_though_the_output_is_right(
     assert measurement is not None  # kept, but no result
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(143), ZeroDivisionError()])
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (KeyboardInterrupt(), "Ctrl-C or SIGTERM"),
+        (SystemExit(143), "Ctrl-C or SIGTERM"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (ZeroDivisionError(), "ZeroDivisionError"),
+    ],
+)
 def test_an_interrupted_attempt_is_invalid_and_the_rest_pending(
-    error: BaseException, stage: Stage
+    error: BaseException, why: str, stage: Stage
 ) -> None:
     def interrupt() -> Completed:
         raise error
@@ -455,8 +463,21 @@ def test_an_interrupted_attempt_is_invalid_and_the_rest_pending(
     assert stage.counts() == (2, 0, 1, 1)
     attempt = stage.attempts()[2]
     assert attempt.state is AttemptState.INVALID
-    assert attempt.reason == f"interrupted: {type(error).__name__}"
+    assert attempt.reason == f"interrupted: {why}"
     assert attempt.ended_utc
+
+
+def test_a_submission_that_cannot_be_prepared_is_a_failed_attempt(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise RemoteError("no configuration")
+
+    monkeypatch.setattr("boardcluster.campaign.driver.Execution", refuse)
+    stage.run()
+
+    assert stage.counts() == (0, 4, 0, 0)
+    assert {attempt.reason for attempt in stage.attempts()} == {"no configuration"}
 
 
 def test_ctrl_c_during_the_proof_is_no_result(stage: Stage) -> None:

@@ -258,7 +258,7 @@ def test_ctrl_c_is_recorded_and_passed_on(desk: Desk, script: Path) -> None:
     attempt, measurement = desk.stored()
     assert (attempt.state, attempt.reason) == (
         AttemptState.INVALID,
-        "interrupted: KeyboardInterrupt",
+        "interrupted: Ctrl-C or SIGTERM",
     )
     assert measurement is None
 

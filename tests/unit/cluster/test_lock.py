@@ -11,7 +11,7 @@ import pytest
 
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.cluster.state import boot_id
-from boardcluster.errors import LockedError
+from boardcluster.errors import HostError, LockedError
 
 HOLDER = """
 import sys
@@ -82,6 +82,32 @@ def test_programs_started_under_the_lock_do_not_keep_it(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.wait(10)
+
+
+@pytest.mark.parametrize("name", ["home", "home/below", "x" * 300])
+def test_a_home_that_cannot_be_made_is_no_defect(name: str, tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("mine")
+
+    with pytest.raises(HostError, match="cannot create the folder"):
+        driver_lock(tmp_path / name, doing="up").__enter__()
+
+    assert (tmp_path / "home").read_text() == "mine"
+
+
+def test_a_lock_that_cannot_be_opened_is_no_defect(tmp_path: Path) -> None:
+    (tmp_path / "driver.lock").mkdir()
+
+    with pytest.raises(HostError, match=r"driver\.lock"):
+        driver_lock(tmp_path, doing="up").__enter__()
+
+
+def test_a_full_disk_does_not_keep_from_the_lock(tmp_path: Path) -> None:
+    (tmp_path / "driver.lock").symlink_to("/dev/full")  # refuses every write: ENOSPC
+
+    entered = False
+    with driver_lock(tmp_path, doing="down"):
+        entered = True
+    assert entered
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"pid": 1}'])

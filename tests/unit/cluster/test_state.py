@@ -1,5 +1,6 @@
 """What is recorded as alive, and the lock of the one driver."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from boardcluster.cluster.state import (
     save_state,
     write_atomically,
 )
-from boardcluster.errors import ClusterError
+from boardcluster.errors import CapacityError, ClusterError, HostError
 from boardcluster.remote.base import ProcessRef
 
 STATE = LiveState(
@@ -104,6 +105,45 @@ def test_the_content_is_on_disk_before_it_gets_its_name(
 
     assert seen == ["old"]
     assert target.read_text() == "new"
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.ENOSPC, CapacityError),
+        (errno.EDQUOT, CapacityError),
+        (errno.EROFS, HostError),
+        (errno.EIO, HostError),
+    ],
+)
+def test_a_disk_that_refuses_is_no_defect_and_keeps_the_old_state(
+    number: int, kind: type[HostError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_state(tmp_path, BARE)
+
+    def refuse(_: int) -> None:
+        raise OSError(number, "refused")
+
+    monkeypatch.setattr("os.fsync", refuse)
+    with pytest.raises(HostError, match=r"state\.json") as caught:
+        save_state(tmp_path, STATE)
+
+    assert type(caught.value) is kind
+    assert load_state(tmp_path) == BARE
+    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_an_unreadable_record_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "state.json").mkdir()
+
+    with pytest.raises(HostError, match=r"cannot read .*state\.json"):
+        load_state(tmp_path)
+
+
+def test_nothing_lives_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("")
+
+    assert load_state(tmp_path / "home") is None
 
 
 GOOD = {

@@ -1,0 +1,135 @@
+"""How the program ends: which errors are the machine's, and what is said about what is left."""
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from boardcluster.cli import main
+from boardcluster.cli.app import Stopped
+from boardcluster.errors import DaemonError
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """Give back the handlers that the program replaces."""
+    every = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(one) for one in every]
+    yield
+    for one, handler in zip(every, before, strict=True):
+        signal.signal(one, handler)
+
+
+def _end(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[object, str]:
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(sys.modules[Stopped.__module__], "app", fail)
+    with pytest.raises(SystemExit) as stopped:
+        main([])
+    return stopped.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
+        errno.ENOTDIR,
+        errno.ENAMETOOLONG,
+    ],
+)
+def test_what_the_machine_refuses_is_no_defect(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = OSError(number, os.strerror(number), "/some/file")
+    code, text = _end(error, monkeypatch, capsys)
+    assert code == 5
+    assert "/some/file" in text
+    assert "->" in text
+    assert "Traceback" not in text
+
+
+def test_a_full_disk_without_a_file_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = _end(OSError(errno.ENOSPC, "No space left"), monkeypatch, capsys)
+    assert code == 5
+    assert "the disk became full" in text
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EBADF, "bad"), OSError("odd"), KeyError("x")])
+def test_anything_else_is_a_defect(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = _end(error, monkeypatch, capsys)
+    assert code == 70
+    assert "Traceback" in text
+
+
+def test_ctrl_c_says_that_all_was_ended_only_if_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _end(Stopped(130), monkeypatch, capsys) == (
+        130,
+        "\nstopped: everything that this command started has been ended\n",
+    )
+    left = Stopped(143)
+    left.add_note("not everything could be ended: run `boardcluster down`")
+    assert _end(left, monkeypatch, capsys) == (
+        143,
+        "\nstopped: not everything could be ended: run `boardcluster down`\n",
+    )
+
+
+def test_an_error_also_says_what_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = DaemonError("the namenode died", hint="look")
+    error.add_note("run `boardcluster down`")
+    code, text = _end(error, monkeypatch, capsys)
+    assert code == 7
+    assert text.endswith("run `boardcluster down`\n")
+
+
+@pytest.mark.parametrize("option", ["--home", "--cache"])
+def test_a_file_where_a_folder_should_be(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "text").write_text("words\n")
+    command = ["init"] if option == "--home" else ["data", "text", str(tmp_path / "text")]
+    with pytest.raises(SystemExit) as stopped:
+        main([*command, option, str(tmp_path / "file")])
+    assert stopped.value.code == 5
+    assert str(tmp_path / "file") in capsys.readouterr().err
+
+
+def test_a_name_that_is_too_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (["init"], ["status"], ["run", "wordcount"], ["down"]):
+        with pytest.raises(SystemExit) as stopped:
+            main([*command, "--home", str(tmp_path / ("x" * 300))])
+        # In some versions of Python, asking whether such a path exists is already refused.
+        assert stopped.value.code in ({5} if command == ["init"] else {3, 5, 7})
+        assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_mistyped_home_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "app.py").write_text("print()\n")
+    home = tmp_path / "mistyped"
+    for command in (["run", "wordcount"], ["submit", "spark"]):
+        rest = ["--", str(tmp_path / "app.py")] if command[0] == "submit" else []
+        with pytest.raises(SystemExit) as stopped:
+            main([*command, "--home", str(home), *rest])
+        assert stopped.value.code == 7
+        assert f"boardcluster up --home {home}" in capsys.readouterr().err
+        assert not home.exists()
