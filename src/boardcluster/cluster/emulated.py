@@ -35,7 +35,6 @@ from boardcluster.records import ClusterSpec
 from boardcluster.remote.gate import run_program
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.netns import NetnsRemote, enter
-from boardcluster.remote.nodeside import same, stat_of
 from boardcluster.spec import address_of, host_address
 
 __all__ = [
@@ -206,10 +205,8 @@ def _child_of(pid: int, log: str) -> _Anchor:
         if children:
             child = int(children[0])
             _await_idle(child, log)
-            _, start_ticks = stat_of(child)
-            if start_ticks is None:
-                break
-            return _Anchor(child, start_ticks)
+            stat = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
+            return _Anchor(child, int(stat[19]))
         time.sleep(0.005)
     raise HostError(
         "a node's first process did not start\n" + Path(log).read_text()[-500:],
@@ -379,7 +376,11 @@ def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, hosts: 
 
 def is_alive(pid: int, start_ticks: int) -> bool:
     """Whether exactly this process of this machine runs."""
-    return same(pid, start_ticks)
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return False
+    return int(fields[19]) == start_ticks and fields[0] not in ("Z", "X")
 
 
 def leftover_processes(identity: str) -> list[int]:
