@@ -14,15 +14,21 @@ from pathlib import Path
 __all__ = [
     "Attempt",
     "AttemptState",
+    "CachePolicy",
     "Campaign",
     "CampaignKind",
+    "CampaignSpec",
+    "Checksum",
     "ClusterSpec",
     "Dataset",
     "Engine",
     "Fingerprint",
+    "MasterPlacement",
+    "Matrix",
     "Measurement",
     "NetworkSpec",
     "NodeSpec",
+    "Policy",
     "Result",
     "Role",
     "Trial",
@@ -42,6 +48,31 @@ class Engine(StrEnum):
 
     MAPREDUCE = "mapreduce"
     SPARK = "spark"
+    MPI = "mpi"
+
+
+class MasterPlacement(StrEnum):
+    """Where the master runs: as ``cluster.toml`` declares it, on a node of its own, or with the
+    first worker (Lee, Oh and Park 2021, section VI-C).
+    """
+
+    DECLARED = "declared"
+    SEPARATE = "separate"
+    COMBINED = "combined"
+
+
+class Checksum(StrEnum):
+    """Checksums of HDFS blocks (``dfs.checksum.type``); NULL is the 2021 paper's CRC experiment."""
+
+    CRC32C = "crc32c"
+    NULL = "null"
+
+
+class CachePolicy(StrEnum):
+    """What happens to the page caches of the nodes before each run."""
+
+    DROP = "drop"
+    KEEP = "keep"
 
 
 class CampaignKind(StrEnum):
@@ -152,13 +183,20 @@ class Trial:
         id: stable; the same cell and repetition of the same campaign has the same id.
         campaign_id: the campaign it belongs to.
         position: place in the campaign's seeded random order, from 0.
-        workload: name of the workload folder, or ``submit`` for the user's own program.
+        workload: name of the workload folder, or ``submit`` for the user's own program; several
+            names joined by ``+`` are a mix of jobs that is timed as a whole.
         engine: the engine it runs on.
         profile: the engine configuration.
         size_bytes: input size; 0 where there is no input we know.
         workers: number of workers of the cluster.
         repetition: from 1.
         arguments: the user's own program and its arguments; empty for workloads.
+        concurrency: how many jobs of a mix run at once; 1 is one after the other.
+        replication: copies of each HDFS block; 0 is the profile's own number.
+        checksum: checksums of the blocks that the trial writes and reads.
+        master: where the master runs.
+        warm_up: run before the measured ones; kept and labelled, out of statistics.
+        parameters: ``workload.parameter`` to value as text; only what was set.
     """
 
     id: str
@@ -171,6 +209,12 @@ class Trial:
     workers: int
     repetition: int
     arguments: tuple[str, ...] = ()
+    concurrency: int = 1
+    replication: int = 0
+    checksum: Checksum = Checksum.CRC32C
+    master: MasterPlacement = MasterPlacement.DECLARED
+    warm_up: bool = False
+    parameters: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +231,9 @@ class Campaign:
         dataset: name of the input; empty where there is none.
         dataset_sha256: its content; empty where there is none.
         dataset_source: its origin, one sentence; empty where there is none.
+        name: name of the ``campaign.toml``; empty for a single command.
+        spec_sha256: digest of what the file means; empty for a single command. A resume with
+            another digest is refused.
     """
 
     id: str
@@ -198,6 +245,81 @@ class Campaign:
     dataset: str = ""
     dataset_sha256: str = ""
     dataset_source: str = ""
+    name: str = ""
+    spec_sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How every run of a campaign is treated.
+
+    Attributes:
+        timeout_seconds: longest duration of one job; longer is ``invalid(stalled)``.
+        cache: what happens to page caches before each run.
+        trim: whether to discard unused blocks (``fstrim``) before each run.
+        cool_down_seconds: pause before each run.
+        cool_below_celsius: wait until the hottest sensor of every node is below; 0 does not wait.
+        cool_wait_seconds: longest such wait; the run then goes ahead with a remark.
+    """
+
+    timeout_seconds: float = 3600.0
+    cache: CachePolicy = CachePolicy.KEEP
+    trim: bool = False
+    cool_down_seconds: float = 0.0
+    cool_below_celsius: float = 0.0
+    cool_wait_seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """One ``[[matrix]]`` of a ``campaign.toml``: every combination of its lists is a cell.
+
+    Attributes:
+        workloads: names, or names joined by ``+`` for a mix.
+        engines: engines; empty means all that the workload has.
+        profiles: engine configurations; empty means the cluster's own.
+        sizes_bytes: input sizes; ignored by workloads without input.
+        workers: numbers of workers; empty means all.
+        concurrencies: jobs of a mix at once; empty means all at once, and one after the other.
+        replications: copies of each HDFS block; 0 is the profile's own number.
+        checksums: block checksums.
+        masters: where the master runs.
+        repetitions: measured runs of each cell.
+        warm_ups: runs of each cell before its measured ones.
+        input: the text that text workloads read: empty for the flights, else a path.
+        parameters: ``workload.parameter`` to its values.
+    """
+
+    workloads: tuple[str, ...]
+    engines: tuple[Engine, ...] = ()
+    profiles: tuple[str, ...] = ()
+    sizes_bytes: tuple[int, ...]
+    workers: tuple[int, ...] = ()
+    concurrencies: tuple[int, ...] = ()
+    replications: tuple[int, ...] = (0,)
+    checksums: tuple[Checksum, ...] = (Checksum.CRC32C,)
+    masters: tuple[MasterPlacement, ...] = (MasterPlacement.DECLARED,)
+    repetitions: int
+    warm_ups: int = 0
+    input: str = ""
+    parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignSpec:
+    """A validated ``campaign.toml``.
+
+    Attributes:
+        name: its name.
+        seed: seed of the random order.
+        policy: how every run is treated.
+        matrices: what to run.
+    """
+
+    name: str
+    seed: int
+    policy: Policy
+    matrices: tuple[Matrix, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,7 +391,16 @@ class Measurement:
         counters: the engine's own counters as ``group/name``, unchanged.
         verification: the proof; None only for the user's own program, which has no known answer.
         exit_status: exit status of the submission.
-        application_id: YARN's id of the application; empty if it never got one.
+        application_id: YARN's id of the (last) application; empty if it never got one.
+        figures: what the workload itself measures, unit last in each name.
+        phases_seconds: duration of each part: our own submissions, and the engine's phases as
+            ``submission/phase`` where it gives them.
+        intermediate_bytes: bytes the engine says it wrote to local storage that are not final
+            output (spills, merges, shuffle files); None where it does not say.
+        node_written_bytes: per node, bytes its processes wrote to storage during the run, by the
+            kernel's accounting, final output and its replicas included.
+        node_read_bytes: per node, bytes they read from storage, which is not the page cache.
+        remarks: what was not as the policy asked, in one line each.
     """
 
     duration_seconds: float
@@ -279,6 +410,12 @@ class Measurement:
     verification: Verification | None
     exit_status: int
     application_id: str = ""
+    figures: dict[str, float] = field(default_factory=dict)
+    phases_seconds: dict[str, float] = field(default_factory=dict)
+    intermediate_bytes: int | None = None
+    node_written_bytes: dict[str, int] = field(default_factory=dict)
+    node_read_bytes: dict[str, int] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,10 +105,17 @@ class WebHdfs:
         if answer.status != 200 or not answer.json()["boolean"]:
             raise self._fail(f"renaming {source}", answer)
 
-    def put(self, source: Path, target: str) -> None:
-        """Store a file of the master node; it appears under its name only when it is whole."""
+    def put(self, source: Path, target: str, *, replication: int = 0) -> None:
+        """Store a file of the master node; it appears under its name only when it is whole.
+
+        Args:
+            source: the file.
+            target: its path in HDFS.
+            replication: copies of each block; 0 is the file system's own number.
+        """
         partial = f"{target}.partial"
-        url = self._url(partial, "CREATE", overwrite="true")
+        copies = {"replication": str(replication)} if replication else {}
+        url = self._url(partial, "CREATE", overwrite="true", **copies)
         answer = http(self._remote, "PUT", url)
         if answer.status != 307 or not answer.location:
             raise self._fail(f"storing {target}", answer)

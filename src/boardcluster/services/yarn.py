@@ -14,7 +14,15 @@ from boardcluster.remote.ask import http
 from boardcluster.remote.base import Remote
 from boardcluster.services.layout import Layout
 
-__all__ = ["YarnApplication", "applications", "job_counters", "kill", "mapreduce_command"]
+__all__ = [
+    "YarnApplication",
+    "applications",
+    "file_system_command",
+    "hadoop_command",
+    "job_counters",
+    "kill",
+    "mapreduce_command",
+]
 
 _HISTORY_WAIT_SECONDS = 20.0
 _ENDED = ("FINISHED", "FAILED", "KILLED")
@@ -37,6 +45,29 @@ class YarnApplication:
     diagnostics: str
 
 
+def hadoop_command(
+    layout: Layout, *, conf: str, main: str, arguments: Sequence[str], jars: Sequence[str] = ()
+) -> list[str]:
+    """Return the command that runs a class of Hadoop, or of further jars, on the master.
+
+    Args:
+        layout: the cluster.
+        conf: folder of the configuration to run with.
+        main: the class.
+        arguments: its arguments.
+        jars: further jars.
+    """
+    class_path = ":".join([*layout.engines.jars("hadoop"), conf, *jars])
+    return [
+        *(str(layout.java.program), "-Xmx256m", "-XX:-UsePerfData"),
+        "--add-opens=java.base/java.lang=ALL-UNNAMED",
+        "-Djava.net.preferIPv4Stack=true",
+        f"-Djava.io.tmpdir={layout.folder(layout.spec.master, 'tmp')}",
+        *("-cp", class_path),
+        *(main, *arguments),
+    ]
+
+
 def mapreduce_command(
     layout: Layout, *, conf: str, jar: str, arguments: Sequence[str]
 ) -> list[str]:
@@ -48,15 +79,14 @@ def mapreduce_command(
         jar: the program.
         arguments: main class and arguments, as for ``hadoop jar``.
     """
-    class_path = ":".join([*layout.engines.jars("hadoop"), conf])
-    return [
-        *(str(layout.java.program), "-Xmx256m", "-XX:-UsePerfData"),
-        "--add-opens=java.base/java.lang=ALL-UNNAMED",
-        "-Djava.net.preferIPv4Stack=true",
-        f"-Djava.io.tmpdir={layout.folder(layout.spec.master, 'tmp')}",
-        *("-cp", class_path),
-        *("org.apache.hadoop.util.RunJar", jar, *arguments),
-    ]
+    main = "org.apache.hadoop.util.RunJar"
+    return hadoop_command(layout, conf=conf, main=main, arguments=[jar, *arguments])
+
+
+def file_system_command(layout: Layout, *, conf: str, arguments: Sequence[str]) -> list[str]:
+    """Return the command of HDFS's own client, as ``hdfs dfs`` runs it on the master."""
+    main = "org.apache.hadoop.fs.FsShell"
+    return hadoop_command(layout, conf=conf, main=main, arguments=arguments)
 
 
 def applications(layout: Layout, remote: Remote, *, tag: str) -> list[YarnApplication]:

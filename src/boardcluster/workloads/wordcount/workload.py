@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-import shutil
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from boardcluster.errors import CapacityError, VerificationError
-from boardcluster.fetch.cache import Progress, hold_lock, sidecar_of, verified_stamp, write_stamp
+from boardcluster.errors import VerificationError
+from boardcluster.fetch.cache import hold_lock, sidecar_of, verified_stamp, write_stamp
 from boardcluster.records import Dataset, Engine, Verification
-from boardcluster.services.lifecycle import health
-from boardcluster.services.operation import LiveCluster
 from boardcluster.services.spark import spark_submit_command
-from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.services.yarn import mapreduce_command
-from boardcluster.units import format_bytes
-from boardcluster.workloads.base import Prepared, Submission, jobs_jar
+from boardcluster.workloads.base import (
+    Case,
+    Context,
+    Job,
+    Need,
+    Parameter,
+    Phase,
+    PhaseOutcome,
+    Prepared,
+    Proof,
+    Takes,
+    jobs_jar,
+)
+from boardcluster.workloads.inputs import check_size, put_text, text_of
+from boardcluster.workloads.outputs import fetch_parts
 from boardcluster.workloads.wordcount.counting import canonical_output, compare, count_words
 
 __all__ = ["WORKLOAD", "WordCount"]
 
-_INPUT_FOLDER = "/boardcluster/input"
 _METHOD = (
     "every (word, count) pair equals an independent count of the source file made by "
     "tr, sort and uniq, compared as sorted streams"
 )
-_READERS = 4
 
 
 class WordCount:
@@ -33,67 +41,71 @@ class WordCount:
 
     name = "wordcount"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
+    takes = Takes.TEXT
+    parameters: Mapping[str, Parameter] = {}
+    tools: Mapping[str, str] = {}
 
-    def prepare(
-        self, live: LiveCluster, dataset: Dataset, *, cache: Path, progress: Progress
-    ) -> Prepared:
-        """See Workload. The input's name in HDFS is its digest, so equal content is stored once."""
-        path = f"{_INPUT_FOLDER}/{dataset.sha256[:32]}/part-0"
-        progress("putting the input into HDFS", 0, dataset.size_bytes)
-        _put_input(live, dataset, path)
-        progress("putting the input into HDFS", dataset.size_bytes, dataset.size_bytes)
-        progress("counting the words independently", 0, 0)
-        expected = _expected(dataset, cache)
-        return Prepared(dataset=dataset, input_path=path.rpartition("/")[0], expected=expected)
-
-    def command(self, live: LiveCluster, prepared: Prepared, job: Submission) -> list[str]:
+    def check(self, case: Case) -> None:
         """See Workload."""
+        check_size(self.name, case, least_bytes=1, unit="one byte")
+
+    def need(self, case: Case) -> Need:
+        """See Workload.
+
+        Intermediate data and output of WordCount are together at most about five times the input
+        on flight data (Lee and Park 2026, Table 11: 3.94 times written as intermediate data).
+        """
+        return Need(input_bytes=case.size_bytes * case.replication, run_bytes=5 * case.size_bytes)
+
+    def prepare(self, context: Context, case: Case) -> Prepared:
+        """See Workload. The input's name in HDFS is its digest, so equal content is stored once."""
+        prepared = put_text(context, case)
+        context.progress("counting the words independently", 0, 0)
+        return replace(prepared, expected=_expected(text_of(context), context.cache))
+
+    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
+        """See Workload."""
+        layout = context.live.layout
         paths = [prepared.input_path, job.output_path]
-        if job.engine is Engine.MAPREDUCE:
-            jar = live.layout.engines.hadoop_jar("hadoop-mapreduce-examples")
-            return mapreduce_command(
-                live.layout, conf=job.conf, jar=str(jar), arguments=["wordcount", *paths]
+        if job.case.engine is Engine.MAPREDUCE:
+            jar = layout.engines.hadoop_jar("hadoop-mapreduce-examples")
+            command = mapreduce_command(
+                layout, conf=job.conf, jar=str(jar), arguments=["wordcount", *paths]
             )
-        return spark_submit_command(
-            live.layout,
-            conf=job.conf,
-            tag=job.tag,
-            program=str(jobs_jar()),
-            main="io.boardcluster.jobs.WordCount",
-            arguments=paths,
-        )
+        else:
+            command = spark_submit_command(
+                layout,
+                conf=job.conf,
+                tag=job.tag,
+                program=str(jobs_jar()),
+                main="io.boardcluster.jobs.WordCount",
+                arguments=paths,
+            )
+        return (Phase(name="count", command=tuple(command)),)
 
     def verify(
-        self, live: LiveCluster, prepared: Prepared, job: Submission, *, work: Path
-    ) -> Verification:
+        self,
+        context: Context,
+        prepared: Prepared,
+        job: Job,
+        outcomes: Mapping[str, PhaseOutcome],
+    ) -> Proof:
         """See Workload."""
-        hdfs = WebHdfs(live.layout, live.master)
-        names = [e.name for e in hdfs.list(job.output_path) if e.is_file]
-        if "_SUCCESS" not in names:
-            raise VerificationError(
-                f"{job.output_path} has no _SUCCESS mark: the job did not commit its output"
-            )
-        folder = work / "output"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        parts = sorted(name for name in names if name.startswith("part-"))
-
-        def fetch(name: str) -> Path:
-            hdfs.get(f"{job.output_path}/{name}", folder / name)
-            return folder / name
-
-        with ThreadPoolExecutor(_READERS) as pool:
-            files = list(pool.map(fetch, parts))
-        actual = canonical_output(files, target=folder / "actual", work=folder)
+        del outcomes  # what it printed says nothing about its output
+        if prepared.expected is None:
+            raise VerificationError("nobody counted the words", hint="prepare the input first")
+        files = fetch_parts(context, job.output_path)
+        output_bytes = sum(path.stat().st_size for path in files)
+        actual = canonical_output(files, target=context.work / "actual", work=context.work)
         if difference := compare(prepared.expected, actual.path):
-            raise VerificationError(f"the output of {job.engine} is wrong: {difference}")
-        shutil.rmtree(folder)
-        return Verification(
+            raise VerificationError(f"the output of {job.case.engine} is wrong: {difference}")
+        verification = Verification(
             method=_METHOD,
             expected_sha256=actual.sha256,  # compare() has just proved the two files equal
             actual_sha256=actual.sha256,
             records=actual.records,
         )
+        return Proof(verification=verification, output_bytes=output_bytes)
 
 
 def _expected(dataset: Dataset, cache: Path) -> Path:
@@ -106,29 +118,6 @@ def _expected(dataset: Dataset, cache: Path) -> Path:
             counted = count_words(dataset.path, target=target, work=folder)
             write_stamp(target, sidecar=sidecar_of(target), sha256=counted.sha256)
     return target
-
-
-def _put_input(live: LiveCluster, dataset: Dataset, path: str) -> None:
-    hdfs = WebHdfs(live.layout, live.master)
-    if hdfs.exists(path):
-        if hdfs.size_bytes(path) == dataset.size_bytes:
-            return
-        hdfs.delete(path)  # HDFS renames nothing onto an existing file
-    replication = int(live.layout.profile.properties["hdfs-site"].get("dfs.replication", "3"))
-    copies = min(replication, len(live.spec.workers))
-    free = health(live.layout, live.master).hdfs_free_bytes
-    # The output and the intermediate data of WordCount are together at most about five times the
-    # input on flight data (Lee and Park 2026, Table 11: 3.94 times written as intermediate data).
-    needed = dataset.size_bytes * (copies + 5)
-    if needed > free:
-        raise CapacityError(
-            f"{dataset.name}: {format_bytes(dataset.size_bytes)} x ({copies} replicas + 5 for "
-            f"intermediate data and output) = {format_bytes(needed)}, but HDFS has "
-            f"{format_bytes(free)} left",
-            hint="use a smaller --size, or free space on the nodes' disk",
-        )
-    hdfs.make_folder(path.rpartition("/")[0])
-    hdfs.put(dataset.path, path)
 
 
 WORKLOAD = WordCount()

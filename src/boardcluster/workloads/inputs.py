@@ -1,0 +1,82 @@
+"""Text input in HDFS, shared by the workloads that read text. Stored once per content.
+
+The folder's name holds the content's digest, the number of replicas and the kind of checksums,
+because the last two change what reading it costs.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from boardcluster.errors import UsageError
+from boardcluster.records import Checksum, Dataset, Engine
+from boardcluster.services.yarn import file_system_command
+from boardcluster.workloads.base import Case, Context, Phase, Prepared
+
+__all__ = ["check_size", "input_folder", "put_text", "text_of"]
+
+_INPUT_FOLDER = "/boardcluster/input"
+
+
+def check_size(workload: str, case: Case, *, least_bytes: int, unit: str) -> None:
+    """Refuse a size that holds no data.
+
+    Raises:
+        UsageError: it is too small.
+    """
+    if case.size_bytes < least_bytes:
+        raise UsageError(
+            f"{workload}: a size of {case.size_bytes} bytes; allowed: at least {least_bytes} ({unit})",
+            hint='give a size, for example size = ["64 MB"]',
+        )
+
+
+def input_folder(name: str, case: Case) -> str:
+    """Return the folder in HDFS of an input of that name for a case."""
+    return f"{_INPUT_FOLDER}/{name}-r{case.replication}-{case.checksum}"
+
+
+def text_of(context: Context) -> Dataset:
+    """Return the text of a context.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if context.dataset is None:
+        raise UsageError("no text was prepared", hint="give a size or an --input")
+    return context.dataset
+
+
+def put_text(context: Context, case: Case) -> Prepared:
+    """Put the context's text into HDFS unless it is there; it appears only when it is whole.
+
+    WebHDFS writes with the DataNode's own kind of checksums, so any other kind takes the file
+    system's own client.
+    """
+    dataset = text_of(context)
+    folder = input_folder(dataset.sha256[:32], case)
+    path = f"{folder}/part-0"
+    prepared = Prepared(input_path=folder, input_bytes=dataset.size_bytes)
+    hdfs = context.hdfs
+    if hdfs.exists(path):
+        if hdfs.size_bytes(path) == dataset.size_bytes:
+            return prepared
+        hdfs.delete(path)  # HDFS renames nothing onto an existing file
+    context.progress("putting the input into HDFS", 0, dataset.size_bytes)
+    hdfs.make_folder(str(PurePosixPath(path).parent))
+    if case.checksum is Checksum.CRC32C:
+        hdfs.put(dataset.path, path, replication=case.replication)
+    else:
+        partial = f"{folder}.partial"
+        hdfs.delete(partial)
+
+        def client(conf: str) -> Phase:
+            command = file_system_command(
+                context.live.layout, conf=conf, arguments=["-put", str(dataset.path), partial]
+            )
+            return Phase(name="put", command=tuple(command), yarn=False)
+
+        context.run_job(Engine.MAPREDUCE, client)
+        hdfs.rename(partial, path)
+    context.progress("putting the input into HDFS", dataset.size_bytes, dataset.size_bytes)
+    return prepared
