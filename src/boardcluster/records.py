@@ -52,8 +52,10 @@ class Engine(StrEnum):
 
 
 class MasterPlacement(StrEnum):
-    """Where the master runs: as ``cluster.toml`` declares it, on a node of its own, or with the
-    first worker (Lee, Oh and Park 2021, section VI-C).
+    """Where the master runs.
+
+    DECLARED: as ``cluster.toml`` says. SEPARATE: on a node of its own. COMBINED: with the first
+    worker (Lee, Oh and Park 2021, section VI-C).
     """
 
     DECLARED = "declared"
@@ -196,6 +198,7 @@ class Trial:
         checksum: checksums of the blocks that the trial writes and reads.
         master: where the master runs.
         warm_up: run before the measured ones; kept and labelled, out of statistics.
+        input: the text that text workloads read: empty for the flights, else a path.
         parameters: ``workload.parameter`` to value as text; only what was set.
     """
 
@@ -214,6 +217,7 @@ class Trial:
     checksum: Checksum = Checksum.CRC32C
     master: MasterPlacement = MasterPlacement.DECLARED
     warm_up: bool = False
+    input: str = ""
     parameters: dict[str, str] = field(default_factory=dict)
 
 

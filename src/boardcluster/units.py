@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 __all__ = [
+    "DURATION_ALLOWED",
     "GIB",
     "KIB",
     "MIB",
@@ -24,6 +25,7 @@ __all__ = [
     "format_rate",
     "format_rate_exact",
     "format_seconds",
+    "parse_duration",
     "parse_rate",
     "parse_size",
 ]
@@ -37,9 +39,11 @@ _DECIMAL_BYTES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY_BYTES = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": TIB}
 _BYTES = {**_DECIMAL_BYTES, **_BINARY_BYTES}
 _BITS_PER_SECOND = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
+_SECONDS = {"s": 1, "min": 60, "h": 3600}
 
 SIZE_ALLOWED = f'a number and {", ".join(_BYTES)}, e.g. "4 GiB"'
 RATE_ALLOWED = f'a number and {", ".join(_BITS_PER_SECOND)}, e.g. "1 Gbit/s"'
+DURATION_ALLOWED = f'a number and {", ".join(_SECONDS)}, e.g. "30 min"; a mere number is seconds'
 
 # The digits are bounded so that no text, however long, makes a number that is slow to handle.
 _QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) *([A-Za-z/]*)")
@@ -59,13 +63,18 @@ def _spellings(units: Mapping[str, int]) -> dict[str, int]:
 
 _SIZE_UNITS = {**_spellings(_BYTES), "kB": 10**3, "": 1}
 _RATE_UNITS = _spellings(_BITS_PER_SECOND)
+_DURATION_UNITS = {**_SECONDS, "": 1}
 
 
-def _parse(text: str, units: Mapping[str, int], *, what: str, whole: str, allowed: str) -> int:
+def _parse_fraction(text: str, units: Mapping[str, int], *, what: str, allowed: str) -> Fraction:
     match = _QUANTITY.fullmatch(text.strip())
     if match is None or match[2] not in units:
         raise ValueError(f"{_quoted(text)} is not a {what}; allowed: {allowed}")
-    value = Fraction(match[1]) * units[match[2]]
+    return Fraction(match[1]) * units[match[2]]
+
+
+def _parse(text: str, units: Mapping[str, int], *, what: str, whole: str, allowed: str) -> int:
+    value = _parse_fraction(text, units, what=what, allowed=allowed)
     if value.denominator != 1:
         raise ValueError(f"{_quoted(text)} is not a whole number of {whole}; allowed: {allowed}")
     return value.numerator
@@ -108,6 +117,27 @@ def parse_rate(text: str) -> int:
         ValueError: it is no rate; names what is allowed.
     """
     return _parse(text, _RATE_UNITS, what="rate", whole="bits per second", allowed=RATE_ALLOWED)
+
+
+def parse_duration(text: str | float) -> float:
+    """Read a duration.
+
+    Args:
+        text: ``"90 s"``, ``"30 min"``, ``"1.5 h"``, ``"90"``, ``90`` or ``0.5``.
+
+    Returns:
+        Seconds, at least 0; the nearest float to what is written.
+
+    Raises:
+        ValueError: it is no duration, is negative or is not finite; names what is allowed.
+    """
+    if isinstance(text, str):
+        allowed = DURATION_ALLOWED
+        return float(_parse_fraction(text, _DURATION_UNITS, what="duration", allowed=allowed))
+    if isinstance(text, bool) or not 0 <= text <= 10**18:
+        shown = "a huge number" if abs(text) > 10**18 else str(text).lower()
+        raise ValueError(f"{shown} is not a duration; allowed: {DURATION_ALLOWED}")
+    return float(text)
 
 
 def _digits(value: float) -> str:

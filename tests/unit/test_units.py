@@ -14,6 +14,7 @@ from boardcluster.units import (
     format_rate,
     format_rate_exact,
     format_seconds,
+    parse_duration,
     parse_rate,
     parse_size,
 )
@@ -125,6 +126,40 @@ def test_what_is_no_rate_is_refused_with_the_allowed_units(text: str) -> None:
 def test_a_fraction_of_a_bit_per_second_is_refused() -> None:
     with pytest.raises(ValueError, match="not a whole number of bits per second"):
         parse_rate("0.5 bit/s")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90 s", 90.0),
+        ("30 min", 1800.0),
+        ("1.5 h", 5400.0),
+        ("0.1 s", 0.1),
+        ("0.3 min", 18.0),
+        (" 2min ", 120.0),
+        ("90", 90.0),
+        ("0 s", 0.0),
+        (90, 90.0),
+        (0.5, 0.5),
+        (0, 0.0),
+    ],
+)
+def test_durations_are_read_to_the_nearest_float(text: str | float, seconds: float) -> None:
+    read = parse_duration(text)
+    assert read == seconds
+    assert isinstance(read, float)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "min", "1 m", "30 minutes", "1 H", "-1 s", "1 h 30 min", "1e3", "inf", "9" * 5000, -1,
+     -0.5, True, float("nan"), float("inf"), -(10**30), 10**400, -(10**400)],
+)  # fmt: skip
+def test_what_is_no_duration_is_refused_with_the_allowed_units(text: str | float) -> None:
+    words = "is not a duration; allowed: a number and s, min, h, e.g."
+    with pytest.raises(ValueError, match=words) as caught:
+        parse_duration(text)
+    assert len(str(caught.value)) < 200
 
 
 def test_exact_sizes_and_rates_come_back() -> None:

@@ -1,6 +1,23 @@
 """Pure: statistics of results. Takes records, never connections."""
 
-from boardcluster.analysis.cells import Cell, Comparison, compare_engines, summarise
+from boardcluster.analysis.cells import Cell, Configuration, Figure, settings, summarise
+from boardcluster.analysis.comparisons import (
+    Comparison,
+    ConcurrencyComparison,
+    compare_concurrency,
+    compare_engines,
+)
 from boardcluster.analysis.statistics import Interval
 
-__all__ = ["Cell", "Comparison", "Interval", "compare_engines", "summarise"]
+__all__ = [
+    "Cell",
+    "Comparison",
+    "ConcurrencyComparison",
+    "Configuration",
+    "Figure",
+    "Interval",
+    "compare_concurrency",
+    "compare_engines",
+    "settings",
+    "summarise",
+]

@@ -1,37 +1,103 @@
-"""Results grouped into cells, and engines compared. Takes records, gives records."""
+"""Results grouped into cells. Takes records, gives records."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from boardcluster.analysis.statistics import (
     Interval,
     coefficient_of_variation,
-    difference_interval,
     mean,
     mean_interval,
     median,
     standard_deviation,
 )
-from boardcluster.records import AttemptState, Engine, Fingerprint, Result
+from boardcluster.records import (
+    AttemptState,
+    Checksum,
+    Engine,
+    Fingerprint,
+    MasterPlacement,
+    Measurement,
+    Result,
+    Trial,
+)
 
-__all__ = ["Cell", "Comparison", "compare_engines", "summarise"]
+__all__ = [
+    "Cell",
+    "Configuration",
+    "Figure",
+    "settings",
+    "summarise",
+]
 
 _OWN_PROGRAM = "submit"
+_MIX = "+"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Configuration:
+    """Everything of a cell except its engine: what engines can be compared at. Sorts as it reads.
+
+    Attributes:
+        workload: name of the workload, or names joined by ``+``.
+        input: the text that it reads; empty for the flights.
+        parameters: ``workload.parameter`` and value, sorted.
+        size_bytes: input size.
+        workers: number of workers.
+        profile: the engine configuration.
+        replication: copies of each HDFS block; 0 is the profile's own number.
+        checksum: block checksums.
+        master: where the master runs.
+        concurrency: jobs of a mix at once.
+    """
+
+    workload: str
+    input: str
+    parameters: tuple[tuple[str, str], ...]
+    size_bytes: int
+    workers: int
+    profile: str
+    replication: int
+    checksum: Checksum
+    master: MasterPlacement
+    concurrency: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """What the workload itself measured, over the runs of a cell.
+
+    Attributes:
+        mean: arithmetic mean, in the unit that the figure's name ends with.
+        interval: 95 % confidence interval of the mean; None for one run.
+        count: number of runs that gave it.
+    """
+
+    mean: float
+    interval: Interval | None
+    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """All verified runs of one workload, engine, profile, size and number of workers.
+    """All verified and measured runs of one configuration on one engine, without warm-ups.
 
     Attributes:
-        workload: name of the workload.
+        workload: name of the workload, or names joined by ``+`` for a mix.
         engine: the engine.
         profile: the engine configuration.
         size_bytes: input size of the trial.
         workers: number of workers.
+        concurrency: jobs of a mix at once; 1 is one after the other.
+        replication: copies of each HDFS block; 0 is the profile's own number.
+        checksum: block checksums.
+        master: where the master runs.
+        input: the text that text workloads read: empty for the flights, else a path.
+        parameters: ``workload.parameter`` to value; only what was set.
         results: the runs, in run order; each ok and measured.
         durations_seconds: their durations, in the same order.
         mean_seconds: mean duration.
@@ -43,6 +109,9 @@ class Cell:
         interval_seconds: 95 % confidence interval of the mean; None for one run.
         throughput_bytes_per_second: input of all runs over the time of all runs; None without a
             known input.
+        figures: what the workload itself measures, by name, in its own order.
+        mean_intermediate_bytes: mean of what the engine wrote to local storage beside its final
+            output; None unless every run says it.
         fingerprints: the different setups it was measured on; more than one is worth a remark.
     """
 
@@ -51,6 +120,12 @@ class Cell:
     profile: str
     size_bytes: int
     workers: int
+    concurrency: int
+    replication: int
+    checksum: Checksum
+    master: MasterPlacement
+    input: str
+    parameters: dict[str, str]
     results: tuple[Result, ...]
     durations_seconds: tuple[float, ...]
     mean_seconds: float
@@ -61,6 +136,8 @@ class Cell:
     variation: float | None
     interval_seconds: Interval | None
     throughput_bytes_per_second: float | None
+    figures: dict[str, Figure]
+    mean_intermediate_bytes: float | None
     fingerprints: tuple[Fingerprint, ...]
 
     @property
@@ -69,51 +146,75 @@ class Cell:
         return len(self.results)
 
     @property
-    def configuration(self) -> tuple[str, int, int, str]:
-        """What engines can be compared at: workload, size in bytes, workers, profile."""
-        return (self.workload, self.size_bytes, self.workers, self.profile)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """Two engines at the same workload, size, number of workers and profile.
-
-    Attributes:
-        faster: the cell with the smaller mean.
-        slower: the other one.
-        ratio: mean of the slower over mean of the faster, at least 1.
-        difference_interval_seconds: 95 % interval (Welch) of slower minus faster mean; None if
-            either ran once.
-        same_setup: whether all runs of both share one fingerprint.
-    """
-
-    faster: Cell
-    slower: Cell
-    ratio: float
-    difference_interval_seconds: Interval | None
-    same_setup: bool
+    def configuration(self) -> Configuration:
+        """What engines can be compared at."""
+        return _configuration(self.results[0].trial)
 
     @property
-    def is_shown(self) -> bool:
-        """Whether the runs show a difference: its interval exists and leaves out zero."""
-        interval = self.difference_interval_seconds
-        return interval is not None and interval.low > 0
+    def is_mix(self) -> bool:
+        """Whether it is several jobs that are timed as a whole."""
+        return _MIX in self.workload
+
+    @property
+    def label(self) -> str:
+        """Short words for what is not the default: see ``settings``."""
+        return settings(self.results[0].trial)
+
+
+def settings(trial: Trial) -> str:
+    """Short words for what is not the default in a trial, e.g. ``replication 1, checksum null``.
+
+    Size, number of workers and profile are not in it. Empty where all is default.
+    """
+    mix = _MIX in trial.workload
+    parts: list[str] = []
+    if mix or trial.concurrency != 1:
+        at_once = f"{trial.concurrency} at once"
+        parts.append("one after the other" if trial.concurrency == 1 else at_once)
+    if trial.replication:
+        parts.append(f"replication {trial.replication}")
+    if trial.checksum is not Checksum.CRC32C:
+        parts.append(f"checksum {trial.checksum}")
+    if trial.master is not MasterPlacement.DECLARED:
+        parts.append(f"master {trial.master}")
+    if trial.input:
+        parts.append(f"input {PurePath(trial.input).name}")
+    for name, value in sorted(trial.parameters.items()):
+        short = name if mix else name.removeprefix(f"{trial.workload}.")
+        parts.append(f"{short} {value}")
+    return ", ".join(parts)
 
 
 def summarise(results: Iterable[Result]) -> tuple[Cell, ...]:
-    """Group the ok attempts into cells, ordered by workload, size, workers, profile and engine.
+    """Group the ok attempts into cells.
 
-    Failed and invalid attempts and the user's own programs stay out.
+    They are ordered by workload, input, parameters, size, workers, profile, replication, checksum,
+    placement of the master, concurrency and engine. Failed and invalid attempts, warm-ups and the
+    user's own programs stay out.
     """
-    groups: dict[tuple[str, int, int, str, str], list[Result]] = {}
+    groups: dict[tuple[Configuration, Engine], list[Result]] = {}
     for result in results:
         attempt, trial = result.attempt, result.trial
         if attempt is None or attempt.state is not AttemptState.OK or result.measurement is None:
             continue
-        if trial.workload != _OWN_PROGRAM:
-            key = (trial.workload, trial.size_bytes, trial.workers, trial.profile, trial.engine)
-            groups.setdefault(key, []).append(result)
+        if trial.workload != _OWN_PROGRAM and not trial.warm_up:
+            groups.setdefault((_configuration(trial), trial.engine), []).append(result)
     return tuple(_cell(groups[key]) for key in sorted(groups))
+
+
+def _configuration(trial: Trial) -> Configuration:
+    return Configuration(
+        workload=trial.workload,
+        input=trial.input,
+        parameters=tuple(sorted(trial.parameters.items())),
+        size_bytes=trial.size_bytes,
+        workers=trial.workers,
+        profile=trial.profile,
+        replication=trial.replication,
+        checksum=trial.checksum,
+        master=trial.master,
+        concurrency=trial.concurrency,
+    )
 
 
 def _run_order(result: Result) -> tuple[str, str, int, int]:
@@ -128,6 +229,11 @@ def _cell(group: Sequence[Result]) -> Cell:
     seconds = tuple(measurement.duration_seconds for measurement in measurements)
     sizes = [measurement.input_bytes for measurement in measurements]
     attempts = [result.attempt for result in ordered if result.attempt is not None]
+    intermediate = [
+        measurement.intermediate_bytes
+        for measurement in measurements
+        if measurement.intermediate_bytes is not None
+    ]
     trial = ordered[0].trial
     return Cell(
         workload=trial.workload,
@@ -135,6 +241,12 @@ def _cell(group: Sequence[Result]) -> Cell:
         profile=trial.profile,
         size_bytes=trial.size_bytes,
         workers=trial.workers,
+        concurrency=trial.concurrency,
+        replication=trial.replication,
+        checksum=trial.checksum,
+        master=trial.master,
+        input=trial.input,
+        parameters=trial.parameters,
         results=ordered,
         durations_seconds=seconds,
         mean_seconds=mean(seconds),
@@ -145,31 +257,18 @@ def _cell(group: Sequence[Result]) -> Cell:
         variation=coefficient_of_variation(seconds),
         interval_seconds=mean_interval(seconds),
         throughput_bytes_per_second=sum(sizes) / math.fsum(seconds) if all(sizes) else None,
+        figures=_figures(measurements),
+        mean_intermediate_bytes=mean(intermediate) if len(intermediate) == len(ordered) else None,
         fingerprints=tuple(dict.fromkeys(attempt.fingerprint for attempt in attempts)),
     )
 
 
-def compare_engines(cells: Iterable[Cell]) -> tuple[Comparison, ...]:
-    """Compare every two engines that ran the same configuration, in the order of the cells."""
-    groups: dict[tuple[str, int, int, str], list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(cell.configuration, []).append(cell)
-    return tuple(
-        _comparison(first, second)
-        for group in groups.values()
-        for index, first in enumerate(group)
-        for second in group[index + 1 :]
-    )
-
-
-def _comparison(first: Cell, second: Cell) -> Comparison:
-    faster, slower = sorted((first, second), key=lambda cell: cell.mean_seconds)
-    return Comparison(
-        faster=faster,
-        slower=slower,
-        ratio=slower.mean_seconds / faster.mean_seconds,
-        difference_interval_seconds=difference_interval(
-            slower.durations_seconds, faster.durations_seconds
-        ),
-        same_setup=len({*faster.fingerprints, *slower.fingerprints}) == 1,
-    )
+def _figures(measurements: Sequence[Measurement]) -> dict[str, Figure]:
+    values: dict[str, list[float]] = {}
+    for measurement in measurements:
+        for name, value in measurement.figures.items():
+            values.setdefault(name, []).append(value)
+    return {
+        name: Figure(mean=mean(series), interval=mean_interval(series), count=len(series))
+        for name, series in values.items()
+    }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.errors import (
@@ -20,16 +20,24 @@ from boardcluster.errors import (
 from boardcluster.records import Engine
 from boardcluster.redaction import redact
 from boardcluster.remote.ask import ask
+from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import tail_text
 from boardcluster.services.conf import render_node
 from boardcluster.services.operation import LiveCluster
-from boardcluster.services.spark import read_event_log, submit_environment
-from boardcluster.services.yarn import YarnApplication, applications, job_counters, kill
+from boardcluster.services.spark import read_event_log, read_stages, submit_environment
+from boardcluster.services.yarn import YarnApplication, applications, job_history, kill
 
-__all__ = ["ATTEMPT_VARIABLE", "Execution", "Outcome", "attempt_tag", "end_submission"]
+__all__ = [
+    "ATTEMPT_VARIABLE",
+    "Execution",
+    "Outcome",
+    "attempt_tag",
+    "end_submission",
+    "write_configuration",
+]
 
 _UNREGISTER_WAIT_SECONDS = 10.0
-
+_NODES_AT_ONCE = 16
 
 _OOM = re.compile(
     r"OutOfMemoryError|beyond the '(PHYSICAL|VIRTUAL)' memory limit"
@@ -54,7 +62,8 @@ class Outcome:
         application_id: YARN's id of the (last) application; empty if it never got one.
         final_status: what YARN says of it.
         diagnostics: YARN's words about a failure.
-        counters: the engine's own counters.
+        counters: the engine's own counters, summed over the submission's applications.
+        phases_seconds: the engine's phases, where it gives them.
     """
 
     duration_seconds: float
@@ -63,6 +72,7 @@ class Outcome:
     final_status: str
     diagnostics: str
     counters: dict[str, int]
+    phases_seconds: dict[str, float] = field(default_factory=dict)
 
     @property
     def failure(self) -> str:
@@ -71,10 +81,8 @@ class Outcome:
             return ""
         words = " ".join(self.diagnostics.split())
         kind = f"oom (raise {_SIZES}): " if _OOM.search(words) else ""
-        return (
-            f"{kind}exit status {self.exit_status}, YARN says {self.final_status or 'nothing'}"
-            + (f": {words[:400]}" if words else "")
-        )
+        said = "" if not self.application_id else f", YARN says {self.final_status or 'nothing'}"
+        return f"{kind}exit status {self.exit_status}{said}" + (f": {words[:400]}" if words else "")
 
 
 def attempt_tag(trial_id: str, number: int) -> str:
@@ -83,7 +91,7 @@ def attempt_tag(trial_id: str, number: int) -> str:
 
 
 def end_submission(live: LiveCluster, tag: str) -> None:
-    """End what a killed driver left of a submission, so that nothing is measured beside it.
+    """End what was submitted for an attempt, on every node that still answers.
 
     Raises:
         RemoteError: YARN does not answer, or still runs the application after a while.
@@ -93,46 +101,76 @@ def end_submission(live: LiveCluster, tag: str) -> None:
         "mark": f"{ATTEMPT_VARIABLE}={tag}",
         "grace_seconds": _GRACE_SECONDS,
     }
-    ask(live.master, mark, timeout_seconds=_GRACE_SECONDS + 30)
+
+    def one(remote: Remote) -> None:
+        with contextlib.suppress(BoardclusterError):  # a node that is gone runs nothing
+            ask(remote, mark, timeout_seconds=_GRACE_SECONDS + 30)
+
+    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
+        list(pool.map(one, live.remotes.values()))
     deadline = time.monotonic() + _KILL_WAIT_SECONDS
     while kill(live.layout, live.master, tag=tag):
         if time.monotonic() > deadline:
             raise RemoteError(
-                f"YARN still runs what a killed driver submitted as {tag}",
+                f"YARN still runs what was submitted as {tag}",
                 hint="run `boardcluster down`, then `boardcluster up`",
             )
         time.sleep(0.5)
 
 
-class Execution:
-    """One attempt's submission and its artefacts.
+def write_configuration(
+    live: LiveCluster, folder: Path, *, tags: str, extra: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Write the configuration that one job submits with: the master's, with its own settings.
 
     Args:
         live: the cluster.
-        folder: the attempt's folder of artefacts.
+        folder: where to write it.
+        tags: YARN tags of the job, separated by commas.
+        extra: per file without its ending, further properties of this job.
+    """
+    own = {file: dict(properties) for file, properties in extra.items()}
+    own.setdefault("mapred-site", {})["mapreduce.job.tags"] = tags
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in render_node(live.layout, live.spec.master, extra=own).items():
+        (folder / name).write_text(text)
+
+
+class Execution:
+    """One submission and its artefacts.
+
+    Args:
+        live: the cluster.
+        folder: folder of the artefacts of this submission.
+        conf: folder of the configuration to submit with.
         engine: the engine.
-        tag: YARN tag by which the application is found again.
+        tag: the YARN tag that only this job has.
+        attempt: tag of the attempt; every process started for it carries it.
+        node: the node to submit from.
     """
 
-    def __init__(self, live: LiveCluster, *, folder: Path, engine: Engine, tag: str) -> None:
+    def __init__(
+        self,
+        live: LiveCluster,
+        *,
+        folder: Path,
+        conf: Path,
+        engine: Engine,
+        tag: str,
+        attempt: str,
+        node: str = "",
+    ) -> None:
         self._live = live
         self._folder = folder
         self._engine = engine
         self._tag = tag
-        self.conf = str(folder / "conf")
-        self._write_configuration()
-
-    def _write_configuration(self) -> None:
-        """Write the configuration that this very submission uses: the master's, with the tag."""
-        files = render_node(
-            self._live.layout,
-            self._live.spec.master,
-            extra={"mapred-site": {"mapreduce.job.tags": self._tag}},
-        )
-        folder = Path(self.conf)
+        self._conf = str(conf)
+        self._node = node or live.spec.master.name
+        self.environment = {
+            **submit_environment(live.layout, conf=self._conf),
+            ATTEMPT_VARIABLE: attempt,
+        }
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in files.items():
-            (folder / name).write_text(text)
 
     @property
     def stdout(self) -> Path:
@@ -156,18 +194,15 @@ class Execution:
         Raises:
             StalledError: time ran out; the message holds the last state seen.
         """
-        environment = {
-            **submit_environment(self._live.layout, conf=self.conf),
-            ATTEMPT_VARIABLE: self._tag,
-        }
-        record = {"argv": redact(command), "env": environment, "node": self._live.master.name}
+        record = {"argv": redact(command), "env": self.environment, "node": self._node}
         (self._folder / "command.json").write_text(json.dumps(record, indent=1))
+        earlier = self._known()
         try:
-            done = self._live.master.run_logged(
+            done = self._live.remotes[self._node].run_logged(
                 command,
                 stdout=self.stdout,
                 stderr=self.stderr,
-                env=environment,
+                env=self.environment,
                 cwd=cwd,
                 timeout_seconds=timeout_seconds,
             )
@@ -182,37 +217,67 @@ class Execution:
         except BaseException:
             self.kill()
             raise
-        return self._gather(done.duration_seconds, done.returncode)
+        return self._gather(done.duration_seconds, done.returncode, earlier)
 
     def kill(self) -> None:
         """Kill what YARN still runs for this submission; best effort, a dead YARN runs nothing."""
-        with contextlib.suppress(BoardclusterError):
-            kill(self._live.layout, self._live.master, tag=self._tag)
+        if self._engine is not Engine.MPI:
+            with contextlib.suppress(BoardclusterError):
+                kill(self._live.layout, self._live.master, tag=self._tag)
+
+    def _applications(self) -> list[YarnApplication]:
+        return applications(self._live.layout, self._live.master, tag=self._tag)
+
+    def _known(self) -> frozenset[str]:
+        """Return the applications of the job's earlier submissions, which are not this one's."""
+        if self._engine is Engine.MPI or not any(self._folder.parent.glob("*/application.json")):
+            return frozenset()
+        return frozenset(row.id for row in self._applications())
 
     def _states(self) -> str:
+        if self._engine is Engine.MPI:
+            return "running"
         with contextlib.suppress(BoardclusterError):
-            rows = applications(self._live.layout, self._live.master, tag=self._tag)
+            rows = self._applications()
             return ", ".join(f"{row.id} {row.state}" for row in rows) or "never accepted by YARN"
         return "YARN does not answer"
 
-    def _gather(self, duration_seconds: float, exit_status: int) -> Outcome:
-        last = self._last_application(exit_status)
+    def _gather(
+        self, duration_seconds: float, exit_status: int, earlier: frozenset[str]
+    ) -> Outcome:
+        rows: list[YarnApplication] = []
+        if self._engine is not Engine.MPI:
+            rows = self._ended_applications(exit_status, earlier)
         counters: dict[str, int] = {}
-        if last is not None:
-            counters = self._counters(last.id)
-            self._fetch_container_logs(last.id)
+        phases: dict[str, float] = {}
+        for number, row in enumerate(rows, start=1):
+            found, parts = self._counters(row.id)
+            for name, value in found.items():
+                counters[name] = counters.get(name, 0) + value
+            prefix = f"job {number}: " if len(rows) > 1 else ""
+            phases.update({prefix + name: took for name, took in parts.items()})
+            self._fetch_container_logs(row.id)
+        if rows:
+            (self._folder / "application.json").write_text(
+                json.dumps([row.id for row in rows], indent=1)
+            )
             (self._folder / "counters.json").write_text(json.dumps(counters, indent=1))
+        last = rows[-1] if rows else None
+        bad = next((row for row in rows if row.final_status != "SUCCEEDED"), last)
         return Outcome(
             duration_seconds=duration_seconds,
             exit_status=exit_status,
             application_id=last.id if last else "",
-            final_status=last.final_status if last else "",
-            diagnostics=last.diagnostics if last else tail_text(self.stderr, lines=3),
+            final_status=bad.final_status if bad else "",
+            diagnostics=bad.diagnostics if bad else tail_text(self.stderr, lines=3),
             counters=counters,
+            phases_seconds=phases,
         )
 
-    def _last_application(self, exit_status: int) -> YarnApplication | None:
-        """Return the application as it ended, or None if YARN never saw one.
+    def _ended_applications(
+        self, exit_status: int, earlier: frozenset[str]
+    ) -> list[YarnApplication]:
+        """Return this submission's applications as they ended, oldest first; maybe none.
 
         A Spark driver ends at about the moment at which its application master tells YARN so.
 
@@ -223,26 +288,30 @@ class Execution:
         while True:
             late = time.monotonic() > deadline
             try:
-                rows = applications(self._live.layout, self._live.master, tag=self._tag)
+                rows = [row for row in self._applications() if row.id not in earlier]
             except BoardclusterError:
                 if exit_status != 0:
-                    return None
+                    return []
                 if late:
                     raise
             else:
-                if late or not rows or rows[-1].final_status != "UNDEFINED":
-                    return rows[-1] if rows else None
+                if late or all(row.final_status != "UNDEFINED" for row in rows):
+                    return rows
             time.sleep(0.2)
 
-    def _counters(self, application_id: str) -> dict[str, int]:
-        """Return the engine's counters; a failed job may have none, which is not our failure."""
+    def _counters(self, application_id: str) -> tuple[dict[str, int], dict[str, float]]:
+        """Return the engine's counters and phases; a failed job may have neither."""
         with contextlib.suppress(BoardclusterError):
             if self._engine is Engine.MAPREDUCE:
-                return job_counters(self._live.layout, self._live.master, application_id)
+                history = job_history(self._live.layout, self._live.master, application_id)
+                (self._folder / f"{application_id}.history.json").write_text(
+                    json.dumps(history.document, indent=1)
+                )
+                return history.counters, history.phases_seconds
             log = self._folder / "spark-events.jsonl"
             self._live.master.get(f"{self._live.layout.spark_events}/{application_id}", log)
-            return read_event_log(log)
-        return {}
+            return read_event_log(log), read_stages(log)
+        return {}, {}
 
     def _fetch_container_logs(self, application_id: str) -> None:
         for worker in self._live.spec.workers:
@@ -251,7 +320,3 @@ class Execution:
                 self._live.remotes[worker.name].get(
                     source, self._folder / "containers" / worker.name
                 )
-
-    def discard(self) -> None:
-        """Delete what is only needed until the output is verified."""
-        shutil.rmtree(self._folder / "work", ignore_errors=True)

@@ -6,8 +6,14 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from boardcluster.campaign.accounting import intermediate_bytes
 from boardcluster.campaign.driver import interruption, now_utc
-from boardcluster.campaign.execution import Execution, Outcome, attempt_tag
+from boardcluster.campaign.execution import (
+    Execution,
+    Outcome,
+    attempt_tag,
+    write_configuration,
+)
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.errors import BoardclusterError, InputError, UsageError
 from boardcluster.records import Attempt, AttemptState, Campaign, Engine, Measurement, Trial
@@ -108,10 +114,13 @@ def submit_program(
     state, reason = AttemptState.INVALID, ""
     try:
         tag = attempt_tag(trial.id, attempt.number)
-        execution = Execution(live, folder=folder, engine=program.engine, tag=tag)
+        write_configuration(live, folder / "conf", tags=tag, extra={})
+        execution = Execution(
+            live, folder=folder, conf=folder / "conf", engine=program.engine, tag=tag, attempt=tag
+        )
         if program.path.stat().st_size <= _KEPT_PROGRAM_BYTES:
             shutil.copy2(program.path, folder / f"program{program.path.suffix}")
-        command = _command(live, program, execution.conf, tag)
+        command = _command(live, program, str(folder / "conf"), tag)
         outcome = execution.run(command, timeout_seconds=timeout_seconds, cwd=str(cwd))
         reason = outcome.failure
         state = AttemptState.FAILED if reason else AttemptState.OK
@@ -122,13 +131,20 @@ def submit_program(
     except BoardclusterError as error:
         reason = " ".join(error.message.split())[:1000]
     except BaseException as error:
-        _finish(store, attempt, AttemptState.INVALID, interruption(error), None)
+        reason = interruption(error)
+        _finish(store, attempt, AttemptState.INVALID, reason, None, engine=program.engine)
         raise
-    return _finish(store, attempt, state, reason, outcome), outcome
+    return _finish(store, attempt, state, reason, outcome, engine=program.engine), outcome
 
 
 def _finish(
-    store: Store, attempt: Attempt, state: AttemptState, reason: str, outcome: Outcome | None
+    store: Store,
+    attempt: Attempt,
+    state: AttemptState,
+    reason: str,
+    outcome: Outcome | None,
+    *,
+    engine: Engine,
 ) -> Attempt:
     measurement = None
     if outcome is not None:
@@ -140,6 +156,8 @@ def _finish(
             verification=None,
             exit_status=outcome.exit_status,
             application_id=outcome.application_id,
+            phases_seconds=outcome.phases_seconds,
+            intermediate_bytes=intermediate_bytes(engine, outcome.counters),
         )
     return store.finish(
         attempt, state=state, reason=reason, ended_utc=now_utc(), measurement=measurement

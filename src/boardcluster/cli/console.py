@@ -60,10 +60,13 @@ def _plain(value: object) -> Any:
     return to_json(value)
 
 
-def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+def print_table(
+    title: str, columns: list[str], rows: list[list[str]], *, to_stderr: bool = False
+) -> None:
     """Print a table; without a terminal it is as wide as it needs to be."""
-    wide = None if sys.stdout.isatty() else 200
-    out = Console(width=wide, highlight=False)
+    stream = sys.stderr if to_stderr else sys.stdout
+    wide = None if stream.isatty() else 200
+    out = Console(width=wide, highlight=False, stderr=to_stderr)
     table = Table(title=title, title_justify="left", header_style="bold")
     for index, column in enumerate(columns):
         number = bool(rows) and all(row[index][:1].isdigit() or row[index] == "-" for row in rows)

@@ -8,16 +8,23 @@ from typing import Annotated
 import typer
 
 from boardcluster.cli import report
+from boardcluster.cli.campaigns import (
+    Texts,
+    new_campaign,
+    new_campaign_id,
+    plan,
+    run_trials,
+    single_spec,
+)
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.init import propose, write_spec
 from boardcluster.cli.options import CacheOption, HomeOption, JsonOption, cache_folder, home_folder
 from boardcluster.cli.results import print_results
-from boardcluster.cli.run import Request, execute, parse_size_option
+from boardcluster.cli.run import parse_size_option
 from boardcluster.cli.up import bring_up, recover
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.datasets.airline import prepare_airline
 from boardcluster.errors import RunError
-from boardcluster.records import AttemptState, Engine
+from boardcluster.records import AttemptState, Engine, Policy
 from boardcluster.services import operation
 from boardcluster.services.pair import pair_ids
 from boardcluster.spec import DEFAULT_SUBNET, workers_that_fit
@@ -57,12 +64,13 @@ def _demo(
     began = time.monotonic()
     folder, store_folder = home_folder(home, "demo"), cache_folder(cache)
     size_bytes = parse_size_option(size)
-    request = Request(
-        workload="wordcount",
+    wanted = single_spec(
+        "wordcount",
         engines=(Engine.MAPREDUCE, Engine.SPARK),
+        size_bytes=size_bytes or 0,
         repetitions=repetitions,
         seed=seed,
-        timeout_seconds=3600,
+        policy=Policy(),
     )
     reporter = Reporter()
     with driver_lock(folder, doing="demo"), reporter.following():
@@ -72,17 +80,27 @@ def _demo(
             name="demo", workers=count, profile="default", engines=engines, subnet=DEFAULT_SUBNET
         )
         write_spec(spec, folder / "cluster.toml")
-        dataset = prepare_airline(
-            size_bytes=size_bytes, cache=store_folder, progress=reporter.progress
+        trials = plan(wanted, spec, campaign_id=new_campaign_id())
+        texts = Texts(store_folder, reporter.progress)
+        campaign = new_campaign(
+            wanted, spec, trials, campaign_id=trials[0].campaign_id, texts=texts
         )
-        reporter.line(f"input: {dataset.name}, {dataset.source}")
+        reporter.line(f"input: {campaign.dataset}, {campaign.dataset_source}")
         try:
             live = bring_up(folder, cache=store_folder, reporter=reporter)
             reporter.line(f"up: 1 master and {count} workers are healthy")
             with Store.open(folder) as store:
                 recover(store, reporter, live)
-                campaign = execute(
-                    live, store, dataset, request, cache=store_folder, reporter=reporter
+                store.add_campaign(campaign, trials)
+                run_trials(
+                    store,
+                    campaign,
+                    trials,
+                    cluster=lambda _: live,
+                    policy=wanted.policy,
+                    cache=store_folder,
+                    texts=texts,
+                    reporter=reporter,
                 )
                 results = store.results(campaign.id)
             html, _ = report.write(folder, folder / "report", campaign=campaign.id)

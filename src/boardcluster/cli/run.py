@@ -1,17 +1,28 @@
-"""``boardcluster run``: run a workload, repeat it, verify it, store it."""
+"""``boardcluster run``: a workload, or a whole campaign, repeated, verified, stored."""
 
 from __future__ import annotations
 
-import datetime
-import secrets
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from boardcluster.campaign.driver import Watch, now_utc, run_campaign
-from boardcluster.campaign.plan import plan_trials
+from boardcluster.campaign.forms import Forms
+from boardcluster.campaign.outlook import Outlook, free_bytes, look_ahead
+from boardcluster.campaign.plan import spec_digest, workload_facts
+from boardcluster.campaign.selection import parse_only, select
+from boardcluster.cli.campaigns import (
+    Texts,
+    new_campaign,
+    new_campaign_id,
+    plan,
+    print_outlook,
+    run_trials,
+    single_spec,
+)
 from boardcluster.cli.console import Reporter, print_json
 from boardcluster.cli.options import (
     CacheOption,
@@ -24,62 +35,29 @@ from boardcluster.cli.options import (
     require_cluster,
 )
 from boardcluster.cli.results import print_results
-from boardcluster.cli.up import recover
+from boardcluster.cli.up import recover, reported_health
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.datasets.airline import prepare_airline
-from boardcluster.datasets.text import from_file
-from boardcluster.errors import RunError, UsageError
+from boardcluster.errors import CapacityError, EmptySelectionError, RunError, UsageError
 from boardcluster.records import (
-    Attempt,
     AttemptState,
     Campaign,
-    CampaignKind,
-    Dataset,
+    CampaignSpec,
+    ClusterSpec,
     Engine,
-    Measurement,
+    Policy,
     Trial,
 )
 from boardcluster.services import operation
-from boardcluster.services.operation import LiveCluster
+from boardcluster.services.profile import profile_names
+from boardcluster.spec import load_campaign
 from boardcluster.store import Store
 from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload, workload_names
+from boardcluster.workloads.base import Takes
 
-__all__ = [
-    "Request",
-    "check_spark_fits",
-    "execute",
-    "new_campaign_id",
-    "parse_size_option",
-    "register",
-]
+__all__ = ["parse_size_option", "register"]
 
 DEFAULT_SIZE = "256 MB"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What to run.
-
-    Attributes:
-        workload: its name.
-        engines: the engines to run it on.
-        repetitions: of each.
-        seed: of the random order.
-        timeout_seconds: for one attempt.
-    """
-
-    workload: str
-    engines: tuple[Engine, ...]
-    repetitions: int
-    seed: int
-    timeout_seconds: float
-
-
-def new_campaign_id() -> str:
-    """Return an id that sorts by time and is unique."""
-    moment = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
-    return f"{moment}-{secrets.token_hex(2)}"
 
 
 def parse_size_option(text: str | None) -> int | None:
@@ -99,105 +77,56 @@ def parse_size_option(text: str | None) -> int | None:
     return size_bytes
 
 
-def check_spark_fits(live: LiveCluster, engines: tuple[Engine, ...]) -> None:
-    """Refuse Spark on nodes that hold no executor.
-
-    Raises:
-        UsageError: with the arithmetic.
-    """
-    refusal = live.layout.profile.spark_refusal
-    if Engine.SPARK in engines and refusal:
-        raise UsageError(
-            f"Spark does not fit on these nodes: {refusal}",
-            hint="use MapReduce, or give the nodes more memory",
-        )
-
-
-def execute(
-    live: LiveCluster,
-    store: Store,
-    dataset: Dataset,
-    request: Request,
-    *,
-    cache: Path,
-    reporter: Reporter,
-) -> Campaign:
-    """Run a request as a campaign and follow it.
-
-    Raises:
-        UsageError: Spark does not fit on the cluster's nodes.
-        ClusterError: the cluster is no longer whole.
-    """
-    check_spark_fits(live, request.engines)
-    campaign = Campaign(
-        id=new_campaign_id(),
-        kind=CampaignKind.RUN,
-        created_utc=now_utc(),
-        seed=request.seed,
-        cluster=live.spec.name,
-        emulated=live.spec.kind == "emulated",
-        dataset=dataset.name,
-        dataset_sha256=dataset.sha256,
-        dataset_source=dataset.source,
-    )
-    trials = plan_trials(
-        campaign,
-        workload=request.workload,
-        engines=request.engines,
-        profile=live.layout.profile.name,
-        size_bytes=dataset.size_bytes,
-        workers=len(live.spec.workers),
-        repetitions=request.repetitions,
-    )
-    total = len(trials)
-    reporter.line(
-        f"campaign {campaign.id}: {total} runs of {request.workload}, seed {campaign.seed}"
-    )
-
-    def began(trial: Trial) -> None:
-        reporter.progress(f"runs of campaign {campaign.id}", trial.position, total)
-        reporter.line(f"run {trial.position + 1} of {total}: {trial.workload} on {trial.engine}")
-
-    def ended(trial: Trial, attempt: Attempt, measurement: Measurement | None) -> None:
-        words = f"{attempt.state}"
-        if measurement is not None:
-            words += f", {measurement.duration_seconds:.1f} s"
-            if measurement.verification is not None:
-                words += f", {measurement.verification.records:,} records verified"
-        if attempt.reason:
-            words += f": {attempt.reason}"
-        reporter.line(f"run {trial.position + 1} of {total}: {words}")
-        reporter.progress(f"runs of campaign {campaign.id}", trial.position + 1, total)
-
-    run_campaign(
-        live,
-        store,
-        campaign,
-        trials,
-        workload=load_workload(request.workload),
-        dataset=dataset,
-        cache=cache,
-        timeout_seconds=request.timeout_seconds,
-        watch=Watch(progress=reporter.progress, began=began, ended=ended),
-    )
-    return campaign
-
-
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
         name="run",
-        epilog="Example: boardcluster run wordcount --size 1GB --engine spark --repetitions 5",
+        epilog=(
+            "Examples: boardcluster run wordcount --size 1GB --engine spark --repetitions 5\n\n"
+            "boardcluster run examples/quick.toml --dry-run\n\n"
+            "boardcluster run examples/quick.toml --only workload=grep,pi --only engine=spark\n\n"
+            "boardcluster run examples/quick.toml --resume"
+        ),
     )(_run)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What the command line asks for.
+
+    Attributes:
+        spec: what to run.
+        is_file: whether it is a campaign file, which may change the cluster's form.
+        only: the selection, as given.
+        resume: whether to go on with the latest campaign of that name.
+        new: whether to start although an earlier one is not finished.
+        retry_failed: whether a resume runs failed trials again.
+        confirm: whether to ask before starting.
+    """
+
+    spec: CampaignSpec
+    is_file: bool
+    only: tuple[str, ...]
+    resume: bool
+    new: bool
+    retry_failed: bool
+    confirm: bool
+
+
 def _run(
-    workload: Annotated[str, typer.Argument(help=f"One of: {', '.join(workload_names())}.")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORKLOAD|FILE",
+            help=f"A campaign file, or one of: {', '.join(workload_names())}.",
+        ),
+    ],
     home: HomeOption = None,
     cluster: ClusterOption = "default",
     cache: CacheOption = None,
     engine: Annotated[
-        list[Engine] | None, typer.Option(help="An engine; repeat for several. Default: all.")
+        list[Engine] | None,
+        typer.Option(help="An engine; repeat for several. Default: all of the workload."),
     ] = None,
     size: Annotated[
         str | None,
@@ -207,50 +136,347 @@ def _run(
         Path | None,
         typer.Option("--input", help="Your own text file. Default: real flights (see `data`)."),
     ] = None,
-    repetitions: Annotated[int, typer.Option(min=1, max=1000, help="Runs per engine.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random order.")] = 1,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A parameter of the workload, NAME=VALUE; repeat for several."),
+    ] = None,
+    repetitions: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Runs per engine; default 3.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the random order; default 1.")
+    ] = None,
     timeout: Annotated[
-        float, typer.Option(min=1, help="Longest time of one run, in seconds.")
-    ] = 3600,
+        float | None, typer.Option(min=1, help="Longest time of one run, in seconds; default 3600.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would run and what it takes; run nothing.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run only trials with KEY=VALUE[,VALUE], for example workload=grep; repeat to "
+            "narrow further. The others stay pending."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with the latest campaign of the file's name."),
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="With --resume: run failed trials again, too.")
+    ] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Start anew although an earlier campaign is unfinished.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before starting.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a workload on the running cluster: repeated, in seeded random order, verified, stored."""
+    """Run a workload, or a campaign of many, in seeded random order; verify and store each run.
+
+    A workload runs on the cluster as it is up. A campaign FILE brings the cluster up in each form
+    that it needs, and leaves it up or down as it was found. See docs/reference/campaign-toml.md.
+    """
     folder, store_folder = home_folder(home, cluster), cache_folder(cache)
-    chosen = load_workload(workload)
-    request = Request(
-        workload=workload,
-        engines=tuple(dict.fromkeys(engine or chosen.engines)),
+    is_file = target.endswith(".toml") or Path(target).is_file()
+    single = {
+        "--engine": engine,
+        "--size": size,
+        "--input": input_file,
+        "--set": parameter,
+        "--repetitions": repetitions,
+        "--seed": seed,
+        "--timeout": timeout,
+    }
+    if is_file:
+        _refuse_options(single, because="a campaign file says it itself")
+        spec = load_campaign(Path(target), workloads=workload_facts(), profiles=profile_names())
+    else:
+        given = {"--resume": resume, "--retry-failed": retry_failed, "--new": new}
+        _refuse_options(given, because="it is for campaign files")
+        spec = _spec_of(
+            target,
+            engines=tuple(engine or ()),
+            size_bytes=parse_size_option(size),
+            text=input_file,
+            parameters=tuple(parameter or ()),
+            repetitions=repetitions or 3,
+            seed=1 if seed is None else seed,
+            policy=Policy(timeout_seconds=timeout or 3600.0),
+        )
+    if resume and new:
+        raise UsageError("--resume and --new contradict each other", hint="give one of them")
+    wanted = _Wanted(
+        spec=spec,
+        is_file=is_file,
+        only=tuple(only or ()),
+        resume=resume,
+        new=new,
+        retry_failed=retry_failed,
+        confirm=is_file and not yes and sys.stdin.isatty() and sys.stderr.isatty(),
+    )
+    require_cluster(folder, options=again(home, cluster))
+    if dry_run:
+        _show(folder, wanted, as_json=as_json)
+    else:
+        _perform(folder, store_folder, wanted, as_json=as_json)
+
+
+def _refuse_options(given: Mapping[str, object], *, because: str) -> None:
+    used = [name for name, value in given.items() if value]
+    if used:
+        raise UsageError(
+            f"{', '.join(used)}: not with this WORKLOAD or FILE, {because}",
+            hint="see `boardcluster run --help`",
+        )
+
+
+def _spec_of(
+    name: str,
+    *,
+    engines: tuple[Engine, ...],
+    size_bytes: int | None,
+    text: Path | None,
+    parameters: tuple[str, ...],
+    repetitions: int,
+    seed: int,
+    policy: Policy,
+) -> CampaignSpec:
+    """Return the specification of one workload.
+
+    Raises:
+        UsageError: there is no such workload, engine or parameter.
+    """
+    workload = load_workload(name)
+    chosen = engines or workload.engines
+    for one in chosen:
+        if one not in workload.engines:
+            raise UsageError(
+                f"{name} does not run on {one}", hint=f"its engines: {', '.join(workload.engines)}"
+            )
+    if text is not None and workload.takes is not Takes.TEXT:
+        raise UsageError(f"{name} reads no text, so --input says nothing", hint="leave it out")
+    if size_bytes is None:
+        whole = text is not None or workload.takes in {Takes.NOTHING, Takes.MATRIX}
+        size_bytes = 0 if whole else parse_size(DEFAULT_SIZE)
+    return single_spec(
+        name,
+        engines=chosen,
+        size_bytes=size_bytes,
         repetitions=repetitions,
         seed=seed,
-        timeout_seconds=timeout,
+        policy=policy,
+        text=str(text.absolute()) if text else "",
+        parameters=dict(_parameter(name, one) for one in parameters),
     )
-    size_bytes = parse_size_option(size)
+
+
+def _parameter(workload: str, text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator or not key.strip():
+        raise UsageError(
+            f"--set {text!r} is not NAME=VALUE", hint=f"for example --set {workload}.seed=2"
+        )
+    name = key.strip()
+    return (name if name.startswith(f"{workload}.") else f"{workload}.{name}"), value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """What is to be done now.
+
+    Attributes:
+        campaign: the stored campaign to go on with; None for a new one.
+        planned: all its trials.
+        chosen: those to run now.
+    """
+
+    campaign: Campaign | None
+    planned: tuple[Trial, ...]
+    chosen: tuple[Trial, ...]
+
+
+def _work(store: Store, wanted: _Wanted, declared: ClusterSpec, *, campaign_id: str) -> _Work:
+    """Find the place to begin or to go on.
+
+    Raises:
+        UsageError: there is nothing to resume, the file was edited, or an unfinished campaign is
+            in the way.
+        EmptySelectionError: nothing is left or selected.
+    """
+    earlier = store.find_campaigns(wanted.spec.name) if wanted.is_file else ()
+    digest = spec_digest(wanted.spec)
+    if wanted.resume:
+        return _resumed(store, wanted, earlier[-1] if earlier else None, digest)
+    if earlier and not wanted.new:
+        summary = store.summary(earlier[-1].id)
+        if summary.pending + summary.invalid:
+            same = "" if earlier[-1].spec_sha256 == digest else ", though the file was edited since"
+            raise UsageError(
+                f"campaign {earlier[-1].id} of {wanted.spec.name!r} is not finished: "
+                f"{summary.ok} of {summary.planned} runs are ok{same}",
+                hint="go on with --resume, or start anew with --new",
+            )
+    planned = plan(wanted.spec, declared, campaign_id=campaign_id)
+    return _Work(campaign=None, planned=planned, chosen=select(planned, parse_only(wanted.only)))
+
+
+def _resumed(store: Store, wanted: _Wanted, campaign: Campaign | None, digest: str) -> _Work:
+    if campaign is None:
+        raise UsageError(
+            f"there is no campaign {wanted.spec.name!r} to resume", hint="run it without --resume"
+        )
+    if campaign.spec_sha256 != digest:
+        raise UsageError(
+            f"the file was edited since campaign {campaign.id} began: its runs would not be alike",
+            hint="restore the file, or start a new campaign with --new",
+        )
+    planned = store.trials(campaign.id)
+    states = store.states(campaign.id)
+    done = {AttemptState.OK} if wanted.retry_failed else {AttemptState.OK, AttemptState.FAILED}
+    left = tuple(trial for trial in planned if states[trial.id] not in done)
+    if not left:
+        raise EmptySelectionError(
+            f"nothing is left of campaign {campaign.id}",
+            hint=f"see `boardcluster results --campaign {campaign.id}`, or start anew with --new",
+        )
+    return _Work(campaign=campaign, planned=planned, chosen=select(left, parse_only(wanted.only)))
+
+
+def _outlook(folder: Path, declared: ClusterSpec, store: Store, chosen: Sequence[Trial]) -> Outlook:
+    return look_ahead(
+        declared, chosen, typical_seconds=store.typical_seconds(), free=free_bytes(folder)
+    )
+
+
+def _refuse(outlook: Outlook) -> None:
+    """Refuse what cannot run.
+
+    Raises:
+        CapacityError: with every reason.
+    """
+    if outlook.problems:
+        raise CapacityError(
+            "this cannot run:\n" + "\n".join(f"  {problem}" for problem in outlook.problems),
+            hint="change the campaign or cluster.toml; `--dry-run` checks without running",
+        )
+
+
+def _show(folder: Path, wanted: _Wanted, *, as_json: bool) -> None:
+    declared = operation.read_spec(folder / "cluster.toml")
+    with Store.open(folder, read_only=True) as store:
+        work = _work(store, wanted, declared, campaign_id="dry-run")
+        outlook = _outlook(folder, declared, store, work.chosen)
+    if as_json:
+        print_json({"outlook": outlook, "trials": work.chosen, "policy": wanted.spec.policy})
+    else:
+        print_outlook(outlook, reporter=None)
+    _refuse(outlook)
+
+
+def _perform(folder: Path, cache: Path, wanted: _Wanted, *, as_json: bool) -> None:
     reporter = Reporter()
-    require_cluster(folder, options=again(home, cluster))
     with driver_lock(folder, doing="run"), reporter.following():
-        live = operation.attach(folder, cache=store_folder, progress=reporter.progress)
-        dataset = _dataset(input_file, size_bytes, store_folder, reporter)
+        declared = operation.read_spec(folder / "cluster.toml")
         with Store.open(folder) as store:
-            recover(store, reporter, live)
-            campaign = execute(live, store, dataset, request, cache=store_folder, reporter=reporter)
+            if wanted.is_file:
+                campaign, chosen = _run_file(folder, cache, wanted, declared, store, reporter)
+            else:
+                campaign, chosen = _run_single(folder, cache, wanted, store, reporter)
             results = store.results(campaign.id)
             summary = store.summary(campaign.id)
     if as_json:
         print_json({"campaign": campaign, "summary": summary, "results": results})
     else:
         print_results(results)
-    bad = [r for r in results if r.attempt is None or r.attempt.state is not AttemptState.OK]
+    ran = {trial.id for trial in chosen}
+    bad = [
+        row
+        for row in results
+        if row.trial.id in ran and (row.attempt is None or row.attempt.state is not AttemptState.OK)
+    ]
     if bad:
         raise RunError(
-            f"{len(bad)} of {len(results)} runs have no verified result",
+            f"{len(bad)} of {len(chosen)} runs have no verified result",
             hint="see the reasons above and the artefacts under the cluster's attempts folder",
         )
 
 
-def _dataset(
-    source: Path | None, size_bytes: int | None, cache: Path, reporter: Reporter
-) -> Dataset:
-    if source is not None:
-        return from_file(source, size_bytes=size_bytes, cache=cache, progress=reporter.progress)
-    wanted = size_bytes or parse_size(DEFAULT_SIZE)
-    return prepare_airline(size_bytes=wanted, cache=cache, progress=reporter.progress)
+def _run_single(
+    folder: Path, cache: Path, wanted: _Wanted, store: Store, reporter: Reporter
+) -> tuple[Campaign, tuple[Trial, ...]]:
+    """Run a workload on the cluster as it is up."""
+    live = operation.attach(folder, cache=cache, progress=reporter.progress)
+    recover(store, reporter, live)
+    work = _work(store, wanted, live.spec, campaign_id=new_campaign_id())
+    outlook = _outlook(folder, live.spec, store, work.chosen)
+    for note in outlook.notes:
+        reporter.line(note)
+    _refuse(outlook)
+    texts = Texts(cache, reporter.progress)
+    campaign = new_campaign(
+        wanted.spec, live.spec, work.planned, campaign_id=work.planned[0].campaign_id, texts=texts
+    )
+    store.add_campaign(campaign, work.planned)
+    run_trials(
+        store,
+        campaign,
+        work.chosen,
+        cluster=lambda _: live,
+        policy=wanted.spec.policy,
+        cache=cache,
+        texts=texts,
+        reporter=reporter,
+    )
+    return campaign, work.chosen
+
+
+def _run_file(
+    folder: Path,
+    cache: Path,
+    wanted: _Wanted,
+    declared: ClusterSpec,
+    store: Store,
+    reporter: Reporter,
+) -> tuple[Campaign, tuple[Trial, ...]]:
+    """Run a campaign file in every form of the cluster that it needs."""
+    work = _work(store, wanted, declared, campaign_id=new_campaign_id())
+    outlook = _outlook(folder, declared, store, work.chosen)
+    print_outlook(outlook, reporter=reporter)
+    _refuse(outlook)
+    if wanted.confirm and not typer.confirm("start?", default=True, err=True):
+        raise typer.Exit(0)
+    texts = Texts(cache, reporter.progress)
+    campaign = work.campaign
+    if campaign is None:
+        campaign = new_campaign(
+            wanted.spec,
+            declared,
+            work.planned,
+            campaign_id=work.planned[0].campaign_id,
+            texts=texts,
+        )
+        store.add_campaign(campaign, work.planned)
+    forms = Forms(
+        folder,
+        cache=cache,
+        progress=reporter.progress,
+        seen=reported_health(reporter),
+        attached=lambda live: recover(store, reporter, live),
+    )
+    try:
+        run_trials(
+            store,
+            campaign,
+            work.chosen,
+            cluster=forms,
+            policy=wanted.spec.policy,
+            cache=cache,
+            texts=texts,
+            reporter=reporter,
+        )
+    except BaseException:
+        forms.abandon()
+        raise
+    forms.leave()
+    return campaign, work.chosen

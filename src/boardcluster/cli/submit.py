@@ -13,6 +13,7 @@ import typer
 
 from boardcluster.campaign.driver import now_utc
 from boardcluster.campaign.submit import Program, check_program, submit_program
+from boardcluster.cli.campaigns import new_campaign_id
 from boardcluster.cli.console import Reporter, print_json
 from boardcluster.cli.options import (
     CacheOption,
@@ -24,7 +25,6 @@ from boardcluster.cli.options import (
     home_folder,
     require_cluster,
 )
-from boardcluster.cli.run import check_spark_fits, new_campaign_id
 from boardcluster.cli.up import recover
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import RunError, UsageError
@@ -72,6 +72,10 @@ def _submit(
     """
     options = [part for pair in conf or [] for part in ("--conf", pair)]
     options += ["--py-files", py_files] if py_files else []
+    if engine is Engine.MPI:
+        raise UsageError(
+            "submit takes Spark and MapReduce programs", hint="run an MPI program with mpirun"
+        )
     if engine is Engine.MAPREDUCE and (options or main_class):
         raise UsageError(
             "--class, --conf and --py-files are for Spark",
@@ -90,7 +94,7 @@ def _submit(
     require_cluster(folder, options=again(home, cluster))
     with driver_lock(folder, doing="submit"):
         live = operation.attach(folder, cache=store_folder, progress=reporter.progress)
-        check_spark_fits(live, (engine,))
+        _check_spark_fits(live, engine)
         campaign, trial = _record(live, engine, program)
         reporter.line(f"submitting to {engine}, recorded as {campaign.id}")
         with (
@@ -108,6 +112,20 @@ def _submit(
     reporter.line(f"{attempt.state}{seconds}; logs and counters: {artefacts}")
     if attempt.state is not AttemptState.OK:
         raise RunError(attempt.reason, hint=f"see {artefacts}/stderr.txt")
+
+
+def _check_spark_fits(live: LiveCluster, engine: Engine) -> None:
+    """Refuse Spark on nodes that hold no executor.
+
+    Raises:
+        UsageError: with the arithmetic.
+    """
+    refusal = live.layout.profile.spark_refusal
+    if engine is Engine.SPARK and refusal:
+        raise UsageError(
+            f"Spark does not fit on these nodes: {refusal}",
+            hint="use MapReduce, or give the nodes more memory",
+        )
 
 
 def _record(live: LiveCluster, engine: Engine, program: list[str]) -> tuple[Campaign, Trial]:

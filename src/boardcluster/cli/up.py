@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import typer
@@ -22,11 +23,11 @@ from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
 
-__all__ = ["bring_up", "recover", "register"]
+__all__ = ["bring_up", "recover", "register", "reported_health"]
 
 
-def bring_up(home: Path, *, cache: Path, reporter: Reporter) -> LiveCluster:
-    """Bring a cluster up and follow it."""
+def reported_health(reporter: Reporter) -> Callable[[Health], None]:
+    """Return what follows a starting cluster: it says each change once."""
     before: list[tuple[int, int]] = []
 
     def seen(health: Health) -> None:
@@ -35,6 +36,12 @@ def bring_up(home: Path, *, cache: Path, reporter: Reporter) -> LiveCluster:
             before.append(now)
             reporter.line(f"{now[0]} DataNodes and {now[1]} NodeManagers are live")
 
+    return seen
+
+
+def bring_up(home: Path, *, cache: Path, reporter: Reporter) -> LiveCluster:
+    """Bring a cluster up and follow it."""
+    seen = reported_health(reporter)
     live = operation.up(home, cache=cache, progress=reporter.progress, seen=seen)
     for remark in live.layout.profile.remarks:
         reporter.line(f"remark on profile {live.layout.profile.name}: {remark}")

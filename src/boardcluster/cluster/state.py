@@ -88,6 +88,8 @@ class LiveState:
         config_sha256: hash over the generated configuration of all nodes.
         spec_sha256: hash of the ``cluster.toml`` it was started from.
         java: description of the JVM in use.
+        form: in words, how a campaign changed it; empty if it is as ``cluster.toml`` says.
+        storage: name of the folder, on each node, of its HDFS data and the like.
     """
 
     identity: str
@@ -101,6 +103,8 @@ class LiveState:
     config_sha256: str = ""
     spec_sha256: str = ""
     java: str = ""
+    form: str = ""
+    storage: str = "data"
 
     def with_daemon(self, daemon: Daemon) -> LiveState:
         """Return the state with one more daemon."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,15 +15,30 @@ from boardcluster.errors import RemoteError
 from boardcluster.remote.base import ProcessRef, Remote
 
 __all__ = [
+    "CacheDrop",
     "HttpAnswer",
     "ProcessView",
+    "Reached",
+    "Reaching",
+    "StorageTotals",
+    "Trimmed",
     "ask",
+    "boot_of",
+    "drop_caches",
     "end_processes",
+    "hottest_celsius",
     "http",
     "http_get_all",
     "listening",
     "processes",
+    "reach",
+    "start_storage_samples",
+    "storage",
+    "trim",
 ]
+
+_SLOW_SECONDS = 900.0
+"""For what waits on storage: writing gigabytes back, or discarding a whole card's free blocks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +82,86 @@ class HttpAnswer:
             raise RemoteError(
                 f"a daemon answered with something that is not JSON: {self.body[:200]!r}"
             ) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageTotals:
+    """What the processes of a node have read and written, by the kernel's accounting.
+
+    Source: Linux, Documentation/filesystems/proc.rst, ``/proc/PID/io``.
+
+    Attributes:
+        read_bytes: fetched from storage, so not found in the page cache.
+        written_bytes: made dirty in the page cache or written directly, each page once.
+        cancelled_bytes: of those, bytes that were deleted before they got to storage.
+        read_call_bytes: asked for in read calls, from anything: files, cache, sockets, pipes.
+        written_call_bytes: passed to write calls, to anything.
+        unreadable_processes: processes of other users, which are not in the sums.
+    """
+
+    read_bytes: int
+    written_bytes: int
+    cancelled_bytes: int
+    read_call_bytes: int
+    written_call_bytes: int
+    unreadable_processes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheDrop:
+    """Whether a kernel dropped its page cache.
+
+    Attributes:
+        dropped: whether it did.
+        reason: why it did not.
+        boot_id: the kernel's boot; nodes that share a kernel have the same.
+    """
+
+    dropped: bool
+    reason: str
+    boot_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trimmed:
+    """What became of one file system's unused blocks.
+
+    Attributes:
+        mount: where it is mounted.
+        device: its block device as ``MAJOR:MINOR``.
+        trimmed_bytes: bytes that were discarded.
+        reason: why none were; empty if the file system did as asked.
+    """
+
+    mount: str
+    device: str
+    trimmed_bytes: int
+    reason: str
+
+
+class Reached(StrEnum):
+    """What became of a TCP connection.
+
+    OK: made. REFUSED: the host answers and nobody listens there. UNREACHABLE: no answer in time,
+    no route, or no such host.
+    """
+
+    OK = "ok"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaching:
+    """One try at a TCP connection.
+
+    Attributes:
+        state: what became of it.
+        words: the system's words, unless it was made.
+    """
+
+    state: Reached
+    words: str
 
 
 @functools.cache
@@ -145,3 +242,89 @@ def http_get_all(
         timeout_seconds=timeout_seconds * len(urls) + 10,
     )
     return [HttpAnswer(**row) for row in rows]
+
+
+def boot_of(remote: Remote) -> str:
+    """Return the boot id of the kernel that a node runs on."""
+    return str(ask(remote, {"do": "boot"})["boot_id"])
+
+
+def storage(remote: Remote) -> StorageTotals:
+    """Return what the node's processes have read and written, ended children included."""
+    row = ask(remote, {"do": "storage"})
+    return StorageTotals(
+        read_bytes=row["read_bytes"],
+        written_bytes=row["write_bytes"],
+        cancelled_bytes=row["cancelled_write_bytes"],
+        read_call_bytes=row["rchar"],
+        written_call_bytes=row["wchar"],
+        unreadable_processes=row["unreadable"],
+    )
+
+
+def start_storage_samples(
+    remote: Remote,
+    *,
+    target: str,
+    stop: str,
+    log: str,
+    env: Mapping[str, str],
+    interval_seconds: float,
+    longest_seconds: float,
+) -> ProcessRef:
+    """Start a process on the node that writes its storage totals down again and again.
+
+    Args:
+        remote: the node.
+        target: file on the node; one JSON object per line is appended, with the kernel's names.
+        stop: file on the node whose appearance ends it, as SIGTERM does at once.
+        log: file on the node for its complaints.
+        env: further variables of its environment, by which it is found again.
+        interval_seconds: from one sample to the next.
+        longest_seconds: after this it ends by itself.
+    """
+    request = {
+        "do": "sample_storage",
+        "target": target,
+        "stop": stop,
+        "interval_seconds": interval_seconds,
+        "longest_seconds": longest_seconds,
+    }
+    argv = ["python3", "-I", "-S", "-c", _program(), json.dumps(request)]
+    return remote.start(argv, log=log, env=env)
+
+
+def drop_caches(remote: Remote) -> CacheDrop:
+    """Write back and drop the page cache of the kernel that a node runs on, if that is allowed."""
+    return CacheDrop(**ask(remote, {"do": "drop_caches"}, timeout_seconds=_SLOW_SECONDS))
+
+
+def trim(remote: Remote, folders: Sequence[str], *, skip: Sequence[str] = ()) -> list[Trimmed]:
+    """Discard the unused blocks of every file system that holds one of the folders.
+
+    Args:
+        remote: the node.
+        folders: folders on the node; they need not exist.
+        skip: devices, as ``MAJOR:MINOR``, to leave out.
+    """
+    request = {"do": "trim", "folders": list(folders), "skip": list(skip)}
+    return [Trimmed(**row) for row in ask(remote, request, timeout_seconds=_SLOW_SECONDS)]
+
+
+def hottest_celsius(remote: Remote) -> float | None:
+    """Return the temperature of the node's hottest sensor; None where there is none."""
+    value = ask(remote, {"do": "temperatures"})["hottest_celsius"]
+    return None if value is None else float(value)
+
+
+def reach(
+    remote: Remote, targets: Sequence[tuple[str, int]], *, timeout_seconds: float
+) -> list[Reaching]:
+    """Try a TCP connection from the node to each (host, port), all at once, in the order given."""
+    request = {
+        "do": "reach",
+        "targets": [list(target) for target in targets],
+        "timeout_seconds": timeout_seconds,
+    }
+    rows = ask(remote, request, timeout_seconds=timeout_seconds + 20)
+    return [Reaching(state=Reached(row["state"]), words=row["words"]) for row in rows]

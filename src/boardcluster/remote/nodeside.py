@@ -4,7 +4,8 @@ Standard library only and self-contained, because a board needs nothing but pyth
 sends this file's text as the argument of ``python3 -c``. Talks to daemons from inside the cluster,
 where their addresses are reachable, without paying for a JVM per question.
 
-Requests are ``{"do": VERB, ...}``; see the functions for their fields.
+Requests are ``{"do": VERB, ...}``; see the functions for their fields. A request may also be the
+first argument, for what is started detached and has no standard input.
 """
 
 from __future__ import annotations
@@ -12,10 +13,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+DROP_CACHES = "/proc/sys/vm/drop_caches"
+MOUNTS = "/proc/self/mountinfo"
+DEVICES = "/sys/dev/block"
+ZONES = "/sys/class/thermal"
+IO_COUNTERS = ("rchar", "wchar", "read_bytes", "write_bytes", "cancelled_write_bytes")
+NOT_PERMITTED = "not permitted for this user"
 
 
 def start(request: dict[str, Any]) -> dict[str, int | None]:
@@ -169,16 +181,214 @@ def http_requests(request: dict[str, Any]) -> list[dict[str, Any]]:
     return [one_http(item) for item in request["requests"]]
 
 
-VERBS = {
+def storage(_request: dict[str, Any] | None = None) -> dict[str, int]:
+    """Sum ``/proc/PID/io`` over every process of this node's PID namespace, except this one.
+
+    The kernel adds the counters of a child that was waited for to its parent's (wait_task_zombie,
+    do_io_accounting), so the sum keeps what ended containers did as long as their NodeManager
+    lives. Lost are children of a process that ignores SIGCHLD, and programs that entered the
+    namespace from outside, as soon as they end. ``unreadable`` counts processes of other users.
+    """
+    totals = dict.fromkeys((*IO_COUNTERS, "unreadable"), 0)
+    own = str(os.getpid())
+    for name in os.listdir("/proc"):
+        if not name.isdecimal() or name == own:
+            continue
+        try:
+            with open(f"/proc/{name}/io", "rb") as stream:
+                lines = stream.read().decode().splitlines()
+        except PermissionError:
+            totals["unreadable"] += 1
+            continue
+        except OSError:
+            continue  # it ended a moment ago
+        for line in lines:
+            label, _, value = line.partition(": ")
+            if label in totals:
+                totals[label] += int(value)
+    return totals
+
+
+def sample_storage(request: dict[str, Any]) -> dict[str, int]:
+    """Append one line of ``storage`` totals to ``target`` every ``interval_seconds``.
+
+    Ends after ``longest_seconds``, on SIGTERM, or when the file ``stop`` appears; each ends with
+    a last sample. SIGTERM is waited for instead of handled, so that no line is ever cut.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    interval = request["interval_seconds"]
+    started = time.monotonic()
+    samples, ended = 0, False
+    with open(request["target"], "ab", buffering=0) as target:
+        while True:
+            now = time.monotonic() - started
+            row = {"unix_seconds": time.time(), "elapsed_seconds": round(now, 3), **storage()}
+            target.write(json.dumps(row).encode() + b"\n")
+            samples += 1
+            if ended or now >= request["longest_seconds"]:
+                return {"samples": samples}
+            # A beat that was missed is left out: the next one is on the same grid again.
+            due = (int(now / interval) + 1) * interval
+            pause = max(0.0, due - (time.monotonic() - started))
+            caught = signal.sigtimedwait({signal.SIGTERM}, pause)
+            ended = caught is not None or os.access(request["stop"], os.F_OK)
+
+
+def boot(_request: dict[str, Any] | None = None) -> dict[str, str]:
+    """Answer the id of the running kernel's boot: nodes that share a kernel have the same."""
+    with open(BOOT_ID) as stream:
+        return {"boot_id": stream.read().strip()}
+
+
+def drop_caches(_request: dict[str, Any]) -> dict[str, Any]:
+    """Write back what is dirty, then drop page cache, dentries and inodes of the whole kernel."""
+    os.sync()
+    reason = ""
+    try:
+        with open(DROP_CACHES, "w") as stream:
+            stream.write("3")
+    except PermissionError:  # EACCES, EPERM
+        reason = NOT_PERMITTED
+    except OSError as error:
+        reason = f"{DROP_CACHES}: {error.strerror}"
+    return {"dropped": not reason, "reason": reason, **boot()}
+
+
+def mount_of(folder: str) -> tuple[str, str, str]:
+    """Return mount point, device as ``MAJOR:MINOR`` and source of the mount that holds a folder."""
+    path = os.path.realpath(folder)
+    best = ("", "", "")
+    with open(MOUNTS) as stream:
+        for line in stream:
+            head, _, tail = line.partition(" - ")
+            fields = head.split()
+            point = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), fields[4])
+            inside = path == point or path.startswith(point.rstrip("/") + "/")
+            if inside and len(point) >= len(best[0]):  # a later mount covers an earlier one
+                best = (point, fields[2], tail.split()[1])
+    return best
+
+
+def discards(device: str, source: str) -> bool:
+    """Whether a block device takes discards; of a partition, whether its disk does."""
+    if device.startswith("0:") and source.startswith("/dev/"):  # btrfs hides the device
+        with contextlib.suppress(OSError):
+            number = os.lstat(os.path.realpath(source)).st_rdev
+            device = f"{os.major(number)}:{os.minor(number)}"
+    path = os.path.realpath(f"{DEVICES}/{device}")
+    for folder in (path, path.rpartition("/")[0]):
+        try:
+            with open(f"{folder}/queue/discard_max_bytes") as stream:
+                return int(stream.read()) > 0
+        except (OSError, ValueError):
+            continue
+    return False
+
+
+def run_fstrim(mount: str) -> tuple[int, str]:
+    """Run ``fstrim``; return the bytes it discarded, and why it did not."""
+    try:
+        done = subprocess.run(
+            ["fstrim", "-v", mount],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except FileNotFoundError:
+        return 0, "the program fstrim is missing"
+    if done.returncode == 0:
+        found = re.search(r"(\d+) bytes", done.stdout)
+        return (int(found[1]), "") if found else (0, "fstrim does not say how much")
+    words = done.stderr.strip()
+    if "not permitted" in words or "Permission denied" in words:
+        return 0, NOT_PERMITTED
+    return 0, words.rsplit("\n", 1)[-1] or f"fstrim ended with status {done.returncode}"
+
+
+def trim(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Discard the unused blocks of each file system that holds one of ``folders``, once.
+
+    File systems on a device in ``skip`` (``MAJOR:MINOR``) are left out: done from another node.
+    """
+    done = set(request["skip"])
+    answers = []
+    for folder in request["folders"]:
+        mount, device, source = mount_of(folder)
+        if device in done:
+            continue
+        done.add(device)
+        trimmed, reason = 0, "the device does not support it"
+        if discards(device, source):
+            trimmed, reason = run_fstrim(mount)
+        answers.append(
+            {"mount": mount, "device": device, "trimmed_bytes": trimmed, "reason": reason}
+        )
+    return answers
+
+
+def temperatures(_request: dict[str, Any]) -> dict[str, float | None]:
+    """Answer the hottest thermal zone in degrees Celsius, or None where there is no sensor."""
+    found = []
+    for name in os.listdir(ZONES) if os.access(ZONES, os.F_OK) else []:
+        try:
+            with open(f"{ZONES}/{name}/temp") as stream:
+                found.append(int(stream.read()) / 1000)
+        except (OSError, ValueError):
+            continue  # a cooling device, or a sensor that sleeps
+    return {"hottest_celsius": max(found, default=None)}
+
+
+def reach(request: dict[str, Any]) -> list[dict[str, str]]:
+    """Open, at once, a TCP connection to each of ``targets``, as [host, port], and close it.
+
+    Answers ``ok``, ``refused`` (the host is there, nobody listens) or ``unreachable``, with words.
+    """
+    import socket
+    import threading
+
+    targets, patience = request["targets"], request["timeout_seconds"]
+    answers = [{"state": "unreachable", "words": "timed out"} for _ in targets]
+
+    def one(index: int, host: str, port: int) -> None:
+        try:
+            socket.create_connection((host, port), timeout=patience).close()
+            answers[index] = {"state": "ok", "words": ""}
+        except ConnectionRefusedError as error:
+            answers[index] = {"state": "refused", "words": str(error.strerror)}
+        except OSError as error:
+            answers[index] = {"state": "unreachable", "words": error.strerror or str(error)}
+
+    threads = [
+        threading.Thread(target=one, args=(index, host, port), daemon=True)
+        for index, (host, port) in enumerate(targets)
+    ]
+    deadline = time.monotonic() + patience + 0.5
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return [dict(answer) for answer in answers]
+
+
+VERBS: dict[str, Callable[[dict[str, Any]], object]] = {
     "start": start,
     "processes": processes,
     "end": end,
     "end_marked": end_marked,
     "listening": listening,
     "http": http_requests,
+    "storage": storage,
+    "sample_storage": sample_storage,
+    "boot": boot,
+    "drop_caches": drop_caches,
+    "trim": trim,
+    "temperatures": temperatures,
+    "reach": reach,
 }
 
 
 if __name__ == "__main__":
-    _request = json.load(sys.stdin)
+    _request = json.loads(sys.argv[1]) if len(sys.argv) > 1 else json.load(sys.stdin)
     json.dump(VERBS[_request["do"]](_request), sys.stdout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell
+from boardcluster.analysis import Cell, settings
 from boardcluster.analysis.statistics import mean
 from boardcluster.records import ClusterSpec, Fingerprint, Result
 from boardcluster.report import words
@@ -50,7 +50,7 @@ class Proof:
 
 
 def counter_tables(source: Source) -> tuple[Table, ...]:
-    """One table of bytes and engine counters per cell."""
+    """One table of bytes and engine counters per cell; none for a cell without any."""
     return tuple(
         Table(
             caption=_counter_caption(source, cell),
@@ -60,10 +60,11 @@ def counter_tables(source: Source) -> tuple[Table, ...]:
                 Column("Range", Kind.NUMBER),
                 Column("Name of the counter", Kind.CODE),
             ),
-            rows=tuple(_counter_rows(cell)),
+            rows=rows,
             emulated=source.is_emulated(cell.results),
         ).without_empty()
-        for cell in source.cells
+        for cell, rows in ((cell, tuple(_counter_rows(cell))) for cell in source.cells)
+        if rows
     )
 
 
@@ -76,14 +77,17 @@ def _counter_caption(source: Source, cell: Cell) -> str:
 
 def _counter_rows(cell: Cell) -> list[tuple[str, ...]]:
     found = [item.measurement for item in cell.results if item.measurement is not None]
-    series: list[tuple[str, Unit, str, list[int]]] = [
-        ("input given", Unit.BYTES, "ours: input_bytes", [item.input_bytes for item in found]),
+    sizes = (
+        ("input given", "ours: input_bytes", [item.input_bytes for item in found]),
+        ("final output in HDFS", "ours: output_bytes", [item.output_bytes for item in found]),
         (
-            "final output in HDFS",
-            Unit.BYTES,
-            "ours: output_bytes",
-            [item.output_bytes for item in found],
+            "intermediate, by the engine's counters",
+            "ours: intermediate_bytes",
+            [item.intermediate_bytes for item in found if item.intermediate_bytes is not None],
         ),
+    )
+    series: list[tuple[str, Unit, str, list[int]]] = [
+        (meaning, Unit.BYTES, name, values) for meaning, name, values in sizes if any(values)
     ]
     for counter in COUNTERS:
         if counter.engine is cell.engine:
@@ -134,6 +138,7 @@ def _run_table(source: Source, group: Sequence[Result]) -> Table:
             Column("Input", Kind.NUMBER),
             Column("Workers", Kind.NUMBER),
             Column("Profile"),
+            Column("Settings"),
             Column("Engine", Kind.ENGINE),
             Column("Repetition", Kind.NUMBER),
             Column("Attempt", Kind.NUMBER),
@@ -147,24 +152,26 @@ def _run_table(source: Source, group: Sequence[Result]) -> Table:
         rows=tuple(_run_row(source, result) for result in group),
         emulated=source.is_emulated(group),
     )
-    varying = ("Workload", "Input", "Workers", "Profile", "Attempt")
+    varying = ("Workload", "Input", "Workers", "Profile", "Settings", "Attempt")
     return table.without_constant(*varying).without_empty()
 
 
 def _run_row(source: Source, result: Result) -> tuple[str, ...]:
     trial, attempt, found = result.trial, result.attempt, result.measurement
+    remarks = found.remarks if found else ()
     return (
         str(trial.position + 1),
         words.workload_name(trial.workload),
         format_bytes(trial.size_bytes) if trial.size_bytes else words.NONE,
         str(trial.workers),
         trial.profile,
+        settings(trial) or "default",
         words.engine_name(trial.engine),
-        str(trial.repetition),
+        f"warm-up {trial.repetition}" if trial.warm_up else str(trial.repetition),
         str(attempt.number) if attempt else words.NONE,
         words.seconds(found.duration_seconds) if found else words.NONE,
         state_of(result),
-        attempt.reason if attempt else "",
+        "; ".join(part for part in (attempt.reason if attempt else "", *remarks) if part),
         format_bytes(found.output_bytes) if found else words.NONE,
         _proof_label(source, result),
         (found.application_id if found else "") or words.NONE,
@@ -249,9 +256,8 @@ def proof_summary(source: Source) -> str:
     runs = "The 1 run" if total == 1 else f"The {total} runs"
     verb = "is" if total == 1 else "are"
     return (
-        f"{runs} in the statistics {verb} verified: {each} compared with an answer computed"
-        " independently, and equal. A run whose output is wrong or unproved never becomes a"
-        " result."
+        f"{runs} in the statistics {verb} verified: {each} proved right in a way named here. A run"
+        " whose output is wrong or unproved never becomes a result."
     )
 
 
@@ -330,6 +336,7 @@ def campaign_table(source: Source) -> Table | None:
         caption="Campaigns and where their data came from",
         columns=(
             Column("Campaign", Kind.CODE),
+            Column("Name"),
             Column("Created", Kind.MOMENT),
             Column("Cluster"),
             Column("Seed", Kind.NUMBER),
@@ -340,6 +347,7 @@ def campaign_table(source: Source) -> Table | None:
         rows=tuple(
             (
                 campaign.id,
+                campaign.name,
                 words.moment(campaign.created_utc),
                 campaign.cluster + (" (emulated)" if campaign.emulated else ""),
                 str(campaign.seed),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import io
 import re
+import textwrap
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,9 +27,9 @@ WIDE_POINTS = 980
 NARROW_POINTS = 350
 
 _INK, _MUTED, _LINE, _PAGE = "#010101", "#020202", "#030303", "#040404"
-_STRONG = {Engine.MAPREDUCE: "#0a0001", Engine.SPARK: "#0b0001"}
-_SOFT = {Engine.MAPREDUCE: "#0a0002", Engine.SPARK: "#0b0002"}
-_MARKERS = {Engine.MAPREDUCE: "o", Engine.SPARK: "s"}
+_STRONG = {Engine.MAPREDUCE: "#0a0001", Engine.SPARK: "#0b0001", Engine.MPI: "#0c0001"}
+_SOFT = {Engine.MAPREDUCE: "#0a0002", Engine.SPARK: "#0b0002", Engine.MPI: "#0c0002"}
+_MARKERS = {Engine.MAPREDUCE: "o", Engine.SPARK: "s", Engine.MPI: "D"}
 _VARIABLES = {
     _INK: "--ink",
     _MUTED: "--muted",
@@ -47,6 +48,7 @@ _STYLE: Any = {
 }
 _ROW_POINTS = 66
 _TITLE_POINTS = 26
+_LINE_POINTS = 17
 _AXIS_POINTS = 58
 _RIGHT_POINTS = 12
 _LABEL_GAP_POINTS = 12
@@ -79,9 +81,11 @@ def draw_durations(
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     rows = sum(len(cells) for _, cells in groups)
-    titles = sum(1 for title, _ in groups if title)
-    height_points = rows * _ROW_POINTS + titles * _TITLE_POINTS + _AXIS_POINTS
     left_points = 96 if width_points >= WIDE_POINTS else 86
+    characters = int((width_points - left_points) / _CHARACTER_POINTS)
+    wrapped = [(textwrap.fill(title, characters), cells) for title, cells in groups]
+    titles_points = sum(_title_points(title) for title, _ in wrapped)
+    height_points = rows * _ROW_POINTS + titles_points + _AXIS_POINTS
     with mpl.rc_context(_STYLE), warnings.catch_warnings():
         # A script that the measuring font lacks is still drawn by the reader's own fonts.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
@@ -98,7 +102,7 @@ def draw_durations(
         )
         _draw(
             axes,
-            groups,
+            wrapped,
             width_points=width_points - left_points - _RIGHT_POINTS,
             ticks=9 if width_points >= WIDE_POINTS else 4,
         )
@@ -128,8 +132,9 @@ def _draw(
     places: list[tuple[float, str]] = []
     for title, group in groups:
         if title:
-            axes.text(gap, y + _TITLE_POINTS / 2 + 2, title, color=_INK, va="center", weight="bold")
-            y += _TITLE_POINTS
+            middle = y + _title_points(title) / 2 + 2
+            axes.text(gap, middle, title, color=_INK, va="center", weight="bold")
+            y += _title_points(title)
         for cell in group:
             places.append((y + _ROW_POINTS / 2, words.engine_name(cell.engine)))
             _draw_row(axes, cell, y + _ROW_POINTS / 2, gap=gap)
@@ -146,6 +151,11 @@ def _draw(
     for side, spine in axes.spines.items():
         spine.set_visible(side == "left")
         spine.set_color(_MUTED)
+
+
+def _title_points(title: str) -> float:
+    """Height of a title of one or more lines; an empty one takes none."""
+    return _TITLE_POINTS + _LINE_POINTS * title.count("\n") if title else 0.0
 
 
 def _end(cell: Cell) -> float:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell, Comparison, compare_engines
+from boardcluster.analysis import (
+    Cell,
+    Comparison,
+    ConcurrencyComparison,
+    compare_concurrency,
+    compare_engines,
+)
 from boardcluster.records import Engine
 from boardcluster.report import words
 from boardcluster.report.source import Source, configuration, groups_of, state_counts
+from boardcluster.units import format_bytes
 
 __all__ = ["Finding", "find", "headline"]
+
+_OTHER_SETUP = " The runs are of different setups; see below."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +29,8 @@ class Finding:
     Attributes:
         sentence: the result, in one sentence.
         certainty: how sure it is, in one sentence.
-        engines: engine, its name, mean and the line below it; fastest first.
+        engines: engine, its name, mean and the line below it; fastest first. Empty where engines
+            are not what is compared.
         ratio: how many times as fast, as text; empty where no difference is shown or none exists.
         emulated: whether it is of emulated nodes.
     """
@@ -33,11 +43,51 @@ class Finding:
 
 
 def find(source: Source) -> tuple[Finding, ...]:
-    """One finding per configuration, largest input first: small ones measure start-up."""
-    comparisons = {item.faster.configuration: item for item in compare_engines(source.cells)}
+    """One finding per configuration, largest input first, then one per mix run both ways.
+
+    The largest come first because small ones measure start-up.
+    """
     groups = sorted(groups_of(source.cells), key=lambda group: (-len(group), -group[0].size_bytes))
-    return tuple(
-        _finding(source, group, comparisons.get(group[0].configuration)) for group in groups
+    engines = tuple(_finding(source, group, _widest(group)) for group in groups)
+    mixes = compare_concurrency(source.cells)
+    return engines + tuple(_mix_finding(source, comparison) for comparison in mixes)
+
+
+def _widest(group: Sequence[Cell]) -> Comparison | None:
+    """The fastest and the slowest engine of a configuration; None for one engine."""
+    return max(compare_engines(group), key=lambda item: item.ratio, default=None)
+
+
+def _mix_finding(source: Source, comparison: ConcurrencyComparison) -> Finding:
+    one, several = comparison.sequential, comparison.concurrent
+    size = f" over {format_bytes(one.size_bytes)}" if one.size_bytes else ""
+    start = (
+        f"{words.workload_name(one.workload)}{size} on {words.engine_name(one.engine)}:"
+        f" {words.seconds_with_unit(one.mean_seconds)} one after the other,"
+        f" {words.seconds_with_unit(several.mean_seconds)} with {several.concurrency} at once"
+    )
+    ratio = words.ratio(max(comparison.ratio, 1 / comparison.ratio))
+    verdict = f"{ratio} times as {'fast' if comparison.ratio >= 1 else 'slow'}"
+    setup = "" if comparison.same_setup else _OTHER_SETUP
+    interval = comparison.difference_interval_seconds
+    if interval is None:
+        certainty = "One of the two ran only once: one run cannot say how much times vary."
+    elif comparison.is_shown:
+        low, high = sorted((abs(interval.low), abs(interval.high)))
+        less = "less" if comparison.ratio >= 1 else "more"
+        certainty = (
+            f"At once takes {words.seconds(low)} to {words.seconds(high)} s {less}"
+            " (95 % interval of the difference)."
+        )
+    else:
+        verdict = "no difference shown"
+        certainty = "The 95 % interval of the difference holds 0: more runs are needed."
+    return Finding(
+        sentence=f"{start}: {verdict}",
+        certainty=certainty + setup,
+        engines=(),
+        ratio="" if interval is not None and not comparison.is_shown else ratio,
+        emulated=source.is_emulated([*one.results, *several.results]),
     )
 
 
@@ -52,7 +102,7 @@ def _finding(source: Source, group: Sequence[Cell], comparison: Comparison | Non
     )
     sentence, certainty, ratio = f"{subject}: {times}", _lone_certainty(cells[0]), ""
     if comparison is not None:
-        sentence, certainty, ratio = _compared(f"{subject}: {times}", comparison)
+        sentence, certainty, ratio = _compared(f"{subject}: {times}", comparison, len(cells))
     return Finding(
         sentence=sentence,
         certainty=certainty,
@@ -83,14 +133,18 @@ def _lone_certainty(cell: Cell) -> str:
     return f"Mean of {cell.count} runs, 95 % interval {interval} s."
 
 
-def _compared(start: str, comparison: Comparison) -> tuple[str, str, str]:
+def _compared(start: str, comparison: Comparison, engines: int) -> tuple[str, str, str]:
     """Sentence, certainty and ratio of two engines; a difference only where the runs show one."""
     ratio = words.ratio(comparison.ratio)
     faster = words.engine_name(comparison.faster.engine)
-    setup = "" if comparison.same_setup else " The runs are of different setups; see below."
+    setup = "" if comparison.same_setup else _OTHER_SETUP
+    slower = words.engine_name(comparison.slower.engine)
+    verdict = f"{ratio} times as fast"
+    if engines > 2:
+        verdict = f"{faster} is {verdict} as {slower}"
     if comparison.difference_interval_seconds is None:
         return (
-            f"{start}: {ratio} times as fast",
+            f"{start}: {verdict}",
             "An engine ran only once here: one run cannot say how much times vary." + setup,
             ratio,
         )
@@ -98,7 +152,7 @@ def _compared(start: str, comparison: Comparison) -> tuple[str, str, str]:
     span = f"{words.seconds(abs(interval.low))} to {words.seconds(abs(interval.high))} s"
     if comparison.is_shown:
         certainty = f"{faster} takes {span} less (95 % interval of the difference)."
-        return f"{start}: {ratio} times as fast", certainty + setup, ratio
+        return f"{start}: {verdict}", certainty + setup, ratio
     certainty = (
         "The 95 % interval of the difference goes from"
         f" {words.seconds(abs(interval.low))} s in favour of one engine to"

@@ -50,7 +50,7 @@ class Report:
         measured: when the runs happened; may be empty.
         one_run: whether some cell has one run only.
         verified: how many attempts have a verified output.
-        attempted: how many attempts at workloads have ended.
+        attempted: how many attempts at workloads have ended, without warm-ups.
     """
 
     cluster: str
@@ -116,7 +116,10 @@ def build_report(
         attempted=sum(
             1
             for item in ordered
-            if item.attempt and item.attempt.ended_utc and not source.is_own_program(item)
+            if item.attempt
+            and item.attempt.ended_utc
+            and not item.trial.warm_up
+            and not source.is_own_program(item)
         ),
     )
 

@@ -40,7 +40,10 @@ _METHOD = (
         " CV is the standard deviation over the mean. Throughput is input over time; MB are 10⁶"
         " bytes."
     ),
-    "Failed and invalid attempts are shown with their reason and stay out of every mean.",
+    (
+        "Failed and invalid attempts are shown with their reason and stay out of every mean, and so"
+        " do warm-ups."
+    ),
 )
 _MD_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 

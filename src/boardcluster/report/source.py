@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from boardcluster.analysis import Cell, summarise
+from boardcluster.analysis import Cell, Configuration, summarise
 from boardcluster.records import Campaign, CampaignKind, Fingerprint, Result
 from boardcluster.report import words
 from boardcluster.units import format_bytes
@@ -111,12 +111,14 @@ def configuration(cell: Cell, cells: Sequence[Cell], *, size: bool = True) -> st
         parts.append(words.count(cell.workers, "worker"))
     if len({item.profile for item in cells}) > 1:
         parts.append(f"profile {cell.profile}")
+    if len({item.label for item in cells}) > 1 and cell.label:
+        parts.append(cell.label)
     return ", ".join(parts)
 
 
 def groups_of(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
     """Cells by configuration, in their order."""
-    groups: dict[tuple[str, int, int, str], list[Cell]] = {}
+    groups: dict[Configuration, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.configuration, []).append(cell)
     return tuple(tuple(group) for group in groups.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections import Counter as Tally
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from urllib.parse import quote
 
 from boardcluster.analysis import Cell
 from boardcluster.report import words
+from boardcluster.report.measured import figures_table, node_bytes_table, phases_table
 from boardcluster.report.source import Source, configuration, groups_of, state_of
 from boardcluster.report.tables import Column, Kind, Table
 from boardcluster.units import format_bytes
@@ -26,11 +28,20 @@ _CSV_COLUMNS = (
     "profile",
     "size_bytes",
     "workers",
+    "concurrency",
+    "replication",
+    "checksum",
+    "master",
+    "input",
+    "parameters",
     "repetition",
+    "warm_up",
     "attempt",
     "state",
     "duration_seconds",
     "output_bytes",
+    "intermediate_bytes",
+    "figures",
     "application_id",
     "emulated",
 )
@@ -45,6 +56,7 @@ class TimeSection:
         groups: a title and the cells of each configuration, for the figure.
         caption: what the figure shows.
         table: one row per cell.
+        details: figures of the workload, phases, and bytes by node, where there are any.
         left_out: a sentence about attempts that are not in the numbers; may be empty.
         csv_link: every run of the figure as a ``data:`` link.
         csv_name: file name for it.
@@ -54,6 +66,7 @@ class TimeSection:
     groups: tuple[tuple[str, tuple[Cell, ...]], ...]
     caption: str
     table: Table
+    details: tuple[Table, ...]
     left_out: str
     csv_link: str
     csv_name: str
@@ -68,21 +81,11 @@ def time_sections(source: Source) -> tuple[TimeSection, ...]:
 def _time_section(source: Source, workload: str) -> TimeSection:
     cells = [cell for cell in source.cells if cell.workload == workload]
     groups = groups_of(cells)
-    titles = [configuration(group[0], cells) for group in groups]
+    titles = [configuration(group[0], cells) or "default settings" for group in groups]
     single = len(groups) == 1
-    over = f" over {titles[0]}" if single and titles[0] else ""
+    shown = configuration(groups[0][0], cells) if single else ""
+    over = f" over {shown}" if shown else ""
     name = words.workload_name(workload)
-    ends = Tally(
-        state_of(result)
-        for result in source.results
-        if result.trial.workload == workload and not source.is_own_program(result)
-    )
-    out = [f"{ends[state]} {state}" for state in ("failed", "invalid") if ends[state]]
-    left_out = ""
-    if out:
-        verb = "is" if ends["failed"] + ends["invalid"] == 1 else "are"
-        noun = "attempt" if verb == "is" else "attempts"
-        left_out = f"{' and '.join(out)} {noun} {verb} not in these numbers; see every run below."
     return TimeSection(
         title=f"{name}{over}",
         groups=tuple(
@@ -91,10 +94,39 @@ def _time_section(source: Source, workload: str) -> TimeSection:
         caption=f"Time of {name}{over}. Points are runs in run order, from top to bottom; the bar"
         f" ends at their mean{_WHISKER if any(cell.interval_seconds for cell in cells) else ''}.",
         table=_cell_table(source, cells, name),
-        left_out=left_out,
+        details=tuple(
+            found
+            for found in (
+                figures_table(source, cells),
+                phases_table(source, cells),
+                node_bytes_table(source, cells),
+            )
+            if found is not None
+        ),
+        left_out=_left_out(source, workload),
         csv_link=_csv_link(source, workload),
         csv_name=f"{workload}-runs.csv",
     )
+
+
+def _left_out(source: Source, workload: str) -> str:
+    """A sentence about the attempts that are not in the numbers; empty if all are."""
+    results = [
+        result
+        for result in source.results
+        if result.trial.workload == workload and not source.is_own_program(result)
+    ]
+    ends = Tally(
+        "warm-up" if result.trial.warm_up and state_of(result) == "ok" else state_of(result)
+        for result in results
+    )
+    out = [f"{ends[state]} {state}" for state in ("failed", "invalid", "warm-up") if ends[state]]
+    if not out:
+        return ""
+    total = ends["failed"] + ends["invalid"] + ends["warm-up"]
+    verb, noun = ("is", "attempt") if total == 1 else ("are", "attempts")
+    listed = " and ".join(part for part in (", ".join(out[:-1]), out[-1]) if part)
+    return f"{listed} {noun} {verb} not in these numbers; see every run below."
 
 
 def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> Table:
@@ -105,6 +137,7 @@ def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> Table:
             format_bytes(cell.size_bytes) if cell.size_bytes else words.NONE,
             str(cell.workers),
             cell.profile,
+            cell.label or "default",
             str(cell.count),
             words.seconds(cell.mean_seconds),
             words.interval(cell.interval_seconds),
@@ -127,6 +160,7 @@ def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> Table:
             Column("Input", Kind.NUMBER),
             Column("Workers", Kind.NUMBER),
             Column("Profile"),
+            Column("Settings"),
             Column("Runs", Kind.NUMBER),
             Column("Mean (s)", Kind.NUMBER),
             Column("95 % interval (s)", Kind.NUMBER),
@@ -144,7 +178,7 @@ def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> Table:
         if mixed
         else "",
     )
-    return table.without_constant("Input", "Workers", "Profile").without_empty()
+    return table.without_constant("Input", "Workers", "Profile", "Settings").without_empty()
 
 
 def _shared(cells: Sequence[Cell]) -> str:
@@ -155,6 +189,8 @@ def _shared(cells: Sequence[Cell]) -> str:
     parts = [format_bytes(size) for size in sizes if size and len(sizes) == 1]
     parts += [words.count(number, "worker") for number in workers if len(workers) == 1]
     parts += [f"profile {profile}" for profile in profiles if len(profiles) == 1]
+    labels = {cell.label for cell in cells}
+    parts += [label for label in labels if label and len(labels) == 1]
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -176,11 +212,20 @@ def _csv_link(source: Source, workload: str) -> str:
                 trial.profile,
                 trial.size_bytes,
                 trial.workers,
+                trial.concurrency,
+                trial.replication,
+                trial.checksum.value,
+                trial.master.value,
+                trial.input,
+                json.dumps(trial.parameters),
                 trial.repetition,
+                "yes" if trial.warm_up else "no",
                 attempt.number,
                 attempt.state.value,
                 found.duration_seconds if found else "",
                 found.output_bytes if found else "",
+                found.intermediate_bytes if found else None,
+                json.dumps(found.figures) if found else "",
                 found.application_id if found else "",
                 "yes" if source.is_emulated([result]) else "no",
             )

@@ -16,8 +16,10 @@ __all__ = [
     "NONE",
     "count",
     "engine_name",
+    "figure_name",
     "interval",
     "moment",
+    "number",
     "percent",
     "program",
     "ratio",
@@ -30,13 +32,54 @@ __all__ = [
 NONE = "\N{EN DASH}"
 EMULATED = "emulated: nodes are network namespaces on one machine, not boards"
 
-_WORKLOADS = {"wordcount": "WordCount"}
-_ENGINES = {Engine.MAPREDUCE: "MapReduce", Engine.SPARK: "Spark"}
+_WORKLOADS = {
+    "dfsio": "TestDFSIO",
+    "grep": "Grep",
+    "hpl": "HPL",
+    "pi": "Pi",
+    "teragen": "TeraGen",
+    "terasort": "TeraSort",
+    "teravalidate": "TeraValidate",
+    "testdfsio": "TestDFSIO",
+    "wordcount": "WordCount",
+}
+_ENGINES = {Engine.MAPREDUCE: "MapReduce", Engine.SPARK: "Spark", Engine.MPI: "MPI"}
+_UNITS = {
+    "_mebibytes_per_second": "MiB/s",
+    "_megabytes_per_second": "MB/s",
+    "_bytes_per_second": "B/s",
+    "_bits_per_second": "bit/s",
+    "_gigaflops": "GFLOPS",
+    "_seconds": "s",
+    "_bytes": "B",
+    "_percent": "%",
+    "_watts": "W",
+}
 
 
 def workload_name(workload: str) -> str:
-    """The workload's name as its papers write it."""
-    return _WORKLOADS.get(workload, workload)
+    """The workload's name as its papers write it; the names of a mix are joined."""
+    return " + ".join(_WORKLOADS.get(name, name) for name in workload.split("+"))
+
+
+def figure_name(name: str) -> str:
+    """A figure's name in words, with the unit that its name ends with in brackets."""
+    for ending, unit in _UNITS.items():
+        if name.endswith(ending):
+            return f"{name.removesuffix(ending).replace('_', ' ')} ({unit})"
+    return name.replace("_", " ")
+
+
+def number(value: float) -> str:
+    """A figure with at least four significant digits; thousands are separated."""
+    if value == int(value) and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    size = abs(value)
+    if size >= 1000:
+        return f"{value:,.0f}"
+    if size >= 1:
+        return f"{value:.{4 - len(str(int(size)))}f}"
+    return f"{value:.4g}"
 
 
 def engine_name(engine: Engine) -> str:

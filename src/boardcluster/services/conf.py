@@ -70,7 +70,7 @@ def _yarn(layout: Layout, node: NodeSpec) -> dict[str, str]:
         "yarn.nodemanager.localizer.address": f"{node.name}:{PORTS['nodemanager-localizer']}",
         "yarn.nodemanager.webapp.address": f"{node.name}:{PORTS['nodemanager-web']}",
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
-        "yarn.nodemanager.local-dirs": layout.folder(node, "data", "nodemanager"),
+        "yarn.nodemanager.local-dirs": layout.data(node, "nodemanager"),
         "yarn.nodemanager.log-dirs": layout.folder(node, "logs", "containers"),
         "yarn.application.classpath": f"{layout.engines.hadoop_jars}/*",
         "yarn.nodemanager.env-whitelist": "JAVA_HOME,MALLOC_ARENA_MAX",
@@ -90,7 +90,7 @@ def _mapred(layout: Layout, node: NodeSpec) -> dict[str, str]:
         "mapreduce.jobhistory.admin.address": f"{master}:{PORTS['jobhistory-admin']}",
         "mapreduce.jobhistory.webapp.address": f"{master}:{PORTS['jobhistory-web']}",
         "mapreduce.jobhistory.bind-host": master,
-        "mapreduce.cluster.local.dir": layout.folder(node, "data", "mapred"),
+        "mapreduce.cluster.local.dir": layout.data(node, "mapred"),
     }
 
 

@@ -47,6 +47,7 @@ class Layout:
         archives: folder of the class-data archives.
         folders: per node, its own folder as the node sees it.
         user: the user name that everything runs as in Hadoop's eyes.
+        storage: name of the folder, on each node, of its HDFS data and the like.
     """
 
     spec: ClusterSpec
@@ -56,10 +57,15 @@ class Layout:
     archives: Path
     folders: dict[str, str]
     user: str
+    storage: str = "data"
 
     def folder(self, node: NodeSpec, *parts: str) -> str:
         """Return a path inside a node's own folder."""
         return str(Path(self.folders[node.name], *parts))
+
+    def data(self, node: NodeSpec, *parts: str) -> str:
+        """Return a path inside a node's storage folder."""
+        return self.folder(node, self.storage, *parts)
 
     def conf(self, node: NodeSpec) -> str:
         """Return the folder of a node's configuration files."""

@@ -92,7 +92,7 @@ def configure(layout: Layout, remotes: Mapping[str, Remote], *, staging: Path) -
             (folder / name).write_text(text)
         remote = remotes[node.name]
         remote.put(folder, layout.conf(node))
-        folders = [layout.folder(node, part) for part in ("logs", "data", "tmp")]
+        folders = [layout.folder(node, "logs"), layout.data(node), layout.folder(node, "tmp")]
         if Role.MASTER in node.roles:
             folders.append(layout.spark_events)
         remote.run(["mkdir", "-p", *folders])
@@ -148,12 +148,12 @@ def _check_ports(remotes: Mapping[str, Remote], rows: list[tuple[DaemonKind, Nod
 def _format_once(layout: Layout, remote: Remote) -> None:
     """Create an empty HDFS unless the master already has one."""
     master = layout.spec.master
-    version = layout.folder(master, "data", "namenode", "current", "VERSION")
+    version = layout.data(master, "namenode", "current", "VERSION")
     if remote.run(["test", "-f", version], check=False).returncode == 0:
         return
     # A format that was killed half-way leaves folders which Hadoop would refuse to format again;
     # without VERSION they hold no file system.
-    remote.run(["rm", "-rf", layout.folder(master, "data", "namenode")])
+    remote.run(["rm", "-rf", layout.data(master, "namenode")])
     try:
         remote.run(
             namenode_format_command(layout),

@@ -30,6 +30,7 @@ from boardcluster.errors import (
     CapacityError,
     ClusterError,
     ClusterNotUpError,
+    DaemonError,
     JvmCrashError,
     RemoteError,
 )
@@ -46,7 +47,8 @@ from boardcluster.services.lifecycle import Health, StartedDaemon
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, profile_names
 from boardcluster.services.room import require_room
-from boardcluster.spec import load_cluster
+from boardcluster.spec import load_cluster, render_cluster
+from boardcluster.spec.form import Form, apply_form, form_words, storage_name
 from boardcluster.units import format_bytes
 
 __all__ = [
@@ -205,6 +207,7 @@ def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
         archives=archives,
         folders={node.name: node.folder for node in state.nodes},
         user=_MASTER_USER,
+        storage=state.storage,
     )
 
 
@@ -214,46 +217,65 @@ def up(
     cache: Path,
     progress: Progress,
     seen: Callable[[Health], None],
+    form: Form | None = None,
 ) -> LiveCluster:
-    """Bring the cluster of ``<home>/cluster.toml`` up; a running one is left as it is.
+    """Bring the cluster of ``<home>/cluster.toml`` up; one that runs like that is left as it is.
 
     Whatever goes wrong, including Ctrl-C, ends everything that was started.
+
+    Args:
+        home: the cluster's state folder.
+        cache: folder of fetched engines.
+        progress: told what is being fetched.
+        seen: told of the cluster's health while it starts.
+        form: fewer workers, another profile or another place of the master, for a campaign; one
+            that runs in another form is brought down first.
 
     Raises:
         SpecError, HostError, InstallError, ClusterError: see errors.py.
     """
     path = home / "cluster.toml"
-    spec = read_spec(path)
+    declared = read_spec(path)
+    spec = declared if form is None else apply_form(declared, form)
     left = load_state(home)
     if left is not None:
-        running = _still_running(home, left, path, cache, progress)
+        running = _still_running(home, left, spec, cache, progress)
         if running is not None:
             return running
     profile = build_profile(spec.profile, spec)
     check_memory(spec)
     require_room(home)
     emulated.check_host(spec)
+    state = emulated.new_state(spec, identity=str(uuid.uuid4()))
+    state = replace(state, spec_sha256=_digest(path))
+    if spec != declared and form is not None:
+        state = replace(
+            state, form=form_words(declared, form), storage=storage_name(declared, form)
+        )
     with writing(home / "running.toml"):
-        shutil.copyfile(path, home / "running.toml")
+        (home / "running.toml").write_text(
+            path.read_text()
+            if spec == declared
+            else render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
+        )
     try:
-        return _start_afresh(home, spec, cache=cache, progress=progress, seen=seen)
+        return _start_afresh(home, spec, state, cache=cache, progress=progress, seen=seen)
     except JvmCrashError as error:
         if not profile.small_daemons or load_state(home) is not None:
             raise  # what could not be ended must stay recorded
         progress(f"{error.message}; starting again without class-data archives", 0, 0)
-        return _start_afresh(home, spec, cache=cache, progress=progress, seen=seen)
+        return _start_afresh(home, spec, state, cache=cache, progress=progress, seen=seen)
 
 
 def _start_afresh(
     home: Path,
     spec: ClusterSpec,
+    state: LiveState,
     *,
     cache: Path,
     progress: Progress,
     seen: Callable[[Health], None],
 ) -> LiveCluster:
-    state = emulated.new_state(spec, identity=str(uuid.uuid4()))
-    state = replace(state, spec_sha256=_digest(home / "running.toml"))
     layout = _layout(spec, state, cache, progress)
     save_state(home, state)
     try:
@@ -270,9 +292,14 @@ def _start_afresh(
 
 
 def _still_running(
-    home: Path, left: LiveState, path: Path, cache: Path, progress: Progress
+    home: Path,
+    left: LiveState,
+    spec: ClusterSpec,
+    cache: Path,
+    progress: Progress,
 ) -> LiveCluster | None:
-    """Return the cluster if it is up as specified; clear away what a dead driver left behind."""
+    """Return the cluster if it is up as wanted; clear away what a dead driver left behind."""
+    path = home / "cluster.toml"
     alive = left.boot_id == boot_id() and emulated.leftover_processes(left.identity)
     if not alive or left.phase != "up":
         emulated.destroy(left)
@@ -283,15 +310,19 @@ def _still_running(
             f"{path} was edited since the cluster came up",
             hint="run `boardcluster down`, then `boardcluster up` again",
         )
-    live = attach(home, cache=cache, progress=progress)
+    if read_spec(home / "running.toml") != spec:
+        progress(f"the cluster is up with {left.form or 'its own form'}: bringing it down", 0, 0)
+        down(home)
+        return None
+    live = _attached(home, left, cache=cache, progress=progress)
     again = "run `boardcluster status`; `boardcluster down` and `up` start it afresh"
     if dead := dead_daemons(live):
-        raise ClusterError(
+        raise DaemonError(
             f"the cluster is up but not healthy: {', '.join(dead)} ended", hint=again
         )
     health = lifecycle.health(live.layout, live.master)
     if not health.is_good(len(live.spec.workers)):
-        raise ClusterError(
+        raise DaemonError(
             f"the cluster is up but not healthy: {health.live_datanodes} DataNodes and "
             f"{health.live_nodemanagers} NodeManagers of {len(live.spec.workers)} are live",
             hint=again,
@@ -340,7 +371,7 @@ def attach(home: Path, *, cache: Path, progress: Progress) -> LiveCluster:
     """Return the running cluster of a home.
 
     Raises:
-        ClusterNotUpError: it is not up.
+        ClusterNotUpError: it is not up, or in a form that a campaign gave it.
     """
     state = load_state(home)
     if state is None:
@@ -352,11 +383,19 @@ def attach(home: Path, *, cache: Path, progress: Progress) -> LiveCluster:
             f"the cluster in {home} is not up: its driver or its nodes were killed",
             hint="run `boardcluster down`, then `boardcluster up`",
         )
-    spec = read_spec(home / "running.toml")
+    if state.form:
+        raise ClusterNotUpError(
+            f"the cluster in {home} is up in a form that a campaign gave it: {state.form}",
+            hint="run `boardcluster up`: it brings the cluster back to what cluster.toml says",
+        )
+    return _attached(home, state, cache=cache, progress=progress)
+
+
+def _attached(home: Path, state: LiveState, *, cache: Path, progress: Progress) -> LiveCluster:
     return LiveCluster(
         home=home,
         state=state,
-        layout=_layout(spec, state, cache, progress),
+        layout=_layout(read_spec(home / "running.toml"), state, cache, progress),
         remotes={node.name: emulated.remote_of(node, state) for node in state.nodes},
     )
 

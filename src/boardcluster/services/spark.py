@@ -12,7 +12,7 @@ from pathlib import Path
 from boardcluster.errors import RemoteError
 from boardcluster.services.layout import Layout
 
-__all__ = ["read_event_log", "spark_submit_command", "submit_environment"]
+__all__ = ["read_event_log", "read_stages", "spark_submit_command", "submit_environment"]
 
 
 def spark_submit_command(
@@ -106,3 +106,26 @@ def read_event_log(path: Path) -> dict[str, int]:
     totals["shuffleReadBytes"] = totals["shuffleRemoteReadBytes"] + totals["shuffleLocalReadBytes"]
     totals |= {"tasks": tasks, "failedTasks": failed}
     return {f"spark/{name}": value for name, value in totals.items()}
+
+
+def read_stages(path: Path) -> dict[str, float]:
+    """Return the duration of each completed stage, in seconds, by its number and name.
+
+    Stages may overlap. A stage that was tried again counts each time.
+
+    Raises:
+        RemoteError: the file is not an event log.
+    """
+    stages: dict[str, float] = {}
+    try:
+        with path.open(encoding="utf-8") as stream:
+            for line in stream:
+                if not line.startswith('{"Event":"SparkListenerStageCompleted"'):
+                    continue
+                info = json.loads(line)["Stage Info"]
+                name = f"stage {info['Stage ID']}: {info['Stage Name']}"
+                took = (info["Completion Time"] - info["Submission Time"]) / 1000
+                stages[name] = stages.get(name, 0.0) + took
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RemoteError(f"{path} is not a Spark event log: {error}") from error
+    return stages

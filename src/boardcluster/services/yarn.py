@@ -8,20 +8,23 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from boardcluster.errors import RemoteError
-from boardcluster.remote.ask import http
+from boardcluster.remote.ask import http, http_get_all
 from boardcluster.remote.base import Remote
 from boardcluster.services.layout import Layout
 
 __all__ = [
+    "JobHistory",
     "YarnApplication",
     "applications",
     "file_system_command",
     "hadoop_command",
-    "job_counters",
+    "job_history",
     "kill",
     "mapreduce_command",
+    "unhealthy_nodes",
 ]
 
 _HISTORY_WAIT_SECONDS = 20.0
@@ -43,6 +46,23 @@ class YarnApplication:
     state: str
     final_status: str
     diagnostics: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobHistory:
+    """What the MapReduce history server keeps of a job.
+
+    Attributes:
+        counters: its counters as ``group/name``, unchanged.
+        phases_seconds: ``start`` (submission to first map), ``map`` (to the end of the last map),
+            ``reduce after the last map`` and ``commit`` follow each other; the means are over the
+            reduce tasks, which overlap with the maps.
+        document: the server's answers, unchanged.
+    """
+
+    counters: dict[str, int]
+    phases_seconds: dict[str, float]
+    document: dict[str, Any]
 
 
 def hadoop_command(
@@ -127,27 +147,69 @@ def kill(layout: Layout, remote: Remote, *, tag: str) -> list[str]:
     return killed
 
 
-def job_counters(layout: Layout, remote: Remote, application_id: str) -> dict[str, int]:
-    """Return a finished job's counters as ``group/name``; waits until the history has them.
+def unhealthy_nodes(layout: Layout, remote: Remote) -> list[str]:
+    """Name every node that YARN gives no more work to, with what its NodeManager reports.
+
+    A full disk (90 % by default) or one that cannot be written makes a node unhealthy.
+    """
+    base = layout.url(layout.spec.master, "resourcemanager-web")
+    answer = http(remote, "GET", f"{base}/ws/v1/cluster/nodes?states=UNHEALTHY")
+    if answer.status != 200:
+        return []
+    rows = (answer.json().get("nodes") or {}).get("node") or []
+    return [f"{row['nodeHostName']}: {row['healthReport'].strip()}" for row in rows]
+
+
+def job_history(layout: Layout, remote: Remote, application_id: str) -> JobHistory:
+    """Return what the history server keeps of a finished job; waits until it has it.
 
     Raises:
         RemoteError: the history server did not have the job in time.
     """
     job = application_id.replace("application_", "job_")
-    base = layout.url(layout.spec.master, "jobhistory-web")
+    base = f"{layout.url(layout.spec.master, 'jobhistory-web')}/ws/v1/history/mapreduce/jobs/{job}"
     deadline = time.monotonic() + _HISTORY_WAIT_SECONDS
     while True:
-        answer = http(remote, "GET", f"{base}/ws/v1/history/mapreduce/jobs/{job}/counters")
-        if answer.status == 200:
+        answers = http_get_all(remote, [base, f"{base}/tasks", f"{base}/counters"])
+        if all(answer.status == 200 for answer in answers):
             break
         if time.monotonic() > deadline:
+            worst = max(answers, key=lambda answer: answer.status)
             raise RemoteError(
-                f"the history server has no {job} (status {answer.status}): {answer.body[:200]}"
+                f"the history server has no {job} (status {worst.status}): {worst.body[:200]}"
             )
         time.sleep(0.3)
-    groups = answer.json()["jobCounters"].get("counterGroup", [])
-    return {
-        f"{group['counterGroupName']}/{counter['name']}": int(counter["totalCounterValue"])
-        for group in groups
-        for counter in group["counter"]
+    described, tasks, counters = (answer.json() for answer in answers)
+    return JobHistory(
+        counters={
+            f"{group['counterGroupName']}/{counter['name']}": int(counter["totalCounterValue"])
+            for group in counters["jobCounters"].get("counterGroup", [])
+            for counter in group["counter"]
+        },
+        phases_seconds=_phases(described["job"], (tasks.get("tasks") or {}).get("task") or []),
+        document={"job": described["job"], "tasks": tasks, "counters": counters},
+    )
+
+
+def _phases(job: dict[str, Any], tasks: list[dict[str, Any]]) -> dict[str, float]:
+    """Cut the job's own time into parts that follow each other, and add means over its tasks."""
+    maps = [task for task in tasks if task["type"] == "MAP"]
+    reduces = [task for task in tasks if task["type"] == "REDUCE"]
+    if not maps:
+        return {}
+    first = min(task["startTime"] for task in maps)
+    mapped = max(task["finishTime"] for task in maps)
+    reduced = max([mapped, *(task["finishTime"] for task in reduces)])
+    milliseconds = {
+        "start": first - job["submitTime"],
+        "map": mapped - first,
+        "commit": max(0, job["finishTime"] - reduced),
     }
+    if reduces:
+        milliseconds |= {
+            "reduce after the last map": reduced - mapped,
+            "mean shuffle of a reduce task": job["avgShuffleTime"],
+            "mean merge of a reduce task": job["avgMergeTime"],
+            "mean reduce of a reduce task": job["avgReduceTime"],
+        }
+    return {name: value / 1000 for name, value in milliseconds.items()}

@@ -1,5 +1,6 @@
 """TOML files -> validated specifications; pure, no input or output beyond reading the file."""
 
+from boardcluster.spec.campaign import WorkloadFacts, load_campaign, mix_engines
 from boardcluster.spec.cluster import (
     CORES_MAX,
     DEFAULT_LINK_BITS_PER_SECOND,
@@ -18,9 +19,12 @@ __all__ = [
     "DEFAULT_SUBNET",
     "KINDS",
     "NODES_MAX",
+    "WorkloadFacts",
     "address_of",
     "host_address",
+    "load_campaign",
     "load_cluster",
+    "mix_engines",
     "propose_cluster",
     "render_cluster",
     "workers_that_fit",

@@ -15,39 +15,54 @@ from typing import Any
 
 from boardcluster.records import Role
 from boardcluster.units import (
+    DURATION_ALLOWED,
     MIB,
     RATE_ALLOWED,
     SIZE_ALLOWED,
     TIB,
     format_bytes_exact,
     format_rate_exact,
+    parse_duration,
     parse_rate,
     parse_size,
 )
 
 __all__ = [
     "BENCHMARK_NETWORK",
+    "CAMPAIGN_NAME_ALLOWED",
     "CLUSTER_NAME_ALLOWED",
     "CLUSTER_NAME_LENGTH_MAX",
+    "INPUT_SIZE_ALLOWED",
+    "INPUT_SIZE_BYTES_MAX",
     "LINK_ALLOWED",
     "LINK_BITS_PER_SECOND_MAX",
     "LINK_BITS_PER_SECOND_MIN",
     "MEMORY_ALLOWED",
     "MEMORY_BYTES_MAX",
     "MEMORY_BYTES_MIN",
+    "MIX_JOBS_MAX",
     "NODE_NAME_ALLOWED",
     "NODE_NAME_LENGTH_MAX",
     "SUBNET_ALLOWED",
+    "TIMEOUT_ALLOWED",
+    "WAIT_ALLOWED",
+    "check_campaign_name",
     "check_choice",
     "check_cluster_name",
+    "check_input_size",
     "check_link",
     "check_memory",
+    "check_mix",
     "check_name",
     "check_node_name",
     "check_role",
     "check_subnet",
+    "check_timeout",
+    "check_wait",
+    "check_word",
     "choices_text",
     "complaint",
+    "mix_jobs",
     "refusal",
     "shown",
 ]
@@ -65,11 +80,20 @@ MEMORY_BYTES_MIN = 256 * MIB
 MEMORY_BYTES_MAX = 16 * TIB
 LINK_BITS_PER_SECOND_MIN = 10**6
 LINK_BITS_PER_SECOND_MAX = 100 * 10**9
+INPUT_SIZE_BYTES_MAX = 1000 * 10**12
+MIX_JOBS_MAX = 16
+"""Most jobs of a mix: each has a client of its own on the master, of about half a GiB."""
+
+_TIMEOUT_SECONDS_MAX = 30 * 24 * 3600
+_WAIT_SECONDS_MAX = 24 * 3600
+_CAMPAIGN_NAME_LENGTH_MAX = 40
 
 _PREFIX_LENGTH_MIN = 16
 _PREFIX_LENGTH_MAX = 28
 _RESERVED_NODE_NAMES = ("localhost", "switch")
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
+_CAMPAIGN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?")
+_MIX_PART = re.compile(r"([^\s+]+)(?:\s+x\s?([0-9]{1,3}))?")
 _SHOWN_CHARACTERS = 60
 
 _NAME_ALLOWED = (
@@ -91,6 +115,17 @@ LINK_ALLOWED = (
 SUBNET_ALLOWED = (
     f"an IPv4 network inside {BENCHMARK_NETWORK} with a prefix from /{_PREFIX_LENGTH_MIN} to "
     f'/{_PREFIX_LENGTH_MAX}, e.g. "198.18.0.0/24"'
+)
+INPUT_SIZE_ALLOWED = f"{SIZE_ALLOWED}, from 1 B to {format_bytes_exact(INPUT_SIZE_BYTES_MAX)}"
+TIMEOUT_ALLOWED = f"{DURATION_ALLOWED}; from 1 s to {_TIMEOUT_SECONDS_MAX // 3600} h"
+WAIT_ALLOWED = f"{DURATION_ALLOWED}; from 0 s to {_WAIT_SECONDS_MAX // 3600} h"
+CAMPAIGN_NAME_ALLOWED = (
+    "letters, digits and hyphens, starting and ending with a letter or a digit, at most "
+    f"{_CAMPAIGN_NAME_LENGTH_MAX} characters"
+)
+_MIX_ALLOWED = (
+    'one workload, as "grep", or a mix, as "grep+wordcount" or "grep x4", of at most '
+    f"{MIX_JOBS_MAX} jobs"
 )
 
 
@@ -199,10 +234,109 @@ def check_role(value: Any) -> Role:
     Raises:
         ValueError: there is none; names all and the nearest.
     """
-    roles = [role.value for role in Role]
+    return Role(check_word(value, [role.value for role in Role], what="a role"))
+
+
+def check_word(value: Any, choices: Collection[str], *, what: str) -> str:
+    """Return the value if it is text and one of the choices; else as ``check_choice``."""
     if not isinstance(value, str):
-        raise refusal(f"{shown(value)} is not a role", allowed=", ".join(roles))
-    return Role(check_choice(value, roles, what="a role"))
+        raise refusal(f"{shown(value)} is not {what}", allowed=choices_text(choices))
+    return check_choice(value, choices, what=what)
+
+
+def check_campaign_name(value: Any) -> str:
+    """Return the value if it can name a campaign.
+
+    Raises:
+        ValueError: it cannot; names the rule and, where there is one, a valid name like it.
+    """
+    text = value if isinstance(value, str) else ""
+    if _CAMPAIGN_NAME.fullmatch(text) and len(text) <= _CAMPAIGN_NAME_LENGTH_MAX:
+        return text
+    near = re.sub(r"[^A-Za-z0-9]+", "-", text[:1000]).strip("-")
+    near = near[:_CAMPAIGN_NAME_LENGTH_MAX].rstrip("-")
+    raise refusal(
+        f"{shown(value)} is not a valid name", allowed=CAMPAIGN_NAME_ALLOWED, nearest=near
+    )
+
+
+def mix_jobs(text: str) -> tuple[str, ...]:
+    """Return the workloads of a mix in order: ``"grep x2+pi"`` is grep, grep, pi.
+
+    Raises:
+        ValueError: it is not written as a mix is, or has too many jobs.
+    """
+    jobs: list[str] = []
+    for part in text.split("+"):
+        match = _MIX_PART.fullmatch(part.strip())
+        times = int(match[2] or 1) if match else 0
+        if match is None or times < 1:
+            raise refusal(f"{shown(text)} is not a workload or a mix", allowed=_MIX_ALLOWED)
+        jobs += [match[1]] * times
+        if len(jobs) > MIX_JOBS_MAX:
+            raise refusal(f"{shown(text)} has too many jobs", allowed=_MIX_ALLOWED)
+    return tuple(jobs)
+
+
+def check_mix(value: Any, workloads: Collection[str]) -> str:
+    """Return a workload, or a mix in its plain form: names joined by ``+``.
+
+    Raises:
+        ValueError: it is neither, or names an unknown workload; names all and the nearest.
+    """
+    if not isinstance(value, str):
+        raise refusal(f"{shown(value)} is not a workload", allowed=choices_text(workloads))
+    jobs = mix_jobs(value)
+    for job in jobs:
+        check_choice(job, workloads, what="a workload")
+    return "+".join(jobs)
+
+
+def check_input_size(value: Any) -> int:
+    """Return the bytes of an input.
+
+    Raises:
+        ValueError: no size, or out of range.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise refusal(f"{shown(value)} is not a size", allowed=INPUT_SIZE_ALLOWED)
+    size_bytes = parse_size(value)
+    if size_bytes < 1:
+        raise refusal(f"{shown(value)} is too small", allowed=INPUT_SIZE_ALLOWED)
+    if size_bytes > INPUT_SIZE_BYTES_MAX:
+        raise refusal(f"{shown(value)} is too large", allowed=INPUT_SIZE_ALLOWED)
+    return size_bytes
+
+
+def check_timeout(value: Any) -> float:
+    """Return the seconds that a run may take.
+
+    Raises:
+        ValueError: no duration, or out of range.
+    """
+    return _check_duration(value, 1, _TIMEOUT_SECONDS_MAX, allowed=TIMEOUT_ALLOWED)
+
+
+def check_wait(value: Any) -> float:
+    """Return the seconds to wait before a run.
+
+    Raises:
+        ValueError: no duration, or out of range.
+    """
+    return _check_duration(value, 0, _WAIT_SECONDS_MAX, allowed=WAIT_ALLOWED)
+
+
+def _check_duration(
+    value: Any, least_seconds: float, most_seconds: float, *, allowed: str
+) -> float:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise refusal(f"{shown(value)} is not a duration", allowed=allowed)
+    seconds = parse_duration(value)
+    if seconds < least_seconds:
+        raise refusal(f"{shown(value)} is too short", allowed=allowed)
+    if seconds > most_seconds:
+        raise refusal(f"{shown(value)} is too long", allowed=allowed)
+    return seconds
 
 
 def check_memory(value: Any) -> int:

@@ -6,6 +6,7 @@ The one encoding of records: the store's files, the store's columns and ``--json
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from enum import StrEnum
@@ -85,8 +86,14 @@ def _decode_generic(hint: Any, data: Any, where: str) -> Any:
     return None if data is None else _decode(parts[0], data, where)
 
 
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """Type hints of a record: resolved once, since a campaign has ten thousand trials."""
+    return typing.get_type_hints(kind)
+
+
 def _decode_dataclass(kind: Any, data: dict[str, Any], where: str) -> Any:
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     unknown = sorted(set(data) - set(hints))
     if unknown:
         raise StoreError(f"unknown field in {where}: {', '.join(unknown)}", hint=_HINT)

@@ -7,16 +7,16 @@ Every change follows one protocol, so that a crash at any moment loses nothing:
 3. commit.
 
 A crash before 2 leaves everything as it was. A crash between 2 and 3 leaves an attempt that is
-running in the database and ended in its file; ``mark_interrupted`` takes the end from the file.
+running in the database and ended in its file, or a campaign that only its file has;
+``mark_interrupted`` takes both from the files.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
-import os
+import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,13 +29,13 @@ from boardcluster.records import (
     Attempt,
     AttemptState,
     Campaign,
-    CampaignKind,
     Fingerprint,
     Measurement,
     Result,
     Trial,
 )
 from boardcluster.store import rows
+from boardcluster.store.connection import REBUILD_HINT, connect, connect_reading, translated
 from boardcluster.store.files import (
     DATABASE_NAME,
     AttemptFile,
@@ -46,12 +46,12 @@ from boardcluster.store.files import (
     read_record,
     write_record,
 )
-from boardcluster.store.migrations import is_current, migrate, transaction
+from boardcluster.store.migrations import transaction
+from boardcluster.store.rules import check_end
 
-__all__ = ["REBUILD_HINT", "Store", "Summary", "check_end", "connect", "translated"]
+__all__ = ["Store", "Summary"]
 
-REBUILD_HINT = "boardcluster results --rebuild"
-_BUSY_SECONDS = 30.0
+_LOG = logging.getLogger(__name__)
 
 _SUMMARY = """
     SELECT count(*), coalesce(sum(a.state = 'ok'), 0), coalesce(sum(a.state = 'failed'), 0),
@@ -84,113 +84,6 @@ class Summary:
     pending: int
 
 
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's and the disk's errors into StoreError with the next thing to do."""
-    try:
-        yield
-    except (sqlite3.Error, OSError, OverflowError) as error:
-        raise StoreError(f"{path}: {error}", hint=_hint(path, error)) from error
-
-
-def _hint(path: Path, error: Exception) -> str:
-    text = str(error)
-    if "disk is full" in text or "No space" in text or "disk I/O" in text:
-        return f"free space on the disk that holds {path.parent}, or repair it"
-    if "locked" in text:
-        return "wait until the other boardcluster has ended"
-    if isinstance(error, PermissionError) or "readonly" in text or "unable to open" in text:
-        return f"check who owns {path.parent} and who may write there"
-    if isinstance(error, sqlite3.IntegrityError):
-        return "choose another id; what is stored is never overwritten"
-    return REBUILD_HINT
-
-
-def connect(path: Path) -> sqlite3.Connection:
-    """Open a database for writing, with its format up to date.
-
-    ``synchronous`` is FULL: in WAL mode NORMAL can lose the last commits at a power cut. A trial
-    takes many seconds and commits twice, so the two flushes cost nothing that anyone can see.
-    """
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
-    try:
-        connection.row_factory = sqlite3.Row
-        _check(connection, path)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        migrate(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _connect_reading(path: Path) -> sqlite3.Connection:
-    """Open a database without changing anything on disk.
-
-    No database yet, or one of an older format, is read from a copy in memory.
-    """
-    source = None
-    if path.exists():
-        # A reader of another user cannot make the -shm file; without a -wal file nothing is missed.
-        frozen = not os.access(path.parent, os.W_OK) and not Path(f"{path}-wal").exists()
-        uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if frozen else ''}"
-        source = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
-    try:
-        if source is not None:
-            source.row_factory = sqlite3.Row
-            _check(source, path)
-            if is_current(source):
-                return source
-        copy = sqlite3.connect(":memory:", isolation_level=None)
-        copy.row_factory = sqlite3.Row
-        if source is not None:
-            source.backup(copy)
-            source.close()
-        migrate(copy)
-    except BaseException:
-        if source is not None:
-            source.close()
-        raise
-    return copy
-
-
-def _check(connection: sqlite3.Connection, path: Path) -> None:
-    found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
-    if found != ["ok"]:
-        raise StoreError(f"the store is damaged: {path}: {'; '.join(found)}", hint=REBUILD_HINT)
-
-
-def check_end(campaign: Campaign, attempt: Attempt, measurement: Measurement | None) -> None:
-    """Check that an attempt may end like this.
-
-    Raises:
-        StoreError: ok without a measurement or its proof, or not ok without a reason.
-    """
-    name = f"attempt {attempt.number} of {attempt.trial_id}"
-    hint = "report this: the driver broke the store's rules"
-    if attempt.state is AttemptState.RUNNING or not attempt.ended_utc:
-        raise StoreError(f"{name} has no end", hint=hint)
-    if measurement is not None and not (
-        math.isfinite(measurement.duration_seconds) and measurement.duration_seconds > 0
-    ):
-        raise StoreError(f"{name} took {measurement.duration_seconds} s", hint=hint)
-    if attempt.state is not AttemptState.OK:
-        if not attempt.reason.strip():
-            raise StoreError(f"{name} is {attempt.state} without a reason", hint=hint)
-        return
-    if measurement is None:
-        raise StoreError(f"{name} cannot be ok without a measurement", hint=hint)
-    if measurement.exit_status != 0:
-        raise StoreError(f"{name} cannot be ok: status {measurement.exit_status}", hint=hint)
-    proof = measurement.verification
-    if proof is None and campaign.kind is not CampaignKind.SUBMIT:
-        raise StoreError(f"{name} cannot be ok without a verified output", hint=hint)
-    if proof is not None and proof.expected_sha256 != proof.actual_sha256:
-        raise StoreError(f"{name} cannot be ok: its output is not the expected one", hint=hint)
-
-
 class Store:
     """The only reader and writer of results. Open it with ``Store.open``; close it after use."""
 
@@ -216,7 +109,7 @@ class Store:
             raise StoreError(f"missing though campaigns were recorded: {path}", hint=REBUILD_HINT)
         with translated(path):
             if read_only:
-                return cls(home, _connect_reading(path), read_only=True)
+                return cls(home, connect_reading(path), read_only=True)
             home.mkdir(parents=True, exist_ok=True)
             return cls(home, connect(path), read_only=False)
 
@@ -266,6 +159,11 @@ class Store:
         """All campaigns, oldest first."""
         with translated(self._path):
             return rows.select_campaigns(self._connection)
+
+    def find_campaigns(self, name: str) -> tuple[Campaign, ...]:
+        """The campaigns of a ``campaign.toml`` of that name, oldest first; often none or one."""
+        with translated(self._path):
+            return rows.select_campaigns(self._connection, name=name)
 
     def trials(self, campaign_id: str) -> tuple[Trial, ...]:
         """The trials of a campaign in run order.
@@ -361,13 +259,14 @@ class Store:
         """End every attempt that a dead driver left running; call it only while holding the lock.
 
         An attempt whose file already holds its end gets that end; any other becomes invalid, ended
-        now.
+        now. A campaign whose file was written and whose rows were not committed gets its rows.
 
         Returns:
             How many became invalid.
         """
         marked = 0
         with self._writing():
+            self._adopt_campaigns()
             for attempt in rows.select_running(self._connection):
                 found = self._end_on_disk(attempt)
                 if found is not None:
@@ -402,6 +301,28 @@ class Store:
         with translated(self._path):
             return rows.select_results(self._connection, campaign_id, all_attempts=all_attempts)
 
+    def states(self, campaign_id: str) -> Mapping[str, AttemptState | None]:
+        """The state of each trial's latest attempt by the trial's id, in run order.
+
+        None is a trial that was never begun. A resume runs what is None, and what is neither ok
+        nor failed.
+
+        Raises:
+            EmptySelectionError: there is no such campaign.
+        """
+        self._campaign(campaign_id)
+        with translated(self._path):
+            return rows.select_states(self._connection, campaign_id)
+
+    def typical_seconds(self) -> Mapping[tuple[str, str, int, int], float]:
+        """Mean duration of the ok runs by workload, engine, size in bytes and number of workers.
+
+        Over the whole store, to estimate how long a campaign takes. Warm-ups and the user's own
+        programs stay out; profiles and other settings are pooled.
+        """
+        with translated(self._path):
+            return rows.select_typical_seconds(self._connection)
+
     def summary(self, campaign_id: str) -> Summary:
         """Count a campaign's trials by the state of their latest attempt.
 
@@ -429,24 +350,40 @@ class Store:
             yield
 
     def _campaign(self, campaign_id: str) -> Campaign:
-        campaigns = {campaign.id: campaign for campaign in self.campaigns()}
-        if campaign_id not in campaigns:
-            known = ", ".join(list(campaigns)[-5:])
+        with translated(self._path):
+            found = rows.select_campaign(self._connection, campaign_id)
+        if found is None:
+            known = ", ".join(campaign.id for campaign in self.campaigns()[-5:])
             raise EmptySelectionError(
                 f"no campaign {campaign_id}",
                 hint=f"name one of: {known}" if known else "boardcluster run",
             )
-        return campaigns[campaign_id]
+        return found
 
     def _context(self, trial_id: str) -> tuple[Campaign, Trial]:
-        row = self._connection.execute(
-            "SELECT campaign_id FROM trials WHERE id = ?", (trial_id,)
-        ).fetchone()
-        if row is None:
+        trial = rows.select_trial(self._connection, trial_id)
+        if trial is None:
             raise StoreError(f"no trial {trial_id}", hint="add its campaign first")
-        campaign = self._campaign(row[0])
-        trials = rows.select_trials(self._connection, campaign.id)
-        return campaign, next(trial for trial in trials if trial.id == trial_id)
+        return self._campaign(trial.campaign_id), trial
+
+    def _adopt_campaigns(self) -> None:
+        """Give rows to each campaign that reached its file but not the database.
+
+        One that cannot be used is left where it is and named in a warning of the log.
+        """
+        for path in sorted((self._home / "campaigns").glob("*.json")):
+            if rows.select_campaign(self._connection, path.stem) is not None:
+                continue
+            self._connection.execute("SAVEPOINT adopted")
+            try:
+                record = read_record(CampaignFile, path)
+                rows.insert_campaign(self._connection, record.campaign)
+                rows.insert_trials(self._connection, record.trials)
+            except (sqlite3.IntegrityError, StoreError) as error:
+                self._connection.execute("ROLLBACK TO adopted")
+                _LOG.warning("left out: %s: %s", path, error)
+            finally:
+                self._connection.execute("RELEASE adopted")
 
     def _end_on_disk(self, attempt: Attempt) -> AttemptFile | None:
         """The end of a running attempt that reached its file but not the database."""

@@ -29,12 +29,17 @@ __all__ = [
     "attempt_path",
     "campaign_path",
     "check_id",
+    "put_in_place",
     "read_record",
+    "sync_folder",
     "write_record",
+    "write_temporary",
 ]
 
 DATABASE_NAME = "store.sqlite"
-_FORMAT = 1
+_FORMAT = 2
+_READABLE = (1, 2)
+"""Format 1 lacks fields that came with campaign files; they take the records' defaults."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 
 
@@ -102,22 +107,32 @@ def write_record(path: Path, record: CampaignFile | AttemptFile) -> None:
         OSError: the disk is full, read-only or out of reach.
     """
     body = {"format": _FORMAT, "record": to_json(record)}
-    text = json.dumps(body, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    text = json.dumps(body, indent=1, allow_nan=False) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("w", encoding="ascii") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
+        write_temporary(temporary, text)
+        put_in_place(temporary, path)
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def write_temporary(temporary: Path, text: str) -> None:
+    """Write a file that nobody reads yet, down to the disk."""
+    with temporary.open("w", encoding="ascii") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Let readers see the new content at once and whole: the point of no return."""
+    temporary.replace(path)
+
+
+def sync_folder(folder: Path) -> None:
     """Make a rename durable: without this a power cut can undo it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -136,7 +151,7 @@ def read_record(kind: type[_File], path: Path) -> _File:
         body: JsonValue = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StoreError(f"unreadable: {path}: {error}", hint=f"look at {path}") from error
-    if not isinstance(body, dict) or body.get("format") != _FORMAT:
+    if not isinstance(body, dict) or body.get("format") not in _READABLE:
         raise StoreError(
             f"unknown format: {path}", hint="use the version of boardcluster that wrote it"
         )

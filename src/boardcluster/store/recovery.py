@@ -11,9 +11,10 @@ from pathlib import Path
 from boardcluster.errors import StoreError
 from boardcluster.records import AttemptState, Campaign, Trial
 from boardcluster.store import rows
-from boardcluster.store.database import check_end, connect, translated
+from boardcluster.store.connection import connect, translated
 from boardcluster.store.files import DATABASE_NAME, AttemptFile, CampaignFile, read_record
 from boardcluster.store.migrations import transaction
+from boardcluster.store.rules import check_end
 
 __all__ = ["rebuild"]
 

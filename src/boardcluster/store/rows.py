@@ -6,14 +6,18 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
 
 from boardcluster.records import (
     Attempt,
     AttemptState,
     Campaign,
     CampaignKind,
+    Checksum,
     Engine,
     Fingerprint,
+    MasterPlacement,
     Measurement,
     Result,
     Trial,
@@ -27,16 +31,22 @@ __all__ = [
     "insert_end",
     "insert_trials",
     "select_attempt",
+    "select_campaign",
     "select_campaigns",
     "select_results",
     "select_running",
+    "select_states",
+    "select_trial",
     "select_trials",
+    "select_typical_seconds",
 ]
+
+_Key: TypeAlias = tuple[str, int]
 
 _ATTEMPT_COLUMNS = """
     a.trial_id AS trial_id, a.number AS number, a.state AS state, a.reason AS reason,
     a.started_utc AS started_utc, a.ended_utc AS ended_utc, a.artefacts AS artefacts,
-    f.record AS fingerprint
+    f.sha256 AS fingerprint_sha256, f.record AS fingerprint
 """
 _ATTEMPTS = "attempts a JOIN fingerprints f ON f.sha256 = a.fingerprint_sha256"
 _LATEST = "AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)"
@@ -44,10 +54,13 @@ _RESULTS = """
     SELECT t.id AS id, t.campaign_id AS campaign_id, t.position AS position,
         t.workload AS workload, t.engine AS engine, t.profile AS profile,
         t.size_bytes AS size_bytes, t.workers AS workers, t.repetition AS repetition,
-        t.arguments AS arguments, {attempt},
+        t.arguments AS arguments, t.concurrency AS concurrency, t.replication AS replication,
+        t.checksum AS checksum, t.master AS master, t.warm_up AS warm_up, t.input AS input,
+        t.parameters AS parameters, {attempt},
         m.duration_seconds AS duration_seconds, m.input_bytes AS input_bytes,
         m.output_bytes AS output_bytes, m.verification AS verification,
-        m.exit_status AS exit_status, m.application_id AS application_id
+        m.exit_status AS exit_status, m.application_id AS application_id,
+        m.intermediate_bytes AS intermediate_bytes, m.remarks AS remarks
     FROM trials t
     LEFT JOIN attempts a ON a.trial_id = t.id {which}
     LEFT JOIN fingerprints f ON f.sha256 = a.fingerprint_sha256
@@ -55,10 +68,24 @@ _RESULTS = """
     WHERE :campaign_id IS NULL OR t.campaign_id = :campaign_id
     ORDER BY t.campaign_id, t.position, a.number
 """
-_COUNTERS = """
-    SELECT c.trial_id, c.number, c.name, c.value
-    FROM counters c JOIN trials t ON t.id = c.trial_id
+_OF_CAMPAIGN = """
+    JOIN trials t ON t.id = d.trial_id
     WHERE :campaign_id IS NULL OR t.campaign_id = :campaign_id
+"""
+_STATES = """
+    SELECT t.id, a.state
+    FROM trials t LEFT JOIN attempts a ON a.trial_id = t.id
+        AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)
+    WHERE t.campaign_id = ? ORDER BY t.position
+"""
+_TYPICAL = """
+    SELECT t.workload, t.engine, t.size_bytes, t.workers, avg(m.duration_seconds)
+    FROM measurements m
+    JOIN attempts a ON a.trial_id = m.trial_id AND a.number = m.number
+    JOIN trials t ON t.id = m.trial_id
+    JOIN campaigns c ON c.id = t.campaign_id
+    WHERE a.state = 'ok' AND NOT t.warm_up AND c.kind = 'run'
+    GROUP BY t.workload, t.engine, t.size_bytes, t.workers
 """
 
 
@@ -70,7 +97,7 @@ def _text(text: str) -> str:
 def insert_campaign(connection: sqlite3.Connection, campaign: Campaign) -> None:
     """Add one campaign; a second one with its id is an IntegrityError."""
     connection.execute(
-        "INSERT INTO campaigns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO campaigns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             campaign.id,
             campaign.kind.value,
@@ -81,6 +108,8 @@ def insert_campaign(connection: sqlite3.Connection, campaign: Campaign) -> None:
             _text(campaign.dataset),
             campaign.dataset_sha256,
             _text(campaign.dataset_source),
+            _text(campaign.name),
+            campaign.spec_sha256,
         ),
     )
 
@@ -88,7 +117,7 @@ def insert_campaign(connection: sqlite3.Connection, campaign: Campaign) -> None:
 def insert_trials(connection: sqlite3.Connection, trials: Iterable[Trial]) -> None:
     """Add trials; a second one with the same id or position is an IntegrityError."""
     connection.executemany(
-        "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 trial.id,
@@ -101,6 +130,13 @@ def insert_trials(connection: sqlite3.Connection, trials: Iterable[Trial]) -> No
                 trial.workers,
                 trial.repetition,
                 json.dumps(trial.arguments),
+                trial.concurrency,
+                trial.replication,
+                trial.checksum.value,
+                trial.master.value,
+                int(trial.warm_up),
+                _text(trial.input),
+                json.dumps(trial.parameters),
             )
             for trial in trials
         ],
@@ -124,22 +160,7 @@ def insert_end(
     """Write the end of a running attempt and what it yielded."""
     key = (attempt.trial_id, attempt.number)
     if measurement is not None:
-        connection.execute(
-            "INSERT INTO measurements VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *key,
-                measurement.duration_seconds,
-                measurement.input_bytes,
-                measurement.output_bytes,
-                json.dumps(to_json(measurement.verification)),
-                measurement.exit_status,
-                measurement.application_id,
-            ),
-        )
-        connection.executemany(
-            "INSERT INTO counters VALUES (?, ?, ?, ?)",
-            [(*key, _text(name), value) for name, value in measurement.counters.items()],
-        )
+        _insert_measurement(connection, key, measurement)
     connection.execute(
         "UPDATE attempts SET state = ?, reason = ?, ended_utc = ?"
         " WHERE trial_id = ? AND number = ?",
@@ -147,23 +168,86 @@ def insert_end(
     )
 
 
-def select_campaigns(connection: sqlite3.Connection) -> tuple[Campaign, ...]:
-    """All campaigns in the order of their ids."""
-    rows = connection.execute("SELECT * FROM campaigns ORDER BY id").fetchall()
-    return tuple(
-        Campaign(
-            id=row["id"],
-            kind=CampaignKind(row["kind"]),
-            created_utc=row["created_utc"],
-            seed=row["seed"],
-            cluster=row["cluster"],
-            emulated=bool(row["emulated"]),
-            dataset=row["dataset"],
-            dataset_sha256=row["dataset_sha256"],
-            dataset_source=row["dataset_source"],
-        )
-        for row in rows
+def _insert_measurement(
+    connection: sqlite3.Connection, key: tuple[str, int], measurement: Measurement
+) -> None:
+    connection.execute(
+        "INSERT INTO measurements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *key,
+            measurement.duration_seconds,
+            measurement.input_bytes,
+            measurement.output_bytes,
+            json.dumps(to_json(measurement.verification)),
+            measurement.exit_status,
+            measurement.application_id,
+            measurement.intermediate_bytes,
+            json.dumps(measurement.remarks),
+        ),
     )
+    connection.executemany(
+        "INSERT INTO counters VALUES (?, ?, ?, ?)",
+        [(*key, _text(name), value) for name, value in measurement.counters.items()],
+    )
+    for table, values in (
+        ("figures", measurement.figures),
+        ("phases", measurement.phases_seconds),
+    ):
+        connection.executemany(
+            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)",  # noqa: S608 - constants only
+            [
+                (*key, position, _text(name), value)
+                for position, (name, value) in enumerate(values.items())
+            ],
+        )
+    written, read = measurement.node_written_bytes, measurement.node_read_bytes
+    connection.executemany(
+        "INSERT INTO node_bytes VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (*key, position, _text(node), written.get(node), read.get(node))
+            for position, node in enumerate(dict.fromkeys([*written, *read]))
+        ],
+    )
+
+
+def select_campaigns(
+    connection: sqlite3.Connection, *, name: str | None = None
+) -> tuple[Campaign, ...]:
+    """All campaigns, or those of one name, in the order of their ids."""
+    rows = connection.execute(
+        "SELECT * FROM campaigns WHERE :name IS NULL OR name = :name ORDER BY id",
+        {"name": None if name is None else _text(name)},
+    ).fetchall()
+    return tuple(_campaign(row) for row in rows)
+
+
+def select_campaign(connection: sqlite3.Connection, campaign_id: str) -> Campaign | None:
+    """One campaign; None if there is none."""
+    row = connection.execute(
+        "SELECT * FROM campaigns WHERE id = ?", (_text(campaign_id),)
+    ).fetchone()
+    return None if row is None else _campaign(row)
+
+
+def select_trial(connection: sqlite3.Connection, trial_id: str) -> Trial | None:
+    """One trial; None if there is none."""
+    row = connection.execute("SELECT * FROM trials WHERE id = ?", (trial_id,)).fetchone()
+    return None if row is None else _trial(row)
+
+
+def select_states(
+    connection: sqlite3.Connection, campaign_id: str
+) -> dict[str, AttemptState | None]:
+    """State of each trial's latest attempt, in run order; None where there is none."""
+    rows = connection.execute(_STATES, (campaign_id,))
+    return {trial_id: None if state is None else AttemptState(state) for trial_id, state in rows}
+
+
+def select_typical_seconds(
+    connection: sqlite3.Connection,
+) -> dict[tuple[str, str, int, int], float]:
+    """Mean duration of ok runs by workload, engine, size in bytes and number of workers."""
+    return {(row[0], row[1], row[2], row[3]): row[4] for row in connection.execute(_TYPICAL)}
 
 
 def select_trials(connection: sqlite3.Connection, campaign_id: str) -> tuple[Trial, ...]:
@@ -184,7 +268,7 @@ def select_attempt(
         " ORDER BY a.number DESC LIMIT 1",
         {"trial": trial_id, "number": number},
     ).fetchone()
-    return None if row is None else _attempt(row)
+    return None if row is None else _attempt(row, _fingerprint(row))
 
 
 def select_running(connection: sqlite3.Connection) -> tuple[Attempt, ...]:
@@ -193,7 +277,7 @@ def select_running(connection: sqlite3.Connection) -> tuple[Attempt, ...]:
         f"SELECT {_ATTEMPT_COLUMNS} FROM {_ATTEMPTS}"  # noqa: S608 - constants only
         " WHERE a.state = 'running' ORDER BY a.started_utc, a.trial_id"
     ).fetchall()
-    return tuple(_attempt(row) for row in rows)
+    return tuple(_attempt(row, _fingerprint(row)) for row in rows)
 
 
 def select_results(
@@ -203,16 +287,71 @@ def select_results(
     statement = _RESULTS.format(attempt=_ATTEMPT_COLUMNS, which="" if all_attempts else _LATEST)
     parameters = {"campaign_id": campaign_id}
     rows = connection.execute(statement, parameters).fetchall()
-    counters: dict[tuple[str, int], dict[str, int]] = {}
-    for trial_id, number, name, value in connection.execute(_COUNTERS, parameters):
-        counters.setdefault((trial_id, number), {})[name] = value
+    details = _Details.select(connection, parameters)
+    fingerprints = {
+        row["fingerprint_sha256"]: row for row in rows if row["fingerprint_sha256"] is not None
+    }
+    # A store holds many attempts and few setups: each is decoded once.
+    decoded = {digest: _fingerprint(row) for digest, row in fingerprints.items()}
     return tuple(
         Result(
             trial=_trial(row),
-            attempt=None if row["trial_id"] is None else _attempt(row),
-            measurement=None if row["duration_seconds"] is None else _measurement(row, counters),
+            attempt=None
+            if row["trial_id"] is None
+            else _attempt(row, decoded[row["fingerprint_sha256"]]),
+            measurement=None if row["duration_seconds"] is None else _measurement(row, details),
         )
         for row in rows
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Details:
+    """What measurements hold beside their own row, by trial and number of the attempt."""
+
+    counters: Mapping[_Key, dict[str, int]]
+    figures: Mapping[_Key, dict[str, float]]
+    phases_seconds: Mapping[_Key, dict[str, float]]
+    node_written_bytes: Mapping[_Key, dict[str, int]]
+    node_read_bytes: Mapping[_Key, dict[str, int]]
+
+    @classmethod
+    def select(cls, connection: sqlite3.Connection, parameters: Mapping[str, str | None]) -> Self:
+        """Read them for one campaign, or for all."""
+
+        def read(columns: str, table: str, order: str) -> dict[_Key, dict[str, Any]]:
+            found: dict[_Key, dict[str, Any]] = {}
+            statement = (
+                f"SELECT d.trial_id, d.number, {columns} FROM {table} d {_OF_CAMPAIGN}"  # noqa: S608 - constants only
+                f" ORDER BY {order}"
+            )
+            for trial_id, number, name, value in connection.execute(statement, parameters):
+                if value is not None:
+                    found.setdefault((trial_id, number), {})[name] = value
+            return found
+
+        return cls(
+            counters=read("d.name, d.value", "counters", "d.trial_id, d.number, d.name"),
+            figures=read("d.name, d.value", "figures", "d.position"),
+            phases_seconds=read("d.name, d.duration_seconds", "phases", "d.position"),
+            node_written_bytes=read("d.node, d.written_bytes", "node_bytes", "d.position"),
+            node_read_bytes=read("d.node, d.read_bytes", "node_bytes", "d.position"),
+        )
+
+
+def _campaign(row: sqlite3.Row) -> Campaign:
+    return Campaign(
+        id=row["id"],
+        kind=CampaignKind(row["kind"]),
+        created_utc=row["created_utc"],
+        seed=row["seed"],
+        cluster=row["cluster"],
+        emulated=bool(row["emulated"]),
+        dataset=row["dataset"],
+        dataset_sha256=row["dataset_sha256"],
+        dataset_source=row["dataset_source"],
+        name=row["name"],
+        spec_sha256=row["spec_sha256"],
     )
 
 
@@ -228,10 +367,21 @@ def _trial(row: sqlite3.Row) -> Trial:
         workers=row["workers"],
         repetition=row["repetition"],
         arguments=tuple(json.loads(row["arguments"])),
+        concurrency=row["concurrency"],
+        replication=row["replication"],
+        checksum=Checksum(row["checksum"]),
+        master=MasterPlacement(row["master"]),
+        warm_up=bool(row["warm_up"]),
+        input=row["input"],
+        parameters=json.loads(row["parameters"]),
     )
 
 
-def _attempt(row: sqlite3.Row) -> Attempt:
+def _fingerprint(row: sqlite3.Row) -> Fingerprint:
+    return from_json(Fingerprint, json.loads(row["fingerprint"]))
+
+
+def _attempt(row: sqlite3.Row, fingerprint: Fingerprint) -> Attempt:
     return Attempt(
         trial_id=row["trial_id"],
         number=row["number"],
@@ -240,20 +390,25 @@ def _attempt(row: sqlite3.Row) -> Attempt:
         started_utc=row["started_utc"],
         ended_utc=row["ended_utc"],
         artefacts=row["artefacts"],
-        fingerprint=from_json(Fingerprint, json.loads(row["fingerprint"])),
+        fingerprint=fingerprint,
     )
 
 
-def _measurement(
-    row: sqlite3.Row, counters: Mapping[tuple[str, int], dict[str, int]]
-) -> Measurement:
+def _measurement(row: sqlite3.Row, details: _Details) -> Measurement:
+    key = (row["trial_id"], row["number"])
     verification = json.loads(row["verification"])
     return Measurement(
         duration_seconds=row["duration_seconds"],
         input_bytes=row["input_bytes"],
         output_bytes=row["output_bytes"],
-        counters=counters.get((row["trial_id"], row["number"]), {}),
+        counters=details.counters.get(key, {}),
         verification=None if verification is None else from_json(Verification, verification),
         exit_status=row["exit_status"],
         application_id=row["application_id"],
+        figures=details.figures.get(key, {}),
+        phases_seconds=details.phases_seconds.get(key, {}),
+        intermediate_bytes=row["intermediate_bytes"],
+        node_written_bytes=details.node_written_bytes.get(key, {}),
+        node_read_bytes=details.node_read_bytes.get(key, {}),
+        remarks=tuple(json.loads(row["remarks"])),
     )

@@ -258,6 +258,10 @@ class Workload(Protocol):
         """Return the space a case takes. Pure."""
         ...
 
+    def describe(self, case: Case) -> str:
+        """Say what follows from a case and is worth seeing beforehand; empty if nothing. Pure."""
+        ...
+
     def prepare(self, context: Context, case: Case) -> Prepared:
         """Put the input into HDFS and find out what the output must be; both are kept."""
         ...

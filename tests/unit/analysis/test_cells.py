@@ -1,20 +1,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from boardcluster.analysis import compare_engines, summarise
+from boardcluster.analysis import compare_concurrency, compare_engines, settings, summarise
 from boardcluster.records import (
     Attempt,
     AttemptState,
+    Checksum,
     Engine,
     Fingerprint,
+    MasterPlacement,
     Measurement,
     Result,
     Trial,
 )
 
+ENGINES = (Engine.MAPREDUCE, Engine.SPARK)
 SETUP = Fingerprint(
     kernel="k",
     os="o",
@@ -44,6 +48,9 @@ def _result(
     size_bytes: int = 100,
     workload: str = "wordcount",
     setup: Fingerprint = SETUP,
+    figures: dict[str, float] | None = None,
+    intermediate_bytes: int | None = None,
+    **settings: Any,
 ) -> Result:
     trial = Trial(
         id=f"t{position}",
@@ -55,6 +62,7 @@ def _result(
         size_bytes=size_bytes,
         workers=4,
         repetition=1,
+        **settings,
     )
     attempt = Attempt(
         trial_id=trial.id,
@@ -72,6 +80,8 @@ def _result(
         output_bytes=1,
         verification=None,
         exit_status=0,
+        figures=figures or {},
+        intermediate_bytes=intermediate_bytes,
     )
     return Result(trial=trial, attempt=attempt, measurement=measurement)
 
@@ -138,7 +148,7 @@ def test_engines_are_compared_at_the_same_configuration_only() -> None:
 
 
 def test_a_difference_within_the_noise_or_of_single_runs_is_not_shown() -> None:
-    noisy = [_result(engine, value) for engine in Engine for value in (10, 40)]
+    noisy = [_result(engine, value) for engine in ENGINES for value in (10, 40)]
     noisy.append(_result(Engine.SPARK, 26))
     (comparison,) = compare_engines(summarise(noisy))
     assert not comparison.is_shown
@@ -159,3 +169,118 @@ def test_different_setups_are_said() -> None:
     )
     assert [len(cell.fingerprints) for cell in cells] == [1, 2]
     assert not compare_engines(cells)[0].same_setup
+
+
+@pytest.mark.parametrize(
+    ("change", "label"),
+    [
+        ({"replication": 1}, "replication 1"),
+        ({"checksum": Checksum.NULL}, "checksum null"),
+        ({"master": MasterPlacement.COMBINED}, "master combined"),
+        ({"input": "/data/my text.txt"}, "input my text.txt"),
+        ({"parameters": {"wordcount.pattern": "ATL"}}, "pattern ATL"),
+        ({"concurrency": 2}, "2 at once"),
+    ],
+)
+def test_every_setting_makes_a_cell_of_its_own_and_is_named(
+    change: dict[str, Any], label: str
+) -> None:
+    plain, other = _result(Engine.SPARK, 20), _result(Engine.SPARK, 40, **change)
+    cells = summarise([plain, _result(Engine.MAPREDUCE, 30), other])
+    assert sorted(cell.label for cell in cells) == sorted(["", "", label])
+    assert settings(other.trial) == label
+    (comparison,) = compare_engines(cells)
+    assert (comparison.faster.label, comparison.slower.label) == ("", "")
+
+
+def test_a_label_names_all_that_differs() -> None:
+    (cell,) = summarise(
+        [
+            _result(
+                Engine.SPARK,
+                20,
+                replication=1,
+                checksum=Checksum.NULL,
+                parameters={"wordcount.pattern": "ATL", "wordcount.case": "ignore"},
+            )
+        ]
+    )
+    assert cell.label == "replication 1, checksum null, case ignore, pattern ATL"
+    mixed = _result(Engine.SPARK, 9, workload="grep+pi", parameters={"grep.pattern": "ATL"})
+    assert settings(mixed.trial) == "one after the other, grep.pattern ATL"
+
+
+def test_warm_ups_stay_out() -> None:
+    cells = summarise([_result(Engine.SPARK, 90, warm_up=True), _result(Engine.SPARK, 20)])
+    assert [cell.durations_seconds for cell in cells] == [(20,)]
+    assert summarise([_result(Engine.SPARK, 90, warm_up=True)]) == ()
+
+
+def test_figures_and_intermediate_bytes_are_averaged() -> None:
+    (cell,) = summarise(
+        [
+            _result(
+                Engine.MAPREDUCE,
+                20,
+                position=0,
+                figures={"z_gigaflops": 2.0, "a_seconds": 1.0},
+                intermediate_bytes=10,
+            ),
+            _result(
+                Engine.MAPREDUCE,
+                20,
+                position=1,
+                figures={"z_gigaflops": 4.0},
+                intermediate_bytes=30,
+            ),
+        ]
+    )
+    assert list(cell.figures) == ["z_gigaflops", "a_seconds"]
+    figure = cell.figures["z_gigaflops"]
+    assert (figure.mean, figure.count) == (3.0, 2)
+    assert figure.interval is not None
+    # t(0.975, 1) = 12.706; s / sqrt(2) = 1
+    assert figure.interval.half_width == pytest.approx(12.706, rel=1e-4)
+    assert (cell.figures["a_seconds"].count, cell.figures["a_seconds"].interval) == (1, None)
+    assert cell.mean_intermediate_bytes == 20
+
+
+def test_intermediate_bytes_are_unknown_unless_every_run_says_them() -> None:
+    (cell,) = summarise(
+        [
+            _result(Engine.SPARK, 20, intermediate_bytes=10),
+            _result(Engine.SPARK, 20, position=1),
+        ]
+    )
+    assert cell.mean_intermediate_bytes is None
+
+
+def test_a_mix_at_once_is_compared_with_one_after_the_other() -> None:
+    """The numbers of Lee and Park 2026: 254 s and 134 s are 1.9 times as fast."""
+    mix = "wordcount+terasort+grep+pi"
+    cells = summarise(
+        [
+            _result(Engine.SPARK, 254, workload=mix, concurrency=1),
+            _result(Engine.SPARK, 134, workload=mix, concurrency=4),
+            _result(Engine.SPARK, 99, workload=mix, concurrency=4, size_bytes=5),
+            _result(Engine.MAPREDUCE, 99, workload=mix, concurrency=4),
+            _result(Engine.SPARK, 99),
+        ]
+    )
+    (comparison,) = compare_concurrency(cells)
+    assert comparison.sequential.mean_seconds == 254
+    assert comparison.concurrent.concurrency == 4
+    assert round(comparison.ratio, 1) == 1.9
+    assert comparison.same_setup
+    assert not comparison.is_shown
+
+
+def test_jobs_at_once_that_take_longer_have_a_ratio_below_one() -> None:
+    runs = [
+        _result(Engine.SPARK, seconds, workload="grep+pi", concurrency=count)
+        for count, times in ((1, (50, 51, 52)), (2, (100, 101, 102)))
+        for seconds in times
+    ]
+    (comparison,) = compare_concurrency(summarise(runs))
+    assert comparison.ratio == pytest.approx(51 / 101)
+    assert comparison.is_shown

@@ -1,18 +1,352 @@
 """From the matrix to an order: repeatable, complete, in blocks."""
 
+import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
 
 import pytest
 
-from boardcluster.campaign.plan import plan_trials
-from boardcluster.errors import EmptySelectionError
-from boardcluster.records import Campaign, Engine, Trial
+from boardcluster.campaign.plan import (
+    TRIALS_MAX,
+    expand,
+    plan_trials,
+    spec_digest,
+    workload_facts,
+)
+from boardcluster.errors import EmptySelectionError, UsageError
+from boardcluster.records import (
+    Campaign,
+    CampaignSpec,
+    Checksum,
+    Engine,
+    MasterPlacement,
+    Matrix,
+    Policy,
+    Trial,
+)
+from boardcluster.spec import WorkloadFacts
+from boardcluster.store.files import check_id
 
 MakeCampaign = Callable[..., Campaign]
 BOTH = (Engine.MAPREDUCE, Engine.SPARK)
+ID = "20260801-120000-abcd"
+ALIKE = (247, 57406)
+"""Sizes in bytes of two cells whose digests begin with the same eight digits."""
 
 
-def plan(
+def _facts(*engines: Engine, size: bool = True, text: bool = False) -> WorkloadFacts:
+    return WorkloadFacts(
+        engines=engines, parameters={}, takes_size=size, size_is_optional=False, takes_text=text
+    )
+
+
+WORKLOADS = {
+    "wordcount": _facts(*BOTH, text=True),
+    "grep": _facts(*BOTH, text=True),
+    "terasort": _facts(*BOTH),
+    "pi": _facts(*BOTH, size=False),
+    "hpl": _facts(Engine.MPI),
+    "sparky": _facts(Engine.SPARK),
+}
+
+
+def matrix(*workloads: str, **changes: Any) -> Matrix:
+    values: dict[str, Any] = {"sizes_bytes": (64,), "repetitions": 1, **changes}
+    return Matrix(workloads=workloads, **values)
+
+
+def plan(*matrices: Matrix, seed: int = 1) -> tuple[Trial, ...]:
+    return expand(
+        CampaignSpec(name="test", seed=seed, policy=Policy(), matrices=matrices),
+        campaign_id=ID,
+        workloads=WORKLOADS,
+        cluster_profile="default",
+        cluster_workers=4,
+    )
+
+
+def form(trial: Trial) -> tuple[str, int, MasterPlacement]:
+    return trial.profile, trial.workers, trial.master
+
+
+def test_a_matrix_is_every_combination_of_its_lists() -> None:
+    trials = plan(
+        matrix(
+            "wordcount",
+            "grep",
+            engines=BOTH,
+            profiles=("default", "upstream"),
+            sizes_bytes=(1, 2, 3),
+            workers=(1, 2),
+            replications=(0, 2),
+            checksums=tuple(Checksum),
+            masters=(MasterPlacement.SEPARATE, MasterPlacement.COMBINED),
+            repetitions=2,
+            parameters={"grep.pattern": ("a", "b", "c")},
+        )
+    )
+    common = 2 * 2 * 3 * 2 * 2 * 2 * 2 * 2
+    assert Counter(trial.workload for trial in trials) == {
+        "wordcount": common,
+        "grep": 3 * common,
+    }
+    assert len({repr(replace(trial, id="", position=0)) for trial in trials}) == 4 * common
+    assert {tuple(trial.parameters.items()) for trial in trials} == {
+        (),
+        (("grep.pattern", "a"),),
+        (("grep.pattern", "b"),),
+        (("grep.pattern", "c"),),
+    }
+    for name, values in {
+        "engine": set(BOTH),
+        "profile": {"default", "upstream"},
+        "size_bytes": {1, 2, 3},
+        "workers": {1, 2},
+        "replication": {0, 2},
+        "checksum": set(Checksum),
+        "master": {MasterPlacement.SEPARATE, MasterPlacement.COMBINED},
+        "repetition": {1, 2},
+        "concurrency": {1},
+        "campaign_id": {ID},
+        "warm_up": {False},
+    }.items():
+        assert {getattr(trial, name) for trial in trials} == values, name
+
+
+def test_what_is_left_out_is_the_workloads_or_the_clusters() -> None:
+    (trial,) = plan(matrix("hpl"))
+    assert trial == Trial(
+        id=trial.id,
+        campaign_id=ID,
+        position=0,
+        workload="hpl",
+        engine=Engine.MPI,
+        profile="default",
+        size_bytes=64,
+        workers=4,
+        repetition=1,
+    )
+    assert {trial.engine for trial in plan(matrix("pi"))} == set(BOTH)
+
+
+def test_an_engine_that_a_workload_lacks_is_left_out_for_it_alone() -> None:
+    trials = plan(matrix("pi", "hpl", "sparky", engines=(Engine.SPARK, Engine.MPI)))
+    assert {(trial.workload, trial.engine) for trial in trials} == {
+        ("pi", Engine.SPARK),
+        ("hpl", Engine.MPI),
+        ("sparky", Engine.SPARK),
+    }
+
+
+def test_a_mix_runs_on_the_engines_of_all_its_jobs_at_once_and_in_turn() -> None:
+    trials = plan(matrix("grep+grep+sparky", "grep"))
+    mix = {(t.engine, t.concurrency) for t in trials if t.workload == "grep+grep+sparky"}
+    assert mix == {(Engine.SPARK, 3), (Engine.SPARK, 1)}
+    assert {t.concurrency for t in trials if t.workload == "grep"} == {1}
+    trials = plan(matrix("grep+grep+sparky", "grep", concurrencies=(2, 3)))
+    assert {t.concurrency for t in trials if t.workload != "grep"} == {2, 3}
+    assert {t.concurrency for t in trials if t.workload == "grep"} == {1}
+
+
+def test_what_a_workload_ignores_does_not_multiply_its_cells() -> None:
+    trials = plan(
+        matrix(
+            "pi",
+            engines=(Engine.SPARK,),
+            sizes_bytes=(1, 2, 3),
+            input="/text",
+            parameters={"grep.pattern": ("a", "b")},
+        )
+    )
+    assert [(trial.size_bytes, trial.input, trial.parameters) for trial in trials] == [(0, "", {})]
+
+
+def test_a_size_that_was_left_out_is_0_and_a_mix_takes_the_size_of_its_jobs() -> None:
+    assert {trial.size_bytes for trial in plan(matrix("hpl", sizes_bytes=()))} == {0}
+    assert {trial.size_bytes for trial in plan(matrix("pi+grep"))} == {64}
+
+
+def test_the_input_reaches_only_those_who_read_text() -> None:
+    trials = plan(matrix("grep", "terasort", "terasort+grep", input="/text"))
+    assert {(trial.workload, trial.input) for trial in trials} == {
+        ("grep", "/text"),
+        ("terasort", ""),
+        ("terasort+grep", "/text"),
+    }
+
+
+def test_equal_cells_of_two_matrices_are_one_with_the_most_repetitions() -> None:
+    first = matrix("grep", engines=(Engine.SPARK,), repetitions=2, warm_ups=3)
+    second = matrix("grep", engines=(Engine.SPARK,), repetitions=4, profiles=("default",))
+    for matrices in ((first, second), (second, first)):
+        trials = plan(*matrices)
+        assert [(t.warm_up, t.repetition) for t in trials] == [
+            *((True, number) for number in (1, 2, 3)),
+            *((False, number) for number in (1, 2, 3, 4)),
+        ]
+        assert len({trial.id.rpartition("-")[0] for trial in trials}) == 1
+    assert len(plan(first, replace(second, workers=(3,)))) == 5 + 4
+
+
+def test_positions_and_ids() -> None:
+    trials = plan(matrix("grep", "pi", sizes_bytes=(1, 2), repetitions=3, warm_ups=1))
+    assert [trial.position for trial in trials] == list(range(len(trials)))
+    assert len({trial.id for trial in trials}) == len(trials) == 6 * 4
+    for trial in trials:
+        check_id(trial.id)
+        number = f"w{trial.repetition}" if trial.warm_up else f"{trial.repetition}"
+        prefix = f"{ID}-{trial.workload}-{trial.engine}-"
+        assert trial.id.startswith(prefix)
+        assert trial.id.endswith(f"-{number}")
+        assert len(trial.id) == len(prefix) + 8 + 1 + len(number)
+
+
+def test_ids_depend_on_the_cell_and_on_nothing_else() -> None:
+    def ids(*matrices: Matrix, seed: int = 1) -> set[str]:
+        return {trial.id for trial in plan(*matrices, seed=seed)}
+
+    one = matrix("grep", repetitions=3)
+    assert ids(one) == ids(one, seed=2)
+    assert ids(one) < ids(matrix("pi"), replace(one, sizes_bytes=(1, 64), repetitions=9))
+    for change in (
+        {"profiles": ("upstream",)},
+        {"sizes_bytes": (65,)},
+        {"workers": (2,)},
+        {"replications": (1,)},
+        {"checksums": (Checksum.NULL,)},
+        {"masters": (MasterPlacement.SEPARATE,)},
+        {"input": "/text"},
+        {"parameters": {"grep.pattern": ("x",)}},
+    ):
+        assert not ids(one) & ids(matrix("grep", repetitions=3, **change)), change
+    in_turn, at_once = (matrix("grep+pi", concurrencies=(jobs,)) for jobs in (1, 2))
+    assert not ids(in_turn) & ids(at_once)
+
+
+def test_an_id_stays_short_however_many_jobs_a_mix_has() -> None:
+    mix = "+".join(["wordcount", "terasort"] * 8)
+    trials = plan(matrix(mix, "+".join(["terasort", "wordcount"] * 8), repetitions=1000))
+    assert len({trial.id for trial in trials}) == len(trials)
+    for trial in trials:
+        check_id(trial.id)
+        assert trial.id.startswith(f"{ID}-mix-of-16-")
+        assert trial.workload.count("+") == 15
+
+
+def test_cells_whose_digests_begin_alike_have_different_ids() -> None:
+    trials = plan(matrix("terasort", engines=(Engine.SPARK,), sizes_bytes=ALIKE))
+    assert len({trial.id for trial in trials}) == 2
+    digests = [trial.id.split("-")[-2] for trial in trials]
+    assert {len(digest) for digest in digests} == {12}
+    assert digests[0][:8] == digests[1][:8]
+
+
+def test_each_form_of_the_cluster_is_taken_once() -> None:
+    trials = plan(
+        matrix(
+            "grep",
+            "pi",
+            workers=(1, 2, 4),
+            profiles=("default", "upstream"),
+            masters=(MasterPlacement.SEPARATE, MasterPlacement.COMBINED),
+            repetitions=3,
+            warm_ups=1,
+        )
+    )
+    changes = [key for key, _ in groupby(trials, key=form)]
+    assert len(changes) == len(set(changes)) == 12
+
+
+def test_in_a_form_blocks_follow_each_other_warm_ups_first() -> None:
+    trials = plan(
+        matrix("grep", "pi", workers=(1, 2), repetitions=3, warm_ups=2),
+        matrix("terasort", workers=(1,), repetitions=4),
+    )
+    for key, group in groupby(trials, key=form):
+        runs = [(t.workload, t.engine, t.warm_up, t.repetition) for t in group]
+        blocks = [
+            (block, {run[:2] for run in members}, len(members))
+            for block, members in (
+                (block, list(rows)) for block, rows in groupby(runs, key=lambda run: run[2:])
+            )
+        ]
+        text = {(name, engine) for name in ("grep", "pi") for engine in BOTH}
+        sort = {("terasort", engine) for engine in BOTH} if key[1] == 1 else set()
+        expected = [((True, number), text, 4) for number in (1, 2)]
+        expected += [((False, n), text | sort, len(text | sort)) for n in (1, 2, 3)]
+        expected += [((False, 4), sort, 2)] if sort else []
+        assert blocks == expected
+
+
+def test_same_seed_same_order_whatever_the_order_in_the_file() -> None:
+    one, other = matrix("grep", "pi", workers=(1, 2, 3), repetitions=5), matrix("terasort")
+    turned = replace(one, workloads=("pi", "grep"), workers=(3, 1, 2))
+    assert plan(one, other, seed=3) == plan(one, other, seed=3) == plan(other, turned, seed=3)
+    assert plan(one, other, seed=3) != plan(one, other, seed=4)
+
+
+def test_the_seed_decides_the_order_of_forms_and_within_blocks() -> None:
+    plans = [plan(matrix("grep", workers=(1, 2), repetitions=9), seed=n) for n in range(200)]
+    few_first = sum(trials[0].workers == 1 for trials in plans)
+    assert 60 < few_first < 140
+    spark_first = sum(trials[0].engine is Engine.SPARK for trials in plans)
+    assert 60 < spark_first < 140
+    assert len({tuple(trial.engine for trial in trials) for trials in plans}) > 190
+
+
+def test_nothing_to_run() -> None:
+    for nothing in ((), (matrix("hpl", engines=BOTH),), (matrix("pi", repetitions=0),)):
+        with pytest.raises(EmptySelectionError, match="nothing to run") as caught:
+            plan(*nothing)
+        assert "at least one engine" in caught.value.hint
+
+
+def test_too_many_trials_are_refused_before_they_are_made() -> None:
+    sizes = tuple(range(1, 10**4))
+    began = time.monotonic()
+    with pytest.raises(UsageError, match=r"plans 79,992,000 runs; allowed: at most 100,000"):
+        plan(matrix("grep", sizes_bytes=sizes, engines=BOTH, workers=(1, 2), repetitions=1000))
+    assert time.monotonic() - began < 1
+    assert len(plan(matrix("hpl", engines=(Engine.MPI,), repetitions=1000))) == 1000
+    assert TRIALS_MAX == 100_000
+
+
+def test_the_digest_is_that_of_the_meaning() -> None:
+    spec = CampaignSpec(name="a", seed=1, policy=Policy(), matrices=(matrix("grep"),))
+    same = CampaignSpec(name="a", seed=1, policy=Policy(), matrices=(matrix("grep"),))
+    assert spec_digest(spec) == spec_digest(same)
+    assert len(spec_digest(spec)) == 64
+    others = (
+        replace(spec, name="b"),
+        replace(spec, seed=2),
+        replace(spec, policy=Policy(timeout_seconds=1.0)),
+        replace(spec, matrices=(matrix("grep", warm_ups=1),)),
+        replace(spec, matrices=(matrix("grep", parameters={"grep.pattern": ("x",)}),)),
+    )
+    assert len({spec_digest(other) for other in (spec, *others)}) == 6
+
+
+def test_the_facts_are_those_of_the_workloads() -> None:
+    facts = workload_facts()
+    wordcount = facts["wordcount"]
+    assert wordcount.engines == BOTH
+    assert (wordcount.takes_size, wordcount.size_is_optional, wordcount.takes_text) == (
+        True,
+        False,
+        True,
+    )
+    for name, fact in facts.items():
+        assert fact.engines, name
+        assert fact.takes_size or not fact.size_is_optional, name
+
+
+# A single command: one workload on the running cluster.
+
+
+def single(
     campaign: Campaign, *, engines: tuple[Engine, ...] = BOTH, repetitions: int = 3
 ) -> tuple[Trial, ...]:
     return plan_trials(
@@ -27,7 +361,7 @@ def plan(
 
 
 def test_every_cell_once_in_numbered_order(make_campaign: MakeCampaign) -> None:
-    trials = plan(make_campaign(), repetitions=5)
+    trials = single(make_campaign(), repetitions=5)
 
     assert sorted((t.engine, t.repetition) for t in trials) == [
         (engine, repetition) for engine in BOTH for repetition in range(1, 6)
@@ -41,7 +375,7 @@ def test_every_cell_once_in_numbered_order(make_campaign: MakeCampaign) -> None:
 
 
 def test_each_repetition_is_a_block_with_every_engine(make_campaign: MakeCampaign) -> None:
-    trials = plan(make_campaign(), repetitions=20)
+    trials = single(make_campaign(), repetitions=20)
 
     for first in range(0, 40, 2):
         block = trials[first : first + 2]
@@ -49,28 +383,15 @@ def test_each_repetition_is_a_block_with_every_engine(make_campaign: MakeCampaig
         assert {trial.engine for trial in block} == set(BOTH)
 
 
-def test_same_seed_same_order(make_campaign: MakeCampaign) -> None:
-    one, other = (plan(make_campaign(seed=3), repetitions=50) for _ in range(2))
-
-    assert one == other
-
-
-def test_the_seed_decides_the_order_and_not_the_ids(make_campaign: MakeCampaign) -> None:
-    plans = [plan(make_campaign(seed=seed), repetitions=8) for seed in range(20)]
+def test_the_campaigns_seed_decides_the_order_and_not_the_ids(make_campaign: MakeCampaign) -> None:
+    plans = [single(make_campaign(seed=seed), repetitions=8) for seed in range(20)]
 
     assert len({tuple(trial.engine for trial in trials) for trials in plans}) > 10
     assert len({frozenset(trial.id for trial in trials) for trials in plans}) == 1
 
 
-def test_neither_engine_always_comes_first(make_campaign: MakeCampaign) -> None:
-    trials = plan(make_campaign(), repetitions=200)
-    first = [trial.engine for trial in trials[::2]]
-
-    assert 60 < first.count(Engine.SPARK) < 140
-
-
 def test_an_engine_named_twice_runs_once_per_repetition(make_campaign: MakeCampaign) -> None:
-    trials = plan(make_campaign(), engines=(Engine.SPARK, Engine.SPARK), repetitions=2)
+    trials = single(make_campaign(), engines=(Engine.SPARK, Engine.SPARK), repetitions=2)
 
     assert [(t.engine, t.repetition, t.position) for t in trials] == [
         (Engine.SPARK, 1, 0),
@@ -79,10 +400,8 @@ def test_an_engine_named_twice_runs_once_per_repetition(make_campaign: MakeCampa
 
 
 @pytest.mark.parametrize(("engines", "repetitions"), [((), 3), (BOTH, 0), (BOTH, -1)])
-def test_nothing_to_run_is_an_error(
+def test_no_engine_or_no_repetition_is_an_error(
     engines: tuple[Engine, ...], repetitions: int, make_campaign: MakeCampaign
 ) -> None:
-    with pytest.raises(EmptySelectionError, match="nothing to run") as caught:
-        plan(make_campaign(), engines=engines, repetitions=repetitions)
-
-    assert "at least one engine" in caught.value.hint
+    with pytest.raises(EmptySelectionError, match="nothing to run"):
+        single(make_campaign(), engines=engines, repetitions=repetitions)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -81,6 +82,8 @@ def make(fingerprint: Fingerprint, campaign: Campaign) -> Make:
         setup: Fingerprint = fingerprint,
         counters: dict[str, int] | None = None,
         exit_status: int = 0,
+        measured: Mapping[str, Any] | None = None,
+        **trial_fields: Any,
     ) -> Result:
         trial = Trial(
             id=f"{campaign_id}-{position}",
@@ -93,6 +96,7 @@ def make(fingerprint: Fingerprint, campaign: Campaign) -> Make:
             workers=4,
             repetition=position // 2 + 1,
             arguments=arguments,
+            **trial_fields,
         )
         if state is None:
             return Result(trial=trial, attempt=None, measurement=None)
@@ -101,8 +105,8 @@ def make(fingerprint: Fingerprint, campaign: Campaign) -> Make:
             number=number,
             state=state,
             reason=reason,
-            started_utc=f"2026-08-01T10:{15 + position:02d}:0{number}+00:00",
-            ended_utc=f"2026-08-01T10:{15 + position:02d}:3{number}+00:00",
+            started_utc=f"2026-08-01T1{position // 45}:{15 + position % 45:02d}:0{number}+00:00",
+            ended_utc=f"2026-08-01T1{position // 45}:{15 + position % 45:02d}:3{number}+00:00",
             artefacts="",
             fingerprint=setup,
         )
@@ -122,6 +126,7 @@ def make(fingerprint: Fingerprint, campaign: Campaign) -> Make:
                 verification=proof if workload != "submit" else None,
                 exit_status=exit_status,
                 application_id=f"application_1_{position:04d}",
+                **(measured or {}),
             )
         return Result(trial=trial, attempt=attempt, measurement=measurement)
 

@@ -7,8 +7,10 @@ import pytest
 from boardcluster.records import (
     Campaign,
     CampaignKind,
+    Checksum,
     Engine,
     Fingerprint,
+    MasterPlacement,
     Measurement,
     Trial,
     Verification,
@@ -51,6 +53,8 @@ def campaign() -> Campaign:
         dataset="airline",
         dataset_sha256=DIGEST,
         dataset_source="made up",
+        name="paper",
+        spec_sha256=DIGEST,
     )
 
 
@@ -60,13 +64,20 @@ def trials(campaign: Campaign) -> tuple[Trial, ...]:
         Trial(
             id=f"{campaign.id}-{engine}-{repetition}",
             campaign_id=campaign.id,
-            position=2 * repetition + offset,
+            position=len(Engine) * repetition + offset,
             workload="wordcount",
             engine=engine,
             profile="default",
             size_bytes=256_000_000,
             workers=4,
             repetition=repetition + 1,
+            concurrency=2,
+            replication=1,
+            checksum=Checksum.NULL,
+            master=MasterPlacement.COMBINED,
+            warm_up=repetition == 0,
+            input="/data/text",
+            parameters={"wordcount.b": "1", "wordcount.a": "ü"},
         )
         for repetition in range(3)
         for offset, engine in enumerate(Engine)
@@ -85,4 +96,10 @@ def measurement() -> Measurement:
         ),
         exit_status=0,
         application_id="application_1_0001",
+        figures={"b_gigaflops": 2.5, "a_seconds": -1.0},
+        phases_seconds={"sort": 24.125, "sort/map": 10.0, "check": 0.0},
+        intermediate_bytes=512_000_000,
+        node_written_bytes={"worker2": 5, "worker1": 2**40},
+        node_read_bytes={"worker1": 0, "master": 7},
+        remarks=("waited 600 s, still 61 °C",),
     )

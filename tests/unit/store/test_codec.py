@@ -73,6 +73,9 @@ def test_a_missing_field_with_a_default_takes_it(measurement: Measurement) -> No
         ({"duration_seconds": "3"}, r"Measurement\.duration_seconds should be float"),
         ({"counters": {"a": 1.5}}, r"Measurement\.counters\.a should be int"),
         ({"verification": {"method": "x"}}, "a field is missing in Measurement.verification"),
+        ({"figures": {"a": "1"}}, r"Measurement\.figures\.a should be float but is str"),
+        ({"intermediate_bytes": 1.5}, r"Measurement\.intermediate_bytes should be int"),
+        ({"remarks": [1]}, r"Measurement\.remarks\[\] should be str but is int"),
         ({"surprise": 1}, "unknown field in Measurement: surprise"),
     ],
 )

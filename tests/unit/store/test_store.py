@@ -3,9 +3,10 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from boardcluster.records import (
     Measurement,
     Trial,
 )
-from boardcluster.store import Store, database, files
+from boardcluster.store import Store, database, files, migrations, rows
 
 BEGAN = "2026-08-01T12:00:01+00:00"
 ENDED = "2026-08-01T12:00:31+00:00"
@@ -60,6 +61,39 @@ def test_a_finished_attempt_reads_back_as_it_was_written(
         assert reader.trials(campaign.id) == trials
     assert (first.trial, first.attempt, first.measurement) == (trials[0], done, measurement)
     assert (second.trial, second.attempt, second.measurement) == (trials[1], None, None)
+    assert first.measurement is not None
+    for name in ("figures", "phases_seconds"):
+        assert list(getattr(first.measurement, name)) == list(getattr(measurement, name))
+
+
+@pytest.mark.parametrize("kind", [Campaign, Trial, Measurement])
+def test_the_tests_records_leave_no_field_at_its_default(
+    kind: type, campaign: Campaign, trials: tuple[Trial, ...], measurement: Measurement
+) -> None:
+    """A column that is forgotten then fails the tests that read back what was written."""
+    record = {Campaign: campaign, Trial: trials[0], Measurement: measurement}[kind]
+    for field in fields(kind):
+        if field.name not in ("arguments", "counters"):
+            assert getattr(record, field.name) != field.default, field.name
+            assert getattr(record, field.name) not in ({}, ()), field.name
+
+
+def test_fewer_fields_read_back_as_their_defaults(
+    store: Store,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    bare = Measurement(
+        duration_seconds=1.0,
+        input_bytes=0,
+        output_bytes=0,
+        verification=measurement.verification,
+        exit_status=0,
+    )
+    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    store.finish(attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=bare)
+    assert store.results()[0].measurement == bare
 
 
 def test_a_second_attempt_is_numbered_and_the_first_is_kept(
@@ -95,6 +129,12 @@ def test_ok_needs_a_measurement_and_its_proof(
         (replace(measurement, verification=wrong), "not the expected one"),
         (replace(measurement, exit_status=1), "status 1"),
         (replace(measurement, duration_seconds=float("nan")), "took nan s"),
+        (replace(measurement, figures={"a": float("inf")}), "figure a is inf"),
+        (replace(measurement, phases_seconds={"map": float("nan")}), "phase map took nan s"),
+        (replace(measurement, phases_seconds={"map": -1.0}), "phase map took -1.0 s"),
+        (replace(measurement, intermediate_bytes=-1), "intermediate_bytes is -1"),
+        (replace(measurement, node_written_bytes={"w": -2}), "bytes written on w is -2"),
+        (replace(measurement, node_read_bytes={"w": -3}), "bytes read on w is -3"),
     ):
         with pytest.raises(StoreError, match=message):
             store.finish(
@@ -206,7 +246,7 @@ def test_an_id_cannot_leave_its_folder(
 
 
 def test_an_unknown_campaign_is_an_empty_selection(store: Store, campaign: Campaign) -> None:
-    for call in (store.results, store.trials, store.summary):
+    for call in (store.results, store.trials, store.summary, store.states):
         with pytest.raises(EmptySelectionError, match="no campaign nothing") as caught:
             call("nothing")
         assert campaign.id in caught.value.hint
@@ -427,3 +467,178 @@ def test_planned_is_always_ok_and_failed_and_invalid_and_pending(
             assert found.planned == len(mine)
             assert found.planned == found.ok + found.failed + found.invalid + found.pending
             assert counts == {name: getattr(found, name) for name in counts}
+
+
+def test_states_are_those_of_the_latest_attempts_in_run_order(
+    store: Store,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    for trial, states in (
+        (trials[0], ("failed", "ok")),
+        (trials[2], ("invalid",)),
+        (trials[3], ("invalid", "running")),
+    ):
+        for state in states:
+            attempt = store.begin_attempt(trial.id, fingerprint, BEGAN)
+            if state != "running":
+                store.finish(
+                    attempt,
+                    state=AttemptState(state),
+                    reason="because",
+                    ended_utc=ENDED,
+                    measurement=measurement if state == "ok" else None,
+                )
+    found = store.states(campaign.id)
+    assert list(found) == [trial.id for trial in trials]
+    assert list(found.values())[:5] == ["ok", None, "invalid", "running", None]
+
+
+def test_campaigns_are_found_by_name_oldest_first(
+    store: Store, campaign: Campaign, trials: tuple[Trial, ...]
+) -> None:
+    later = replace(campaign, id="20260901-000000")
+    other = replace(campaign, id="20260902-000000", name="other")
+    for added in (other, later):
+        trial = replace(trials[0], id=f"{added.id}-0", campaign_id=added.id)
+        store.add_campaign(added, [trial])
+    assert store.find_campaigns("paper") == (campaign, later)
+    assert store.find_campaigns("pap") == ()
+
+
+def test_typical_seconds_are_means_of_measured_ok_runs(
+    store: Store,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    own = replace(campaign, id="20260901-000000", kind=CampaignKind.SUBMIT)
+    program = replace(trials[0], id="own", campaign_id=own.id, warm_up=False, workload="submit")
+    store.add_campaign(own, [program])
+    spark = [trial for trial in trials if trial.engine == "spark"]
+    assert [trial.warm_up for trial in spark] == [True, False, False]
+    for trial, state, seconds in (
+        (program, AttemptState.OK, 1.0),
+        (spark[0], AttemptState.OK, 900.0),
+        (spark[1], AttemptState.FAILED, 800.0),
+        (spark[1], AttemptState.OK, 20.0),
+        (spark[2], AttemptState.OK, 30.0),
+    ):
+        attempt = store.begin_attempt(trial.id, fingerprint, BEGAN)
+        timed = replace(measurement, duration_seconds=seconds)
+        store.finish(attempt, state=state, reason="x", ended_utc=ENDED, measurement=timed)
+    assert store.typical_seconds() == {("wordcount", "spark", 256_000_000, 4): 25.0}
+
+
+def test_the_database_itself_refuses_ok_without_a_proof(
+    store: Store, trials: tuple[Trial, ...], fingerprint: Fingerprint, measurement: Measurement
+) -> None:
+    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    done = replace(attempt, state=AttemptState.OK, ended_utc=ENDED)
+    with pytest.raises(sqlite3.IntegrityError, match="without a verified output"):
+        rows.insert_end(store._connection, done, replace(measurement, verification=None))
+
+
+def test_one_attempt_does_not_read_the_whole_campaign(
+    store: Store,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built: list[str] = []
+    made = rows._trial
+
+    def build(row: sqlite3.Row) -> Trial:
+        built.append(row["id"])
+        return made(row)
+
+    monkeypatch.setattr(rows, "_trial", build)
+    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    store.finish(
+        attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+    )
+    assert built == [trials[0].id] * 2
+
+
+STEPS = (
+    (migrations, "begin"),
+    (rows, "insert_campaign"),
+    (rows, "insert_trials"),
+    (rows, "insert_attempt"),
+    (rows, "insert_end"),
+    (database, "write_record"),
+    (files, "write_temporary"),
+    (files, "put_in_place"),
+    (files, "sync_folder"),
+    (migrations, "commit"),
+)
+FILE = ["write_record", "write_temporary", "put_in_place", "sync_folder"]
+
+
+def _wrap(patch: pytest.MonkeyPatch, called: Callable[[str], None]) -> None:
+    """Call back before each step of the protocol."""
+
+    def wrapped(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            called(name)
+            return step(*arguments)
+
+        return call
+
+    for module, name in STEPS:
+        patch.setattr(module, name, wrapped(name, getattr(module, name)))
+
+
+def test_every_change_takes_the_same_steps(
+    *,
+    tmp_path: Path,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Store.open(tmp_path) as store:
+        steps: list[str] = []
+        _wrap(monkeypatch, steps.append)
+        store.add_campaign(campaign, trials[:1])
+        attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+        store.finish(
+            attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+        )
+    assert steps == [
+        *("begin", "insert_campaign", "insert_trials", *FILE, "commit"),
+        *("begin", "insert_attempt", *FILE, "commit"),
+        *("begin", "insert_end", *FILE, "commit"),
+    ]
+
+
+def test_a_campaign_that_reached_only_its_file_is_taken_from_there(
+    tmp_path: Path,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def die(name: str) -> None:
+        if name == "commit":
+            raise KeyboardInterrupt
+
+    with Store.open(tmp_path) as store:
+        with monkeypatch.context() as patch:
+            _wrap(patch, die)
+            with pytest.raises(KeyboardInterrupt):
+                store.add_campaign(campaign, trials)
+        assert store.campaigns() == ()
+        (tmp_path / "campaigns" / "broken.json").write_text("{")
+        assert store.mark_interrupted("driver was killed") == 0
+        assert store.find_campaigns("paper") == (campaign,)
+        assert store.trials(campaign.id) == trials
+        assert set(store.states(campaign.id).values()) == {None}
+        assert store.mark_interrupted("driver was killed") == 0
+        assert store.campaigns() == (campaign,)
+    assert "broken.json" in caplog.text

@@ -1,0 +1,194 @@
+"""What a run wrote to and read from the nodes' storage: the kernel's account and the engines'."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from boardcluster.errors import BoardclusterError
+from boardcluster.records import Engine, NodeSpec
+from boardcluster.remote.ask import (
+    StorageTotals,
+    end_processes,
+    start_storage_samples,
+    storage,
+)
+from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.services.operation import LiveCluster
+
+__all__ = [
+    "StorageTotals",
+    "intermediate_bytes",
+    "left_out_between",
+    "read_between",
+    "sampling",
+    "storage_totals",
+    "written_between",
+]
+
+_NODES_AT_ONCE = 16
+_GRACE_SECONDS = 3.0
+_LONGEST_SECONDS = 48 * 3600.0
+"""Samples end by themselves after this, should a killed driver never end them."""
+
+_MAPREDUCE_LOCAL = "org.apache.hadoop.mapreduce.FileSystemCounter/FILE_BYTES_WRITTEN"
+_SPARK_LOCAL = ("spark/shuffleWriteBytes", "spark/diskBytesSpilled")
+
+
+def storage_totals(live: LiveCluster) -> dict[str, StorageTotals]:
+    """Return the totals of every node that answers."""
+
+    def one(remote: Remote) -> StorageTotals | None:
+        with contextlib.suppress(BoardclusterError):
+            return storage(remote)
+        return None
+
+    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
+        rows = list(pool.map(one, live.remotes.values()))
+    return {name: row for name, row in zip(live.remotes, rows, strict=True) if row is not None}
+
+
+def _fell(earlier: StorageTotals, later: StorageTotals) -> bool:
+    return later.written_bytes < earlier.written_bytes or later.read_bytes < earlier.read_bytes
+
+
+def written_between(
+    before: Mapping[str, StorageTotals], after: Mapping[str, StorageTotals]
+) -> dict[str, int]:
+    """Return, per node, the bytes that its processes wrote for storage.
+
+    Counted when a page of a file becomes dirty: also what was deleted before it got to the
+    device, so that the number does not depend on when the kernel wrote back. Nodes without a
+    sound difference are left out; ``left_out_between`` names them.
+    """
+    return {
+        name: after[name].written_bytes - earlier.written_bytes
+        for name, earlier in before.items()
+        if name in after and not _fell(earlier, after[name])
+    }
+
+
+def read_between(
+    before: Mapping[str, StorageTotals], after: Mapping[str, StorageTotals]
+) -> dict[str, int]:
+    """Return, per node, the bytes fetched from storage, which were not in the page cache.
+
+    Nodes without a sound difference are left out, as by ``written_between``.
+    """
+    return {
+        name: after[name].read_bytes - earlier.read_bytes
+        for name, earlier in before.items()
+        if name in after and not _fell(earlier, after[name])
+    }
+
+
+def left_out_between(
+    before: Mapping[str, StorageTotals], after: Mapping[str, StorageTotals]
+) -> tuple[str, ...]:
+    """Say, one line each, which nodes the two functions above leave out, and why."""
+    remarks = []
+    for name in sorted({*before, *after}):
+        if name not in before or name not in after:
+            remarks.append(f"storage of {name} is not accounted for: the node did not answer")
+        elif _fell(before[name], after[name]):
+            remarks.append(
+                f"storage of {name} is not accounted for: its counters fell, as they do when a "
+                "daemon ends"
+            )
+    return tuple(remarks)
+
+
+def intermediate_bytes(engine: Engine, counters: Mapping[str, int]) -> int | None:
+    """Return what an engine says it wrote to local storage that is not final output.
+
+    MapReduce: spills, merges and shuffled map output that went to disk (FILE_BYTES_WRITTEN).
+    Spark: shuffle files and spills. MPI keeps no such count. None where the counters are missing.
+    Lee and Park 2026, Tables 11 to 15, give this quantity as ``fstrim`` measures it, which differs:
+    see docs/explanation/what-a-run-records.md.
+    """
+    if engine is Engine.MAPREDUCE:
+        return counters.get(_MAPREDUCE_LOCAL)
+    if engine is Engine.SPARK and all(name in counters for name in _SPARK_LOCAL):
+        return sum(counters[name] for name in _SPARK_LOCAL)
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sampler:
+    """Samples of one node being taken.
+
+    Attributes:
+        remote: the node.
+        process: what takes them.
+        target: their file on the node, without its ending.
+    """
+
+    remote: Remote
+    process: ProcessRef
+    target: str
+
+
+@contextlib.contextmanager
+def sampling(
+    live: LiveCluster, folder: Path, mark: Mapping[str, str], interval_seconds: float = 2.0
+) -> Iterator[list[str]]:
+    """Take storage samples on every node while the block runs.
+
+    Each node's samples come to ``storage/<node>.jsonl`` in the folder: per line the time, and the
+    sums over its processes under the kernel's names (``/proc/PID/io``). A node that fails does not
+    disturb the run. Yields the remarks, one line for each node without samples; those about the
+    end are there after the block.
+
+    Args:
+        live: the cluster.
+        folder: the attempt's folder of artefacts.
+        mark: environment variables of the sampling processes, by which ``end_marked`` finds them.
+        interval_seconds: from one sample to the next.
+    """
+    remarks: list[str] = []
+    unique = uuid.uuid4().hex[:12]
+
+    def begin(node: NodeSpec) -> _Sampler | None:
+        target = live.layout.folder(node, "tmp", f"storage-{unique}")
+        remote = live.remotes[node.name]
+        try:
+            process = start_storage_samples(
+                remote,
+                target=f"{target}.jsonl",
+                stop=f"{target}.stop",
+                log=f"{target}.log",
+                env=mark,
+                interval_seconds=interval_seconds,
+                longest_seconds=_LONGEST_SECONDS,
+            )
+        except BoardclusterError as error:
+            remarks.append(_without_samples(node.name, error))
+            return None
+        return _Sampler(remote=remote, process=process, target=target)
+
+    def finish(sampler: _Sampler) -> None:
+        name, files = sampler.remote.name, sampler.target
+        try:
+            end_processes(sampler.remote, [sampler.process], grace_seconds=_GRACE_SECONDS)
+            sampler.remote.get(f"{files}.jsonl", folder / "storage" / f"{name}.jsonl")
+            sampler.remote.run(["rm", "-f", f"{files}.jsonl", f"{files}.log"])
+        except (BoardclusterError, OSError) as error:
+            remarks.append(_without_samples(name, error))
+
+    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
+        samplers = [row for row in pool.map(begin, live.spec.nodes) if row is not None]
+    try:
+        yield remarks
+    finally:
+        (folder / "storage").mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
+            list(pool.map(finish, samplers))
+
+
+def _without_samples(name: str, error: Exception) -> str:
+    words = error.message if isinstance(error, BoardclusterError) else str(error)
+    return f"no storage samples of {name}: {' '.join(words.split())[:200]}"

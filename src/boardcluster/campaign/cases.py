@@ -1,0 +1,96 @@
+"""From a trial to what its jobs are to do: the cluster's form, the workloads' cases. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from boardcluster.errors import UsageError
+from boardcluster.records import Checksum, ClusterSpec, Engine, Trial
+from boardcluster.services.profile import Profile
+from boardcluster.spec.form import Form
+from boardcluster.workloads import load_workload
+from boardcluster.workloads.base import Case, Takes, Workload, check_parameters
+
+__all__ = ["TrialJob", "form_of", "jobs_of", "settings_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialJob:
+    """One job of a trial.
+
+    Attributes:
+        label: its name among the trial's jobs: the workload's, numbered in a mix.
+        workload: the workload.
+        case: what to do.
+    """
+
+    label: str
+    workload: Workload
+    case: Case
+
+
+def form_of(trial: Trial) -> Form:
+    """Return the form of the cluster that a trial runs on."""
+    return Form(profile=trial.profile, workers=trial.workers, master=trial.master)
+
+
+def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob, ...]:
+    """Return a trial's jobs in the order of its mix.
+
+    Args:
+        trial: the trial.
+        spec: the cluster in the form that the trial runs on.
+        profile: its profile.
+
+    Raises:
+        UsageError: a parameter is unknown or wrong, or a case makes no sense.
+        CapacityError: the nodes cannot hold a case.
+    """
+    names = trial.workload.split("+")
+    smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
+    replication = trial.replication or int(
+        profile.properties["hdfs-site"].get("dfs.replication", 3)
+    )
+    jobs = []
+    for number, name in enumerate(names, start=1):
+        workload = load_workload(name)
+        if trial.engine not in workload.engines:
+            raise UsageError(
+                f"{name} does not run on {trial.engine}",
+                hint=f"its engines: {', '.join(workload.engines)}",
+            )
+        if trial.engine is Engine.SPARK and profile.spark_refusal:
+            raise UsageError(
+                f"Spark does not fit on these nodes: {profile.spark_refusal}",
+                hint="use MapReduce, or give the nodes more memory",
+            )
+        prefix = f"{name}."
+        given = {
+            key.removeprefix(prefix): value
+            for key, value in trial.parameters.items()
+            if key.startswith(prefix)
+        }
+        case = Case(
+            engine=trial.engine,
+            size_bytes=0 if workload.takes is Takes.NOTHING else trial.size_bytes,
+            replication=replication,
+            checksum=trial.checksum,
+            parameters=check_parameters(workload, given),
+            workers=len(spec.workers),
+            worker_memory_bytes=smallest.memory_bytes,
+            worker_cores=min(worker.cores for worker in spec.workers),
+        )
+        workload.check(case)
+        label = name if len(names) == 1 else f"{number}-{name}"
+        jobs.append(TrialJob(label=label, workload=workload, case=case))
+    return tuple(jobs)
+
+
+def settings_of(trial: Trial) -> dict[str, dict[str, str]]:
+    """Return the properties, per configuration file, that a trial sets for its jobs."""
+    hdfs = {}
+    if trial.replication:
+        hdfs["dfs.replication"] = str(trial.replication)
+    if trial.checksum is Checksum.NULL:
+        hdfs["dfs.checksum.type"] = "NULL"
+    return {"hdfs-site": hdfs} if hdfs else {}

@@ -1,0 +1,99 @@
+"""Keeps the running cluster in the form that the next trial needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from boardcluster.campaign.cases import form_of
+from boardcluster.campaign.heartbeat import lost_now
+from boardcluster.cluster.state import load_state
+from boardcluster.errors import DaemonError
+from boardcluster.fetch.cache import Progress
+from boardcluster.records import Trial
+from boardcluster.services import operation
+from boardcluster.services.lifecycle import Health
+from boardcluster.services.operation import LiveCluster
+from boardcluster.spec.form import Form
+
+__all__ = ["Forms"]
+
+
+class Forms:
+    """The cluster of a campaign.
+
+    Args:
+        home: the cluster's state folder.
+        cache: folder of fetched engines.
+        progress: told what is being done.
+        seen: told of the cluster's health while it starts.
+        attached: called once with the cluster before the first trial, when a killed driver may
+            have left something on it.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        cache: Path,
+        progress: Progress,
+        seen: Callable[[Health], None],
+        attached: Callable[[LiveCluster], None],
+    ) -> None:
+        self._home = home
+        self._cache = cache
+        self._progress = progress
+        self._seen = seen
+        self._attached = attached
+        self._form: Form | None = None
+        self._live: LiveCluster | None = None
+        self._was_up = load_state(home) is not None
+
+    def __call__(self, trial: Trial) -> LiveCluster:
+        """Return the running cluster in the form of a trial.
+
+        Raises:
+            ClusterError: it does not come up.
+        """
+        form = form_of(trial)
+        if self._live is None or form != self._form:
+            words = f"{form.workers} workers, profile {form.profile}, master {form.master}"
+            self._progress(f"bringing the cluster to {words}", 0, 0)
+            first = self._live is None
+            self._live = self._up(form)
+            self._form = form
+            if first:
+                self._attached(self._live)
+        return self._live
+
+    def _up(self, form: Form) -> LiveCluster:
+        """Bring the cluster up; one that is not whole is started afresh, HDFS is kept."""
+        try:
+            live = self._bring_up(form)
+            if not (lost := lost_now(live)):
+                return live
+        except DaemonError as error:
+            if load_state(self._home) is None:
+                raise  # it was started just now and failed
+            lost = error.message
+        self._progress(f"starting the cluster afresh: {lost}", 0, 0)
+        operation.down(self._home)
+        return self._bring_up(form)
+
+    def _bring_up(self, form: Form) -> LiveCluster:
+        return operation.up(
+            self._home, cache=self._cache, progress=self._progress, seen=self._seen, form=form
+        )
+
+    def leave(self) -> None:
+        """After the last trial: leave the cluster as it was found, up or down."""
+        if not self._was_up:
+            operation.down(self._home)
+        elif self._live is not None and self._live.state.form:
+            self._progress("bringing the cluster back to cluster.toml", 0, 0)
+            operation.up(self._home, cache=self._cache, progress=self._progress, seen=self._seen)
+
+    def abandon(self) -> None:
+        """After Ctrl-C or an error: end what the campaign started."""
+        if not self._was_up:
+            operation.down(self._home)

@@ -1,0 +1,126 @@
+"""Find within seconds that a node or daemon was lost while a job runs.
+
+HDFS misses a DataNode after 630 s and YARN a NodeManager after 600 s, by their own defaults. So the
+master tries, every few seconds, the ports that the cluster's own traffic uses: a daemon that ended
+refuses, a node that is off or cut from the network does not answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from boardcluster.errors import BoardclusterError
+from boardcluster.records import ClusterSpec
+from boardcluster.remote.ask import Reached, Reaching, reach
+from boardcluster.services.daemons import daemons_of
+from boardcluster.services.layout import PORTS
+from boardcluster.services.operation import LiveCluster
+
+__all__ = ["Heartbeat", "lost_now"]
+
+_FIRST_LOOK_SECONDS = 2.0
+"""Long enough for one more SYN after 1 s, should a busy link have dropped the first."""
+
+_SECOND_LOOK_SECONDS = 2.5
+_PAUSE_SECONDS = 1.0
+_PATIENCE_BEATS = 3
+_JOIN_SECONDS = 15.0
+_CANNOT_ASK = (BoardclusterError, OSError, ValueError)
+"""What asking a node can raise; ValueError means that its answer was cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    daemon: str
+    node: str
+    port: int
+
+
+def _targets(spec: ClusterSpec) -> list[_Target]:
+    """Return each daemon of the cluster with the first port it binds, where its work arrives."""
+    return [
+        _Target(daemon=kind.name, node=node.name, port=PORTS[kind.ports[0]])
+        for kind, node in daemons_of(spec)
+    ]
+
+
+class _Looks:
+    """Looks at every daemon from the master, again and again.
+
+    Args:
+        live: the cluster.
+        patience: so many looks in a row a daemon may be mute while its node answers otherwise,
+            because a full backlog may come from a busy moment.
+        wait: waits so many seconds and tells whether to give up.
+    """
+
+    def __init__(
+        self, live: LiveCluster, *, patience: int, wait: Callable[[float], object]
+    ) -> None:
+        self._master = live.master
+        self._patience = patience
+        self._wait = wait
+        self._targets = _targets(live.spec)
+        self._mute: dict[_Target, int] = {}
+
+    def lost(self) -> str:
+        """Return what is lost, in words, or nothing; a miss counts if a second look confirms it.
+
+        Raises:
+            RemoteError: the master cannot be asked.
+        """
+        missed = self._look(self._targets, _FIRST_LOOK_SECONDS)
+        if missed:
+            if self._wait(_PAUSE_SECONDS):
+                return ""
+            missed = self._look(list(missed), _SECOND_LOOK_SECONDS)
+        self._mute = {
+            target: self._mute.get(target, 0) + 1
+            for target, view in missed.items()
+            if view.state is Reached.UNREACHABLE
+        }
+        return ", ".join([*self._lost_nodes(missed), *self._lost_daemons(missed)])
+
+    def _look(self, targets: Sequence[_Target], timeout_seconds: float) -> dict[_Target, Reaching]:
+        """Return the targets that could not be reached."""
+        addresses = [(target.node, target.port) for target in targets]
+        views = reach(self._master, addresses, timeout_seconds=timeout_seconds)
+        return {
+            target: view
+            for target, view in zip(targets, views, strict=True)
+            if view.state is not Reached.OK
+        }
+
+    def _away(self) -> list[str]:
+        """Name the nodes of which nothing answers."""
+        answering = {target.node for target in self._targets if target not in self._mute}
+        nodes = dict.fromkeys(target.node for target in self._targets)
+        return [node for node in nodes if node not in answering]
+
+    def _lost_nodes(self, missed: Mapping[_Target, Reaching]) -> list[str]:
+        away = self._away()
+        if not away:
+            return []
+        words = next(view.words for target, view in missed.items() if target.node in away)
+        others = {target.node for target in self._targets} - {self._master.name}
+        named = f"node{'s' if len(away) > 1 else ''} {', '.join(away)}"
+        if len(others) > 1 and others == set(away):
+            named = "every other node"
+        return [f"{named} unreachable from {self._master.name} ({words})"]
+
+    def _lost_daemons(self, missed: Mapping[_Target, Reaching]) -> list[str]:
+        away = self._away()
+        losses = []
+        for target, view in missed.items():
+            name = f"{target.daemon} on {target.node}"
+            if view.state is Reached.REFUSED:
+                losses.append(f"{name} refuses connections")
+            elif target.node not in away and self._mute[target] >= self._patience:
+                losses.append(f"{name} does not answer")
+        return losses

@@ -1,0 +1,246 @@
+"""One job of a trial: prepare its input, run its phases, prove its output."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from boardcluster.campaign.cases import TrialJob
+from boardcluster.campaign.conditions import drop_node_caches
+from boardcluster.campaign.execution import (
+    ATTEMPT_VARIABLE,
+    Execution,
+    Outcome,
+    write_configuration,
+)
+from boardcluster.errors import BoardclusterError, RunError, StalledError
+from boardcluster.fetch.cache import Progress
+from boardcluster.records import Dataset, Engine
+from boardcluster.remote.ask import end_processes
+from boardcluster.remote.base import Remote
+from boardcluster.services.operation import LiveCluster
+from boardcluster.services.webhdfs import WebHdfs
+from boardcluster.store import to_json
+from boardcluster.workloads.base import Context, Job, Phase, PhaseOutcome, Prepared, Proof
+
+__all__ = ["JobRun", "Place"]
+
+_OUTPUT_FOLDER = "/boardcluster/output"
+_SERVER_GRACE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a job leaves things.
+
+    Attributes:
+        folder: the attempt's folder of artefacts.
+        attempt: tag of the attempt.
+        cache: the driver's cache folder.
+        timeout_seconds: longest duration of the job.
+        progress: told what is being done.
+    """
+
+    folder: Path
+    attempt: str
+    cache: Path
+    timeout_seconds: float
+    progress: Progress
+
+
+class JobRun:
+    """One job of one attempt.
+
+    Args:
+        live: the cluster.
+        job: what to do.
+        place: where things go.
+        dataset: its text, if it takes text.
+        settings: properties per configuration file that the trial sets.
+        in_mix: whether it is one of several jobs, so that it needs a folder and a tag of its own.
+    """
+
+    def __init__(
+        self,
+        live: LiveCluster,
+        job: TrialJob,
+        place: Place,
+        *,
+        dataset: Dataset | None,
+        settings: Mapping[str, Mapping[str, str]],
+        in_mix: bool,
+    ) -> None:
+        self._live = live
+        self._place = place
+        self.label = job.label
+        self._workload = job.workload
+        self._folder = place.folder / job.label if in_mix else place.folder
+        self._tag = f"{place.attempt}-{job.label}" if in_mix else place.attempt
+        tags = f"{place.attempt},{self._tag}" if in_mix else self._tag
+        self._conf = self._folder / "conf"
+        self._job = Job(
+            case=job.case,
+            conf=str(self._conf),
+            tag=tags,
+            output_path=f"{_OUTPUT_FOLDER}/{self._tag}",
+        )
+        self._context = Context(
+            live=live,
+            hdfs=WebHdfs(live.layout, live.master),
+            cache=place.cache,
+            progress=place.progress,
+            dataset=dataset,
+            run_job=self._run_preparing,
+            work=self._folder / "work",
+        )
+        self._prepared = Prepared()
+        self._preparations = 0
+        self._outcomes: dict[str, PhaseOutcome] = {}
+        self._scratch: dict[str, str] = {}
+        self.duration_seconds = 0.0
+        self.counters: dict[str, int] = {}
+        self.phases_seconds: dict[str, float] = {}
+        self.remarks: tuple[str, ...] = ()
+        self.application_id = ""
+        write_configuration(live, self._conf, tags=tags, extra=settings)
+        self._context.work.mkdir(parents=True, exist_ok=True)
+        record = {"case": job.case, "dataset": dataset, "workload": job.workload.name}
+        (self._folder / "case.json").write_text(
+            json.dumps({name: to_json(value) for name, value in record.items()}, indent=1)
+        )
+
+    @property
+    def input_bytes(self) -> int:
+        """Size of its input; 0 where there is none."""
+        return self._prepared.input_bytes
+
+    @property
+    def run_bytes(self) -> int:
+        """Most that the run adds to HDFS and the nodes' disks."""
+        return self._workload.need(self._job.case).run_bytes
+
+    def prepare(self) -> None:
+        """Put the input in place and clear the place of the output."""
+        self._context.hdfs.delete(self._job.output_path)
+        self._prepared = self._workload.prepare(self._context, self._job.case)
+
+    def run(self) -> None:
+        """Run the phases, one after the other.
+
+        Raises:
+            RunError: a phase failed.
+            StalledError: time ran out.
+        """
+        for phase in self._workload.phases(self._context, self._prepared, self._job):
+            if phase.drops_caches:
+                self.remarks += drop_node_caches(self._live)
+            left_seconds = self._place.timeout_seconds - self.duration_seconds
+            if left_seconds <= 0:
+                raise StalledError(f"stalled: no time left for the phase {phase.name}")
+            outcome = self._run_phase(phase, phase.name, self._job.case.engine, left_seconds)
+            self.duration_seconds += outcome.duration_seconds
+
+    def _run_preparing(self, engine: Engine, maker: Callable[[str], Phase]) -> PhaseOutcome:
+        self._preparations += 1
+        phase = maker(self._job.conf)
+        self._place.progress(f"preparing input: {phase.name}", 0, 0)
+        name = f"prepare-{self._preparations}-{phase.name}"
+        kept = (self.counters, self.phases_seconds, self.application_id, self._outcomes)
+        self.counters, self.phases_seconds, self._outcomes = {}, {}, {}
+        try:
+            return self._run_phase(phase, name, engine, self._place.timeout_seconds)
+        finally:  # what prepares is no part of the measurement
+            self.counters, self.phases_seconds, self.application_id, self._outcomes = kept
+
+    def _run_phase(
+        self, phase: Phase, name: str, engine: Engine, timeout_seconds: float
+    ) -> PhaseOutcome:
+        folder = self._folder / name.replace(" ", "-")
+        execution = Execution(
+            self._live,
+            folder=folder,
+            conf=self._conf,
+            engine=engine if phase.yarn else Engine.MPI,
+            tag=self._tag,
+            attempt=self._place.attempt,
+            node=phase.node,
+        )
+        remote = self._live.remotes[phase.node or self._live.spec.master.name]
+        cwd = self._working_folder(remote, phase, folder)
+        with contextlib.ExitStack() as stack:
+            self._serve(stack, phase, execution)
+            outcome = execution.run(phase.command, timeout_seconds=timeout_seconds, cwd=cwd)
+        self._check(phase, outcome)
+        results = {}
+        for result in phase.results:
+            remote.get(f"{cwd}/{result}", folder / result)
+            results[result] = folder / result
+        self._note(name, outcome)
+        self._outcomes[phase.name] = PhaseOutcome(
+            name=phase.name,
+            duration_seconds=outcome.duration_seconds,
+            stdout=execution.stdout,
+            stderr=execution.stderr,
+            counters=outcome.counters,
+            results=results,
+        )
+        return self._outcomes[phase.name]
+
+    def _working_folder(self, remote: Remote, phase: Phase, folder: Path) -> str:
+        node = phase.node or self._live.spec.master.name
+        spec = next(row for row in self._live.spec.nodes if row.name == node)
+        cwd = self._live.layout.folder(spec, "work", self._tag, folder.name)
+        remote.run(["mkdir", "-p", cwd])
+        self._scratch[node] = self._live.layout.folder(spec, "work", self._tag)
+        for name, text in phase.files.items():
+            (folder / name).write_text(text)
+            remote.put(folder / name, f"{cwd}/{name}")
+        return cwd
+
+    def _serve(self, stack: contextlib.ExitStack, phase: Phase, execution: Execution) -> None:
+        """Start what the phase needs beside it; the stack ends it."""
+        for node, command in phase.beside:
+            remote = self._live.remotes[node]
+            spec = next(row for row in self._live.spec.nodes if row.name == node)
+            log = self._live.layout.folder(spec, "logs", f"{self._tag}-{phase.name}.log")
+            mark = {ATTEMPT_VARIABLE: execution.environment[ATTEMPT_VARIABLE]}
+            process = remote.start(command, log=log.replace(" ", "-"), env=mark)
+            stack.callback(end_processes, remote, [process], grace_seconds=_SERVER_GRACE_SECONDS)
+
+    def _check(self, phase: Phase, outcome: Outcome) -> None:
+        if outcome.failure:
+            raise RunError(f"{phase.name}: {outcome.failure}")
+        if phase.yarn and not outcome.application_id:
+            raise RunError(
+                f"{phase.name}: the job ended well, but YARN never saw it: it did not run on the "
+                "cluster"
+            )
+
+    def _note(self, name: str, outcome: Outcome) -> None:
+        for counter, value in outcome.counters.items():
+            self.counters[counter] = self.counters.get(counter, 0) + value
+        self.phases_seconds[name] = outcome.duration_seconds
+        for part, took in outcome.phases_seconds.items():
+            self.phases_seconds[f"{name}/{part}"] = took
+        self.application_id = outcome.application_id or self.application_id
+
+    def prove(self) -> Proof:
+        """Prove that the output is right.
+
+        Raises:
+            VerificationError: it is not.
+        """
+        return self._workload.verify(self._context, self._prepared, self._job, self._outcomes)
+
+    def clean(self) -> None:
+        """Delete the output and what was only needed to prove it; what is left costs only space."""
+        shutil.rmtree(self._context.work, ignore_errors=True)
+        for node, folder in self._scratch.items():
+            with contextlib.suppress(BoardclusterError):
+                self._live.remotes[node].run(["rm", "-rf", folder])
+        with contextlib.suppress(BoardclusterError):
+            self._context.hdfs.delete(self._job.output_path)

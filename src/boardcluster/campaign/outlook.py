@@ -1,0 +1,212 @@
+"""What a campaign will take, and whether it can run at all, before anything starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from boardcluster.campaign.cases import TrialJob, form_of, jobs_of
+from boardcluster.errors import BoardclusterError
+from boardcluster.records import ClusterSpec, Trial
+from boardcluster.services.profile import Profile, build_profile
+from boardcluster.services.room import FULL_PERCENT
+from boardcluster.spec.form import Form, apply_form
+from boardcluster.units import format_bytes
+from boardcluster.workloads.base import Takes
+
+__all__ = ["Outlook", "Row", "free_bytes", "look_ahead"]
+
+_FORM_CHANGE_SECONDS = 15.0
+"""Stopping and starting all daemons of an emulated cluster (benchmarks/README.md)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """The trials of one workload on one engine.
+
+    Attributes:
+        workload: workload or mix.
+        engine: the engine.
+        sizes_bytes: the sizes, ascending.
+        workers: the numbers of workers, ascending.
+        cells: number of different cells.
+        runs: number of runs, warm-ups included.
+        known_seconds: time of those runs whose cell, or one like it, was measured before.
+        known_runs: how many those are.
+    """
+
+    workload: str
+    engine: str
+    sizes_bytes: tuple[int, ...]
+    workers: tuple[int, ...]
+    cells: int
+    runs: int
+    known_seconds: float
+    known_runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What a campaign will take.
+
+    Attributes:
+        rows: one per workload and engine.
+        runs: number of runs.
+        cells: number of different cells.
+        forms: how many forms the cluster takes.
+        known_seconds: time as far as known, changes of form included.
+        unknown_runs: runs whose time nobody knows yet.
+        space_bytes: space on the nodes' disks: all inputs, and the largest single run.
+        notes: what the cases say of themselves, each once (an HPL problem's size and grid).
+        problems: why it cannot run, each once; empty if it can.
+    """
+
+    rows: tuple[Row, ...]
+    runs: int
+    cells: int
+    forms: int
+    known_seconds: float
+    unknown_runs: int
+    space_bytes: int
+    notes: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def free_bytes(home: Path) -> int:
+    """Return the space that inputs and runs may take on the disk of the emulated nodes.
+
+    That is what is free above the share at which YARN gives a node up, and what the nodes' data
+    folders hold already: kept inputs are used again.
+    """
+    seen = os.statvfs(home)
+    total, available = seen.f_blocks * seen.f_frsize, seen.f_bavail * seen.f_frsize
+    held = 0
+    for folder in home.glob("nodes/*/data*/datanode"):
+        for where, _, names in os.walk(folder):
+            held += sum(_size(Path(where, name)) for name in names)
+    return max(0, int(available - total * (1 - FULL_PERCENT / 100))) + held
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
+
+
+def look_ahead(
+    spec: ClusterSpec,
+    trials: Sequence[Trial],
+    *,
+    typical_seconds: Mapping[tuple[str, str, int, int], float],
+    free: int,
+) -> Outlook:
+    """Add up what trials will take, and find what cannot run.
+
+    Args:
+        spec: the declared cluster.
+        trials: the trials.
+        typical_seconds: mean duration of earlier runs by (workload, engine, size, workers).
+        free: bytes that inputs and runs may take, see free_bytes.
+    """
+    cells: dict[tuple[object, ...], list[Trial]] = {}
+    for trial in trials:
+        cells.setdefault(_cell_of(trial), []).append(trial)
+    problems: dict[str, None] = {}
+    notes: dict[str, None] = {}
+    inputs: dict[tuple[object, ...], int] = {}
+    largest = 0
+    known: dict[Form, tuple[ClusterSpec, Profile] | None] = {}
+    for group in cells.values():
+        form = form_of(group[0])
+        if form not in known:
+            known[form] = _formed(spec, form, problems)
+        formed = known[form]
+        if formed is None:
+            continue
+        try:
+            jobs = jobs_of(group[0], *formed)
+        except BoardclusterError as error:
+            problems[f"{error.message} ({error.hint})" if error.hint else error.message] = None
+            continue
+        for job in jobs:
+            inputs[_input_key(form, group[0], job)] = job.workload.need(job.case).input_bytes
+            if note := job.workload.describe(job.case):
+                notes[f"{job.workload.name}: {note}"] = None
+        largest = max(largest, sum(job.workload.need(job.case).run_bytes for job in jobs))
+    space_bytes = sum(inputs.values()) + largest
+    if space_bytes > free:
+        problems[
+            f"inputs take {format_bytes(sum(inputs.values()))} and the largest run "
+            f"{format_bytes(largest)}, but the nodes' disk has {format_bytes(free)} for them "
+            "(use smaller sizes, fewer replicas or fewer numbers of workers, or a larger disk)"
+        ] = None
+    rows = tuple(_rows(cells.values(), typical_seconds))
+    known_seconds = sum(row.known_seconds for row in rows)
+    return Outlook(
+        rows=rows,
+        runs=len(trials),
+        cells=len(cells),
+        forms=len(known),
+        known_seconds=known_seconds + max(0, len(known) - 1) * _FORM_CHANGE_SECONDS,
+        unknown_runs=len(trials) - sum(row.known_runs for row in rows),
+        space_bytes=space_bytes,
+        notes=tuple(notes),
+        problems=tuple(problems),
+    )
+
+
+def _cell_of(trial: Trial) -> tuple[object, ...]:
+    return (
+        *(trial.workload, trial.engine, trial.profile, trial.size_bytes, trial.workers),
+        *(trial.concurrency, trial.replication, trial.checksum, trial.master, trial.input),
+        tuple(sorted(trial.parameters.items())),
+    )
+
+
+def _formed(
+    spec: ClusterSpec, form: Form, problems: dict[str, None]
+) -> tuple[ClusterSpec, Profile] | None:
+    try:
+        applied = apply_form(spec, form)
+        return applied, build_profile(form.profile, applied)
+    except BoardclusterError as error:
+        problems[f"{error.message} ({error.hint})" if error.hint else error.message] = None
+        return None
+
+
+def _input_key(form: Form, trial: Trial, job: TrialJob) -> tuple[object, ...]:
+    """Two cases with equal keys share one input in HDFS."""
+    storage = (form.workers, form.master)
+    kind = "text" if job.workload.takes is Takes.TEXT else job.workload.name
+    case = job.case
+    return (*storage, kind, trial.input, case.size_bytes, case.replication, case.checksum)
+
+
+def _rows(
+    groups: Iterable[Sequence[Trial]],
+    typical_seconds: Mapping[tuple[str, str, int, int], float],
+) -> Iterable[Row]:
+    together: dict[tuple[str, str], list[Sequence[Trial]]] = {}
+    for group in groups:
+        together.setdefault((group[0].workload, group[0].engine), []).append(group)
+    for (workload, engine), cells in together.items():
+        known_seconds, known_runs = 0.0, 0
+        for cell in cells:
+            one = cell[0]
+            took = typical_seconds.get((workload, engine, one.size_bytes, one.workers))
+            if took is not None:
+                known_seconds += took * len(cell)
+                known_runs += len(cell)
+        yield Row(
+            workload=workload,
+            engine=engine,
+            sizes_bytes=tuple(sorted({cell[0].size_bytes for cell in cells})),
+            workers=tuple(sorted({cell[0].workers for cell in cells})),
+            cells=len(cells),
+            runs=sum(len(cell) for cell in cells),
+            known_seconds=known_seconds,
+            known_runs=known_runs,
+        )

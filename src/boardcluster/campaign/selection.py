@@ -1,0 +1,147 @@
+"""``--only key=value[,value]``: a part of a campaign's trials. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from boardcluster.errors import EmptySelectionError, UsageError
+from boardcluster.records import Checksum, Engine, MasterPlacement, Trial
+from boardcluster.spec.checks import check_choice, mix_jobs, refusal, shown
+from boardcluster.units import format_bytes_exact, parse_size
+
+__all__ = ["SELECTION_KEYS", "Selection", "parse_only", "select"]
+
+_EXAMPLE = "for example --only workload=grep,pi --only workers=4"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which trials to take.
+
+    Attributes:
+        values: for each key the values of which a trial must have one; no keys take every trial.
+    """
+
+    values: Mapping[str, tuple[str | int, ...]]
+
+
+def _mix(text: str) -> str:
+    return "+".join(mix_jobs(text))
+
+
+def _word_of(choices: Sequence[str], what: str) -> Callable[[str], str]:
+    return lambda text: check_choice(text, choices, what=what)
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) <= 18 and int(text) >= least):
+            allowed = f"a whole number from {least}"
+            raise refusal(f"{shown(text)} is no such number", allowed=allowed)
+        return int(text)
+
+    return read
+
+
+_READERS: Mapping[str, Callable[[str], str | int]] = {
+    "workload": _mix,
+    "engine": _word_of(list(Engine), "an engine"),
+    "profile": str,
+    "size": parse_size,
+    "workers": _whole(1),
+    "concurrency": _whole(1),
+    "replication": _whole(0),
+    "checksum": _word_of(list(Checksum), "a kind of checksum"),
+    "master": _word_of(list(MasterPlacement), "a place of the master"),
+    "repetition": _whole(1),
+}
+
+SELECTION_KEYS = tuple(_READERS)
+"""What trials can be chosen by."""
+
+_ATTRIBUTES = {"size": "size_bytes"}
+
+
+def parse_only(texts: Sequence[str]) -> Selection:
+    """Read what ``--only`` says. Values of one key add up; different keys must all hold.
+
+    Args:
+        texts: each ``key=value`` or ``key=value,value``.
+
+    Raises:
+        UsageError: an unknown key or a wrong value; names what is allowed and the nearest.
+    """
+    values: dict[str, tuple[str | int, ...]] = {}
+    for text in texts:
+        key, equals, listed = text.partition("=")
+        try:
+            check_choice(key.strip(), SELECTION_KEYS, what="a key to choose by")
+            if not equals:
+                raise refusal(f"{shown(text)} has no value", allowed=f"{key.strip()}=VALUE")
+            read = tuple(_value(key.strip(), value.strip()) for value in listed.split(","))
+        except ValueError as error:
+            raise UsageError(f"--only {text}: {error}", hint=_EXAMPLE) from error
+        values[key.strip()] = tuple(dict.fromkeys((*values.get(key.strip(), ()), *read)))
+    return Selection(values=values)
+
+
+def _value(key: str, text: str) -> str | int:
+    if not text:
+        raise refusal("an empty value", allowed=f"{key}=VALUE or {key}=VALUE,VALUE")
+    return _READERS[key](text)
+
+
+def select(trials: Sequence[Trial], selection: Selection) -> tuple[Trial, ...]:
+    """Return the chosen trials in their order.
+
+    ``repetition`` chooses among measured runs; the warm-ups of a chosen cell stay, since without
+    them its measured runs would be colder than planned.
+
+    Raises:
+        EmptySelectionError: a value chooses nothing in the campaign, or the keys together choose
+            nothing; names the values there are.
+    """
+    for key, wanted in selection.values.items():
+        existing = _existing(trials, key)
+        for value in wanted:
+            if value not in existing:
+                raise _empty(f"no run of the campaign has {_words(key, [value])}", key, existing)
+    chosen = tuple(trials)
+    taken: list[str] = []
+    for key, wanted in selection.values.items():
+        existing = _existing(chosen, key)
+        chosen = tuple(trial for trial in chosen if _matches(trial, key, wanted))
+        if all(trial.warm_up for trial in chosen):
+            among = f" among those with {' and '.join(taken)}" if taken else ""
+            raise _empty(f"no run has {_words(key, wanted)}{among}", key, existing)
+        taken.append(_words(key, wanted))
+    if not chosen:
+        raise EmptySelectionError("the campaign has no runs", hint="add a matrix to its file")
+    return chosen
+
+
+def _value_of(trial: Trial, key: str) -> str | int:
+    value: str | int = getattr(trial, _ATTRIBUTES.get(key, key))
+    return value
+
+
+def _existing(trials: Sequence[Trial], key: str) -> list[str | int]:
+    """Return the values in use, of measured runs only."""
+    return sorted({_value_of(trial, key) for trial in trials if not trial.warm_up})
+
+
+def _matches(trial: Trial, key: str, wanted: Sequence[str | int]) -> bool:
+    return (key == "repetition" and trial.warm_up) or _value_of(trial, key) in wanted
+
+
+def _words(key: str, values: Sequence[str | int]) -> str:
+    texts = [
+        format_bytes_exact(value) if key == "size" and isinstance(value, int) else str(value)
+        for value in values
+    ]
+    return f"{key} {', '.join(texts)}"
+
+
+def _empty(what: str, key: str, existing: Sequence[str | int]) -> EmptySelectionError:
+    return EmptySelectionError(f"{what}; there is {_words(key, existing)}", hint=_EXAMPLE)

@@ -1,0 +1,316 @@
+"""One attempt at a trial: conditions, jobs, accounting, proof, and what it came to."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from boardcluster.campaign.accounting import (
+    intermediate_bytes,
+    left_out_between,
+    read_between,
+    sampling,
+    storage_totals,
+    written_between,
+)
+from boardcluster.campaign.cases import jobs_of, settings_of
+from boardcluster.campaign.conditions import prepare_conditions
+from boardcluster.campaign.execution import ATTEMPT_VARIABLE, end_submission
+from boardcluster.campaign.heartbeat import Heartbeat
+from boardcluster.campaign.job import JobRun, Place
+from boardcluster.errors import (
+    BoardclusterError,
+    CapacityError,
+    HostError,
+    RunError,
+    StalledError,
+)
+from boardcluster.fetch.cache import Progress
+from boardcluster.records import (
+    AttemptState,
+    Dataset,
+    Measurement,
+    Policy,
+    Trial,
+    Verification,
+)
+from boardcluster.services.lifecycle import health
+from boardcluster.services.operation import LiveCluster, dead_daemons
+from boardcluster.services.yarn import unhealthy_nodes
+from boardcluster.units import format_bytes
+from boardcluster.workloads.base import Proof, Takes
+
+__all__ = ["Bench", "TrialEnd", "run_trial"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What all trials of a campaign share.
+
+    Attributes:
+        policy: how every run is treated.
+        cache: the driver's cache folder.
+        progress: told what is being done.
+        text: returns the prepared text of a trial.
+    """
+
+    policy: Policy
+    cache: Path
+    progress: Progress
+    text: Callable[[Trial], Dataset]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    live: LiveCluster
+    trial: Trial
+    bench: Bench
+    folder: Path
+    tag: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialEnd:
+    """What one attempt came to.
+
+    Attributes:
+        state: how it ended.
+        reason: why it is not ok, in one line; empty if it is.
+        measurement: what it yielded, if it did.
+        lost: the daemon or node that was lost, in words; empty if none was.
+    """
+
+    state: AttemptState
+    reason: str
+    measurement: Measurement | None
+    lost: str = ""
+
+
+def run_trial(
+    live: LiveCluster, trial: Trial, bench: Bench, *, folder: Path, attempt: str
+) -> TrialEnd:
+    """Run the jobs of a trial once.
+
+    Args:
+        live: the cluster in the trial's form.
+        trial: what to run.
+        bench: what all trials share.
+        folder: the attempt's folder of artefacts.
+        attempt: tag of the attempt.
+    """
+    this = _Attempt(live=live, trial=trial, bench=bench, folder=folder, tag=attempt)
+    jobs: list[JobRun] = []
+    losses: list[str] = []
+    try:
+        jobs += _jobs(this)
+        for job in jobs:
+            job.prepare()
+        _require_room(live, jobs)
+        measurement = _measured(this, jobs, losses)
+    except BoardclusterError as error:
+        return _judged(live, error, losses)
+    finally:
+        for job in jobs:
+            job.clean()
+    if lost := losses or dead_daemons(live):
+        words = f"node_lost: {', '.join(lost)} during the run; the output was right"
+        return TrialEnd(
+            state=AttemptState.INVALID,
+            reason=words,
+            measurement=measurement,
+            lost=", ".join(lost),
+        )
+    return TrialEnd(state=AttemptState.OK, reason="", measurement=measurement)
+
+
+def _jobs(this: _Attempt) -> list[JobRun]:
+    live, trial, bench = this.live, this.trial, this.bench
+    wanted = jobs_of(trial, live.spec, live.layout.profile)
+    place = Place(
+        folder=this.folder,
+        attempt=this.tag,
+        cache=bench.cache,
+        timeout_seconds=bench.policy.timeout_seconds,
+        progress=bench.progress,
+    )
+    return [
+        JobRun(
+            live,
+            job,
+            place,
+            dataset=bench.text(trial) if job.workload.takes is Takes.TEXT else None,
+            settings=settings_of(trial),
+            in_mix=len(wanted) > 1,
+        )
+        for job in wanted
+    ]
+
+
+def _require_room(live: LiveCluster, jobs: Sequence[JobRun]) -> None:
+    """Refuse a run whose output and intermediate data the nodes cannot hold.
+
+    Raises:
+        CapacityError: with the arithmetic.
+    """
+    needed = sum(job.run_bytes for job in jobs)
+    if not needed:
+        return
+    free = health(live.layout, live.master).hdfs_free_bytes
+    if needed > free:
+        parts = " + ".join(f"{format_bytes(job.run_bytes)} ({job.label})" for job in jobs)
+        raise CapacityError(
+            f"output and intermediate data take {parts} = {format_bytes(needed)}, but the nodes "
+            f"have {format_bytes(free)} left",
+            hint="use a smaller size, or free space on the nodes' disks",
+        )
+
+
+def _measured(this: _Attempt, jobs: Sequence[JobRun], losses: list[str]) -> Measurement:
+    """Bring about the conditions, run, prove, and put together what was measured."""
+    live, trial, bench = this.live, this.trial, this.bench
+    remarks = prepare_conditions(live, bench.policy, drop=False, progress=bench.progress)
+
+    def lose(what: str) -> None:
+        losses.append(what)
+        with contextlib.suppress(BoardclusterError):
+            end_submission(live, this.tag)
+
+    with sampling(live, this.folder, {ATTEMPT_VARIABLE: this.tag}) as unsampled:
+        before = storage_totals(live)
+        with Heartbeat(live, on_loss=lose):
+            duration_seconds = _run_all(live, jobs, trial.concurrency, this.tag)
+        after = storage_totals(live)
+    remarks += (*unsampled, *left_out_between(before, after))
+    remarks += tuple(remark for job in jobs for remark in job.remarks)
+    proofs = [job.prove() for job in jobs]
+    counted = [intermediate_bytes(trial.engine, job.counters) for job in jobs]
+    known = [value for value in counted if value is not None]
+    return Measurement(
+        duration_seconds=duration_seconds,
+        input_bytes=sum(job.input_bytes for job in jobs),
+        output_bytes=sum(proof.output_bytes for proof in proofs),
+        counters=_merged_counters(jobs),
+        verification=_together(proofs),
+        exit_status=0,
+        application_id=jobs[-1].application_id,
+        figures=_labelled(
+            [(job.label, dict(p.figures)) for job, p in zip(jobs, proofs, strict=True)]
+        ),
+        phases_seconds=_phases(jobs),
+        intermediate_bytes=sum(known) if len(known) == len(counted) else None,
+        node_written_bytes=written_between(before, after),
+        node_read_bytes=read_between(before, after),
+        remarks=tuple(dict.fromkeys(remarks)),
+    )
+
+
+def _run_all(live: LiveCluster, jobs: Sequence[JobRun], concurrency: int, attempt: str) -> float:
+    """Run the jobs, so many at once; return the duration of the whole.
+
+    Of a single job that is the sum of its phases, without what lies between them; of a mix it is
+    the time from the first start to the last end.
+    """
+    if len(jobs) == 1:
+        jobs[0].run()
+        return jobs[0].duration_seconds
+    started = time.monotonic()
+    if concurrency == 1:
+        for job in jobs:
+            job.run()
+        return time.monotonic() - started
+    failed = threading.Event()
+
+    def one(job: JobRun) -> None:
+        if failed.is_set():
+            raise RunError(f"{job.label}: not started, because another job of the mix failed")
+        try:
+            job.run()
+        except BaseException:
+            failed.set()
+            raise
+
+    pool = ThreadPoolExecutor(concurrency)
+    try:
+        futures = [pool.submit(one, job) for job in jobs]
+        for future in futures:
+            future.result()
+    except BaseException:
+        failed.set()
+        with contextlib.suppress(BoardclusterError):
+            end_submission(live, attempt)
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    return time.monotonic() - started
+
+
+def _judged(live: LiveCluster, error: BoardclusterError, losses: Sequence[str]) -> TrialEnd:
+    """Say whether a failure is the trial's own, or says nothing about it."""
+    words = " ".join(error.message.split())[:1000]
+    if lost := list(losses) or dead_daemons(live):
+        named = ", ".join(lost)
+        return TrialEnd(
+            state=AttemptState.INVALID,
+            reason=f"node_lost: {named}; {words}",
+            measurement=None,
+            lost=named,
+        )
+    if isinstance(error, StalledError):
+        return TrialEnd(state=AttemptState.INVALID, reason=words, measurement=None)
+    sick: list[str] = []
+    with contextlib.suppress(BoardclusterError):
+        sick = unhealthy_nodes(live.layout, live.master)
+    if sick:
+        reason = f"storage: {'; '.join(sick)}; {words}"[:1000]
+        return TrialEnd(
+            state=AttemptState.INVALID, reason=reason, measurement=None, lost="; ".join(sick)
+        )
+    if isinstance(error, CapacityError):
+        return TrialEnd(state=AttemptState.INVALID, reason=f"storage: {words}", measurement=None)
+    if isinstance(error, HostError):
+        return TrialEnd(state=AttemptState.INVALID, reason=f"host: {words}", measurement=None)
+    return TrialEnd(state=AttemptState.FAILED, reason=words, measurement=None)
+
+
+def _merged_counters(jobs: Sequence[JobRun]) -> dict[str, int]:
+    counters: dict[str, int] = {}
+    for job in jobs:
+        for name, value in job.counters.items():
+            counters[name] = counters.get(name, 0) + value
+    return counters
+
+
+def _labelled(parts: Sequence[tuple[str, dict[str, float]]]) -> dict[str, float]:
+    if len(parts) == 1:
+        return parts[0][1]
+    return {f"{label}/{name}": value for label, part in parts for name, value in part.items()}
+
+
+def _phases(jobs: Sequence[JobRun]) -> dict[str, float]:
+    if len(jobs) == 1:
+        return jobs[0].phases_seconds
+    phases = {job.label: job.duration_seconds for job in jobs}
+    return phases | _labelled([(job.label, job.phases_seconds) for job in jobs])
+
+
+def _together(proofs: Sequence[Proof]) -> Verification:
+    """Join the proofs of a mix: each must hold, so the digests are over all of them."""
+    rows = [proof.verification for proof in proofs]
+    if len(rows) == 1:
+        return rows[0]
+    expected, actual = hashlib.sha256(), hashlib.sha256()
+    for row in rows:
+        expected.update(row.expected_sha256.encode())
+        actual.update(row.actual_sha256.encode())
+    return Verification(
+        method="; ".join(dict.fromkeys(row.method for row in rows)),
+        expected_sha256=expected.hexdigest(),
+        actual_sha256=actual.hexdigest(),
+        records=sum(row.records for row in rows),
+    )

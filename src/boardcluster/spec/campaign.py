@@ -1,0 +1,457 @@
+"""``campaign.toml`` -> a validated CampaignSpec."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+
+from boardcluster.records import (
+    CachePolicy,
+    CampaignSpec,
+    Checksum,
+    Engine,
+    MasterPlacement,
+    Matrix,
+    Policy,
+)
+from boardcluster.spec.checks import (
+    CAMPAIGN_NAME_ALLOWED,
+    INPUT_SIZE_ALLOWED,
+    TIMEOUT_ALLOWED,
+    WAIT_ALLOWED,
+    check_campaign_name,
+    check_choice,
+    check_input_size,
+    check_mix,
+    check_timeout,
+    check_wait,
+    check_word,
+    choices_text,
+    complaint,
+    mix_jobs,
+    shown,
+)
+from boardcluster.spec.cluster import NODES_MAX
+from boardcluster.spec.problems import Problem, key_text, spec_error, validate
+from boardcluster.spec.toml import KeyPath, TomlDocument, read_toml
+
+__all__ = [
+    "DEFAULT_REPETITIONS",
+    "REPETITIONS_MAX",
+    "REPLICATION_MAX",
+    "SEED_MAX",
+    "WARM_UPS_MAX",
+    "WorkloadFacts",
+    "load_campaign",
+    "mix_engines",
+]
+
+DEFAULT_REPETITIONS = 3
+REPETITIONS_MAX = 1000
+WARM_UPS_MAX = 100
+REPLICATION_MAX = 512
+"""``dfs.replication.max`` of hdfs-default.xml."""
+
+SEED_MAX = 2**63 - 1
+"""The largest number that the store's tables hold."""
+
+_CELSIUS_MAX = 120
+_CREATE_HINT = "name a campaign file, or copy one of the project's examples folder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadFacts:
+    """What a campaign must know of a workload.
+
+    Attributes:
+        engines: engines it runs on.
+        parameters: for each of its settings what is allowed, in words, and whether a text is.
+        takes_size: whether its input has a size.
+        size_is_optional: whether it finds a size by itself where none is given.
+        takes_text: whether it reads text, which may be the user's own.
+    """
+
+    engines: tuple[Engine, ...]
+    parameters: Mapping[str, tuple[str, Callable[[str], bool]]]
+    takes_size: bool
+    size_is_optional: bool
+    takes_text: bool
+
+
+def mix_engines(workload: str, workloads: Mapping[str, WorkloadFacts]) -> tuple[Engine, ...]:
+    """Return the engines on which a workload, or every job of a mix, runs."""
+    jobs = mix_jobs(workload)
+    return tuple(engine for engine in Engine if all(engine in workloads[j].engines for j in jobs))
+
+
+_Item = TypeVar("_Item")
+_Listed = Annotated[
+    list[_Item],
+    Field(min_length=1),
+    BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
+]
+
+
+def _word_of(kind: type[Any], what: str) -> BeforeValidator:
+    names = [item.value for item in kind]
+    return BeforeValidator(lambda value: kind(check_word(value, names, what=what)))
+
+
+def _workload(value: Any, info: ValidationInfo[Mapping[str, Collection[str]]]) -> str:
+    return check_mix(value, info.context["workloads"])
+
+
+def _profile(value: Any, info: ValidationInfo[Mapping[str, Collection[str]]]) -> str:
+    return check_word(value, info.context["profiles"], what="a profile")
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+_POLICY = Policy()
+_REPETITIONS = f"a whole number from 1 to {REPETITIONS_MAX}"
+_WARM_UPS = f"a whole number from 0 to {WARM_UPS_MAX}"
+
+
+class _Campaign(_Table):
+    name: Annotated[str, BeforeValidator(check_campaign_name)] = Field(
+        description=CAMPAIGN_NAME_ALLOWED
+    )
+    seed: int = Field(
+        default=1, ge=0, le=SEED_MAX, description=f"a whole number from 0 to {SEED_MAX}"
+    )
+    repetitions: int = Field(
+        default=DEFAULT_REPETITIONS, ge=1, le=REPETITIONS_MAX, description=_REPETITIONS
+    )
+    warm_ups: int = Field(default=0, ge=0, le=WARM_UPS_MAX, description=_WARM_UPS)
+    timeout: Annotated[float, BeforeValidator(check_timeout)] = Field(
+        default=_POLICY.timeout_seconds, description=TIMEOUT_ALLOWED
+    )
+    cache: Annotated[CachePolicy, _word_of(CachePolicy, "a cache policy")] = _POLICY.cache
+    trim: bool = Field(default=_POLICY.trim, description="true, false")
+    cool_down: Annotated[float, BeforeValidator(check_wait)] = Field(
+        default=_POLICY.cool_down_seconds, description=WAIT_ALLOWED
+    )
+    cool_below_celsius: float = Field(
+        default=_POLICY.cool_below_celsius,
+        ge=0,
+        le=_CELSIUS_MAX,
+        allow_inf_nan=False,
+        description=f"a number from 0 to {_CELSIUS_MAX}; 0 does not wait",
+    )
+    cool_wait: Annotated[float, BeforeValidator(check_wait)] = Field(
+        default=_POLICY.cool_wait_seconds, description=WAIT_ALLOWED
+    )
+
+
+class _Matrix(_Table):
+    """One ``[[matrix]]``. An empty list is a key that was left out."""
+
+    workload: _Listed[Annotated[str, BeforeValidator(_workload)]] = Field(
+        description="one or more workloads or mixes"
+    )
+    engine: _Listed[Annotated[Engine, _word_of(Engine, "an engine")]] = Field(
+        default=[], description=f"one or more of {', '.join(Engine)}"
+    )
+    size: _Listed[Annotated[int, BeforeValidator(check_input_size)]] = Field(
+        default=[], description=f"one or more sizes; each {INPUT_SIZE_ALLOWED}"
+    )
+    profile: _Listed[Annotated[str, BeforeValidator(_profile)]] = Field(
+        default=[], description="one or more profiles"
+    )
+    workers: _Listed[Annotated[int, Field(ge=1, le=NODES_MAX)]] = Field(
+        default=[], description=f"one or more whole numbers from 1 to {NODES_MAX}"
+    )
+    concurrency: _Listed[Annotated[int, Field(ge=1)]] = Field(
+        default=[], description="one or more whole numbers from 1 to the number of jobs of the mix"
+    )
+    replication: _Listed[Annotated[int, Field(ge=1, le=REPLICATION_MAX)]] = Field(
+        default=[], description=f"one or more whole numbers from 1 to {REPLICATION_MAX}"
+    )
+    checksum: _Listed[Annotated[Checksum, _word_of(Checksum, "a kind of checksum")]] = Field(
+        default=[], description=f"one or more of {', '.join(Checksum)}"
+    )
+    master: _Listed[
+        Annotated[MasterPlacement, _word_of(MasterPlacement, "a place of the master")]
+    ] = Field(default=[], description=f"one or more of {', '.join(MasterPlacement)}")
+    repetitions: int | None = Field(
+        default=None, ge=1, le=REPETITIONS_MAX, description=_REPETITIONS
+    )
+    warm_ups: int | None = Field(default=None, ge=0, le=WARM_UPS_MAX, description=_WARM_UPS)
+    input: str = Field(default="", min_length=1, description="the path of a text file")
+    parameters: dict[str, dict[str, Any]] = Field(
+        default={}, description="tables [matrix.parameters.WORKLOAD] with values or lists of values"
+    )
+
+
+_DIMENSIONS = (
+    "workload", "engine", "size", "profile", "workers", "concurrency", "replication", "checksum",
+    "master",
+)  # fmt: skip
+
+
+class _CampaignFile(_Table):
+    campaign: _Campaign = Field(description="one [campaign] table with a name")
+    matrix: list[dict[str, Any]] = Field(
+        min_length=1, description="one or more [[matrix]] tables, each with workloads"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """A ``[[matrix]]`` as far as it could be read.
+
+    Attributes:
+        at: its place in the file.
+        model: it, without the keys whose values are wrong.
+        wrong: keys whose values are wrong.
+        parameters: ``workload.parameter`` to its values.
+    """
+
+    at: KeyPath
+    model: _Matrix
+    wrong: frozenset[str]
+    parameters: dict[str, tuple[str, ...]]
+
+
+def load_campaign(
+    path: Path, *, workloads: Mapping[str, WorkloadFacts], profiles: Collection[str]
+) -> CampaignSpec:
+    """Read and validate a ``campaign.toml``.
+
+    Args:
+        path: the file. A relative ``input`` in it starts at the file's folder.
+        workloads: the known workloads by name.
+        profiles: names of the known profiles.
+
+    Returns:
+        The campaign; a mix is written as names joined by ``+``, an ``input`` as an absolute path.
+
+    Raises:
+        SpecError: the file cannot be read, is not TOML, or is wrong; lists every problem with its
+            line, key, value, what is allowed and the nearest valid name.
+    """
+    document = read_toml(path, create_hint=_CREATE_HINT)
+    model, problems = validate(_CampaignFile, document.data, context={}, allowed_words={})
+    tables = document.data.get("matrix")
+    read: list[_Read] = []
+    for index, table in enumerate(tables if isinstance(tables, list) else ()):
+        if isinstance(table, dict):
+            at: KeyPath = ("matrix", index)
+            matrix, found = _read_matrix(document, at, table, workloads, profiles)
+            problems += found
+            read += [matrix] if matrix else []
+    if model is None or problems:
+        raise spec_error(document, [_as_written(document, problem) for problem in problems])
+    folder = path.expanduser().absolute().parent
+    return _to_record(model.campaign, read, folder)
+
+
+def _as_written(document: TomlDocument, problem: Problem) -> Problem:
+    """Leave out the index of a value that stands alone in the file, not in a list."""
+    path = problem.path
+    while path and isinstance(path[-1], int) and path not in document.lines:
+        path = path[:-1]
+    return replace(problem, path=path)
+
+
+def _read_matrix(
+    document: TomlDocument,
+    at: KeyPath,
+    table: Mapping[str, Any],
+    workloads: Mapping[str, WorkloadFacts],
+    profiles: Collection[str],
+) -> tuple[_Read | None, list[Problem]]:
+    """Read one ``[[matrix]]`` with everything that is wrong in it.
+
+    Rules about several keys run on the keys that are right, so that one wrong size does not hide
+    an engine that no workload has. None is returned where not even the workloads are known.
+    """
+    context = {"workloads": workloads, "profiles": profiles}
+    words: dict[KeyPath, str] = {
+        ("workload",): f"one or more of {choices_text(workloads)}",
+        ("profile",): f"one or more of {choices_text(profiles)}",
+    }
+    model, found = validate(_Matrix, table, context=context, allowed_words=words)
+    problems = [replace(problem, path=(*at, *problem.path)) for problem in found]
+    wrong = frozenset(str(problem.path[0]) for problem in found)
+    if model is None:
+        right = {key: value for key, value in table.items() if key not in wrong}
+        model, _ = validate(_Matrix, right, context=context, allowed_words=words)
+    if model is None:
+        return None, problems
+    parameters, more = _read_parameters(at, model, workloads)
+    read = _Read(at=at, model=model, wrong=wrong, parameters=parameters)
+    problems += [*more, *_engine_problems(read, workloads), *_input_problems(read, workloads)]
+    return read, [*problems, *_concurrency_problems(read), *_repeated(document, read)]
+
+
+def _jobs_of(model: _Matrix) -> list[str]:
+    """Return every workload of a matrix once, those of mixes included."""
+    return list(dict.fromkeys(job for mix in model.workload for job in mix_jobs(mix)))
+
+
+def _read_parameters(
+    at: KeyPath, model: _Matrix, workloads: Mapping[str, WorkloadFacts]
+) -> tuple[dict[str, tuple[str, ...]], list[Problem]]:
+    values: dict[str, tuple[str, ...]] = {}
+    problems: list[Problem] = []
+    jobs = _jobs_of(model)
+    for workload, settings in model.parameters.items():
+        path: KeyPath = (*at, "parameters", workload)
+        try:
+            check_choice(workload, jobs, what="a workload of this matrix")
+        except ValueError as error:
+            problems.append(Problem(path=path, text=str(error)))
+            continue
+        for name, value in settings.items():
+            known = workloads[workload].parameters
+            if name not in known:
+                near = difflib.get_close_matches(name.lower(), known, n=1)
+                text = complaint(
+                    f'"{workload}" has no such parameter',
+                    allowed=choices_text(known),
+                    nearest=near[0] if near else "",
+                )
+                problems.append(Problem(path=(*path, name), text=text))
+                continue
+            texts, found = _parameter_values((*path, name), value, *known[name])
+            values[f"{workload}.{name}"] = texts
+            problems += found
+    return values, problems
+
+
+def _parameter_values(
+    path: KeyPath, value: Any, allowed: str, is_allowed: Callable[[str], bool]
+) -> tuple[tuple[str, ...], list[Problem]]:
+    if value == []:
+        text = complaint("an empty array is not allowed", allowed=f"one or more of: {allowed}")
+        return (), [Problem(path=path, text=text)]
+    texts: list[str] = []
+    problems = []
+    for index, item in enumerate(value if isinstance(value, list) else [value]):
+        text = str(item)
+        if isinstance(item, bool) or not isinstance(item, str | int | float):
+            text = ""
+        elif isinstance(item, int) and item.bit_length() > 64:
+            text = ""  # Python refuses to write very long numbers
+        if not text or not is_allowed(text):
+            words = complaint(f"{shown(item)} is not allowed", allowed=allowed)
+            problems.append(Problem(path=(*path, index), text=words))
+        else:
+            texts.append(text)
+    return () if problems else tuple(texts), problems
+
+
+def _engine_problems(read: _Read, workloads: Mapping[str, WorkloadFacts]) -> Iterator[Problem]:
+    own = [(mix, mix_engines(mix, workloads)) for mix in read.model.workload]
+    had = [engine for engine in Engine if any(engine in engines for _, engines in own)]
+    listed = read.model.engine
+    for index, engine in enumerate(listed):
+        if engine not in had:
+            text = complaint(f'no workload here runs on "{engine}"', allowed=", ".join(had))
+            yield Problem(path=(*read.at, "engine", index), text=text)
+    for index, (mix, engines) in enumerate(own):
+        path = (*read.at, "workload", index)
+        if not engines:
+            text = complaint(
+                f'the jobs of "{mix}" have no engine in common',
+                allowed="a mix of workloads that run on the same engine",
+            )
+            yield Problem(path=path, text=text)
+        elif set(listed) & set(had) and not set(listed) & set(engines):
+            text = complaint(
+                f'"{mix}" runs on none of the engines listed here',
+                allowed=f"a matrix with {', '.join(engines)}",
+            )
+            yield Problem(path=path, text=text)
+
+
+def _input_problems(read: _Read, workloads: Mapping[str, WorkloadFacts]) -> Iterator[Problem]:
+    """Check size and text against what the workloads take."""
+    jobs = _jobs_of(read.model)
+    sized = [job for job in jobs if workloads[job].takes_size]
+    needing = [job for job in sized if not workloads[job].size_is_optional]
+    if needing and not read.model.size and "size" not in read.wrong:
+        text = complaint(f'missing, and "{needing[0]}" takes a size', allowed=INPUT_SIZE_ALLOWED)
+        yield Problem(path=(*read.at, "size"), text=text)
+    if read.model.size and not sized:
+        text = complaint("no workload here takes a size", allowed="nothing; leave it out")
+        yield Problem(path=(*read.at, "size"), text=text)
+    if read.model.input and not any(workloads[job].takes_text for job in jobs):
+        text = complaint("no workload here reads text", allowed="nothing; leave it out")
+        yield Problem(path=(*read.at, "input"), text=text)
+
+
+def _concurrency_problems(read: _Read) -> Iterator[Problem]:
+    mixes = [(len(mix_jobs(mix)), mix) for mix in read.model.workload if len(mix_jobs(mix)) > 1]
+    most, mix = min(mixes, default=(1, ""))
+    for index, jobs in enumerate(read.model.concurrency):
+        if jobs > most:
+            what = f'{jobs} jobs at once, but "{mix}" has {most}'
+            text = complaint(
+                what if mix else f"{jobs} jobs at once, but there is no mix here",
+                allowed=f"1 to {most}" if mix else "1, or leave it out",
+            )
+            yield Problem(path=(*read.at, "concurrency", index), text=text)
+
+
+def _repeated(document: TomlDocument, read: _Read) -> Iterator[Problem]:
+    """Find values that mean the same as one before them in their list."""
+    lists: list[tuple[KeyPath, Sequence[Any]]] = [
+        ((*read.at, key), getattr(read.model, key)) for key in _DIMENSIONS
+    ]
+    for name, texts in read.parameters.items():
+        lists.append(((*read.at, "parameters", *name.split(".", 1)), texts))
+    for path, values in lists:
+        first: dict[Any, KeyPath] = {}
+        for index, value in enumerate(values):
+            earlier = first.setdefault(value, (*path, index))
+            if earlier != (*path, index):
+                text = complaint(
+                    f"the same as {key_text(earlier)} in line {document.line_of(earlier)}",
+                    allowed="each value once",
+                )
+                yield Problem(path=(*path, index), text=text)
+
+
+def _to_record(campaign: _Campaign, read: Sequence[_Read], folder: Path) -> CampaignSpec:
+    return CampaignSpec(
+        name=campaign.name,
+        seed=campaign.seed,
+        policy=Policy(
+            timeout_seconds=campaign.timeout,
+            cache=campaign.cache,
+            trim=campaign.trim,
+            cool_down_seconds=campaign.cool_down,
+            cool_below_celsius=campaign.cool_below_celsius,
+            cool_wait_seconds=campaign.cool_wait,
+        ),
+        matrices=tuple(_to_matrix(campaign, matrix, folder) for matrix in read),
+    )
+
+
+def _to_matrix(campaign: _Campaign, read: _Read, folder: Path) -> Matrix:
+    model = read.model
+    repetitions, warm_ups = model.repetitions, model.warm_ups
+    return Matrix(
+        workloads=tuple(model.workload),
+        engines=tuple(model.engine),
+        profiles=tuple(model.profile),
+        sizes_bytes=tuple(model.size),
+        workers=tuple(model.workers),
+        concurrencies=tuple(model.concurrency),
+        replications=tuple(model.replication) or (0,),
+        checksums=tuple(model.checksum) or (Checksum.CRC32C,),
+        masters=tuple(model.master) or (MasterPlacement.DECLARED,),
+        repetitions=campaign.repetitions if repetitions is None else repetitions,
+        warm_ups=campaign.warm_ups if warm_ups is None else warm_ups,
+        input=str(folder / Path(model.input).expanduser()) if model.input else "",
+        parameters=read.parameters,
+    )

@@ -1,0 +1,93 @@
+"""A cluster in another form: fewer workers, another profile, another place of the master. Pure.
+
+Campaigns measure the same nodes in several forms (Lee and Park 2026: 1, 2, 4 and 8 nodes; Lee, Oh
+and Park 2021, section VI-C: master separate or combined). Each form that holds other DataNodes has
+its own HDFS, because blocks on a worker that is left out would be missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from boardcluster.errors import UsageError
+from boardcluster.records import ClusterSpec, MasterPlacement, NodeSpec, Role
+
+__all__ = ["Form", "apply_form", "form_words", "storage_name"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What a trial asks of the cluster as a whole.
+
+    Attributes:
+        profile: the engine configuration.
+        workers: how many of the workers take part: the first ones of ``cluster.toml``.
+        master: where the master runs.
+    """
+
+    profile: str
+    workers: int
+    master: MasterPlacement
+
+
+def apply_form(spec: ClusterSpec, form: Form) -> ClusterSpec:
+    """Return the cluster in another form.
+
+    Raises:
+        UsageError: it has too few workers, or no node of its own for the master.
+    """
+    available = _available(spec, form.master)
+    if not 1 <= form.workers <= len(available):
+        raise UsageError(
+            f"{form.workers} workers with the master {form.master}; the cluster {spec.name} has "
+            f"{len(available)} workers for that",
+            hint="change `workers` in the campaign, or add workers to cluster.toml",
+        )
+    chosen = available[: form.workers]
+    if _is_combined(spec, form.master):
+        first = replace(chosen[0], roles=frozenset({Role.MASTER, Role.WORKER}))
+        nodes = (first, *chosen[1:])
+    else:
+        nodes = (replace(spec.master, roles=frozenset({Role.MASTER})), *chosen)
+    return replace(spec, profile=form.profile, nodes=nodes)
+
+
+def _is_combined(spec: ClusterSpec, master: MasterPlacement) -> bool:
+    if master is MasterPlacement.DECLARED:
+        return Role.WORKER in spec.master.roles
+    return master is MasterPlacement.COMBINED
+
+
+def _available(spec: ClusterSpec, master: MasterPlacement) -> tuple[NodeSpec, ...]:
+    """Return the workers that a placement of the master leaves, in file order."""
+    if _is_combined(spec, master):
+        return spec.workers
+    return tuple(worker for worker in spec.workers if Role.MASTER not in worker.roles)
+
+
+def storage_name(spec: ClusterSpec, form: Form) -> str:
+    """Return the name of the nodes' data folders: one per set of DataNodes and place of the master.
+
+    Args:
+        spec: the declared cluster.
+        form: the form it takes.
+    """
+    applied = apply_form(spec, form)
+    if applied.nodes == spec.nodes:
+        return "data"
+    combined = "-combined" if Role.WORKER in applied.master.roles else ""
+    return f"data-{form.workers}w{combined}"
+
+
+def form_words(spec: ClusterSpec, form: Form) -> str:
+    """Say how a form differs from the declared cluster; empty if it does not."""
+    applied = apply_form(spec, form)
+    words = []
+    if len(applied.workers) != len(spec.workers):
+        words.append(f"{len(applied.workers)} of {len(spec.workers)} workers")
+    if form.profile != spec.profile:
+        words.append(f"profile {form.profile}")
+    if applied.master.roles != spec.master.roles:
+        combined = Role.WORKER in applied.master.roles
+        words.append("the master on a worker" if combined else "the master on a node of its own")
+    return ", ".join(words)

@@ -1,0 +1,127 @@
+"""What `results` prints of many kinds of runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from boardcluster.cli.results import print_results
+from boardcluster.records import (
+    Attempt,
+    AttemptState,
+    Engine,
+    Fingerprint,
+    Measurement,
+    Result,
+    Trial,
+)
+
+FINGERPRINT = Fingerprint(
+    kernel="k",
+    os="o",
+    cpu="c",
+    cpu_cores=2,
+    memory_bytes=1,
+    java="j",
+    hadoop="h",
+    spark="s",
+    boardcluster="b",
+    profile="default",
+    config_sha256="0",
+    nodes=5,
+    node_memory_bytes=1,
+    node_cores=1,
+    link_bits_per_second=1,
+    emulated=True,
+)
+
+
+def result(
+    position: int,
+    seconds: float = 20.0,
+    figures: dict[str, float] | None = None,
+    remarks: tuple[str, ...] = (),
+    **fields: Any,
+) -> Result:
+    trial = Trial(
+        **{
+            "id": f"t{position}",
+            "campaign_id": "c",
+            "position": position,
+            "workload": "grep",
+            "engine": Engine.SPARK,
+            "profile": "default",
+            "size_bytes": 256_000_000,
+            "workers": 4,
+            "repetition": 1,
+            **fields,
+        }
+    )
+    attempt = Attempt(
+        trial_id=trial.id,
+        number=1,
+        state=AttemptState.OK,
+        reason="",
+        started_utc="2026-08-01T12:00:00+00:00",
+        ended_utc="2026-08-01T13:00:00+00:00",
+        artefacts="",
+        fingerprint=FINGERPRINT,
+    )
+    measurement = Measurement(
+        duration_seconds=seconds,
+        input_bytes=trial.size_bytes,
+        output_bytes=1,
+        verification=None,
+        exit_status=0,
+        figures=figures or {},
+        remarks=remarks,
+    )
+    return Result(trial=trial, attempt=attempt, measurement=measurement)
+
+
+def test_columns_that_say_nothing_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    print_results([result(0), result(1, repetition=2)])
+    shown = capsys.readouterr().out
+    runs, cells = shown.split("verified runs per engine")
+    for column in ("settings", "figures"):
+        assert column not in shown
+    for column in ("profile", "workers"):
+        assert column not in runs
+        assert column in cells
+    assert "warm-up" not in shown
+
+
+def test_what_varies_has_a_column(capsys: pytest.CaptureFixture[str]) -> None:
+    print_results(
+        [
+            result(0, workers=2, replication=1, parameters={"grep.pattern": "ATL"}),
+            result(1, profile="papers"),
+        ]
+    )
+    runs, cells = capsys.readouterr().out.split("verified runs per engine")
+    for shown in (runs, cells):
+        assert "replication 1, pattern ATL" in shown
+        assert "papers" in shown
+        assert "workers" in shown
+
+
+def test_warm_ups_are_marked_and_not_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    print_results([result(0, 90.0, warm_up=True, remarks=("still 61 °C",)), result(1, 20.0)])
+    runs, cells = capsys.readouterr().out.split("verified runs per engine")
+    assert "warm-up 1" in runs
+    assert "still 61 °C" in runs
+    assert cells.startswith(", without warm-ups")
+    assert "20 s" in cells
+    assert "90 s" not in cells
+
+
+def test_three_figures_are_shown_and_the_others_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    figures = {"a_seconds": 1234.5, "b_gigaflops": 2.34567, "c_bytes": 3.0, "d_bytes": 4.0}
+    print_results([result(0, figures=figures)])
+    shown = capsys.readouterr().out
+    for text in ("a_seconds 1,234", "b_gigaflops 2.346", "c_bytes 3", "and 1 more: --json"):
+        assert text in shown
+    assert "d_bytes" not in shown

@@ -1,0 +1,211 @@
+"""A store of an earlier format keeps everything when a later version opens it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from boardcluster.records import (
+    AttemptState,
+    Campaign,
+    Checksum,
+    Fingerprint,
+    MasterPlacement,
+    Measurement,
+    Trial,
+)
+from boardcluster.store import Store, rebuild, to_json
+from boardcluster.store.files import CampaignFile, attempt_path, campaign_path, read_record
+from boardcluster.store.migrations import MIGRATIONS
+
+BEGAN = "2026-08-01T12:00:01+00:00"
+ENDED = "2026-08-01T12:00:31+00:00"
+NEW = {
+    "campaign": ("name", "spec_sha256"),
+    "trial": (
+        *("concurrency", "replication", "checksum", "master", "warm_up", "input", "parameters"),
+    ),
+    "measurement": (
+        *("figures", "phases_seconds", "intermediate_bytes", "node_written_bytes"),
+        *("node_read_bytes", "remarks"),
+    ),
+}
+
+
+@pytest.fixture
+def old_campaign(campaign: Campaign) -> Campaign:
+    return replace(campaign, name="", spec_sha256="")
+
+
+@pytest.fixture
+def old_trials(trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
+    return tuple(
+        replace(
+            trial,
+            concurrency=1,
+            replication=0,
+            checksum=Checksum.CRC32C,
+            master=MasterPlacement.DECLARED,
+            warm_up=False,
+            input="",
+            parameters={},
+        )
+        for trial in trials
+    )
+
+
+@pytest.fixture
+def old_measurement(measurement: Measurement) -> Measurement:
+    return replace(
+        measurement,
+        figures={},
+        phases_seconds={},
+        intermediate_bytes=None,
+        node_written_bytes={},
+        node_read_bytes={},
+        remarks=(),
+    )
+
+
+@pytest.fixture
+def old_store(
+    tmp_path: Path,
+    old_campaign: Campaign,
+    old_trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    old_measurement: Measurement,
+) -> Path:
+    """A database made by the statements of ``0001_first``: one trial ok, the others pending."""
+    connection = sqlite3.connect(tmp_path / "store.sqlite")
+    name, statements = MIGRATIONS[0]
+    assert name == "0001_first"
+    connection.execute("CREATE TABLE migrations (name TEXT PRIMARY KEY, applied_utc TEXT NOT NULL)")
+    connection.execute("INSERT INTO migrations VALUES (?, 'then')", (name,))
+    for statement in statements:
+        connection.execute(statement)
+    c, found = old_campaign, old_measurement
+    connection.execute(
+        "INSERT INTO campaigns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (c.id, c.kind, c.created_utc, c.seed, c.cluster, 1, *_dataset(c)),
+    )
+    connection.executemany(
+        "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '[]')",
+        [
+            (t.id, c.id, t.position, t.workload, t.engine, t.profile, t.size_bytes, 4, t.repetition)
+            for t in old_trials
+        ],
+    )
+    connection.execute(
+        "INSERT INTO fingerprints VALUES ('f', ?)", (json.dumps(to_json(fingerprint)),)
+    )
+    key = (old_trials[0].id, 1)
+    connection.execute(
+        "INSERT INTO attempts VALUES (?, ?, 'running', '', ?, '', 'folder', 'f')", (*key, BEGAN)
+    )
+    connection.execute(
+        "INSERT INTO measurements VALUES (?, ?, ?, ?, ?, ?, 0, ?)",
+        (
+            *key,
+            found.duration_seconds,
+            found.input_bytes,
+            found.output_bytes,
+            json.dumps(to_json(found.verification)),
+            found.application_id,
+        ),
+    )
+    connection.executemany(
+        "INSERT INTO counters VALUES (?, ?, ?, ?)",
+        [(*key, counter, value) for counter, value in found.counters.items()],
+    )
+    connection.execute("UPDATE attempts SET state = 'ok', ended_utc = ?", (ENDED,))
+    connection.commit()
+    connection.close()
+    return tmp_path
+
+
+def _dataset(campaign: Campaign) -> tuple[str, str, str]:
+    return campaign.dataset, campaign.dataset_sha256, campaign.dataset_source
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_store_of_the_first_format_reads_as_it_was(
+    *,
+    old_store: Path,
+    old_campaign: Campaign,
+    old_trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    old_measurement: Measurement,
+    read_only: bool,
+) -> None:
+    with Store.open(old_store, read_only=read_only) as store:
+        assert store.campaigns() == (old_campaign,)
+        assert store.trials(old_campaign.id) == old_trials
+        first, *others = store.results()
+    assert first.measurement == old_measurement
+    assert first.attempt is not None
+    assert first.attempt.state is AttemptState.OK
+    assert first.attempt.fingerprint == fingerprint
+    assert [item.attempt for item in others] == [None] * (len(old_trials) - 1)
+
+
+def test_a_migrated_store_takes_new_results_beside_the_old(
+    old_store: Path,
+    old_trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+    old_measurement: Measurement,
+) -> None:
+    with Store.open(old_store) as store:
+        attempt = store.begin_attempt(old_trials[1].id, fingerprint, BEGAN)
+        store.finish(
+            attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+        )
+    with Store.open(old_store, read_only=True) as store:
+        assert [item.measurement for item in store.results()[:2]] == [old_measurement, measurement]
+
+
+def test_files_of_the_first_format_are_read_with_defaults(
+    tmp_path: Path,
+    old_campaign: Campaign,
+    old_trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    old_measurement: Measurement,
+) -> None:
+    with Store.open(tmp_path) as store:
+        store.add_campaign(old_campaign, old_trials)
+        attempt = store.begin_attempt(old_trials[0].id, fingerprint, BEGAN)
+        store.finish(
+            attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=old_measurement
+        )
+        before = store.results(all_attempts=True)
+    plan = campaign_path(tmp_path, old_campaign.id)
+    end = attempt_path(tmp_path, old_trials[0].id, 1)
+    for path in (plan, end):
+        body = json.loads(path.read_text())
+        assert body["format"] == 2
+        record = body["record"]
+        for part in (record["campaign"], *record.get("trials", ()), record.get("trial", {})):
+            for name in (*NEW["campaign"], *NEW["trial"]):
+                part.pop(name, None)
+        for name in NEW["measurement"]:
+            record.get("measurement", {}).pop(name, None)
+        path.write_text(json.dumps({"format": 1, "record": record}))
+    assert read_record(CampaignFile, plan).trials == old_trials
+    assert rebuild(tmp_path) == 1
+    with Store.open(tmp_path, read_only=True) as store:
+        assert store.results(all_attempts=True) == before
+
+
+def test_a_migration_that_was_released_never_changes() -> None:
+    digests = {
+        name: hashlib.sha256("\n".join(statements).encode()).hexdigest()
+        for name, statements in MIGRATIONS
+    }
+    assert digests["0001_first"] == (
+        "aabf0c68cd46d3bfc418c56c5e9f15f84c45a660608c93d9905bd879b439b699"
+    )
