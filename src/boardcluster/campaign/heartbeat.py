@@ -124,3 +124,74 @@ class _Looks:
             elif target.node not in away and self._mute[target] >= self._patience:
                 losses.append(f"{name} does not answer")
         return losses
+
+
+def lost_now(live: LiveCluster, *, wait: Callable[[float], object] = time.sleep) -> str:
+    """Look once, and a second time at what is missed; return what is lost in words, or nothing."""
+    try:
+        return _Looks(live, patience=1, wait=wait).lost()
+    except _CANNOT_ASK as error:
+        return f"master {live.master.name} unreachable ({error})"
+
+
+class Heartbeat:
+    """Watches a cluster from its master while the block runs.
+
+    Args:
+        live: the cluster.
+        on_loss: called once, from the watching thread, with what was lost in words.
+        interval_seconds: pause between two beats.
+        wait: waits so many seconds and tells whether the block has ended.
+
+    Attributes:
+        lost: what was lost in words; empty if nothing was.
+    """
+
+    def __init__(
+        self,
+        live: LiveCluster,
+        *,
+        on_loss: Callable[[str], None],
+        interval_seconds: float = 4.0,
+        wait: Callable[[float], bool] | None = None,
+    ) -> None:
+        self._ended = threading.Event()
+        self._wait = wait or self._ended.wait
+        self._master = live.master
+        self._on_loss = on_loss
+        self._interval_seconds = interval_seconds
+        self._looks = _Looks(live, patience=_PATIENCE_BEATS, wait=self._wait)
+        self._thread = threading.Thread(target=self._watch, name="heartbeat", daemon=True)
+        self.lost = ""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._thread.join(_JOIN_SECONDS)
+
+    def _watch(self) -> None:
+        silent_beats = 0
+        while not self._wait(self._interval_seconds):
+            lost = ""
+            try:
+                lost = self._looks.lost()
+                silent_beats = 0
+            except _CANNOT_ASK:  # one failure may be this machine's busy moment
+                silent_beats += 1
+                if silent_beats == _PATIENCE_BEATS:
+                    lost = f"master {self._master.name} unreachable"
+            if self._ended.is_set():
+                return
+            if lost:
+                self.lost = lost
+                with contextlib.suppress(BoardclusterError):
+                    self._on_loss(lost)
+                return

@@ -15,10 +15,10 @@ from boardcluster.analysis import (
 from boardcluster.records import Engine
 from boardcluster.report import words
 from boardcluster.report.source import Source, configuration, groups_of, state_counts
-from boardcluster.units import format_bytes
 
 __all__ = ["Finding", "find", "headline"]
 
+_ONE_BY_ONE = "one after the other"
 _OTHER_SETUP = " The runs are of different setups; see below."
 
 
@@ -60,10 +60,12 @@ def _widest(group: Sequence[Cell]) -> Comparison | None:
 
 def _mix_finding(source: Source, comparison: ConcurrencyComparison) -> Finding:
     one, several = comparison.sequential, comparison.concurrent
-    size = f" over {format_bytes(one.size_bytes)}" if one.size_bytes else ""
+    known = configuration(one, source.cells).split(", ")
+    which = ", ".join(part for part in known if part != _ONE_BY_ONE)
     start = (
-        f"{words.workload_name(one.workload)}{size} on {words.engine_name(one.engine)}:"
-        f" {words.seconds_with_unit(one.mean_seconds)} one after the other,"
+        f"{words.workload_name(one.workload)}{f' over {which}' if which else ''}"
+        f" on {words.engine_name(one.engine)}:"
+        f" {words.seconds_with_unit(one.mean_seconds)} {_ONE_BY_ONE},"
         f" {words.seconds_with_unit(several.mean_seconds)} with {several.concurrency} at once"
     )
     ratio = words.ratio(max(comparison.ratio, 1 / comparison.ratio))

@@ -114,6 +114,8 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+_Timeout = Annotated[float, BeforeValidator(check_timeout)]
+_Wait = Annotated[float, BeforeValidator(check_wait)]
 _POLICY = Policy()
 _REPETITIONS = f"a whole number from 1 to {REPETITIONS_MAX}"
 _WARM_UPS = f"a whole number from 0 to {WARM_UPS_MAX}"
@@ -130,14 +132,10 @@ class _Campaign(_Table):
         default=DEFAULT_REPETITIONS, ge=1, le=REPETITIONS_MAX, description=_REPETITIONS
     )
     warm_ups: int = Field(default=0, ge=0, le=WARM_UPS_MAX, description=_WARM_UPS)
-    timeout: Annotated[float, BeforeValidator(check_timeout)] = Field(
-        default=_POLICY.timeout_seconds, description=TIMEOUT_ALLOWED
-    )
+    timeout: _Timeout = Field(default=_POLICY.timeout_seconds, description=TIMEOUT_ALLOWED)
     cache: Annotated[CachePolicy, _word_of(CachePolicy, "a cache policy")] = _POLICY.cache
     trim: bool = Field(default=_POLICY.trim, description="true, false")
-    cool_down: Annotated[float, BeforeValidator(check_wait)] = Field(
-        default=_POLICY.cool_down_seconds, description=WAIT_ALLOWED
-    )
+    cool_down: _Wait = Field(default=_POLICY.cool_down_seconds, description=WAIT_ALLOWED)
     cool_below_celsius: float = Field(
         default=_POLICY.cool_below_celsius,
         ge=0,
@@ -145,9 +143,7 @@ class _Campaign(_Table):
         allow_inf_nan=False,
         description=f"a number from 0 to {_CELSIUS_MAX}; 0 does not wait",
     )
-    cool_wait: Annotated[float, BeforeValidator(check_wait)] = Field(
-        default=_POLICY.cool_wait_seconds, description=WAIT_ALLOWED
-    )
+    cool_wait: _Wait = Field(default=_POLICY.cool_wait_seconds, description=WAIT_ALLOWED)
 
 
 class _Matrix(_Table):

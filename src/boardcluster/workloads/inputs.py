@@ -26,7 +26,8 @@ def check_size(workload: str, case: Case, *, least_bytes: int, unit: str) -> Non
     """
     if case.size_bytes < least_bytes:
         raise UsageError(
-            f"{workload}: a size of {case.size_bytes} bytes; allowed: at least {least_bytes} ({unit})",
+            f"{workload}: a size of {case.size_bytes} bytes; allowed: at least "
+            f"{least_bytes} ({unit})",
             hint='give a size, for example size = ["64 MB"]',
         )
 

@@ -137,7 +137,7 @@ def job_command(
     Args:
         layout: the cluster.
         job: the job.
-        main: its class in ``io.boardcluster.jobs``.
+        main: its class.
         arguments: its arguments.
     """
     return tuple(
@@ -146,7 +146,7 @@ def job_command(
             conf=job.conf,
             tag=job.tag,
             program=str(jobs_jar()),
-            main=f"io.boardcluster.jobs.{main}",
+            main=main,
             arguments=arguments,
         )
     )

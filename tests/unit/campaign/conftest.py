@@ -84,6 +84,10 @@ class World:
         deleted: paths that HDFS was asked to delete.
         refused_deletes: how many of the next deletions HDFS refuses.
         killed: applications killed.
+        unhealthy: nodes that YARN gave up.
+        space: what the NameNode says of its space.
+        written_bytes: bytes that each node says it wrote; grows with each question.
+        ended: marks by which processes were ended.
     """
 
     def __init__(self) -> None:
@@ -99,6 +103,10 @@ class World:
         self.refused_deletes = 0
         self.killed: list[str] = []
         self.pids: dict[int, tuple[str, str]] = {}
+        self.unhealthy: list[dict[str, str]] = []
+        self.space: dict[str, int] = {"CapacityRemaining": 10**12}
+        self.written_bytes = 0
+        self.ended: list[str] = []
 
     def answer(self, node: str, request: dict[str, Any]) -> object:
         if node in self.lost:
@@ -130,8 +138,15 @@ class World:
             rows = self.apps.get(query["applicationTags"], [self.default_apps])
             row = rows.pop(0) if len(rows) > 1 else rows[0]
             return ok({"apps": {"app": row}})
-        assert parts.path.endswith("/counters")
-        return ok(self.counters)
+        if parts.path == "/ws/v1/cluster/nodes":
+            return ok({"nodes": {"node": self.unhealthy}})
+        if parts.path.endswith("/tasks"):
+            return ok(TASKS)
+        if parts.path.endswith("/counters"):
+            return ok(self.counters)
+        if parts.path == "/jmx":
+            return ok({"beans": [{"NumLiveDataNodes": 4, "FSState": "Operational"} | self.space]})
+        return ok({"job": JOB})
 
     def hdfs(self, path: str, operation: str) -> dict[str, Any]:
         if operation == "DELETE":
@@ -145,6 +160,15 @@ class World:
         return ok({"ContentSummary": {"length": 4321}})
 
 
+JOB = {
+    "submitTime": 1_000,
+    "finishTime": 9_000,
+    "avgShuffleTime": 0,
+    "avgMergeTime": 0,
+    "avgReduceTime": 0,
+}
+TASKS = {"tasks": {"task": [{"type": "MAP", "startTime": 2_000, "finishTime": 8_000}]}}
+PHASES = {"start": 1.0, "map": 6.0, "commit": 1.0}
 COUNTERS = {
     "jobCounters": {
         "counterGroup": [

@@ -150,6 +150,16 @@ def test_a_mix_run_both_ways_is_a_finding(
     assert "ran only once" in once.certainty
 
 
+def test_findings_of_mixes_say_what_sets_them_apart(make: Make, campaign: Campaign) -> None:
+    runs = [
+        make(place, Engine.SPARK, 20.0, workload=MIX, concurrency=count, replication=copies)
+        for place, (count, copies) in enumerate(((1, 0), (4, 0), (1, 1), (4, 1)))
+    ]
+    first, second = build_report(runs, [campaign], cluster=None).findings[-2:]
+    assert "over 256 MB on Spark" in first.sentence
+    assert "over 256 MB, replication 1 on Spark" in second.sentence
+
+
 def test_a_report_of_nine_workloads_is_whole(
     make: Make, campaign: Campaign, tmp_path: Path
 ) -> None:

@@ -12,9 +12,11 @@ from boardcluster.services.layout import Layout
 from boardcluster.services.yarn import (
     YarnApplication,
     applications,
-    job_counters,
+    file_system_command,
+    job_history,
     kill,
     mapreduce_command,
+    unhealthy_nodes,
 )
 
 
@@ -153,34 +155,98 @@ COUNTERS = {
 }
 
 
-def test_counters_of_a_job_unchanged_with_their_group(layout: Layout, remote: FakeRemote) -> None:
-    remote.tell_nodeside("http", ok(COUNTERS))
+TASKS = {
+    "tasks": {
+        "task": [
+            {"type": "MAP", "startTime": 5_000, "finishTime": 9_000},
+            {"type": "MAP", "startTime": 4_000, "finishTime": 8_000},
+            {"type": "REDUCE", "startTime": 7_000, "finishTime": 12_000},
+        ]
+    }
+}
+JOB = {
+    "job": {
+        "submitTime": 1_000,
+        "finishTime": 12_500,
+        "avgShuffleTime": 2_500,
+        "avgMergeTime": 100,
+        "avgReduceTime": 400,
+    }
+}
 
-    assert job_counters(layout, remote, "application_1700000000000_0001") == {
+
+def history(
+    job: dict[str, Any] = JOB, tasks: dict[str, Any] = TASKS, counters: dict[str, Any] = COUNTERS
+) -> list[dict[str, Any]]:
+    return [*ok(job), *ok(tasks), *ok(counters)]
+
+
+def test_counters_of_a_job_unchanged_with_their_group(layout: Layout, remote: FakeRemote) -> None:
+    remote.tell_nodeside("http", history())
+
+    found = job_history(layout, remote, "application_1700000000000_0001")
+
+    assert found.counters == {
         "org.apache.hadoop.mapreduce.FileSystemCounter/FILE_BYTES_WRITTEN": 1000,
         "org.apache.hadoop.mapreduce.FileSystemCounter/HDFS_BYTES_READ": 5_000_000_000,
         "org.apache.hadoop.mapreduce.TaskCounter/SPILLED_RECORDS": 12,
     }
-    assert urls(remote)[0][1] == (
-        "http://master:19888/ws/v1/history/mapreduce/jobs/job_1700000000000_0001/counters"
-    )
+    assert found.document == {"job": JOB["job"], "tasks": TASKS, "counters": COUNTERS}
+    base = "http://master:19888/ws/v1/history/mapreduce/jobs/job_1700000000000_0001"
+    (request,) = remote.requests
+    assert [row["url"] for row in request["requests"]] == [
+        base,
+        f"{base}/tasks",
+        f"{base}/counters",
+    ]
 
 
-def test_a_job_without_counters_has_none(layout: Layout, remote: FakeRemote) -> None:
-    remote.tell_nodeside("http", ok({"jobCounters": {"id": "job_1_0001"}}))
+def test_phases_follow_each_other_and_add_up(layout: Layout, remote: FakeRemote) -> None:
+    remote.tell_nodeside("http", history())
 
-    assert job_counters(layout, remote, "application_1_0001") == {}
+    phases = job_history(layout, remote, "application_1_0001").phases_seconds
+
+    assert phases == {
+        "start": 3.0,
+        "map": 5.0,
+        "reduce after the last map": 3.0,
+        "commit": 0.5,
+        "mean shuffle of a reduce task": 2.5,
+        "mean merge of a reduce task": 0.1,
+        "mean reduce of a reduce task": 0.4,
+    }
+    assert sum(list(phases.values())[:2]) + 3.0 + 0.5 == 11.5  # submission to end
+
+
+def test_a_job_of_maps_only_has_no_reduce_phase(layout: Layout, remote: FakeRemote) -> None:
+    maps = {"tasks": {"task": TASKS["tasks"]["task"][:2]}}
+    remote.tell_nodeside("http", history(tasks=maps))
+
+    phases = job_history(layout, remote, "application_1_0001").phases_seconds
+
+    assert phases == {"start": 3.0, "map": 5.0, "commit": 3.5}
+
+
+def test_a_job_without_tasks_or_counters_has_none(layout: Layout, remote: FakeRemote) -> None:
+    bare = {"jobCounters": {"id": "job_1_0001"}}
+    remote.tell_nodeside("http", history(tasks={"tasks": None}, counters=bare))
+
+    found = job_history(layout, remote, "application_1_0001")
+
+    assert (found.counters, found.phases_seconds) == ({}, {})
 
 
 def test_waits_until_the_history_has_the_job(
     layout: Layout, remote: FakeRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("boardcluster.services.yarn.time.sleep", lambda _: None)
-    for _ in range(3):
-        remote.tell_nodeside("http", [{"status": 404, "body": "not found", "location": None}])
-    remote.tell_nodeside("http", ok(COUNTERS))
+    absent = {"status": 404, "body": "not found", "location": None}
+    for _ in range(2):
+        remote.tell_nodeside("http", [absent] * 3)
+    remote.tell_nodeside("http", [*ok(JOB), absent, *ok(COUNTERS)])
+    remote.tell_nodeside("http", history())
 
-    assert len(job_counters(layout, remote, "application_1700000000000_0001")) == 3
+    assert len(job_history(layout, remote, "application_1700000000000_0001").counters) == 3
     assert len(remote.requests) == 4
 
 
@@ -188,10 +254,31 @@ def test_a_job_that_the_history_never_has_is_a_remote_error(
     layout: Layout, remote: FakeRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(yarn, "_HISTORY_WAIT_SECONDS", 0.0)
-    remote.tell_nodeside("http", [{"status": 404, "body": "unknown job", "location": None}])
+    remote.tell_nodeside("http", [{"status": 404, "body": "unknown job", "location": None}] * 3)
 
     with pytest.raises(RemoteError, match=r"no job_1_0001 \(status 404\): unknown job"):
-        job_counters(layout, remote, "application_1_0001")
+        job_history(layout, remote, "application_1_0001")
+
+
+def test_nodes_that_yarn_gave_up_are_named_with_their_report(
+    layout: Layout, remote: FakeRemote
+) -> None:
+    row = {"nodeHostName": "worker2", "healthReport": "1/1 local-dirs usable space is below\n"}
+    remote.tell_nodeside("http", ok({"nodes": {"node": [row]}}))
+    remote.tell_nodeside("http", ok({"nodes": None}))
+    remote.tell_nodeside("http", [{"status": 0, "body": "refused", "location": None}])
+
+    assert unhealthy_nodes(layout, remote) == ["worker2: 1/1 local-dirs usable space is below"]
+    assert unhealthy_nodes(layout, remote) == []
+    assert unhealthy_nodes(layout, remote) == []
+    assert urls(remote)[0][1].endswith("/ws/v1/cluster/nodes?states=UNHEALTHY")
+
+
+def test_the_file_system_client_is_hadoops_own(layout: Layout) -> None:
+    command = file_system_command(layout, conf="/c", arguments=["-put", "a", "b"])
+
+    assert command[-4:] == ["org.apache.hadoop.fs.FsShell", "-put", "a", "b"]
+    assert "/c" in command[command.index("-cp") + 1].split(":")
 
 
 def test_submits_as_hadoop_jar_does(layout: Layout) -> None:

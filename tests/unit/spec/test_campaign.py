@@ -19,7 +19,8 @@ from boardcluster.services.profile import profile_names
 from boardcluster.spec import WorkloadFacts, load_campaign, mix_engines
 from boardcluster.spec.checks import mix_jobs
 
-EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.toml"))
+ROOT = Path(__file__).parents[3]
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 PROFILES = ("default", "upstream", "paper-2026", "paper-2021")
 BOTH = (Engine.MAPREDUCE, Engine.SPARK)
 
@@ -525,3 +526,36 @@ def test_the_examples_are_valid_and_can_be_planned(path: Path) -> None:
 def test_there_is_an_example_for_every_paper() -> None:
     names = {path.stem for path in EXAMPLES}
     assert {"quick", "paper-2016-hpl", "paper-2021", "paper-2026"} <= names
+
+
+def test_the_example_of_the_reference_is_valid(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "reference" / "campaign-toml.md").read_text()
+    blocks = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    spec = _load(tmp_path, blocks[0])
+    assert [matrix.workloads for matrix in spec.matrices] == [
+        ("wordcount", "grep"),
+        ("wordcount+grep+grep",),
+    ]
+
+
+def _documented(title: str) -> dict[str, str]:
+    """Each key of a table of the reference with its default."""
+    text = (ROOT / "docs" / "reference" / "campaign-toml.md").read_text()
+    part = text[text.index(f"\n## {title}\n") + 1 :].split("\n## ")[0]
+    return dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", part, re.MULTILINE))
+
+
+def test_the_reference_has_every_key(tmp_path: Path) -> None:
+    text = '[campaign]\nname = "a"\nzzz = 1\n[[matrix]]\nworkload = "pi"\nzzz = 1\n'
+    for title, line in zip(("[campaign]", "[[matrix]]"), _problems(tmp_path, text), strict=True):
+        assert line.partition("allowed: ")[2].split(", ") == list(_documented(title))
+
+
+def test_the_defaults_of_the_reference_are_the_real_ones(tmp_path: Path) -> None:
+    table = '[[matrix]]\nworkload = "pi"\n'
+    written = {key: text.strip("`") for key, text in _documented("[campaign]").items()}
+    assert written.pop("name") == "needed"
+    plain = ("true", "false", *map(str, range(10)))
+    rows = [f"{key} = {text if text in plain else repr(text)}" for key, text in written.items()]
+    head = '[campaign]\nname = "a"\n'
+    assert _load(tmp_path, head + "\n".join(rows) + "\n" + table) == _load(tmp_path, head + table)

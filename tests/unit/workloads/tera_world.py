@@ -1,6 +1,6 @@
 """An HDFS in memory, and a stand-in for the stock examples that prepare input."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from boardcluster.workloads.base import (
     Job,
     Phase,
     PhaseOutcome,
-    Prepared,
     Workload,
     check_parameters,
 )
@@ -146,10 +145,6 @@ class World:
             self.hdfs.files[f"{folder}/part-{kind}-{number:05}"] = b"".join(part)
         self.hdfs.files[f"{folder}/_SUCCESS"] = b""
 
-    def verify(self, workload: Workload, prepared: Prepared, case: Case) -> object:
-        """Return the proof of what is in OUTPUT."""
-        return workload.verify(self.context, prepared, job_of(case), {})
-
 
 def case_of(
     workload: Workload,
@@ -157,14 +152,14 @@ def case_of(
     size_bytes: int = 100_000,
     engine: Engine = Engine.MAPREDUCE,
     checksum: Checksum = Checksum.CRC32C,
-    **parameters: str,
+    parameters: Mapping[str, str] | None = None,
 ) -> Case:
     return Case(
         engine=engine,
         size_bytes=size_bytes,
         replication=2,
         checksum=checksum,
-        parameters=check_parameters(workload, parameters),
+        parameters=check_parameters(workload, parameters or {}),
         workers=2,
         worker_memory_bytes=1 << 30,
         worker_cores=2,

@@ -32,7 +32,7 @@ def test_a_size_without_enough_rows_is_refused(name: str, least: int) -> None:
     workload = load_workload(name)
 
     workload.check(case_of(workload, size_bytes=least))
-    with pytest.raises(UsageError, match=f"at least {least} bytes"):
+    with pytest.raises(UsageError, match=f"at least {least} "):
         workload.check(case_of(workload, size_bytes=least - 1))
 
 
@@ -47,9 +47,9 @@ def test_bytes_that_make_no_whole_row_are_left_out() -> None:
 def test_there_are_never_more_tasks_than_rows(name: str, counted: str) -> None:
     workload = load_workload(name)
 
-    workload.check(case_of(workload, size_bytes=10_000, **{counted: "100"}))
+    workload.check(case_of(workload, size_bytes=10_000, parameters={counted: "100"}))
     with pytest.raises(UsageError, match=f"{name}.{counted} = 101; .* the 100 rows"):
-        workload.check(case_of(workload, size_bytes=10_000, **{counted: "101"}))
+        workload.check(case_of(workload, size_bytes=10_000, parameters={counted: "101"}))
 
 
 @pytest.mark.parametrize("value", ["-1", "1.5", "", " 1", "10001", "0x1", "\u0661", "1000000"])

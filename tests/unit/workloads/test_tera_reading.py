@@ -1,5 +1,6 @@
 """Part files are counted and summed up, and every misplaced key is found, with its place."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -69,9 +70,7 @@ def test_files_in_the_wrong_order_are_a_misorder_at_the_boundary(tmp_path: Path)
 
 @pytest.mark.usefixtures("_chunk")
 def test_every_misorder_is_counted_but_only_the_first_are_shown(tmp_path: Path) -> None:
-    wanted = sum(
-        right[:10] < left[:10] for left, right in zip(UNSORTED, UNSORTED[1:], strict=False)
-    )
+    wanted = sum(right[:10] < left[:10] for left, right in pairwise(UNSORTED))
 
     reader = read(tmp_path, UNSORTED)
 

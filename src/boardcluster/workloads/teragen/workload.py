@@ -80,7 +80,9 @@ class TeraGen:
             command = example_command(layout, conf=job.conf, arguments=arguments)
         else:
             arguments = [rows, job.output_path, *([str(maps)] if maps else [])]
-            command = job_command(layout, job, main="TeraGen", arguments=arguments)
+            command = job_command(
+                layout, job, main="io.boardcluster.jobs.TeraGen", arguments=arguments
+            )
         return (Phase(name="generate", command=command),)
 
     def verify(

@@ -82,7 +82,9 @@ class TeraSort:
             )
         else:
             arguments = [*paths, *([str(reduces)] if reduces else [])]
-            command = job_command(layout, job, main="TeraSort", arguments=arguments)
+            command = job_command(
+                layout, job, main="io.boardcluster.jobs.TeraSort", arguments=arguments
+            )
         return (Phase(name="sort", command=command),)
 
     def verify(

@@ -82,7 +82,9 @@ class TeraValidate:
             arguments = ["teravalidate", *paths]
             command = example_command(layout, conf=job.conf, arguments=arguments)
         else:
-            command = job_command(layout, job, main="TeraValidate", arguments=paths)
+            command = job_command(
+                layout, job, main="io.boardcluster.jobs.TeraValidate", arguments=paths
+            )
         return (Phase(name="validate", command=command),)
 
     def verify(

@@ -34,7 +34,7 @@ def test_nothing_is_put_into_hdfs_beforehand(world: World) -> None:
 
 @pytest.mark.parametrize(("maps", "options"), [("0", []), ("6", ["-Dmapreduce.job.maps=6"])])
 def test_mapreduce_runs_the_stock_example(world: World, maps: str, options: list[str]) -> None:
-    job = job_of(case_of(WORKLOAD, maps=maps))
+    job = job_of(case_of(WORKLOAD, parameters={"maps": maps}))
     (phase,) = WORKLOAD.phases(world.context, Prepared(), job)
 
     jar = f"{world.layout.engines.hadoop_jars}/hadoop-mapreduce-examples-9.8.7.jar"
@@ -48,7 +48,7 @@ def test_spark_runs_our_job(
     world: World, maps: str, more: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tera, "jobs_jar", lambda: Path("/jobs.jar"))
-    job = job_of(case_of(WORKLOAD, engine=Engine.SPARK, maps=maps))
+    job = job_of(case_of(WORKLOAD, engine=Engine.SPARK, parameters={"maps": maps}))
     (phase,) = WORKLOAD.phases(world.context, Prepared(), job)
 
     tail = ["/jobs.jar", "1000", OUTPUT, *more]

@@ -35,7 +35,7 @@ def test_it_needs_room_for_intermediate_data_too(engine: Engine, run_bytes: int)
 def test_mapreduce_runs_the_stock_example_with_the_replication_of_the_case(
     world: World, reduces: str, options: list[str]
 ) -> None:
-    job = job_of(case_of(WORKLOAD, reduces=reduces))
+    job = job_of(case_of(WORKLOAD, parameters={"reduces": reduces}))
     (phase,) = WORKLOAD.phases(world.context, Prepared(input_path=INPUT), job)
 
     jar = f"{world.layout.engines.hadoop_jars}/hadoop-mapreduce-examples-9.8.7.jar"
@@ -50,7 +50,7 @@ def test_spark_runs_our_job(
     world: World, reduces: str, more: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tera, "jobs_jar", lambda: Path("/jobs.jar"))
-    job = job_of(case_of(WORKLOAD, engine=Engine.SPARK, reduces=reduces))
+    job = job_of(case_of(WORKLOAD, engine=Engine.SPARK, parameters={"reduces": reduces}))
     (phase,) = WORKLOAD.phases(world.context, Prepared(input_path=INPUT), job)
 
     tail = ["/jobs.jar", INPUT, OUTPUT, *more]

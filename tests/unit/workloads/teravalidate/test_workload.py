@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -38,9 +39,7 @@ def test_the_input_is_sorted_by_the_stock_example_and_has_two_faults(world: Worl
     ]
     right, faulty = sorted(world.rows_in(GENERATED)), world.rows_in(PLANTED)
     assert len(set(right) - set(faulty)) == 1
-    out_of_order = sum(
-        after[:10] < before[:10] for before, after in zip(faulty, faulty[1:], strict=False)
-    )
+    out_of_order = sum(after[:10] < before[:10] for before, after in pairwise(faulty))
     assert out_of_order == 1
     assert not world.hdfs.exists(f"{PLANTED}.partial")
     assert set(world.hdfs.put_copies.values()) == {2}
