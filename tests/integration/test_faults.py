@@ -111,7 +111,7 @@ def test_driver_killed_or_interrupted_in_mid_run(small: Cli) -> None:
     )
 
     def running() -> bool:
-        return any((small.home / "attempts").glob("*/1/stderr.txt"))
+        return any((small.home / "attempts").glob("*/1/*/stderr.txt"))
 
     with small.start(*arguments) as process:
         wait_for(running, seconds=60, what="the first run")
@@ -128,7 +128,7 @@ def test_driver_killed_or_interrupted_in_mid_run(small: Cli) -> None:
 
     with small.start(*arguments) as process:
         wait_for(
-            lambda: len(list((small.home / "attempts").glob("*/1/stderr.txt"))) == 2,
+            lambda: len(list((small.home / "attempts").glob("*/1/*/stderr.txt"))) == 2,
             seconds=60,
             what="the second run",
         )
@@ -156,7 +156,7 @@ def test_datanode_killed_during_a_job_marks_the_attempt(small: Cli) -> None:
         *("run", "wordcount", "--size", "64MB", "--repetitions", "2", "--engine", "mapreduce")
     ) as process:
         wait_for(
-            lambda: any((small.home / "attempts").glob("*/1/stderr.txt")),
+            lambda: any((small.home / "attempts").glob("*/1/*/stderr.txt")),
             seconds=60,
             what="the first run",
         )

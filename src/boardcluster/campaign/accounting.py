@@ -62,8 +62,9 @@ def written_between(
     """Return, per node, the bytes that its processes wrote for storage.
 
     Counted when a page of a file becomes dirty: also what was deleted before it got to the
-    device, so that the number does not depend on when the kernel wrote back. Nodes without a
-    sound difference are left out; ``left_out_between`` names them.
+    device, so that the number does not depend on when the kernel wrote back. Of each process no
+    more counts than it passed to write calls. Nodes without a sound difference are left out;
+    ``left_out_between`` names them.
     """
     return {
         name: after[name].written_bytes - earlier.written_bytes

@@ -110,14 +110,16 @@ def trim_nodes(live: LiveCluster) -> tuple[dict[str, int], tuple[str, ...]]:
 
     discarded: dict[str, int] = {}
     for part in _each(one, kernels):
+        reasons: list[str] = []
         for name, rows in (part or {}).items():
             if rows is None:
                 failures[name] = _SILENT
                 continue
             discarded[name] = sum(row.trimmed_bytes for row in rows)
-            reasons = [f"{row.mount}: {row.reason}" for row in rows if row.reason]
+            if rows:  # else it shares the file systems of the node before it
+                reasons = [f"{row.mount}: {row.reason}" for row in rows if row.reason]
             failures[name] = "; ".join(reasons)
-    return discarded, _remarks(live, "unused blocks not discarded", failures, shared=True)
+    return discarded, _remarks(live, "unused blocks not discarded", failures)
 
 
 def _cool(
@@ -184,21 +186,17 @@ def _each(ask: Callable[[_Item], _Answer], items: Sequence[_Item]) -> list[_Answ
         return list(pool.map(one, items))
 
 
-def _remarks(
-    live: LiveCluster, what: str, failures: Mapping[str, str], *, shared: bool = False
-) -> tuple[str, ...]:
+def _remarks(live: LiveCluster, what: str, failures: Mapping[str, str]) -> tuple[str, ...]:
     """Return one line per reason; nodes are named unless it is true of all.
 
     Args:
         live: the cluster.
         what: what was not done.
         failures: node to reason; nodes with an empty reason are well.
-        shared: whether a node may stand for others, so that it is not worth naming.
     """
     lines = []
     for reason in dict.fromkeys(reason for reason in failures.values() if reason):
         names = [name for name in live.remotes if failures.get(name) == reason]
-        everywhere = len(names) == len(live.remotes) or (shared and len(failures) == len(names))
-        where = "" if everywhere else f" on {', '.join(names)}"
+        where = "" if len(names) == len(live.remotes) else f" on {', '.join(names)}"
         lines.append(f"{what}{where}: {reason}")
     return tuple(lines)

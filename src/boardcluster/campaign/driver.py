@@ -69,11 +69,10 @@ def run_campaign(
        a. have the cluster in the trial's form: its workers, its profile, its master;
        b. refuse to go on where the driver's disk is full: results must not be lost;
        c. begin an attempt (state ``running``) with the fingerprint of what it runs on;
-       d. put the input in place and find out, independently, what the output must be; both are kept
-          for the next trial;
+       d. put the input in place and find out, independently, what the output must be;
        e. bring about the conditions: cool down, trim, drop page caches;
        f. run the trial's jobs; the driver's monotonic clock runs around the engine's own
-          submission, a heartbeat watches every node, the kernel's accounting counts every byte;
+          submission, a heartbeat watches every node, the kernel counts every byte;
        g. gather counters, logs, history and configuration;
        h. verify the output against the independent answer;
        i. look whether every daemon lived through it: a faulted run is no measurement;
@@ -81,7 +80,7 @@ def run_campaign(
     2. A trial that fails does not stop the campaign; a cluster that is no longer whole does.
 
     Args:
-        store: where attempts and results go; it holds the campaign already.
+        store: holds the campaign already; attempts and results go there.
         campaign: the campaign.
         trials: its trials that are to run now, in order.
         cluster: returns the running cluster in the form of a trial.

@@ -131,7 +131,12 @@ def lost_now(live: LiveCluster, *, wait: Callable[[float], object] = time.sleep)
     try:
         return _Looks(live, patience=1, wait=wait).lost()
     except _CANNOT_ASK as error:
-        return f"master {live.master.name} unreachable ({error})"
+        return _unreachable(live, error)
+
+
+def _unreachable(live: LiveCluster, error: Exception) -> str:
+    words = error.message if isinstance(error, BoardclusterError) else str(error)
+    return f"master {live.master.name} unreachable ({' '.join(words.split())[:200]})"
 
 
 class Heartbeat:
@@ -157,7 +162,7 @@ class Heartbeat:
     ) -> None:
         self._ended = threading.Event()
         self._wait = wait or self._ended.wait
-        self._master = live.master
+        self._live = live
         self._on_loss = on_loss
         self._interval_seconds = interval_seconds
         self._looks = _Looks(live, patience=_PATIENCE_BEATS, wait=self._wait)
@@ -184,10 +189,10 @@ class Heartbeat:
             try:
                 lost = self._looks.lost()
                 silent_beats = 0
-            except _CANNOT_ASK:  # one failure may be this machine's busy moment
+            except _CANNOT_ASK as error:  # one failure may be this machine's busy moment
                 silent_beats += 1
                 if silent_beats == _PATIENCE_BEATS:
-                    lost = f"master {self._master.name} unreachable"
+                    lost = _unreachable(self._live, error)
             if self._ended.is_set():
                 return
             if lost:

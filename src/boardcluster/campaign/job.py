@@ -22,6 +22,7 @@ from boardcluster.fetch.cache import Progress
 from boardcluster.records import Dataset, Engine
 from boardcluster.remote.ask import end_processes
 from boardcluster.remote.base import Remote
+from boardcluster.services.mpi import serving
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.store import to_json
@@ -172,7 +173,7 @@ class JobRun:
         remote = self._live.remotes[phase.node or self._live.spec.master.name]
         cwd = self._working_folder(remote, phase, folder)
         with contextlib.ExitStack() as stack:
-            self._serve(stack, phase, execution)
+            self._serve(stack, phase, execution, cwd)
             outcome = execution.run(phase.command, timeout_seconds=timeout_seconds, cwd=cwd)
         self._check(phase, outcome)
         results = {}
@@ -201,15 +202,29 @@ class JobRun:
             remote.put(folder / name, f"{cwd}/{name}")
         return cwd
 
-    def _serve(self, stack: contextlib.ExitStack, phase: Phase, execution: Execution) -> None:
+    def _serve(
+        self, stack: contextlib.ExitStack, phase: Phase, execution: Execution, cwd: str
+    ) -> None:
         """Start what the phase needs beside it; the stack ends it."""
+        mark = {ATTEMPT_VARIABLE: self._place.attempt}
         for node, command in phase.beside:
             remote = self._live.remotes[node]
             spec = next(row for row in self._live.spec.nodes if row.name == node)
             log = self._live.layout.folder(spec, "logs", f"{self._tag}-{phase.name}.log")
-            mark = {ATTEMPT_VARIABLE: execution.environment[ATTEMPT_VARIABLE]}
             process = remote.start(command, log=log.replace(" ", "-"), env=mark)
             stack.callback(end_processes, remote, [process], grace_seconds=_SERVER_GRACE_SECONDS)
+
+        if phase.mpi_hosts:
+            variables = stack.enter_context(
+                serving(
+                    self._live.layout,
+                    self._live.remotes,
+                    hosts=phase.mpi_hosts,
+                    folder=cwd,
+                    environment=mark,
+                )
+            )
+            execution.environment.update(variables)
 
     def _check(self, phase: Phase, outcome: Outcome) -> None:
         if outcome.failure:

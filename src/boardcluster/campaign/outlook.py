@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,6 +102,7 @@ def look_ahead(
     *,
     typical_seconds: Mapping[tuple[str, str, int, int], float],
     free: int,
+    has_tool: Callable[[str], bool],
 ) -> Outlook:
     """Add up what trials will take, and find what cannot run.
 
@@ -110,6 +111,7 @@ def look_ahead(
         trials: the trials.
         typical_seconds: mean duration of earlier runs by (workload, engine, size, workers).
         free: bytes that inputs and runs may take, see free_bytes.
+        has_tool: whether the nodes have a program.
     """
     cells: dict[tuple[object, ...], list[Trial]] = {}
     for trial in trials:
@@ -123,18 +125,17 @@ def look_ahead(
         form = form_of(group[0])
         if form not in known:
             known[form] = _formed(spec, form, problems)
-        formed = known[form]
-        if formed is None:
+        if (formed := known[form]) is None:
             continue
         try:
             jobs = jobs_of(group[0], *formed)
         except BoardclusterError as error:
-            problems[f"{error.message} ({error.hint})" if error.hint else error.message] = None
+            problems[_line(error)] = None
             continue
         for job in jobs:
             inputs[_input_key(form, group[0], job)] = job.workload.need(job.case).input_bytes
-            if note := job.workload.describe(job.case):
-                notes[f"{job.workload.name}: {note}"] = None
+            notes |= dict.fromkeys(_notes(job))
+            problems |= dict.fromkeys(_lacking(job, has_tool))
         largest = max(largest, sum(job.workload.need(job.case).run_bytes for job in jobs))
     space_bytes = sum(inputs.values()) + largest
     if space_bytes > free:
@@ -173,8 +174,26 @@ def _formed(
         applied = apply_form(spec, form)
         return applied, build_profile(form.profile, applied)
     except BoardclusterError as error:
-        problems[f"{error.message} ({error.hint})" if error.hint else error.message] = None
+        problems[_line(error)] = None
         return None
+
+
+def _line(error: BoardclusterError) -> str:
+    return f"{error.message} ({error.hint})" if error.hint else error.message
+
+
+def _notes(job: TrialJob) -> Iterable[str]:
+    if words := job.workload.describe(job.case):
+        yield f"{job.workload.name}: {words}"
+
+
+def _lacking(job: TrialJob, has_tool: Callable[[str], bool]) -> Iterable[str]:
+    for program, package in job.workload.tools.items():
+        if not has_tool(program):
+            yield (
+                f"{job.workload.name} needs the program {program} on the nodes "
+                f"(install the package {package})"
+            )
 
 
 def _input_key(form: Form, trial: Trial, job: TrialJob) -> tuple[object, ...]:

@@ -42,6 +42,7 @@ from boardcluster.records import (
 )
 from boardcluster.services.lifecycle import health
 from boardcluster.services.operation import LiveCluster, dead_daemons
+from boardcluster.services.room import full_nodes
 from boardcluster.services.yarn import unhealthy_nodes
 from boardcluster.units import format_bytes
 from boardcluster.workloads.base import Proof, Takes
@@ -266,6 +267,7 @@ def _judged(live: LiveCluster, error: BoardclusterError, losses: Sequence[str]) 
     sick: list[str] = []
     with contextlib.suppress(BoardclusterError):
         sick = unhealthy_nodes(live.layout, live.master)
+        sick += full_nodes(live.layout, live.remotes)
     if sick:
         reason = f"storage: {'; '.join(sick)}; {words}"[:1000]
         return TrialEnd(

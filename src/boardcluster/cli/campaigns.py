@@ -220,14 +220,15 @@ def print_outlook(outlook: Outlook, *, reporter: Reporter | None) -> None:
     ]
     columns = ["workload", "engine", "sizes", "workers", "cells", "runs", "time, as measured"]
     print_table("what will run", columns, rows, to_stderr=reporter is not None)
-    time = format_seconds(outlook.known_seconds)
+    time = f"about {format_seconds(outlook.known_seconds)} for the jobs, from earlier runs"
     if outlook.unknown_runs == outlook.runs:
-        time = "unknown: nothing like it was measured on this cluster yet"
+        time = "unknown, because nothing like it was measured on this cluster yet"
     elif outlook.unknown_runs:
-        time = f"{time} and {outlook.unknown_runs} runs of unknown time"
+        time += f", and {outlook.unknown_runs} runs of unknown time"
+    forms = "1 form" if outlook.forms == 1 else f"{outlook.forms} forms, one after the other"
     lines = [
-        f"{outlook.runs} runs of {outlook.cells} cells; the cluster takes {outlook.forms} forms",
-        f"time: {time}, without pauses",
+        f"{outlook.runs} runs of {outlook.cells} cells; the cluster takes {forms}",
+        f"time: {time}",
         f"space on the nodes: {format_bytes(outlook.space_bytes)} (inputs, and the largest run)",
         *outlook.notes,
     ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,7 +26,7 @@ from boardcluster.cli.run import parse_size_option
 from boardcluster.cli.up import bring_up, recover
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import RunError
-from boardcluster.records import AttemptState, Engine, Policy
+from boardcluster.records import AttemptState, Campaign, Engine, Policy, Result, Trial
 from boardcluster.services import operation
 from boardcluster.services.pair import pair_ids
 from boardcluster.spec import DEFAULT_SUBNET, workers_that_fit
@@ -86,27 +88,7 @@ def _demo(
             wanted, spec, trials, campaign_id=trials[0].campaign_id, texts=texts
         )
         reporter.line(f"input: {campaign.dataset}, {campaign.dataset_source}")
-        try:
-            live = bring_up(folder, cache=store_folder, reporter=reporter)
-            reporter.line(f"up: 1 master and {count} workers are healthy")
-            with Store.open(folder) as store:
-                recover(store, reporter, live)
-                store.add_campaign(campaign, trials)
-                run_trials(
-                    store,
-                    campaign,
-                    trials,
-                    cluster=lambda _: live,
-                    policy=wanted.policy,
-                    cache=store_folder,
-                    texts=texts,
-                    reporter=reporter,
-                )
-                results = store.results(campaign.id)
-            html, _ = report.write(folder, folder / "report", campaign=campaign.id)
-        finally:
-            operation.down(folder)
-            operation.wipe(folder)
+        results, html = _build_and_run(folder, store_folder, campaign, trials, texts, reporter)
         reporter.line("the cluster is down and its nodes are deleted")
     if as_json:
         print_json({"campaign": campaign, "results": results, "report": str(html)})
@@ -116,6 +98,39 @@ def _demo(
     bad = [r for r in results if r.attempt is None or r.attempt.state is not AttemptState.OK]
     if bad:
         raise RunError(f"{len(bad)} of {len(results)} runs have no verified result")
+
+
+def _build_and_run(
+    folder: Path,
+    cache: Path,
+    campaign: Campaign,
+    trials: Sequence[Trial],
+    texts: Texts,
+    reporter: Reporter,
+) -> tuple[tuple[Result, ...], Path]:
+    """Bring the cluster up, run, report; whatever happens, nothing of the cluster is left."""
+    try:
+        live = bring_up(folder, cache=cache, reporter=reporter)
+        reporter.line(f"up: 1 master and {len(live.spec.workers)} workers are healthy")
+        with Store.open(folder) as store:
+            recover(store, reporter, live)
+            store.add_campaign(campaign, trials)
+            run_trials(
+                store,
+                campaign,
+                trials,
+                cluster=lambda _: live,
+                policy=Policy(),
+                cache=cache,
+                texts=texts,
+                reporter=reporter,
+            )
+            results = store.results(campaign.id)
+        html, _ = report.write(folder, folder / "report", campaign=campaign.id)
+    finally:
+        operation.down(folder)
+        operation.wipe(folder)
+    return results, html
 
 
 def _default_workers(reporter: Reporter) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -113,63 +114,77 @@ class _Wanted:
     confirm: bool
 
 
+_Target = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKLOAD|FILE", help=f"A campaign file, or one of: {', '.join(workload_names())}."
+    ),
+]
+_EngineOption = Annotated[
+    list[Engine] | None,
+    typer.Option(help="An engine; repeat for several. Default: all of the workload."),
+]
+_SizeOption = Annotated[
+    str | None,
+    typer.Option(help=f"Input size; default {DEFAULT_SIZE}, or the whole of --input."),
+]
+_InputOption = Annotated[
+    Path | None,
+    typer.Option("--input", help="Your own text file. Default: real flights (see `data`)."),
+]
+_SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A parameter of the workload, NAME=VALUE; repeat for several."),
+]
+_RepetitionsOption = Annotated[
+    int | None, typer.Option(min=1, max=1000, help="Runs per engine; default 3.")
+]
+_SeedOption = Annotated[
+    int | None, typer.Option(min=0, help="Seed of the random order; default 1.")
+]
+_TimeoutOption = Annotated[
+    float | None, typer.Option(min=1, help="Longest time of one run, in seconds; default 3600.")
+]
+_DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would run and what it takes; run nothing.")
+]
+_OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Run only trials with KEY=VALUE[,VALUE], for example workload=grep; repeat to "
+        "narrow further. The others stay pending."
+    ),
+]
+_ResumeOption = Annotated[
+    bool, typer.Option("--resume", help="Go on with the latest campaign of the file's name.")
+]
+_RetryOption = Annotated[
+    bool, typer.Option("--retry-failed", help="With --resume: run failed trials again, too.")
+]
+_NewOption = Annotated[
+    bool, typer.Option("--new", help="Start anew although an earlier campaign is unfinished.")
+]
+_YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before starting.")]
+
+
 def _run(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="WORKLOAD|FILE",
-            help=f"A campaign file, or one of: {', '.join(workload_names())}.",
-        ),
-    ],
+    target: _Target,
     home: HomeOption = None,
     cluster: ClusterOption = "default",
     cache: CacheOption = None,
-    engine: Annotated[
-        list[Engine] | None,
-        typer.Option(help="An engine; repeat for several. Default: all of the workload."),
-    ] = None,
-    size: Annotated[
-        str | None,
-        typer.Option(help=f"Input size; default {DEFAULT_SIZE}, or the whole of --input."),
-    ] = None,
-    input_file: Annotated[
-        Path | None,
-        typer.Option("--input", help="Your own text file. Default: real flights (see `data`)."),
-    ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A parameter of the workload, NAME=VALUE; repeat for several."),
-    ] = None,
-    repetitions: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Runs per engine; default 3.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed of the random order; default 1.")
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option(min=1, help="Longest time of one run, in seconds; default 3600.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would run and what it takes; run nothing.")
-    ] = False,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Run only trials with KEY=VALUE[,VALUE], for example workload=grep; repeat to "
-            "narrow further. The others stay pending."
-        ),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Go on with the latest campaign of the file's name."),
-    ] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="With --resume: run failed trials again, too.")
-    ] = False,
-    new: Annotated[
-        bool, typer.Option("--new", help="Start anew although an earlier campaign is unfinished.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before starting.")] = False,
+    engine: _EngineOption = None,
+    size: _SizeOption = None,
+    input_file: _InputOption = None,
+    parameter: _SetOption = None,
+    repetitions: _RepetitionsOption = None,
+    seed: _SeedOption = None,
+    timeout: _TimeoutOption = None,
+    dry_run: _DryRunOption = False,
+    only: _OnlyOption = None,
+    resume: _ResumeOption = False,
+    retry_failed: _RetryOption = False,
+    new: _NewOption = False,
+    yes: _YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a workload, or a campaign of many, in seeded random order; verify and store each run.
@@ -345,7 +360,11 @@ def _resumed(store: Store, wanted: _Wanted, campaign: Campaign | None, digest: s
 
 def _outlook(folder: Path, declared: ClusterSpec, store: Store, chosen: Sequence[Trial]) -> Outlook:
     return look_ahead(
-        declared, chosen, typical_seconds=store.typical_seconds(), free=free_bytes(folder)
+        declared,
+        chosen,
+        typical_seconds=store.typical_seconds(),
+        free=free_bytes(folder),
+        has_tool=lambda program: shutil.which(program) is not None,
     )
 
 

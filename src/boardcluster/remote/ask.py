@@ -92,7 +92,10 @@ class StorageTotals:
 
     Attributes:
         read_bytes: fetched from storage, so not found in the page cache.
-        written_bytes: made dirty in the page cache or written directly, each page once.
+        written_bytes: as ``charged_bytes``, but of each process no more than it passed to write
+            calls.
+        charged_bytes: made dirty in the page cache, or written directly. The kernel charges a
+            whole folio when a few bytes of it are written after it was clean.
         cancelled_bytes: of those, bytes that were deleted before they got to storage.
         read_call_bytes: asked for in read calls, from anything: files, cache, sockets, pipes.
         written_call_bytes: passed to write calls, to anything.
@@ -101,6 +104,7 @@ class StorageTotals:
 
     read_bytes: int
     written_bytes: int
+    charged_bytes: int
     cancelled_bytes: int
     read_call_bytes: int
     written_call_bytes: int
@@ -254,7 +258,8 @@ def storage(remote: Remote) -> StorageTotals:
     row = ask(remote, {"do": "storage"})
     return StorageTotals(
         read_bytes=row["read_bytes"],
-        written_bytes=row["write_bytes"],
+        written_bytes=row["bounded"],
+        charged_bytes=row["write_bytes"],
         cancelled_bytes=row["cancelled_write_bytes"],
         read_call_bytes=row["rchar"],
         written_call_bytes=row["wchar"],

@@ -21,16 +21,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+PROC = "/proc"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 DROP_CACHES = "/proc/sys/vm/drop_caches"
 MOUNTS = "/proc/self/mountinfo"
 DEVICES = "/sys/dev/block"
 ZONES = "/sys/class/thermal"
+WCHAR, WRITE_BYTES = 3, 11
 IO_COUNTERS = {
     "rchar": 1,
-    "wchar": 3,
+    "wchar": WCHAR,
     "read_bytes": 9,
-    "write_bytes": 11,
+    "write_bytes": WRITE_BYTES,
     "cancelled_write_bytes": 13,
 }
 """Counters of /proc/PID/io, and the place of their values among its words."""
@@ -194,17 +196,22 @@ def storage(_request: dict[str, Any] | None = None) -> dict[str, int]:
     The kernel adds the counters of a child that was waited for to its parent's (wait_task_zombie,
     do_io_accounting), so the sum keeps what ended containers did as long as their NodeManager
     lives. Lost are children of a process that ignores SIGCHLD, and programs that entered the
-    namespace from outside, as soon as they end. ``unreadable`` counts processes of other users.
+    namespace from outside, as soon as they end.
+
+    ``bounded`` is ``write_bytes`` where no process counts more than it passed to write calls: a
+    page cache of large folios charges a whole folio, a megabyte say, for each synchronous write of
+    a few bytes into it, as NameNode's edit log makes them. ``unreadable`` counts processes of
+    other users.
     """
     totals = dict.fromkeys(IO_COUNTERS, 0)
-    unreadable = 0
+    unreadable = bounded = 0
     own = str(os.getpid())
-    for name in os.listdir("/proc"):
+    for name in os.listdir(PROC):
         if not name.isdecimal() or name == own:
             continue
         try:
             # Asked often and of every process, so without the layers of open().
-            descriptor = os.open(f"/proc/{name}/io", os.O_RDONLY)
+            descriptor = os.open(f"{PROC}/{name}/io", os.O_RDONLY)
             try:
                 words = os.read(descriptor, 4096).split()
             finally:
@@ -216,7 +223,8 @@ def storage(_request: dict[str, Any] | None = None) -> dict[str, int]:
             continue  # it ended a moment ago
         for label, place in IO_COUNTERS.items():
             totals[label] += int(words[place])
-    return {**totals, "unreadable": unreadable}
+        bounded += min(int(words[WCHAR]), int(words[WRITE_BYTES]))
+    return {**totals, "bounded": bounded, "unreadable": unreadable}
 
 
 def sample_storage(request: dict[str, Any]) -> dict[str, int]:
@@ -329,7 +337,7 @@ def trim(request: dict[str, Any]) -> list[dict[str, Any]]:
         if device in done:
             continue
         done.add(device)
-        trimmed, reason = 0, "the device does not support it"
+        trimmed, reason = 0, "its device does not support it"
         if discards(device, source):
             trimmed, reason = run_fstrim(mount)
         answers.append(

@@ -34,6 +34,7 @@ MPI_VARIABLE = "BOARDCLUSTER_MPI"
 """Carried by every process of one ``mpirun``, on every node; its value is unique."""
 
 _AGENT = "mpi_agent.py"
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108  a folder of our own is made in it
 _POLL_SECONDS = 0.1
 _START_TIMEOUT_SECONDS = 60.0
 _GRACE_SECONDS = 3.0
@@ -83,11 +84,7 @@ def mpirun_command(
         *("--map-by", "slot:OVERSUBSCRIBE"),
         *("--host", ",".join(f"{host}:{ranks_per_host}" for host in hosts)),
         *("-n", str(len(hosts) * ranks_per_host)),
-        *(
-            word
-            for name, value in (environment or {}).items()
-            for word in ("-x", f"{name}={value}")
-        ),
+        *(word for name, value in variables for word in ("-x", f"{name}={value}")),
         *program,
     ]
 
@@ -98,12 +95,12 @@ class _Host:
 
     Attributes:
         remote: the way to it.
-        folder: its folder for Open MPI's own files; made before, deleted afterwards.
+        folders: its folders for Open MPI's own files; made before, deleted afterwards.
         environment: of everything that is started on it.
     """
 
     remote: Remote
-    folder: str
+    folders: tuple[str, str]
     environment: dict[str, str]
 
 
@@ -142,7 +139,7 @@ def serving(
     starter = _Starter(hosts=taking_part, spool=f"{folder}/{mpi_agent.REQUESTS}", tag=tag)
     try:
         for host in taking_part.values():
-            host.remote.run(["mkdir", "-p", host.folder])
+            host.remote.run(["mkdir", "-p", *host.folders])
         first.remote.run(["rm", "-f", starter.spool])
         first.remote.put(Path(mpi_agent.__file__), f"{folder}/{_AGENT}")
         with starter.running():
@@ -166,9 +163,21 @@ def serving(
 def _host(
     layout: Layout, node: NodeSpec, remote: Remote, *, tag: str, environment: Mapping[str, str]
 ) -> _Host:
+    """Choose the folders of a node.
+
+    Shared memory gets one of ours, because Open MPI leaves it behind when it is killed. Its name is
+    the same on every node, since mpirun hands these variables on to all of them.
+    """
     folder = layout.folder(node, "tmp", f"mpi-{tag[:12]}")
-    own = {**environment, MPI_VARIABLE: tag, "TMPDIR": folder}
-    return _Host(remote=remote, folder=folder, environment=own)
+    shared = f"{_SHARED_MEMORY}/boardcluster-{tag[:12]}"
+    own = {
+        **environment,
+        MPI_VARIABLE: tag,
+        "TMPDIR": folder,
+        "OMPI_MCA_btl_vader_backing_directory": shared,
+        "OMPI_MCA_btl_sm_backing_directory": shared,
+    }
+    return _Host(remote=remote, folders=(folder, shared), environment=own)
 
 
 def _clean(hosts: Mapping[str, _Host], tag: str) -> list[str]:
@@ -177,7 +186,7 @@ def _clean(hosts: Mapping[str, _Host], tag: str) -> list[str]:
     for name, host in hosts.items():
         try:
             _end_marked(host.remote, tag)
-            host.remote.run(["rm", "-rf", host.folder])
+            host.remote.run(["rm", "-rf", *host.folders])
         except BoardclusterError as error:
             left.append(f"{name}: {error.message}")
     return left

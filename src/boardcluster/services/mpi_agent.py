@@ -10,6 +10,8 @@ import json
 import os
 import sys
 
+__all__ = ["REQUESTS", "note"]
+
 REQUESTS = "mpi-requests.jsonl"
 """One request per line, in the folder that mpirun was started in."""
 

@@ -317,9 +317,7 @@ def _still_running(
     live = _attached(home, left, cache=cache, progress=progress)
     again = "run `boardcluster status`; `boardcluster down` and `up` start it afresh"
     if dead := dead_daemons(live):
-        raise DaemonError(
-            f"the cluster is up but not healthy: {', '.join(dead)} ended", hint=again
-        )
+        raise DaemonError(f"the cluster is up but not healthy: {', '.join(dead)} ended", hint=again)
     health = lifecycle.health(live.layout, live.master)
     if not health.is_good(len(live.spec.workers)):
         raise DaemonError(

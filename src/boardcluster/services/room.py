@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
-from boardcluster.errors import CapacityError
+from boardcluster.errors import BoardclusterError, CapacityError
 from boardcluster.fetch.cache import require_space
+from boardcluster.remote.base import Remote
+from boardcluster.services.layout import Layout
 from boardcluster.units import format_bytes
 
-__all__ = ["FULL_PERCENT", "require_room", "used_percent"]
+__all__ = ["FULL_PERCENT", "full_nodes", "require_room", "used_percent"]
 
 FULL_PERCENT = 90.0
 """yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage: above it a
@@ -48,3 +52,19 @@ def require_room(home: Path) -> None:
         f"{format_bytes(wanted_bytes)}",
         hint=f"free {format_bytes(missing_bytes)} there, or choose a larger disk with --home",
     )
+
+
+def full_nodes(layout: Layout, remotes: Mapping[str, Remote]) -> list[str]:
+    """Name every worker whose disk is as full as YARN allows, with how full it is.
+
+    YARN itself looks only every two minutes (yarn.nodemanager.disk-health-checker.interval-ms).
+    """
+    full = []
+    for worker in layout.spec.workers:
+        with contextlib.suppress(BoardclusterError, ValueError, IndexError):
+            command = ["df", "--block-size=1", "--output=size,avail", layout.data(worker)]
+            total, available = remotes[worker.name].run(command).text.splitlines()[1].split()
+            percent = used_percent(total_bytes=int(total), available_bytes=int(available))
+            if percent > FULL_PERCENT:
+                full.append(f"{worker.name}: its disk is {percent:.1f} % full")
+    return full

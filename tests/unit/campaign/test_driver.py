@@ -1,77 +1,43 @@
 """The life of a campaign, with the real store: what ends how, and what is never ok."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.campaign.fake_workload import PROOF, FakeWorkload, dataset_in
+from tests.unit.campaign.world import World, app, ended
 
-from boardcluster.campaign.driver import Watch, now_utc, run_campaign
+from boardcluster.campaign import driver as module
+from boardcluster.campaign.driver import Watch, interruption, now_utc, run_campaign
 from boardcluster.campaign.plan import plan_trials
-from boardcluster.errors import ClusterError, RemoteError, RemoteTimeoutError, VerificationError
+from boardcluster.campaign.trial import Bench, TrialEnd
+from boardcluster.errors import (
+    CapacityError,
+    ClusterError,
+    RemoteError,
+    RemoteTimeoutError,
+    VerificationError,
+)
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import (
     Attempt,
     AttemptState,
-    Dataset,
+    Campaign,
     Engine,
     Measurement,
+    Policy,
     Trial,
-    Verification,
 )
 from boardcluster.remote.gate import Completed
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
-from boardcluster.workloads.base import Prepared, Submission
-
-PROOF = Verification(
-    method="made up", expected_sha256="ab" * 32, actual_sha256="ab" * 32, records=3
-)
-
-
-def ended(status: int = 0, *, seconds: float = 12.5) -> Completed:
-    return Completed(
-        argv=("job",), returncode=status, stdout=b"", stderr=b"", duration_seconds=seconds
-    )
+from boardcluster.workloads.base import Context, Job
 
 
 def good() -> Completed:
     return ended()
-
-
-class FakeWorkload:
-    """A workload whose verification is a script; it finds the output right unless told so."""
-
-    name = "fake"
-    engines = (Engine.MAPREDUCE, Engine.SPARK)
-
-    def __init__(self) -> None:
-        self.verdicts: dict[int, BaseException] = {}
-        self.verified: list[Submission] = []
-        self.prepare_fails: BaseException | None = None
-        self.looks: Callable[[], None] = lambda: None
-
-    def prepare(
-        self, live: LiveCluster, dataset: Dataset, *, cache: Path, progress: Any
-    ) -> Prepared:
-        if self.prepare_fails:
-            raise self.prepare_fails
-        return Prepared(dataset=dataset, input_path="/in", expected=cache / "expected")
-
-    def command(self, live: LiveCluster, prepared: Prepared, job: Submission) -> list[str]:
-        return ["job", job.engine, prepared.input_path, job.output_path]
-
-    def verify(
-        self, live: LiveCluster, prepared: Prepared, job: Submission, *, work: Path
-    ) -> Verification:
-        self.verified.append(job)
-        self.looks()
-        work.mkdir()
-        (work / "large").write_text("only needed for the proof")
-        if verdict := self.verdicts.get(len(self.verified)):
-            raise verdict
-        return PROOF
 
 
 @dataclass
@@ -81,40 +47,42 @@ class Stage:
     Attributes:
         began: trials as they were announced.
         ended: attempts as they were announced.
+        asked: trials for which a cluster was asked.
     """
 
     live: LiveCluster
-    world: Any
+    world: World
     store: Store
     trials: tuple[Trial, ...]
-    campaign: Any
+    campaign: Campaign
     tmp_path: Path
     workload: FakeWorkload = field(default_factory=FakeWorkload)
     began: list[Trial] = field(default_factory=list)
     ended: list[tuple[Trial, Attempt, Measurement | None]] = field(default_factory=list)
+    asked: list[Trial] = field(default_factory=list)
 
-    def run(self) -> None:
+    def run(
+        self,
+        trials: Sequence[Trial] | None = None,
+        cluster: Callable[[Trial], LiveCluster] | None = None,
+    ) -> None:
         run_campaign(
-            self.live,
             self.store,
             self.campaign,
-            self.trials,
-            workload=self.workload,
-            dataset=Dataset(
-                name="flights",
-                path=self.tmp_path / "flights",
-                size_bytes=1000,
-                sha256="cd" * 32,
-                source="made up",
-            ),
-            cache=self.tmp_path / "cache",
-            timeout_seconds=60,
-            watch=Watch(
+            self.trials if trials is None else trials,
+            cluster=cluster or self.cluster,
+            bench=Bench(
+                policy=Policy(timeout_seconds=60),
+                cache=self.tmp_path / "cache",
                 progress=no_progress,
-                began=self.began.append,
-                ended=lambda *row: self.ended.append(row),
+                text=lambda _: dataset_in(self.tmp_path),
             ),
+            watch=Watch(began=self.began.append, ended=lambda *row: self.ended.append(row)),
         )
+
+    def cluster(self, trial: Trial) -> LiveCluster:
+        self.asked.append(trial)
+        return self.live
 
     def counts(self) -> tuple[int, int, int, int]:
         summary = self.store.summary(self.campaign.id)
@@ -128,7 +96,13 @@ class Stage:
 
 
 @pytest.fixture
-def stage(live: LiveCluster, world: Any, make_campaign: Any, tmp_path: Path) -> Iterator[Stage]:
+def stage(
+    live: LiveCluster,
+    world: World,
+    make_campaign: Callable[..., Campaign],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Stage]:
     campaign = make_campaign()
     trials = plan_trials(
         campaign,
@@ -140,8 +114,12 @@ def stage(live: LiveCluster, world: Any, make_campaign: Any, tmp_path: Path) -> 
         repetitions=2,
     )
     world.jobs = [good] * 4
+    monkeypatch.setattr(module, "require_room", lambda _: None)
     with Store.open(tmp_path / "home") as store:
-        yield Stage(live, world, store, trials, campaign, tmp_path)
+        store.add_campaign(campaign, trials)
+        stage = Stage(live, world, store, trials, campaign, tmp_path)
+        monkeypatch.setattr("boardcluster.campaign.cases.load_workload", lambda _: stage.workload)
+        yield stage
 
 
 def test_all_goes_well(stage: Stage) -> None:
@@ -175,14 +153,101 @@ def test_trials_run_in_the_planned_order_each_with_its_own_output(stage: Stage) 
     assert [job.output_path for job in stage.workload.verified] == outputs
 
 
+def test_only_the_chosen_trials_run(stage: Stage) -> None:
+    stage.run([stage.trials[3], stage.trials[1]])
+
+    assert stage.counts() == (2, 0, 0, 2)
+    assert stage.began == [stage.trials[3], stage.trials[1]]
+
+
+def test_each_trial_asks_for_the_cluster_in_its_form(stage: Stage) -> None:
+    other = replace(stage.live, state=replace(stage.live.state, config_sha256="ef" * 32))
+    clusters = [stage.live, other, other, stage.live]
+
+    def cluster(trial: Trial) -> LiveCluster:
+        stage.asked.append(trial)
+        return clusters[len(stage.asked) - 1]
+
+    stage.run(cluster=cluster)
+
+    assert stage.asked == list(stage.trials)
+    # Each attempt says what it ran on, not what the first one ran on.
+    digests = [attempt.fingerprint.config_sha256[:2] for attempt in stage.attempts()]
+    assert digests == ["cd", "ef", "ef", "cd"]
+
+
+def test_the_machine_is_described_once_for_the_same_cluster(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[LiveCluster] = []
+    real = module.take_fingerprint
+    monkeypatch.setattr(
+        module, "take_fingerprint", lambda live: (taken.append(live), real(live))[1]
+    )
+
+    stage.run()
+
+    assert taken == [stage.live]
+
+
+def test_a_cluster_that_does_not_come_up_begins_no_attempt(stage: Stage) -> None:
+    def cluster(trial: Trial) -> LiveCluster:
+        if trial == stage.trials[1]:
+            raise ClusterError("does not come up")
+        return stage.live
+
+    with pytest.raises(ClusterError, match="does not come up"):
+        stage.run(cluster=cluster)
+
+    assert stage.counts() == (1, 0, 0, 3)
+    assert stage.began == [stage.trials[0]]
+
+
+def test_a_full_disk_of_the_driver_stops_before_an_attempt_begins(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Path] = []
+
+    def require_room(home: Path) -> None:
+        looked.append(home)
+        if len(looked) == 3:
+            raise CapacityError("the disk is full")
+
+    monkeypatch.setattr(module, "require_room", require_room)
+
+    with pytest.raises(CapacityError, match="the disk is full"):
+        stage.run()
+
+    assert looked == [stage.live.home] * 3
+    assert stage.counts() == (2, 0, 0, 2)
+    assert len(stage.began) == 2
+
+
+def test_warm_ups_are_run_like_others(stage: Stage) -> None:
+    warm = replace(stage.trials[0], id="warm", warm_up=True, campaign_id="other")
+    campaign = replace(stage.campaign, id="other")
+    stage.store.add_campaign(campaign, [warm])
+    stage.campaign, stage.trials = campaign, (warm,)
+
+    stage.run()
+
+    assert stage.counts() == (1, 0, 0, 0)
+    (result,) = stage.store.results("other")
+    assert result.trial.warm_up
+    assert result.measurement is not None
+    assert result.measurement.verification == PROOF
+
+
 def test_artefacts_stay_and_the_work_of_the_proof_goes(stage: Stage) -> None:
     stage.run()
 
     for attempt in stage.attempts():
         folder = stage.store.artefact_folder(attempt)
         names = {path.name for path in folder.iterdir()}
-        assert {"conf", "stdout.txt", "stderr.txt", "counters.json"} <= names
+        assert {"conf", "count", "case.json", "storage"} <= names
         assert "work" not in names
+        inner = {path.name for path in (folder / "count").iterdir()}
+        assert {"stdout.txt", "stderr.txt", "counters.json", "command.json"} <= inner
         tag = f"{attempt.trial_id}-1"
         assert f"<value>{tag}</value>" in (folder / "conf" / "mapred-site.xml").read_text()
 
@@ -217,39 +282,24 @@ def test_a_wrong_output_is_failed_and_never_ok(stage: Stage) -> None:
 def test_a_failed_job_is_failed_without_looking_at_its_output(stage: Stage) -> None:
     stage.world.jobs[0] = lambda: ended(1)
     tag = f"{stage.trials[0].id}-1"
-    stage.world.apps[tag] = [
-        [
-            {
-                "id": "application_1_0001",
-                "state": "FAILED",
-                "finalStatus": "FAILED",
-                "diagnostics": "java.lang.OutOfMemoryError: Java heap space",
-                "startedTime": 1,
-            }
-        ]
-    ]
+    words = "java.lang.OutOfMemoryError: Java heap space"
+    stage.world.apps[tag] = [[app("FAILED", state="FAILED", diagnostics=words)]]
 
     stage.run()
 
     assert stage.counts() == (3, 1, 0, 0)
     _, attempt, measurement = stage.ended[0]
     assert attempt.reason == (
-        "oom (raise the node's memory in cluster.toml, or mapreduce.map.memory.mb, "
+        "count: oom (raise the node's memory in cluster.toml, or mapreduce.map.memory.mb, "
         "mapreduce.reduce.memory.mb, spark.executor.memory): "
-        "exit status 1, YARN says FAILED: java.lang.OutOfMemoryError: Java heap space"
+        f"exit status 1, YARN says FAILED: {words}"
     )
     assert measurement is None
     assert len(stage.workload.verified) == 3
 
 
 def test_a_job_that_yarn_calls_failed_is_no_result_though_it_exits_with_0(stage: Stage) -> None:
-    failed = {
-        "id": "application_1_0001",
-        "state": "FINISHED",
-        "finalStatus": "FAILED",
-        "startedTime": 1,
-    }
-    stage.world.default_apps = [failed]
+    stage.world.default_apps = [app("FAILED")]
 
     stage.run()
 
@@ -266,7 +316,7 @@ def test_a_job_that_yarn_never_saw_is_failed_though_it_ends_well(stage: Stage) -
     _, attempt, measurement = stage.ended[1]
     assert attempt.state is AttemptState.FAILED
     assert attempt.reason == (
-        "the job ended well, but YARN never saw it: it did not run on the cluster"
+        "count: the job ended well, but YARN never saw it: it did not run on the cluster"
     )
     assert measurement is None
     assert tag not in [job.tag for job in stage.workload.verified]
@@ -332,12 +382,13 @@ def test_the_output_is_deleted_however_it_ends_and_a_refusal_changes_nothing(
 ) -> None:
     ending = ENDINGS[name]
     output = ending.plant(stage)
-    job, before = stage.world.jobs[1], []
+    job = stage.world.jobs[1]
+    before: list[str] = []
 
     def submit() -> Completed:
         before.extend(stage.world.deleted)
         stage.world.refused_deletes = int(refused)
-        return job()  # type: ignore[no-any-return]
+        return job()
 
     stage.world.jobs[1] = submit
     if name.startswith("Ctrl-C"):
@@ -357,7 +408,7 @@ def test_the_output_is_deleted_however_it_ends_and_a_refusal_changes_nothing(
 
 def test_the_output_stands_until_it_is_proved(stage: Stage) -> None:
     seen: list[int] = []
-    stage.workload.looks = lambda: seen.append(len(stage.world.deleted))
+    stage.workload.proving = lambda *_: seen.append(len(stage.world.deleted))
 
     stage.run()
 
@@ -412,11 +463,28 @@ def test_a_node_lost_during_a_job_makes_it_invalid_and_stops_the_campaign(stage:
         stage.run()
 
     assert "boardcluster status" in caught.value.hint
+    assert "--resume" in caught.value.hint
     assert stage.counts() == (1, 0, 1, 2)
     assert len(stage.began) == 2
     _, attempt, measurement = stage.ended[1]
-    assert attempt.reason.startswith("node_lost: node worker3; exit status 1")
+    assert attempt.reason.startswith("node_lost: node worker3; count: exit status 1")
     assert measurement is None
+
+
+def test_nodes_that_yarn_gave_up_stop_the_campaign(stage: Stage) -> None:
+    def fill() -> Completed:
+        stage.world.unhealthy = [
+            {"nodeHostName": "worker2", "healthReport": "1/1 local-dirs usable space is below"}
+        ]
+        return ended(1)
+
+    stage.world.jobs[0] = fill
+
+    with pytest.raises(ClusterError, match="worker2: 1/1 local-dirs usable space is below"):
+        stage.run()
+
+    assert stage.counts() == (0, 0, 1, 3)
+    assert stage.attempts()[0].reason.startswith("storage: worker2: 1/1 local-dirs")
 
 
 def test_a_daemon_lost_during_a_job_spoils_the_time_though_the_output_is_right(
@@ -434,37 +502,65 @@ def test_a_daemon_lost_during_a_job_spoils_the_time_though_the_output_is_right(
     assert stage.counts() == (0, 0, 1, 3)
     _, attempt, measurement = stage.ended[0]
     assert attempt.state is AttemptState.INVALID
-    assert attempt.reason == (
-        "node_lost: datanode on worker1 ended during the run; the output was right"
-    )
+    assert attempt.reason == ("node_lost: datanode on worker1 during the run; the output was right")
     assert measurement is not None  # kept, but no result
+    (stored, *_) = stage.store.results(stage.campaign.id)
+    assert stored.measurement == measurement
 
 
-@pytest.mark.parametrize(
-    ("error", "why"),
-    [
-        (KeyboardInterrupt(), "Ctrl-C or SIGTERM"),
-        (SystemExit(143), "Ctrl-C or SIGTERM"),
-        (OSError(28, "No space left on device"), "No space left on device"),
-        (ZeroDivisionError(), "ZeroDivisionError"),
-    ],
-)
-def test_an_interrupted_attempt_is_invalid_and_the_rest_pending(
-    error: BaseException, why: str, stage: Stage
+ERRORS = [
+    (KeyboardInterrupt(), "Ctrl-C or SIGTERM"),
+    (SystemExit(143), "Ctrl-C or SIGTERM"),
+    (OSError(28, "No space left on device"), "No space left on device"),
+    (ZeroDivisionError(), "ZeroDivisionError"),
+]
+
+
+@pytest.mark.parametrize("during", ["prepare", "run", "prove"])
+@pytest.mark.parametrize(("error", "why"), ERRORS)
+def test_an_interrupted_attempt_is_invalid_its_output_deleted_and_the_rest_pending(
+    error: BaseException, why: str, during: str, stage: Stage
 ) -> None:
+    calls: list[str] = []
+
+    def third(*_: object) -> None:
+        calls.append(during)
+        if len(calls) == 3:
+            raise error
+
     def interrupt() -> Completed:
         raise error
 
-    stage.world.jobs[2] = interrupt
+    if during == "prepare":
+        stage.workload.preparing = third
+    elif during == "prove":
+        stage.workload.proving = third
+    else:
+        stage.world.jobs[2] = interrupt
 
-    with pytest.raises(type(error)):
+    with pytest.raises(type(error)) as caught:
         stage.run()
 
+    assert caught.value is error
     assert stage.counts() == (2, 0, 1, 1)
     attempt = stage.attempts()[2]
     assert attempt.state is AttemptState.INVALID
     assert attempt.reason == f"interrupted: {why}"
     assert attempt.ended_utc
+    assert len(stage.ended) == 2  # an interruption is no end that is announced
+    assert stage.world.deleted.count(f"/boardcluster/output/{stage.trials[2].id}-1") == 2
+    assert not (stage.store.artefact_folder(attempt) / "work").exists()
+
+
+def test_an_invalid_attempt_can_be_tried_again_under_a_new_number(stage: Stage) -> None:
+    stage.world.jobs[0] = stall
+    stage.run([stage.trials[0]])
+    stage.run([stage.trials[0]])
+
+    assert stage.counts() == (1, 0, 0, 3)
+    tags = [job.tag for job in stage.workload.verified]
+    assert tags == [f"{stage.trials[0].id}-2"]
+    assert [attempt.number for _, attempt, _ in stage.ended] == [1, 2]
 
 
 def test_a_submission_that_cannot_be_prepared_is_a_failed_attempt(
@@ -473,49 +569,66 @@ def test_a_submission_that_cannot_be_prepared_is_a_failed_attempt(
     def refuse(*_: object, **__: object) -> None:
         raise RemoteError("no configuration")
 
-    monkeypatch.setattr("boardcluster.campaign.driver.Execution", refuse)
+    monkeypatch.setattr("boardcluster.campaign.job.write_configuration", refuse)
     stage.run()
 
     assert stage.counts() == (0, 4, 0, 0)
     assert {attempt.reason for attempt in stage.attempts()} == {"no configuration"}
 
 
-def test_ctrl_c_during_the_proof_is_no_result(stage: Stage) -> None:
-    stage.workload.verdicts[1] = KeyboardInterrupt()
+def test_a_loss_that_the_trial_reports_ends_the_campaign(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = TrialEnd(
+        state=AttemptState.INVALID,
+        reason="node_lost: node worker2 unreachable; the job was killed",
+        measurement=None,
+        lost="node worker2 unreachable",
+    )
+    monkeypatch.setattr(module, "run_trial", lambda *_, **__: end)
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(ClusterError, match=r"lost during campaign .*: node worker2 unreachable"):
         stage.run()
 
     assert stage.counts() == (0, 0, 1, 3)
+    assert stage.attempts()[0].reason == end.reason
 
 
-def test_ctrl_c_while_preparing_leaves_the_plan(stage: Stage) -> None:
-    stage.workload.prepare_fails = KeyboardInterrupt()
+def test_every_trial_gets_its_own_folder_and_tag(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[Path, str]] = []
+    real = module.run_trial
 
-    with pytest.raises(KeyboardInterrupt):
-        stage.run()
+    def run_trial(*arguments: Any, **named: Any) -> TrialEnd:
+        given.append((named["folder"], named["attempt"]))
+        return real(*arguments, **named)
 
-    assert stage.counts() == (0, 0, 0, 4)
-    assert stage.began == []
-
-
-def test_the_attempt_is_on_record_while_the_job_runs(stage: Stage) -> None:
-    seen: list[AttemptState] = []
-
-    def look() -> Completed:
-        result = stage.store.results(stage.campaign.id)[0]
-        assert result.attempt is not None
-        seen.append(result.attempt.state)
-        return ended()
-
-    stage.world.jobs[0] = look
+    monkeypatch.setattr(module, "run_trial", run_trial)
     stage.run()
 
-    assert seen == [AttemptState.RUNNING]
+    assert given == [
+        (stage.store.artefact_folder(attempt), f"{attempt.trial_id}-1")
+        for attempt in stage.attempts()
+    ]
+    assert len(set(given)) == 4
 
 
-def test_time_is_stored_in_utc_to_the_second() -> None:
-    text = now_utc()
+def test_prepared_input_is_asked_for_in_the_context_of_each_trial(stage: Stage) -> None:
+    seen: list[tuple[Context, Job]] = []
+    stage.workload.proving = lambda context, job: seen.append((context, job))
 
-    assert text.endswith("+00:00")
-    assert len(text) == len("2026-08-01T12:00:00+00:00")
+    stage.run()
+
+    assert [context.dataset for context, _ in seen] == [None] * 4  # it takes no text
+    assert [context.cache for context, _ in seen] == [stage.tmp_path / "cache"] * 4
+
+
+def test_reasons_of_interruptions_are_one_line_each() -> None:
+    assert interruption(OSError("odd")) == "interrupted: OSError"
+    assert interruption(MemoryError()) == "interrupted: MemoryError"
+
+
+def test_now_is_utc_to_the_second() -> None:
+    assert now_utc().endswith("+00:00")
+    assert "." not in now_utc()

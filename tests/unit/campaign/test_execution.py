@@ -8,13 +8,22 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from tests.unit.campaign.world import PHASES, World, app, ended
 
 from boardcluster.campaign import execution as module
-from boardcluster.campaign.execution import Execution, Outcome
+from boardcluster.campaign.execution import (
+    ATTEMPT_VARIABLE,
+    Execution,
+    Outcome,
+    attempt_tag,
+    end_submission,
+    write_configuration,
+)
 from boardcluster.errors import RemoteError, RemoteTimeoutError, RunError, StalledError
 from boardcluster.records import Engine
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
+from boardcluster.services.conf import render_node
 from boardcluster.services.operation import LiveCluster, dead_daemons
 
 TAG = "trial-1"
@@ -118,8 +127,18 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def execute(live: LiveCluster, folder: Path) -> Callable[..., Execution]:
-    def make(engine: Engine = Engine.MAPREDUCE) -> Execution:
-        return Execution(live, folder=folder, engine=engine, tag=TAG)
+    """Make the submission of a phase; phases of one job have folders beside each other."""
+
+    def make(engine: Engine = Engine.MAPREDUCE, *, phase: str = "one", node: str = "") -> Execution:
+        return Execution(
+            live,
+            folder=folder / phase,
+            conf=folder / "conf",
+            engine=engine,
+            tag=TAG,
+            attempt="attempt-1",
+            node=node,
+        )
 
     return make
 
@@ -127,19 +146,44 @@ def execute(live: LiveCluster, folder: Path) -> Callable[..., Execution]:
 MakeExecution = Callable[..., Execution]
 
 
-def test_writes_the_very_configuration_that_is_submitted(
-    execute: MakeExecution, folder: Path
+def properties(path: Path) -> dict[str, str]:
+    root = ElementTree.parse(path)
+    return {
+        row.findtext("name", default=""): row.findtext("value", default="")
+        for row in root.iter("property")
+    }
+
+
+def test_writes_the_very_configuration_that_is_submitted(live: LiveCluster, folder: Path) -> None:
+    conf = folder / "deep" / "conf"
+
+    write_configuration(live, conf, tags="attempt,attempt-2-grep", extra={})
+
+    assert properties(conf / "mapred-site.xml")["mapreduce.job.tags"] == "attempt,attempt-2-grep"
+    assert (conf / "spark-defaults.conf").is_file()
+    plain = render_node(live.layout, live.spec.master)
+    assert {path.name for path in conf.iterdir()} == set(plain)
+    assert (conf / "hdfs-site.xml").read_text() == plain["hdfs-site.xml"]
+
+
+def test_what_a_trial_sets_reaches_its_configuration_beside_the_tag(
+    live: LiveCluster, folder: Path
 ) -> None:
-    execution = execute()
+    extra = {
+        "hdfs-site": {"dfs.replication": "3", "dfs.checksum.type": "NULL"},
+        "mapred-site": {"mapreduce.job.reduces": "7"},
+    }
 
-    assert execution.conf == str(folder / "conf")
-    root = ElementTree.parse(folder / "conf" / "mapred-site.xml")
-    rows = {row.findtext("name"): row.findtext("value") for row in root.iter("property")}
-    assert rows["mapreduce.job.tags"] == TAG
-    assert (folder / "conf" / "spark-defaults.conf").is_file()
+    write_configuration(live, folder / "conf", tags=TAG, extra=extra)
+
+    hdfs = properties(folder / "conf" / "hdfs-site.xml")
+    assert (hdfs["dfs.replication"], hdfs["dfs.checksum.type"]) == ("3", "NULL")
+    mapred = properties(folder / "conf" / "mapred-site.xml")
+    assert (mapred["mapreduce.job.reduces"], mapred["mapreduce.job.tags"]) == ("7", TAG)
+    assert extra["mapred-site"] == {"mapreduce.job.reduces": "7"}  # the caller's own stays
 
 
-def test_runs_on_the_master_and_gathers(execute: MakeExecution, world: Any, folder: Path) -> None:
+def test_runs_on_the_master_and_gathers(execute: MakeExecution, world: World, folder: Path) -> None:
     world.jobs.append(lambda: ended(seconds=7.25))
 
     result = execute().run(["job", "--password", "hunter2"], timeout_seconds=99, cwd="/work")
@@ -151,34 +195,139 @@ def test_runs_on_the_master_and_gathers(execute: MakeExecution, world: Any, fold
         final_status="SUCCEEDED",
         diagnostics="",
         counters={"TaskCounter/SPILLED_RECORDS": 12},
+        phases_seconds=PHASES,
     )
     (submission,) = world.submissions
     assert submission["argv"] == ["job", "--password", "hunter2"]
     assert (submission["cwd"], submission["timeout"]) == ("/work", 99)
+    assert submission["node"] == "master"
     assert submission["env"]["HADOOP_CONF_DIR"] == str(folder / "conf")
-    assert (folder / "stdout.txt").read_text() == "printed\n"
-    assert json.loads((folder / "counters.json").read_text()) == result.counters
+    assert submission["env"][ATTEMPT_VARIABLE] == "attempt-1"
+    assert (folder / "one" / "stdout.txt").read_text() == "printed\n"
+    assert json.loads((folder / "one" / "counters.json").read_text()) == result.counters
     for path in folder.rglob("*"):
         assert path.is_dir() or b"hunter2" not in path.read_bytes(), path
 
 
-def ended(status: int = 0, *, seconds: float = 1.0) -> Completed:
-    return Completed(
-        argv=("job",), returncode=status, stdout=b"", stderr=b"", duration_seconds=seconds
-    )
+def test_the_record_of_the_command_says_what_ran_where(
+    execute: MakeExecution, world: World, folder: Path
+) -> None:
+    world.jobs.append(ended)
+    execution = execute(Engine.MPI, node="worker2")
 
+    execution.run(["mpirun", "xhpl"], timeout_seconds=9)
 
-def app(final: str, *, state: str = "FINISHED", number: int = 1, words: str = "") -> dict[str, Any]:
-    return {
-        "id": f"application_1_{number:04}",
-        "state": state,
-        "finalStatus": final,
-        "diagnostics": words,
-        "startedTime": number,
+    (submission,) = world.submissions
+    assert submission["node"] == "worker2"
+    record = json.loads((folder / "one" / "command.json").read_text())
+    assert record == {
+        "argv": ["mpirun", "xhpl"],
+        "env": execution.environment,
+        "node": "worker2",
     }
 
 
-def test_the_last_application_of_a_tag_counts(execute: MakeExecution, world: Any) -> None:
+def test_the_history_of_a_job_is_kept_as_it_was_answered(
+    execute: MakeExecution, world: World, folder: Path
+) -> None:
+    world.jobs.append(ended)
+
+    execute().run(["job"], timeout_seconds=9)
+
+    kept = json.loads((folder / "one" / "application_1_0001.history.json").read_text())
+    assert kept["counters"] == world.counters
+    assert set(kept) == {"job", "tasks", "counters"}
+
+
+def test_what_does_not_run_on_yarn_asks_yarn_nothing(
+    execute: MakeExecution, world: World, folder: Path
+) -> None:
+    world.yarn_answers = False
+    world.jobs += [lambda: ended(3), timed_out]
+
+    result = execute(Engine.MPI).run(["mpirun"], timeout_seconds=9)
+    with pytest.raises(StalledError, match="last seen: running"):
+        execute(Engine.MPI, phase="two").run(["mpirun"], timeout_seconds=9)
+
+    assert (result.application_id, result.counters, result.phases_seconds) == ("", {}, {})
+    assert result.failure == "exit status 3: log line 1 log line 2"
+    assert world.asked_tags == []
+    assert not (folder / "one" / "application.json").exists()
+
+
+def test_a_second_submission_does_not_take_the_first_ones_application(
+    execute: MakeExecution, world: World, folder: Path
+) -> None:
+    world.jobs += [ended, ended, ended]
+    first, second = app("SUCCEEDED", number=1), app("SUCCEEDED", number=2)
+    world.apps[TAG] = [
+        [first],  # gathered by the first
+        [first],  # known before the second
+        [first, second],
+        [first, second],  # known before the third
+        [first, second],
+    ]
+
+    one = execute(phase="one").run(["job"], timeout_seconds=9)
+    two = execute(phase="two").run(["job"], timeout_seconds=9)
+    three = execute(phase="three").run(["job"], timeout_seconds=9)
+
+    assert (one.application_id, two.application_id) == (first["id"], second["id"])
+    assert two.counters == {"TaskCounter/SPILLED_RECORDS": 12}  # not both jobs' together
+    # YARN never saw the third, whatever earlier ones it knows.
+    assert (three.application_id, three.counters) == ("", {})
+    ids = [json.loads((folder / name / "application.json").read_text()) for name in ("one", "two")]
+    assert ids == [[first["id"]], [second["id"]]]
+    assert not (folder / "three" / "application.json").exists()
+
+
+def test_a_first_submission_asks_yarn_for_nothing_earlier(
+    execute: MakeExecution, world: World
+) -> None:
+    seen: list[list[str]] = []
+
+    def submit() -> Completed:
+        seen.append(list(world.asked_tags))
+        return ended()
+
+    world.jobs += [submit, submit]
+    execute(phase="one").run(["job"], timeout_seconds=9)
+    execute(phase="two").run(["job"], timeout_seconds=9)
+
+    assert seen == [[], [TAG, TAG]]
+
+
+def test_counters_of_several_applications_add_up_and_their_phases_keep_apart(
+    execute: MakeExecution, world: World, folder: Path
+) -> None:
+    world.jobs.append(ended)
+    world.apps[TAG] = [[app("SUCCEEDED", number=2), app("SUCCEEDED", number=1)]]
+
+    result = execute().run(["job"], timeout_seconds=9)
+
+    assert result.counters == {"TaskCounter/SPILLED_RECORDS": 24}
+    assert result.phases_seconds == {
+        f"job {number}: {name}": took for number in (1, 2) for name, took in PHASES.items()
+    }
+    assert result.application_id == "application_1_0002"
+    ids = json.loads((folder / "one" / "application.json").read_text())
+    assert ids == ["application_1_0001", "application_1_0002"]
+
+
+def test_one_failed_application_of_several_is_the_submissions_failure(
+    execute: MakeExecution, world: World
+) -> None:
+    world.jobs.append(ended)
+    rows = [app("FAILED", number=1, diagnostics="no disk"), app("SUCCEEDED", number=2)]
+    world.apps[TAG] = [rows]
+
+    result = execute().run(["job"], timeout_seconds=9)
+
+    assert result.application_id == "application_1_0002"
+    assert result.failure == "exit status 0, YARN says FAILED: no disk"
+
+
+def test_the_last_application_of_a_tag_counts(execute: MakeExecution, world: World) -> None:
     world.jobs.append(ended)
     world.apps[TAG] = [[app("SUCCEEDED", number=2), app("FAILED", number=1)]]
 
@@ -186,7 +335,7 @@ def test_the_last_application_of_a_tag_counts(execute: MakeExecution, world: Any
 
 
 def test_waits_for_an_application_master_that_is_about_to_report(
-    execute: MakeExecution, world: Any, monkeypatch: pytest.MonkeyPatch
+    execute: MakeExecution, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Spark's driver ends at about the moment at which its application master tells YARN.
     monkeypatch.setattr("time.sleep", lambda _: None)
@@ -198,7 +347,7 @@ def test_waits_for_an_application_master_that_is_about_to_report(
 
 
 def test_does_not_wait_for_ever(
-    execute: MakeExecution, world: Any, monkeypatch: pytest.MonkeyPatch
+    execute: MakeExecution, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_UNREGISTER_WAIT_SECONDS", 0.0)
     world.jobs.append(ended)
@@ -208,7 +357,7 @@ def test_does_not_wait_for_ever(
 
 
 def test_counters_of_spark_come_from_its_event_log(
-    execute: MakeExecution, live: LiveCluster, world: Any, folder: Path
+    execute: MakeExecution, live: LiveCluster, world: World, folder: Path
 ) -> None:
     master = live.master
     assert isinstance(master, FakeRemote)
@@ -222,11 +371,11 @@ def test_counters_of_spark_come_from_its_event_log(
     counters = execute(Engine.SPARK).run(["job"], timeout_seconds=9).counters
 
     assert (counters["spark/tasks"], counters["spark/executorRunTime"]) == (1, 5)
-    assert (folder / "spark-events.jsonl").is_file()
+    assert (folder / "one" / "spark-events.jsonl").is_file()
 
 
 def test_a_job_without_an_event_log_has_no_counters_and_is_no_failure_of_ours(
-    execute: MakeExecution, world: Any
+    execute: MakeExecution, world: World
 ) -> None:
     world.jobs.append(ended)
 
@@ -236,21 +385,20 @@ def test_a_job_without_an_event_log_has_no_counters_and_is_no_failure_of_ours(
 
 
 def test_logs_of_containers_are_fetched_from_each_worker(
-    execute: MakeExecution, live: LiveCluster, world: Any, folder: Path
+    execute: MakeExecution, live: LiveCluster, world: World, folder: Path
 ) -> None:
     worker = live.remotes["worker2"]
     assert isinstance(worker, FakeRemote)
-    (folder / "containers").mkdir()
     worker.files["/nodes/worker2/logs/containers/application_1_0001"] = b"log"
     world.jobs.append(ended)
 
     execute().run(["job"], timeout_seconds=9)
 
-    assert [path.name for path in (folder / "containers").iterdir()] == ["worker2"]
+    assert [path.name for path in (folder / "one" / "containers").iterdir()] == ["worker2"]
 
 
 def test_a_submission_that_yarn_never_saw_keeps_its_last_words(
-    execute: MakeExecution, world: Any, folder: Path
+    execute: MakeExecution, world: World, folder: Path
 ) -> None:
     world.jobs.append(lambda: ended(1))
     world.default_apps = []
@@ -258,8 +406,8 @@ def test_a_submission_that_yarn_never_saw_keeps_its_last_words(
     result = execute().run(["job"], timeout_seconds=9)
 
     assert (result.application_id, result.final_status) == ("", "")
-    assert result.failure == "exit status 1, YARN says nothing: log line 1 log line 2"
-    assert not (folder / "counters.json").exists()
+    assert result.failure == "exit status 1: log line 1 log line 2"
+    assert not (folder / "one" / "counters.json").exists()
 
 
 class Clock:
@@ -282,7 +430,7 @@ class Clock:
 
 
 def test_a_dead_yarn_does_not_hide_how_the_submission_ended(
-    execute: MakeExecution, world: Any, monkeypatch: pytest.MonkeyPatch
+    execute: MakeExecution, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.jobs.append(lambda: ended(1))
     world.yarn_answers = False
@@ -291,12 +439,12 @@ def test_a_dead_yarn_does_not_hide_how_the_submission_ended(
     result = execute().run(["job"], timeout_seconds=9)
 
     assert (result.exit_status, result.application_id, result.final_status) == (1, "", "")
-    assert result.failure == "exit status 1, YARN says nothing: log line 1 log line 2"
+    assert result.failure == "exit status 1: log line 1 log line 2"
     assert clock.now_seconds == 0  # it has failed, whatever YARN would say
 
 
 def test_a_yarn_that_stays_silent_does_not_count_as_one_that_never_saw_the_job(
-    execute: MakeExecution, world: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+    execute: MakeExecution, world: World, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.jobs.append(ended)
     world.yarn_answers = False
@@ -307,11 +455,11 @@ def test_a_yarn_that_stays_silent_does_not_count_as_one_that_never_saw_the_job(
 
     assert caught.value.exit_code == 8
     assert 10 < clock.now_seconds < 11
-    assert not (folder / "counters.json").exists()
+    assert not (folder / "one" / "counters.json").exists()
 
 
 def test_a_yarn_that_answers_again_in_time_is_believed(
-    execute: MakeExecution, world: Any, monkeypatch: pytest.MonkeyPatch
+    execute: MakeExecution, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.jobs.append(ended)
     world.yarn_answers = False
@@ -324,7 +472,7 @@ def test_a_yarn_that_answers_again_in_time_is_believed(
 
 
 def test_a_job_that_yarn_never_saw_is_known_at_once(
-    execute: MakeExecution, world: Any, monkeypatch: pytest.MonkeyPatch
+    execute: MakeExecution, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.jobs.append(ended)
     world.default_apps = []
@@ -339,7 +487,7 @@ def timed_out() -> Any:
 
 
 def test_time_out_names_the_last_state_and_kills_in_yarn(
-    execute: MakeExecution, world: Any
+    execute: MakeExecution, world: World
 ) -> None:
     world.jobs.append(timed_out)
     world.apps[TAG] = [[app("UNDEFINED", state="ACCEPTED", number=3)]]
@@ -359,7 +507,7 @@ def test_time_out_names_the_last_state_and_kills_in_yarn(
     assert world.killed == ["application_1_0003"]
 
 
-def test_time_out_of_a_job_that_yarn_never_accepted(execute: MakeExecution, world: Any) -> None:
+def test_time_out_of_a_job_that_yarn_never_accepted(execute: MakeExecution, world: World) -> None:
     world.jobs.append(timed_out)
     world.default_apps = []
 
@@ -368,7 +516,9 @@ def test_time_out_of_a_job_that_yarn_never_accepted(execute: MakeExecution, worl
     assert world.killed == []
 
 
-def test_time_out_with_a_dead_yarn_is_still_a_time_out(execute: MakeExecution, world: Any) -> None:
+def test_time_out_with_a_dead_yarn_is_still_a_time_out(
+    execute: MakeExecution, world: World
+) -> None:
     world.jobs.append(timed_out)
     world.yarn_answers = False
 
@@ -376,7 +526,7 @@ def test_time_out_with_a_dead_yarn_is_still_a_time_out(execute: MakeExecution, w
         execute().run(["job"], timeout_seconds=9)
 
 
-def test_a_lost_connection_is_not_called_stalled(execute: MakeExecution, world: Any) -> None:
+def test_a_lost_connection_is_not_called_stalled(execute: MakeExecution, world: World) -> None:
     lost = RemoteError("master: out of reach", hint="a hint")
 
     def cut() -> Any:
@@ -393,7 +543,7 @@ def test_a_lost_connection_is_not_called_stalled(execute: MakeExecution, world: 
     assert world.killed == ["application_1_0001"]
 
 
-def test_ctrl_c_kills_in_yarn_too(execute: MakeExecution, world: Any) -> None:
+def test_ctrl_c_kills_in_yarn_too(execute: MakeExecution, world: World) -> None:
     def interrupt() -> Any:
         raise KeyboardInterrupt
 
@@ -405,16 +555,36 @@ def test_ctrl_c_kills_in_yarn_too(execute: MakeExecution, world: Any) -> None:
     assert world.killed == ["application_1_0001"]
 
 
-def test_discard_removes_only_the_work(execute: MakeExecution, folder: Path) -> None:
-    execution = execute()
-    (folder / "work" / "output").mkdir(parents=True)
-    execution.discard()
-    execution.discard()
+def test_ending_a_submission_asks_every_node_and_then_yarn(live: LiveCluster, world: World) -> None:
+    world.apps["attempt-1"] = [[app("UNDEFINED", state="RUNNING", number=4), app("SUCCEEDED")]]
+    world.lost.add("worker2")  # a node that is gone runs nothing
 
-    assert [path.name for path in folder.iterdir()] == ["conf"]
+    end_submission(live, "attempt-1")
+
+    assert sorted(world.ended) == [
+        (name, "BOARDCLUSTER_ATTEMPT=attempt-1")
+        for name in ("master", "worker1", "worker3", "worker4")
+    ]
+    assert world.killed == ["application_1_0004"]
 
 
-def test_dead_daemons_and_lost_nodes_are_named(live: LiveCluster, world: Any) -> None:
+def test_an_application_that_does_not_end_is_said(
+    live: LiveCluster, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(module, "kill", lambda *_, **__: ["application_1_0004"])
+
+    with pytest.raises(RemoteError, match="YARN still runs what was submitted as attempt-1"):
+        end_submission(live, "attempt-1")
+
+    assert 20 < clock.now_seconds < 22
+
+
+def test_a_tag_names_trial_and_attempt() -> None:
+    assert attempt_tag("trial", 3) == "trial-3"
+
+
+def test_dead_daemons_and_lost_nodes_are_named(live: LiveCluster, world: World) -> None:
     assert dead_daemons(live) == []
 
     world.dead = {("datanode", "worker2"), ("jobhistory", "master")}

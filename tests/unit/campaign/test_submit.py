@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.campaign.world import PHASES, World, ended
 
 from boardcluster.campaign import submit as module
 from boardcluster.campaign.execution import Outcome
@@ -23,6 +24,9 @@ from boardcluster.records import (
 from boardcluster.remote.gate import Completed
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
+
+ENGINES = (Engine.MAPREDUCE, Engine.SPARK)
+"""What programs can be handed in for."""
 
 
 def program(path: Path, engine: Engine = Engine.SPARK, *arguments: str, main: str = "") -> Program:
@@ -44,7 +48,7 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("engine", list(Engine))
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_jar_runs_on_both_engines(engine: Engine, jar: Path) -> None:
     check_program(program(jar, engine))
 
@@ -61,12 +65,12 @@ def test_a_text_that_is_only_named_jar_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "job.jar"
     path.write_text("not a zip")
 
-    for engine in Engine:
+    for engine in ENGINES:
         with pytest.raises(UsageError, match="a jar"):
             check_program(program(path, engine))
 
 
-@pytest.mark.parametrize("engine", list(Engine))
+@pytest.mark.parametrize("engine", ENGINES)
 def test_missing_folder_and_empty_are_refused(engine: Engine, tmp_path: Path) -> None:
     empty = tmp_path / "empty.py"
     empty.touch()
@@ -91,12 +95,16 @@ def test_an_unreadable_file_is_refused(script: Path, monkeypatch: pytest.MonkeyP
         check_program(program(script))
 
 
+def end(status: int = 0) -> Completed:
+    return ended(status, seconds=3.5)
+
+
 @dataclass
 class Desk:
     """Where a program is handed in."""
 
     live: LiveCluster
-    world: Any
+    world: World
     store: Store
     campaign: Any
     trial: Trial
@@ -120,7 +128,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(live: LiveCluster, world: Any, make_campaign: Any, tmp_path: Path) -> Iterator[Desk]:
+def desk(live: LiveCluster, world: World, make_campaign: Any, tmp_path: Path) -> Iterator[Desk]:
     campaign = make_campaign(kind=CampaignKind.SUBMIT)
     trial = Trial(
         id=f"{campaign.id}-submit-spark",
@@ -134,13 +142,9 @@ def desk(live: LiveCluster, world: Any, make_campaign: Any, tmp_path: Path) -> I
         repetition=1,
         arguments=("app.py", "x"),
     )
-    world.jobs = [ended]
+    world.jobs = [end]
     with Store.open(tmp_path / "home") as store:
         yield Desk(live, world, store, campaign, trial, tmp_path)
-
-
-def ended(status: int = 0) -> Completed:
-    return Completed(argv=("job",), returncode=status, stdout=b"", stderr=b"", duration_seconds=3.5)
 
 
 def test_a_good_end_is_recorded_like_a_run(desk: Desk, script: Path) -> None:
@@ -157,6 +161,42 @@ def test_a_good_end_is_recorded_like_a_run(desk: Desk, script: Path) -> None:
     folder = desk.store.artefact_folder(attempt)
     assert (folder / "program.py").read_text() == script.read_text()
     assert (folder / "stdout.txt").is_file()
+
+
+def test_counters_and_phases_of_a_mapreduce_program_are_kept(desk: Desk, jar: Path) -> None:
+    group = "org.apache.hadoop.mapreduce.FileSystemCounter"
+    row = {"name": "FILE_BYTES_WRITTEN", "totalCounterValue": 77}
+    groups = [{"counterGroupName": group, "counter": [row]}]
+    desk.world.counters = {"jobCounters": {"counterGroup": groups}}
+
+    desk.submit(program(jar, Engine.MAPREDUCE, "Main"))
+
+    _, measurement = desk.stored()
+    assert measurement is not None
+    assert measurement.counters == {f"{group}/FILE_BYTES_WRITTEN": 77}
+    assert measurement.intermediate_bytes == 77
+    assert measurement.phases_seconds == PHASES
+    assert (measurement.input_bytes, measurement.output_bytes) == (0, 0)  # unknown
+
+
+def test_a_program_that_did_not_use_the_cluster_is_remarked(desk: Desk, script: Path) -> None:
+    desk.world.default_apps = []
+
+    attempt, _ = desk.submit(program(script))
+
+    assert attempt.state is AttemptState.OK
+    assert attempt.reason == "YARN saw no application: the program did not use the cluster"
+
+
+def test_it_is_submitted_with_its_own_configuration_and_mark(desk: Desk, script: Path) -> None:
+    attempt, _ = desk.submit(program(script))
+
+    conf = desk.store.artefact_folder(attempt) / "conf"
+    tag = f"{desk.trial.id}-1"
+    assert f"<value>{tag}</value>" in (conf / "mapred-site.xml").read_text()
+    environment = desk.world.submissions[0]["env"]
+    assert environment["SPARK_CONF_DIR"] == str(conf)
+    assert environment["BOARDCLUSTER_ATTEMPT"] == tag
 
 
 def test_it_runs_where_the_user_stands_with_the_users_arguments(desk: Desk, script: Path) -> None:
@@ -198,7 +238,7 @@ def test_a_mapreduce_jar_is_submitted_as_hadoop_jar_does(desk: Desk, jar: Path) 
 
 
 def test_a_bad_end_keeps_its_time_and_status(desk: Desk, script: Path) -> None:
-    desk.world.jobs = [lambda: ended(3)]
+    desk.world.jobs = [lambda: end(3)]
     desk.submit(program(script))
 
     attempt, measurement = desk.stored()
@@ -236,7 +276,7 @@ def test_a_lost_connection_is_not_called_stalled(desk: Desk, script: Path) -> No
 def test_a_node_lost_meanwhile_makes_it_invalid(status: int, desk: Desk, script: Path) -> None:
     def lose() -> Completed:
         desk.world.dead.add(("nodemanager", "worker4"))
-        return ended(status)
+        return end(status)
 
     desk.world.jobs = [lose]
     desk.submit(program(script))

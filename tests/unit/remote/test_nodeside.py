@@ -12,21 +12,35 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from boardcluster.errors import RemoteError
 from boardcluster.remote import nodeside
 from boardcluster.remote.ask import (
+    CacheDrop,
     HttpAnswer,
+    Reached,
+    Reaching,
+    StorageTotals,
+    Trimmed,
     ask,
+    boot_of,
+    drop_caches,
     end_processes,
+    hottest_celsius,
     http_get_all,
     listening,
     processes,
+    reach,
+    start_storage_samples,
+    storage,
+    trim,
 )
 from boardcluster.remote.ask import http as ask_http
 from boardcluster.remote.base import ProcessRef
+from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.local import LocalRemote
 
 HERE = LocalRemote("here")
@@ -330,3 +344,458 @@ def test_http_get_all_keeps_the_order_and_goes_on_after_a_failure(server: str) -
 def test_an_answer_that_is_not_json_is_a_remote_error() -> None:
     with pytest.raises(RemoteError, match="not JSON: '<html>'"):
         HttpAnswer(status=200, body="<html>", location=None).json()
+
+
+def test_a_request_may_be_an_argument() -> None:
+    text = Path(nodeside.__file__).read_text()
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", text, '{"do": "boot"}'],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+        timeout=30,
+    )
+
+    assert json.loads(done.stdout)["boot_id"] == boot_of(HERE)
+
+
+# Storage accounting
+
+
+def io_text(*, rchar: int = 0, wchar: int = 0, read: int = 0, write: int = 0, less: int = 0) -> str:
+    return (
+        f"rchar: {rchar}\nwchar: {wchar}\nsyscr: 900\nsyscw: 901\nread_bytes: {read}\n"
+        f"write_bytes: {write}\ncancelled_write_bytes: {less}\n"
+    )
+
+
+@pytest.fixture
+def proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "proc"
+    (folder / "sys").mkdir(parents=True)
+    monkeypatch.setattr(nodeside, "PROC", str(folder))
+    return folder
+
+
+def add_process(proc: Path, pid: int, text: str) -> None:
+    (proc / str(pid)).mkdir()
+    (proc / str(pid) / "io").write_text(text)
+
+
+def test_storage_sums_every_process_but_itself(proc: Path) -> None:
+    add_process(proc, 10, io_text(rchar=1, wchar=9_000, read=20, write=300, less=4_000))
+    add_process(proc, 11, io_text(rchar=2, wchar=5, read=30, write=50_000, less=1))
+    add_process(proc, os.getpid(), io_text(rchar=10**6, wchar=10**6, read=10**6, write=10**6))
+    (proc / "12").mkdir()  # ended a moment ago
+
+    assert nodeside.storage() == {
+        "rchar": 3,
+        "wchar": 9_005,
+        "read_bytes": 50,
+        "write_bytes": 50_300,
+        "cancelled_write_bytes": 4_001,
+        "bounded": 305,
+        "unreadable": 0,
+    }
+
+
+def test_storage_counts_processes_it_may_not_read(
+    proc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_process(proc, 10, io_text(read=7))
+    add_process(proc, 11, io_text(read=7))
+    real = os.open
+
+    def refuse(path: str, flags: int) -> int:
+        if "/11/" in path:
+            raise PermissionError(path)
+        return real(path, flags)
+
+    monkeypatch.setattr(os, "open", refuse)
+
+    totals = nodeside.storage()
+
+    assert (totals["read_bytes"], totals["unreadable"]) == (7, 1)
+
+
+PARENT = """
+import signal, subprocess, sys
+if sys.argv[1] == "ignores":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+subprocess.run([sys.executable, "-c", "import sys; open(sys.argv[1], 'wb').write(b'x' * 10**7)",
+    sys.argv[2]])
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "most"), [("waits", 10**7, 10**7 + 10**5), ("ignores", 0, 10**5)]
+)
+def test_the_kernel_adds_a_child_to_the_parent_that_waits_for_it(
+    proc: Path, tmp_path: Path, kind: str, least: int, most: int
+) -> None:
+    argv = [sys.executable, "-c", PARENT, kind, str(tmp_path / "written")]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"done\n"
+        (proc / "77").symlink_to(f"/proc/{parent.pid}")
+        totals = nodeside.storage()
+        parent.communicate()
+
+    assert least <= totals["wchar"] <= most
+
+
+def test_storage_is_parsed() -> None:
+    node = FakeRemote()
+    row = {"rchar": 1, "wchar": 2, "read_bytes": 3, "write_bytes": 4, "cancelled_write_bytes": 5}
+    node.tell_nodeside("storage", {**row, "bounded": 6, "unreadable": 7})
+
+    assert storage(node) == StorageTotals(
+        read_bytes=3,
+        written_bytes=6,
+        charged_bytes=4,
+        cancelled_bytes=5,
+        read_call_bytes=1,
+        written_call_bytes=2,
+        unreadable_processes=7,
+    )
+    assert storage(HERE).read_call_bytes > 0
+
+
+def start_samples(
+    folder: Path, *, interval_seconds: float = 0.01, longest_seconds: float = 60.0
+) -> ProcessRef:
+    return start_storage_samples(
+        HERE,
+        target=str(folder / "samples"),
+        stop=str(folder / "stop"),
+        log=str(folder / "log"),
+        env={"MARK": "test-samples"},
+        interval_seconds=interval_seconds,
+        longest_seconds=longest_seconds,
+    )
+
+
+def wait_until_ended(sampler: ProcessRef) -> None:
+    deadline = time.monotonic() + 20
+    while processes(HERE, [sampler])[0].alive:
+        assert time.monotonic() < deadline, "it does not end"
+
+
+def sample_rows(folder: Path, *, at_least: int) -> list[dict[str, Any]]:
+    deadline = time.monotonic() + 20
+    while True:
+        text = (folder / "samples").read_text() if (folder / "samples").exists() else ""
+        if len(text.splitlines()) >= at_least:
+            return [json.loads(line) for line in text.splitlines(keepends=True) if line[-1] == "\n"]
+        assert time.monotonic() < deadline, (folder / "log").read_text()
+        time.sleep(0.01)
+
+
+def test_samples_go_on_until_sigterm_and_none_is_cut(tmp_path: Path) -> None:
+    sampler = start_samples(tmp_path)
+    try:
+        sample_rows(tmp_path, at_least=3)
+    finally:
+        killed = end_processes(HERE, [sampler], grace_seconds=10)
+
+    assert killed == 0
+    text = (tmp_path / "samples").read_text()
+    assert text.endswith("\n")
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert abs(rows[0]["unix_seconds"] - time.time()) < 60
+    times = [row["elapsed_seconds"] for row in rows]
+    assert times == sorted(times)
+    assert rows[0]["rchar"] > 0
+    assert json.loads((tmp_path / "log").read_text()) == {"samples": len(rows)}
+
+
+def test_samples_end_when_the_stop_file_appears(tmp_path: Path) -> None:
+    sampler = start_samples(tmp_path)
+    (tmp_path / "stop").touch()
+
+    wait_until_ended(sampler)
+
+    assert sample_rows(tmp_path, at_least=2)
+
+
+def test_samples_end_by_themselves(tmp_path: Path) -> None:
+    wait_until_ended(start_samples(tmp_path, interval_seconds=0.05, longest_seconds=0.1))
+
+    times = [row["elapsed_seconds"] for row in sample_rows(tmp_path, at_least=2)]
+    assert times[-2] < 0.1 <= times[-1]
+
+
+def test_samples_are_found_by_their_mark(tmp_path: Path) -> None:
+    sampler = start_samples(tmp_path, interval_seconds=30)
+    sample_rows(tmp_path, at_least=1)
+
+    mark = {"do": "end_marked", "mark": "MARK=test-samples", "grace_seconds": 10}
+
+    assert ask(HERE, mark) == {"ended": 1}
+    assert not processes(HERE, [sampler])[0].alive
+
+
+# Page caches
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    calls: list[str] = []
+    monkeypatch.setattr(os, "sync", lambda: calls.append("sync"))
+    return calls
+
+
+def test_drop_caches_writes_back_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, synced: list[str]
+) -> None:
+    monkeypatch.setattr(nodeside, "DROP_CACHES", str(tmp_path / "drop"))
+
+    answer = nodeside.drop_caches({})
+
+    assert answer == {"dropped": True, "reason": "", **nodeside.boot()}
+    assert (tmp_path / "drop").read_text() == "3"
+    assert synced == ["sync"]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (PermissionError(13, "Permission denied"), "not permitted for this user"),
+        (OSError(30, "Read-only file system"), "/proc/sys/vm/drop_caches: Read-only file system"),
+    ],
+)
+def test_drop_caches_says_why_not(
+    monkeypatch: pytest.MonkeyPatch, synced: list[str], error: OSError, reason: str
+) -> None:
+    def refuse(path: str, mode: str = "r") -> object:
+        if mode == "w":
+            raise error
+        return Path(path).open(mode)
+
+    monkeypatch.setattr(nodeside, "open", refuse, raising=False)
+
+    answer = nodeside.drop_caches({})
+
+    assert (answer["dropped"], answer["reason"]) == (False, reason)
+    assert answer["boot_id"]
+
+
+def test_drop_caches_is_parsed() -> None:
+    node = FakeRemote()
+    node.tell_nodeside("drop_caches", {"dropped": False, "reason": "why", "boot_id": "b"})
+
+    assert drop_caches(node) == CacheDrop(dropped=False, reason="why", boot_id="b")
+
+
+# Unused blocks
+
+
+MOUNT_TABLE = """\
+22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+30 22 254:1 / {tmp}/disk rw,relatime shared:1 - ext4 /dev/vda1 rw
+31 22 0:40 / {tmp}/disk\\040two rw,relatime - btrfs /dev/null rw
+32 22 0:41 / {tmp}/memory rw - tmpfs none rw
+33 22 254:7 / {tmp}/memory rw - ext4 /dev/vdb rw
+"""
+
+
+@pytest.fixture
+def mounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "mountinfo").write_text(MOUNT_TABLE.format(tmp=tmp_path))
+    monkeypatch.setattr(nodeside, "MOUNTS", str(tmp_path / "mountinfo"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("folder", "mount", "device"),
+    [
+        ("disk/deep/down", "disk", "254:1"),
+        ("disk", "disk", "254:1"),
+        ("disk two/x", "disk two", "0:40"),
+        ("memory/x", "memory", "254:7"),
+        ("link/x", "disk", "254:1"),
+    ],
+)
+def test_the_mount_of_a_folder(mounts: Path, folder: str, mount: str, device: str) -> None:
+    (mounts / "link").symlink_to(mounts / "disk" / "deep")
+
+    found = nodeside.mount_of(str(mounts / folder))
+
+    assert found[:2] == (str(mounts / mount), device)
+
+
+def test_a_folder_whose_name_only_begins_like_a_mount_is_not_on_it(mounts: Path) -> None:
+    assert nodeside.mount_of(str(mounts / "disks")) == ("/", "254:0", "/dev/vda")
+
+
+@pytest.fixture
+def devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    real = tmp_path / "devices"
+    for disk, most in (("vda", "1048576"), ("vdb", "0")):
+        (real / disk / f"{disk}1").mkdir(parents=True)
+        (real / disk / "queue").mkdir()
+        (real / disk / "queue" / "discard_max_bytes").write_text(f"{most}\n")
+    numbers = tmp_path / "block"
+    numbers.mkdir()
+    for number, place in (
+        ("254:0", "vda"),
+        ("254:1", "vda/vda1"),
+        ("254:7", "vdb"),
+        ("1:3", "vda"),
+    ):
+        (numbers / number).symlink_to(real / place)
+    monkeypatch.setattr(nodeside, "DEVICES", str(numbers))
+    return numbers
+
+
+@pytest.mark.parametrize(
+    ("device", "source", "expected"),
+    [
+        ("254:0", "/dev/vda", True),
+        ("254:1", "/dev/vda1", True),  # a partition: its disk knows
+        ("254:7", "/dev/vdb", False),
+        ("0:41", "none", False),
+        ("0:40", "/dev/null", True),  # 1:3, standing in for the disk under btrfs
+        ("0:40", "/dev/no-such-device", False),
+    ],
+)
+def test_whether_a_device_discards(devices: Path, device: str, source: str, expected: bool) -> None:
+    assert nodeside.discards(device, source) is expected
+
+
+def test_trim_does_each_device_once(
+    mounts: Path, devices: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trimmed = []
+
+    def fstrim(mount: str) -> tuple[int, str]:
+        trimmed.append(mount)
+        return 4096, ""
+
+    monkeypatch.setattr(nodeside, "run_fstrim", fstrim)
+    folders = [str(mounts / name) for name in ("disk/a", "disk/b", "memory", "elsewhere")]
+
+    answers = nodeside.trim({"folders": folders, "skip": ["254:0"]})
+
+    assert trimmed == [str(mounts / "disk")]
+    assert answers == [
+        {"mount": str(mounts / "disk"), "device": "254:1", "trimmed_bytes": 4096, "reason": ""},
+        {
+            "mount": str(mounts / "memory"),
+            "device": "254:7",
+            "trimmed_bytes": 0,
+            "reason": "its device does not support it",
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ('echo "$2: 127.7 MiB (133906432 bytes) trimmed"', (133_906_432, "")),
+        ("echo done", (0, "fstrim does not say how much")),
+        (
+            'echo "fstrim: $2: FITRIM ioctl failed: Operation not permitted" >&2; exit 1',
+            (0, "not permitted for this user"),
+        ),
+        (
+            'echo "fstrim: $2: the discard operation is not supported" >&2; exit 1',
+            (0, "fstrim: /disk: the discard operation is not supported"),
+        ),
+        ("exit 3", (0, "fstrim ended with status 3")),
+    ],
+)
+def test_what_fstrim_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, expected: tuple[int, str]
+) -> None:
+    program = tmp_path / "fstrim"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    assert nodeside.run_fstrim("/disk") == expected
+
+
+def test_fstrim_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert nodeside.run_fstrim("/disk") == (0, "the program fstrim is missing")
+
+
+def test_trim_is_asked_and_parsed() -> None:
+    node = FakeRemote()
+    row = {"mount": "/", "device": "8:1", "trimmed_bytes": 5, "reason": ""}
+    node.tell_nodeside("trim", [row])
+
+    found = trim(node, ["/data"], skip=["8:2"])
+
+    assert found == [Trimmed(mount="/", device="8:1", trimmed_bytes=5, reason="")]
+    assert node.requests == [{"do": "trim", "folders": ["/data"], "skip": ["8:2"]}]
+
+
+# Temperatures
+
+
+def test_the_hottest_zone_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (("thermal_zone0", "41250\n"), ("thermal_zone1", "63000\n"), ("bad", "x")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "temp").write_text(text)
+    (tmp_path / "cooling_device0").mkdir()
+    monkeypatch.setattr(nodeside, "ZONES", str(tmp_path))
+
+    assert nodeside.temperatures({}) == {"hottest_celsius": 63.0}
+
+
+def test_no_zone_is_no_temperature(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodeside, "ZONES", str(tmp_path / "missing"))
+
+    assert nodeside.temperatures({}) == {"hottest_celsius": None}
+
+
+@pytest.mark.parametrize("celsius", [None, 47.5])
+def test_temperatures_are_parsed(celsius: float | None) -> None:
+    node = FakeRemote()
+    node.tell_nodeside("temperatures", {"hottest_celsius": celsius})
+
+    assert hottest_celsius(node) == celsius
+
+
+# Reaching ports
+
+
+def test_reach_tells_ok_refused_and_unreachable_in_order() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        targets = [
+            ("255.255.255.255", 9),  # no TCP to a broadcast address
+            ("127.0.0.1", server.getsockname()[1]),
+            ("127.0.0.1", unused_port()),
+        ]
+        views = reach(HERE, targets, timeout_seconds=5)
+
+    assert [view.state for view in views] == [Reached.UNREACHABLE, Reached.OK, Reached.REFUSED]
+    assert views[0].words
+    assert views[1].words == ""
+    assert views[2].words == "Connection refused"
+
+
+def test_reach_ends_in_time_and_asks_at_once() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        address = server.getsockname()
+        waiting = [socket.socket() for _ in range(4)]
+        for client in waiting:  # fill the queue of those that wait to be accepted
+            client.setblocking(False)
+            client.connect_ex(address)
+        started = time.monotonic()
+        views = reach(HERE, [address] * 8, timeout_seconds=0.4)
+        took_seconds = time.monotonic() - started
+        for client in waiting:
+            client.close()
+
+    assert views == [Reaching(state=Reached.UNREACHABLE, words="timed out")] * 8
+    assert took_seconds < 8 * 0.4

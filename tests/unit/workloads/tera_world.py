@@ -121,6 +121,7 @@ class World:
             reduces = next(word for word in arguments if "job.reduces=" in word)
             everything = sorted(self.rows_in(source))
             self.write(target, everything, files=int(reduces.partition("=")[2]))
+            self.hdfs.files[f"{target}/_partition.lst"] = b"\0"
             self.spoil(target)
         else:
             assert not phase.yarn

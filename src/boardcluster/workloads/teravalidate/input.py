@@ -28,6 +28,8 @@ from boardcluster.workloads.teravalidate.planting import plant_faults
 __all__ = ["provide_planted"]
 
 _REPORT = "_expected_report"
+_SAMPLE = "_partition.lst"
+"""TeraSort's key ranges. It wants ten replicas, so HDFS would report it as incomplete for ever."""
 _LEAST_ROWS_OF_A_FILE = 50
 
 
@@ -93,6 +95,7 @@ def _make(context: Context, case: Case, *, folder: str, files: int) -> None:
     report = scratch / _REPORT
     report.write_text(planted.report(whole), encoding="ascii")
     context.hdfs.put(report, f"{partial}/{_REPORT}", replication=case.replication)
+    context.hdfs.delete(f"{partial}/{_SAMPLE}")
     context.hdfs.rename(partial, folder)
     context.progress("sorting the input in HDFS", rows.input_bytes, rows.input_bytes)
 

@@ -42,6 +42,7 @@ def test_the_input_is_sorted_by_the_stock_example_and_has_two_faults(world: Worl
     out_of_order = sum(after[:10] < before[:10] for before, after in pairwise(faulty))
     assert out_of_order == 1
     assert not world.hdfs.exists(f"{PLANTED}.partial")
+    assert not world.hdfs.exists(f"{PLANTED}/_partition.lst")
     assert set(world.hdfs.put_copies.values()) == {2}
 
 

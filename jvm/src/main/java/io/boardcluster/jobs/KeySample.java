@@ -33,7 +33,7 @@ final class KeySample {
         }
         long places = (long) PLACES_PER_PARTITION * partitions;
         places = Math.max(LEAST_PLACES, Math.min(MOST_PLACES, places));
-        places = Math.min(places, Math.ceilDiv(records, RECORDS_PER_PLACE));
+        places = Math.min(places, Records.ceilDiv(records, RECORDS_PER_PLACE));
         return sorted(read(files, settings, records, (int) places), partitions);
     }
 

@@ -56,7 +56,7 @@ public final class RecordInputFormat extends FileInputFormat<NullWritable, Block
 
     /** A share per core, within bounds that keep a task's data in a small heap. */
     static long splitBytes(long totalBytes, int cores) {
-        long share = Math.ceilDiv(totalBytes, cores);
+        long share = Records.ceilDiv(totalBytes, cores);
         return Math.max(LEAST_SPLIT_BYTES, Math.min(MOST_SPLIT_BYTES, share));
     }
 
@@ -131,7 +131,7 @@ public final class RecordInputFormat extends FileInputFormat<NullWritable, Block
 
         /** {@return the first boundary of records at or after an offset} */
         private static long wholeRecords(long offset) {
-            return Math.ceilDiv(offset, Records.LENGTH) * Records.LENGTH;
+            return Records.ceilDiv(offset, Records.LENGTH) * Records.LENGTH;
         }
 
         @Override

@@ -36,4 +36,9 @@ final class Records {
         int order = Long.compareUnsigned(leftPrefix, rightPrefix);
         return order != 0 ? order : Integer.compare(leftTail, rightTail);
     }
+
+    /** {@return how many parts of a size hold a total} */
+    static long ceilDiv(long total, long each) {
+        return total / each + (total % each == 0 ? 0 : 1);
+    }
 }

@@ -72,6 +72,6 @@ public final class TeraSort {
 
     /** {@return how many partitions hold the input in small heaps and keep every core at work} */
     static int partitions(long bytes, int cores) {
-        return (int) Math.max(cores, Math.ceilDiv(bytes, PARTITION_BYTES));
+        return (int) Math.max(cores, Records.ceilDiv(bytes, PARTITION_BYTES));
     }
 }

@@ -1,31 +1,30 @@
 package io.boardcluster.jobs;
 
+import java.io.IOException;
 import java.io.PrintStream;
-import org.apache.spark.SparkConf;
+import org.apache.spark.api.java.JavaPairRDD;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
-import scala.Tuple2;
 
 /**
- * Counts how often each word occurs in a text, in the classic Spark form: split, map to pairs,
- * reduce by key.
+ * Counts how often each word occurs in a text: split, count within a task, shuffle by word, add up.
  *
  * <p>Input is UTF-8 text: a file, a folder or a pattern, as Hadoop's text input format takes it.
  * Output is a folder of UTF-8 text files with one line {@code word<TAB>count} per distinct word, in
- * no particular order; the count is in occurrences (64 bits). What a word is says {@link
- * WordIterator}. Master, application name and every setting come from {@code spark-submit}.
+ * no particular order; the count is in occurrences (64 bits).
  *
- * <p>Source: {@code org.apache.hadoop.examples.WordCount} of Apache Hadoop for the words and the
- * form of the output; {@code org.apache.spark.examples.JavaWordCount} of Apache Spark for the form
- * of the job.
+ * <p>A word is a maximal run of characters other than space, tab, line feed, carriage return and
+ * form feed. Every other character, the vertical tab and the no-break space among them, belongs to
+ * a word. No word is empty.
+ *
+ * <p>Words stay bytes from the input to the output: no string, pair or boxed number is made per
+ * word. Source: {@code org.apache.hadoop.examples.WordCount} of Apache Hadoop for the words and the
+ * form of the output.
  */
 public final class WordCount {
 
-    /** Exit status after wrong arguments. */
-    static final int EXIT_USAGE = 2;
-
-    private static final String USAGE =
-            "usage: spark-submit --class io.boardcluster.jobs.WordCount boardcluster-jobs.jar"
-                    + " <input> <output>";
+    /** Text of a partition after the shuffle: in the worst case its words are all distinct. */
+    private static final long PARTITION_BYTES = 16L << 20;
 
     private WordCount() {}
 
@@ -35,37 +34,35 @@ public final class WordCount {
      * ends with a status other than zero.
      *
      * @param args path of the input, path of the output folder, which must not exist
+     * @throws IOException if the input cannot be listed
      */
-    public static void main(String[] args) {
-        int status = run(args, System.err);
-        if (status != 0) {
-            System.exit(status);
-        }
+    public static void main(String[] args) throws IOException {
+        Launch.exit(run(args, System.err));
     }
 
-    static int run(String[] args, PrintStream errors) {
-        if (args.length != 2) {
-            errors.println("WordCount: 2 arguments are needed, " + args.length + " were given");
-            errors.println(USAGE);
-            return EXIT_USAGE;
-        }
-        if (args[0].isBlank() || args[1].isBlank()) {
-            errors.println("WordCount: the path of the input or of the output is empty");
-            errors.println(USAGE);
-            return EXIT_USAGE;
-        }
-        try (JavaSparkContext context = new JavaSparkContext(new SparkConf())) {
-            count(context, args[0], args[1]);
-        }
-        return 0;
+    static int run(String[] args, PrintStream errors) throws IOException {
+        return Launch.run(WordCount.class, "<input> <output>", errors, () -> parse(args));
     }
 
-    private static void count(JavaSparkContext context, String input, String output) {
-        context.textFile(input)
-                .flatMap(WordIterator::new)
-                .mapToPair(word -> new Tuple2<>(word, 1L))
-                .reduceByKey(Long::sum)
-                .map(pair -> pair._1() + '\t' + pair._2())
-                .saveAsTextFile(output);
+    private static Launch.Job parse(String[] args) throws UsageException {
+        Arguments given = new Arguments(args, 2, 2);
+        String input = given.path(0, "input");
+        String output = given.path(1, "output");
+        return context -> count(context, input, output);
+    }
+
+    private static void count(JavaSparkContext context, String input, String output)
+            throws IOException {
+        long bytes = TextInput.bytes(context, input);
+        long least = Records.ceilDiv(bytes, PARTITION_BYTES);
+        int partitions = (int) Math.max(context.defaultParallelism(), least);
+        JavaPairRDD<Integer, byte[]> counted =
+                TextInput.open(context, input, bytes)
+                        .mapPartitionsToPair(lines -> new CountedWords(lines, partitions));
+        JavaRDD<byte[]> shuffled = BlockShuffle.toPartitions(counted, partitions);
+        RawOutputFormat.save(
+                shuffled.mapPartitionsToPair(CountLines::new),
+                output,
+                context.hadoopConfiguration());
     }
 }

@@ -1,32 +1,26 @@
 package io.boardcluster.jobs;
 
-import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.PrintStream;
+import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
+import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Runs the whole job on a Spark of two local threads, set up as spark-submit does it. */
-class WordCountTest {
+class WordCountTest extends LocalSpark {
 
     private static final String TEXT =
             String.join(
@@ -40,31 +34,8 @@ class WordCountTest {
                     "windows\r",
                     "last line without an end");
 
-    /** One for the class: Spark goes on using the folder of its first context in a JVM. */
-    @TempDir static Path scratch;
-
-    @TempDir Path folder;
-
-    private final Map<String, String> settings = new HashMap<>();
-
-    @BeforeEach
-    void giveSettingsLikeSparkSubmit() {
-        settings.put("spark.master", "local[2]");
-        settings.put("spark.app.name", "test");
-        settings.put("spark.driver.host", "127.0.0.1");
-        settings.put("spark.driver.bindAddress", "127.0.0.1");
-        settings.put("spark.ui.enabled", "false");
-        settings.put("spark.local.dir", scratch.toString());
-        settings.forEach(System::setProperty);
-    }
-
-    @AfterEach
-    void takeSettingsBack() {
-        settings.keySet().forEach(System::clearProperty);
-    }
-
-    private static int run(Path input, Path output) {
-        return WordCount.run(new String[] {input.toString(), output.toString()}, System.err);
+    private int run(Path input, Path output) throws IOException {
+        return WordCount.run(new String[] {input.toString(), output.toString()}, errors);
     }
 
     private static Map<String, Long> countIndependently(String text) {
@@ -80,20 +51,14 @@ class WordCountTest {
     /** Reads the parts as MapReduce's text output; malformed UTF-8 and a word twice are errors. */
     private static Map<String, Long> read(Path output) throws IOException {
         Map<String, Long> counts = new TreeMap<>();
-        try (Stream<Path> parts = Files.list(output)) {
-            for (Path part : parts.filter(WordCountTest::isPart).toList()) {
-                for (String line : Files.readString(part).lines().toList()) {
-                    String[] fields = line.split("\t", -1);
-                    assertEquals(2, fields.length, line);
-                    assertNull(counts.put(fields[0], Long.valueOf(fields[1])), line);
-                }
+        for (Path part : parts(output)) {
+            for (String line : Files.readString(part).lines().toList()) {
+                String[] fields = line.split("\t", -1);
+                assertEquals(2, fields.length, line);
+                assertNull(counts.put(fields[0], Long.valueOf(fields[1])), line);
             }
         }
         return counts;
-    }
-
-    private static boolean isPart(Path file) {
-        return file.getFileName().toString().startsWith("part-");
     }
 
     @Test
@@ -117,13 +82,61 @@ class WordCountTest {
 
         assertEquals(0, run(input, output));
 
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        try (Stream<Path> parts = Files.list(output)) {
-            for (Path part : parts.filter(WordCountTest::isPart).toList()) {
-                bytes.write(Files.readAllBytes(part));
-            }
+        assertEquals("Größe\t3\n", new String(whole(output), StandardCharsets.UTF_8));
+    }
+
+    @Test
+    void moreWordsThanATableHoldsAreCountedToo() throws IOException {
+        StringBuilder text = new StringBuilder();
+        for (int number = 0; number < 300_000; number++) {
+            text.append("word").append(number % 180_000).append(number % 7 == 0 ? '\n' : ' ');
         }
-        assertEquals("Größe\t3\n", bytes.toString(StandardCharsets.UTF_8));
+        Path input = Files.writeString(folder.resolve("input.txt"), text);
+        Path output = folder.resolve("output");
+
+        assertEquals(0, run(input, output));
+
+        Map<String, Long> counts = read(output);
+        assertEquals(180_000, counts.size());
+        assertEquals(countIndependently(text.toString()), counts);
+    }
+
+    @Test
+    void longWordsAndWordsOfLettersOfManyBytesAreKept() throws IOException {
+        String huge = "x".repeat(3_000_000);
+        String text = huge + " a " + huge + "y " + "語".repeat(500_000) + " a\n";
+        Path input = Files.writeString(folder.resolve("input.txt"), text);
+        Path output = folder.resolve("output");
+
+        assertEquals(0, run(input, output));
+
+        assertEquals(countIndependently(text), read(output));
+    }
+
+    @Test
+    void malformedBytesAreReplacedAsJavasDecoderDoes() throws IOException {
+        byte[] text = {'a', (byte) 0xC3, ' ', 'b', (byte) 0xE6, (byte) 0x97, '\n', (byte) 0xFF};
+        Path input = Files.write(folder.resolve("input.txt"), text);
+        Path output = folder.resolve("output");
+
+        assertEquals(0, run(input, output));
+
+        assertEquals(countIndependently(new String(text, StandardCharsets.UTF_8)), read(output));
+    }
+
+    @Test
+    void compressedFilesAndPatternsAreRead() throws IOException {
+        Path input = folder.resolve("a.txt.gz");
+        try (OutputStream out = new GZIPOutputStream(Files.newOutputStream(input))) {
+            out.write("one two\ntwo\n".getBytes(StandardCharsets.UTF_8));
+        }
+        Files.writeString(folder.resolve("b.txt"), "two");
+        Files.writeString(folder.resolve("c.log"), "other");
+        Path output = folder.resolve("output");
+
+        assertEquals(0, run(folder.resolve("?.txt*"), output));
+
+        assertEquals(Map.of("one", 1L, "two", 3L), read(output));
     }
 
     @Test
@@ -189,18 +202,8 @@ class WordCountTest {
 
     @ParameterizedTest
     @MethodSource("wrongArguments")
-    void wrongArgumentsAreSaidBeforeSparkStarts(List<String> arguments, String said) {
-        // Without them a Spark that starts would throw instead of returning a status.
-        settings.keySet().forEach(System::clearProperty);
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        PrintStream errors = new PrintStream(bytes, true, StandardCharsets.UTF_8);
-
-        int status = WordCount.run(arguments.toArray(String[]::new), errors);
-
-        String message = bytes.toString(StandardCharsets.UTF_8);
-        assertAll(
-                () -> assertEquals(2, status),
-                () -> assertTrue(message.contains(said), message),
-                () -> assertTrue(message.contains("<input> <output>"), message));
+    void wrongArgumentsAreSaidBeforeSparkStarts(List<String> arguments, String expected)
+            throws IOException {
+        assertRefused(WordCount::run, arguments, expected);
     }
 }

@@ -1,0 +1,118 @@
+"""Outputs that are sets of lines in no order: brought into one order, and compared, streaming.
+
+GNU sort does the ordering, in the order of bytes and with bounded memory. Lines that occur twice
+stay twice, so equal sorted files mean equal multisets of lines.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from boardcluster.fetch.cache import require_space
+from boardcluster.remote.gate import pipe
+
+__all__ = ["LineDifference", "compare_lines", "sort_lines", "sort_stage"]
+
+_SORT_MEMORY = "64M"
+_SHOWN_LINES = 5
+_SHOWN_CHARACTERS = 160
+_TIMEOUT_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineDifference:
+    """How two multisets of lines differ, in a bounded size.
+
+    Attributes:
+        missing: number of expected lines that are not there.
+        extra: number of lines that are there and are not expected.
+        first: the first few of both in byte order, in words.
+    """
+
+    missing: int
+    extra: int
+    first: tuple[str, ...]
+
+    def __str__(self) -> str:
+        total = f"{self.missing} lines are missing, {self.extra} are not expected"
+        return "\n  ".join([f"{total}; the first in byte order:", *self.first])
+
+
+def sort_stage(work: Path, *sources: Path) -> list[str]:
+    """Return the command that sorts lines by their bytes.
+
+    Args:
+        work: existing folder for intermediate files.
+        sources: files to sort; none means standard input.
+    """
+    parallel = min(4, os.cpu_count() or 1)
+    command = ["env", "LC_ALL=C", "sort", "-S", _SORT_MEMORY, "-T", str(work.absolute())]
+    command += [f"--parallel={parallel}", "--"]
+    return command + [str(source.absolute()) for source in sources]
+
+
+def sort_lines(sources: Sequence[Path], *, target: Path, work: Path) -> None:
+    """Write the lines of several files into one, in the order of their bytes.
+
+    Args:
+        sources: the files; none makes an empty result.
+        target: the file to write.
+        work: existing folder for intermediate files, with room for all sources once more.
+
+    Raises:
+        CapacityError: the disk cannot hold intermediate files and result.
+        RemoteError: sort failed.
+    """
+    size_bytes = sum(source.stat().st_size for source in sources)
+    require_space(work, need_bytes=2 * size_bytes, purpose=f"sorting {target.name}")
+    stage = sort_stage(work, *sources)
+    pipe([stage], source=Path(os.devnull), target=target, timeout_seconds=_TIMEOUT_SECONDS)
+
+
+def compare_lines(expected: Path, actual: Path) -> LineDifference | None:
+    """Compare two sorted files; None if they hold the same lines equally often.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    missing = extra = 0
+    first: list[str] = []
+    for is_missing, line in _differences(expected, actual):
+        missing += is_missing
+        extra += not is_missing
+        if len(first) < _SHOWN_LINES:
+            first.append(f"{'missing' if is_missing else 'not expected'}: {_shown(line)}")
+    if not first:
+        return None
+    return LineDifference(missing=missing, extra=extra, first=tuple(first))
+
+
+def _differences(expected: Path, actual: Path) -> Iterator[tuple[bool, bytes]]:
+    """Walk through both files at once, as a merge does; yields (is missing, line)."""
+    with expected.open("rb") as left, actual.open("rb") as right:
+        wanted, had = next(left, None), next(right, None)
+        while wanted is not None or had is not None:
+            if wanted == had:
+                wanted, had = next(left, None), next(right, None)
+            elif had is None or (wanted is not None and _text(wanted) < _text(had)):
+                assert wanted is not None  # noqa: S101  the loop's condition says so
+                yield True, wanted
+                wanted = next(left, None)
+            else:
+                yield False, had
+                had = next(right, None)
+
+
+def _text(line: bytes) -> bytes:
+    """Return a line as sort sees it: its end is no part of it."""
+    return line.removesuffix(b"\n")
+
+
+def _shown(line: bytes) -> str:
+    shown = _text(line).decode(errors="backslashreplace")
+    if len(shown) > _SHOWN_CHARACTERS:
+        shown = f"{shown[:_SHOWN_CHARACTERS]}... ({len(line) - 1} bytes)"
+    return repr(shown)

@@ -1,0 +1,166 @@
+"""What HPL will solve, decided before anything starts. Pure.
+
+For workers with M bytes of declared memory each, and W of them:
+
+    free    = M - system - daemons            as services/sizing.py counts, see ``available_mib``
+    matrix  = the size that was asked for, or memory_share % of free x W
+    N       = sqrt(matrix / 8)                 8 bytes per number; rounded down to a multiple of NB
+    ranks   = W x ranks_per_node               one per core, if not said otherwise
+    P x Q   = ranks                            P <= Q, near a square, if P is not given
+
+No worker may hold more of the matrix than is free on it. What is not taken by the matrix is left to
+HPL's own buffers and to Open MPI (measured with 4.1.4: about 20 MB per process).
+
+Baun 2016, Eq. 2, multiplies N, not the memory, by its share R: "80 %" there is a matrix of 64 % of
+the memory. To repeat a row of its Table 7, give the size 8 x N x N, and its P.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+
+from boardcluster.errors import CapacityError, UsageError
+from boardcluster.records import NodeSpec, Role
+from boardcluster.services.sizing import available_mib
+from boardcluster.units import format_bytes
+from boardcluster.workloads.base import Case
+
+__all__ = ["HplPlan", "plan", "process_grid"]
+
+_MIB = 1 << 20
+_NUMBER_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HplPlan:
+    """One system of equations and the processes that solve it.
+
+    Attributes:
+        n: order of the matrix.
+        nb: order of its blocks.
+        p: rows of the grid of processes.
+        q: columns of the grid of processes.
+        ranks_per_node: processes on each worker.
+        workers: number of workers.
+        free_bytes: memory that a worker has for the matrix.
+        memory_words: the arithmetic of that.
+    """
+
+    n: int
+    nb: int
+    p: int
+    q: int
+    ranks_per_node: int
+    workers: int
+    free_bytes: int
+    memory_words: str
+
+    @property
+    def matrix_bytes(self) -> int:
+        """Size of the matrix."""
+        return _NUMBER_BYTES * self.n * self.n
+
+    @property
+    def operations(self) -> float:
+        """Floating-point operations that HPL counts: 2/3 N^3 + 3/2 N^2 (HPL_pdtest.c)."""
+        return 2 / 3 * self.n**3 + 3 / 2 * self.n**2
+
+    @property
+    def fullest_bytes(self) -> int:
+        """Part of the matrix on the worker that holds most of it."""
+        return _fullest_bytes(self.n, self.nb, self.p, self.q, self.ranks_per_node)
+
+    def __str__(self) -> str:
+        return (
+            f"N {self.n}, NB {self.nb}, {self.p} x {self.q} processes, {self.ranks_per_node} on "
+            f"each of {self.workers} workers, {format_bytes(self.matrix_bytes)} matrix, at most "
+            f"{format_bytes(self.fullest_bytes, binary=True)} on one worker ({self.memory_words})"
+        )
+
+
+def process_grid(ranks: int) -> tuple[int, int]:
+    """Return P and Q: as near to a square as possible, and Q not smaller (HPL's own advice)."""
+    p = next(p for p in range(isqrt(ranks), 0, -1) if ranks % p == 0)
+    return p, ranks // p
+
+
+def plan(case: Case) -> HplPlan:
+    """Decide what a case solves.
+
+    Raises:
+        UsageError: the matrix is smaller than one block, or P does not divide the processes.
+        CapacityError: the matrix does not fit into the workers' memory.
+    """
+    nb = int(case.parameters["nb"])
+    ranks_per_node = int(case.parameters["ranks_per_node"]) or case.worker_cores
+    p, q = _grid(case.workers * ranks_per_node, int(case.parameters["p"]))
+    smallest = NodeSpec(
+        name="the smallest worker",
+        roles=frozenset({Role.WORKER}),
+        cores=case.worker_cores,
+        memory_bytes=case.worker_memory_bytes,
+    )
+    free_mib, words = available_mib(smallest)
+    free_bytes = max(0, free_mib) * _MIB
+    if case.size_bytes:
+        n = _order(case.size_bytes, nb)
+        if n < nb:
+            raise UsageError(
+                f"hpl: a matrix of {format_bytes(case.size_bytes)} has N = "
+                f"{isqrt(case.size_bytes // _NUMBER_BYTES)}, less than one block of NB = {nb}",
+                hint=f"give at least {_NUMBER_BYTES * nb * nb} bytes as size, or a smaller hpl.nb",
+            )
+    else:
+        share = int(case.parameters["memory_share"])
+        n = _order(free_bytes * case.workers * share // 100, nb)
+        # Blocks are not dealt out quite evenly.
+        while n >= nb and _fullest_bytes(n, nb, p, q, ranks_per_node) > free_bytes:
+            n -= nb
+    result = HplPlan(
+        n=n,
+        nb=nb,
+        p=p,
+        q=q,
+        ranks_per_node=ranks_per_node,
+        workers=case.workers,
+        free_bytes=free_bytes,
+        memory_words=words,
+    )
+    if n < nb or result.fullest_bytes > free_bytes:
+        raise CapacityError(
+            f"hpl: N {max(n, nb)} takes {format_bytes(_NUMBER_BYTES * max(n, nb) ** 2)}, of which "
+            f"{format_bytes(_fullest_bytes(max(n, nb), nb, p, q, ranks_per_node), binary=True)} on "
+            f"one worker; {words}",
+            hint="give a smaller size, or 0 for what fits; more workers; or more memory in "
+            "cluster.toml",
+        )
+    return result
+
+
+def _grid(ranks: int, p: int) -> tuple[int, int]:
+    if p == 0:
+        return process_grid(ranks)
+    if ranks % p:
+        raise UsageError(
+            f"hpl: {ranks} processes cannot be {p} rows; hpl.p must divide their number",
+            hint="set hpl.p to 0 for a grid that is nearly square",
+        )
+    return p, ranks // p
+
+
+def _order(size_bytes: int, nb: int) -> int:
+    return isqrt(size_bytes // _NUMBER_BYTES) // nb * nb
+
+
+def _share(n: int, nb: int, place: int, places: int) -> int:
+    """Return how many rows or columns one process holds: NUMROC of ScaLAPACK."""
+    blocks = n // nb
+    return (blocks // places + (place < blocks % places)) * nb
+
+
+def _fullest_bytes(n: int, nb: int, p: int, q: int, ranks_per_node: int) -> int:
+    """Return the bytes of the matrix on the fullest node; ranks go through the grid row by row."""
+    cells = [_share(n, nb, rank // q, p) * _share(n, nb, rank % q, q) for rank in range(p * q)]
+    nodes = range(0, p * q, ranks_per_node)
+    return _NUMBER_BYTES * max(sum(cells[first : first + ranks_per_node]) for first in nodes)

@@ -1,0 +1,236 @@
+"""The verbs of NetPIPE."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from statistics import fmean
+
+from boardcluster.errors import UsageError
+from boardcluster.records import Engine, Verification
+from boardcluster.services.layout import Layout
+from boardcluster.services.mpi import mpirun_command
+from boardcluster.units import parse_size
+from boardcluster.workloads.base import (
+    Case,
+    Context,
+    Job,
+    Need,
+    Parameter,
+    Phase,
+    PhaseOutcome,
+    Prepared,
+    Proof,
+    Takes,
+)
+from boardcluster.workloads.netpipe.output import (
+    Curve,
+    check_integrity,
+    parse_curve,
+)
+
+__all__ = ["WORKLOAD", "NetPipe"]
+
+_TCP = "tcp"
+_MPI = "mpi"
+_LEAST_BYTES = 1 << 16
+_MOST_BYTES = 1 << 28
+_OUTPUT = "np.out"
+_CHECK = " check"
+_METHOD = (
+    "NetPIPE's integrity check compared every byte received, at every size, between each pair of "
+    "workers; in the measured run no size is missing, and every rate follows from its size and time"
+)
+_TRANSMIT = """\
+import subprocess, sys, time
+deadline = time.monotonic() + 30
+while True:
+    status = subprocess.run(sys.argv[1:]).returncode
+    if status != 246 or time.monotonic() > deadline:
+        sys.exit(status)
+    time.sleep(0.05)
+"""
+"""Runs on the transmitter's node, until the receiver listens: NPtcp tries only once, and then ends
+with 246 (-10). Nobody else may try the receiver's port: it serves its first caller and no other.
+"""
+
+
+def _is_size(text: str) -> bool:
+    try:
+        return _LEAST_BYTES <= parse_size(text) <= _MOST_BYTES
+    except ValueError:
+        return False
+
+
+class NetPipe:
+    """See the package's docstring."""
+
+    name = "netpipe"
+    engines = (Engine.MPI,)
+    takes = Takes.NOTHING
+    parameters: Mapping[str, Parameter] = {
+        "transport": Parameter(
+            default=_TCP,
+            allowed=f"{_TCP} or {_MPI}",
+            meaning="what carries the messages: TCP alone, or Open MPI over TCP",
+            is_allowed=lambda text: text in (_TCP, _MPI),
+        ),
+        "largest_bytes": Parameter(
+            default="4 MiB",
+            allowed="a size from 64 KiB to 256 MiB",
+            meaning="largest message; small ones fit into buffers and exceed the link's rate",
+            is_allowed=_is_size,
+        ),
+        "repeats": Parameter(
+            default="7",
+            allowed="a whole number from 0 to 100000",
+            meaning="round trips per trial; 0 lets NetPIPE choose, about half a second per size",
+            is_allowed=lambda text: text.isascii() and text.isdecimal() and int(text) <= 100_000,
+        ),
+    }
+    tools: Mapping[str, str] = {
+        "NPtcp": "netpipe-tcp",
+        "NPopenmpi": "netpipe-openmpi",
+        "mpirun": "openmpi-bin",
+    }
+
+    def check(self, case: Case) -> None:
+        """See Workload."""
+        if case.workers < 2:
+            raise UsageError(
+                f"netpipe needs two workers, and there is {case.workers}",
+                hint="run it with workers = [2] or more; add a worker to cluster.toml",
+            )
+
+    def need(self, case: Case) -> Need:
+        """See Workload."""
+        del case
+        return Need(input_bytes=0, run_bytes=0)
+
+    def describe(self, case: Case) -> str:
+        """See Workload."""
+        del case
+        return ""
+
+    def prepare(self, context: Context, case: Case) -> Prepared:
+        """See Workload. There is nothing to prepare."""
+        del context, case
+        return Prepared()
+
+    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
+        """See Workload. Each pair of workers is checked, then measured; never two at once."""
+        del prepared
+        layout = context.live.layout
+        phases = []
+        for pair in _pairs(layout):
+            for check in (True, False):
+                name = _name(job.case, pair) + (_CHECK if check else "")
+                options = _options(job.case, check=check)
+                if job.case.parameters["transport"] == _TCP:
+                    phases.append(_tcp_phase(name, pair, options))
+                else:
+                    phases.append(_mpi_phase(layout, name, pair, options))
+        return tuple(phases)
+
+    def verify(
+        self,
+        context: Context,
+        prepared: Prepared,
+        job: Job,
+        outcomes: Mapping[str, PhaseOutcome],
+    ) -> Proof:
+        """See Workload."""
+        del prepared
+        largest = parse_size(job.case.parameters["largest_bytes"])
+        curves: dict[str, Curve] = {}
+        facts = []
+        for pair in _pairs(context.live.layout):
+            name = _name(job.case, pair)
+            checked = outcomes[name + _CHECK]
+            printed = checked.stdout.read_text(errors="replace")
+            printed += checked.stderr.read_text(errors="replace")
+            passed = check_integrity(printed, largest_bytes=largest, pair=name)
+            text = outcomes[name].results[_OUTPUT].read_text(errors="replace")
+            curves["-".join(pair)] = curve = parse_curve(text, largest_bytes=largest, pair=name)
+            facts.append(f"{name}: {passed} sizes intact, {len(curve.points)} sizes measured\n")
+        # Each fact was held against what NetPIPE must do, so the two digests are of the same text.
+        digest = hashlib.sha256("".join(facts).encode()).hexdigest()
+        verification = Verification(
+            method=_METHOD,
+            expected_sha256=digest,
+            actual_sha256=digest,
+            records=sum(len(curve.points) for curve in curves.values()),
+        )
+        return Proof(verification=verification, figures=_figures(curves))
+
+
+def _pairs(layout: Layout) -> list[tuple[str, str]]:
+    return list(combinations([worker.name for worker in layout.spec.workers], 2))
+
+
+def _name(case: Case, pair: tuple[str, str]) -> str:
+    return f"{case.parameters['transport']} {pair[0]}-{pair[1]}"
+
+
+def _options(case: Case, *, check: bool) -> tuple[str, ...]:
+    """Return what both ends must be given alike."""
+    repeats = case.parameters["repeats"]
+    return (
+        *("-p", "0"),
+        *("-u", str(parse_size(case.parameters["largest_bytes"]))),
+        *(("-n", repeats) if int(repeats) else ()),
+        *(("-i",) if check else ()),
+    )
+
+
+def _tcp_phase(name: str, pair: tuple[str, str], options: Sequence[str]) -> Phase:
+    transmitter, receiver = pair
+    program = ("NPtcp", "-h", receiver, *options, "-o", _OUTPUT)
+    return Phase(
+        name=name,
+        command=("python3", "-I", "-S", "-c", _TRANSMIT, *program),
+        node=transmitter,
+        beside=((receiver, ("NPtcp", *options)),),
+        results=(_OUTPUT,),
+        yarn=False,
+    )
+
+
+def _mpi_phase(layout: Layout, name: str, pair: tuple[str, str], options: Sequence[str]) -> Phase:
+    command = mpirun_command(
+        layout,
+        hosts=pair,
+        ranks_per_host=1,
+        program=["NPopenmpi", *options, "-o", _OUTPUT],
+    )
+    return Phase(
+        name=name,
+        command=tuple(command),
+        node=pair[0],
+        mpi_hosts=pair,
+        results=(_OUTPUT,),
+        yarn=False,
+    )
+
+
+def _figures(curves: Mapping[str, Curve]) -> dict[str, float]:
+    """Return the figures of each pair, and their mean, least and most over all pairs."""
+    measures: dict[str, Callable[[Curve], float]] = {
+        "latency_{}microseconds": lambda curve: curve.latency_microseconds,
+        "throughput_{}megabits_per_second": lambda curve: curve.throughput_megabits_per_second,
+        "peak_throughput_{}megabits_per_second": (
+            lambda curve: curve.peak_throughput_megabits_per_second
+        ),
+    }
+    figures: dict[str, float] = {}
+    for name, of in measures.items():
+        values = {pair: of(curve) for pair, curve in curves.items()}
+        figures[name.format("mean_")] = fmean(values.values())
+        figures[name.format("min_")] = min(values.values())
+        figures[name.format("max_")] = max(values.values())
+        figures |= {f"{pair}_{name.format('')}": value for pair, value in values.items()}
+    return figures
+
+
+WORKLOAD = NetPipe()

@@ -1,0 +1,120 @@
+"""A workload whose every verb is a script: it runs well and proves its output unless told so."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from boardcluster.records import Dataset, Engine, Verification
+from boardcluster.workloads.base import (
+    Case,
+    Context,
+    Job,
+    Need,
+    Parameter,
+    Phase,
+    PhaseOutcome,
+    Prepared,
+    Proof,
+    Takes,
+)
+
+PROOF = Verification(
+    method="made up", expected_sha256="ab" * 32, actual_sha256="ab" * 32, records=3
+)
+PARAMETER = Parameter(
+    default="4",
+    allowed="a whole number",
+    meaning="how many there are",
+    is_allowed=str.isdecimal,
+)
+
+
+def nothing(*_: object) -> None:
+    """Do nothing."""
+
+
+@dataclass
+class FakeWorkload:
+    """See the module's docstring.
+
+    Attributes:
+        space: what need() answers.
+        words: what describe() answers.
+        refuses: what check() raises.
+        made: its phases; None is one good submission.
+        preparing: what prepare() does besides.
+        proving: what verify() does besides, with what it is given.
+        verdicts: what the n-th verify() raises, from 1.
+        figures: what it measures itself.
+        checked: cases that were checked.
+        contexts: what prepare() was given.
+        verified: jobs that were to be proved.
+        outcomes: what verify() was given of the phases, each time.
+    """
+
+    name: str = "fake"
+    engines: tuple[Engine, ...] = (Engine.MAPREDUCE, Engine.SPARK)
+    takes: Takes = Takes.ROWS
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    tools: Mapping[str, str] = field(default_factory=dict)
+    space: Need = field(default_factory=lambda: Need(input_bytes=1000, run_bytes=0))
+    words: str = ""
+    refuses: Exception | None = None
+    made: tuple[Phase, ...] | None = None
+    preparing: Callable[[Context, Case], None] = nothing
+    proving: Callable[[Context, Job], None] = nothing
+    verdicts: dict[int, BaseException] = field(default_factory=dict)
+    figures: dict[str, float] = field(default_factory=dict)
+    proof: Verification = PROOF
+    checked: list[Case] = field(default_factory=list)
+    contexts: list[Context] = field(default_factory=list)
+    verified: list[Job] = field(default_factory=list)
+    outcomes: list[Mapping[str, PhaseOutcome]] = field(default_factory=list)
+
+    def check(self, case: Case) -> None:
+        self.checked.append(case)
+        if self.refuses:
+            raise self.refuses
+
+    def need(self, case: Case) -> Need:
+        return self.space
+
+    def describe(self, case: Case) -> str:
+        return self.words
+
+    def prepare(self, context: Context, case: Case) -> Prepared:
+        self.contexts.append(context)
+        self.preparing(context, case)
+        return Prepared(input_path="/in", input_bytes=1000)
+
+    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
+        if self.made is not None:
+            return self.made
+        command = (self.name, job.case.engine, prepared.input_path, job.output_path)
+        return (Phase(name="count", command=command),)
+
+    def verify(
+        self,
+        context: Context,
+        prepared: Prepared,
+        job: Job,
+        outcomes: Mapping[str, PhaseOutcome],
+    ) -> Proof:
+        self.verified.append(job)
+        self.outcomes.append(dict(outcomes))
+        (context.work / "large").write_text("only needed for the proof")
+        self.proving(context, job)
+        if verdict := self.verdicts.get(len(self.verified)):
+            raise verdict
+        return Proof(verification=self.proof, output_bytes=4321, figures=self.figures)
+
+
+def dataset_in(folder: Path) -> Dataset:
+    """Return a text that nobody reads."""
+    return Dataset(
+        name="flights",
+        path=folder / "flights",
+        size_bytes=1000,
+        sha256="cd" * 32,
+        source="made up",
+    )

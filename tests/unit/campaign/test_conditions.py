@@ -1,0 +1,290 @@
+"""The state of the nodes before a run, on made-up nodes and with a made-up clock."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from boardcluster.campaign.conditions import drop_node_caches, prepare_conditions, trim_nodes
+from boardcluster.fetch.cache import no_progress
+from boardcluster.records import CachePolicy, ClusterSpec, Policy
+from boardcluster.remote.fake import FakeRemote
+from boardcluster.services.layout import Layout
+from boardcluster.services.operation import LiveCluster
+
+NAMES = ("master", "worker1", "worker2")
+DENIED = "not permitted for this user"
+
+
+class Time:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now_seconds = 1000.0
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now_seconds += seconds
+
+    def clock(self) -> float:
+        return self.now_seconds
+
+
+@pytest.fixture
+def nodes() -> dict[str, FakeRemote]:
+    return {name: FakeRemote(name) for name in NAMES}
+
+
+@pytest.fixture
+def cluster(
+    live: LiveCluster,
+    nodes: dict[str, FakeRemote],
+    make_spec: Callable[..., ClusterSpec],
+    make_layout: Callable[[ClusterSpec], Layout],
+) -> LiveCluster:
+    return replace(live, remotes=nodes, layout=make_layout(make_spec(workers=2)))
+
+
+def share_kernels(nodes: dict[str, FakeRemote], *boots: str) -> None:
+    for node, boot in zip(nodes.values(), boots, strict=True):
+        node.tell_nodeside("boot", {"boot_id": boot})
+
+
+def asked(nodes: dict[str, FakeRemote], verb: str) -> list[str]:
+    return [name for name, node in nodes.items() for row in node.requests if row["do"] == verb]
+
+
+def caches(node: FakeRemote, reason: str = "") -> None:
+    node.tell_nodeside(
+        "drop_caches", {"dropped": not reason, "reason": reason, "boot_id": "whatever"}
+    )
+
+
+def blocks(node: FakeRemote, *rows: tuple[str, int, str]) -> None:
+    node.tell_nodeside(
+        "trim",
+        [
+            {"mount": "/data", "device": device, "trimmed_bytes": size, "reason": reason}
+            for device, size, reason in rows
+        ],
+    )
+
+
+def heat(node: FakeRemote, *celsius: float | None) -> None:
+    for value in celsius:
+        node.tell_nodeside("temperatures", {"hottest_celsius": value})
+
+
+def test_a_plain_policy_does_nothing(cluster: LiveCluster, nodes: dict[str, FakeRemote]) -> None:
+    time = Time()
+
+    remarks = prepare_conditions(
+        cluster, Policy(), drop=False, progress=no_progress, sleep=time.sleep, clock=time.clock
+    )
+
+    assert (remarks, time.slept) == ((), [])
+    assert not any(node.calls for node in nodes.values())
+
+
+@pytest.mark.parametrize(
+    ("cache", "drop", "dropped"),
+    [
+        (CachePolicy.KEEP, False, []),
+        (CachePolicy.KEEP, True, ["master"]),
+        (CachePolicy.DROP, False, ["master"]),
+    ],
+)
+def test_caches_are_dropped_by_policy_or_because_a_phase_needs_it(
+    cluster: LiveCluster,
+    nodes: dict[str, FakeRemote],
+    cache: CachePolicy,
+    drop: bool,
+    dropped: list[str],
+) -> None:
+    share_kernels(nodes, "k", "k", "k")
+    caches(nodes["master"])
+
+    remarks = prepare_conditions(cluster, Policy(cache=cache), drop=drop, progress=no_progress)
+
+    assert remarks == ()
+    assert asked(nodes, "drop_caches") == dropped
+
+
+def test_each_step_in_its_order(cluster: LiveCluster, nodes: dict[str, FakeRemote]) -> None:
+    share_kernels(nodes, "k", "k", "k")
+    heat(nodes["master"], 70.0, 50.0)
+    for node in nodes.values():
+        blocks(node)
+    caches(nodes["master"])
+    time = Time()
+    told: list[str] = []
+    policy = Policy(
+        cache=CachePolicy.DROP, trim=True, cool_down_seconds=30.0, cool_below_celsius=55.0
+    )
+
+    remarks = prepare_conditions(
+        cluster,
+        policy,
+        drop=False,
+        progress=lambda what, done, total: told.append(what),
+        sleep=time.sleep,
+        clock=time.clock,
+    )
+
+    assert remarks == ()
+    assert time.slept == [30.0, 5.0]
+    verbs = [row["do"] for row in nodes["master"].requests if row["do"] != "boot"]
+    assert verbs == ["temperatures", "temperatures", "trim", "drop_caches"]
+    assert told == [
+        "pausing for 30 s",
+        "cooling: master has 70 °C, waiting for 55 °C",
+        "discarding unused blocks",
+        "dropping page caches",
+    ]
+
+
+def test_every_kernel_is_dropped_once(cluster: LiveCluster, nodes: dict[str, FakeRemote]) -> None:
+    share_kernels(nodes, "one", "two", "one")
+    caches(nodes["master"])
+    caches(nodes["worker1"])
+
+    assert drop_node_caches(cluster) == ()
+    assert asked(nodes, "drop_caches") == ["master", "worker1"]
+
+
+def test_a_right_that_is_missing_everywhere_is_one_remark(
+    cluster: LiveCluster, nodes: dict[str, FakeRemote]
+) -> None:
+    share_kernels(nodes, "k", "k", "k")
+    caches(nodes["master"], DENIED)
+
+    assert drop_node_caches(cluster) == (f"page caches kept: {DENIED}",)
+
+
+def test_nodes_that_differ_are_named(cluster: LiveCluster, nodes: dict[str, FakeRemote]) -> None:
+    share_kernels(nodes, "one", "two", "one")
+    caches(nodes["master"], DENIED)
+    caches(nodes["worker1"], "read-only")
+
+    assert drop_node_caches(cluster) == (
+        f"page caches kept on master, worker2: {DENIED}",
+        "page caches kept on worker1: read-only",
+    )
+
+
+def test_nodes_that_do_not_answer_are_named(
+    cluster: LiveCluster, nodes: dict[str, FakeRemote]
+) -> None:
+    nodes["master"].tell_nodeside("boot", {"boot_id": "one"})
+    nodes["worker2"].tell_nodeside("boot", {"boot_id": "two"})
+    caches(nodes["master"])
+
+    assert drop_node_caches(cluster) == (
+        "page caches kept on worker1, worker2: the node does not answer",
+    )
+
+
+def test_a_device_that_nodes_share_is_trimmed_once(
+    cluster: LiveCluster, nodes: dict[str, FakeRemote]
+) -> None:
+    share_kernels(nodes, "k", "k", "other")
+    blocks(nodes["master"], ("8:1", 100, ""), ("8:2", 50, ""))
+    blocks(nodes["worker1"])
+    blocks(nodes["worker2"], ("8:1", 7, ""))
+
+    assert trim_nodes(cluster) == ({"master": 150, "worker1": 0, "worker2": 7}, ())
+    (request,) = [row for row in nodes["worker1"].requests if row["do"] == "trim"]
+    assert request["skip"] == ["8:1", "8:2"]
+    assert request["folders"] == ["/nodes/worker1", "/nodes/worker1/data"]
+    (request,) = [row for row in nodes["worker2"].requests if row["do"] == "trim"]
+    assert request["skip"] == []
+
+
+def test_what_is_not_trimmed_is_a_remark(
+    cluster: LiveCluster, nodes: dict[str, FakeRemote]
+) -> None:
+    share_kernels(nodes, "one", "two", "three")
+    blocks(nodes["master"], ("8:1", 10, ""), ("8:2", 0, DENIED))
+    blocks(nodes["worker1"], ("8:1", 10, ""))
+
+    discarded, remarks = trim_nodes(cluster)
+
+    assert discarded == {"master": 10, "worker1": 10}
+    assert remarks == (
+        f"unused blocks not discarded on master: /data: {DENIED}",
+        "unused blocks not discarded on worker2: the node does not answer",
+    )
+
+
+def test_one_file_system_under_all_nodes_is_one_remark(
+    cluster: LiveCluster, nodes: dict[str, FakeRemote]
+) -> None:
+    share_kernels(nodes, "k", "k", "k")
+    blocks(nodes["master"], ("8:1", 0, DENIED))
+    blocks(nodes["worker1"])
+    blocks(nodes["worker2"])
+
+    remarks = prepare_conditions(cluster, Policy(trim=True), drop=False, progress=no_progress)
+
+    assert remarks == (f"unused blocks not discarded: /data: {DENIED}",)
+
+
+def cooled(cluster: LiveCluster, time: Time, *, wait_seconds: float = 12.0) -> tuple[str, ...]:
+    return prepare_conditions(
+        cluster,
+        Policy(cool_below_celsius=50.0, cool_wait_seconds=wait_seconds),
+        drop=False,
+        progress=no_progress,
+        sleep=time.sleep,
+        clock=time.clock,
+    )
+
+
+def test_waits_for_the_hottest_node(cluster: LiveCluster, nodes: dict[str, FakeRemote]) -> None:
+    share_kernels(nodes, "one", "two", "three")
+    heat(nodes["master"], 40.0)
+    heat(nodes["worker1"], 70.0, 49.9)
+    heat(nodes["worker2"], 60.0, 50.0, 45.0)
+    time = Time()
+
+    assert cooled(cluster, time) == ()
+    assert time.slept == [5.0, 5.0]
+
+
+def test_the_wait_for_a_cool_node_is_bounded(
+    cluster: LiveCluster, nodes: dict[str, FakeRemote]
+) -> None:
+    share_kernels(nodes, "one", "one", "two")
+    heat(nodes["master"], 80.0, 71.25)
+    heat(nodes["worker2"], 30.0)
+    time = Time()
+
+    remarks = cooled(cluster, time)
+
+    assert remarks == ("master still had 71.2 °C after 12 s, not below 50 °C",)
+    assert time.slept == [5.0, 5.0, 5.0]
+    assert "worker1" not in asked(nodes, "temperatures")
+
+
+def test_nodes_without_a_sensor_are_not_waited_for(
+    cluster: LiveCluster, nodes: dict[str, FakeRemote]
+) -> None:
+    share_kernels(nodes, "k", "k", "k")
+    heat(nodes["master"], None)
+    time = Time()
+
+    assert cooled(cluster, time) == ("not known to be below 50 °C: no temperature sensor",)
+    assert time.slept == []
+
+
+def test_a_silent_node_is_not_waited_for(
+    cluster: LiveCluster, nodes: dict[str, FakeRemote]
+) -> None:
+    share_kernels(nodes, "one", "two", "three")
+    heat(nodes["master"], 40.0)
+    heat(nodes["worker2"], 60.0, 40.0)
+
+    remarks = cooled(cluster, Time())
+
+    assert remarks == ("not known to be below 50 °C on worker1: the node does not answer",)
