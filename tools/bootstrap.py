@@ -33,6 +33,10 @@ PROGRAMS = {
     "bash": "bash",
     "sort": "coreutils",
     "mvn": "maven",
+    "mpirun": "openmpi-bin",
+    "hpcc": "hpcc",
+    "NPtcp": "netpipe-tcp",
+    "NPopenmpi": "netpipe-openmpi",
 }
 """Program and the Debian package that has it."""
 

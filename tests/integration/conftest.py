@@ -40,6 +40,7 @@ class Cli:
 
     def __init__(self, home: Path, cache: Path, *, prefix: tuple[str, ...] = ()) -> None:
         self.home = home
+        self.cache = cache
         self.prefix = prefix
         self.env = {
             **os.environ,

@@ -27,8 +27,6 @@ class Forms:
         cache: folder of fetched engines.
         progress: told what is being done.
         seen: told of the cluster's health while it starts.
-        attached: called once with the cluster before the first trial, when a killed driver may
-            have left something on it.
     """
 
     def __init__(
@@ -38,13 +36,11 @@ class Forms:
         cache: Path,
         progress: Progress,
         seen: Callable[[Health], None],
-        attached: Callable[[LiveCluster], None],
     ) -> None:
         self._home = home
         self._cache = cache
         self._progress = progress
         self._seen = seen
-        self._attached = attached
         self._form: Form | None = None
         self._live: LiveCluster | None = None
         self._was_up = load_state(home) is not None
@@ -59,11 +55,8 @@ class Forms:
         if self._live is None or form != self._form:
             words = f"{form.workers} workers, profile {form.profile}, master {form.master}"
             self._progress(f"bringing the cluster to {words}", 0, 0)
-            first = self._live is None
             self._live = self._up(form)
             self._form = form
-            if first:
-                self._attached(self._live)
         return self._live
 
     def _up(self, form: Form) -> LiveCluster:

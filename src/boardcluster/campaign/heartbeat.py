@@ -55,16 +55,16 @@ class _Looks:
 
     Args:
         live: the cluster.
-        patience: so many looks in a row a daemon may be mute while its node answers otherwise,
+        most_mute: so many looks in a row without an answer lose a daemon whose node does answer,
             because a full backlog may come from a busy moment.
         wait: waits so many seconds and tells whether to give up.
     """
 
     def __init__(
-        self, live: LiveCluster, *, patience: int, wait: Callable[[float], object]
+        self, live: LiveCluster, *, most_mute: int, wait: Callable[[float], object]
     ) -> None:
         self._master = live.master
-        self._patience = patience
+        self._most_mute = most_mute
         self._wait = wait
         self._targets = _targets(live.spec)
         self._mute: dict[_Target, int] = {}
@@ -121,7 +121,7 @@ class _Looks:
             name = f"{target.daemon} on {target.node}"
             if view.state is Reached.REFUSED:
                 losses.append(f"{name} refuses connections")
-            elif target.node not in away and self._mute[target] >= self._patience:
+            elif target.node not in away and self._mute[target] >= self._most_mute:
                 losses.append(f"{name} does not answer")
         return losses
 
@@ -129,7 +129,7 @@ class _Looks:
 def lost_now(live: LiveCluster, *, wait: Callable[[float], object] = time.sleep) -> str:
     """Look once, and a second time at what is missed; return what is lost in words, or nothing."""
     try:
-        return _Looks(live, patience=1, wait=wait).lost()
+        return _Looks(live, most_mute=1, wait=wait).lost()
     except _CANNOT_ASK as error:
         return _unreachable(live, error)
 
@@ -165,7 +165,7 @@ class Heartbeat:
         self._live = live
         self._on_loss = on_loss
         self._interval_seconds = interval_seconds
-        self._looks = _Looks(live, patience=_PATIENCE_BEATS, wait=self._wait)
+        self._looks = _Looks(live, most_mute=_PATIENCE_BEATS, wait=self._wait)
         self._thread = threading.Thread(target=self._watch, name="heartbeat", daemon=True)
         self.lost = ""
 

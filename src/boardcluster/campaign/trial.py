@@ -7,7 +7,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -239,7 +239,8 @@ def _run_all(live: LiveCluster, jobs: Sequence[JobRun], concurrency: int, attemp
     pool = ThreadPoolExecutor(concurrency)
     try:
         futures = [pool.submit(one, job) for job in jobs]
-        for future in futures:
+        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+        for future in [each for each in futures if each in done]:
             future.result()
     except BaseException:
         failed.set()

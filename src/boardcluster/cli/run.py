@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -38,7 +39,14 @@ from boardcluster.cli.options import (
 from boardcluster.cli.results import print_results
 from boardcluster.cli.up import recover, reported_health
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.errors import CapacityError, EmptySelectionError, RunError, UsageError
+from boardcluster.errors import (
+    CapacityError,
+    ClusterNotUpError,
+    EmptySelectionError,
+    RemoteError,
+    RunError,
+    UsageError,
+)
 from boardcluster.records import (
     AttemptState,
     Campaign,
@@ -450,6 +458,19 @@ def _run_single(
     return campaign, work.chosen
 
 
+def _recover(folder: Path, cache: Path, store: Store, reporter: Reporter) -> None:
+    """Deal with what a killed driver left, in whatever form its cluster is; it may be down."""
+    live = None
+    with contextlib.suppress(ClusterNotUpError):
+        live = operation.attach(folder, cache=cache, progress=reporter.progress, any_form=True)
+    try:
+        recover(store, reporter, live)
+    except RemoteError as error:
+        reporter.line(f"{error.message}; bringing the cluster down")
+        operation.down(folder)
+        recover(store, reporter)
+
+
 def _run_file(
     folder: Path,
     cache: Path,
@@ -459,6 +480,7 @@ def _run_file(
     reporter: Reporter,
 ) -> tuple[Campaign, tuple[Trial, ...]]:
     """Run a campaign file in every form of the cluster that it needs."""
+    _recover(folder, cache, store, reporter)
     work = _work(store, wanted, declared, campaign_id=new_campaign_id())
     outlook = _outlook(folder, declared, store, work.chosen)
     print_outlook(outlook, reporter=reporter)
@@ -481,7 +503,6 @@ def _run_file(
         cache=cache,
         progress=reporter.progress,
         seen=reported_health(reporter),
-        attached=lambda live: recover(store, reporter, live),
     )
     try:
         run_trials(

@@ -17,7 +17,6 @@ from boardcluster.cli.options import (
     home_folder,
 )
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.records import AttemptState
 from boardcluster.services import operation
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import LiveCluster
@@ -59,13 +58,8 @@ def recover(store: Store, reporter: Reporter, live: LiveCluster | None = None) -
     Raises:
         RemoteError: a leftover application does not end.
     """
-    running = [
-        result.attempt
-        for result in store.results(all_attempts=True)
-        if result.attempt is not None and result.attempt.state is AttemptState.RUNNING
-    ]
     if live is not None:
-        for attempt in running:
+        for attempt in store.running():
             reporter.line(f"ending what a killed driver submitted: {attempt.trial_id}")
             end_submission(live, attempt_tag(attempt.trial_id, attempt.number))
     if count := store.mark_interrupted("interrupted: the driver was killed"):

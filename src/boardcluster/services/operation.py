@@ -365,8 +365,14 @@ def _bring_up(
     return LiveCluster(home=home, state=state, layout=layout, remotes=remotes)
 
 
-def attach(home: Path, *, cache: Path, progress: Progress) -> LiveCluster:
+def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = False) -> LiveCluster:
     """Return the running cluster of a home.
+
+    Args:
+        home: the cluster's state folder.
+        cache: folder of fetched engines.
+        progress: told what is being fetched.
+        any_form: whether it may be in a form that a campaign gave it.
 
     Raises:
         ClusterNotUpError: it is not up, or in a form that a campaign gave it.
@@ -381,7 +387,7 @@ def attach(home: Path, *, cache: Path, progress: Progress) -> LiveCluster:
             f"the cluster in {home} is not up: its driver or its nodes were killed",
             hint="run `boardcluster down`, then `boardcluster up`",
         )
-    if state.form:
+    if state.form and not any_form:
         raise ClusterNotUpError(
             f"the cluster in {home} is up in a form that a campaign gave it: {state.form}",
             hint="run `boardcluster up`: it brings the cluster back to what cluster.toml says",

@@ -255,6 +255,11 @@ class Store:
             self._write_end(campaign, trial, done, measurement)
         return done
 
+    def running(self) -> tuple[Attempt, ...]:
+        """Every attempt that began and has no end: with the driver lock held, a dead driver's."""
+        with translated(self._path):
+            return rows.select_running(self._connection)
+
     def mark_interrupted(self, reason: str) -> int:
         """End every attempt that a dead driver left running; call it only while holding the lock.
 

@@ -9,7 +9,7 @@ from boardcluster.errors import UsageError, VerificationError
 from boardcluster.fetch.cache import require_space
 from boardcluster.records import Engine, Verification
 from boardcluster.services.spark import spark_submit_command
-from boardcluster.services.yarn import mapreduce_command
+from boardcluster.services.yarn import hadoop_command
 from boardcluster.workloads.base import (
     Case,
     Context,
@@ -34,8 +34,8 @@ _LEAST_FILE_BYTES = 1_000_000
 """The buffer of TestDFSIO: a smaller file is one call, too short for its clock of milliseconds."""
 
 _METHOD = (
-    "every file was read back and equals, byte by byte, what TestDFSIO must write; files and bytes "
-    "that were written and that were read equal those asked for"
+    "every file was read back and equals, byte by byte, what its engine must write; the numbers of "
+    "files and bytes that were written and that were read equal those asked for"
 )
 
 
@@ -140,10 +140,13 @@ def _result_name(half: str) -> str:
 
 
 def _stock(context: Context, job: Job, half: str) -> list[str]:
-    """Return the command of Hadoop's own TestDFSIO, its data below the job's folder."""
+    """Return the command of Hadoop's own TestDFSIO, its data below the job's folder.
+
+    Its jar names another main class, whose further test classes are not installed, so it is not run
+    as ``hadoop jar`` does; the job finds its jar by the class.
+    """
     layout = context.live.layout
     arguments = [
-        "org.apache.hadoop.fs.TestDFSIO",
         f"-Dtest.build.data={job.output_path}",
         f"-{half}",
         *("-nrFiles", str(_files(job.case))),
@@ -151,7 +154,13 @@ def _stock(context: Context, job: Job, half: str) -> list[str]:
         *("-resFile", _result_name(half)),
     ]
     jar = layout.engines.hadoop_test_jar("hadoop-mapreduce-client-jobclient")
-    return mapreduce_command(layout, conf=job.conf, jar=str(jar), arguments=arguments)
+    return hadoop_command(
+        layout,
+        conf=job.conf,
+        main="org.apache.hadoop.fs.TestDFSIO",
+        arguments=arguments,
+        jars=[str(jar)],
+    )
 
 
 def _ours(context: Context, job: Job, half: str) -> list[str]:
@@ -183,7 +192,7 @@ def _verify_content(context: Context, job: Job) -> Verification:
         CapacityError: the driver's disk cannot hold one file.
         RemoteError: HDFS does not answer.
     """
-    size_bytes = _file_bytes(job.case)
+    engine, size_bytes = job.case.engine, _file_bytes(job.case)
     folder = f"{job.output_path}/io_data"
     names = sorted(f"test_io_{number}" for number in range(_files(job.case)))
     there = sorted(
@@ -198,13 +207,13 @@ def _verify_content(context: Context, job: Job) -> Verification:
             hint="look at the job's log",
         )
     require_space(context.work, need_bytes=size_bytes, purpose=f"reading a file of {folder}")
-    right = digest_of_content(size_bytes)
+    right = digest_of_content(engine, size_bytes)
     expected, actual = hashlib.sha256(), hashlib.sha256()
     copy = context.work / "file"
     for number, name in enumerate(names):
         context.progress("reading the files back", number * size_bytes, _total_bytes(job.case))
         context.hdfs.get(f"{folder}/{name}", copy)
-        found = read_content(copy, name=name, size_bytes=size_bytes)
+        found = read_content(copy, name=name, engine=engine, size_bytes=size_bytes)
         copy.unlink()
         expected.update(f"{name}\t{size_bytes}\t{right}\n".encode())
         actual.update(f"{name}\t{size_bytes}\t{found}\n".encode())

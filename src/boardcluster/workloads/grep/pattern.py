@@ -5,11 +5,11 @@ An expression is a row of single characters, ``.`` and sets in brackets, each wi
 
 Why no more: ``java.util.regex`` takes the first way to match that it finds, POSIX the longest, and
 the two differ as soon as there is a choice between texts of several characters (``a|ab``, or
-``a?(ab)?``). In a row of single characters there is none. Let a longer match that begins at the same
-place use the items s1 < s2 < ... of the row, repeated ones counted singly, and Java's match t1 < t2
-< .... Java takes the earliest item that still leads to a match, so t is never ahead of s. Where
-Java's match ends, all later items may be left out, and the longer match's next item is one of them:
-Java would have taken it.
+``a?(ab)?``). In a row of single characters there is none. Let a longer match that begins at the
+same place use the items s1 < s2 < ... of the row, repeated ones counted singly, and Java's match
+t1 < t2 < .... Java takes the earliest item that still leads to a match, so t is never ahead of s.
+Where Java's match ends, all later items may be left out, and the longer match's next item is one of
+them: Java would have taken it.
 """
 
 from __future__ import annotations

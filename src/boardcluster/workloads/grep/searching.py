@@ -8,11 +8,11 @@ three Unicode line ends that grep does not know; a text that holds one is refuse
 from __future__ import annotations
 
 import codecs
-import os
 import tempfile
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
+from typing import IO
 
 from boardcluster.errors import InputError, RemoteError, UsageError
 from boardcluster.fetch.cache import require_space
@@ -78,7 +78,7 @@ def _examine(source: Path) -> tuple[bool, bool]:
     with source.open("rb") as stream:
         marked = stream.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
         stream.seek(0)
-        for chunk in _overlapping(stream.fileno()):
+        for chunk in _overlapping(stream):
             has_cr = has_cr or b"\r" in chunk
             if chunk.isascii():
                 continue
@@ -91,10 +91,10 @@ def _examine(source: Path) -> tuple[bool, bool]:
     return marked, has_cr
 
 
-def _overlapping(descriptor: int) -> Iterator[bytes]:
+def _overlapping(stream: IO[bytes]) -> Iterator[bytes]:
     """Yield a file in pieces, each with the last bytes of the one before."""
     kept = b""
-    while piece := os.read(descriptor, _CHUNK_BYTES):
+    while piece := stream.read(_CHUNK_BYTES):
         yield kept + piece
         kept = piece[-_OVERLAP_BYTES:]
 

@@ -89,7 +89,7 @@ def test_uneven_blocks_never_fill_a_worker_beyond_what_is_free() -> None:
 
 def test_says_what_will_be_solved() -> None:
     assert str(plan(case(8 * 2816 * 2816))).startswith(
-        "N 2816, NB 128, 1 x 2 processes, 1 on each of 2 workers, 63.4 MB matrix, at most 30.3 MiB "
+        "N 2816, NB 128, 1 x 2 processes, 1 on each of 2 workers, 63.4 MB matrix, at most 30.2 MiB "
     )
 
 

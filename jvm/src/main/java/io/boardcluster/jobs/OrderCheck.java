@@ -2,6 +2,7 @@ package io.boardcluster.jobs;
 
 import java.math.BigInteger;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
@@ -14,7 +15,7 @@ import scala.Tuple2;
  * at last its name, first key, last key and sum of checksums.
  *
  * <p>The keys of these pairs sort all last words before all records out of order, and those by file
- * and place.
+ * and from its end to its beginning.
  */
 final class OrderCheck implements Iterator<Tuple2<String, String[]>> {
 
@@ -39,9 +40,9 @@ final class OrderCheck implements Iterator<Tuple2<String, String[]>> {
         this.input = input;
     }
 
-    /** {@return the key of a record out of order} */
+    /** {@return the key of a record out of order: the last of a file comes first} */
     static String misorderKey(String file, long offset) {
-        return String.format("%s%s\0%020d", MISORDER, file, offset);
+        return String.format("%s%s\0%020d", MISORDER, file, Long.MAX_VALUE - offset);
     }
 
     /** {@return what is said of a record out of order} */
@@ -99,7 +100,7 @@ final class OrderCheck implements Iterator<Tuple2<String, String[]>> {
     }
 
     private static byte[] keyBytes(byte[] bytes, int at) {
-        return java.util.Arrays.copyOfRange(bytes, at, at + Records.KEY_LENGTH);
+        return Arrays.copyOfRange(bytes, at, at + Records.KEY_LENGTH);
     }
 
     private static String key(byte[] bytes, int at) {

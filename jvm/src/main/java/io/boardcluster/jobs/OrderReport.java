@@ -16,8 +16,9 @@ import scala.Tuple2;
  *
  * <p>Stock {@code teravalidate} reduces over names: a file's first and last key, the checksum and
  * the errors are all under a name of their own and reported in the order of these names as bytes.
- * The same names and the same order are used here. Among errors the order is that of the files'
- * names and of the records, where the stock job's is that of its merge.
+ * The same names and the same order are used here. Records out of order come by file and, within
+ * one, from its end to its beginning: that is what the stock job's sort makes of a few in one file.
+ * Where there are many or in several files, its order is that of its sort and merge, and not defined.
  */
 final class OrderReport extends BlockSource {
 

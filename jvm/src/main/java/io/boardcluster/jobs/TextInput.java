@@ -36,7 +36,11 @@ final class TextInput {
                 input, TextInputFormat.class, LongWritable.class, Text.class, settings);
     }
 
-    /** {@return what the files of an input hold together; zero if there are none} */
+    /**
+     * {@return what the files of an input hold together}
+     *
+     * @throws InputException if a path or pattern names none
+     */
     static long bytes(JavaSparkContext context, String input) throws IOException {
         Job job = Job.getInstance(context.hadoopConfiguration());
         FileInputFormat.setInputPaths(job, input);
@@ -44,7 +48,10 @@ final class TextInput {
         for (Path path : FileInputFormat.getInputPaths(job)) {
             FileSystem files = path.getFileSystem(job.getConfiguration());
             FileStatus[] found = files.globStatus(path);
-            for (FileStatus status : found == null ? new FileStatus[0] : found) {
+            if (found == null || found.length == 0) {
+                throw new InputException(path + " does not exist");
+            }
+            for (FileStatus status : found) {
                 bytes += files.getContentSummary(status.getPath()).getLength();
             }
         }

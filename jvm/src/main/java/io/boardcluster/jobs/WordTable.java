@@ -166,8 +166,9 @@ final class WordTable {
         return few;
     }
 
+    /** Both halves of a product of 128 bits: every bit of the value reaches every bit of the mix. */
     private static long mix(long value) {
-        long mixed = value * 0xbf58476d1ce4e5b9L;
-        return mixed ^ mixed >>> 29;
+        long factor = 0xbf58476d1ce4e5b9L;
+        return value * factor ^ Math.multiplyHigh(value, factor);
     }
 }

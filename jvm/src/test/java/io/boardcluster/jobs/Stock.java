@@ -3,11 +3,18 @@ package io.boardcluster.jobs;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.io.IOException;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.examples.terasort.GenSort;
+import org.apache.hadoop.mapreduce.InputFormat;
+import org.apache.hadoop.mapreduce.InputSplit;
+import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
 
@@ -25,12 +32,34 @@ final class Stock {
         return rows;
     }
 
-    static void run(Tool job, int maps, Path folder, String... arguments) throws Exception {
+    /** {@return first row and end of the ranges that the stock generator gives its tasks} */
+    static List<long[]> ranges(long rows, int maps) throws Exception {
+        String format = "org.apache.hadoop.examples.terasort.TeraGen$RangeInputFormat";
+        Constructor<?> made = Class.forName(format).getDeclaredConstructor();
+        made.setAccessible(true);
+        Configuration settings = new Configuration();
+        settings.setLong("mapreduce.terasort.num-rows", rows);
+        settings.setInt("mapreduce.job.maps", maps);
+        List<long[]> ranges = new ArrayList<>();
+        for (InputSplit split :
+                ((InputFormat<?, ?>) made.newInstance()).getSplits(Job.getInstance(settings))) {
+            long first = number(split, "firstRow");
+            ranges.add(new long[] {first, first + number(split, "rowCount")});
+        }
+        return ranges;
+    }
+
+    private static long number(Object from, String name) throws ReflectiveOperationException {
+        Field field = from.getClass().getDeclaredField(name);
+        field.setAccessible(true);
+        return field.getLong(from);
+    }
+
+    static void run(Tool job, Path folder, String... arguments) throws Exception {
         Configuration settings = new Configuration();
         settings.set("fs.defaultFS", "file:///");
         settings.set("mapreduce.framework.name", "local");
         settings.set("hadoop.tmp.dir", folder.resolve("hadoop").toString());
-        settings.setInt("mapreduce.job.maps", maps);
         assertEquals(0, ToolRunner.run(settings, job, arguments), Arrays.toString(arguments));
     }
 

@@ -34,7 +34,6 @@ class TeraValidateTest extends LocalSpark {
                 this::said);
         Stock.run(
                 new org.apache.hadoop.examples.terasort.TeraValidate(),
-                1,
                 folder,
                 input.toString(),
                 stock.toString());
@@ -92,7 +91,7 @@ class TeraValidateTest extends LocalSpark {
     }
 
     @Test
-    void recordsOutOfOrderComeInTheOrderOfTheFile() throws Exception {
+    void aFewRecordsOutOfOrderComeAsTheStockSortPutsThem() throws Exception {
         byte[] rows = ascending(10, 1_000);
         setKey(rows, 100, 5);
         setKey(rows, 300, 4);

@@ -165,15 +165,22 @@ class WordCountTest extends LocalSpark {
     }
 
     @Test
-    void afterAFailureTheContextIsStopped() throws IOException {
-        Path missing = folder.resolve("missing.txt");
-        Exception failure =
-                assertThrows(Exception.class, () -> run(missing, folder.resolve("output")));
-        assertTrue(failure.getMessage().contains("missing.txt"), failure.getMessage());
+    void aMissingInputIsNamedAndTheContextStopped() throws IOException {
+        assertEquals(1, run(folder.resolve("missing.txt"), folder.resolve("output")));
+        assertTrue(said().matches("WordCount: \\S*/missing.txt does not exist\n"), said());
 
         // A JVM holds one Spark context: this run fails if the one before was not stopped.
         Path input = Files.writeString(folder.resolve("input.txt"), "word");
         assertEquals(0, run(input, folder.resolve("output")));
+    }
+
+    @Test
+    void afterAFailureTheContextIsStopped() throws IOException {
+        Path input = Files.write(folder.resolve("input.gz"), new byte[] {1, 2, 3});
+        assertThrows(Exception.class, () -> run(input, folder.resolve("output")));
+
+        Path right = Files.writeString(folder.resolve("input.txt"), "word");
+        assertEquals(0, run(right, folder.resolve("other")));
     }
 
     @Test

@@ -1,0 +1,385 @@
+"""Campaigns that survive: kills at every commit point, lost nodes, other forms, full disks."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boardcluster.cluster import emulated
+from boardcluster.cluster.state import LiveState, load_state
+from boardcluster.remote.ask import ask
+from boardcluster.remote.netns import enter
+from tests.integration.conftest import Cli
+from tests.integration.test_faults import still_running, wait_for
+
+QUICK = """\
+[campaign]
+name = "{name}"
+seed = 3
+repetitions = {repetitions}
+
+[[matrix]]
+workload = "netpipe"
+parameters.netpipe.largest_bytes = "64 KiB"
+parameters.netpipe.repeats = 1
+"""
+
+LONG_PI = """\
+[campaign]
+name = "long-pi"
+repetitions = 1
+
+[[matrix]]
+workload = "pi"
+engine = "mapreduce"
+parameters.pi.maps = 4
+parameters.pi.samples = 150000000
+"""
+
+_RUN = "boardcluster.campaign.job:JobRun"
+_STORE = "boardcluster.store.database"
+PLAN_POINTS = [
+    (f"{_STORE}:write_record", "before", 1),
+    (f"{_STORE}:write_record", "after", 1),
+    (f"{_STORE}:transaction", "after", 2),
+]
+"""Where the plan becomes durable: before and after its file, and after its transaction."""
+
+POINTS = [
+    # The plan, which the first of these stores, is the first record of all; then an attempt begins.
+    (f"{_STORE}:write_record", "before", 2),
+    (f"{_STORE}:write_record", "after", 1),
+    ("boardcluster.store.files:put_in_place", "before", 1),
+    # Its steps.
+    (f"{_RUN}.prepare", "before", 1),
+    (f"{_RUN}.prepare", "after", 1),
+    ("boardcluster.campaign.trial:prepare_conditions", "after", 1),
+    ("boardcluster.campaign.trial:storage_totals", "after", 1),
+    (f"{_RUN}.run", "before", 1),
+    ("boardcluster.campaign.execution:Execution._gather", "before", 1),
+    (f"{_RUN}.run", "after", 1),
+    (f"{_RUN}.prove", "after", 1),
+    (f"{_RUN}.clean", "after", 1),
+    # It ends: before and after its file, and after its transaction.
+    (f"{_STORE}:write_record", "before", 2),
+    ("boardcluster.store.files:put_in_place", "before", 2),
+    ("boardcluster.store.files:put_in_place", "after", 2),
+    (f"{_STORE}:write_record", "after", 2),
+    ("boardcluster.campaign.driver:_finish", "after", 1),
+]
+"""Where the driver is killed in a trial: function, moment, and how many calls in."""
+
+
+@pytest.fixture
+def site(tmp_path: Path, cli: Callable[..., Cli]) -> Iterator[Cli]:
+    program = cli(tmp_path / "home")
+    program("init", "--workers", "2", "--subnet", "198.18.207.0/24")
+    try:
+        yield program
+    finally:
+        program("down", "--wipe")
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "campaign.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def kill_at(program: Cli, point: tuple[str, str, int], *arguments: str) -> None:
+    place, when, call = point
+    command = [
+        *(sys.executable, "-m", "tests.integration.killer"),
+        *(place, when, str(call), "--", "run", *arguments),
+    ]
+    done = subprocess.run(command, env=program.env, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, f"{point}: {done.returncode}\n{done.stderr}"
+
+
+def test_killed_while_the_plan_is_stored_there_is_all_of_it_or_none(
+    site: Cli, tmp_path: Path
+) -> None:
+    site("up")
+    for number, point in enumerate(PLAN_POINTS):
+        file = written(tmp_path, QUICK.format(name=f"plan{number}", repetitions=1))
+        kill_at(site, point, file)
+        is_stored = number > 0
+        summary = site.json("run", file, *(("--resume",) if is_stored else ()))["summary"]
+        assert (summary["ok"], summary["planned"]) == (1, 1)
+    assert len(site.json("results")["campaigns"]) == len(PLAN_POINTS)
+
+
+def test_killed_at_every_commit_point_the_results_are_the_same(site: Cli, tmp_path: Path) -> None:
+    """I1 to I4: a loop over all points at which something becomes durable, and between them."""
+    site("up")
+    planned = len(POINTS)
+    file = written(tmp_path, QUICK.format(name="points", repetitions=planned))
+    for number, point in enumerate(POINTS):
+        kill_at(site, point, file, *(("--resume",) if number else ()))
+    summary = site.json("run", file, "--resume")["summary"]
+    assert summary["ok"] == summary["planned"] == planned
+    assert summary["failed"] == summary["invalid"] == summary["pending"] == 0
+
+    attempts = [row["attempt"] for row in site.json("results", "--all")["results"]]
+    by_trial: dict[str, list[str]] = {}
+    for attempt in attempts:
+        by_trial.setdefault(attempt["trial_id"], []).append(attempt["state"])
+    assert len(by_trial) == planned
+    for trial, states in by_trial.items():
+        assert states[-1] == "ok", trial
+        assert set(states[:-1]) <= {"invalid"}, trial
+    assert len(attempts) <= planned + len(POINTS), "a kill may cost one attempt and no more"
+    assert still_running(site) == []
+    site("results", "--rebuild")
+    assert [row["attempt"] for row in site.json("results", "--all")["results"]] == attempts
+
+
+def begin(program: Cli, file: str, *options: str) -> tuple[subprocess.Popen[str], LiveState]:
+    """Start a campaign and wait until its job runs on the cluster."""
+    before = len(list((program.home / "attempts").glob("*/*/*/stderr.txt")))
+    process = program.start("run", file, *options)
+
+    def submitted() -> bool:
+        assert process.poll() is None, process.communicate()
+        return len(list((program.home / "attempts").glob("*/*/*/stderr.txt"))) > before
+
+    wait_for(submitted, seconds=90, what="the job")
+    time.sleep(6)
+    state = load_state(program.home)
+    assert state is not None
+    return process, state
+
+
+def kill_daemon(state: LiveState, name: str, node: str) -> None:
+    daemon = next(row for row in state.daemons if (row.name, row.node) == (name, node))
+    place = next(row for row in state.nodes if row.name == node)
+    victim = [[daemon.process.pid, daemon.process.start_ticks]]
+    remote = emulated.remote_of(place, state)
+    ask(remote, {"do": "end", "processes": victim, "grace_seconds": 0})
+
+
+def cut_link(state: LiveState, node: str) -> None:
+    place = next(row for row in state.nodes if row.name == node)
+    inside = enter(place.pid, own_user=state.own_user, kinds="nm")
+    subprocess.run([*inside, "ip", "link", "set", "eth0", "down"], check=True)
+
+
+def ended_seconds(program: Cli) -> float:
+    """The moment at which the latest attempt ended, as seconds since 1970."""
+    attempt = program.json("results", "--all")["results"][-1]["attempt"]
+    assert attempt["state"] == "invalid"
+    return datetime.datetime.fromisoformat(attempt["ended_utc"]).timestamp()
+
+
+def test_a_lost_node_is_found_in_seconds_and_a_resume_goes_on(site: Cli, tmp_path: Path) -> None:
+    file = written(tmp_path, LONG_PI)
+    faults: list[tuple[str, Callable[[LiveState], None]]] = [
+        ("datanode on worker2", lambda state: kill_daemon(state, "datanode", "worker2")),
+        ("nodemanager on worker1", lambda state: kill_daemon(state, "nodemanager", "worker1")),
+        ("node worker2 unreachable", lambda state: cut_link(state, "worker2")),
+    ]
+    for number, (words, fault) in enumerate(faults):
+        process, state = begin(site, file, *(("--resume",) if number else ()))
+        moment = time.time()
+        fault(state)
+        _, err = process.communicate(timeout=90)
+        assert process.returncode == 7, err
+        assert words in err
+        (row,) = site.json("results")["results"]
+        assert row["attempt"]["state"] == "invalid"
+        assert row["attempt"]["reason"].startswith(f"node_lost: {words}")
+        # HDFS would take 630 s and YARN 600 s. The end includes killing what was submitted.
+        assert ended_seconds(site) - moment < 40
+    summary = site.json("run", file, "--resume")["summary"]
+    assert (summary["ok"], summary["planned"]) == (1, 1)
+    states = [row["attempt"]["state"] for row in site.json("results", "--all")["results"]]
+    assert states == ["invalid"] * 3 + ["ok"]
+    assert site.json("status")["phase"] == "up", "it was left up by the first loss"
+
+
+FORMS = """\
+[campaign]
+name = "forms"
+repetitions = 1
+
+[[matrix]]
+workload = "teragen"
+engine = "mapreduce"
+size = "1 MB"
+workers = [1, 2]
+
+[[matrix]]
+workload = "teragen"
+engine = "mapreduce"
+size = "1 MB"
+master = "combined"
+replication = 1
+checksum = "null"
+"""
+
+
+def test_a_campaign_takes_the_cluster_through_its_forms_and_leaves_it_as_found(
+    site: Cli, tmp_path: Path
+) -> None:
+    done = site.json("run", written(tmp_path, FORMS))
+    assert done["summary"]["ok"] == 3
+    nodes = {
+        (row["trial"]["workers"], row["trial"]["master"]): row["attempt"]["fingerprint"]["nodes"]
+        for row in done["results"]
+    }
+    assert nodes == {(1, "declared"): 2, (2, "declared"): 3, (2, "combined"): 2}
+    assert site.json("status")["phase"] == "down", "the cluster was down before"
+    combined = next(r for r in done["results"] if r["trial"]["master"] == "combined")
+    conf = site.home / combined["attempt"]["artefacts"] / "conf" / "hdfs-site.xml"
+    assert "<value>NULL</value>" in conf.read_text()
+    # Each form has its own HDFS; the declared one is not touched by the others.
+    folders = {path.name for path in (site.home / "nodes" / "worker1").glob("data*")}
+    assert folders == {"data", "data-1w", "data-2w-combined"}
+
+
+def test_an_edited_campaign_and_an_empty_selection_are_refused(site: Cli, tmp_path: Path) -> None:
+    site("up")
+    file = written(tmp_path, QUICK.format(name="edited", repetitions=2))
+    site("run", file, "--only", "repetition=1")
+    assert "2 runs have no verified result" not in site.stderr
+    site("run", file, code=2)
+    assert "--resume" in site.stderr
+    site("run", file, "--resume", "--only", "engine=spark", code=9)
+    Path(file).write_text(QUICK.format(name="edited", repetitions=3))
+    site("run", file, "--resume", code=2)
+    assert "edited" in site.stderr
+    assert "--new" in site.stderr
+    Path(file).write_text(
+        QUICK.format(name="edited", repetitions=2) + "# a comment means nothing\n"
+    )
+    summary = site.json("run", file, "--resume")["summary"]
+    assert (summary["ok"], summary["planned"]) == (2, 2)
+    site("run", file, "--resume", code=9)
+    assert "nothing is left" in site.stderr
+    shown = site.json("run", file, "--dry-run", "--new")
+    assert len(shown["trials"]) == 2
+
+
+@pytest.mark.needs_root
+def test_what_the_nodes_cannot_hold_or_schedule(tmp_path: Path, cli: Callable[..., Cli]) -> None:
+    """One worker on a small disk: refused beforehand, stalled, and full in mid-run."""
+    image, disk = tmp_path / "image", tmp_path / "disk"
+    disk.mkdir()
+    with image.open("wb") as stream:
+        stream.truncate(3_000_000_000)
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", str(image)], check=True)
+    subprocess.run(["mount", "-o", "loop", str(image), str(disk)], check=True)
+    program = cli(disk / "home")
+    try:
+        program("init", "--workers", "1", "--subnet", "198.18.208.0/24")
+        program("up")
+        program("run", "wordcount", "--size", "1GB", "--engine", "mapreduce", code=5)
+        assert "inputs take 1 GB and the largest run 5 GB" in program.stderr
+        assert not (program.home / "attempts").exists()
+        stalled = unschedulable(program)
+        assert stalled["state"] == "invalid"
+        assert stalled["reason"].startswith("stalled: not done after 25 s; last seen: application_")
+        row = filled(program, disk)
+        assert row["attempt"]["state"] == "invalid"
+        assert row["attempt"]["reason"].startswith("storage: ")
+        assert row["measurement"] is None
+    finally:
+        (disk / "filler").unlink(missing_ok=True)
+        program("down", "--wipe")
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def unschedulable(program: Cli) -> dict[str, Any]:
+    """A map as large as the node never runs beside its application master."""
+    jar = next(program.cache.glob("engines/*/hadoop/hadoop-mapreduce-examples-*.jar"))
+    site = (program.home / "nodes" / "worker1" / "conf" / "yarn-site.xml").read_text()
+    most = site.split("<name>yarn.scheduler.maximum-allocation-mb</name>")[1]
+    megabytes = most.split("<value>")[1].split("<")[0]
+    program("submit", "mapreduce", "--timeout", "25", "--", str(jar), "pi",
+            f"-Dmapreduce.map.memory.mb={megabytes}", "1", "10", code=9)  # fmt: skip
+    attempt: dict[str, Any] = program.json("results")["results"][-1]["attempt"]
+    return attempt
+
+
+def filled(program: Cli, disk: Path) -> dict[str, Any]:
+    """Fill the disk while a job writes to it; return the job's result."""
+    arguments = ("run", "teragen", "--size", "150MB", "--engine", "mapreduce", "--repetitions", "1")
+    before = set((program.home / "attempts").glob("*/1/generate/stderr.txt"))
+    with program.start(*arguments) as process:
+        wait_for(
+            lambda: set((program.home / "attempts").glob("*/1/generate/stderr.txt")) != before,
+            seconds=60,
+            what="the job",
+        )
+        time.sleep(4)
+        subprocess.run(
+            ["dd", "if=/dev/zero", f"of={disk / 'filler'}", "bs=1M"],
+            capture_output=True,
+            check=False,
+        )
+        process.communicate(timeout=300)
+    assert process.returncode != 0
+    (disk / "filler").unlink()
+    row: dict[str, Any] = program.json("results")["results"][-1]
+    return row
+
+
+EVERYTHING = """\
+[campaign]
+name = "everything"
+seed = 5
+repetitions = 1
+cache = "drop"
+
+[[matrix]]
+workload = ["wordcount", "teragen", "terasort", "teravalidate", "grep", "dfsio", "hpl"]
+size = "8 MB"
+
+[[matrix]]
+workload = ["pi", "netpipe"]
+parameters.pi.samples = 100000
+parameters.netpipe.largest_bytes = "64 KiB"
+parameters.netpipe.repeats = 1
+parameters.netpipe.transport = ["tcp", "mpi"]
+
+[[matrix]]
+workload = "grep+pi"
+engine = "mapreduce"
+size = "1 MB"
+concurrency = 2
+parameters.pi.samples = 100000
+"""
+
+
+def test_every_workload_on_every_engine_killed_twice_and_resumed(site: Cli, tmp_path: Path) -> None:
+    file = written(tmp_path, EVERYTHING)
+    seed = time.time_ns()
+    draw = random.Random(seed)
+    for resume in ((), ("--resume",)):
+        with site.start("run", file, *resume) as process:
+            patience = draw.uniform(15, 60)
+            try:
+                process.communicate(timeout=patience)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+            assert process.returncode == -signal.SIGKILL, f"seed {seed}: it ended by itself"
+    done = site.json("run", file, "--resume")
+    assert done["summary"]["ok"] == done["summary"]["planned"] == 18, f"seed {seed}"
+    for row in done["results"]:
+        proof = row["measurement"]["verification"]
+        assert proof["expected_sha256"] == proof["actual_sha256"]
+        assert row["measurement"]["phases_seconds"]
+        assert set(row["measurement"]["node_written_bytes"]) == {"master", "worker1", "worker2"}
+    stored = site.json("results")["results"]
+    assert {row["trial"]["id"] for row in stored} == {row["trial"]["id"] for row in done["results"]}
+    assert len(stored) == 18

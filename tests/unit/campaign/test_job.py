@@ -1,0 +1,478 @@
+"""One job: phases in order, what serves them, what they leave, and what is cleared away."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.campaign.fake_workload import PROOF, FakeWorkload, dataset_in
+from tests.unit.campaign.world import PHASES, World, app, ended
+
+from boardcluster.campaign.cases import TrialJob
+from boardcluster.campaign.job import JobRun, Place
+from boardcluster.errors import RemoteError, RunError, StalledError
+from boardcluster.records import Checksum, Engine
+from boardcluster.remote.fake import FakeRemote
+from boardcluster.remote.gate import Completed
+from boardcluster.services.operation import LiveCluster
+from boardcluster.workloads.base import Case, Context, Need, Phase
+
+MARK = {"BOARDCLUSTER_ATTEMPT": "trial-1"}
+
+
+def case_on(engine: Engine) -> Case:
+    return Case(
+        engine=engine,
+        size_bytes=1000,
+        replication=2,
+        checksum=Checksum.CRC32C,
+        parameters={},
+        workers=4,
+        worker_memory_bytes=2 << 30,
+        worker_cores=4,
+    )
+
+
+@dataclass
+class Shop:
+    """Where a job is made."""
+
+    live: LiveCluster
+    world: World
+    folder: Path
+    workload: FakeWorkload = field(default_factory=FakeWorkload)
+    said: list[str] = field(default_factory=list)
+
+    def job(
+        self,
+        *phases: Phase,
+        engine: Engine = Engine.MAPREDUCE,
+        label: str = "fake",
+        in_mix: bool = False,
+        timeout_seconds: float = 60.0,
+        settings: dict[str, dict[str, str]] | None = None,
+        text: bool = False,
+    ) -> JobRun:
+        if phases:
+            self.workload.made = phases
+        place = Place(
+            folder=self.folder,
+            attempt="trial-1",
+            cache=self.folder.parent / "cache",
+            timeout_seconds=timeout_seconds,
+            progress=lambda what, *_: self.said.append(what),
+        )
+        return JobRun(
+            self.live,
+            TrialJob(label=label, workload=self.workload, case=case_on(engine)),
+            place,
+            dataset=dataset_in(self.folder) if text else None,
+            settings=settings or {},
+            in_mix=in_mix,
+        )
+
+    def node(self, name: str) -> FakeRemote:
+        remote = self.live.remotes[name]
+        assert isinstance(remote, FakeRemote)
+        return remote
+
+
+@pytest.fixture
+def shop(live: LiveCluster, world: World, tmp_path: Path) -> Shop:
+    return Shop(live, world, tmp_path / "attempt")
+
+
+def phase(name: str, **fields: Any) -> Phase:
+    return Phase(**{"name": name, "command": (name, "x"), "yarn": False, **fields})
+
+
+def finish(job: JobRun) -> None:
+    job.prepare()
+    job.run()
+
+
+def taking(*seconds: float) -> list[Callable[[], Completed]]:
+    return [lambda took=took: ended(seconds=took) for took in seconds]  # type: ignore[misc]
+
+
+def test_phases_run_in_order_each_in_its_own_folder(shop: Shop) -> None:
+    shop.world.jobs = taking(1.5, 2.25)
+    job = shop.job(phase("write"), phase("read back"))
+
+    finish(job)
+
+    rows = [(row["argv"], row["cwd"]) for row in shop.world.submissions]
+    assert rows == [
+        (["write", "x"], "/nodes/master/work/trial-1/write"),
+        (["read back", "x"], "/nodes/master/work/trial-1/read-back"),
+    ]
+    assert job.duration_seconds == 3.75
+    assert job.phases_seconds == {"write": 1.5, "read back": 2.25}
+    for name in ("write", "read-back"):
+        assert (shop.folder / name / "stdout.txt").read_text() == "printed\n"
+    # The folder on the node is there before the program starts in it.
+    assert shop.world.happened[:2] == [
+        ("mkdir", "master", "/nodes/master/work/trial-1/write"),
+        ("submit", "master", "write", "x"),
+    ]
+
+
+def test_files_are_written_before_and_results_fetched_after(shop: Shop) -> None:
+    results = "/nodes/worker2/work/trial-1/solve/HPL.out"
+
+    def solve() -> Completed:
+        shop.node("worker2").files[results] = b"WR11C2R4"
+        return ended()
+
+    shop.world.jobs = [solve]
+    job = shop.job(
+        phase("solve", node="worker2", files={"HPL.dat": "the input"}, results=("HPL.out",))
+    )
+
+    finish(job)
+    job.prove()
+
+    cwd = "/nodes/worker2/work/trial-1/solve"
+    assert shop.world.happened == [
+        ("mkdir", "worker2", cwd),
+        ("put", "worker2", f"{cwd}/HPL.dat"),
+        ("submit", "worker2", "solve", "x"),
+    ]
+    assert shop.node("worker2").files[f"{cwd}/HPL.dat"] == b"the input"
+    assert (shop.folder / "solve" / "HPL.dat").read_text() == "the input"
+    ((outcome,),) = [tuple(row.values()) for row in shop.workload.outcomes]
+    assert outcome.results == {"HPL.out": shop.folder / "solve" / "HPL.out"}
+    assert outcome.results["HPL.out"].read_bytes() == b"WR11C2R4"
+
+
+def test_a_missing_result_is_an_error(shop: Shop) -> None:
+    shop.world.jobs = [ended]
+    job = shop.job(phase("solve", results=("HPL.out",)))
+
+    with pytest.raises(RemoteError, match=r"HPL\.out does not exist"):
+        finish(job)
+
+
+def test_the_proof_sees_what_each_phase_left(shop: Shop) -> None:
+    shop.world.jobs = taking(1.0, 2.0)
+    job = shop.job(phase("write"), phase("read", yarn=True))
+
+    finish(job)
+    proof = job.prove()
+
+    assert proof.verification == PROOF
+    (outcomes,) = shop.workload.outcomes
+    assert list(outcomes) == ["write", "read"]
+    assert outcomes["write"].name == "write"
+    assert outcomes["write"].duration_seconds == 1.0
+    assert outcomes["write"].counters == {}
+    assert outcomes["read"].counters == {"TaskCounter/SPILLED_RECORDS": 12}
+    assert outcomes["read"].stdout == shop.folder / "read" / "stdout.txt"
+    assert outcomes["read"].stderr.read_text().startswith("log line 1")
+
+
+def test_what_serves_a_phase_starts_before_and_ends_after_it(shop: Shop) -> None:
+    shop.world.jobs = [ended, ended]
+    served = phase(
+        "net", beside=(("worker1", ("server", "-p", "1")), ("worker2", ("other",))), node="worker3"
+    )
+    finish(shop.job(served, phase("alone")))
+
+    verbs = [row for row in shop.world.happened if row[0] in ("start", "submit", "end")]
+    assert verbs == [
+        ("start", "worker1", "server", "-p", "1"),
+        ("start", "worker2", "other"),
+        ("submit", "worker3", "net", "x"),
+        ("end", "worker2", "other"),
+        ("end", "worker1", "server", "-p", "1"),
+        ("submit", "master", "alone", "x"),
+    ]
+    rows = list(shop.world.started.values())
+    assert [row["env"] for row in rows] == [MARK] * 2  # so that they are found again
+    assert rows[0]["log"] == "/nodes/worker1/logs/trial-1-net.log"
+
+
+def failing() -> Completed:
+    return ended(1)
+
+
+def interrupted() -> Completed:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("job", "error"), [(failing, RunError), (interrupted, KeyboardInterrupt)])
+def test_what_serves_a_phase_ends_also_when_the_phase_does_not_end_well(
+    job: Callable[[], Completed], error: type[BaseException], shop: Shop
+) -> None:
+    shop.world.jobs = [job]
+
+    with pytest.raises(error):
+        finish(shop.job(phase("net", beside=(("worker1", ("server",)),))))
+
+    assert shop.world.happened[-1] == ("end", "worker1", "server")
+
+
+def test_a_server_that_does_not_start_ends_those_that_did(shop: Shop) -> None:
+    shop.world.lost.add("worker2")
+    served = phase("net", beside=(("worker1", ("server",)), ("worker2", ("server",))))
+
+    with pytest.raises(RemoteError, match="worker2"):
+        finish(shop.job(served))
+
+    assert shop.world.submissions == []
+    assert shop.world.happened[-1] == ("end", "worker1", "server")
+
+
+def test_a_failed_phase_is_the_last_one(shop: Shop) -> None:
+    shop.world.jobs = [failing]
+
+    with pytest.raises(RunError, match="write: exit status 1: log line 1 log line 2"):
+        finish(shop.job(phase("write"), phase("read")))
+
+    assert len(shop.world.submissions) == 1
+
+
+def test_yarn_is_not_asked_about_what_does_not_run_on_it(shop: Shop) -> None:
+    shop.world.yarn_answers = False
+    shop.world.jobs = [ended]
+    job = shop.job(phase("mpi"), engine=Engine.MAPREDUCE)
+
+    finish(job)
+
+    assert shop.world.asked_tags == []
+    assert (job.application_id, job.counters) == ("", {})
+
+
+def test_a_phase_that_yarn_never_saw_is_a_failure_if_it_should_have(shop: Shop) -> None:
+    shop.world.jobs = [ended]
+    shop.world.default_apps = []
+
+    with pytest.raises(RunError, match="count: the job ended well, but YARN never saw it"):
+        finish(shop.job(phase("count", yarn=True)))
+
+
+def test_counters_add_up_over_phases_and_each_keeps_its_own_parts(shop: Shop) -> None:
+    shop.world.jobs = taking(4.0, 5.0)
+    first, second = app("SUCCEEDED", number=1), app("SUCCEEDED", number=2)
+    shop.world.apps["trial-1"] = [[first], [first], [first, second]]
+    job = shop.job(phase("sort", yarn=True), phase("check", yarn=True))
+
+    finish(job)
+
+    assert job.counters == {"TaskCounter/SPILLED_RECORDS": 24}
+    assert job.phases_seconds == {
+        "sort": 4.0,
+        **{f"sort/{name}": took for name, took in PHASES.items()},
+        "check": 5.0,
+        **{f"check/{name}": took for name, took in PHASES.items()},
+    }
+    assert job.application_id == "application_1_0002"
+
+
+def test_the_last_application_stays_known_when_a_later_phase_has_none(shop: Shop) -> None:
+    shop.world.jobs = [ended, ended]
+    job = shop.job(phase("sort", yarn=True), phase("look"))
+
+    finish(job)
+
+    assert job.application_id == "application_1_0001"
+
+
+def test_time_is_for_the_whole_job(shop: Shop) -> None:
+    shop.world.jobs = taking(45.0, 15.0, 1.0)
+    job = shop.job(phase("one"), phase("two"), phase("three"), timeout_seconds=60.0)
+
+    with pytest.raises(StalledError, match="no time left for the phase three"):
+        finish(job)
+
+    assert [row["timeout"] for row in shop.world.submissions] == [60.0, 15.0]
+
+
+def test_page_caches_are_dropped_just_before_a_phase_that_asks_for_it(shop: Shop) -> None:
+    shop.world.jobs = [ended, ended]
+    job = shop.job(phase("write"), phase("read", drops_caches=True))
+
+    finish(job)
+
+    assert shop.world.verbs() == ["mkdir", "submit", "drop caches", "mkdir", "submit"]
+    assert job.remarks == ()
+
+
+def test_page_caches_that_stay_are_remarked(shop: Shop) -> None:
+    shop.world.jobs = [ended]
+    shop.world.caches_kept = "not permitted"
+    job = shop.job(phase("read", drops_caches=True))
+
+    finish(job)
+
+    assert job.remarks == ("page caches kept: not permitted",)
+
+
+def test_what_prepares_input_is_no_part_of_the_measurement(shop: Shop) -> None:
+    prepared: list[Any] = []
+
+    def prepare(context: Context, case: Case) -> None:
+        for name in ("gen erate", "sort"):
+            made = Phase(name=name, command=("stock",))
+            prepared.append(
+                context.run_job(
+                    Engine.MAPREDUCE, lambda conf, made=made: confs.append(conf) or made
+                )
+            )
+
+    confs: list[str] = []
+    shop.workload.preparing = prepare
+    shop.world.jobs = [*taking(100.0, 200.0), *taking(3.0)]
+    rows = [app("SUCCEEDED", number=number) for number in (1, 2, 3)]
+    shop.world.apps["trial-1"] = [rows[:1], rows[:1], rows[:2], rows[:2], rows[:3]]
+    job = shop.job(phase("validate", yarn=True))
+
+    finish(job)
+    job.prove()
+
+    assert job.duration_seconds == 3.0
+    assert set(job.phases_seconds) == {"validate", *(f"validate/{name}" for name in PHASES)}
+    assert job.counters == {"TaskCounter/SPILLED_RECORDS": 12}
+    assert job.application_id == "application_1_0003"
+    assert list(shop.workload.outcomes[0]) == ["validate"]
+    assert confs == [str(shop.folder / "conf")] * 2
+    # The preparing job is told how it went, and leaves its own artefacts.
+    assert [row.duration_seconds for row in prepared] == [100.0, 200.0]
+    assert {"prepare-1-gen-erate", "prepare-2-sort", "validate"} <= {
+        path.name for path in shop.folder.iterdir()
+    }
+    assert shop.said == ["preparing input: gen erate", "preparing input: sort"]
+
+
+def test_a_preparing_job_that_fails_is_an_error_and_nothing_runs(shop: Shop) -> None:
+    def prepare(context: Context, case: Case) -> None:
+        context.run_job(Engine.MAPREDUCE, lambda _: Phase(name="generate", command=("stock",)))
+
+    shop.workload.preparing = prepare
+    shop.world.jobs = [failing]
+    job = shop.job(phase("validate"))
+
+    with pytest.raises(RunError, match="generate: exit status 1"):
+        job.prepare()
+
+    assert (job.counters, job.phases_seconds, job.application_id) == ({}, {}, "")
+
+
+def test_preparing_has_the_whole_time_for_itself(shop: Shop) -> None:
+    def prepare(context: Context, case: Case) -> None:
+        made = Phase(name="generate", command=("stock",), yarn=False)
+        context.run_job(Engine.MAPREDUCE, lambda _: made)
+
+    shop.workload.preparing = prepare
+    shop.world.jobs = taking(50.0, 3.0)
+    finish(shop.job(phase("validate"), timeout_seconds=60.0))
+
+    assert [row["timeout"] for row in shop.world.submissions] == [60.0, 60.0]
+
+
+def test_the_place_of_the_output_is_cleared_before_the_input_is_prepared(shop: Shop) -> None:
+    cleared: list[list[str]] = []
+    shop.workload.preparing = lambda *_: cleared.append(list(shop.world.deleted))
+    job = shop.job(phase("count"))
+
+    job.prepare()
+
+    assert cleared == [["/boardcluster/output/trial-1"]]
+    assert job.input_bytes == 1000
+
+
+def test_cleaning_deletes_output_scratch_and_the_work_of_the_proof(shop: Shop) -> None:
+    shop.world.jobs = [ended, ended]
+    job = shop.job(phase("one"), phase("two", node="worker2"))
+    finish(job)
+    job.prove()
+    assert (shop.folder / "work" / "large").exists()
+    shop.world.happened.clear()
+
+    job.clean()
+
+    assert shop.world.happened == [
+        ("rm", "master", "/nodes/master/work/trial-1"),
+        ("rm", "worker2", "/nodes/worker2/work/trial-1"),
+    ]
+    assert shop.world.deleted == ["/boardcluster/output/trial-1"] * 2
+    assert not (shop.folder / "work").exists()
+    assert (shop.folder / "one" / "stdout.txt").exists()
+
+
+def test_cleaning_goes_on_when_a_node_is_gone(shop: Shop) -> None:
+    shop.world.jobs = [ended, ended]
+    job = shop.job(phase("one", node="worker1"), phase("two", node="worker2"))
+    finish(job)
+    shop.world.lost.add("worker1")
+    shop.world.refused_deletes = 1
+    shop.world.happened.clear()
+
+    job.clean()
+
+    assert shop.world.happened == [("rm", "worker2", "/nodes/worker2/work/trial-1")]
+
+
+def test_what_a_trial_sets_is_what_is_submitted_with(shop: Shop) -> None:
+    shop.world.jobs = [ended]
+    settings = {"hdfs-site": {"dfs.replication": "3", "dfs.checksum.type": "NULL"}}
+    finish(shop.job(phase("count"), settings=settings))
+
+    text = (shop.folder / "conf" / "hdfs-site.xml").read_text()
+    assert "<name>dfs.replication</name>\n    <value>3</value>" in text
+    assert "<name>dfs.checksum.type</name>\n    <value>NULL</value>" in text
+    (submission,) = shop.world.submissions
+    assert submission["env"]["HADOOP_CONF_DIR"] == str(shop.folder / "conf")
+    assert submission["env"]["BOARDCLUSTER_ATTEMPT"] == "trial-1"
+
+
+def test_the_record_of_a_case_says_what_was_asked(shop: Shop) -> None:
+    shop.job(phase("count"), text=True)
+
+    record = json.loads((shop.folder / "case.json").read_text())
+    assert record["workload"] == "fake"
+    assert record["case"]["size_bytes"] == 1000
+    assert record["case"]["engine"] == "mapreduce"
+    assert record["dataset"]["sha256"] == "cd" * 32
+
+
+def test_a_workload_gets_what_it_may_use(shop: Shop) -> None:
+    job = shop.job(phase("count"), text=True)
+    job.prepare()
+
+    (context,) = shop.workload.contexts
+    assert context.live is shop.live
+    assert context.dataset == dataset_in(shop.folder)
+    assert context.work == shop.folder / "work"
+    assert context.work.is_dir()
+    context.progress("counting", 0, 0)
+    assert shop.said == ["counting"]
+
+
+def test_a_job_of_a_mix_has_its_own_folder_tag_and_place(shop: Shop) -> None:
+    shop.world.jobs = [ended]
+    job = shop.job(phase("count", yarn=True), label="2-grep", in_mix=True)
+    finish(job)
+    job.prove()
+
+    folder = shop.folder / "2-grep"
+    assert {"conf", "count", "case.json", "work"} <= {path.name for path in folder.iterdir()}
+    (verified,) = shop.workload.verified
+    assert verified.tag == "trial-1,trial-1-2-grep"
+    assert verified.output_path == "/boardcluster/output/trial-1-2-grep"
+    assert verified.conf == str(folder / "conf")
+    text = (folder / "conf" / "mapred-site.xml").read_text()
+    assert "<value>trial-1,trial-1-2-grep</value>" in text
+    # Its own applications only; its processes are the attempt's.
+    assert shop.world.asked_tags == ["trial-1-2-grep"]
+    (submission,) = shop.world.submissions
+    assert submission["env"]["BOARDCLUSTER_ATTEMPT"] == "trial-1"
+    assert submission["cwd"] == "/nodes/master/work/trial-1-2-grep/count"
+
+
+def test_the_space_of_a_run_is_the_workloads_word(shop: Shop) -> None:
+    shop.workload.space = Need(input_bytes=5, run_bytes=77)
+
+    assert shop.job(phase("count")).run_bytes == 77

@@ -1,0 +1,680 @@
+"""One attempt at a trial: alone and as a mix, what it measures, and what each end is called."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Self
+from xml.etree import ElementTree
+
+import pytest
+from tests.unit.campaign.fake_workload import PROOF, FakeWorkload, dataset_in
+from tests.unit.campaign.world import PHASES, World, app, ended
+
+from boardcluster.campaign import trial as module
+from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
+from boardcluster.errors import (
+    BoardclusterError,
+    CapacityError,
+    HostError,
+    RemoteError,
+    RemoteTimeoutError,
+    UsageError,
+    VerificationError,
+)
+from boardcluster.records import (
+    AttemptState,
+    CachePolicy,
+    Checksum,
+    Dataset,
+    Engine,
+    Measurement,
+    Policy,
+    Trial,
+    Verification,
+)
+from boardcluster.remote.gate import Completed
+from boardcluster.services.operation import LiveCluster
+from boardcluster.workloads.base import Need, Phase, Takes
+
+PATIENCE_SECONDS = 20.0
+"""Bound of a wait that ends at once when the program is right."""
+
+
+def trial_of(workload: str = "fake", **fields: Any) -> Trial:
+    return Trial(
+        **{
+            "id": "t",
+            "campaign_id": "c",
+            "position": 0,
+            "workload": workload,
+            "engine": Engine.MAPREDUCE,
+            "profile": "default",
+            "size_bytes": 1000,
+            "workers": 4,
+            "repetition": 1,
+            **fields,
+        }
+    )
+
+
+@dataclass
+class Bed:
+    """Where one trial runs.
+
+    Attributes:
+        texts: trials for which a text was asked.
+    """
+
+    live: LiveCluster
+    world: World
+    folder: Path
+    workloads: dict[str, FakeWorkload] = field(default_factory=dict)
+    texts: list[Trial] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def workload(self) -> FakeWorkload:
+        return self.workloads.setdefault("fake", FakeWorkload())
+
+    def run(self, trial: Trial | None = None, policy: Policy | None = None) -> TrialEnd:
+        bench = Bench(
+            policy=policy or Policy(timeout_seconds=60),
+            cache=self.folder / "cache",
+            progress=lambda what, *_: self.said.append(what),
+            text=self.text,
+        )
+        return run_trial(
+            self.live, trial or trial_of(), bench, folder=self.folder / "attempt", attempt="t-1"
+        )
+
+    def text(self, trial: Trial) -> Dataset:
+        self.texts.append(trial)
+        return dataset_in(self.folder)
+
+    def measured(self, trial: Trial | None = None, policy: Policy | None = None) -> Measurement:
+        end = self.run(trial, policy)
+        assert (end.state, end.reason, end.lost) == (AttemptState.OK, "", "")
+        assert end.measurement is not None
+        return end.measurement
+
+    def outputs_left(self) -> set[str]:
+        """Return the outputs of which the last deletion is not behind the last submission."""
+        return {path for path in self.world.deleted if self.world.deleted.count(path) < 2}
+
+
+@pytest.fixture
+def bed(live: LiveCluster, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bed:
+    bed = Bed(live, world, tmp_path)
+    monkeypatch.setattr(
+        "boardcluster.campaign.cases.load_workload",
+        lambda name: bed.workloads.setdefault(name, FakeWorkload(name=name)),
+    )
+    world.jobs = [ended]
+    return bed
+
+
+def mix(*names: str, concurrency: int = 1, **fields: Any) -> Trial:
+    return trial_of("+".join(names), concurrency=concurrency, **fields)
+
+
+class Clock:
+    """Stands in for the time of the module; each look is a second later."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_seconds = 0.0
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=self._look))
+
+    def _look(self) -> float:
+        self.now_seconds += 100.0
+        return self.now_seconds
+
+
+class FakeHeartbeat:
+    """A heartbeat that a test makes report a loss."""
+
+    def __init__(self, live: LiveCluster, *, on_loss: Callable[[str], None]) -> None:
+        self.report = on_loss
+        self.watching = False
+        beats.append(self)
+
+    def __enter__(self) -> Self:
+        self.watching = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.watching = False
+
+
+beats: list[FakeHeartbeat] = []
+
+
+@pytest.fixture
+def heartbeat(monkeypatch: pytest.MonkeyPatch) -> list[FakeHeartbeat]:
+    beats.clear()
+    monkeypatch.setattr(module, "Heartbeat", FakeHeartbeat)
+    return beats
+
+
+def test_one_job_is_measured_without_what_lies_between_its_phases(bed: Bed) -> None:
+    bed.workload.made = (
+        Phase(name="write", command=("w",), yarn=False),
+        Phase(name="read", command=("r",)),
+    )
+    bed.workload.figures = {"throughput_mebibytes_per_second": 8.5}
+    bed.world.jobs = [lambda: ended(seconds=2.0), lambda: ended(seconds=0.5)]
+
+    measurement = bed.measured()
+
+    assert measurement == Measurement(
+        duration_seconds=2.5,
+        input_bytes=1000,
+        output_bytes=4321,
+        counters={"TaskCounter/SPILLED_RECORDS": 12},
+        verification=PROOF,
+        exit_status=0,
+        application_id="application_1_0001",
+        figures={"throughput_mebibytes_per_second": 8.5},
+        phases_seconds={
+            "write": 2.0,
+            "read": 0.5,
+            **{f"read/{name}": took for name, took in PHASES.items()},
+        },
+        intermediate_bytes=None,
+        node_written_bytes=dict.fromkeys(bed.live.remotes, 700),
+        node_read_bytes=dict.fromkeys(bed.live.remotes, 30),
+        remarks=(),
+    )
+
+
+def test_artefacts_lie_in_the_attempts_own_folder(bed: Bed) -> None:
+    bed.measured()
+
+    folder = bed.folder / "attempt"
+    assert {path.name for path in folder.iterdir()} == {"conf", "count", "case.json", "storage"}
+    assert {path.name for path in (folder / "storage").iterdir()} == {
+        f"{name}.jsonl" for name in bed.live.remotes
+    }
+
+
+def test_bytes_are_counted_around_the_run_only(bed: Bed) -> None:
+    totals: list[int] = []
+
+    def look() -> Completed:
+        totals.append(bed.world.storage["worker1"]["bounded"])
+        return ended()
+
+    bed.workload.preparing = lambda *_: totals.append(len(bed.world.storage))
+    bed.world.jobs = [look]
+
+    bed.measured()
+
+    assert totals == [0, 700]
+    assert bed.world.storage["worker1"]["bounded"] == 1400  # nothing was asked after the proof
+
+
+def test_conditions_come_before_the_run_and_what_was_not_met_is_remarked(bed: Bed) -> None:
+    bed.world.caches_kept = "not permitted"
+    bed.workload.made = (
+        Phase(name="one", command=("x",), drops_caches=True),
+        Phase(name="two", command=("x",), drops_caches=True),
+    )
+    bed.world.jobs = [ended, ended]
+    first, second = app("SUCCEEDED"), app("SUCCEEDED", number=2)
+    bed.world.apps["t-1"] = [[first], [first], [first, second]]
+
+    measurement = bed.measured(policy=Policy(timeout_seconds=60, cache=CachePolicy.DROP, trim=True))
+
+    # Said once, though it happened three times.
+    assert measurement.remarks == ("page caches kept: not permitted",)
+    verbs = [verb for verb in bed.world.verbs() if verb in ("trim", "drop caches", "submit")]
+    assert verbs == [
+        *["trim"] * 5,
+        *("drop caches", "drop caches", "submit", "drop caches", "submit"),
+    ]
+
+
+def test_a_policy_of_kept_caches_drops_none(bed: Bed) -> None:
+    bed.measured(policy=Policy(timeout_seconds=60, cache=CachePolicy.KEEP))
+
+    assert "drop caches" not in bed.world.verbs()
+
+
+def test_a_node_without_storage_samples_is_remarked(bed: Bed) -> None:
+    node: Any = bed.live.remotes["worker2"]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise RemoteError("worker2: no process can be started")
+
+    node.start = refuse
+
+    (remark,) = bed.measured().remarks
+
+    assert remark == "no storage samples of worker2: worker2: no process can be started"
+
+
+def test_text_is_prepared_for_workloads_that_take_it(bed: Bed) -> None:
+    bed.workloads = {
+        "grep": FakeWorkload(name="grep", takes=Takes.TEXT),
+        "pi": FakeWorkload(name="pi", takes=Takes.NOTHING),
+    }
+    bed.world.jobs = [ended, ended]
+    trial = mix("grep", "pi")
+
+    bed.measured(trial)
+
+    assert bed.texts == [trial]
+    (context,) = bed.workloads["grep"].contexts
+    assert context.dataset == dataset_in(bed.folder)
+    (context,) = bed.workloads["pi"].contexts
+    assert context.dataset is None
+    assert bed.workloads["pi"].verified[0].case.size_bytes == 0
+
+
+def test_replication_and_checksums_of_a_trial_reach_its_configuration(bed: Bed) -> None:
+    bed.measured(trial_of(replication=3, checksum=Checksum.NULL))
+
+    root = ElementTree.parse(bed.folder / "attempt" / "conf" / "hdfs-site.xml")
+    rows = {row.findtext("name"): row.findtext("value") for row in root.iter("property")}
+    assert (rows["dfs.replication"], rows["dfs.checksum.type"]) == ("3", "NULL")
+
+
+def test_warm_ups_run_and_are_proved_like_others(bed: Bed) -> None:
+    assert bed.measured(trial_of(warm_up=True)).verification == PROOF
+
+
+def test_a_mix_in_turn(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    Clock(monkeypatch)
+    bed.world.jobs = [lambda: ended(seconds=2.0), lambda: ended(seconds=3.0)]
+    bed.world.apps["t-1-2-sort"] = [[app("SUCCEEDED", number=2)]]
+    bed.workloads["sort"] = FakeWorkload(name="sort", figures={"rate_rows_per_second": 7.0})
+
+    measurement = bed.measured(mix("grep", "sort"))
+
+    # Wall time from the first start to the last end, not the sum of its jobs.
+    assert measurement.duration_seconds == 100.0
+    assert measurement.input_bytes == 2000
+    assert measurement.output_bytes == 2 * 4321
+    assert measurement.counters == {"TaskCounter/SPILLED_RECORDS": 24}
+    assert measurement.application_id == "application_1_0002"
+    assert measurement.figures == {"2-sort/rate_rows_per_second": 7.0}
+    assert measurement.phases_seconds == {
+        "1-grep": 2.0,
+        "2-sort": 3.0,
+        "1-grep/count": 2.0,
+        **{f"1-grep/count/{name}": took for name, took in PHASES.items()},
+        "2-sort/count": 3.0,
+        **{f"2-sort/count/{name}": took for name, took in PHASES.items()},
+    }
+    programs = [row["argv"][0] for row in bed.world.submissions]
+    assert programs == ["grep", "sort"]
+
+
+def test_jobs_of_a_mix_have_their_own_folders_tags_and_outputs(bed: Bed) -> None:
+    bed.world.jobs = [ended, ended]
+
+    bed.measured(mix("grep", "grep"))
+
+    folder = bed.folder / "attempt"
+    assert {path.name for path in folder.iterdir()} == {"1-grep", "2-grep", "storage"}
+    jobs = bed.workloads["grep"].verified
+    assert [job.tag for job in jobs] == ["t-1,t-1-1-grep", "t-1,t-1-2-grep"]
+    outputs = ["/boardcluster/output/t-1-1-grep", "/boardcluster/output/t-1-2-grep"]
+    assert [job.output_path for job in jobs] == outputs
+    assert bed.world.deleted == outputs * 2  # both before, both after
+    assert bed.world.asked_tags == ["t-1-1-grep", "t-1-2-grep"]
+
+
+def test_proofs_of_a_mix_are_joined(bed: Bed) -> None:
+    one = Verification(method="A", expected_sha256="1" * 64, actual_sha256="1" * 64, records=3)
+    two = Verification(method="B", expected_sha256="2" * 64, actual_sha256="2" * 64, records=4)
+    bed.workloads = {
+        "grep": FakeWorkload(name="grep", proof=one),
+        "sort": FakeWorkload(name="sort", proof=two),
+    }
+    bed.world.jobs = [ended] * 3
+
+    proof = bed.measured(mix("grep", "sort", "grep")).verification
+
+    digest = hashlib.sha256(b"1" * 64 + b"2" * 64 + b"1" * 64).hexdigest()
+    assert proof == Verification(
+        method="A; B", expected_sha256=digest, actual_sha256=digest, records=10
+    )
+
+
+def test_a_proof_that_does_not_hold_spoils_the_joined_one(bed: Bed) -> None:
+    wrong = replace(PROOF, actual_sha256="cd" * 32)
+    bed.workloads["sort"] = FakeWorkload(name="sort", proof=wrong)
+    bed.world.jobs = [ended, ended]
+
+    proof = bed.measured(mix("grep", "sort")).verification
+
+    assert proof is not None
+    assert proof.expected_sha256 != proof.actual_sha256
+
+
+@pytest.mark.parametrize("all_say", [True, False])
+def test_intermediate_bytes_need_the_word_of_every_job(all_say: bool, bed: Bed) -> None:
+    group = "org.apache.hadoop.mapreduce.FileSystemCounter"
+    row = {"name": "FILE_BYTES_WRITTEN", "totalCounterValue": 50}
+    counters = {"jobCounters": {"counterGroup": [{"counterGroupName": group, "counter": [row]}]}}
+    bed.world.counters = counters
+    bed.world.jobs = [ended, ended]
+    if not all_say:
+        mute = Phase(name="count", command=("mpi",), yarn=False)
+        bed.workloads["sort"] = FakeWorkload(name="sort", made=(mute,))
+
+    measurement = bed.measured(mix("grep", "sort"))
+
+    assert measurement.intermediate_bytes == (100 if all_say else None)
+
+
+class Gate:
+    """Jobs that meet: counts how many run at once, and lets them go on when enough did."""
+
+    def __init__(self, together: int) -> None:
+        self._together = together
+        self._changed = threading.Condition()
+        self.running = 0
+        self.arrived = 0
+        self.most = 0
+
+    def job(self) -> Completed:
+        with self._changed:
+            self.running += 1
+            self.arrived += 1
+            self.most = max(self.most, self.running)
+            wanted = min(self._together * -(-self.arrived // self._together), 4)
+            self._changed.notify_all()
+            assert self._changed.wait_for(lambda: self.arrived >= wanted, timeout=PATIENCE_SECONDS)
+            self.running -= 1
+        return ended()
+
+
+@pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (2, 2), (4, 4)])
+def test_as_many_jobs_run_at_once_as_the_trial_says(concurrency: int, most: int, bed: Bed) -> None:
+    gate = Gate(concurrency)
+    bed.world.programs = dict.fromkeys(("grep", "sort"), gate.job)
+
+    measurement = bed.measured(mix("grep", "sort", "grep", "sort", concurrency=concurrency))
+
+    assert gate.most == most
+    assert gate.arrived == 4
+    labels = [name for name in measurement.phases_seconds if "/" not in name]
+    assert labels == ["1-grep", "2-sort", "3-grep", "4-sort"]
+
+
+def test_a_mix_at_once_takes_its_wall_time(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    Clock(monkeypatch)
+    bed.world.programs = dict.fromkeys(("grep", "sort"), lambda: ended(seconds=70.0))
+
+    assert bed.measured(mix("grep", "sort", concurrency=2)).duration_seconds == 100.0
+
+
+@pytest.mark.parametrize("failing", ["grep", "sort"])
+def test_one_failing_job_of_a_mix_ends_the_others_and_fails_the_attempt(
+    failing: str, bed: Bed
+) -> None:
+    killed = threading.Event()
+    both = threading.Barrier(2)
+    waited: list[bool] = []
+    other = "sort" if failing == "grep" else "grep"
+    bed.world.do_end_marked = (  # type: ignore[method-assign]
+        lambda node, request: killed.set() or {"ended": 1}  # type: ignore[func-returns-value]
+    )
+
+    def fail() -> Completed:
+        both.wait(PATIENCE_SECONDS)
+        return ended(7)
+
+    def wait() -> Completed:
+        both.wait(PATIENCE_SECONDS)
+        waited.append(killed.wait(PATIENCE_SECONDS))
+        return ended(143)
+
+    bed.world.programs = {failing: fail, other: wait}
+
+    end = bed.run(mix("grep", "sort", "grep", "sort", concurrency=2))
+
+    assert waited == [True]  # ended because it was killed, not of itself
+    assert (end.state, end.measurement) == (AttemptState.FAILED, None)
+    assert end.reason.startswith("count: exit status 7")
+    assert len(bed.world.submissions) == 2  # the other two never began
+    assert bed.outputs_left() == set()
+
+
+def test_a_failing_job_of_a_mix_in_turn_is_the_last_one(bed: Bed) -> None:
+    bed.world.programs = {"grep": lambda: ended(7), "sort": ended}
+
+    end = bed.run(mix("sort", "grep", "sort"))
+
+    assert end.state is AttemptState.FAILED
+    assert [row["argv"][0] for row in bed.world.submissions] == ["sort", "grep"]
+
+
+def test_ctrl_c_ends_a_mix(bed: Bed) -> None:
+    def interrupt() -> Completed:
+        raise KeyboardInterrupt
+
+    bed.world.programs = {"grep": interrupt, "sort": ended}
+
+    with pytest.raises(KeyboardInterrupt):
+        bed.run(mix("grep", "sort", concurrency=2))
+
+    assert {mark for _, mark in bed.world.ended} == {"BOARDCLUSTER_ATTEMPT=t-1"}
+    assert bed.outputs_left() == set()
+
+
+def test_a_run_that_does_not_fit_is_no_failure_of_the_trial(bed: Bed) -> None:
+    bed.workloads["grep"] = FakeWorkload(name="grep", space=Need(input_bytes=9, run_bytes=700))
+    bed.workloads["sort"] = FakeWorkload(name="sort", space=Need(input_bytes=9, run_bytes=400))
+    bed.world.space = {"CapacityRemaining": 1099}
+
+    end = bed.run(mix("grep", "sort"))
+
+    assert (end.state, end.measurement, end.lost) == (AttemptState.INVALID, None, "")
+    assert end.reason == (
+        "storage: output and intermediate data take 700 B (1-grep) + 400 B (2-sort) = 1.1 KB, "
+        "but the nodes have 1.1 KB left"
+    )
+    assert bed.world.submissions == []
+    assert bed.outputs_left() == set()
+
+
+def test_a_run_that_just_fits_runs(bed: Bed) -> None:
+    bed.workload.space = Need(input_bytes=10**15, run_bytes=1100)  # the input is there already
+    bed.world.space = {"CapacityRemaining": 1100}
+
+    bed.measured()
+
+
+ERRORS: list[tuple[BoardclusterError, AttemptState, str]] = [
+    (VerificationError("3 words differ"), AttemptState.FAILED, "3 words differ"),
+    (RemoteError("master: out of reach"), AttemptState.FAILED, "master: out of reach"),
+    (CapacityError("the disk\nbecame full"), AttemptState.INVALID, "storage: the disk became full"),
+    (HostError("no sort here"), AttemptState.INVALID, "host: no sort here"),
+]
+
+
+@pytest.mark.parametrize("during", ["prepare", "prove"])
+@pytest.mark.parametrize(("error", "state", "reason"), ERRORS)
+def test_what_an_error_makes_of_the_attempt(
+    error: BoardclusterError, state: AttemptState, reason: str, during: str, bed: Bed
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    if during == "prepare":
+        bed.workload.preparing = fail
+    else:
+        bed.workload.proving = fail
+
+    assert bed.run() == TrialEnd(state=state, reason=reason, measurement=None)
+    assert bed.outputs_left() == set()
+
+
+def test_a_case_that_makes_no_sense_is_a_failure(bed: Bed) -> None:
+    bed.workload.refuses = UsageError("grep: a size of 0 bytes")
+
+    end = bed.run()
+
+    assert (end.state, end.reason) == (AttemptState.FAILED, "grep: a size of 0 bytes")
+    assert bed.world.deleted == []
+
+
+def test_a_stalled_job_is_invalid_even_when_its_nodes_are_unhealthy(bed: Bed) -> None:
+    def stall() -> Completed:
+        raise RemoteTimeoutError("did not end")
+
+    bed.world.jobs = [stall]
+    bed.world.unhealthy = [{"nodeHostName": "worker2", "healthReport": "full"}]
+
+    end = bed.run()
+
+    assert end.state is AttemptState.INVALID
+    assert end.reason.startswith("stalled: not done after 60 s")
+
+
+def test_nodes_that_yarn_gave_up_make_a_failure_invalid_and_are_lost(bed: Bed) -> None:
+    bed.world.jobs = [lambda: ended(1)]
+    bed.world.unhealthy = [
+        {"nodeHostName": "worker2", "healthReport": "1/1 local-dirs have errors"},
+        {"nodeHostName": "worker3", "healthReport": "1/1 log-dirs have errors"},
+    ]
+
+    end = bed.run()
+
+    sick = "worker2: 1/1 local-dirs have errors; worker3: 1/1 log-dirs have errors"
+    assert (end.state, end.lost) == (AttemptState.INVALID, sick)
+    assert end.reason.startswith(f"storage: {sick}; count: exit status 1")
+
+
+def test_a_yarn_that_does_not_answer_leaves_the_failure_as_it_is(bed: Bed) -> None:
+    def fail() -> Completed:
+        bed.world.yarn_answers = False
+        return ended(1)
+
+    bed.world.jobs = [fail]
+
+    assert bed.run().state is AttemptState.FAILED
+
+
+def test_reasons_are_one_bounded_line(bed: Bed) -> None:
+    bed.workload.verdicts[1] = VerificationError("word\n" * 10_000)
+
+    reason = bed.run().reason
+
+    assert reason.startswith("word word")
+    assert len(reason) <= 1000
+    assert "\n" not in reason
+
+
+def test_a_loss_while_the_job_runs_kills_the_submission(
+    bed: Bed, heartbeat: list[FakeHeartbeat], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    running = [app("UNDEFINED", state="RUNNING")]
+    bed.world.apps["t-1"] = [running]
+    ends: list[list[str]] = []
+
+    def lose() -> Completed:
+        assert heartbeat[0].watching
+        heartbeat[0].report("node worker2 unreachable from master (timed out)")
+        ends.append(sorted(node for node, _ in bed.world.ended))
+        assert bed.world.killed == ["application_1_0001"]
+        return ended(143)
+
+    bed.world.jobs = [lose]
+
+    end = bed.run()
+
+    words = "node worker2 unreachable from master (timed out)"
+    assert (end.state, end.measurement, end.lost) == (AttemptState.INVALID, None, words)
+    assert end.reason.startswith(f"node_lost: {words}; count: exit status 143, YARN says KILLED")
+    assert ends == [sorted(bed.live.remotes)]
+    assert {mark for _, mark in bed.world.ended} == {"BOARDCLUSTER_ATTEMPT=t-1"}
+    assert bed.outputs_left() == set()
+    assert not heartbeat[0].watching
+
+
+def test_a_loss_that_the_job_survives_spoils_its_time(
+    bed: Bed, heartbeat: list[FakeHeartbeat]
+) -> None:
+    def lose() -> Completed:
+        heartbeat[0].report("datanode on worker2 refuses connections")
+        return ended()
+
+    bed.world.jobs = [lose]
+
+    end = bed.run()
+
+    assert (end.state, end.lost) == (
+        AttemptState.INVALID,
+        "datanode on worker2 refuses connections",
+    )
+    assert end.reason == (
+        "node_lost: datanode on worker2 refuses connections during the run; the output was right"
+    )
+    assert end.measurement is not None
+    assert end.measurement.verification == PROOF
+
+
+def test_a_loss_during_which_yarn_does_not_answer_either_is_still_a_loss(
+    bed: Bed, heartbeat: list[FakeHeartbeat]
+) -> None:
+    def lose() -> Completed:
+        bed.world.yarn_answers = False
+        heartbeat[0].report("node master unreachable")
+        return ended(1)
+
+    bed.world.jobs = [lose]
+
+    end = bed.run()
+
+    assert (end.state, end.lost) == (AttemptState.INVALID, "node master unreachable")
+
+
+def test_preparing_and_proving_are_not_watched(bed: Bed, heartbeat: list[FakeHeartbeat]) -> None:
+    seen: list[bool] = []
+    bed.workload.preparing = lambda *_: seen.append(any(beat.watching for beat in heartbeat))
+    bed.workload.proving = lambda *_: seen.append(heartbeat[0].watching)
+
+    bed.measured()
+
+    assert seen == [False, False]
+
+
+def test_a_daemon_that_ended_is_found_after_a_failure_of_any_kind(bed: Bed) -> None:
+    def lose(*_: object) -> None:
+        bed.world.dead.add(("nodemanager", "worker4"))
+
+    bed.workload.proving = lose
+    bed.workload.verdicts[1] = VerificationError("3 words differ")
+
+    end = bed.run()
+
+    assert end == TrialEnd(
+        state=AttemptState.INVALID,
+        reason="node_lost: nodemanager on worker4; 3 words differ",
+        measurement=None,
+        lost="nodemanager on worker4",
+    )
+
+
+def names_of(rows: Sequence[dict[str, Any]]) -> list[str]:
+    return [row["argv"][0] for row in rows]
+
+
+def test_preparations_of_all_jobs_come_before_the_first_run(bed: Bed) -> None:
+    submitted: list[list[str]] = []
+    bed.workloads = {name: FakeWorkload(name=name) for name in ("grep", "sort")}
+    for workload in bed.workloads.values():
+        workload.preparing = lambda *_: submitted.append(names_of(bed.world.submissions))
+        workload.proving = lambda *_: submitted.append(names_of(bed.world.submissions))
+    bed.world.jobs = [ended, ended]
+
+    bed.measured(mix("grep", "sort"))
+
+    assert submitted == [[], [], ["grep", "sort"], ["grep", "sort"]]

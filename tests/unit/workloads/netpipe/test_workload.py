@@ -1,0 +1,228 @@
+"""The verbs of NetPIPE, without a network; the waiting transmitter is run for real."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from boardcluster.cluster.state import LiveState
+from boardcluster.errors import UsageError, VerificationError
+from boardcluster.records import Checksum, Engine
+from boardcluster.remote.gate import run_program
+from boardcluster.services.layout import Layout
+from boardcluster.services.operation import LiveCluster
+from boardcluster.services.webhdfs import WebHdfs
+from boardcluster.workloads.base import (
+    Case,
+    Context,
+    Job,
+    PhaseOutcome,
+    Prepared,
+    check_parameters,
+)
+from boardcluster.workloads.netpipe import WORKLOAD
+
+HERE = Path(__file__).parent
+
+
+def never(*_: Any) -> Any:
+    raise AssertionError("not to be called")
+
+
+@pytest.fixture
+def make_context(
+    make_spec: Callable[..., Any], make_layout: Callable[..., Layout], tmp_path: Path
+) -> Callable[[int], Context]:
+    def make(workers: int) -> Context:
+        layout = make_layout(make_spec(workers=workers))
+        live = LiveCluster(home=tmp_path, state=cast("LiveState", None), layout=layout, remotes={})
+        return Context(
+            live=live,
+            hdfs=cast("WebHdfs", None),
+            cache=tmp_path,
+            progress=never,
+            dataset=None,
+            run_job=never,
+            work=tmp_path,
+        )
+
+    return make
+
+
+def job(workers: int = 2, **given: str) -> Job:
+    case = Case(
+        engine=Engine.MPI,
+        size_bytes=0,
+        replication=1,
+        checksum=Checksum.CRC32C,
+        parameters=check_parameters(WORKLOAD, given),
+        workers=workers,
+        worker_memory_bytes=1 << 30,
+        worker_cores=4,
+    )
+    return Job(case=case, conf="", tag="t", output_path="/out")
+
+
+def outcomes(tmp_path: Path, transport: str, pairs: list[str]) -> dict[str, PhaseOutcome]:
+    (tmp_path / "empty").touch()
+    made = {}
+    for pair in pairs:
+        for ending, stderr, results in (
+            (" check", HERE / f"{transport}-check.txt", {}),
+            ("", tmp_path / "empty", {"np.out": HERE / f"{transport}.out"}),
+        ):
+            name = f"{transport} {pair}{ending}"
+            made[name] = PhaseOutcome(
+                name=name,
+                duration_seconds=1.0,
+                stdout=tmp_path / "empty",
+                stderr=stderr,
+                results=results,
+            )
+    return made
+
+
+def test_one_worker_is_refused() -> None:
+    with pytest.raises(UsageError, match="needs two workers, and there is 1"):
+        WORKLOAD.check(job(1).case)
+    WORKLOAD.check(job(2).case)
+
+
+def test_every_pair_of_workers_is_checked_and_measured(
+    make_context: Callable[[int], Context],
+) -> None:
+    phases = WORKLOAD.phases(make_context(3), Prepared(), job(3))
+
+    assert [phase.name for phase in phases] == [
+        "tcp worker1-worker2 check",
+        "tcp worker1-worker2",
+        "tcp worker1-worker3 check",
+        "tcp worker1-worker3",
+        "tcp worker2-worker3 check",
+        "tcp worker2-worker3",
+    ]
+    assert not any(phase.yarn for phase in phases)
+
+
+def test_over_tcp_the_receiver_runs_beside_with_the_same_options(
+    make_context: Callable[[int], Context],
+) -> None:
+    check, measure = WORKLOAD.phases(make_context(2), Prepared(), job())
+
+    options = ("-p", "0", "-u", "4194304", "-n", "7")
+    assert measure.node == "worker1"
+    assert measure.beside == (("worker2", ("NPtcp", *options)),)
+    assert measure.command[-11:] == ("NPtcp", "-h", "worker2", *options, "-o", "np.out")
+    assert check.beside == (("worker2", ("NPtcp", *options, "-i")),)
+    assert measure.results == ("np.out",)
+    assert measure.mpi_hosts == ()
+
+
+def test_over_mpi_both_ends_are_ranks(make_context: Callable[[int], Context]) -> None:
+    asked = job(transport="mpi", largest_bytes="1 MiB", repeats="0")
+    _, measure = WORKLOAD.phases(make_context(2), Prepared(), asked)
+
+    assert measure.mpi_hosts == ("worker1", "worker2")
+    assert measure.node == "worker1"
+    assert measure.beside == ()
+    assert measure.command[-7:] == ("NPopenmpi", "-p", "0", "-u", "1048576", "-o", "np.out")
+    assert measure.command[measure.command.index("--host") + 1] == "worker1:1,worker2:1"
+
+
+@pytest.mark.parametrize("transport", ["tcp", "mpi"])
+def test_real_results_give_figures_of_each_pair_and_of_all(
+    transport: str, make_context: Callable[[int], Context], tmp_path: Path
+) -> None:
+    pairs = ["worker1-worker2", "worker1-worker3", "worker2-worker3"]
+    asked = job(3, transport=transport)
+
+    proof = WORKLOAD.verify(
+        make_context(3), Prepared(), asked, outcomes(tmp_path, transport, pairs)
+    )
+
+    seconds = float((HERE / f"{transport}.out").read_text().split()[2])
+    assert proof.figures["latency_mean_microseconds"] == pytest.approx(seconds * 1e6)
+    for pair in pairs:
+        assert proof.figures[f"{pair}_latency_microseconds"] == pytest.approx(seconds * 1e6)
+        assert 900 < proof.figures[f"{pair}_throughput_megabits_per_second"] < 1100
+    assert proof.verification.expected_sha256 == proof.verification.actual_sha256
+    assert proof.verification.records == 3 * 44
+
+
+def test_mean_least_and_most_are_over_all_pairs(
+    make_context: Callable[[int], Context], tmp_path: Path
+) -> None:
+    pairs = ["worker1-worker2", "worker1-worker3", "worker2-worker3"]
+    made = outcomes(tmp_path, "tcp", pairs)
+    slow = made["tcp worker1-worker3"]
+    made[slow.name] = replace(slow, results={"np.out": HERE / "mpi.out"})
+
+    figures = WORKLOAD.verify(make_context(3), Prepared(), job(3), made).figures
+
+    fast, late = (figures[f"{pair}_latency_microseconds"] for pair in pairs[:2])
+    assert fast < late
+    assert figures["latency_min_microseconds"] == fast
+    assert figures["latency_max_microseconds"] == late
+    assert figures["latency_mean_microseconds"] == pytest.approx((2 * fast + late) / 3)
+
+
+def test_a_pair_that_failed_its_check_fails_the_job(
+    make_context: Callable[[int], Context], tmp_path: Path
+) -> None:
+    made = outcomes(tmp_path, "tcp", ["worker1-worker2"])
+    check = made["tcp worker1-worker2 check"]
+    made[check.name] = replace(check, stderr=tmp_path / "empty")
+
+    with pytest.raises(
+        VerificationError, match="tcp worker1-worker2: the integrity check covers 0"
+    ):
+        WORKLOAD.verify(make_context(2), Prepared(), job(), made)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("transport", "udp"),
+        ("largest_bytes", "64"),
+        ("largest_bytes", "1 GiB"),
+        ("largest_bytes", "large"),
+        ("repeats", "-1"),
+        ("repeats", "100001"),
+    ],
+)
+def test_refuses_parameters_that_make_no_sense(name: str, value: str) -> None:
+    with pytest.raises(UsageError):
+        check_parameters(WORKLOAD, {name: value})
+
+
+def transmitter(context: Context) -> tuple[str, ...]:
+    """Return the waiting program, without what it starts."""
+    phase = WORKLOAD.phases(context, Prepared(), job())[1]
+    return phase.command[: phase.command.index("NPtcp")]
+
+
+def test_the_transmitter_tries_again_until_somebody_listens(
+    make_context: Callable[[int], Context], tmp_path: Path
+) -> None:
+    # As NPtcp: 246 while nobody listens; here until the third try.
+    program = "echo try >> tries; [ $(wc -l < tries) -ge 3 ] || exit 246"
+
+    done = run_program([*transmitter(make_context(2)), "sh", "-c", program], cwd=tmp_path)
+
+    assert done.returncode == 0
+    assert (tmp_path / "tries").read_text() == "try\n" * 3
+
+
+def test_the_transmitter_ends_with_any_other_failure(
+    make_context: Callable[[int], Context], tmp_path: Path
+) -> None:
+    program = "echo try >> tries; exit 145"
+
+    done = run_program(
+        [*transmitter(make_context(2)), "sh", "-c", program], cwd=tmp_path, check=False
+    )
+
+    assert done.returncode == 145
+    assert (tmp_path / "tries").read_text() == "try\n"
