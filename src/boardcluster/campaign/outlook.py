@@ -211,7 +211,7 @@ def _rows(
     together: dict[tuple[str, str], list[Sequence[Trial]]] = {}
     for group in groups:
         together.setdefault((group[0].workload, group[0].engine), []).append(group)
-    for (workload, engine), cells in together.items():
+    for (workload, engine), cells in sorted(together.items()):
         known_seconds, known_runs = 0.0, 0
         for cell in cells:
             one = cell[0]

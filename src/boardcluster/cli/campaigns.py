@@ -45,6 +45,9 @@ __all__ = [
 ]
 
 
+_NOTES_SHOWN = 8
+
+
 def new_campaign_id() -> str:
     """Return an id that sorts by time and is unique."""
     moment = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
@@ -230,8 +233,10 @@ def print_outlook(outlook: Outlook, *, reporter: Reporter | None) -> None:
         f"{outlook.runs} runs of {outlook.cells} cells; the cluster takes {forms}",
         f"time: {time}",
         f"space on the nodes: {format_bytes(outlook.space_bytes)} (inputs, and the largest run)",
-        *outlook.notes,
+        *sorted(outlook.notes)[:_NOTES_SHOWN],
     ]
+    if len(outlook.notes) > _NOTES_SHOWN:
+        lines.append(f"and {len(outlook.notes) - _NOTES_SHOWN} more remarks on cases: see --json")
     for line in lines:
         if reporter is None:
             say(line)

@@ -555,7 +555,10 @@ def test_ctrl_c_kills_in_yarn_too(execute: MakeExecution, world: World) -> None:
     assert world.killed == ["application_1_0001"]
 
 
-def test_ending_a_submission_asks_every_node_and_then_yarn(live: LiveCluster, world: World) -> None:
+def test_ending_a_submission_asks_every_node_and_then_yarn(
+    live: LiveCluster, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
     world.apps["attempt-1"] = [[app("UNDEFINED", state="RUNNING", number=4), app("SUCCEEDED")]]
     world.lost.add("worker2")  # a node that is gone runs nothing
 

@@ -1,7 +1,8 @@
 """One job: phases in order, what serves them, what they leave, and what is cleared away."""
 
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -223,6 +224,40 @@ def test_a_server_that_does_not_start_ends_those_that_did(shop: Shop) -> None:
 
     assert shop.world.submissions == []
     assert shop.world.happened[-1] == ("end", "worker1", "server")
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_an_mpi_phase_runs_inside_the_launchers_service(
+    status: int, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[dict[str, Any]] = []
+
+    @contextlib.contextmanager
+    def serving(*_: object, **named: Any) -> Iterator[dict[str, str]]:
+        given.append(named)
+        shop.world.happened.append(("serve", ""))
+        try:
+            yield {**named["environment"], "BOARDCLUSTER_MPI": "unique"}
+        finally:
+            shop.world.happened.append(("served", ""))
+
+    monkeypatch.setattr("boardcluster.campaign.job.serving", serving)
+    shop.world.jobs = [lambda: ended(status)]
+    job = shop.job(
+        phase("hpl", node="worker1", mpi_hosts=("worker1", "worker2")), engine=Engine.MPI
+    )
+
+    with contextlib.suppress(RunError):
+        finish(job)
+
+    assert shop.world.verbs() == ["mkdir", "serve", "submit", "served"]
+    (named,) = given
+    assert named["hosts"] == ("worker1", "worker2")
+    assert named["folder"] == "/nodes/worker1/work/trial-1/hpl"
+    assert named["environment"] == MARK
+    (submission,) = shop.world.submissions
+    assert submission["node"] == "worker1"
+    assert submission["env"].items() >= {**MARK, "BOARDCLUSTER_MPI": "unique"}.items()
 
 
 def test_a_failed_phase_is_the_last_one(shop: Shop) -> None:

@@ -551,6 +551,19 @@ def test_nodes_that_yarn_gave_up_make_a_failure_invalid_and_are_lost(bed: Bed) -
     assert end.reason.startswith(f"storage: {sick}; count: exit status 1")
 
 
+def test_a_disk_that_is_full_before_yarn_looks_makes_a_failure_invalid(bed: Bed) -> None:
+    def fill() -> Completed:
+        bed.world.disks = {"worker2": (1000, 40), "worker3": (1000, 101)}
+        return ended(1)
+
+    bed.world.jobs = [fill]
+
+    end = bed.run()
+
+    assert (end.state, end.lost) == (AttemptState.INVALID, "worker2: its disk is 96.0 % full")
+    assert end.reason.startswith("storage: worker2: its disk is 96.0 % full; count: exit status 1")
+
+
 def test_a_yarn_that_does_not_answer_leaves_the_failure_as_it_is(bed: Bed) -> None:
     def fail() -> Completed:
         bed.world.yarn_answers = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -60,6 +61,9 @@ class Node(FakeRemote):
                 duration_seconds=0.0,
             )
         self._world.reach(self.name)
+        if argv[0] == "df":
+            words = " ".join(map(str, self._world.disks.get(self.name, (1000, 900))))
+            return replace(ended(), stdout=f"1B-blocks Avail\n{words}\n".encode())
         if tuple(argv[:2]) not in {("mkdir", "-p"), ("rm", "-rf"), ("rm", "-f")}:
             return super().run(argv, stdin=stdin, env=env, cwd=cwd, check=check)
         self._world.happened.append((argv[0], self.name, *argv[2:]))
@@ -141,6 +145,7 @@ class World:
         refused_deletes: how many of the next deletions HDFS refuses.
         killed: applications killed; they have ended from then on.
         unhealthy: nodes that YARN gave up.
+        disks: size and available bytes of a node's disk, where it is not nearly empty.
         space: what the NameNode says of its space.
         storage: totals of the nodes' storage; ``storage_step`` is added at each question.
         ended: (node, mark) by which processes were ended.
@@ -165,6 +170,7 @@ class World:
         self.killed: list[str] = []
         self.pids: dict[int, tuple[str, str]] = {}
         self.unhealthy: list[dict[str, str]] = []
+        self.disks: dict[str, tuple[int, int]] = {}
         self.space: dict[str, int] = {"CapacityRemaining": 10**12}
         self.storage: dict[str, dict[str, int]] = {}
         self.storage_step = {"read_bytes": 30, "write_bytes": 900, "bounded": 700}

@@ -142,6 +142,26 @@ def test_a_worker_binds_to_its_own_name_and_finds_the_master(layout: Layout) -> 
     assert core["hadoop.tmp.dir"] == "/nodes/worker2/tmp"
 
 
+def test_what_a_form_stores_lies_in_its_own_folder(layout: Layout) -> None:
+    other = replace(layout, storage="data-2w")
+    worker = layout.spec.workers[0]
+    plain, changed = render_node(layout, worker), render_node(other, worker)
+
+    # HDFS above all: blocks of workers that are left out would be missing.
+    rows = [
+        ("hdfs-site.xml", "dfs.namenode.name.dir", "file://", "namenode"),
+        ("hdfs-site.xml", "dfs.namenode.checkpoint.dir", "file://", "checkpoint"),
+        ("hdfs-site.xml", "dfs.datanode.data.dir", "file://", "datanode"),
+        ("yarn-site.xml", "yarn.nodemanager.local-dirs", "", "nodemanager"),
+        ("yarn-site.xml", "yarn.node-attribute.fs-store.root-dir", "file://", "yarn"),
+        ("mapred-site.xml", "mapreduce.cluster.local.dir", "", "mapred"),
+    ]
+    for file, name, scheme, folder in rows:
+        assert dict(rows_of(plain[file]))[name] == f"{scheme}/nodes/worker1/data/{folder}"
+        assert dict(rows_of(changed[file]))[name] == f"{scheme}/nodes/worker1/data-2w/{folder}"
+    assert not any("/nodes/worker1/data/" in text for text in changed.values())
+
+
 def test_spark_uses_its_own_jars_and_keeps_plain_event_logs(layout: Layout) -> None:
     rows = dict(spark_rows(render_node(layout, layout.spec.master)["spark-defaults.conf"]))
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,28 @@ def test_configure_writes_every_node_its_files_and_folders(
         assert len(remote.calls) == 1
         assert (staging / name / "core-site.xml").read_text() == rendered[name]["core-site.xml"]
     assert not (staging / "worker9").exists()
+
+
+def test_each_form_has_its_own_storage_and_its_own_hdfs(
+    layout: Layout, remotes: dict[str, FakeRemote], tmp_path: Path
+) -> None:
+    other = replace(layout, storage="data-2w")
+    for name, remote in remotes.items():
+        extra = ["/nodes/master/spark-events"] if name == "master" else []
+        base = f"/nodes/{name}"
+        remote.tell("mkdir", "-p", f"{base}/logs", f"{base}/data-2w", f"{base}/tmp", *extra)
+
+    lifecycle.configure(other, remotes, staging=tmp_path / "conf")
+
+    tell_everything(other, remotes)
+    master = remotes["master"]
+    version = "/nodes/master/data-2w/namenode/current/VERSION"
+    master.tell("test", "-f", version, returncode=1)
+    master.tell("rm", "-rf", "/nodes/master/data-2w/namenode")
+    master.tell(*namenode_format_command(other))
+    lifecycle.start(other, remotes, started=lambda _: None)
+    assert ("rm", "-rf", "/nodes/master/data-2w/namenode") in master.calls
+    assert tuple(namenode_format_command(other)) in master.calls
 
 
 def tell_everything(

@@ -1,16 +1,36 @@
-"""What ``up`` leaves behind when even cleaning up fails."""
+"""What ``up`` leaves behind when even cleaning up fails, and in which form it brings it up."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from boardcluster.cluster.state import load_state
-from boardcluster.errors import ClusterError, JvmCrashError
+from boardcluster.cluster.state import LiveNode, LiveState, boot_id, load_state, save_state
+from boardcluster.errors import (
+    CapacityError,
+    ClusterError,
+    ClusterNotUpError,
+    JvmCrashError,
+    UsageError,
+)
 from boardcluster.fetch.cache import no_progress
+from boardcluster.records import ClusterSpec, MasterPlacement
+from boardcluster.remote.fake import FakeRemote
 from boardcluster.services import operation
+from boardcluster.services.install import Installation
+from boardcluster.services.java import Java
 from boardcluster.services.layout import Layout
+from boardcluster.services.operation import LiveCluster
+from boardcluster.services.pair import load_pair, pair_ids
+from boardcluster.services.profile import build_profile, profile_names
+from boardcluster.spec import render_cluster
+from boardcluster.spec.form import Form
 
 
 @pytest.mark.parametrize("stays", [True, False])
@@ -50,3 +70,228 @@ def test_what_could_not_be_ended_is_said_and_stays_recorded(
     assert (load_state(tmp_path) is not None) == stays
     again = isinstance(error, JvmCrashError) and not stays
     assert len(starts) == (2 if again else 1)
+
+
+class Machine:
+    """A home on a machine where starting a cluster does nothing but record it.
+
+    Attributes:
+        started: what was brought up, as (specification, state as recorded before).
+        destroyed: states that were cleared away.
+    """
+
+    def __init__(self, home: Path, spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.home = home
+        self.spec = spec
+        self.started: list[tuple[ClusterSpec, LiveState]] = []
+        self.destroyed: list[LiveState] = []
+        self.said: list[str] = []
+        home.mkdir()
+        self.declare(spec)
+        monkeypatch.setattr(operation, "check_memory", lambda _: None)
+        monkeypatch.setattr(operation, "require_room", lambda _: None)
+        monkeypatch.setattr("boardcluster.cluster.emulated.check_host", lambda _: None)
+        monkeypatch.setattr("boardcluster.cluster.emulated.leftover_processes", lambda _: [1])
+        monkeypatch.setattr("boardcluster.cluster.emulated.is_alive", lambda *_: True)
+        monkeypatch.setattr(
+            "boardcluster.cluster.emulated.remote_of", lambda node, _: FakeRemote(node.name)
+        )
+        monkeypatch.setattr("boardcluster.cluster.emulated.destroy", self._destroy)
+        monkeypatch.setattr(operation, "_layout", self._make_layout)
+        monkeypatch.setattr(operation, "_bring_up", self._bring_up)
+        monkeypatch.setattr(operation, "dead_daemons", lambda _: [])
+        good = SimpleNamespace(is_good=lambda _: True)
+        monkeypatch.setattr("boardcluster.services.lifecycle.health", lambda *_: good)
+
+    def declare(self, spec: ClusterSpec) -> None:
+        text = render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
+        (self.home / "cluster.toml").write_text(text)
+
+    def _destroy(self, state: LiveState) -> int:
+        self.destroyed.append(state)
+        return 0
+
+    def _make_layout(self, spec: ClusterSpec, state: LiveState, *_: object) -> Layout:
+        return Layout(
+            spec=spec,
+            profile=build_profile(spec.profile, spec),
+            engines=Installation(pair=load_pair(spec.engines), folder=self.home),
+            java=Java(program=Path("/java/bin/java"), feature=17, version="17.0.1", vendor="M"),
+            archives=self.home,
+            folders={node.name: f"/nodes/{node.name}" for node in spec.nodes},
+            user="root",
+            storage=state.storage,
+        )
+
+    def _bring_up(
+        self, home: Path, spec: ClusterSpec, state: LiveState, layout: Layout, _: object
+    ) -> LiveCluster:
+        self.started.append((spec, state))
+        assert load_state(home) == state  # recorded before anything starts
+        nodes = tuple(
+            LiveNode(name=node.name, address="198.18.7.1", pid=1, start_ticks=1, folder="/f")
+            for node in spec.nodes
+        )
+        state = replace(state, phase="up", boot_id=boot_id(), nodes=nodes)
+        save_state(home, state)
+        return LiveCluster(home=home, state=state, layout=layout, remotes={})
+
+    def up(self, form: Form | None = None) -> LiveCluster:
+        return operation.up(
+            self.home,
+            cache=self.home / "cache",
+            progress=lambda what, *_: self.said.append(what),
+            seen=lambda _: None,
+            form=form,
+        )
+
+    def attach(self, *, any_form: bool = False) -> LiveCluster:
+        return operation.attach(self.home, cache=self.home, progress=no_progress, any_form=any_form)
+
+
+@pytest.fixture
+def machine(
+    tmp_path: Path, make_spec: Callable[..., ClusterSpec], monkeypatch: pytest.MonkeyPatch
+) -> Machine:
+    return Machine(tmp_path / "home", make_spec(engines=pair_ids()[0]), monkeypatch)
+
+
+def form(workers: int = 4, **fields: Any) -> Form:
+    values = {"profile": "default", "master": MasterPlacement.DECLARED, **fields}
+    return Form(workers=workers, **values)
+
+
+def test_up_without_a_form_is_what_is_declared(machine: Machine) -> None:
+    live = machine.up()
+
+    assert live.spec == machine.spec
+    assert (live.state.form, live.state.storage, live.layout.storage) == ("", "data", "data")
+    assert (machine.home / "running.toml").read_text() == (
+        machine.home / "cluster.toml"
+    ).read_text()
+
+
+def test_up_in_a_form_runs_and_records_it(machine: Machine) -> None:
+    declared = (machine.home / "cluster.toml").read_text()
+
+    live = machine.up(form(2, profile="upstream", master=MasterPlacement.COMBINED))
+
+    assert [node.name for node in live.spec.nodes] == ["worker1", "worker2"]
+    assert live.spec.profile == "upstream"
+    assert live.state.form == "2 of 4 workers, profile upstream, the master on a worker"
+    assert (live.state.storage, live.layout.storage) == ("data-2w-combined",) * 2
+    assert load_state(machine.home) == live.state
+    assert operation.read_spec(machine.home / "running.toml") == live.spec
+    assert (machine.home / "cluster.toml").read_text() == declared  # the user's own stays
+
+
+def test_up_in_the_declared_form_is_no_form_of_a_campaign(machine: Machine) -> None:
+    live = machine.up(form(4))
+
+    assert live.spec == machine.spec
+    assert (live.state.form, live.state.storage) == ("", "data")
+    machine.attach()
+
+
+def test_a_profile_of_a_campaign_keeps_the_clusters_own_storage(machine: Machine) -> None:
+    state = machine.up(form(4, profile="upstream")).state
+
+    assert (state.form, state.storage) == ("profile upstream", "data")
+
+
+def test_a_form_that_runs_already_is_left_as_it_is(machine: Machine) -> None:
+    first = machine.up(form(2))
+    again = machine.up(form(2))
+
+    assert len(machine.started) == 1
+    assert machine.destroyed == []
+    assert again.state == first.state
+    assert again.spec == first.spec
+    assert again.layout.storage == "data-2w"
+    assert set(again.remotes) == {"master", "worker1", "worker2"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (None, form(2), "its own form"),
+        (form(2), form(3), "2 of 4 workers"),
+        (form(2), None, "2 of 4 workers"),
+        (form(4, profile="upstream"), form(4), "profile upstream"),
+    ],
+)
+def test_another_form_is_brought_down_first(
+    before: Form | None, after: Form | None, words: str, machine: Machine
+) -> None:
+    first = machine.up(before)
+    second = machine.up(after)
+
+    assert [state.identity for state in machine.destroyed] == [first.state.identity]
+    assert len(machine.started) == 2
+    assert second.state.identity != first.state.identity
+    assert f"the cluster is up with {words}: bringing it down" in machine.said
+    assert load_state(machine.home) == second.state
+
+
+def test_a_form_that_the_cluster_does_not_take_changes_nothing(machine: Machine) -> None:
+    first = machine.up()
+
+    with pytest.raises(UsageError, match="5 workers"):
+        machine.up(form(5))
+
+    assert machine.destroyed == []
+    assert load_state(machine.home) == first.state
+
+
+def test_a_profile_that_does_not_fit_is_refused_before_anything_is_written(
+    machine: Machine,
+) -> None:
+    with pytest.raises(CapacityError, match="no map task could ever start"):
+        machine.up(form(1, profile="paper-2021"))
+
+    assert load_state(machine.home) is None
+    assert not (machine.home / "running.toml").exists()
+
+
+def test_an_edited_specification_is_said_in_every_form(machine: Machine) -> None:
+    machine.up(form(2))
+    path = machine.home / "cluster.toml"
+    path.write_text(path.read_text() + "# edited\n")
+
+    for wanted in (form(2), form(3), None):
+        with pytest.raises(ClusterError, match="was edited since the cluster came up"):
+            machine.up(wanted)
+
+    assert machine.destroyed == []
+
+
+def test_nobody_attaches_by_accident_to_what_a_campaign_made(machine: Machine) -> None:
+    machine.up(form(2))
+
+    with pytest.raises(ClusterNotUpError, match="a form that a campaign gave it: 2 of 4") as caught:
+        machine.attach()
+
+    assert "boardcluster up" in caught.value.hint
+    live = machine.attach(any_form=True)
+    assert len(live.spec.workers) == 2
+    assert live.layout.storage == "data-2w"
+
+
+def test_after_up_everybody_attaches_again(machine: Machine) -> None:
+    machine.up(form(2))
+    machine.up()
+
+    assert machine.attach().spec == machine.spec
+
+
+def test_a_state_of_before_there_were_forms_is_read(machine: Machine) -> None:
+    machine.up()
+    path = machine.home / "state.json"
+    raw = json.loads(path.read_text())
+    del raw["form"], raw["storage"]
+    path.write_text(json.dumps(raw))
+
+    state = load_state(machine.home)
+
+    assert state is not None
+    assert (state.form, state.storage) == ("", "data")

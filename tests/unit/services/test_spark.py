@@ -8,7 +8,12 @@ import pytest
 
 from boardcluster.errors import RemoteError
 from boardcluster.services.layout import Layout
-from boardcluster.services.spark import read_event_log, spark_submit_command, submit_environment
+from boardcluster.services.spark import (
+    read_event_log,
+    read_stages,
+    spark_submit_command,
+    submit_environment,
+)
 
 START = {"Event": "SparkListenerLogStart", "Spark Version": "6.5.4"}
 NO_TASKS = {
@@ -142,6 +147,78 @@ def test_garbage_is_a_remote_error(content: bytes, tmp_path: Path) -> None:
 def test_no_log_is_a_remote_error(tmp_path: Path) -> None:
     with pytest.raises(RemoteError, match="absent is not a Spark event log"):
         read_event_log(tmp_path / "absent")
+
+
+def stage(number: int, name: str, *, start: int, end: int, **info: Any) -> dict[str, Any]:
+    """One event as Spark writes it, cut; times are in ms since 1970."""
+    return {
+        "Event": "SparkListenerStageCompleted",
+        "Stage Info": {
+            "Stage ID": number,
+            "Stage Attempt ID": 0,
+            "Stage Name": name,
+            "Number of Tasks": 8,
+            "RDD Info": [],
+            "Submission Time": 1_760_000_000_000 + start,
+            "Completion Time": 1_760_000_000_000 + end,
+            **info,
+        },
+    }
+
+
+def test_stages_take_from_their_submission_to_their_end(tmp_path: Path) -> None:
+    submitted = {**stage(2, "never ended", start=0, end=1), "Event": "SparkListenerStageSubmitted"}
+    path = log(
+        tmp_path,
+        START,
+        stage(0, "map at WordCount.java:44", start=0, end=1500),
+        task(),
+        submitted,
+        stage(1, "runJob at SparkHadoopWriter.scala:83", start=1250, end=2000),
+    )
+
+    assert read_stages(path) == {
+        "stage 0: map at WordCount.java:44": 1.5,
+        "stage 1: runJob at SparkHadoopWriter.scala:83": 0.75,  # stages may overlap
+    }
+
+
+def test_a_stage_that_was_tried_again_counts_each_time(tmp_path: Path) -> None:
+    path = log(
+        tmp_path,
+        START,
+        stage(0, "map", start=0, end=1000, **{"Failure Reason": "FetchFailed"}),
+        stage(0, "map", start=2000, end=2250, **{"Stage Attempt ID": 1}),
+    )
+
+    assert read_stages(path) == {"stage 0: map": 1.25}
+
+
+def test_an_application_without_stages_has_none(tmp_path: Path) -> None:
+    assert read_stages(log(tmp_path, START, task())) == {}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"Event":"SparkListenerStageCompleted","Stage In',
+        b'{"Event":"SparkListenerStageCompleted"}\n',
+        b'{"Event":"SparkListenerStageCompleted","Stage Info":1}\n',
+        b'{"Event":"SparkListenerStageCompleted","Stage Info":{"Stage ID":0,"Stage Name":"x"}}\n',
+        b"\xff\xfe\x00\n",
+    ],
+)
+def test_stages_of_garbage_are_a_remote_error(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b'{"Event":"SparkListenerLogStart"}\n' + content)
+
+    with pytest.raises(RemoteError, match="not a Spark event log"):
+        read_stages(path)
+
+
+def test_stages_of_no_log_are_a_remote_error(tmp_path: Path) -> None:
+    with pytest.raises(RemoteError, match="absent is not a Spark event log"):
+        read_stages(tmp_path / "absent")
 
 
 def test_submits_with_sparks_own_script_and_these_properties(layout: Layout) -> None:

@@ -141,6 +141,22 @@ def test_put_shows_a_file_under_its_name_only_when_it_is_whole(hdfs: Hdfs, tmp_p
     assert (rename[1], rename[2]["destination"]) == ("master:9870/webhdfs/v1/in/x.partial", "/in/x")
 
 
+@pytest.mark.parametrize("copies", [1, 3])
+def test_put_with_its_own_number_of_copies(copies: int, hdfs: Hdfs, tmp_path: Path) -> None:
+    hdfs.answer(307, location="http://worker2:9864/x")
+    hdfs.answer(201)
+    hdfs.answer(200, {"boolean": True})
+
+    hdfs.client.put(tmp_path / "x", "/in/x", replication=copies)
+
+    assert hdfs.asked[0][2] == {
+        "op": "CREATE",
+        "user.name": "root",
+        "overwrite": "true",
+        "replication": str(copies),
+    }
+
+
 def test_put_that_breaks_off_is_an_error_and_nothing_is_renamed(hdfs: Hdfs, tmp_path: Path) -> None:
     hdfs.answer(307, location="http://worker2:9864/x")
     hdfs.answer(0, "BrokenPipeError: [Errno 32] Broken pipe")

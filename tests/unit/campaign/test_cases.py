@@ -1,0 +1,211 @@
+"""From a trial to its jobs: parameters, replicas, sizes, and what is refused."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.campaign.fake_workload import PARAMETER, FakeWorkload
+
+from boardcluster.campaign.cases import form_of, jobs_of, settings_of
+from boardcluster.errors import CapacityError, UsageError
+from boardcluster.records import (
+    Checksum,
+    ClusterSpec,
+    Engine,
+    MasterPlacement,
+    Trial,
+)
+from boardcluster.services.profile import Profile, build_profile
+from boardcluster.spec.form import Form
+from boardcluster.workloads.base import Case, Takes
+
+Workloads = dict[str, FakeWorkload]
+
+
+@pytest.fixture
+def workloads(monkeypatch: pytest.MonkeyPatch) -> Workloads:
+    found = {
+        "grep": FakeWorkload(name="grep", takes=Takes.TEXT, parameters={"pattern": PARAMETER}),
+        "sort": FakeWorkload(name="sort", parameters={"files": PARAMETER, "pattern": PARAMETER}),
+        "pi": FakeWorkload(name="pi", takes=Takes.NOTHING),
+        "hpl": FakeWorkload(name="hpl", takes=Takes.MATRIX, engines=(Engine.MPI,)),
+    }
+    monkeypatch.setattr("boardcluster.campaign.cases.load_workload", found.__getitem__)
+    return found
+
+
+@pytest.fixture
+def cluster(make_spec: Callable[..., ClusterSpec]) -> tuple[ClusterSpec, Profile]:
+    spec = make_spec()
+    return spec, build_profile("default", spec)
+
+
+def trial_of(workload: str, **fields: Any) -> Trial:
+    return Trial(
+        **{
+            "id": "t",
+            "campaign_id": "c",
+            "position": 0,
+            "workload": workload,
+            "engine": Engine.MAPREDUCE,
+            "profile": "default",
+            "size_bytes": 1000,
+            "workers": 4,
+            "repetition": 1,
+            **fields,
+        }
+    )
+
+
+def test_a_trial_of_one_workload_is_one_job_of_its_name(
+    workloads: Workloads, cluster: tuple[ClusterSpec, Profile]
+) -> None:
+    (job,) = jobs_of(trial_of("grep", checksum=Checksum.NULL), *cluster)
+
+    assert (job.label, job.workload) == ("grep", workloads["grep"])
+    assert job.case == Case(
+        engine=Engine.MAPREDUCE,
+        size_bytes=1000,
+        replication=2,
+        checksum=Checksum.NULL,
+        parameters={"pattern": "4"},
+        workers=4,
+        worker_memory_bytes=2 << 30,
+        worker_cores=4,
+    )
+    assert workloads["grep"].checked == [job.case]
+
+
+def test_jobs_of_a_mix_are_numbered_in_its_order(
+    workloads: Workloads, cluster: tuple[ClusterSpec, Profile]
+) -> None:
+    jobs = jobs_of(trial_of("sort+grep+sort"), *cluster)
+
+    assert [job.label for job in jobs] == ["1-sort", "2-grep", "3-sort"]
+    assert [job.workload.name for job in jobs] == ["sort", "grep", "sort"]
+
+
+def test_each_job_gets_its_own_parameters_and_defaults(
+    workloads: Workloads, cluster: tuple[ClusterSpec, Profile]
+) -> None:
+    given = {"sort.files": "9", "grep.pattern": "7"}
+
+    grep, sort = jobs_of(trial_of("grep+sort", parameters=given), *cluster)
+
+    assert grep.case.parameters == {"pattern": "7"}
+    assert sort.case.parameters == {"files": "9", "pattern": "4"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"grep.colour": "7"}, "grep has no parameter 'colour'"),
+        ({"grep.pattern": "x"}, r"grep\.pattern = 'x'; allowed: a whole number"),
+    ],
+)
+def test_parameters_that_are_none_are_refused(
+    parameters: dict[str, str],
+    words: str,
+    workloads: Workloads,
+    cluster: tuple[ClusterSpec, Profile],
+) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        jobs_of(trial_of("grep", parameters=parameters), *cluster)
+
+    assert caught.value.hint
+
+
+def test_a_workload_without_input_has_size_0(
+    workloads: Workloads, cluster: tuple[ClusterSpec, Profile]
+) -> None:
+    pi, grep = jobs_of(trial_of("pi+grep"), *cluster)
+
+    assert (pi.case.size_bytes, grep.case.size_bytes) == (0, 1000)
+
+
+def test_replicas_are_the_trials_or_the_profiles(
+    workloads: Workloads, make_spec: Callable[..., ClusterSpec]
+) -> None:
+    spec = make_spec(memory_mib=16384)
+    profile = build_profile("default", spec)
+    hdfs = {**profile.properties["hdfs-site"], "dfs.replication": "1"}
+    single = replace(profile, properties={**profile.properties, "hdfs-site": hdfs})
+    silent = replace(profile, properties={**profile.properties, "hdfs-site": {}})
+
+    def copies(profile: Profile, **fields: Any) -> int:
+        (job,) = jobs_of(trial_of("grep", **fields), spec, profile)
+        return job.case.replication
+
+    assert copies(single) == 1
+    assert copies(single, replication=3) == 3
+    assert copies(silent) == 3  # HDFS's own number
+
+
+def test_a_case_is_told_of_the_smallest_worker(
+    workloads: Workloads, make_spec: Callable[..., ClusterSpec]
+) -> None:
+    spec = make_spec()
+    nodes = list(spec.nodes)
+    nodes[2] = replace(nodes[2], memory_bytes=1 << 30)
+    nodes[3] = replace(nodes[3], cores=1)
+    small = replace(spec, nodes=tuple(nodes))
+
+    (job,) = jobs_of(trial_of("grep"), small, build_profile("default", spec))
+
+    assert (job.case.worker_memory_bytes, job.case.worker_cores) == (1 << 30, 1)
+
+
+def test_an_engine_that_a_job_does_not_run_on_is_refused(
+    workloads: Workloads, cluster: tuple[ClusterSpec, Profile]
+) -> None:
+    with pytest.raises(UsageError, match="hpl does not run on mapreduce") as caught:
+        jobs_of(trial_of("grep+hpl"), *cluster)
+
+    assert caught.value.hint == "its engines: mpi"
+
+
+def test_spark_that_does_not_fit_is_refused_with_the_arithmetic(
+    workloads: Workloads, cluster: tuple[ClusterSpec, Profile]
+) -> None:
+    spec, profile = cluster
+    tight = replace(profile, spark_refusal="an executor takes 1 GB, a node has 0.5 GB")
+
+    jobs_of(trial_of("grep"), spec, tight)  # MapReduce does
+    with pytest.raises(UsageError, match=r"Spark does not fit .*an executor takes 1 GB") as caught:
+        jobs_of(trial_of("grep", engine=Engine.SPARK), spec, tight)
+
+    assert "MapReduce" in caught.value.hint
+
+
+def test_a_case_that_the_workload_refuses_is_refused(
+    workloads: Workloads, cluster: tuple[ClusterSpec, Profile]
+) -> None:
+    workloads["sort"].refuses = CapacityError("the matrix takes 9 GB")
+
+    with pytest.raises(CapacityError, match="the matrix takes 9 GB"):
+        jobs_of(trial_of("grep+sort"), *cluster)
+
+
+def test_the_form_of_a_trial() -> None:
+    trial = trial_of("grep", workers=2, profile="upstream", master=MasterPlacement.COMBINED)
+
+    assert form_of(trial) == Form(profile="upstream", workers=2, master=MasterPlacement.COMBINED)
+
+
+@pytest.mark.parametrize(
+    ("fields", "settings"),
+    [
+        ({}, {}),
+        ({"replication": 3}, {"hdfs-site": {"dfs.replication": "3"}}),
+        ({"checksum": Checksum.NULL}, {"hdfs-site": {"dfs.checksum.type": "NULL"}}),
+        (
+            {"replication": 1, "checksum": Checksum.NULL},
+            {"hdfs-site": {"dfs.replication": "1", "dfs.checksum.type": "NULL"}},
+        ),
+    ],
+)
+def test_settings_are_only_what_the_trial_says(
+    fields: dict[str, Any], settings: dict[str, dict[str, str]]
+) -> None:
+    assert settings_of(trial_of("grep", **fields)) == settings

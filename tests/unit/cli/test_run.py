@@ -1,0 +1,608 @@
+"""``run``: one workload or a campaign file, what it refuses, and how it goes on."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from tests.unit.cli.desk import Desk, MakeLayout, bad, make_desk
+
+from boardcluster.campaign.driver import now_utc
+from boardcluster.campaign.fingerprint import take_fingerprint
+from boardcluster.cli.run import parse_size_option
+from boardcluster.errors import (
+    CapacityError,
+    ClusterError,
+    ClusterNotUpError,
+    EmptySelectionError,
+    RemoteError,
+    RunError,
+    SpecError,
+    UsageError,
+)
+from boardcluster.records import AttemptState, CampaignKind, ClusterSpec, Engine
+from boardcluster.services.pair import pair_ids
+from boardcluster.store import Store
+
+SMALL = """\
+[campaign]
+name = "small"
+repetitions = 2
+
+[[matrix]]
+workload = ["wordcount", "teragen"]
+engine = "mapreduce"
+size = "1 MB"
+"""
+FORMS = """\
+[campaign]
+name = "forms"
+repetitions = 1
+
+[[matrix]]
+workload = "teragen"
+engine = "mapreduce"
+size = "1 MB"
+workers = [1, 4]
+"""
+
+
+@pytest.fixture
+def desk(
+    tmp_path: Path,
+    make_spec: Callable[..., ClusterSpec],
+    make_layout: MakeLayout,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Desk:
+    return make_desk(tmp_path / "home", make_spec(engines=pair_ids()[0]), make_layout, monkeypatch)
+
+
+@pytest.fixture
+def up(desk: Desk) -> Desk:
+    desk.is_up = True
+    return desk
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return str(path)
+
+
+@pytest.fixture
+def forms(tmp_path: Path) -> str:
+    path = tmp_path / "forms.toml"
+    path.write_text(FORMS)
+    return str(path)
+
+
+# One workload.
+
+
+def test_a_workload_runs_on_the_cluster_as_it_is(up: Desk) -> None:
+    ran = up("run", "wordcount", "--size", "64MB", "--repetitions", "2", "--seed", "5")
+
+    assert up.calls == ["attach"]  # never brought up or down
+    (campaign,) = up.campaigns()
+    assert (campaign.kind, campaign.seed, campaign.name) == (CampaignKind.RUN, 5, "")
+    assert (campaign.cluster, campaign.emulated) == ("demo", True)
+    assert (campaign.dataset, campaign.dataset_sha256) == ("airline-64000000", "cd" * 32)
+    assert sorted((trial.engine, trial.repetition) for trial in up.ran) == [
+        (Engine.MAPREDUCE, 1),
+        (Engine.MAPREDUCE, 2),
+        (Engine.SPARK, 1),
+        (Engine.SPARK, 2),
+    ]
+    assert {(trial.size_bytes, trial.workers, trial.profile) for trial in up.ran} == {
+        (64_000_000, 4, "default")
+    }
+    assert [row.attempt and row.attempt.state for row in up.results()] == [AttemptState.OK] * 4
+    assert "wordcount" in ran.stdout
+    assert f"campaign {campaign.id}: 4 runs, seed 5" in ran.stderr
+    assert "run 4 of 4: ok, 20.0 s, 3 records verified" in ran.stderr
+
+
+def test_what_is_not_said_has_defaults(up: Desk) -> None:
+    up("run", "wordcount", "--engine", "spark")
+
+    assert [trial.repetition for trial in up.ran] == [1, 2, 3]
+    assert {(trial.size_bytes, trial.engine) for trial in up.ran} == {(256_000_000, Engine.SPARK)}
+    assert up.campaigns()[0].seed == 1
+
+
+def test_seed_0_is_a_seed(up: Desk) -> None:
+    up("run", "wordcount", "--seed", "0", "--repetitions", "1")
+
+    assert up.campaigns()[0].seed == 0
+
+
+def test_a_workload_needs_a_running_cluster(desk: Desk) -> None:
+    with pytest.raises(ClusterNotUpError):
+        desk("run", "wordcount")
+
+    assert desk.campaigns() == ()
+
+
+def test_no_cluster_at_all_is_said_before_anything_is_written(
+    desk: Desk, small: str, tmp_path: Path
+) -> None:
+    desk.home = tmp_path / "nowhere"
+
+    for words in (("wordcount",), (small,), (small, "--dry-run")):
+        with pytest.raises(ClusterNotUpError, match="there is no cluster in"):
+            desk("run", *words)
+    assert not desk.home.exists()
+
+
+def test_parameters_are_of_the_workload_with_or_without_its_name(up: Desk) -> None:
+    with pytest.raises(CapacityError, match="wordcount has no parameter 'colour'"):
+        up("run", "wordcount", "--set", "colour=red")
+    with pytest.raises(CapacityError, match="teragen has no parameter 'wordcount"):
+        up("run", "teragen", "--set", "wordcount.colour=red")
+
+    assert up.campaigns() == ()
+
+
+def test_parameters_reach_the_trials(up: Desk) -> None:
+    words = ("--size", "1MB", "--repetitions", "1", "--engine", "mapreduce")
+    up("run", "teravalidate", *words, "--set", "errors=3", "--set", "teravalidate.errors = 4")
+
+    (trial,) = up.ran
+    assert trial.parameters == {"teravalidate.errors": " 4"} or trial.parameters == {
+        "teravalidate.errors": "4"
+    }
+
+
+@pytest.mark.parametrize("text", ["seed", "=4", " =4"])
+def test_a_parameter_without_name_or_value_is_refused(text: str, up: Desk) -> None:
+    with pytest.raises(UsageError, match="is not NAME=VALUE") as caught:
+        up("run", "teragen", "--set", text)
+
+    assert "--set teragen." in caught.value.hint
+
+
+@pytest.mark.parametrize("option", ["--resume", "--retry-failed", "--new"])
+def test_options_of_campaign_files_are_refused_for_a_workload(option: str, up: Desk) -> None:
+    with pytest.raises(UsageError, match=f"{option}: .*it is for campaign files"):
+        up("run", "wordcount", option)
+
+    assert up.calls == []
+
+
+def test_an_engine_that_a_workload_lacks_is_refused(up: Desk) -> None:
+    with pytest.raises(UsageError, match="wordcount does not run on mpi") as caught:
+        up("run", "wordcount", "--engine", "mpi")
+
+    assert caught.value.hint == "its engines: mapreduce, spark"
+
+
+def test_an_unknown_workload_is_refused(up: Desk) -> None:
+    with pytest.raises(UsageError, match="no workload 'word-count'"):
+        up("run", "word-count")
+
+
+def test_a_text_for_a_workload_that_reads_none_is_refused(up: Desk, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="teragen reads no text"):
+        up("run", "teragen", "--input", str(tmp_path / "text"))
+
+
+def test_a_text_of_ones_own_is_read_whole_unless_a_size_is_given(
+    up: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[Path, int | None]] = []
+
+    def from_file(path: Path, *, size_bytes: int | None, **_: object) -> object:
+        given.append((path, size_bytes))
+        return up.prepare_text(size_bytes=size_bytes)
+
+    monkeypatch.setattr("boardcluster.cli.campaigns.from_file", from_file)
+    text = tmp_path / "text.txt"
+    text.write_text("a b\n" * 9)
+    monkeypatch.chdir(tmp_path)
+    words = ("run", "wordcount", "--engine", "spark", "--repetitions", "1", "--input", "text.txt")
+
+    # The space that the whole of it takes is known only by its size; 0 stands for that.
+    with pytest.raises(CapacityError, match="size of 0 bytes") if not given else None:  # type: ignore[attr-defined]
+        up(*words)
+    up(*words, "--size", "10")
+
+    assert given[-1] == (text, 10)
+
+
+@pytest.mark.parametrize("size", ["0", "-5MB", "much", ""])
+def test_a_size_that_is_none_is_refused(size: str, up: Desk) -> None:
+    with pytest.raises(UsageError, match="--size"):
+        up("run", "wordcount", f"--size={size}")
+
+
+def test_sizes_of_options() -> None:
+    assert parse_size_option(None) is None
+    assert parse_size_option("64 MB") == 64_000_000
+
+
+def test_what_cannot_run_is_refused_with_every_reason(
+    up: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boardcluster.cli.run.free_bytes", lambda _: 1000)
+
+    with pytest.raises(CapacityError, match="this cannot run:\n  inputs take") as caught:
+        up("run", "wordcount")
+
+    assert "--dry-run" in caught.value.hint
+    assert (up.campaigns(), up.ran) == ((), [])
+
+
+def test_runs_without_a_verified_result_are_an_error_at_the_end(up: Desk) -> None:
+    up.ends["wordcount"] = bad()
+
+    with pytest.raises(RunError, match="2 of 2 runs have no verified result"):
+        up("run", "wordcount", "--repetitions", "1")
+
+    assert len(up.ran) == 2
+
+
+def test_only_of_a_workload_leaves_the_others_pending(up: Desk) -> None:
+    up("run", "wordcount", "--only", "engine=spark", "--repetitions", "1")
+
+    assert [trial.engine for trial in up.ran] == [Engine.SPARK]
+    states = [row.attempt and row.attempt.state for row in up.results()]
+    assert sorted(map(str, states)) == ["None", "ok"]
+
+
+# A campaign file.
+
+
+def test_a_file_runs_in_every_form_it_needs_and_leaves_a_down_cluster_down(
+    desk: Desk, forms: str
+) -> None:
+    ran = desk("run", forms)
+
+    assert sorted(trial.workers for trial in desk.ran) == [1, 4]
+    workers = [call.workers for call in desk.calls if hasattr(call, "workers")]
+    assert workers == [trial.workers for trial in desk.ran]
+    assert desk.calls[-1] == "down"
+    (campaign,) = desk.campaigns()
+    assert (campaign.name, len(campaign.spec_sha256)) == ("forms", 64)
+    assert "2 runs of 2 cells; the cluster takes 2 forms" in ran.stderr
+
+
+def test_a_cluster_that_was_up_comes_back(up: Desk, forms: str) -> None:
+    up("run", forms)
+
+    assert (up.is_up, up.form and up.form.workers) in ((True, None), (True, 4))
+    assert "down" not in up.calls
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--engine", "spark"),
+        ("--size", "1MB"),
+        ("--input", "x"),
+        ("--set", "a=b"),
+        ("--repetitions", "2"),
+        ("--seed", "7"),
+        ("--seed", "0"),
+        ("--timeout", "9"),
+    ],
+)
+def test_options_of_a_workload_are_refused_for_a_file(
+    option: str, value: str, desk: Desk, small: str
+) -> None:
+    with pytest.raises(UsageError, match=f"{option}: .*a campaign file says it itself") as caught:
+        desk("run", small, option, value)
+
+    assert "boardcluster run --help" in caught.value.hint
+    assert (desk.calls, desk.campaigns()) == ([], ())
+
+
+def test_all_refused_options_are_named_at_once(desk: Desk, small: str) -> None:
+    with pytest.raises(UsageError, match="--size, --seed: not with this"):
+        desk("run", small, "--seed", "7", "--size", "1MB")
+
+
+def test_a_missing_or_wrong_file_is_a_spec_error(desk: Desk, tmp_path: Path) -> None:
+    with pytest.raises(SpecError):
+        desk("run", str(tmp_path / "absent.toml"))
+    path = tmp_path / "wrong.toml"
+    path.write_text(SMALL.replace("wordcount", "wordcuont"))
+    with pytest.raises(SpecError, match="wordcount"):
+        desk("run", str(path))
+
+
+def test_resume_and_new_contradict_each_other(desk: Desk, small: str) -> None:
+    with pytest.raises(UsageError, match="contradict"):
+        desk("run", small, "--resume", "--new")
+
+
+def break_off(desk: Desk, small: str, *words: str) -> str:
+    """Run until the first teragen, which Ctrl-C interrupts; return the campaign's id."""
+    desk.ends["teragen"] = KeyboardInterrupt()
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
+        raise SystemExit(desk("run", small, *words).exit_code)
+    del desk.ends["teragen"]
+    return desk.campaigns()[-1].id
+
+
+def test_an_unfinished_campaign_is_in_the_way(desk: Desk, small: str) -> None:
+    first = break_off(desk, small)
+    before = len(desk.ran)
+
+    with pytest.raises(UsageError, match=rf"campaign {first} of 'small' is not finished: \d of 4"):
+        desk("run", small)
+
+    assert len(desk.ran) == before
+    assert len(desk.campaigns()) == 1
+
+
+def test_an_unfinished_campaign_of_an_edited_file_says_so(desk: Desk, small: str) -> None:
+    break_off(desk, small)
+    Path(small).write_text(SMALL.replace("repetitions = 2", "repetitions = 3"))
+
+    with pytest.raises(UsageError, match="though the file was edited since") as caught:
+        desk("run", small)
+    assert "--new" in caught.value.hint
+    with pytest.raises(UsageError, match="its runs would not be alike"):
+        desk("run", small, "--resume")
+
+
+def test_a_comment_is_no_edit(desk: Desk, small: str) -> None:
+    break_off(desk, small)
+    Path(small).write_text("# a comment\n" + SMALL)
+
+    desk("run", small, "--resume")
+
+
+def test_resume_runs_what_is_left_of_the_same_campaign(desk: Desk, small: str) -> None:
+    first = break_off(desk, small)
+    done = {row.trial.id for row in desk.results() if row.attempt and row.attempt.state == "ok"}
+    desk.ran.clear()
+
+    desk("run", small, "--resume")
+
+    assert {trial.id for trial in desk.ran}.isdisjoint(done)
+    assert [campaign.id for campaign in desk.campaigns()] == [first]
+    assert len(desk.ran) == 4 - len(done)
+    assert [trial.position for trial in desk.ran] == sorted(trial.position for trial in desk.ran)
+    assert all(row.attempt and row.attempt.state == "ok" for row in desk.results())
+
+
+def test_new_starts_anew_beside_the_unfinished_one(desk: Desk, small: str) -> None:
+    break_off(desk, small)
+    desk.ran.clear()
+
+    desk("run", small, "--new")
+
+    assert len(desk.ran) == 4
+    assert len(desk.campaigns()) == 2
+
+
+def test_a_finished_campaign_is_not_in_the_way(desk: Desk, small: str) -> None:
+    desk("run", small)
+    desk("run", small)
+
+    assert len(desk.campaigns()) == 2
+
+
+def test_nothing_to_resume(desk: Desk, small: str) -> None:
+    with pytest.raises(UsageError, match="there is no campaign 'small' to resume"):
+        desk("run", small, "--resume")
+
+    desk("run", small)
+    with pytest.raises(EmptySelectionError, match="nothing is left of campaign") as caught:
+        desk("run", small, "--resume")
+    assert "results --campaign" in caught.value.hint
+
+
+def test_failed_trials_are_run_again_only_when_asked(desk: Desk, small: str) -> None:
+    desk.ends["teragen"] = bad()
+    with pytest.raises(RunError, match="2 of 4 runs have no verified result"):
+        desk("run", small)
+    desk.ends.clear()
+    desk.ran.clear()
+
+    with pytest.raises(EmptySelectionError, match="nothing is left"):
+        desk("run", small, "--resume")
+    assert desk.ran == []
+    desk("run", small, "--resume", "--retry-failed")
+
+    assert [trial.workload for trial in desk.ran] == ["teragen", "teragen"]
+    numbers = {row.trial.workload: row.attempt and row.attempt.number for row in desk.results()}
+    assert numbers == {"wordcount": 1, "teragen": 2}
+
+
+def test_invalid_trials_are_run_again_by_a_resume(desk: Desk, small: str) -> None:
+    desk.ends["teragen"] = bad(AttemptState.INVALID)
+    with pytest.raises(RunError):
+        desk("run", small)
+    desk.ends.clear()
+    desk.ran.clear()
+
+    desk("run", small, "--resume")
+
+    assert [trial.workload for trial in desk.ran] == ["teragen", "teragen"]
+
+
+def test_only_a_part_of_a_campaign(desk: Desk, small: str) -> None:
+    desk("run", small, "--only", "workload=teragen", "--only", "repetition=1")
+
+    (trial,) = desk.ran
+    assert (trial.workload, trial.repetition) == ("teragen", 1)
+    assert len(desk.results()) == 4  # the others are planned and pending
+    desk.ran.clear()
+    desk("run", small, "--resume", "--only", "workload=teragen")
+    assert [(trial.workload, trial.repetition) for trial in desk.ran] == [("teragen", 2)]
+
+
+def test_a_selection_of_nothing_is_never_a_success(desk: Desk, small: str) -> None:
+    for words in (("--only", "workload=pi"), ("--only", "workload=pi", "--dry-run")):
+        with pytest.raises(EmptySelectionError, match="no run of the campaign has workload pi"):
+            desk("run", small, *words)
+    with pytest.raises(UsageError, match="--only colour=red"):
+        desk("run", small, "--only", "colour=red")
+
+    assert desk.campaigns() == ()
+
+
+def test_only_what_is_selected_is_checked_for_room(
+    desk: Desk, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two replicas of 1 MB of text and five times as much to run it.
+    monkeypatch.setattr("boardcluster.cli.run.free_bytes", lambda _: 6_900_000)
+
+    with pytest.raises(CapacityError):
+        desk("run", small, "--only", "workload=wordcount", "--dry-run")
+    desk("run", small, "--only", "workload=teragen", "--dry-run")
+
+
+def test_a_dry_run_touches_nothing_and_needs_no_cluster(desk: Desk, small: str) -> None:
+    before = desk.files()
+
+    ran = desk("run", small, "--dry-run")
+
+    assert desk.files() == before
+    assert (desk.calls, desk.ran, desk.texts) == ([], [], [])
+    assert "4 runs of 2 cells; the cluster takes 1 form" in ran.stdout
+    assert "unknown, because nothing like it was measured" in ran.stdout
+
+
+def test_a_dry_run_of_a_workload(desk: Desk) -> None:
+    ran = desk("run", "wordcount", "--dry-run", "--size", "1MB")
+
+    assert "6 runs of 2 cells" in ran.stdout
+    assert desk.calls == []
+
+
+def test_a_dry_run_knows_how_long_it_took_before(desk: Desk, small: str) -> None:
+    desk("run", small)
+    desk.calls.clear()
+    before = desk.files()
+
+    ran = desk("run", small, "--dry-run")
+
+    assert "about 1 min 20 s" in ran.stdout or "80 s" in ran.stdout
+    assert desk.files() == before
+
+
+def test_a_dry_run_in_json_lists_every_trial(desk: Desk, small: str) -> None:
+    found = desk.json("run", small, "--dry-run")
+
+    assert len(found["trials"]) == 4
+    assert [trial["position"] for trial in found["trials"]] == [0, 1, 2, 3]
+    assert found["outlook"]["runs"] == 4
+    assert found["policy"]["timeout_seconds"] == 3600
+
+
+def test_a_dry_run_of_what_cannot_run_shows_it_and_is_an_error(
+    desk: Desk, forms: str, tmp_path: Path
+) -> None:
+    Path(forms).write_text(FORMS.replace("[1, 4]", "[1, 9]"))
+
+    with pytest.raises(CapacityError, match="9 workers with the master declared"):
+        desk("run", forms, "--dry-run")
+    with pytest.raises(CapacityError, match="9 workers with the master declared"):
+        desk("run", forms)
+
+    assert (desk.campaigns(), desk.ran) == ((), [])
+
+
+def test_json_of_a_run_holds_campaign_summary_and_results(up: Desk) -> None:
+    found = up.json("run", "wordcount", "--repetitions", "1")
+
+    assert found["summary"]["ok"] == 2
+    assert found["campaign"]["id"] == up.campaigns()[0].id
+    assert len(found["results"]) == 2
+
+
+@pytest.mark.parametrize("was_up", [True, False])
+def test_after_a_loss_the_campaign_can_be_resumed(was_up: bool, desk: Desk, small: str) -> None:
+    desk.is_up = was_up
+    desk.ends["wordcount"] = bad(AttemptState.INVALID, lost="node worker2")
+
+    with pytest.raises(ClusterError, match="lost during campaign"):
+        desk("run", small)
+
+    assert ("down" in desk.calls) is not was_up
+    desk.ends.clear()
+    desk("run", small, "--resume")
+    assert all(row.attempt and row.attempt.state == "ok" for row in desk.results())
+
+
+def test_ctrl_c_leaves_down_what_was_down(desk: Desk, small: str) -> None:
+    break_off(desk, small)
+
+    assert desk.calls[-1] == "down"
+    states = [row.attempt.state for row in desk.results() if row.attempt]
+    assert AttemptState.INVALID in states
+
+
+def left_running(desk: Desk, small: str) -> str:
+    """Leave a campaign as a driver does that is killed in the middle; return the trial's id."""
+    break_off(desk, small)
+    campaign = desk.campaigns()[-1]
+    with Store.open(desk.home) as store:
+        pending = next(
+            row.trial
+            for row in store.results(campaign.id)
+            if row.attempt is None or row.attempt.state is AttemptState.INVALID
+        )
+        store.begin_attempt(pending.id, take_fingerprint(desk.live()), now_utc())
+    return pending.id
+
+
+@pytest.mark.parametrize("is_up", [True, False])
+def test_what_a_killed_driver_left_is_ended_and_run_again(
+    is_up: bool, desk: Desk, small: str
+) -> None:
+    trial = left_running(desk, small)
+    desk.is_up = is_up
+
+    desk("run", small, "--resume")
+
+    assert [tag.rpartition("-")[0] for tag in desk.ended] == ([trial] if is_up else [])
+    assert all(row.attempt and row.attempt.state == "ok" for row in desk.results())
+
+
+def test_what_a_killed_driver_left_and_does_not_end_takes_the_cluster_down(
+    desk: Desk, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_running(desk, small)
+    desk.is_up = True
+    desk.calls.clear()
+
+    def refuse(*_: object) -> None:
+        raise RemoteError("YARN still runs what was submitted")
+
+    monkeypatch.setattr("boardcluster.cli.up.end_submission", refuse)
+    desk("run", small, "--resume")
+
+    assert desk.calls[:2] == ["attach", "down"]
+    assert all(row.attempt and row.attempt.state == "ok" for row in desk.results())
+
+
+@pytest.mark.parametrize(("answer", "runs"), [("y\n", 4), ("\n", 4), ("n\n", 0)])
+def test_on_a_terminal_a_campaign_asks_before_it_starts(
+    answer: str, runs: int, desk: Desk, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr(
+        "boardcluster.cli.run.sys", SimpleNamespace(stdin=terminal, stderr=terminal)
+    )
+
+    ran = desk("run", small, text=answer)
+
+    assert "start?" in ran.stderr
+    assert len(desk.ran) == runs
+    assert len(desk.campaigns()) == (1 if runs else 0)
+    assert ran.exit_code == 0
+
+
+def test_yes_does_not_ask(desk: Desk, small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr(
+        "boardcluster.cli.run.sys", SimpleNamespace(stdin=terminal, stderr=terminal)
+    )
+
+    assert "start?" not in desk("run", small, "--yes").stderr
+    assert len(desk.ran) == 4
