@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from boardcluster import errors
+from boardcluster.campaign.plan import workload_facts
 from boardcluster.cli.app import app
 from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
 from boardcluster.services.daemons import DAEMONS
@@ -17,9 +18,9 @@ from boardcluster.services.layout import PORTS
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile, profile_names
 from boardcluster.services.sizing import size_cluster
-from boardcluster.spec import load_cluster, propose_cluster
+from boardcluster.spec import load_campaign, load_cluster, propose_cluster
 from boardcluster.store.migrations import MIGRATIONS
-from boardcluster.workloads import workload_names
+from boardcluster.workloads import load_workload, workload_names
 from tests.tidy.docs_blocks import console_blocks
 
 ROOT = Path(__file__).parents[2]
@@ -212,7 +213,26 @@ def test_every_pair_profile_and_workload_is_named() -> None:
         assert f"| `{profile}` |" in profiles
         assert profile == "default" or f"`{profile}.toml`" in profiles
     for workload in workload_names():
-        assert f"| `WORKLOAD` | | `{workload}` |" in documented()["run"]
+        assert f"[{workload}](workloads/{workload}.md)" in documented()["run"]
+
+
+@pytest.mark.parametrize("workload", workload_names())
+def test_every_workload_has_a_page_with_its_parameters(workload: str) -> None:
+    text = (REFERENCE / "workloads" / f"{workload}.md").read_text()
+    for name, parameter in load_workload(workload).parameters.items():
+        assert f"| `{workload}.{name}` | `{parameter.default}` |" in text
+    assert re.search(r"^## .*[Vv]erified", text, re.MULTILINE)
+    assert re.search(r"^## Sources?", text, re.MULTILINE)
+
+
+def test_the_example_of_campaign_toml_is_valid(tmp_path: Path) -> None:
+    text = (REFERENCE / "campaign-toml.md").read_text()
+    blocks = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "campaign.toml").write_text(blocks[0])
+    spec = load_campaign(
+        tmp_path / "campaign.toml", workloads=workload_facts(), profiles=profile_names()
+    )
+    assert spec.matrices
 
 
 @pytest.mark.parametrize("profile", ["paper-2021", "paper-2026"])

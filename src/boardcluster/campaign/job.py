@@ -194,9 +194,9 @@ class JobRun:
     def _working_folder(self, remote: Remote, phase: Phase, folder: Path) -> str:
         node = phase.node or self._live.spec.master.name
         spec = next(row for row in self._live.spec.nodes if row.name == node)
-        cwd = self._live.layout.folder(spec, "work", self._tag, folder.name)
+        cwd = self._live.layout.folder(spec, "scratch", self._tag, folder.name)
         remote.run(["mkdir", "-p", cwd])
-        self._scratch[node] = self._live.layout.folder(spec, "work", self._tag)
+        self._scratch[node] = self._live.layout.folder(spec, "scratch", self._tag)
         for name, text in phase.files.items():
             (folder / name).write_text(text)
             remote.put(folder / name, f"{cwd}/{name}")

@@ -246,7 +246,7 @@ def _run(
 
 
 def _refuse_options(given: Mapping[str, object], *, because: str) -> None:
-    used = [name for name, value in given.items() if value]
+    used = [name for name, value in given.items() if value or (value == 0 and value is not False)]
     if used:
         raise UsageError(
             f"{', '.join(used)}: not with this WORKLOAD or FILE, {because}",

@@ -1,5 +1,6 @@
 """``run``: one workload or a campaign file, what it refuses, and how it goes on."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from boardcluster.errors import (
 from boardcluster.records import AttemptState, CampaignKind, ClusterSpec, Engine
 from boardcluster.services.pair import pair_ids
 from boardcluster.store import Store
+from boardcluster.units import format_seconds
 
 SMALL = """\
 [campaign]
@@ -146,12 +148,21 @@ def test_parameters_are_of_the_workload_with_or_without_its_name(up: Desk) -> No
 
 def test_parameters_reach_the_trials(up: Desk) -> None:
     words = ("--size", "1MB", "--repetitions", "1", "--engine", "mapreduce")
-    up("run", "teravalidate", *words, "--set", "errors=3", "--set", "teravalidate.errors = 4")
 
-    (trial,) = up.ran
-    assert trial.parameters == {"teravalidate.errors": " 4"} or trial.parameters == {
-        "teravalidate.errors": "4"
-    }
+    up("run", "teragen", *words, "--set", "maps=3")
+    up("run", "teragen", *words, "--set", "teragen.maps=4")
+    up("run", "teragen", *words)
+
+    assert [trial.parameters for trial in up.ran] == [
+        {"teragen.maps": "3"},
+        {"teragen.maps": "4"},
+        {},
+    ]
+
+
+def test_a_wrong_value_of_a_parameter_is_refused(up: Desk) -> None:
+    with pytest.raises(CapacityError, match=r"teragen\.maps = 'x'; allowed: "):
+        up("run", "teragen", "--set", "maps=x")
 
 
 @pytest.mark.parametrize("text", ["seed", "=4", " =4"])
@@ -187,27 +198,19 @@ def test_a_text_for_a_workload_that_reads_none_is_refused(up: Desk, tmp_path: Pa
         up("run", "teragen", "--input", str(tmp_path / "text"))
 
 
+@pytest.mark.parametrize(("size", "lines"), [((), 9), (("--size", "12"), 3)])
 def test_a_text_of_ones_own_is_read_whole_unless_a_size_is_given(
-    up: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    size: tuple[str, ...], lines: int, up: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given: list[tuple[Path, int | None]] = []
-
-    def from_file(path: Path, *, size_bytes: int | None, **_: object) -> object:
-        given.append((path, size_bytes))
-        return up.prepare_text(size_bytes=size_bytes)
-
-    monkeypatch.setattr("boardcluster.cli.campaigns.from_file", from_file)
-    text = tmp_path / "text.txt"
-    text.write_text("a b\n" * 9)
+    (tmp_path / "text.txt").write_text("a b\n" * 9)
     monkeypatch.chdir(tmp_path)
-    words = ("run", "wordcount", "--engine", "spark", "--repetitions", "1", "--input", "text.txt")
+    words = ("run", "wordcount", "--engine", "spark", "--repetitions", "1")
 
-    # The space that the whole of it takes is known only by its size; 0 stands for that.
-    with pytest.raises(CapacityError, match="size of 0 bytes") if not given else None:  # type: ignore[attr-defined]
-        up(*words)
-    up(*words, "--size", "10")
+    up(*words, "--input", "text.txt", *size)
 
-    assert given[-1] == (text, 10)
+    (campaign,) = up.campaigns()
+    assert campaign.dataset_sha256 == hashlib.sha256(b"a b\n" * lines).hexdigest()
+    assert up.ran[0].input == str(tmp_path / "text.txt")
 
 
 @pytest.mark.parametrize("size", ["0", "-5MB", "much", ""])
@@ -477,12 +480,12 @@ def test_a_dry_run_of_a_workload(desk: Desk) -> None:
 def test_a_dry_run_knows_how_long_it_took_before(desk: Desk, small: str) -> None:
     desk("run", small)
     desk.calls.clear()
-    before = desk.files()
 
     ran = desk("run", small, "--dry-run")
 
-    assert "about 1 min 20 s" in ran.stdout or "80 s" in ran.stdout
-    assert desk.files() == before
+    assert f"time: about {format_seconds(80.0)} for the jobs, from earlier runs" in ran.stdout
+    assert desk.calls == []
+    assert len(desk.campaigns()) == 1
 
 
 def test_a_dry_run_in_json_lists_every_trial(desk: Desk, small: str) -> None:
