@@ -270,67 +270,92 @@ def test_an_edited_campaign_and_an_empty_selection_are_refused(site: Cli, tmp_pa
     assert len(shown["trials"]) == 2
 
 
-@pytest.mark.needs_root
-def test_what_the_nodes_cannot_hold_or_schedule(tmp_path: Path, cli: Callable[..., Cli]) -> None:
-    """One worker on a small disk: refused beforehand, stalled, and full in mid-run."""
-    image, disk = tmp_path / "image", tmp_path / "disk"
-    disk.mkdir()
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small file system of its own, for the data of one worker."""
+    image = tmp_path / "image"
     with image.open("wb") as stream:
-        stream.truncate(3_000_000_000)
+        stream.truncate(3_000_000_000)  # HDFS keeps 1 GiB of each volume free
     subprocess.run(["mkfs.ext4", "-q", "-m", "0", str(image)], check=True)
-    subprocess.run(["mount", "-o", "loop", str(image), str(disk)], check=True)
-    program = cli(disk / "home")
+    folder = tmp_path / "home" / "nodes" / "worker1" / "data"
+    folder.mkdir(parents=True)
+    subprocess.run(["mount", "-o", "loop,errors=remount-ro", str(image), str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.needs_root
+def test_what_a_worker_cannot_hold_or_schedule_or_write(
+    disk: Path, tmp_path: Path, cli: Callable[..., Cli]
+) -> None:
+    """One worker whose disk is too small, fills up and breaks; and jobs that cannot run there."""
+    program = cli(tmp_path / "home")
     try:
         program("init", "--workers", "1", "--subnet", "198.18.208.0/24")
         program("up")
-        program("run", "wordcount", "--size", "1GB", "--engine", "mapreduce", code=5)
-        assert "inputs take 1 GB and the largest run 5 GB" in program.stderr
-        assert not (program.home / "attempts").exists()
-        stalled = unschedulable(program)
+        oom = program_of_mine(program, "-Dmapreduce.task.io.sort.mb=1500", timeout=120)
+        assert oom["state"] == "failed"
+        assert oom["reason"].startswith("oom (raise ")
+        most = yarn_maximum(program)
+        stalled = program_of_mine(program, f"-Dmapreduce.map.memory.mb={most}", timeout=25)
         assert stalled["state"] == "invalid"
         assert stalled["reason"].startswith("stalled: not done after 25 s; last seen: application_")
-        row = filled(program, disk)
-        assert row["attempt"]["state"] == "invalid"
-        assert row["attempt"]["reason"].startswith("storage: ")
-        assert row["measurement"] is None
+        program("run", "teragen", "--size", "4GB", "--engine", "mapreduce", code=9)
+        refused = program.json("results")["results"][-1]["attempt"]
+        assert refused["reason"].startswith("storage: output and intermediate data take 4 GB")
+
+        filler = disk / "filler"
+        row = broken_in_mid_run(program, lambda: fill(filler))
+        assert "worker1: its disk is" in row["attempt"]["reason"]
+        filler.unlink()
+        abort = ["mount", "-o", "remount,abort", str(disk)]
+        row = broken_in_mid_run(program, lambda: subprocess.run(abort, check=True))
+        assert "worker1: its disk cannot be written" in row["attempt"]["reason"]
     finally:
-        (disk / "filler").unlink(missing_ok=True)
-        program("down", "--wipe")
-        subprocess.run(["umount", str(disk)], check=True)
+        program("down")
 
 
-def unschedulable(program: Cli) -> dict[str, Any]:
-    """A map as large as the node never runs beside its application master."""
-    jar = next(program.cache.glob("engines/*/hadoop/hadoop-mapreduce-examples-*.jar"))
-    site = (program.home / "nodes" / "worker1" / "conf" / "yarn-site.xml").read_text()
-    most = site.split("<name>yarn.scheduler.maximum-allocation-mb</name>")[1]
-    megabytes = most.split("<value>")[1].split("<")[0]
-    program("submit", "mapreduce", "--timeout", "25", "--", str(jar), "pi",
-            f"-Dmapreduce.map.memory.mb={megabytes}", "1", "10", code=9)  # fmt: skip
+def yarn_maximum(program: Cli) -> str:
+    """The largest container that YARN grants, in MB: here the whole of the only worker."""
+    text = (program.home / "nodes" / "worker1" / "conf" / "yarn-site.xml").read_text()
+    value = text.split("<name>yarn.scheduler.maximum-allocation-mb</name>")[1]
+    return value.split("<value>")[1].split("<")[0]
+
+
+def program_of_mine(program: Cli, setting: str, *, timeout: int) -> dict[str, Any]:
+    """Submit a job with a setting that does not work; return its attempt."""
+    jar = next(program.cache.glob("engines/*3.4.2*/**/hadoop-mapreduce-examples-*.jar"))
+    program("submit", "mapreduce", "--timeout", str(timeout), "--", str(jar), "pi",
+            "-Dmapreduce.map.maxattempts=1", setting, "1", "10", code=9)  # fmt: skip
     attempt: dict[str, Any] = program.json("results")["results"][-1]["attempt"]
     return attempt
 
 
-def filled(program: Cli, disk: Path) -> dict[str, Any]:
-    """Fill the disk while a job writes to it; return the job's result."""
-    arguments = ("run", "teragen", "--size", "150MB", "--engine", "mapreduce", "--repetitions", "1")
-    before = set((program.home / "attempts").glob("*/1/generate/stderr.txt"))
+def fill(target: Path) -> None:
+    command = ["dd", "if=/dev/zero", f"of={target}", "bs=1M"]
+    subprocess.run(command, capture_output=True, check=False)
+
+
+def broken_in_mid_run(program: Cli, fault: Callable[[], object]) -> dict[str, Any]:
+    """Break something while a job writes; return the result, which must be no result."""
+
+    def submissions() -> set[Path]:
+        return set((program.home / "attempts").glob("*/1/*/stderr.txt"))
+
+    before = submissions()
+    arguments = ("run", "teragen", "--size", "400MB", "--engine", "mapreduce", "--repetitions", "1")
     with program.start(*arguments) as process:
-        wait_for(
-            lambda: set((program.home / "attempts").glob("*/1/generate/stderr.txt")) != before,
-            seconds=60,
-            what="the job",
-        )
-        time.sleep(4)
-        subprocess.run(
-            ["dd", "if=/dev/zero", f"of={disk / 'filler'}", "bs=1M"],
-            capture_output=True,
-            check=False,
-        )
-        process.communicate(timeout=300)
-    assert process.returncode != 0
-    (disk / "filler").unlink()
+        wait_for(lambda: submissions() != before, seconds=60, what="the job")
+        time.sleep(7)
+        fault()
+        _, err = process.communicate(timeout=300)
+    assert process.returncode == 7, err
     row: dict[str, Any] = program.json("results")["results"][-1]
+    assert row["attempt"]["state"] == "invalid"
+    assert row["attempt"]["reason"].startswith("storage: ")
+    assert row["measurement"] is None
     return row
 
 

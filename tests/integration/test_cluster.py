@@ -7,32 +7,24 @@ import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from boardcluster.campaign.driver import Watch, run_campaign
-from boardcluster.campaign.plan import plan_trials
+from boardcluster.campaign.trial import Bench
+from boardcluster.cli.campaigns import new_campaign, plan, single_spec
 from boardcluster.cluster import emulated
 from boardcluster.cluster.state import load_state
 from boardcluster.datasets.text import from_file
 from boardcluster.fetch.cache import no_progress
-from boardcluster.records import (
-    Attempt,
-    Campaign,
-    CampaignKind,
-    Engine,
-    Measurement,
-    Trial,
-    Verification,
-)
+from boardcluster.records import Attempt, Engine, Measurement, Policy, Trial
 from boardcluster.remote.base import ProcessRef
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
-from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.store import Store
-from boardcluster.workloads.base import Prepared, Submission
+from boardcluster.workloads.base import Context, Job, PhaseOutcome, Prepared, Proof
 from boardcluster.workloads.wordcount.workload import WordCount
 from tests.integration.conftest import Cli
 
@@ -204,11 +196,15 @@ class Falsified(WordCount):
     """Counts right, but one record of the output is changed before it is verified."""
 
     def verify(
-        self, live: LiveCluster, prepared: Prepared, job: Submission, *, work: Path
-    ) -> Verification:
-        hdfs = WebHdfs(live.layout, live.master)
+        self,
+        context: Context,
+        prepared: Prepared,
+        job: Job,
+        outcomes: Mapping[str, PhaseOutcome],
+    ) -> Proof:
+        hdfs = context.hdfs
         part = next(e.name for e in hdfs.list(job.output_path) if e.name.startswith("part-"))
-        copy = live.home / "falsified"
+        copy = context.work / "falsified"
         hdfs.get(f"{job.output_path}/{part}", copy)
         lines = copy.read_bytes().splitlines()
         word, _, count = lines[0].partition(b"\t")
@@ -217,48 +213,40 @@ class Falsified(WordCount):
         hdfs.delete(f"{job.output_path}/{part}")
         hdfs.put(copy, f"{job.output_path}/{part}")
         copy.unlink()
-        return super().verify(live, prepared, job, work=work)
+        return super().verify(context, prepared, job, outcomes)
 
 
 def test_a_falsified_output_is_failed_and_never_ok(
-    live: LiveCluster, cache: Path, tmp_path: Path
+    live: LiveCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("boardcluster.campaign.cases.load_workload", lambda _: Falsified())
     source = tmp_path / "words.txt"
     source.write_text("to be or not to be\n" * 1000)
     dataset = from_file(source, size_bytes=None, cache=tmp_path / "cache", progress=no_progress)
-    campaign = Campaign(
-        id="falsified",
-        kind=CampaignKind.RUN,
-        created_utc="2026-01-01T00:00:00+00:00",
-        seed=1,
-        cluster=live.spec.name,
-        emulated=True,
-    )
-    trials = plan_trials(
-        campaign,
-        workload="wordcount",
+    spec = single_spec(
+        "wordcount",
         engines=[Engine.MAPREDUCE],
-        profile="default",
         size_bytes=dataset.size_bytes,
-        workers=4,
         repetitions=1,
+        seed=1,
+        policy=Policy(timeout_seconds=300),
+    )
+    trials = plan(spec, live.spec, campaign_id="falsified")
+    campaign = new_campaign(
+        spec, live.spec, trials, campaign_id="falsified", texts=lambda _: dataset
     )
     ended: list[tuple[Trial, Attempt, Measurement | None]] = []
     with Store.open(tmp_path) as store:
+        store.add_campaign(campaign, trials)
         run_campaign(
-            live,
             store,
             campaign,
             trials,
-            workload=Falsified(),
-            dataset=dataset,
-            cache=tmp_path,
-            timeout_seconds=300,
-            watch=Watch(
-                progress=no_progress,
-                began=lambda trial: None,
-                ended=lambda *row: ended.append(row),
+            cluster=lambda _: live,
+            bench=Bench(
+                policy=spec.policy, cache=tmp_path, progress=no_progress, text=lambda _: dataset
             ),
+            watch=Watch(began=lambda trial: None, ended=lambda *row: ended.append(row)),
         )
         assert store.summary(campaign.id).failed == 1
     ((_, attempt, measurement),) = ended

@@ -308,7 +308,7 @@ class Execution:
                     json.dumps(history.document, indent=1)
                 )
                 return history.counters, history.phases_seconds
-            log = self._folder / "spark-events.jsonl"
+            log = self._folder / f"{application_id}.events.jsonl"
             self._live.master.get(f"{self._live.layout.spark_events}/{application_id}", log)
             return read_event_log(log), read_stages(log)
         return {}, {}

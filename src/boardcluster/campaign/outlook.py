@@ -12,7 +12,7 @@ from boardcluster.errors import BoardclusterError
 from boardcluster.records import ClusterSpec, Trial
 from boardcluster.services.profile import Profile, build_profile
 from boardcluster.services.room import FULL_PERCENT
-from boardcluster.spec.form import Form, apply_form
+from boardcluster.spec.form import Form, apply_form, storage_name
 from boardcluster.units import format_bytes
 from boardcluster.workloads.base import Takes
 
@@ -133,7 +133,8 @@ def look_ahead(
             problems[_line(error)] = None
             continue
         for job in jobs:
-            inputs[_input_key(form, group[0], job)] = job.workload.need(job.case).input_bytes
+            storage = storage_name(spec, form)
+            inputs[_input_key(storage, group[0], job)] = job.workload.need(job.case).input_bytes
             notes |= dict.fromkeys(_notes(job))
             problems |= dict.fromkeys(_lacking(job, has_tool))
         largest = max(largest, sum(job.workload.need(job.case).run_bytes for job in jobs))
@@ -196,12 +197,11 @@ def _lacking(job: TrialJob, has_tool: Callable[[str], bool]) -> Iterable[str]:
             )
 
 
-def _input_key(form: Form, trial: Trial, job: TrialJob) -> tuple[object, ...]:
+def _input_key(storage: str, trial: Trial, job: TrialJob) -> tuple[object, ...]:
     """Two cases with equal keys share one input in HDFS."""
-    storage = (form.workers, form.master)
     kind = "text" if job.workload.takes is Takes.TEXT else job.workload.name
     case = job.case
-    return (*storage, kind, trial.input, case.size_bytes, case.replication, case.checksum)
+    return (storage, kind, trial.input, case.size_bytes, case.replication, case.checksum)
 
 
 def _rows(

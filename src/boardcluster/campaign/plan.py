@@ -13,13 +13,11 @@ from typing import Any
 
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.records import (
-    Campaign,
     CampaignSpec,
     Checksum,
     Engine,
     MasterPlacement,
     Matrix,
-    Policy,
     Trial,
 )
 from boardcluster.spec import WorkloadFacts, mix_engines
@@ -27,7 +25,7 @@ from boardcluster.store.codec import to_json
 from boardcluster.workloads import load_workload, workload_names
 from boardcluster.workloads.base import Takes
 
-__all__ = ["TRIALS_MAX", "expand", "plan_trials", "spec_digest", "workload_facts"]
+__all__ = ["TRIALS_MAX", "expand", "spec_digest", "workload_facts"]
 
 TRIALS_MAX = 100_000
 """Most trials of a campaign: a bound on memory and on the time before the first one starts."""
@@ -270,41 +268,3 @@ def spec_digest(spec: CampaignSpec) -> str:
     """Return the SHA-256 of what a campaign file means; comments and layout do not change it."""
     text = json.dumps(to_json(spec), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def plan_trials(
-    campaign: Campaign,
-    *,
-    workload: str,
-    engines: Sequence[Engine],
-    profile: str,
-    size_bytes: int,
-    workers: int,
-    repetitions: int,
-) -> tuple[Trial, ...]:
-    """Return the trials of a single command: one matrix with one workload.
-
-    Raises:
-        EmptySelectionError: there is nothing to run.
-    """
-    matrix = Matrix(
-        workloads=(workload,),
-        engines=tuple(engines),
-        sizes_bytes=(size_bytes,),
-        repetitions=repetitions,
-    )
-    spec = CampaignSpec(name="run", seed=campaign.seed, policy=Policy(), matrices=(matrix,))
-    facts = WorkloadFacts(
-        engines=tuple(engines),
-        parameters={},
-        takes_size=True,
-        size_is_optional=False,
-        takes_text=False,
-    )
-    return expand(
-        spec,
-        campaign_id=campaign.id,
-        workloads={workload: facts},
-        cluster_profile=profile,
-        cluster_workers=workers,
-    )

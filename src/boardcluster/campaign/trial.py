@@ -42,7 +42,7 @@ from boardcluster.records import (
 )
 from boardcluster.services.lifecycle import health
 from boardcluster.services.operation import LiveCluster, dead_daemons
-from boardcluster.services.room import full_nodes
+from boardcluster.services.room import sick_disks
 from boardcluster.services.yarn import unhealthy_nodes
 from boardcluster.units import format_bytes
 from boardcluster.workloads.base import Proof, Takes
@@ -253,27 +253,25 @@ def _run_all(live: LiveCluster, jobs: Sequence[JobRun], concurrency: int, attemp
 
 
 def _judged(live: LiveCluster, error: BoardclusterError, losses: Sequence[str]) -> TrialEnd:
-    """Say whether a failure is the trial's own, or says nothing about it."""
+    """Say whether a failure is the trial's own, or says nothing about it.
+
+    A sick disk comes first: its DataNode ends soon after, and would be called a lost node.
+    """
     words = " ".join(error.message.split())[:1000]
-    if lost := list(losses) or dead_daemons(live):
-        named = ", ".join(lost)
+    lost = list(losses) or dead_daemons(live)
+    sick = sick_disks(live.layout, live.remotes)
+    with contextlib.suppress(BoardclusterError):
+        sick += unhealthy_nodes(live.layout, live.master)
+    if sick or lost:
+        kind, named = ("storage", "; ".join(sick)) if sick else ("node_lost", ", ".join(lost))
         return TrialEnd(
             state=AttemptState.INVALID,
-            reason=f"node_lost: {named}; {words}",
+            reason=f"{kind}: {named}; {words}"[:1000],
             measurement=None,
             lost=named,
         )
     if isinstance(error, StalledError):
         return TrialEnd(state=AttemptState.INVALID, reason=words, measurement=None)
-    sick: list[str] = []
-    with contextlib.suppress(BoardclusterError):
-        sick = unhealthy_nodes(live.layout, live.master)
-        sick += full_nodes(live.layout, live.remotes)
-    if sick:
-        reason = f"storage: {'; '.join(sick)}; {words}"[:1000]
-        return TrialEnd(
-            state=AttemptState.INVALID, reason=reason, measurement=None, lost="; ".join(sick)
-        )
     if isinstance(error, CapacityError):
         return TrialEnd(state=AttemptState.INVALID, reason=f"storage: {words}", measurement=None)
     if isinstance(error, HostError):

@@ -39,6 +39,7 @@ from boardcluster.cli.options import (
 from boardcluster.cli.results import print_results
 from boardcluster.cli.up import recover, reported_health
 from boardcluster.cluster.lock import driver_lock
+from boardcluster.datasets.text import from_file
 from boardcluster.errors import (
     CapacityError,
     ClusterNotUpError,
@@ -220,13 +221,15 @@ def _run(
         spec = _spec_of(
             target,
             engines=tuple(engine or ()),
-            size_bytes=parse_size_option(size),
+            size_bytes=parse_size_option(size) or _whole(target, input_file, store_folder),
             text=input_file,
             parameters=tuple(parameter or ()),
             repetitions=repetitions or 3,
             seed=1 if seed is None else seed,
             policy=Policy(timeout_seconds=timeout or 3600.0),
         )
+    if retry_failed and not resume:
+        raise UsageError("--retry-failed goes with --resume", hint="give both")
     if resume and new:
         raise UsageError("--resume and --new contradict each other", hint="give one of them")
     wanted = _Wanted(
@@ -246,7 +249,7 @@ def _run(
 
 
 def _refuse_options(given: Mapping[str, object], *, because: str) -> None:
-    used = [name for name, value in given.items() if value or (value == 0 and value is not False)]
+    used = [name for name, value in given.items() if value is not None and value is not False]
     if used:
         raise UsageError(
             f"{', '.join(used)}: not with this WORKLOAD or FILE, {because}",
@@ -280,8 +283,8 @@ def _spec_of(
     if text is not None and workload.takes is not Takes.TEXT:
         raise UsageError(f"{name} reads no text, so --input says nothing", hint="leave it out")
     if size_bytes is None:
-        whole = text is not None or workload.takes in {Takes.NOTHING, Takes.MATRIX}
-        size_bytes = 0 if whole else parse_size(DEFAULT_SIZE)
+        sizeless = workload.takes in {Takes.NOTHING, Takes.MATRIX}
+        size_bytes = 0 if sizeless else parse_size(DEFAULT_SIZE)
     return single_spec(
         name,
         engines=chosen,
@@ -302,6 +305,14 @@ def _parameter(workload: str, text: str) -> tuple[str, str]:
         )
     name = key.strip()
     return (name if name.startswith(f"{workload}.") else f"{workload}.{name}"), value
+
+
+def _whole(name: str, text: Path | None, cache: Path) -> int | None:
+    """Return the size of a text that is to be read whole; it may have to be unpacked for that."""
+    if text is None or load_workload(name).takes is not Takes.TEXT:
+        return None
+    progress = Reporter().progress
+    return from_file(text, size_bytes=None, cache=cache, progress=progress).size_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,9 +47,9 @@ def _hdfs(layout: Layout, node: NodeSpec) -> dict[str, str]:
     return {
         "dfs.namenode.rpc-address": f"{master}:{PORTS['namenode']}",
         "dfs.namenode.http-address": f"{master}:{PORTS['namenode-web']}",
-        "dfs.namenode.name.dir": f"file://{layout.folder(node, 'data', 'namenode')}",
-        "dfs.namenode.checkpoint.dir": f"file://{layout.folder(node, 'data', 'checkpoint')}",
-        "dfs.datanode.data.dir": f"file://{layout.folder(node, 'data', 'datanode')}",
+        "dfs.namenode.name.dir": f"file://{layout.data(node, 'namenode')}",
+        "dfs.namenode.checkpoint.dir": f"file://{layout.data(node, 'checkpoint')}",
+        "dfs.datanode.data.dir": f"file://{layout.data(node, 'datanode')}",
         "dfs.datanode.hostname": node.name,
         "dfs.datanode.address": f"{node.name}:{PORTS['datanode']}",
         "dfs.datanode.http.address": f"{node.name}:{PORTS['datanode-web']}",
@@ -63,7 +63,7 @@ def _yarn(layout: Layout, node: NodeSpec) -> dict[str, str]:
         "yarn.resourcemanager.hostname": master,
         "yarn.resourcemanager.bind-host": master,
         # The default is in /tmp, where another user's cluster on this machine may own it.
-        "yarn.node-attribute.fs-store.root-dir": f"file://{layout.folder(node, 'data', 'yarn')}",
+        "yarn.node-attribute.fs-store.root-dir": f"file://{layout.data(node, 'yarn')}",
         "yarn.nodemanager.hostname": node.name,
         "yarn.nodemanager.bind-host": node.name,
         "yarn.nodemanager.address": f"{node.name}:{PORTS['nodemanager']}",

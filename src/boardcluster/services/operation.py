@@ -237,12 +237,12 @@ def up(
     path = home / "cluster.toml"
     declared = read_spec(path)
     spec = declared if form is None else apply_form(declared, form)
+    profile = build_profile(spec.profile, spec)
     left = load_state(home)
     if left is not None:
         running = _still_running(home, left, spec, cache, progress)
         if running is not None:
             return running
-    profile = build_profile(spec.profile, spec)
     check_memory(spec)
     require_room(home)
     emulated.check_host(spec)

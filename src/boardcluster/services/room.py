@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from boardcluster.remote.base import Remote
 from boardcluster.services.layout import Layout
 from boardcluster.units import format_bytes
 
-__all__ = ["FULL_PERCENT", "full_nodes", "require_room", "used_percent"]
+__all__ = ["FULL_PERCENT", "require_room", "sick_disks", "used_percent"]
 
 FULL_PERCENT = 90.0
 """yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage: above it a
 NodeManager is unhealthy and its jobs wait without a message (Apache Hadoop, "NodeManager")."""
+
+_KERNEL_ERROR = re.compile(r"I/O error|EXT4-fs error|read-only|abort", re.IGNORECASE)
 
 _NEED_BYTES = 500_000_000
 """Below 100 MiB free (dfs.namenode.resource.du.reserved) the NameNode goes into safe mode; the
@@ -54,17 +57,31 @@ def require_room(home: Path) -> None:
     )
 
 
-def full_nodes(layout: Layout, remotes: Mapping[str, Remote]) -> list[str]:
-    """Name every worker whose disk is as full as YARN allows, with how full it is.
+def sick_disks(layout: Layout, remotes: Mapping[str, Remote]) -> list[str]:
+    """Name every worker whose disk is as full as YARN allows, or can no longer be written.
 
-    YARN itself looks only every two minutes (yarn.nodemanager.disk-health-checker.interval-ms).
+    YARN itself looks only every two minutes (yarn.nodemanager.disk-health-checker.interval-ms). A
+    file system becomes read-only when the kernel meets an error on it; the kernel's own line is
+    added where it may be read.
     """
-    full = []
+    sick = []
     for worker in layout.spec.workers:
+        remote, folder = remotes[worker.name], layout.data(worker)
         with contextlib.suppress(BoardclusterError, ValueError, IndexError):
-            command = ["df", "--block-size=1", "--output=size,avail", layout.data(worker)]
-            total, available = remotes[worker.name].run(command).text.splitlines()[1].split()
+            shown = remote.run(["df", "--block-size=1", "--output=size,avail,source", folder])
+            total, available, device = shown.text.splitlines()[1].split(maxsplit=2)
+            if remote.run(["test", "-w", folder], check=False).returncode != 0:
+                line = _kernel_line(remote, Path(device).name)
+                sick.append(f"{worker.name}: its disk cannot be written{line}")
+                continue
             percent = used_percent(total_bytes=int(total), available_bytes=int(available))
             if percent > FULL_PERCENT:
-                full.append(f"{worker.name}: its disk is {percent:.1f} % full")
-    return full
+                sick.append(f"{worker.name}: its disk is {percent:.1f} % full")
+    return sick
+
+
+def _kernel_line(remote: Remote, device: str) -> str:
+    """Return the kernel's last words about an error of a device, or nothing."""
+    text = remote.run(["dmesg", "--notime"], check=False).text
+    lines = [line for line in text.splitlines() if device in line and _KERNEL_ERROR.search(line)]
+    return f" (kernel: {lines[-1].strip()})" if lines else ""

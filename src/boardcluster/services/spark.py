@@ -75,6 +75,11 @@ _SUMMED = {
 """Counter name to its place in a task's metrics."""
 
 
+def _check_start(line: str) -> None:
+    if not line.startswith('{"Event":"SparkListenerLogStart"'):
+        raise ValueError("it does not begin with SparkListenerLogStart")
+
+
 def read_event_log(path: Path) -> dict[str, int]:
     """Sum the metrics of every task of an application, as ``spark/NAME``.
 
@@ -88,8 +93,7 @@ def read_event_log(path: Path) -> dict[str, int]:
     tasks = failed = 0
     try:
         with path.open(encoding="utf-8") as stream:
-            if not stream.readline().startswith('{"Event":"SparkListenerLogStart"'):
-                raise ValueError("it does not begin with SparkListenerLogStart")  # noqa: TRY301
+            _check_start(stream.readline())
             for line in stream:
                 if not line.startswith('{"Event":"SparkListenerTaskEnd"'):
                     continue
@@ -119,11 +123,14 @@ def read_stages(path: Path) -> dict[str, float]:
     stages: dict[str, float] = {}
     try:
         with path.open(encoding="utf-8") as stream:
+            _check_start(stream.readline())
             for line in stream:
                 if not line.startswith('{"Event":"SparkListenerStageCompleted"'):
                     continue
                 info = json.loads(line)["Stage Info"]
                 name = f"stage {info['Stage ID']}: {info['Stage Name']}"
+                if "Submission Time" not in info or "Completion Time" not in info:
+                    continue  # a stage that was skipped has no times
                 took = (info["Completion Time"] - info["Submission Time"]) / 1000
                 stages[name] = stages.get(name, 0.0) + took
     except (OSError, ValueError, KeyError, TypeError) as error:

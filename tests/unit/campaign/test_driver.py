@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from tests.unit.campaign.fake_workload import PROOF, FakeWorkload, dataset_in
+from tests.unit.campaign.planning import plan_trials
 from tests.unit.campaign.world import World, app, ended
 
 from boardcluster.campaign import driver as module
 from boardcluster.campaign.driver import Watch, interruption, now_utc, run_campaign
-from boardcluster.campaign.plan import plan_trials
-from boardcluster.campaign.trial import Bench, TrialEnd
+from boardcluster.campaign.fingerprint import take_fingerprint
+from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
 from boardcluster.errors import (
     CapacityError,
     ClusterError,
@@ -26,6 +27,7 @@ from boardcluster.records import (
     AttemptState,
     Campaign,
     Engine,
+    Fingerprint,
     Measurement,
     Policy,
     Trial,
@@ -180,10 +182,12 @@ def test_the_machine_is_described_once_for_the_same_cluster(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[LiveCluster] = []
-    real = module.take_fingerprint
-    monkeypatch.setattr(
-        module, "take_fingerprint", lambda live: (taken.append(live), real(live))[1]
-    )
+
+    def take(live: LiveCluster) -> Fingerprint:
+        taken.append(live)
+        return take_fingerprint(live)
+
+    monkeypatch.setattr(module, "take_fingerprint", take)
 
     stage.run()
 
@@ -598,13 +602,12 @@ def test_every_trial_gets_its_own_folder_and_tag(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[tuple[Path, str]] = []
-    real = module.run_trial
 
-    def run_trial(*arguments: Any, **named: Any) -> TrialEnd:
+    def run(*arguments: Any, **named: Any) -> TrialEnd:
         given.append((named["folder"], named["attempt"]))
-        return real(*arguments, **named)
+        return run_trial(*arguments, **named)
 
-    monkeypatch.setattr(module, "run_trial", run_trial)
+    monkeypatch.setattr(module, "run_trial", run)
     stage.run()
 
     assert given == [

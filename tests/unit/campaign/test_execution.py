@@ -371,7 +371,7 @@ def test_counters_of_spark_come_from_its_event_log(
     counters = execute(Engine.SPARK).run(["job"], timeout_seconds=9).counters
 
     assert (counters["spark/tasks"], counters["spark/executorRunTime"]) == (1, 5)
-    assert (folder / "one" / "spark-events.jsonl").is_file()
+    assert (folder / "one" / "application_1_0001.events.jsonl").is_file()
 
 
 def test_a_job_without_an_event_log_has_no_counters_and_is_no_failure_of_ours(

@@ -18,7 +18,7 @@ from boardcluster.records import Checksum, Engine
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
 from boardcluster.services.operation import LiveCluster
-from boardcluster.workloads.base import Case, Context, Need, Phase
+from boardcluster.workloads.base import Case, Context, Need, Phase, PhaseOutcome
 
 MARK = {"BOARDCLUSTER_ATTEMPT": "trial-1"}
 
@@ -106,8 +106,8 @@ def test_phases_run_in_order_each_in_its_own_folder(shop: Shop) -> None:
 
     rows = [(row["argv"], row["cwd"]) for row in shop.world.submissions]
     assert rows == [
-        (["write", "x"], "/nodes/master/work/trial-1/write"),
-        (["read back", "x"], "/nodes/master/work/trial-1/read-back"),
+        (["write", "x"], "/nodes/master/scratch/trial-1/write"),
+        (["read back", "x"], "/nodes/master/scratch/trial-1/read-back"),
     ]
     assert job.duration_seconds == 3.75
     assert job.phases_seconds == {"write": 1.5, "read back": 2.25}
@@ -115,13 +115,13 @@ def test_phases_run_in_order_each_in_its_own_folder(shop: Shop) -> None:
         assert (shop.folder / name / "stdout.txt").read_text() == "printed\n"
     # The folder on the node is there before the program starts in it.
     assert shop.world.happened[:2] == [
-        ("mkdir", "master", "/nodes/master/work/trial-1/write"),
+        ("mkdir", "master", "/nodes/master/scratch/trial-1/write"),
         ("submit", "master", "write", "x"),
     ]
 
 
 def test_files_are_written_before_and_results_fetched_after(shop: Shop) -> None:
-    results = "/nodes/worker2/work/trial-1/solve/HPL.out"
+    results = "/nodes/worker2/scratch/trial-1/solve/HPL.out"
 
     def solve() -> Completed:
         shop.node("worker2").files[results] = b"WR11C2R4"
@@ -135,7 +135,7 @@ def test_files_are_written_before_and_results_fetched_after(shop: Shop) -> None:
     finish(job)
     job.prove()
 
-    cwd = "/nodes/worker2/work/trial-1/solve"
+    cwd = "/nodes/worker2/scratch/trial-1/solve"
     assert shop.world.happened == [
         ("mkdir", "worker2", cwd),
         ("put", "worker2", f"{cwd}/HPL.dat"),
@@ -253,7 +253,7 @@ def test_an_mpi_phase_runs_inside_the_launchers_service(
     assert shop.world.verbs() == ["mkdir", "serve", "submit", "served"]
     (named,) = given
     assert named["hosts"] == ("worker1", "worker2")
-    assert named["folder"] == "/nodes/worker1/work/trial-1/hpl"
+    assert named["folder"] == "/nodes/worker1/scratch/trial-1/hpl"
     assert named["environment"] == MARK
     (submission,) = shop.world.submissions
     assert submission["node"] == "worker1"
@@ -346,18 +346,20 @@ def test_page_caches_that_stay_are_remarked(shop: Shop) -> None:
 
 
 def test_what_prepares_input_is_no_part_of_the_measurement(shop: Shop) -> None:
-    prepared: list[Any] = []
+    prepared: list[PhaseOutcome] = []
+    confs: list[str] = []
 
     def prepare(context: Context, case: Case) -> None:
-        for name in ("gen erate", "sort"):
-            made = Phase(name=name, command=("stock",))
-            prepared.append(
-                context.run_job(
-                    Engine.MAPREDUCE, lambda conf, made=made: confs.append(conf) or made
-                )
-            )
+        names = ("gen erate", "sort")
+        prepared.extend(context.run_job(Engine.MAPREDUCE, maker(name)) for name in names)
 
-    confs: list[str] = []
+    def maker(name: str) -> Callable[[str], Phase]:
+        def make(conf: str) -> Phase:
+            confs.append(conf)
+            return Phase(name=name, command=("stock",))
+
+        return make
+
     shop.workload.preparing = prepare
     shop.world.jobs = [*taking(100.0, 200.0), *taking(3.0)]
     rows = [app("SUCCEEDED", number=number) for number in (1, 2, 3)]
@@ -429,8 +431,8 @@ def test_cleaning_deletes_output_scratch_and_the_work_of_the_proof(shop: Shop) -
     job.clean()
 
     assert shop.world.happened == [
-        ("rm", "master", "/nodes/master/work/trial-1"),
-        ("rm", "worker2", "/nodes/worker2/work/trial-1"),
+        ("rm", "master", "/nodes/master/scratch/trial-1"),
+        ("rm", "worker2", "/nodes/worker2/scratch/trial-1"),
     ]
     assert shop.world.deleted == ["/boardcluster/output/trial-1"] * 2
     assert not (shop.folder / "work").exists()
@@ -447,7 +449,7 @@ def test_cleaning_goes_on_when_a_node_is_gone(shop: Shop) -> None:
 
     job.clean()
 
-    assert shop.world.happened == [("rm", "worker2", "/nodes/worker2/work/trial-1")]
+    assert shop.world.happened == [("rm", "worker2", "/nodes/worker2/scratch/trial-1")]
 
 
 def test_what_a_trial_sets_is_what_is_submitted_with(shop: Shop) -> None:
@@ -504,7 +506,7 @@ def test_a_job_of_a_mix_has_its_own_folder_tag_and_place(shop: Shop) -> None:
     assert shop.world.asked_tags == ["trial-1-2-grep"]
     (submission,) = shop.world.submissions
     assert submission["env"]["BOARDCLUSTER_ATTEMPT"] == "trial-1"
-    assert submission["cwd"] == "/nodes/master/work/trial-1-2-grep/count"
+    assert submission["cwd"] == "/nodes/master/scratch/trial-1-2-grep/count"
 
 
 def test_the_space_of_a_run_is_the_workloads_word(shop: Shop) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from tests.unit.campaign.fake_workload import FakeWorkload
 
-from boardcluster.campaign import outlook as module
 from boardcluster.campaign.outlook import Outlook, Row, free_bytes, look_ahead
 from boardcluster.errors import UsageError
 from boardcluster.records import Checksum, ClusterSpec, Engine, MasterPlacement, Trial
@@ -301,7 +300,7 @@ def test_free_space_is_what_yarn_leaves_and_what_inputs_hold_already(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = SimpleNamespace(f_frsize=10, f_blocks=1000, f_bavail=300)
-    monkeypatch.setattr(module.os, "statvfs", lambda _: seen)
+    monkeypatch.setattr(os, "statvfs", lambda _: seen)
     assert free_bytes(tmp_path) == 3000 - 1000  # a tenth of 10000 bytes stays
 
     for place, size in (
@@ -326,7 +325,7 @@ def test_a_block_that_vanishes_meanwhile_counts_nothing(
     seen = SimpleNamespace(f_frsize=10, f_blocks=1000, f_bavail=300)
     folder = tmp_path / "nodes/worker1/data/datanode"
     folder.mkdir(parents=True)
-    monkeypatch.setattr(module.os, "statvfs", lambda _: seen)
-    monkeypatch.setattr(module.os, "walk", lambda _: [(os.fspath(folder), [], ["gone"])])
+    monkeypatch.setattr(os, "statvfs", lambda _: seen)
+    monkeypatch.setattr(os, "walk", lambda _: [(os.fspath(folder), [], ["gone"])])
 
     assert free_bytes(tmp_path) == 2000

@@ -8,11 +8,11 @@ from itertools import groupby
 from typing import Any
 
 import pytest
+from tests.unit.campaign.planning import plan_trials
 
 from boardcluster.campaign.plan import (
     TRIALS_MAX,
     expand,
-    plan_trials,
     spec_digest,
     workload_facts,
 )

@@ -421,9 +421,7 @@ def test_one_failing_job_of_a_mix_ends_the_others_and_fails_the_attempt(
     both = threading.Barrier(2)
     waited: list[bool] = []
     other = "sort" if failing == "grep" else "grep"
-    bed.world.do_end_marked = (  # type: ignore[method-assign]
-        lambda node, request: killed.set() or {"ended": 1}  # type: ignore[func-returns-value]
-    )
+    bed.world.when_ended = killed.set
 
     def fail() -> Completed:
         both.wait(PATIENCE_SECONDS)
@@ -524,17 +522,27 @@ def test_a_case_that_makes_no_sense_is_a_failure(bed: Bed) -> None:
     assert bed.world.deleted == []
 
 
-def test_a_stalled_job_is_invalid_even_when_its_nodes_are_unhealthy(bed: Bed) -> None:
-    def stall() -> Completed:
-        raise RemoteTimeoutError("did not end")
+def stall() -> Completed:
+    raise RemoteTimeoutError("did not end")
 
+
+def test_a_stalled_job_is_invalid(bed: Bed) -> None:
+    bed.world.jobs = [stall]
+
+    end = bed.run()
+
+    assert (end.state, end.measurement, end.lost) == (AttemptState.INVALID, None, "")
+    assert end.reason.startswith("stalled: not done after 60 s")
+
+
+def test_a_job_that_stalls_because_yarn_gave_a_node_up_says_so(bed: Bed) -> None:
     bed.world.jobs = [stall]
     bed.world.unhealthy = [{"nodeHostName": "worker2", "healthReport": "full"}]
 
     end = bed.run()
 
-    assert end.state is AttemptState.INVALID
-    assert end.reason.startswith("stalled: not done after 60 s")
+    assert (end.state, end.lost) == (AttemptState.INVALID, "worker2: full")
+    assert end.reason.startswith("storage: worker2: full; stalled: not done after 60 s")
 
 
 def test_nodes_that_yarn_gave_up_make_a_failure_invalid_and_are_lost(bed: Bed) -> None:
@@ -562,6 +570,37 @@ def test_a_disk_that_is_full_before_yarn_looks_makes_a_failure_invalid(bed: Bed)
 
     assert (end.state, end.lost) == (AttemptState.INVALID, "worker2: its disk is 96.0 % full")
     assert end.reason.startswith("storage: worker2: its disk is 96.0 % full; count: exit status 1")
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        ("", ""),
+        ("EXT4-fs error (device sdb1): old\nusb 1-1: new device\n", ""),
+        (
+            "EXT4-fs error (device sda1): iget\nEXT4-fs (sda1): Remounting filesystem read-only\n",
+            " (kernel: EXT4-fs (sda1): Remounting filesystem read-only)",
+        ),
+    ],
+)
+def test_a_disk_that_died_comes_before_the_daemon_that_died_of_it(
+    log: str, words: str, bed: Bed
+) -> None:
+    def fail() -> Completed:
+        bed.world.read_only.add("worker2")
+        bed.world.dead.add(("datanode", "worker2"))
+        bed.world.kernel_log = log
+        return ended(1)
+
+    bed.world.jobs = [fail]
+
+    end = bed.run()
+
+    assert (end.state, end.lost) == (
+        AttemptState.INVALID,
+        f"worker2: its disk cannot be written{words}",
+    )
+    assert end.reason.startswith(f"storage: {end.lost}; count: exit status 1")
 
 
 def test_a_yarn_that_does_not_answer_leaves_the_failure_as_it_is(bed: Bed) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -61,9 +62,8 @@ class Node(FakeRemote):
                 duration_seconds=0.0,
             )
         self._world.reach(self.name)
-        if argv[0] == "df":
-            words = " ".join(map(str, self._world.disks.get(self.name, (1000, 900))))
-            return replace(ended(), stdout=f"1B-blocks Avail\n{words}\n".encode())
+        if argv[0] in {"df", "test", "dmesg"}:
+            return self._world.disk(self.name, argv)
         if tuple(argv[:2]) not in {("mkdir", "-p"), ("rm", "-rf"), ("rm", "-f")}:
             return super().run(argv, stdin=stdin, env=env, cwd=cwd, check=check)
         self._world.happened.append((argv[0], self.name, *argv[2:]))
@@ -103,7 +103,7 @@ class Node(FakeRemote):
         cwd: str = "/",
     ) -> ProcessRef:
         self._world.reach(self.name)
-        process = ProcessRef(len(self._world.started) + 1000, 1)
+        process = ProcessRef(next(self._world.next_pid), 1)
         row = {"node": self.name, "argv": list(argv), "env": dict(env or {}), "log": log}
         if tuple(argv[:4]) == _NODESIDE:
             request = json.loads(argv[-1])
@@ -146,9 +146,12 @@ class World:
         killed: applications killed; they have ended from then on.
         unhealthy: nodes that YARN gave up.
         disks: size and available bytes of a node's disk, where it is not nearly empty.
+        read_only: nodes whose disk can no longer be written.
+        kernel_log: what ``dmesg`` prints.
         space: what the NameNode says of its space.
         storage: totals of the nodes' storage; ``storage_step`` is added at each question.
         ended: (node, mark) by which processes were ended.
+        when_ended: told when processes are ended by their mark.
         caches_kept: why no node drops its page cache; empty if each does.
     """
 
@@ -159,6 +162,7 @@ class World:
         self.programs: dict[str, Job] = {}
         self.submissions: list[dict[str, Any]] = []
         self.started: dict[int, dict[str, Any]] = {}
+        self.next_pid = itertools.count(1000)  # nodes start processes at the same time
         self.happened: list[tuple[str, ...]] = []
         self.apps: dict[str, list[list[dict[str, Any]]]] = {}
         self.default_apps: list[dict[str, Any]] = [app("SUCCEEDED")]
@@ -171,15 +175,28 @@ class World:
         self.pids: dict[int, tuple[str, str]] = {}
         self.unhealthy: list[dict[str, str]] = []
         self.disks: dict[str, tuple[int, int]] = {}
+        self.read_only: set[str] = set()
+        self.kernel_log = ""
         self.space: dict[str, int] = {"CapacityRemaining": 10**12}
         self.storage: dict[str, dict[str, int]] = {}
         self.storage_step = {"read_bytes": 30, "write_bytes": 900, "bounded": 700}
         self.ended: list[tuple[str, str]] = []
+        self.when_ended: Callable[[], None] = lambda: None
         self.caches_kept = ""
 
     def reach(self, node: str) -> None:
         if node in self.lost:
             raise RemoteError(f"{node}: out of reach")
+
+    def disk(self, node: str, argv: Sequence[str]) -> Completed:
+        if argv[0] == "df":
+            size, available = self.disks.get(node, (1000, 900))
+            text = f"1B-blocks Avail Filesystem\n{size} {available} /dev/sda1\n"
+            return replace(ended(), stdout=text.encode())
+        if argv[0] == "test":
+            assert argv[1] == "-w"
+            return ended(int(node in self.read_only))
+        return replace(ended(), stdout=self.kernel_log.encode())
 
     def verbs(self) -> list[str]:
         """Return what happened, without places."""
@@ -212,6 +229,7 @@ class World:
 
     def do_end_marked(self, node: str, request: dict[str, Any]) -> object:
         self.ended.append((node, request["mark"]))
+        self.when_ended()
         return {"ended": 1}
 
     def do_storage(self, node: str, request: dict[str, Any]) -> object:

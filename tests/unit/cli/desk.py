@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result as Ran
 from typer.testing import CliRunner
+from typer.testing import Result as Ran
 
 from boardcluster.campaign.trial import TrialEnd
 from boardcluster.cli.app import app

@@ -204,7 +204,6 @@ def test_an_application_without_stages_has_none(tmp_path: Path) -> None:
         b'{"Event":"SparkListenerStageCompleted","Stage In',
         b'{"Event":"SparkListenerStageCompleted"}\n',
         b'{"Event":"SparkListenerStageCompleted","Stage Info":1}\n',
-        b'{"Event":"SparkListenerStageCompleted","Stage Info":{"Stage ID":0,"Stage Name":"x"}}\n',
         b"\xff\xfe\x00\n",
     ],
 )
@@ -266,3 +265,13 @@ def test_environment_of_a_submission_uses_its_own_configuration(layout: Layout) 
             "PYSPARK_PYTHON": "python3",
         }.items()
     )
+
+
+def test_a_stage_without_times_was_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(
+        b'{"Event":"SparkListenerLogStart"}\n'
+        b'{"Event":"SparkListenerStageCompleted","Stage Info":{"Stage ID":0,"Stage Name":"x"}}\n'
+    )
+
+    assert read_stages(path) == {}

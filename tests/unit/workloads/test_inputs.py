@@ -1,0 +1,149 @@
+"""Text goes into HDFS once per content, replicas and checksums, and appears only when whole."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from tests.unit.workloads.text_world import TextWorld, case_of
+
+from boardcluster.errors import RemoteError, RunError, UsageError
+from boardcluster.records import Checksum, Dataset, Engine
+from boardcluster.services.layout import Layout
+from boardcluster.workloads.base import Prepared
+from boardcluster.workloads.inputs import check_size, input_folder, put_text, text_of
+
+TEXT = b"b a b\na b c\n"
+SHA256 = hashlib.sha256(TEXT).hexdigest()
+FOLDER = f"/boardcluster/input/{SHA256[:32]}-r2-crc32c"
+NULL_FOLDER = f"/boardcluster/input/{SHA256[:32]}-r2-null"
+
+
+@pytest.fixture
+def world(layout: Layout, tmp_path: Path) -> TextWorld:
+    path = tmp_path / "flights"
+    path.write_bytes(TEXT)
+    dataset = Dataset(
+        name="flights", path=path, size_bytes=len(TEXT), sha256=SHA256, source="made up"
+    )
+    return TextWorld(layout, tmp_path, dataset)
+
+
+def test_the_input_is_stored_under_its_content(world: TextWorld) -> None:
+    prepared = put_text(world.context, case_of())
+
+    assert prepared == Prepared(input_path=FOLDER, input_bytes=len(TEXT))
+    assert world.hdfs.stored == {f"{FOLDER}/part-0": TEXT}
+    assert world.said == [
+        ("putting the input into HDFS", 0),
+        ("putting the input into HDFS", len(TEXT)),
+    ]
+
+
+def test_a_second_time_nothing_is_stored(world: TextWorld) -> None:
+    first = put_text(world.context, case_of())
+    world.hdfs.operations.clear()
+    world.said.clear()
+
+    assert put_text(world.context, case_of(Engine.MAPREDUCE)) == first
+    assert world.hdfs.operations == ["GETFILESTATUS", "GETCONTENTSUMMARY"]
+    assert world.said == []
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_copies_are_the_cases_and_have_a_folder_of_their_own(copies: int, world: TextWorld) -> None:
+    put_text(world.context, case_of())
+    prepared = put_text(world.context, case_of(replication=copies))
+
+    assert prepared.input_path == f"/boardcluster/input/{SHA256[:32]}-r{copies}-crc32c"
+    assert world.hdfs.copies == {
+        f"{FOLDER}/part-0": "2",
+        f"{prepared.input_path}/part-0": str(copies),
+    }
+    assert len(world.hdfs.stored) == 2
+
+
+def test_input_of_the_wrong_size_is_replaced(world: TextWorld) -> None:
+    world.hdfs.stored[f"{FOLDER}/part-0"] = TEXT[:-3]
+
+    put_text(world.context, case_of())
+
+    assert world.hdfs.stored == {f"{FOLDER}/part-0": TEXT}
+
+
+def test_text_without_checksums_is_put_by_the_file_systems_own_client(world: TextWorld) -> None:
+    prepared = put_text(world.context, case_of(checksum=Checksum.NULL))
+
+    assert prepared.input_path == NULL_FOLDER
+    assert world.hdfs.stored == {f"{NULL_FOLDER}/part-0": TEXT}
+    ((engine, phase),) = world.ran
+    assert (engine, phase.yarn) == (Engine.MAPREDUCE, False)
+    assert phase.command[-4:] == (
+        "org.apache.hadoop.fs.FsShell",
+        "-put",
+        str(world.folder / "flights"),
+        f"{NULL_FOLDER}.partial",
+    )
+    # The conf of the trial says the kind of checksums.
+    assert phase.command[phase.command.index("-cp") + 1].endswith(":/attempt/conf")
+    assert "CREATE" not in world.hdfs.operations
+
+
+def test_what_a_killed_client_left_is_replaced(world: TextWorld) -> None:
+    world.hdfs.stored[f"{NULL_FOLDER}.partial"] = TEXT[:5]
+
+    put_text(world.context, case_of(checksum=Checksum.NULL))
+
+    assert world.hdfs.stored == {f"{NULL_FOLDER}/part-0": TEXT}
+
+
+def test_a_client_that_fails_leaves_no_input(world: TextWorld) -> None:
+    def fail() -> None:
+        raise RunError("put: exit status 1")
+
+    world.fails = fail
+
+    with pytest.raises(RunError):
+        put_text(world.context, case_of(checksum=Checksum.NULL))
+    assert world.hdfs.stored == {}
+
+
+def test_a_dead_hdfs_is_a_remote_error(world: TextWorld) -> None:
+    world.hdfs.answers = False
+
+    with pytest.raises(RemoteError, match="looking at /boardcluster/input"):
+        put_text(world.context, case_of())
+
+
+def test_no_text_is_said(world: TextWorld) -> None:
+    world.dataset = None
+
+    with pytest.raises(UsageError, match="no text was prepared"):
+        text_of(world.context)
+    with pytest.raises(UsageError, match="no text was prepared"):
+        put_text(world.context, case_of())
+
+
+def test_folders_of_inputs_tell_apart_what_reads_differently() -> None:
+    folders = {
+        input_folder(name, case_of(replication=replication, checksum=checksum))
+        for name in ("rows", "text")
+        for replication in (1, 2)
+        for checksum in Checksum
+    }
+
+    assert len(folders) == 8
+    assert "/boardcluster/input/rows-r1-null" in folders
+
+
+@pytest.mark.parametrize("size_bytes", [-1, 0, 99])
+def test_a_size_that_holds_no_data_is_refused(size_bytes: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_size("sort", case_of(size_bytes=size_bytes), least_bytes=100, unit="one row")
+
+    assert caught.value.message == (
+        f"sort: a size of {size_bytes} bytes; allowed: at least 100 (one row)"
+    )
+
+
+def test_the_smallest_size_is_enough() -> None:
+    check_size("sort", case_of(size_bytes=100), least_bytes=100, unit="one row")
