@@ -40,7 +40,8 @@ _UNREGISTER_WAIT_SECONDS = 10.0
 _NODES_AT_ONCE = 16
 
 _OOM = re.compile(
-    r"OutOfMemoryError|beyond the '(PHYSICAL|VIRTUAL)' memory limit"
+    r"OutOfMemoryError|Java heap space|GC overhead limit|"
+    r"beyond the '(PHYSICAL|VIRTUAL)' memory limit"
     r"|(?i:exit ?(?:code|status):? (?:is )?137\b)"
 )
 ATTEMPT_VARIABLE = "BOARDCLUSTER_ATTEMPT"
@@ -269,10 +270,24 @@ class Execution:
             exit_status=exit_status,
             application_id=last.id if last else "",
             final_status=bad.final_status if bad else "",
-            diagnostics=bad.diagnostics if bad else tail_text(self.stderr, lines=3),
+            diagnostics=self._words(bad, exit_status),
             counters=counters,
             phases_seconds=phases,
         )
+
+    def _words(self, application: YarnApplication | None, exit_status: int) -> str:
+        """Return YARN's words; of a failure for lack of memory that YARN leaves out, its own line.
+
+        MapReduce tells only its client why a task failed.
+        """
+        if application is None:
+            return tail_text(self.stderr, lines=3)
+        words = application.diagnostics
+        if exit_status != 0 and not _OOM.search(words):
+            with self.stderr.open(errors="replace") as stream:
+                found = next((line.strip() for line in stream if _OOM.search(line)), "")
+            words = f"{found} {words}".strip()
+        return words
 
     def _ended_applications(
         self, exit_status: int, earlier: frozenset[str]
