@@ -276,17 +276,23 @@ class Execution:
         )
 
     def _words(self, application: YarnApplication | None, exit_status: int) -> str:
-        """Return YARN's words; of a failure for lack of memory that YARN leaves out, its own line.
+        """Return YARN's words; of a failure for lack of memory that YARN leaves out, the task's.
 
-        MapReduce tells only its client why a task failed.
+        MapReduce tells YARN only that a task failed; why stands in the containers' logs.
         """
         if application is None:
             return tail_text(self.stderr, lines=3)
         words = application.diagnostics
-        if exit_status != 0 and not _OOM.search(words):
-            with self.stderr.open(errors="replace") as stream:
-                found = next((line.strip() for line in stream if _OOM.search(line)), "")
-            words = f"{found} {words}".strip()
+        if exit_status == 0 or _OOM.search(words):
+            return words
+        logs = (
+            self._folder.glob("containers/*/*/syslog"),
+            self._folder.glob("containers/*/*/stderr"),
+        )
+        for log in (self.stderr, *sorted(path for paths in logs for path in paths)):
+            with log.open(errors="replace") as stream:
+                if found := next((line.strip() for line in stream if _OOM.search(line)), ""):
+                    return f"{found} {words}".strip()
         return words
 
     def _ended_applications(

@@ -596,15 +596,15 @@ def test_dead_daemons_and_lost_nodes_are_named(live: LiveCluster, world: World) 
     assert dead_daemons(live) == ["jobhistory on master", "datanode on worker2", "node worker3"]
 
 
-def test_memory_that_only_the_client_was_told_of_is_named(
+def test_lack_of_memory_that_yarn_does_not_mention_is_named(
     execute: MakeExecution, world: Any, folder: Path
 ) -> None:
     """MapReduce's diagnostics say that a task failed, and not why."""
+    container = folder / "one" / "containers" / "worker1" / "container_1"
 
     def fail() -> Completed:
-        (folder / "one" / "stderr.txt").write_text(
-            "INFO map 0%\nTask Id : attempt_1, Status : FAILED\nError: Java heap space\n"
-        )
+        container.mkdir(parents=True)
+        (container / "syslog").write_text("INFO x\nERROR exited : Java heap space\n")
         return ended(1)
 
     world.jobs.append(fail)
@@ -613,4 +613,4 @@ def test_memory_that_only_the_client_was_told_of_is_named(
     failure = execute().run(["job"], timeout_seconds=9).failure
 
     assert failure.startswith("oom (raise ")
-    assert failure.endswith("YARN says FAILED: Error: Java heap space Task failed task_1")
+    assert failure.endswith("YARN says FAILED: ERROR exited : Java heap space Task failed task_1")

@@ -1,5 +1,7 @@
 package io.boardcluster.jobs;
 
+import java.util.Arrays;
+
 /**
  * A run of bytes that travels through Spark as one element, so that the cost of an element is paid
  * once for many records. Blocks are filled again and again: who takes one must be done with it
@@ -28,7 +30,7 @@ final class Block {
         int start = length;
         if (bytes.length - start < more) {
             int doubled = (int) Math.min(2L * bytes.length, Integer.MAX_VALUE - 8);
-            bytes = java.util.Arrays.copyOf(bytes, Math.max(Math.addExact(start, more), doubled));
+            bytes = Arrays.copyOf(bytes, Math.max(Math.addExact(start, more), doubled));
         }
         length = start + more;
         return start;

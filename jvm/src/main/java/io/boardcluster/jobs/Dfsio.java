@@ -8,6 +8,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
@@ -93,8 +94,7 @@ public final class Dfsio {
         return numbers(context, files).map(reader::read).collect();
     }
 
-    private static org.apache.spark.api.java.JavaRDD<Integer> numbers(
-            JavaSparkContext context, int files) {
+    private static JavaRDD<Integer> numbers(JavaSparkContext context, int files) {
         return context.parallelize(IntStream.range(0, files).boxed().toList(), files);
     }
 

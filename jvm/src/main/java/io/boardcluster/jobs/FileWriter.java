@@ -7,6 +7,7 @@ import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.mapreduce.JobContext;
 import org.apache.hadoop.mapreduce.JobID;
+import org.apache.hadoop.mapreduce.JobStatus;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
 import org.apache.hadoop.mapreduce.TaskAttemptID;
 import org.apache.hadoop.mapreduce.TaskID;
@@ -17,8 +18,8 @@ import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
 import org.apache.spark.TaskContext;
 
 /**
- * Writes the files of {@link Dfsio}. Hadoop's own committer brings each attempt's file to its place,
- * outside the time that is measured.
+ * Writes the files of {@link Dfsio}. Hadoop's own committer brings each attempt's file to its
+ * place, outside the time that is measured.
  */
 final class FileWriter implements Serializable {
 
@@ -50,7 +51,7 @@ final class FileWriter implements Serializable {
     }
 
     void abort() throws IOException {
-        committer().abortJob(job(), org.apache.hadoop.mapreduce.JobStatus.State.FAILED);
+        committer().abortJob(job(), JobStatus.State.FAILED);
     }
 
     /** {@return the milliseconds that writing a file took} */

@@ -2,6 +2,7 @@ package io.boardcluster.jobs;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Iterator;
+import java.util.Objects;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.io.LongWritable;
@@ -101,7 +102,7 @@ final class MatchingLines extends BlockSource {
 
         @Override
         public char charAt(int index) {
-            return (char) bytes[java.util.Objects.checkIndex(index, length)];
+            return (char) bytes[Objects.checkIndex(index, length)];
         }
 
         @Override

@@ -18,12 +18,13 @@ import org.apache.hadoop.mapreduce.RecordReader;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
 import org.apache.hadoop.mapreduce.lib.input.FileInputFormat;
 import org.apache.hadoop.mapreduce.lib.input.FileSplit;
+import org.apache.hadoop.util.StringUtils;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * Reads the files of a folder as blocks of whole records. A split ends anywhere; a record belongs to
- * the split that holds its first byte.
+ * Reads the files of a folder as blocks of whole records. A split ends anywhere; a record belongs
+ * to the split that holds its first byte.
  */
 public final class RecordInputFormat extends FileInputFormat<NullWritable, Block> {
 
@@ -48,7 +49,7 @@ public final class RecordInputFormat extends FileInputFormat<NullWritable, Block
             JavaSparkContext context, String input, String begin, long totalBytes) {
         Configuration settings = new Configuration(context.hadoopConfiguration());
         settings.set(BEGIN, begin);
-        settings.set(INPUT_DIR, org.apache.hadoop.util.StringUtils.escapeString(input));
+        settings.set(INPUT_DIR, StringUtils.escapeString(input));
         settings.setLong(SPLIT_MAXSIZE, splitBytes(totalBytes, context.defaultParallelism()));
         return context.newAPIHadoopRDD(
                 settings, RecordInputFormat.class, NullWritable.class, Block.class);
@@ -99,7 +100,7 @@ public final class RecordInputFormat extends FileInputFormat<NullWritable, Block
     @Override
     protected List<FileStatus> listStatus(JobContext context) throws IOException {
         Configuration settings = context.getConfiguration();
-        String input = org.apache.hadoop.util.StringUtils.unEscapeString(settings.get(INPUT_DIR));
+        String input = StringUtils.unEscapeString(settings.get(INPUT_DIR));
         return list(settings, input, settings.get(BEGIN));
     }
 
