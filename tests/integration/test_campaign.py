@@ -311,6 +311,8 @@ def test_what_a_worker_cannot_hold_or_schedule_or_write(
         row = broken_in_mid_run(program, lambda: fill(filler))
         assert "worker1: its disk is" in row["attempt"]["reason"]
         filler.unlink()
+        program("down")  # HDFS and YARN would believe in the full disk for some minutes more
+        program("up")
         abort = ["mount", "-o", "remount,abort", str(disk)]
         row = broken_in_mid_run(program, lambda: subprocess.run(abort, check=True))
         assert "worker1: its disk cannot be written" in row["attempt"]["reason"]

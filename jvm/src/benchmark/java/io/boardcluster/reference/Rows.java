@@ -15,7 +15,7 @@ final class Rows implements Iterator<Tuple2<Text, Text>> {
     private static final long A_LOW = A.longValue();
     private static final long C_HIGH = C.shiftRight(64).longValue();
     private static final long C_LOW = C.longValue();
-    private static final byte[] DIGITS = 
+    private static final byte[] DIGITS =
             "0123456789ABCDEF".getBytes(StandardCharsets.US_ASCII);
 
     private final byte[] row = new byte[100];

@@ -12,8 +12,8 @@ import scala.Tuple2;
  * The map side of the word count: counts in a table of bounded size, and sends its content to the
  * partitions of the words whenever it is full.
  *
- * <p>An entry is the word's length, its bytes and its count; numbers take 7 bits per byte, the lowest
- * first, with the highest bit set in all but the last.
+ * <p>An entry is the word's length, its bytes and its count; numbers take 7 bits per byte, the
+ * lowest first, with the highest bit set in all but the last.
  */
 final class CountedWords implements Iterator<Tuple2<Integer, byte[]>> {
 

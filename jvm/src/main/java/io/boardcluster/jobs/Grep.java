@@ -10,8 +10,8 @@ import org.apache.spark.api.java.JavaSparkContext;
  * Saves the lines of a text in which a regular expression is found.
  *
  * <p>Input is UTF-8 text: a file, a folder or a pattern, as Hadoop's text input format takes it.
- * Output is a folder of UTF-8 text files with the matching lines in the order of the input; malformed
- * bytes in them are replaced as Java's decoder does. The expression is one of {@link Pattern},
+ * Output is a folder of UTF-8 text files with the matching lines in the order of the input;
+ * malformed bytes in them are replaced as Java's decoder does. The expression is one of {@link Pattern},
  * searched for anywhere in the line.
  *
  * <p>Source: Lee and Park 2026, where Grep is a filter over lines whose result is saved.

@@ -5,8 +5,8 @@ import java.io.Serializable;
 /**
  * Which partition a key goes to, so that the partitions in their order hold the keys in theirs.
  *
- * <p>Partition p holds the keys from point p - 1 up to but not including point p. Where many records
- * share one key, several points are equal to it; its records are then dealt out to all partitions
+ * <p>Partition p holds the keys from point p - 1 up to but not including point p. Where many
+ * records share one key, several points are equal to it; its records are then dealt out to all partitions
  * between those points, so that none grows beyond the others.
  */
 final class KeyRanges implements Serializable {

@@ -18,7 +18,7 @@ import scala.Tuple2;
  * the errors are all under a name of their own and reported in the order of these names as bytes.
  * The same names and the same order are used here. Records out of order come by file and, within
  * one, from its end to its beginning: that is what the stock job's sort makes of a few in one file.
- * Where there are many or in several files, its order is that of its sort and merge, and not defined.
+ * Where there are many or in several files, the stock order is not defined.
  */
 final class OrderReport extends BlockSource {
 

@@ -20,7 +20,7 @@ import org.apache.spark.api.java.JavaPairRDD;
  */
 public final class RawOutputFormat extends FileOutputFormat<NullWritable, Block> {
 
-    /** Names the letter in {@code part-r-00000}: that of the MapReduce task that writes its like. */
+    /** Names the letter in {@code part-r-00000}: that of the MapReduce task that writes such. */
     private static final String LETTER = "boardcluster.output.letter";
 
     /** Hadoop makes one by reflection. */

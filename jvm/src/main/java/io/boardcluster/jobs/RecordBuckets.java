@@ -8,8 +8,8 @@ import org.apache.hadoop.io.NullWritable;
 import scala.Tuple2;
 
 /**
- * The map side of the sort: records go into one buffer per partition, and a buffer that is full goes
- * into the shuffle as one element.
+ * The map side of the sort: records go into one buffer per partition, and a buffer that is full
+ * goes into the shuffle as one element.
  */
 final class RecordBuckets implements Iterator<Tuple2<Integer, byte[]>> {
 
@@ -55,7 +55,8 @@ final class RecordBuckets implements Iterator<Tuple2<Integer, byte[]>> {
         byte[] bytes = block.bytes;
         long ordinal = block.offset / Records.LENGTH;
         for (int at = 0; at < block.length; at += Records.LENGTH) {
-            int to = ranges.partition(Records.prefix(bytes, at), Records.tail(bytes, at), ordinal++);
+            long prefix = Records.prefix(bytes, at);
+            int to = ranges.partition(prefix, Records.tail(bytes, at), ordinal++);
             byte[] buffer = buffers[to];
             if (buffer == null) {
                 buffer = new byte[BYTES];

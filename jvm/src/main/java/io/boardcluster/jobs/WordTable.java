@@ -166,7 +166,7 @@ final class WordTable {
         return few;
     }
 
-    /** Both halves of a product of 128 bits: every bit of the value reaches every bit of the mix. */
+    /** Both halves of a product of 128 bits: every bit of the value reaches every bit of it. */
     private static long mix(long value) {
         long factor = 0xbf58476d1ce4e5b9L;
         return value * factor ^ Math.multiplyHigh(value, factor);

@@ -41,7 +41,8 @@ class DfsioTest extends LocalSpark {
                 + (",\"average_io_rate_mebibytes_per_second\":" + number)
                 + (",\"io_rate_deviation_mebibytes_per_second\":" + number)
                 + (",\"execution_seconds\":" + number)
-                + (",\"files_bytes\":\\[" + sizes + "\\],\"files_milliseconds\":\\[" + times + "\\]}\n");
+                + (",\"files_bytes\":\\[" + sizes + "\\]")
+                + (",\"files_milliseconds\":\\[" + times + "\\]}\n");
     }
 
     @Test
@@ -99,7 +100,7 @@ class DfsioTest extends LocalSpark {
     static Stream<Arguments> wrongArguments() {
         return Stream.of(
                 Arguments.of(List.of("write", "folder", "2"), "3 were given"),
-                Arguments.of(List.of("append", "folder", "2", "10"), "append; allowed: write, read"),
+                Arguments.of(List.of("append", "folder", "2", "10"), "append; allowed: write"),
                 Arguments.of(List.of("read", "", "2", "10"), "path of the folder is empty"),
                 Arguments.of(List.of("read", "folder", "0", "10"), "the number of files is 0"),
                 Arguments.of(List.of("read", "folder", "2", "0"), "bytes of each file is 0"));

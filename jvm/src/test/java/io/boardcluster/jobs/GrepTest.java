@@ -48,7 +48,8 @@ class GrepTest extends LocalSpark {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "EWR", "a.b", "a\\.b", "^a", "b$", "aab", "(?i)GRÖSSE|größe", "Größe", "^$", "",
+                "EWR", "a.b", "a\\.b", "^a", "b$", "aab", "(?i)GRÖSSE|größe", "Größe",
+                "^$", "",
                 "\\bUA\\b.*IAH", "[^,]+,LGA", "日.語", "\\d{4}", " ", "(a)\\1", "zzz"
             })
     void theLinesAreThoseInWhichJavaFindsTheExpression(String regex) throws IOException {

@@ -67,9 +67,9 @@ abstract class LocalSpark {
                             .filter(file -> !file.getFileName().toString().equals("_SUCCESS"))
                             .sorted()
                             .toList();
-            assertTrue(
-                    all.stream().allMatch(file -> file.getFileName().toString().startsWith("part-")),
-                    all.toString());
+            for (Path file : all) {
+                assertTrue(file.getFileName().toString().startsWith("part-"), all.toString());
+            }
             return all;
         }
     }

@@ -26,7 +26,9 @@ class TeraGenTest extends LocalSpark {
 
     @ParameterizedTest
     @ValueSource(
-            longs = {0, 1, 255, 0x7FFF_FFF0L, 0xFFFF_FFF0L, 10_000_000_000L, 0x0123_4567_89AB_CDEFL})
+            longs = {
+                0, 1, 255, 0x7FFF_FFF0L, 0xFFFF_FFF0L, 10_000_000_000L, 0x0123_4567_89AB_CDEFL
+            })
     void rowsEqualThoseOfTheStockGenerator(long first) throws Exception {
         int count = 300;
         RowGenerator generator = new RowGenerator(first);
@@ -114,7 +116,7 @@ class TeraGenTest extends LocalSpark {
                 Arguments.of(List.of("10", "out", "2", "more"), "4 were given"),
                 Arguments.of(List.of("ten", "out"), "no whole number: ten"),
                 Arguments.of(List.of("-1", "out"), "is -1"),
-                Arguments.of(List.of("92233720368547759", "out"), "allowed: 0 to 92233720368547758"),
+                Arguments.of(List.of("92233720368547759", "out"), "to 92233720368547758"),
                 Arguments.of(List.of("10", " "), "empty"),
                 Arguments.of(List.of("10", "out", "0"), "the number of partitions is 0"),
                 Arguments.of(List.of("10", "out", "1.5"), "no whole number: 1.5"));

@@ -38,7 +38,7 @@ class TeraSortTest extends LocalSpark {
         }
     }
 
-    /** Every record of its own: sorted by all its bytes, so that the order of equal keys is fixed. */
+    /** Every record of its own: sorted by all its bytes, equal keys have an order too. */
     private static byte[][] records(byte[] bytes) {
         byte[][] records = new byte[bytes.length / Records.LENGTH][];
         Arrays.setAll(
@@ -167,7 +167,7 @@ class TeraSortTest extends LocalSpark {
 
         assertEquals(1, sort());
 
-        assertTrue(said().contains("part-m-00001 has 250 bytes, which is no multiple of 100"), said());
+        assertTrue(said().contains("part-m-00001 has 250 bytes, which is no multiple of"), said());
         assertEquals(1, said().lines().count());
         assertFalse(Files.exists(output));
     }

@@ -109,7 +109,8 @@ class TeraValidateTest extends LocalSpark {
 
         String report = report();
 
-        assertTrue(report.contains("error\tbad key partitioning:\n  file part-r-00000:end key"), report);
+        String said = "error\tbad key partitioning:\n  file part-r-00000:end key";
+        assertTrue(report.contains(said), report);
     }
 
     @Test
