@@ -70,14 +70,26 @@ def sick_disks(layout: Layout, remotes: Mapping[str, Remote]) -> list[str]:
         with contextlib.suppress(BoardclusterError, ValueError, IndexError):
             shown = remote.run(["df", "--block-size=1", "--output=size,avail,source", folder])
             total, available, device = shown.text.splitlines()[1].split(maxsplit=2)
-            if remote.run(["test", "-w", folder], check=False).returncode != 0:
-                line = _kernel_line(remote, Path(device).name)
-                sick.append(f"{worker.name}: its disk cannot be written{line}")
-                continue
             percent = used_percent(total_bytes=int(total), available_bytes=int(available))
             if percent > FULL_PERCENT:
                 sick.append(f"{worker.name}: its disk is {percent:.1f} % full")
+            elif words := _unwritable(remote, folder):
+                line = _kernel_line(remote, Path(device).name)
+                sick.append(f"{worker.name}: its disk cannot be written: {words}{line}")
     return sick
+
+
+def _unwritable(remote: Remote, folder: str) -> str:
+    """Return why nothing can be written; empty if it can.
+
+    It is tried, because the file system of a broken disk need not call itself read-only.
+    """
+    probe = f"{folder}/.written-by-boardcluster"
+    done = remote.run(["touch", probe], check=False)
+    if done.returncode == 0:
+        remote.run(["rm", "-f", probe], check=False)
+        return ""
+    return done.stderr.decode(errors="replace").strip().rpartition(": ")[2]
 
 
 def _kernel_line(remote: Remote, device: str) -> str:

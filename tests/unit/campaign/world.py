@@ -62,7 +62,7 @@ class Node(FakeRemote):
                 duration_seconds=0.0,
             )
         self._world.reach(self.name)
-        if argv[0] in {"df", "test", "dmesg"}:
+        if argv[0] in {"df", "touch", "dmesg"}:
             return self._world.disk(self.name, argv)
         if tuple(argv[:2]) not in {("mkdir", "-p"), ("rm", "-rf"), ("rm", "-f")}:
             return super().run(argv, stdin=stdin, env=env, cwd=cwd, check=check)
@@ -193,9 +193,10 @@ class World:
             size, available = self.disks.get(node, (1000, 900))
             text = f"1B-blocks Avail Filesystem\n{size} {available} /dev/sda1\n"
             return replace(ended(), stdout=text.encode())
-        if argv[0] == "test":
-            assert argv[1] == "-w"
-            return ended(int(node in self.read_only))
+        if argv[0] == "touch" and node in self.read_only:
+            return replace(ended(1), stderr=b"touch: cannot touch 'x': Read-only file system\n")
+        if argv[0] == "touch":
+            return ended()
         return replace(ended(), stdout=self.kernel_log.encode())
 
     def verbs(self) -> list[str]:
