@@ -201,6 +201,10 @@ def test_a_lost_node_is_found_in_seconds_and_a_resume_goes_on(site: Cli, tmp_pat
         assert row["attempt"]["reason"].startswith(f"node_lost: {words}")
         # HDFS would take 630 s and YARN 600 s. The end includes killing what was submitted.
         assert ended_seconds(site) - moment < 40
+        if number == 0:
+            assert site.json("status")["phase"] == "degraded"
+            site("up", code=7)
+            assert "not healthy: datanode on worker2 ended" in site.stderr
     summary = site.json("run", file, "--resume")["summary"]
     assert (summary["ok"], summary["planned"]) == (1, 1)
     states = [row["attempt"]["state"] for row in site.json("results", "--all")["results"]]

@@ -13,7 +13,7 @@ import pytest
 
 from boardcluster.cluster import emulated
 from boardcluster.cluster.state import load_state
-from boardcluster.remote.ask import ask, http
+from boardcluster.remote.ask import http
 from tests.integration.conftest import Cli
 
 
@@ -144,38 +144,6 @@ def test_driver_killed_or_interrupted_in_mid_run(small: Cli) -> None:
 
     done = small.json(*arguments)
     assert done["summary"]["ok"] == 1
-
-
-def test_datanode_killed_during_a_job_marks_the_attempt(small: Cli) -> None:
-    small("up")
-    state = load_state(small.home)
-    assert state is not None
-    daemon = next(d for d in state.daemons if (d.name, d.node) == ("datanode", "worker2"))
-    node = next(n for n in state.nodes if n.name == "worker2")
-    with small.start(
-        *("run", "wordcount", "--size", "64MB", "--repetitions", "2", "--engine", "mapreduce")
-    ) as process:
-        wait_for(
-            lambda: any((small.home / "attempts").glob("*/1/*/stderr.txt")),
-            seconds=60,
-            what="the first run",
-        )
-        time.sleep(6)
-        victim = [[daemon.process.pid, daemon.process.start_ticks]]
-        ask(
-            emulated.remote_of(node, state),
-            {"do": "end", "processes": victim, "grace_seconds": 0},
-        )
-        _, err = process.communicate(timeout=300)
-    assert process.returncode == 7
-    assert "datanode on worker2" in err
-    results = small.json("results")["results"]
-    assert results[0]["attempt"]["state"] == "invalid"
-    assert "node_lost" in results[0]["attempt"]["reason"]
-    assert results[1]["attempt"] is None, "the second trial must stay pending"
-    assert small.json("status")["phase"] == "degraded"
-    small("up", code=7)
-    assert "not healthy: datanode on worker2 ended" in small.stderr
 
 
 def test_a_stalled_run_is_invalid_and_its_application_is_killed(small: Cli) -> None:

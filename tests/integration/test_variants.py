@@ -45,9 +45,13 @@ def test_the_second_pair_is_only_another_lock_file(make: Callable[..., Cli]) -> 
     assert row["attempt"]["fingerprint"]["spark"] == "3.5.9"
 
 
-@pytest.mark.parametrize("profile", ["upstream", "paper-2026"])
-def test_fixed_profiles_run_verified_work(make: Callable[..., Cli], profile: str) -> None:
-    counted(make("--workers", "2", "--profile", profile))
+@pytest.mark.parametrize(
+    ("profile", "engine"), [("upstream", "mapreduce"), ("paper-2026", "spark")]
+)
+def test_fixed_profiles_run_verified_work(
+    make: Callable[..., Cli], profile: str, engine: str
+) -> None:
+    counted(make("--workers", "2", "--profile", profile), "--engine", engine)
 
 
 def test_the_profile_of_2021_is_warned_about_and_refused_where_it_would_hang(
