@@ -414,13 +414,14 @@ def _show(folder: Path, wanted: _Wanted, *, as_json: bool) -> None:
 
 def _perform(folder: Path, cache: Path, wanted: _Wanted, *, as_json: bool) -> None:
     reporter = Reporter()
-    with driver_lock(folder, doing="run"), reporter.following():
+    with driver_lock(folder, doing="run"):
         declared = operation.read_spec(folder / "cluster.toml")
         with Store.open(folder) as store:
             if wanted.is_file:
                 campaign, chosen = _run_file(folder, cache, wanted, declared, store, reporter)
             else:
-                campaign, chosen = _run_single(folder, cache, wanted, store, reporter)
+                with reporter.following():
+                    campaign, chosen = _run_single(folder, cache, wanted, store, reporter)
             results = store.results(campaign.id)
             summary = store.summary(campaign.id)
     if as_json:
@@ -498,6 +499,19 @@ def _run_file(
     _refuse(outlook)
     if wanted.confirm and not typer.confirm("start?", default=True, err=True):
         raise typer.Exit(0)
+    with reporter.following():  # only now: progress bars and a question do not go together
+        return _run_forms(folder, cache, wanted, declared, store, work, reporter)
+
+
+def _run_forms(
+    folder: Path,
+    cache: Path,
+    wanted: _Wanted,
+    declared: ClusterSpec,
+    store: Store,
+    work: _Work,
+    reporter: Reporter,
+) -> tuple[Campaign, tuple[Trial, ...]]:
     texts = Texts(cache, reporter.progress)
     campaign = work.campaign
     if campaign is None:
