@@ -30,7 +30,7 @@ __all__ = ["TRIALS_MAX", "expand", "spec_digest", "workload_facts"]
 TRIALS_MAX = 100_000
 """Most trials of a campaign: a bound on memory and on the time before the first one starts."""
 
-_MIX_NAME_LENGTH_MAX = 60
+_MIX_NAME_LENGTH_MAX = 32
 _DIGEST_DIGITS = 8
 
 
@@ -258,7 +258,7 @@ def _digest_of(cell: _Cell) -> str:
 
 
 def _short_name(workload: str) -> str:
-    """Return a name for ids, which the store keeps below 200 characters."""
+    """Return a name for ids: YARN's tags, made from them, have at most 100 characters."""
     if len(workload) <= _MIX_NAME_LENGTH_MAX:
         return workload
     return f"mix-of-{workload.count('+') + 1}"

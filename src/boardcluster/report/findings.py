@@ -98,10 +98,7 @@ def _finding(source: Source, group: Sequence[Cell], comparison: Comparison | Non
     which = configuration(cells[0], source.cells)
     subject = words.workload_name(cells[0].workload)
     subject += f" over {which}" if which else ""
-    times = ", ".join(
-        f"{words.engine_name(cell.engine)} {words.seconds_with_unit(cell.mean_seconds)}"
-        for cell in cells
-    )
+    times = ", ".join(_time(cell) for cell in cells)
     sentence, certainty, ratio = f"{subject}: {times}", _lone_certainty(cells[0]), ""
     if comparison is not None:
         sentence, certainty, ratio = _compared(f"{subject}: {times}", comparison, len(cells))
@@ -120,6 +117,15 @@ def _finding(source: Source, group: Sequence[Cell], comparison: Comparison | Non
         ratio=ratio,
         emulated=source.is_emulated([item for cell in cells for item in cell.results]),
     )
+
+
+def _time(cell: Cell) -> str:
+    """Engine and time; of MPI workloads what they measure comes first, for which they run."""
+    seconds = words.seconds_with_unit(cell.mean_seconds)
+    if cell.engine is Engine.MPI and cell.figures:
+        name, figure = next(iter(cell.figures.items()))
+        return f"{words.figure_value(name, figure.mean)} in a job of {seconds}"
+    return f"{words.engine_name(cell.engine)} {seconds}"
 
 
 def _spread(cell: Cell) -> str:

@@ -17,6 +17,7 @@ __all__ = [
     "count",
     "engine_name",
     "figure_name",
+    "figure_value",
     "interval",
     "moment",
     "number",
@@ -36,6 +37,7 @@ _WORKLOADS = {
     "dfsio": "TestDFSIO",
     "grep": "Grep",
     "hpl": "HPL",
+    "netpipe": "NetPIPE",
     "pi": "Pi",
     "teragen": "TeraGen",
     "terasort": "TeraSort",
@@ -49,7 +51,9 @@ _UNITS = {
     "_megabytes_per_second": "MB/s",
     "_bytes_per_second": "B/s",
     "_bits_per_second": "bit/s",
-    "_gigaflops": "GFLOPS",
+    "gflops_per_second": "Gflop/s",
+    "_megabits_per_second": "Mbit/s",
+    "_microseconds": "µs",
     "_seconds": "s",
     "_bytes": "B",
     "_percent": "%",
@@ -64,10 +68,22 @@ def workload_name(workload: str) -> str:
 
 def figure_name(name: str) -> str:
     """A figure's name in words, with the unit that its name ends with in brackets."""
+    label, unit = _parted(name)
+    return f"{label} ({unit})" if unit else label
+
+
+def figure_value(name: str, mean: float) -> str:
+    """A figure with its name and unit, for a sentence: ``latency mean 5.350 µs``."""
+    label, unit = _parted(name)
+    return f"{label} {number(mean)} {unit}".strip()
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """Part a figure's name into words and the unit it ends with."""
     for ending, unit in _UNITS.items():
         if name.endswith(ending):
-            return f"{name.removesuffix(ending).replace('_', ' ')} ({unit})"
-    return name.replace("_", " ")
+            return name.removesuffix(ending).replace("_", " ").strip() or "rate", unit
+    return name.replace("_", " "), ""
 
 
 def number(value: float) -> str:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from boardcluster.errors import RemoteError
 from boardcluster.remote.ask import http, http_get_all
@@ -112,7 +113,8 @@ def file_system_command(layout: Layout, *, conf: str, arguments: Sequence[str]) 
 def applications(layout: Layout, remote: Remote, *, tag: str) -> list[YarnApplication]:
     """Return the applications that were submitted with a tag, oldest first."""
     base = layout.url(layout.spec.master, "resourcemanager-web")
-    answer = http(remote, "GET", f"{base}/ws/v1/cluster/apps?applicationTags={tag}")
+    # A mix's tag holds plus signs, which a query would read as blanks.
+    answer = http(remote, "GET", f"{base}/ws/v1/cluster/apps?applicationTags={quote(tag)}")
     if answer.status != 200:
         raise RemoteError(
             f"the ResourceManager does not answer (status {answer.status}): {answer.body[:200]}",

@@ -23,15 +23,19 @@ def _rows(table: Table, *titles: str) -> list[tuple[str, ...]]:
 
 def test_figures_of_a_workload_have_a_table(make: Make, campaign: Campaign) -> None:
     runs = [
-        make(0, Engine.MPI, 20.0, workload="hpl", measured={"figures": {"hpl_gigaflops": 10.0}}),
-        make(1, Engine.MPI, 20.0, workload="hpl", measured={"figures": {"hpl_gigaflops": 12.5}}),
+        make(
+            0, Engine.MPI, 20.0, workload="hpl", measured={"figures": {"gflops_per_second": 10.0}}
+        ),
+        make(
+            1, Engine.MPI, 20.0, workload="hpl", measured={"figures": {"gflops_per_second": 12.5}}
+        ),
     ]
     report = build_report(runs, [campaign], cluster=None)
     (table,) = report.times[0].details
     assert table.caption == "HPL: what the workload itself measured"
     assert table.emulated
     assert _rows(table, "Engine", "Figure", "Mean", "Runs") == [
-        ("MPI", "hpl (GFLOPS)", "11.25", "2")
+        ("MPI", "rate (Gflop/s)", "11.25", "2")
     ]
     assert _rows(table, "95 % interval") == [("-4.633 to 27.13",)]
 
@@ -194,7 +198,7 @@ def test_a_report_of_nine_workloads_is_whole(
     ("name", "shown"),
     [
         ("write_throughput_mebibytes_per_second", "write throughput (MiB/s)"),
-        ("hpl_gigaflops", "hpl (GFLOPS)"),
+        ("gflops_per_second", "rate (Gflop/s)"),
         ("slowest_task_seconds", "slowest task (s)"),
         ("estimate_of_pi", "estimate of pi"),
     ],

@@ -76,6 +76,14 @@ def test_applications_of_a_tag_oldest_first(layout: Layout, remote: FakeRemote) 
     ]
 
 
+def test_a_tag_with_a_plus_is_asked_for_as_it_is(layout: Layout, remote: FakeRemote) -> None:
+    remote.tell_nodeside("http", ok({"apps": None}))
+
+    applications(layout, remote, tag="wordcount+grep-1")
+
+    assert urls(remote)[0][1].endswith("?applicationTags=wordcount%2Bgrep-1")
+
+
 @pytest.mark.parametrize("apps", [None, {}, {"app": []}, {"app": None}])
 def test_no_applications(apps: object, layout: Layout, remote: FakeRemote) -> None:
     remote.tell_nodeside("http", ok({"apps": apps}))
