@@ -13,13 +13,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
+
+TYPE_CHECKING = False
+"""Type checkers take this for true; what only some requests need is imported there, too. Dozens of
+these programs run between two measurements, and ``typing`` alone takes as long to load as the rest.
+"""
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 PROC = "/proc"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -44,6 +48,8 @@ def start(request: dict[str, Any]) -> dict[str, int | None]:
 
     The child is orphaned on purpose (we exit), so that the node's init reaps it.
     """
+    import subprocess
+
     with open(request["log"], "ab", buffering=0) as log:
         child = subprocess.Popen(
             request["argv"],
@@ -233,6 +239,8 @@ def sample_storage(request: dict[str, Any]) -> dict[str, int]:
     Ends after ``longest_seconds``, on SIGTERM, or when the file ``stop`` appears; each ends with
     a last sample. SIGTERM is waited for instead of handled, so that no line is ever cut.
     """
+    import signal
+
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     interval = request["interval_seconds"]
     started = time.monotonic()
@@ -274,6 +282,8 @@ def drop_caches(_request: dict[str, Any]) -> dict[str, Any]:
 
 def mount_of(folder: str) -> tuple[str, str, str]:
     """Return mount point, device as ``MAJOR:MINOR`` and source of the mount that holds a folder."""
+    import re
+
     path = os.path.realpath(folder)
     best = ("", "", "")
     with open(MOUNTS) as stream:
@@ -305,6 +315,9 @@ def discards(device: str, source: str) -> bool:
 
 def run_fstrim(mount: str) -> tuple[int, str]:
     """Run ``fstrim``; return the bytes it discarded, and why it did not."""
+    import re
+    import subprocess
+
     try:
         done = subprocess.run(
             ["fstrim", "-v", mount],

@@ -12,6 +12,7 @@ import hashlib
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,7 +36,7 @@ from boardcluster.errors import (
     RemoteError,
 )
 from boardcluster.fetch.cache import Progress, writing
-from boardcluster.records import ClusterSpec
+from boardcluster.records import ClusterSpec, NodeSpec
 from boardcluster.remote.ask import processes
 from boardcluster.remote.base import Remote
 from boardcluster.services import lifecycle
@@ -68,6 +69,7 @@ __all__ = [
 
 _HEALTHY_WITHIN_SECONDS = 180.0
 _STOP_GRACE_SECONDS = 2.5
+_NODES_AT_ONCE = 16
 _MASTER_USER = "root"
 """Inside its namespaces every emulated node runs as root, with or without root outside."""
 
@@ -415,20 +417,21 @@ def dead_daemons(live: LiveCluster) -> list[str]:
 
     Asked of the nodes themselves: HDFS takes 630 s to miss a DataNode, YARN 600 s a NodeManager.
     """
-    dead = []
-    for node in live.spec.nodes:
+
+    def one(node: NodeSpec) -> list[str]:
         here = [daemon for daemon in live.state.daemons if daemon.node == node.name]
         try:
             views = processes(live.remotes[node.name], [daemon.process for daemon in here])
         except RemoteError:
-            dead.append(f"node {node.name}")
-            continue
-        dead += [
-            f"{daemon.name} on {node.name}"
+            return [f"node {node.name}"]
+        return [
+            f"{daemon.name} on {daemon.node}"
             for daemon, view in zip(here, views, strict=True)
             if not view.alive
         ]
-    return dead
+
+    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
+        return [name for names in pool.map(one, live.spec.nodes) for name in names]
 
 
 def down(home: Path) -> int:
