@@ -142,6 +142,7 @@ def resume_only(home: Path, file: Path) -> list[float]:
     code = (
         "import sys; from pathlib import Path\n"
         "from boardcluster.campaign.plan import spec_digest, workload_facts\n"
+        "from boardcluster.services.operation import read_spec\n"
         "from boardcluster.services.profile import profile_names\n"
         "from boardcluster.spec import load_campaign\n"
         "from boardcluster.store import Store\n"
@@ -149,7 +150,8 @@ def resume_only(home: Path, file: Path) -> list[float]:
         " profiles=profile_names())\n"
         "with Store.open(Path(sys.argv[1]), read_only=True) as store:\n"
         "    found = store.find_campaigns(spec.name)[-1]\n"
-        "    assert found.spec_sha256 == spec_digest(spec)\n"
+        "    cluster = read_spec(Path(sys.argv[1]) / 'cluster.toml')\n"
+        "    assert found.spec_sha256 == spec_digest(spec, cluster)\n"
         "    states = store.states(found.id)\n"
         "    left = [t for t in store.trials(found.id) if states[t.id] is None]\n"
         "assert len(left) == int(sys.argv[3]), len(left)\n"
@@ -186,7 +188,7 @@ def store_large(home: Path, file: Path, declared: ClusterSpec) -> None:
         cluster=declared.name,
         emulated=True,
         name=spec.name,
-        spec_sha256=spec_digest(spec),
+        spec_sha256=spec_digest(spec, declared),
     )
     with Store.open(home) as store:
         store.add_campaign(campaign, trials)

@@ -59,6 +59,11 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
                 f"{name} does not run on {trial.engine}",
                 hint=f"its engines: {', '.join(workload.engines)}",
             )
+        if trial.engine is Engine.MPI and trial.concurrency > 1:
+            raise UsageError(
+                f"{trial.workload}: MPI jobs share memory and ports, so they cannot run at once",
+                hint="set concurrency = 1, or leave the mix out",
+            )
         if trial.engine is Engine.SPARK and profile.spark_refusal:
             raise UsageError(
                 f"Spark does not fit on these nodes: {profile.spark_refusal}",
@@ -79,6 +84,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             workers=len(spec.workers),
             worker_memory_bytes=smallest.memory_bytes,
             worker_cores=min(worker.cores for worker in spec.workers),
+            block_bytes=int(profile.properties["hdfs-site"].get("dfs.blocksize", 128 << 20)),
         )
         workload.check(case)
         label = name if len(names) == 1 else f"{number}-{name}"

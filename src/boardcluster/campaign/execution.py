@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from boardcluster.errors import (
@@ -17,7 +17,7 @@ from boardcluster.errors import (
     RemoteTimeoutError,
     StalledError,
 )
-from boardcluster.records import Engine
+from boardcluster.records import Engine, NodeSpec
 from boardcluster.redaction import redact
 from boardcluster.remote.ask import ask
 from boardcluster.remote.base import Remote
@@ -25,13 +25,16 @@ from boardcluster.remote.gate import tail_text
 from boardcluster.services.conf import render_node
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.spark import read_event_log, read_stages, submit_environment
+from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.services.yarn import YarnApplication, applications, job_history, kill
 
 __all__ = [
     "ATTEMPT_VARIABLE",
+    "OUTPUT_FOLDER",
     "Execution",
     "Outcome",
     "attempt_tag",
+    "clear_leftovers",
     "end_submission",
     "write_configuration",
 ]
@@ -44,6 +47,9 @@ _OOM = re.compile(
     r"beyond the '(PHYSICAL|VIRTUAL)' memory limit"
     r"|(?i:exit ?(?:code|status):? (?:is )?137\b)"
 )
+OUTPUT_FOLDER = "/boardcluster/output"
+"""Folder in HDFS of the outputs of attempts, each of which deletes its own."""
+
 ATTEMPT_VARIABLE = "BOARDCLUSTER_ATTEMPT"
 _GRACE_SECONDS = 3.0
 _KILL_WAIT_SECONDS = 20.0
@@ -64,6 +70,7 @@ class Outcome:
         final_status: what YARN says of it.
         diagnostics: YARN's words about a failure.
         counters: the engine's own counters, summed over the submission's applications.
+        started_seconds: the driver's monotonic clock just before the submission.
         phases_seconds: the engine's phases, where it gives them.
     """
 
@@ -74,6 +81,7 @@ class Outcome:
     diagnostics: str
     counters: dict[str, int]
     phases_seconds: dict[str, float] = field(default_factory=dict)
+    started_seconds: float = field(default=0.0, compare=False)
 
     @property
     def failure(self) -> str:
@@ -117,6 +125,23 @@ def end_submission(live: LiveCluster, tag: str) -> None:
                 hint="run `boardcluster down`, then `boardcluster up`",
             )
         time.sleep(0.5)
+
+
+def clear_leftovers(live: LiveCluster) -> None:
+    """Delete outputs and working folders of attempts that ended without cleaning up.
+
+    Call it only while holding the driver lock and before anything is submitted. Best effort: what
+    stays costs space, not correctness, because every attempt has names of its own.
+    """
+    with contextlib.suppress(BoardclusterError):
+        WebHdfs(live.layout, live.master).delete(OUTPUT_FOLDER)
+
+    def one(node: NodeSpec) -> None:
+        with contextlib.suppress(BoardclusterError):
+            live.remotes[node.name].run(["rm", "-rf", live.layout.folder(node, "scratch")])
+
+    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
+        list(pool.map(one, live.spec.nodes))
 
 
 def write_configuration(
@@ -198,6 +223,7 @@ class Execution:
         record = {"argv": redact(command), "env": self.environment, "node": self._node}
         (self._folder / "command.json").write_text(json.dumps(record, indent=1))
         earlier = self._known()
+        started_seconds = time.monotonic()
         try:
             done = self._live.remotes[self._node].run_logged(
                 command,
@@ -209,7 +235,7 @@ class Execution:
             )
         except RemoteTimeoutError as error:
             states = self._states()
-            self.kill()
+            self._end()
             raise StalledError(
                 f"stalled: not done after {timeout_seconds:g} s; last seen: {states}\n"
                 + tail_text(self.stderr, lines=3),
@@ -218,13 +244,23 @@ class Execution:
         except BaseException:
             self.kill()
             raise
-        return self._gather(done.duration_seconds, done.returncode, earlier)
+        outcome = self._gather(done.duration_seconds, done.returncode, earlier)
+        return replace(outcome, started_seconds=started_seconds)
 
     def kill(self) -> None:
         """Kill what YARN still runs for this submission; best effort, a dead YARN runs nothing."""
         if self._engine is not Engine.MPI:
             with contextlib.suppress(BoardclusterError):
                 kill(self._live.layout, self._live.master, tag=self._tag)
+
+    def _end(self) -> None:
+        """Kill in YARN and wait, for a while, until nothing of it runs beside the next trial."""
+        deadline = time.monotonic() + _KILL_WAIT_SECONDS
+        with contextlib.suppress(BoardclusterError):
+            while self._engine is not Engine.MPI and time.monotonic() < deadline:
+                if not kill(self._live.layout, self._live.master, tag=self._tag):
+                    return
+                time.sleep(0.5)
 
     def _applications(self) -> list[YarnApplication]:
         return applications(self._live.layout, self._live.master, tag=self._tag)

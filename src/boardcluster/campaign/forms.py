@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from boardcluster.campaign.cases import form_of
+from boardcluster.campaign.execution import clear_leftovers
 from boardcluster.campaign.heartbeat import lost_now
 from boardcluster.cluster.state import load_state
 from boardcluster.errors import DaemonError
@@ -43,7 +44,7 @@ class Forms:
         self._seen = seen
         self._form: Form | None = None
         self._live: LiveCluster | None = None
-        self._was_up = load_state(home) is not None
+        self._was_up = operation.found_up(home)
 
     def __call__(self, trial: Trial) -> LiveCluster:
         """Return the running cluster in the form of a trial.
@@ -74,9 +75,16 @@ class Forms:
         return self._bring_up(form)
 
     def _bring_up(self, form: Form) -> LiveCluster:
-        return operation.up(
-            self._home, cache=self._cache, progress=self._progress, seen=self._seen, form=form
+        live = operation.up(
+            self._home,
+            cache=self._cache,
+            progress=self._progress,
+            seen=self._seen,
+            form=form,
+            temporary=not self._was_up,
         )
+        clear_leftovers(live)
+        return live
 
     def leave(self) -> None:
         """After the last trial: leave the cluster as it was found, up or down."""
@@ -87,6 +95,13 @@ class Forms:
             operation.up(self._home, cache=self._cache, progress=self._progress, seen=self._seen)
 
     def abandon(self) -> None:
-        """After Ctrl-C or an error: end what the campaign started."""
+        """After Ctrl-C or an error: end what the campaign started, without starting anything."""
         if not self._was_up:
             operation.down(self._home)
+        elif self._live is not None and self._live.state.form:
+            self._progress(
+                f"the cluster stays up with {self._live.state.form}; `boardcluster up` brings it "
+                "back to cluster.toml",
+                0,
+                0,
+            )

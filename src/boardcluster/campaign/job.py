@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import shutil
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.campaign.cases import TrialJob
 from boardcluster.campaign.conditions import drop_node_caches
 from boardcluster.campaign.execution import (
     ATTEMPT_VARIABLE,
+    OUTPUT_FOLDER,
     Execution,
     Outcome,
     write_configuration,
@@ -30,7 +33,6 @@ from boardcluster.workloads.base import Context, Job, Phase, PhaseOutcome, Prepa
 
 __all__ = ["JobRun", "Place"]
 
-_OUTPUT_FOLDER = "/boardcluster/output"
 _SERVER_GRACE_SECONDS = 1.0
 
 
@@ -44,6 +46,7 @@ class Place:
         cache: the driver's cache folder.
         timeout_seconds: longest duration of the job.
         progress: told what is being done.
+        stop: set when something was lost or another job failed: no further phase begins.
     """
 
     folder: Path
@@ -51,6 +54,7 @@ class Place:
     cache: Path
     timeout_seconds: float
     progress: Progress
+    stop: threading.Event = field(default_factory=threading.Event)
 
 
 class JobRun:
@@ -87,7 +91,7 @@ class JobRun:
             case=job.case,
             conf=str(self._conf),
             tag=tags,
-            output_path=f"{_OUTPUT_FOLDER}/{self._tag}",
+            output_path=f"{OUTPUT_FOLDER}/{self._tag}",
         )
         self._context = Context(
             live=live,
@@ -103,6 +107,8 @@ class JobRun:
         self._outcomes: dict[str, PhaseOutcome] = {}
         self._scratch: dict[str, str] = {}
         self.duration_seconds = 0.0
+        self.started_seconds = math.inf
+        self.ended_seconds = 0.0
         self.counters: dict[str, int] = {}
         self.phases_seconds: dict[str, float] = {}
         self.remarks: tuple[str, ...] = ()
@@ -137,6 +143,8 @@ class JobRun:
             StalledError: time ran out.
         """
         for phase in self._workload.phases(self._context, self._prepared, self._job):
+            if self._place.stop.is_set():
+                raise RunError(f"{phase.name}: not started, because the trial was given up")
             if phase.drops_caches:
                 self.remarks += drop_node_caches(self._live)
             left_seconds = self._place.timeout_seconds - self.duration_seconds
@@ -145,17 +153,24 @@ class JobRun:
             outcome = self._run_phase(phase, phase.name, self._job.case.engine, left_seconds)
             self.duration_seconds += outcome.duration_seconds
 
+    def _note_times(self, outcome: Outcome) -> None:
+        """Note when the first submission began and the last one ended, by the monotonic clock."""
+        self.started_seconds = min(self.started_seconds, outcome.started_seconds)
+        self.ended_seconds = outcome.started_seconds + outcome.duration_seconds
+
     def _run_preparing(self, engine: Engine, maker: Callable[[str], Phase]) -> PhaseOutcome:
         self._preparations += 1
         phase = maker(self._job.conf)
         self._place.progress(f"preparing input: {phase.name}", 0, 0)
         name = f"prepare-{self._preparations}-{phase.name}"
         kept = (self.counters, self.phases_seconds, self.application_id, self._outcomes)
+        times = (self.started_seconds, self.ended_seconds)
         self.counters, self.phases_seconds, self._outcomes = {}, {}, {}
         try:
             return self._run_phase(phase, name, engine, self._place.timeout_seconds)
         finally:  # what prepares is no part of the measurement
             self.counters, self.phases_seconds, self.application_id, self._outcomes = kept
+            self.started_seconds, self.ended_seconds = times
 
     def _run_phase(
         self, phase: Phase, name: str, engine: Engine, timeout_seconds: float
@@ -239,6 +254,7 @@ class JobRun:
         for counter, value in outcome.counters.items():
             self.counters[counter] = self.counters.get(counter, 0) + value
         self.phases_seconds[name] = outcome.duration_seconds
+        self._note_times(outcome)
         for part, took in outcome.phases_seconds.items():
             self.phases_seconds[f"{name}/{part}"] = took
         self.application_id = outcome.application_id or self.application_id

@@ -74,11 +74,11 @@ class Outlook:
     problems: tuple[str, ...]
 
 
-def free_bytes(home: Path) -> int:
-    """Return the space that inputs and runs may take on the disk of the emulated nodes.
+def free_bytes(home: Path) -> tuple[int, int]:
+    """Return the space that is free on the disk of the emulated nodes, and what they hold already.
 
-    That is what is free above the share at which YARN gives a node up, and what the nodes' data
-    folders hold already: kept inputs are used again.
+    Free is what is above the share at which YARN gives a node up. What DataNodes hold may be
+    inputs that are used again.
     """
     seen = os.statvfs(home)
     total, available = seen.f_blocks * seen.f_frsize, seen.f_bavail * seen.f_frsize
@@ -86,7 +86,7 @@ def free_bytes(home: Path) -> int:
     for folder in home.glob("nodes/*/data*/datanode"):
         for where, _, names in os.walk(folder):
             held += sum(_size(Path(where, name)) for name in names)
-    return max(0, int(available - total * (1 - FULL_PERCENT / 100))) + held
+    return max(0, int(available - total * (1 - FULL_PERCENT / 100))), held
 
 
 def _size(path: Path) -> int:
@@ -101,7 +101,7 @@ def look_ahead(
     trials: Sequence[Trial],
     *,
     typical_seconds: Mapping[tuple[str, str, int, int], float],
-    free: int,
+    free: tuple[int, int],
     has_tool: Callable[[str], bool],
 ) -> Outlook:
     """Add up what trials will take, and find what cannot run.
@@ -110,7 +110,7 @@ def look_ahead(
         spec: the declared cluster.
         trials: the trials.
         typical_seconds: mean duration of earlier runs by (workload, engine, size, workers).
-        free: bytes that inputs and runs may take, see free_bytes.
+        free: bytes that are free for inputs and runs, and bytes held already, see free_bytes.
         has_tool: whether the nodes have a program.
     """
     cells: dict[tuple[object, ...], list[Trial]] = {}
@@ -139,10 +139,11 @@ def look_ahead(
             problems |= dict.fromkeys(_lacking(job, has_tool))
         largest = max(largest, sum(job.workload.need(job.case).run_bytes for job in jobs))
     space_bytes = sum(inputs.values()) + largest
-    if space_bytes > free:
+    left_bytes, held_bytes = free
+    if max(0, sum(inputs.values()) - held_bytes) + largest > left_bytes:
         problems[
             f"inputs take {format_bytes(sum(inputs.values()))} and the largest run "
-            f"{format_bytes(largest)}, but the nodes' disk has {format_bytes(free)} for them "
+            f"{format_bytes(largest)}, but the nodes' disk has {format_bytes(left_bytes)} for them "
             "(use smaller sizes, fewer replicas or fewer numbers of workers, or a larger disk)"
         ] = None
     rows = tuple(_rows(cells.values(), typical_seconds))
@@ -201,7 +202,8 @@ def _input_key(storage: str, trial: Trial, job: TrialJob) -> tuple[object, ...]:
     """Two cases with equal keys share one input in HDFS."""
     kind = "text" if job.workload.takes is Takes.TEXT else job.workload.name
     case = job.case
-    return (storage, kind, trial.input, case.size_bytes, case.replication, case.checksum)
+    copies = (case.replication, case.checksum, case.block_bytes)
+    return (storage, kind, trial.input, case.size_bytes, *copies)
 
 
 def _rows(

@@ -15,6 +15,7 @@ from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.records import (
     CampaignSpec,
     Checksum,
+    ClusterSpec,
     Engine,
     MasterPlacement,
     Matrix,
@@ -264,7 +265,8 @@ def _short_name(workload: str) -> str:
     return f"mix-of-{workload.count('+') + 1}"
 
 
-def spec_digest(spec: CampaignSpec) -> str:
-    """Return the SHA-256 of what a campaign file means; comments and layout do not change it."""
-    text = json.dumps(to_json(spec), sort_keys=True, separators=(",", ":"), allow_nan=False)
+def spec_digest(spec: CampaignSpec, cluster: ClusterSpec) -> str:
+    """Return the SHA-256 of what a campaign and its cluster mean; comments do not change it."""
+    both = {"campaign": to_json(spec), "cluster": to_json(cluster)}
+    text = json.dumps(both, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.campaign.accounting import (
@@ -28,7 +28,6 @@ from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
     HostError,
-    RunError,
     StalledError,
 )
 from boardcluster.fetch.cache import Progress
@@ -74,6 +73,7 @@ class _Attempt:
     bench: Bench
     folder: Path
     tag: str
+    stop: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +139,7 @@ def _jobs(this: _Attempt) -> list[JobRun]:
         cache=bench.cache,
         timeout_seconds=bench.policy.timeout_seconds,
         progress=bench.progress,
+        stop=this.stop,
     )
     return [
         JobRun(
@@ -163,6 +164,10 @@ def _require_room(live: LiveCluster, jobs: Sequence[JobRun]) -> None:
     if not needed:
         return
     free = health(live.layout, live.master).hdfs_free_bytes
+    if live.spec.kind == "emulated":  # DataNodes on one disk each count it as their own
+        with contextlib.suppress(OSError):
+            seen = os.statvfs(live.home)
+            free = min(free, seen.f_bavail * seen.f_frsize)
     if needed > free:
         parts = " + ".join(f"{format_bytes(job.run_bytes)} ({job.label})" for job in jobs)
         raise CapacityError(
@@ -179,13 +184,13 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun], losses: list[str]) -> Meas
 
     def lose(what: str) -> None:
         losses.append(what)
-        with contextlib.suppress(BoardclusterError):
-            end_submission(live, this.tag)
+        this.stop.set()
+        _give_up(this)
 
     with sampling(live, this.folder, {ATTEMPT_VARIABLE: this.tag}) as unsampled:
         before = storage_totals(live)
         with Heartbeat(live, on_loss=lose):
-            duration_seconds = _run_all(live, jobs, trial.concurrency, this.tag)
+            duration_seconds = _run_all(this, jobs)
         after = storage_totals(live)
     remarks += (*unsampled, *left_out_between(before, after))
     remarks += tuple(remark for job in jobs for remark in job.remarks)
@@ -211,45 +216,44 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun], losses: list[str]) -> Meas
     )
 
 
-def _run_all(live: LiveCluster, jobs: Sequence[JobRun], concurrency: int, attempt: str) -> float:
+def _give_up(this: _Attempt) -> None:
+    """End what was submitted; a second time for what was starting at that very moment."""
+    this.stop.set()
+    for _ in range(2):
+        with contextlib.suppress(BoardclusterError):
+            end_submission(this.live, this.tag)
+
+
+def _run_all(this: _Attempt, jobs: Sequence[JobRun]) -> float:
     """Run the jobs, so many at once; return the duration of the whole.
 
-    Of a single job that is the sum of its phases, without what lies between them; of a mix it is
-    the time from the first start to the last end.
+    One after the other that is the sum of their phases, without what lies between them: gathering
+    logs, dropping caches. At once it is the time from the first start to the last end.
     """
-    if len(jobs) == 1:
-        jobs[0].run()
-        return jobs[0].duration_seconds
-    started = time.monotonic()
-    if concurrency == 1:
+    if this.trial.concurrency == 1 or len(jobs) == 1:
         for job in jobs:
             job.run()
-        return time.monotonic() - started
-    failed = threading.Event()
+        return sum(job.duration_seconds for job in jobs)
 
     def one(job: JobRun) -> None:
-        if failed.is_set():
-            raise RunError(f"{job.label}: not started, because another job of the mix failed")
         try:
             job.run()
         except BaseException:
-            failed.set()
+            this.stop.set()
             raise
 
-    pool = ThreadPoolExecutor(concurrency)
+    pool = ThreadPoolExecutor(this.trial.concurrency)
     try:
         futures = [pool.submit(one, job) for job in jobs]
         done, _ = wait(futures, return_when=FIRST_EXCEPTION)
         for future in [each for each in futures if each in done]:
             future.result()
     except BaseException:
-        failed.set()
-        with contextlib.suppress(BoardclusterError):
-            end_submission(live, attempt)
+        _give_up(this)
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-    return time.monotonic() - started
+    return max(job.ended_seconds for job in jobs) - min(job.started_seconds for job in jobs)
 
 
 def _judged(live: LiveCluster, error: BoardclusterError, losses: Sequence[str]) -> TrialEnd:

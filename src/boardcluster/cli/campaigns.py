@@ -145,7 +145,7 @@ def new_campaign(
         dataset_sha256=text.sha256 if text else "",
         dataset_source=text.source if text else "",
         name=spec.name,
-        spec_sha256=spec_digest(spec),
+        spec_sha256=spec_digest(spec, declared),
     )
 
 

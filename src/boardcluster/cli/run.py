@@ -39,7 +39,7 @@ from boardcluster.cli.options import (
 from boardcluster.cli.results import print_results
 from boardcluster.cli.up import recover, reported_health
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.datasets.text import from_file
+from boardcluster.datasets.text import check_text, from_file
 from boardcluster.errors import (
     CapacityError,
     ClusterNotUpError,
@@ -59,11 +59,11 @@ from boardcluster.records import (
 )
 from boardcluster.services import operation
 from boardcluster.services.profile import profile_names
-from boardcluster.spec import load_campaign
+from boardcluster.spec import SEED_MAX, TIMEOUT_SECONDS_MAX, load_campaign
 from boardcluster.store import Store
 from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload, workload_names
-from boardcluster.workloads.base import Takes
+from boardcluster.workloads.base import Takes, check_parameters
 
 __all__ = ["parse_size_option", "register"]
 
@@ -149,10 +149,13 @@ _RepetitionsOption = Annotated[
     int | None, typer.Option(min=1, max=1000, help="Runs per engine; default 3.")
 ]
 _SeedOption = Annotated[
-    int | None, typer.Option(min=0, help="Seed of the random order; default 1.")
+    int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of the random order; default 1.")
 ]
 _TimeoutOption = Annotated[
-    float | None, typer.Option(min=1, help="Longest time of one run, in seconds; default 3600.")
+    float | None,
+    typer.Option(
+        min=1, max=TIMEOUT_SECONDS_MAX, help="Longest time of one run, in seconds; default 3600."
+    ),
 ]
 _DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Show what would run and what it takes; run nothing.")
@@ -202,7 +205,9 @@ def _run(
     that it needs, and leaves it up or down as it was found. See docs/reference/campaign-toml.md.
     """
     folder, store_folder = home_folder(home, cluster), cache_folder(cache)
-    is_file = target.endswith(".toml") or Path(target).is_file()
+    is_file = target not in workload_names() and (
+        target.endswith(".toml") or Path(target).is_file()
+    )
     single = {
         "--engine": engine,
         "--size": size,
@@ -280,11 +285,17 @@ def _spec_of(
             raise UsageError(
                 f"{name} does not run on {one}", hint=f"its engines: {', '.join(workload.engines)}"
             )
+    if size_bytes is not None and workload.takes is Takes.NOTHING:
+        raise UsageError(f"{name} has no input, so --size says nothing", hint="leave it out")
     if text is not None and workload.takes is not Takes.TEXT:
         raise UsageError(f"{name} reads no text, so --input says nothing", hint="leave it out")
     if size_bytes is None:
         sizeless = workload.takes in {Takes.NOTHING, Takes.MATRIX}
         size_bytes = 0 if sizeless else parse_size(DEFAULT_SIZE)
+    given = dict(_parameter(name, one) for one in parameters)
+    check_parameters(
+        workload, {key.removeprefix(f"{name}."): value for key, value in given.items()}
+    )
     return single_spec(
         name,
         engines=chosen,
@@ -293,7 +304,7 @@ def _spec_of(
         seed=seed,
         policy=policy,
         text=str(text.absolute()) if text else "",
-        parameters=dict(_parameter(name, one) for one in parameters),
+        parameters=given,
     )
 
 
@@ -339,7 +350,7 @@ def _work(store: Store, wanted: _Wanted, declared: ClusterSpec, *, campaign_id: 
         EmptySelectionError: nothing is left or selected.
     """
     earlier = store.find_campaigns(wanted.spec.name) if wanted.is_file else ()
-    digest = spec_digest(wanted.spec)
+    digest = spec_digest(wanted.spec, declared)
     if wanted.resume:
         return _resumed(store, wanted, earlier[-1] if earlier else None, digest)
     if earlier and not wanted.new:
@@ -362,8 +373,9 @@ def _resumed(store: Store, wanted: _Wanted, campaign: Campaign | None, digest: s
         )
     if campaign.spec_sha256 != digest:
         raise UsageError(
-            f"the file was edited since campaign {campaign.id} began: its runs would not be alike",
-            hint="restore the file, or start a new campaign with --new",
+            f"the file or cluster.toml was edited since campaign {campaign.id} began: its runs "
+            "would not be alike",
+            hint="restore it, or start a new campaign with --new",
         )
     planned = store.trials(campaign.id)
     states = store.states(campaign.id)
@@ -378,6 +390,13 @@ def _resumed(store: Store, wanted: _Wanted, campaign: Campaign | None, digest: s
 
 
 def _outlook(folder: Path, declared: ClusterSpec, store: Store, chosen: Sequence[Trial]) -> Outlook:
+    """Say what trials will take.
+
+    Raises:
+        InputError: a text that they read is missing or cannot be read.
+    """
+    for source in sorted({trial.input for trial in chosen} - {""}):
+        check_text(Path(source))
     return look_ahead(
         declared,
         chosen,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from boardcluster.campaign.execution import attempt_tag, end_submission
+from boardcluster.campaign.execution import attempt_tag, clear_leftovers, end_submission
 from boardcluster.cli.console import Reporter, say
 from boardcluster.cli.options import (
     CacheOption,
@@ -62,6 +62,7 @@ def recover(store: Store, reporter: Reporter, live: LiveCluster | None = None) -
         for attempt in store.running():
             reporter.line(f"ending what a killed driver submitted: {attempt.trial_id}")
             end_submission(live, attempt_tag(attempt.trial_id, attempt.number))
+            clear_leftovers(live)
     if count := store.mark_interrupted("interrupted: the driver was killed"):
         reporter.line(f"{count} attempts of a killed driver are marked invalid")
 

@@ -90,6 +90,7 @@ class LiveState:
         java: description of the JVM in use.
         form: in words, how a campaign changed it; empty if it is as ``cluster.toml`` says.
         storage: name of the folder, on each node, of its HDFS data and the like.
+        temporary: whether a campaign brought it up that found it down, and will bring it down.
     """
 
     identity: str
@@ -105,6 +106,7 @@ class LiveState:
     java: str = ""
     form: str = ""
     storage: str = "data"
+    temporary: bool = False
 
     def with_daemon(self, daemon: Daemon) -> LiveState:
         """Return the state with one more daemon."""

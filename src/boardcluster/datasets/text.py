@@ -41,7 +41,7 @@ from boardcluster.fetch.cache import (
 )
 from boardcluster.records import Dataset
 
-__all__ = ["from_file", "size_label"]
+__all__ = ["check_text", "from_file", "size_label"]
 
 _CHUNK_BYTES = 1 << 20
 _BZIP2_MAGIC = re.compile(rb"BZh[1-9]1AY&SY")
@@ -115,6 +115,17 @@ def size_label(size_bytes: int) -> str:
         if size_bytes % factor == 0:
             return f"{size_bytes // factor}{unit}"
     return f"{size_bytes / 10**6:.0f}MB" if size_bytes >= 10**7 else f"{size_bytes}B"
+
+
+def check_text(path: Path) -> None:
+    """Refuse a text that cannot be read, before anything else is done; its content is not read.
+
+    Raises:
+        InputError: it is missing, no file, empty or unreadable.
+    """
+    _checked_status(path)
+    with _reading(path), path.open("rb") as stream:
+        stream.read(1)
 
 
 def _checked_status(path: Path) -> os.stat_result:

@@ -236,8 +236,12 @@ class _Starter:
                 for host, command in self._requests(first.remote)[done:]:
                     self._start(host, command)
                     done += 1
-        except BoardclusterError as error:
-            self.failure = error
+        except (BoardclusterError, ValueError, KeyError) as error:
+            self.failure = (
+                error
+                if isinstance(error, BoardclusterError)
+                else RemoteError(f"mpirun's requests cannot be read: {error!r}")
+            )
             # mpirun would wait for its daemon for ever.
             with contextlib.suppress(BoardclusterError):
                 _end_marked(first.remote, self.tag)

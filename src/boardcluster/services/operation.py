@@ -61,6 +61,7 @@ __all__ = [
     "check_memory",
     "dead_daemons",
     "down",
+    "found_up",
     "read_spec",
     "status",
     "up",
@@ -220,6 +221,7 @@ def up(
     progress: Progress,
     seen: Callable[[Health], None],
     form: Form | None = None,
+    temporary: bool = False,
 ) -> LiveCluster:
     """Bring the cluster of ``<home>/cluster.toml`` up; one that runs like that is left as it is.
 
@@ -232,6 +234,7 @@ def up(
         seen: told of the cluster's health while it starts.
         form: fewer workers, another profile or another place of the master, for a campaign; one
             that runs in another form is brought down first.
+        temporary: whether the caller will bring it down; recorded, for a caller that is killed.
 
     Raises:
         SpecError, HostError, InstallError, ClusterError: see errors.py.
@@ -244,12 +247,12 @@ def up(
     if left is not None:
         running = _still_running(home, left, spec, cache, progress)
         if running is not None:
-            return running
+            return running if temporary else _lasting(home, running)
     check_memory(spec)
     require_room(home)
     emulated.check_host(spec)
     state = emulated.new_state(spec, identity=str(uuid.uuid4()))
-    state = replace(state, spec_sha256=_digest(path))
+    state = replace(state, spec_sha256=_digest(path), temporary=temporary)
     if spec != declared and form is not None:
         state = replace(
             state, form=form_words(declared, form), storage=storage_name(declared, form)
@@ -267,6 +270,15 @@ def up(
             raise  # what could not be ended must stay recorded
         progress(f"{error.message}; starting again without class-data archives", 0, 0)
         return _start_afresh(home, spec, state, cache=cache, progress=progress, seen=seen)
+
+
+def _lasting(home: Path, live: LiveCluster) -> LiveCluster:
+    """Record that the cluster is no longer only up for a campaign."""
+    if not live.state.temporary:
+        return live
+    state = replace(live.state, temporary=False)
+    save_state(home, state)
+    return replace(live, state=state)
 
 
 def _start_afresh(
@@ -365,6 +377,12 @@ def _bring_up(
     state = replace(record[-1], phase="up")
     save_state(home, state)
     return LiveCluster(home=home, state=state, layout=layout, remotes=remotes)
+
+
+def found_up(home: Path) -> bool:
+    """Whether the cluster is up, and not only for a campaign that was killed."""
+    state = load_state(home)
+    return state is not None and state.phase == "up" and not state.temporary and _nodes_alive(state)
 
 
 def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = False) -> LiveCluster:

@@ -1,6 +1,7 @@
 """TOML files -> validated specifications; pure, no input or output beyond reading the file."""
 
-from boardcluster.spec.campaign import WorkloadFacts, load_campaign, mix_engines
+from boardcluster.spec.campaign import SEED_MAX, WorkloadFacts, load_campaign, mix_engines
+from boardcluster.spec.checks import TIMEOUT_SECONDS_MAX
 from boardcluster.spec.cluster import (
     CORES_MAX,
     DEFAULT_LINK_BITS_PER_SECOND,
@@ -19,6 +20,8 @@ __all__ = [
     "DEFAULT_SUBNET",
     "KINDS",
     "NODES_MAX",
+    "SEED_MAX",
+    "TIMEOUT_SECONDS_MAX",
     "WorkloadFacts",
     "address_of",
     "host_address",

@@ -45,6 +45,7 @@ __all__ = [
     "NODE_NAME_LENGTH_MAX",
     "SUBNET_ALLOWED",
     "TIMEOUT_ALLOWED",
+    "TIMEOUT_SECONDS_MAX",
     "WAIT_ALLOWED",
     "check_campaign_name",
     "check_choice",
@@ -84,7 +85,7 @@ INPUT_SIZE_BYTES_MAX = 1000 * 10**12
 MIX_JOBS_MAX = 16
 """Most jobs of a mix: each has a client of its own on the master, of about half a GiB."""
 
-_TIMEOUT_SECONDS_MAX = 30 * 24 * 3600
+TIMEOUT_SECONDS_MAX = 30 * 24 * 3600
 _WAIT_SECONDS_MAX = 24 * 3600
 _CAMPAIGN_NAME_LENGTH_MAX = 40
 
@@ -117,7 +118,7 @@ SUBNET_ALLOWED = (
     f'/{_PREFIX_LENGTH_MAX}, e.g. "198.18.0.0/24"'
 )
 INPUT_SIZE_ALLOWED = f"{SIZE_ALLOWED}, from 1 B to {format_bytes_exact(INPUT_SIZE_BYTES_MAX)}"
-TIMEOUT_ALLOWED = f"{DURATION_ALLOWED}; from 1 s to {_TIMEOUT_SECONDS_MAX // 3600} h"
+TIMEOUT_ALLOWED = f"{DURATION_ALLOWED}; from 1 s to {TIMEOUT_SECONDS_MAX // 3600} h"
 WAIT_ALLOWED = f"{DURATION_ALLOWED}; from 0 s to {_WAIT_SECONDS_MAX // 3600} h"
 CAMPAIGN_NAME_ALLOWED = (
     "letters, digits and hyphens, starting and ending with a letter or a digit, at most "
@@ -314,7 +315,7 @@ def check_timeout(value: Any) -> float:
     Raises:
         ValueError: no duration, or out of range.
     """
-    return _check_duration(value, 1, _TIMEOUT_SECONDS_MAX, allowed=TIMEOUT_ALLOWED)
+    return _check_duration(value, 1, TIMEOUT_SECONDS_MAX, allowed=TIMEOUT_ALLOWED)
 
 
 def check_wait(value: Any) -> float:

@@ -67,6 +67,7 @@ class Case:
         size_bytes: see Takes.
         replication: copies of each HDFS block, as it will be.
         checksum: checksums of the blocks it writes and reads.
+        block_bytes: size of the blocks it writes; decides how its input is split.
         parameters: every parameter of the workload with its value, without the workload's name.
         workers: number of workers.
         worker_memory_bytes: declared memory of the smallest worker.
@@ -81,6 +82,7 @@ class Case:
     workers: int
     worker_memory_bytes: int
     worker_cores: int
+    block_bytes: int = 128 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Text input in HDFS, shared by the workloads that read text. Stored once per content.
 
-The folder's name holds the content's digest, the number of replicas and the kind of checksums,
-because the last two change what reading it costs.
+The folder's name holds the content's digest, the number of replicas, the kind of checksums and the
+size of blocks, because the last three change what reading it costs and how many tasks do it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def check_size(workload: str, case: Case, *, least_bytes: int, unit: str) -> Non
 
 def input_folder(name: str, case: Case) -> str:
     """Return the folder in HDFS of an input of that name for a case."""
-    return f"{_INPUT_FOLDER}/{name}-r{case.replication}-{case.checksum}"
+    blocks = f"b{case.block_bytes >> 20}m"
+    return f"{_INPUT_FOLDER}/{name}-r{case.replication}-{case.checksum}-{blocks}"
 
 
 def text_of(context: Context) -> Dataset:

@@ -106,7 +106,7 @@ class PartReader:
         if size_bytes % ROW_BYTES:
             raise VerificationError(
                 f"{part.name} has {size_bytes} bytes, which is no multiple of {ROW_BYTES}",
-                hint="look at the part files of the job's output",
+                hint="look at the engine's logs in the attempt's folder",
             )
         row = 0
         with part.open("rb") as stream:

@@ -73,6 +73,7 @@ def test_a_trial_of_one_workload_is_one_job_of_its_name(
         workers=4,
         worker_memory_bytes=2 << 30,
         worker_cores=4,
+        block_bytes=64 << 20,
     )
     assert workloads["grep"].checked == [job.case]
 
@@ -209,3 +210,17 @@ def test_settings_are_only_what_the_trial_says(
     fields: dict[str, Any], settings: dict[str, dict[str, str]]
 ) -> None:
     assert settings_of(trial_of("grep", **fields)) == settings
+
+
+def test_mpi_jobs_of_a_mix_do_not_run_at_once(
+    workloads: Workloads, cluster: tuple[ClusterSpec, Profile]
+) -> None:
+    """They would share the nodes' memory and NetPIPE's port."""
+    workloads["grep"].engines = (Engine.MPI,)
+    mix = trial_of("grep+grep", engine=Engine.MPI)
+
+    with pytest.raises(UsageError, match="cannot run at once") as caught:
+        jobs_of(replace(mix, concurrency=2), *cluster)
+
+    assert "concurrency = 1" in caught.value.hint
+    assert len(jobs_of(mix, *cluster)) == 2

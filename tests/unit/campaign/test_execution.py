@@ -16,6 +16,7 @@ from boardcluster.campaign.execution import (
     Execution,
     Outcome,
     attempt_tag,
+    clear_leftovers,
     end_submission,
     write_configuration,
 )
@@ -614,3 +615,20 @@ def test_lack_of_memory_that_yarn_does_not_mention_is_named(
 
     assert failure.startswith("oom (raise ")
     assert failure.endswith("YARN says FAILED: ERROR exited : Java heap space Task failed task_1")
+
+
+def test_what_attempts_left_is_cleared_on_every_node(live: LiveCluster, world: Any) -> None:
+    clear_leftovers(live)
+
+    assert world.deleted == ["/boardcluster/output"]
+    removed = {(row[1], row[2]) for row in world.happened if row[0] == "rm"}
+    assert removed == {(name, f"/nodes/{name}/scratch") for name in live.remotes}
+
+
+def test_a_dead_yarn_or_hdfs_does_not_stop_the_clearing(live: LiveCluster, world: Any) -> None:
+    world.refused_deletes = 1
+    world.lost = {"worker2"}
+
+    clear_leftovers(live)
+
+    assert len([row for row in world.happened if row[0] == "rm"]) == len(live.remotes) - 1

@@ -61,6 +61,8 @@ class Machine:
         monkeypatch.setattr(operation, "up", self._up)
         monkeypatch.setattr(operation, "down", self._down)
         monkeypatch.setattr(module, "load_state", lambda _: live.state if self.is_up else None)
+        monkeypatch.setattr(operation, "found_up", lambda _: self.is_up)
+        monkeypatch.setattr(module, "clear_leftovers", lambda _: None)
         monkeypatch.setattr(module, "lost_now", lambda _: self.lost.pop(0) if self.lost else "")
 
     def _up(self, home: Path, *, form: Form | None = None, **named: Any) -> LiveCluster:

@@ -60,13 +60,14 @@ def look(
     *trials: Trial,
     typical: dict[tuple[str, str, int, int], float] | None = None,
     free: int = PLENTY,
+    held: int = 0,
     tools: tuple[str, ...] = (),
 ) -> Outlook:
     return look_ahead(
         spec,
         trials,
         typical_seconds=typical or {},
-        free=free,
+        free=(free, held),
         has_tool=lambda name: name in tools,
     )
 
@@ -301,7 +302,7 @@ def test_free_space_is_what_yarn_leaves_and_what_inputs_hold_already(
 ) -> None:
     seen = SimpleNamespace(f_frsize=10, f_blocks=1000, f_bavail=300)
     monkeypatch.setattr(os, "statvfs", lambda _: seen)
-    assert free_bytes(tmp_path) == 3000 - 1000  # a tenth of 10000 bytes stays
+    assert free_bytes(tmp_path) == (3000 - 1000, 0)  # a tenth of 10000 bytes stays
 
     for place, size in (
         ("nodes/worker1/data/datanode/current/blk_1", 5),
@@ -313,10 +314,18 @@ def test_free_space_is_what_yarn_leaves_and_what_inputs_hold_already(
         path = tmp_path / place
         path.parent.mkdir(parents=True)
         path.write_bytes(b"x" * size)
-    assert free_bytes(tmp_path) == 2000 + 65
+    assert free_bytes(tmp_path) == (2000, 65)
 
     seen.f_bavail = 50
-    assert free_bytes(tmp_path) == 65  # never below what is held
+    assert free_bytes(tmp_path) == (0, 65)
+
+
+def test_what_is_held_may_be_inputs_and_is_never_room_for_a_run(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    need = look(make_spec(), trial_of()).space_bytes
+    assert look(make_spec(), trial_of(), free=0, held=10 * need).problems != ()
+    assert look(make_spec(), trial_of(), free=need, held=0).problems == ()
 
 
 def test_a_block_that_vanishes_meanwhile_counts_nothing(
@@ -328,4 +337,4 @@ def test_a_block_that_vanishes_meanwhile_counts_nothing(
     monkeypatch.setattr(os, "statvfs", lambda _: seen)
     monkeypatch.setattr(os, "walk", lambda _: [(os.fspath(folder), [], ["gone"])])
 
-    assert free_bytes(tmp_path) == 2000
+    assert free_bytes(tmp_path) == (2000, 0)

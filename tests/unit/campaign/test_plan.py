@@ -21,6 +21,7 @@ from boardcluster.records import (
     Campaign,
     CampaignSpec,
     Checksum,
+    ClusterSpec,
     Engine,
     MasterPlacement,
     Matrix,
@@ -314,11 +315,13 @@ def test_too_many_trials_are_refused_before_they_are_made() -> None:
     assert TRIALS_MAX == 100_000
 
 
-def test_the_digest_is_that_of_the_meaning() -> None:
+def test_the_digest_is_that_of_the_meaning(make_spec: Callable[..., ClusterSpec]) -> None:
+    cluster = make_spec()
     spec = CampaignSpec(name="a", seed=1, policy=Policy(), matrices=(matrix("grep"),))
     same = CampaignSpec(name="a", seed=1, policy=Policy(), matrices=(matrix("grep"),))
-    assert spec_digest(spec) == spec_digest(same)
-    assert len(spec_digest(spec)) == 64
+    assert spec_digest(spec, cluster) == spec_digest(same, cluster)
+    assert spec_digest(spec, cluster) != spec_digest(spec, make_spec(memory_mib=4096))
+    assert len(spec_digest(spec, cluster)) == 64
     others = (
         replace(spec, name="b"),
         replace(spec, seed=2),
@@ -326,7 +329,7 @@ def test_the_digest_is_that_of_the_meaning() -> None:
         replace(spec, matrices=(matrix("grep", warm_ups=1),)),
         replace(spec, matrices=(matrix("grep", parameters={"grep.pattern": ("x",)}),)),
     )
-    assert len({spec_digest(other) for other in (spec, *others)}) == 6
+    assert len({spec_digest(other, cluster) for other in (spec, *others)}) == 6
 
 
 def test_the_facts_are_those_of_the_workloads() -> None:

@@ -170,8 +170,10 @@ def make_desk(
         (f"{driver}.run_trial", desk.run_trial),
         (f"{driver}.require_room", lambda _: None),
         (f"{forms}.load_state", lambda _: desk.state()),
+        (f"{forms}.clear_leftovers", lambda _: None),
+        ("boardcluster.services.operation.found_up", lambda _: desk.is_up),
         (f"{forms}.lost_now", lambda _: ""),
-        ("boardcluster.cli.run.free_bytes", lambda _: 10**15),
+        ("boardcluster.cli.run.free_bytes", lambda _: (10**15, 0)),
         ("boardcluster.cli.campaigns.prepare_airline", desk.prepare_text),
         ("boardcluster.cli.up.end_submission", lambda _, tag: desk.ended.append(tag)),
     ):

@@ -124,7 +124,7 @@ def test_a_campaign_names_its_text_where_all_read_the_same(desk: Desk, tmp_path:
         found = new_campaign(spec, desk.declared, trials, campaign_id="c", texts=texts)
         assert (found.id, found.kind, found.seed) == ("c", CampaignKind.RUN, 5)
         assert (found.cluster, found.emulated, found.name) == ("demo", True, "")
-        assert found.spec_sha256 == spec_digest(spec)
+        assert found.spec_sha256 == spec_digest(spec, desk.declared)
         assert bool(found.dataset) == bool(found.dataset_sha256) == bool(found.dataset_source)
         return found.dataset
 

@@ -16,6 +16,7 @@ from boardcluster.errors import (
     ClusterError,
     ClusterNotUpError,
     EmptySelectionError,
+    InputError,
     RemoteError,
     RunError,
     SpecError,
@@ -138,9 +139,9 @@ def test_no_cluster_at_all_is_said_before_anything_is_written(
 
 
 def test_parameters_are_of_the_workload_with_or_without_its_name(up: Desk) -> None:
-    with pytest.raises(CapacityError, match="wordcount has no parameter 'colour'"):
+    with pytest.raises(UsageError, match="wordcount has no parameter 'colour'"):
         up("run", "wordcount", "--set", "colour=red")
-    with pytest.raises(CapacityError, match="teragen has no parameter 'wordcount"):
+    with pytest.raises(UsageError, match="teragen has no parameter 'wordcount"):
         up("run", "teragen", "--set", "wordcount.colour=red")
 
     assert up.campaigns() == ()
@@ -161,8 +162,23 @@ def test_parameters_reach_the_trials(up: Desk) -> None:
 
 
 def test_a_wrong_value_of_a_parameter_is_refused(up: Desk) -> None:
-    with pytest.raises(CapacityError, match=r"teragen\.maps = 'x'; allowed: "):
+    with pytest.raises(UsageError, match=r"teragen\.maps = 'x'; allowed: "):
         up("run", "teragen", "--set", "maps=x")
+
+
+def test_a_size_that_says_nothing_is_refused(up: Desk) -> None:
+    with pytest.raises(UsageError, match="pi has no input, so --size says nothing"):
+        up("run", "pi", "--size", "1GB")
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_missing_text_is_refused_before_anything_starts(
+    more: tuple[str, ...], up: Desk, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        up("run", "grep", "--size", "1MB", "--input", str(tmp_path / "absent"), *more)
+
+    assert up.campaigns() == ()
 
 
 @pytest.mark.parametrize("text", ["seed", "=4", " =4"])
@@ -227,7 +243,7 @@ def test_sizes_of_options() -> None:
 def test_what_cannot_run_is_refused_with_every_reason(
     up: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boardcluster.cli.run.free_bytes", lambda _: 1000)
+    monkeypatch.setattr("boardcluster.cli.run.free_bytes", lambda _: (1000, 0))
 
     with pytest.raises(CapacityError, match="this cannot run:\n  inputs take") as caught:
         up("run", "wordcount")
@@ -452,7 +468,7 @@ def test_only_what_is_selected_is_checked_for_room(
     desk: Desk, small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Two replicas of 1 MB of text and five times as much to run it.
-    monkeypatch.setattr("boardcluster.cli.run.free_bytes", lambda _: 6_900_000)
+    monkeypatch.setattr("boardcluster.cli.run.free_bytes", lambda _: (6_900_000, 0))
 
     with pytest.raises(CapacityError):
         desk("run", small, "--only", "workload=wordcount", "--dry-run")

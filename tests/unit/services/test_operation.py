@@ -295,3 +295,35 @@ def test_a_state_of_before_there_were_forms_is_read(machine: Machine) -> None:
 
     assert state is not None
     assert (state.form, state.storage) == ("", "data")
+
+
+@pytest.mark.parametrize(
+    ("phase", "temporary", "alive", "found"),
+    [
+        ("up", False, True, True),
+        ("up", True, True, False),  # a killed campaign's own
+        ("starting", False, True, False),
+        ("up", False, False, False),  # before a restart of this machine
+    ],
+)
+def test_what_a_campaign_finds_up_it_leaves_up(
+    phase: str,
+    temporary: bool,
+    alive: bool,
+    found: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = LiveState(
+        identity="i",
+        boot_id="b",
+        phase=phase,
+        own_user=False,
+        subnet="198.18.7.0/24",
+        temporary=temporary,
+    )
+    save_state(tmp_path, state)
+    monkeypatch.setattr("boardcluster.services.operation._nodes_alive", lambda _: alive)
+
+    assert operation.found_up(tmp_path) is found
+    assert operation.found_up(tmp_path / "nowhere") is False

@@ -14,8 +14,8 @@ from boardcluster.workloads.inputs import check_size, input_folder, put_text, te
 
 TEXT = b"b a b\na b c\n"
 SHA256 = hashlib.sha256(TEXT).hexdigest()
-FOLDER = f"/boardcluster/input/{SHA256[:32]}-r2-crc32c"
-NULL_FOLDER = f"/boardcluster/input/{SHA256[:32]}-r2-null"
+FOLDER = f"/boardcluster/input/{SHA256[:32]}-r2-crc32c-b128m"
+NULL_FOLDER = f"/boardcluster/input/{SHA256[:32]}-r2-null-b128m"
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_copies_are_the_cases_and_have_a_folder_of_their_own(copies: int, world:
     put_text(world.context, case_of())
     prepared = put_text(world.context, case_of(replication=copies))
 
-    assert prepared.input_path == f"/boardcluster/input/{SHA256[:32]}-r{copies}-crc32c"
+    assert prepared.input_path == f"/boardcluster/input/{SHA256[:32]}-r{copies}-crc32c-b128m"
     assert world.hdfs.copies == {
         f"{FOLDER}/part-0": "2",
         f"{prepared.input_path}/part-0": str(copies),
@@ -132,7 +132,7 @@ def test_folders_of_inputs_tell_apart_what_reads_differently() -> None:
     }
 
     assert len(folders) == 8
-    assert "/boardcluster/input/rows-r1-null" in folders
+    assert "/boardcluster/input/rows-r1-null-b128m" in folders
 
 
 @pytest.mark.parametrize("size_bytes", [-1, 0, 99])

@@ -17,7 +17,7 @@ from boardcluster.workloads.tera_reading import Totals
 from boardcluster.workloads.tera_rows import checksum_of_rows
 
 TERASORT = load_workload("terasort")
-INPUT = "/boardcluster/input/tera-1000-r2-crc32c"
+INPUT = "/boardcluster/input/tera-1000-r2-crc32c-b128m"
 
 
 @pytest.fixture

@@ -81,7 +81,7 @@ def of_mapreduce(totals: Path, result: Path) -> Measured:
     if len(sums) != len(("tasks", "size", "time", "rate", "sqrate")) or len(executions) != 1:
         raise VerificationError(
             f"{totals.name} or {result.name} is not of TestDFSIO's form",
-            hint="look at the two files among the job's results",
+            hint="look at the engine's logs in the attempt's folder",
         )
     files, total_bytes, milliseconds = (int(sums[name]) for name in ("tasks", "size", "time"))
     if files < 1 or milliseconds < 1:

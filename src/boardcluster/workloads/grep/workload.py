@@ -139,7 +139,7 @@ class Grep:
         if difference := compare_lines(prepared.expected, actual):
             raise VerificationError(
                 f"the output of {engine} is wrong: {difference}",
-                hint="look at the part files of the job's output",
+                hint="look at the engine's logs in the attempt's folder",
             )
         if _FORMS[engine] is Form.COUNTS:
             _require_descending(parts)
@@ -168,7 +168,7 @@ def _require_descending(parts: Sequence[Path]) -> None:
                     raise VerificationError(
                         f"the output is not sorted: line {number} of {part.name} counts {count}, "
                         f"the line before it {before}",
-                        hint="look at the part files of the job's output",
+                        hint="look at the engine's logs in the attempt's folder",
                     )
                 before = count
 

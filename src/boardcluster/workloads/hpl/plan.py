@@ -132,7 +132,7 @@ def plan(case: Case) -> HplPlan:
             f"hpl: N {max(n, nb)} takes {format_bytes(_NUMBER_BYTES * max(n, nb) ** 2)}, of which "
             f"{format_bytes(_fullest_bytes(max(n, nb), nb, p, q, ranks_per_node), binary=True)} on "
             f"one worker; {words}",
-            hint="give a smaller size, or 0 for what fits; more workers; or more memory in "
+            hint="give a smaller size, or none for what fits; more workers; or more memory in "
             "cluster.toml",
         )
     return result

@@ -56,6 +56,10 @@ with 246 (-10). Nobody else may try the receiver's port: it serves its first cal
 """
 
 
+def _is_count(text: str) -> bool:
+    return len(text) <= 6 and text.isascii() and text.isdecimal() and int(text) <= 100_000
+
+
 def _is_size(text: str) -> bool:
     try:
         return _LEAST_BYTES <= parse_size(text) <= _MOST_BYTES
@@ -86,7 +90,7 @@ class NetPipe:
             default="7",
             allowed="a whole number from 0 to 100000",
             meaning="round trips per trial; 0 lets NetPIPE choose, about half a second per size",
-            is_allowed=lambda text: text.isascii() and text.isdecimal() and int(text) <= 100_000,
+            is_allowed=_is_count,
         ),
     }
     tools: Mapping[str, str] = {

@@ -285,7 +285,7 @@ def _parsed(line: bytes, *, path: Path, number: int) -> tuple[bytes, int]:
         shown = line[:_SHOWN_CHARACTERS].decode(errors="backslashreplace")
         raise VerificationError(
             f"line {number} of {path.name} is not a word, a tab and a count: {shown!r}",
-            hint="look at the part files of the job's output",
+            hint="look at the engine's logs in the attempt's folder",
         )
     return word, int(count)
 

@@ -14,7 +14,7 @@ from boardcluster.workloads.tera_rows import rows
 from boardcluster.workloads.terasort import WORKLOAD
 
 SORTED = sorted(row.tobytes() for row in rows(0, 1000))
-INPUT = "/boardcluster/input/tera-1000-r2-crc32c"
+INPUT = "/boardcluster/input/tera-1000-r2-crc32c-b128m"
 
 
 @pytest.fixture

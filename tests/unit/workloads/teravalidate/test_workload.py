@@ -15,8 +15,8 @@ from boardcluster.workloads import tera
 from boardcluster.workloads.base import Need, Prepared, Proof
 from boardcluster.workloads.teravalidate import WORKLOAD
 
-GENERATED = "/boardcluster/input/tera-1000-r2-crc32c"
-PLANTED = "/boardcluster/input/tera-1000-planted-4-r2-crc32c"
+GENERATED = "/boardcluster/input/tera-1000-r2-crc32c-b128m"
+PLANTED = "/boardcluster/input/tera-1000-planted-4-r2-crc32c-b128m"
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_the_sorted_rows_have_one_file_per_core_but_never_tiny_ones(world: World
 def test_other_block_checksums_take_the_file_systems_own_client(world: World) -> None:
     prepared = WORKLOAD.prepare(world.context, case_of(WORKLOAD, checksum=Checksum.NULL))
 
-    assert prepared.input_path.endswith("-r2-null")
+    assert prepared.input_path.endswith("-r2-null-b128m")
     assert [words[0] for words in world.ran] == ["teragen", "terasort", "-put"]
     assert len(world.rows_in(prepared.input_path)) == 999
 

@@ -52,7 +52,7 @@ def proof_of(world: TextWorld, prepared: Prepared) -> Proof:
 def test_prepare_stores_the_input_and_counts_independently(world: TextWorld) -> None:
     prepared = prepare(world)
 
-    assert prepared.input_path == f"/boardcluster/input/{SHA256[:32]}-r2-crc32c"
+    assert prepared.input_path == f"/boardcluster/input/{SHA256[:32]}-r2-crc32c-b128m"
     assert prepared.input_bytes == len(TEXT)
     assert world.hdfs.stored == {f"{prepared.input_path}/part-0": TEXT}
     assert expected_of(prepared).read_bytes() == COUNT
@@ -138,7 +138,7 @@ def test_mapreduce_runs_the_stock_example(world: TextWorld) -> None:
     phase = phase_of(world, Engine.MAPREDUCE)
 
     jar = f"{world.layout.engines.hadoop_jars}/hadoop-mapreduce-examples-9.8.7.jar"
-    source = f"/boardcluster/input/{SHA256[:32]}-r2-crc32c"
+    source = f"/boardcluster/input/{SHA256[:32]}-r2-crc32c-b128m"
     assert phase.command[-4:] == (jar, "wordcount", source, OUTPUT)
     assert phase.command[phase.command.index("-cp") + 1].endswith(":/attempt/conf")
     assert (phase.name, phase.yarn, phase.node) == ("count", True, "")
@@ -149,7 +149,7 @@ def test_spark_runs_our_job(world: TextWorld, monkeypatch: pytest.MonkeyPatch) -
 
     phase = phase_of(world, Engine.SPARK)
 
-    source = f"/boardcluster/input/{SHA256[:32]}-r2-crc32c"
+    source = f"/boardcluster/input/{SHA256[:32]}-r2-crc32c-b128m"
     assert phase.command[-3:] == ("/jobs.jar", source, OUTPUT)
     assert phase.command[phase.command.index("--class") + 1] == "io.boardcluster.jobs.WordCount"
     assert "spark.yarn.tags=trial-1" in phase.command
@@ -165,7 +165,7 @@ def test_input_without_checksums_is_what_such_a_case_reads(
     prepared = WORKLOAD.prepare(world.context, case)
     (phase,) = WORKLOAD.phases(world.context, prepared, job_of(case))
 
-    assert phase.command[-2] == f"/boardcluster/input/{SHA256[:32]}-r2-null"
+    assert phase.command[-2] == f"/boardcluster/input/{SHA256[:32]}-r2-null-b128m"
 
 
 def output(world: TextWorld, **files: bytes) -> None:
