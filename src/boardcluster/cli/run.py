@@ -205,9 +205,7 @@ def _run(
     that it needs, and leaves it up or down as it was found. See docs/reference/campaign-toml.md.
     """
     folder, store_folder = home_folder(home, cluster), cache_folder(cache)
-    is_file = target not in workload_names() and (
-        target.endswith(".toml") or Path(target).is_file()
-    )
+    is_file = _names_a_file(target)
     single = {
         "--engine": engine,
         "--size": size,
@@ -251,6 +249,11 @@ def _run(
         _show(folder, wanted, as_json=as_json)
     else:
         _perform(folder, store_folder, wanted, as_json=as_json)
+
+
+def _names_a_file(target: str) -> bool:
+    """Whether it is a campaign file; a workload's name is one, whatever lies in the folder."""
+    return target not in workload_names() and (target.endswith(".toml") or Path(target).is_file())
 
 
 def _refuse_options(given: Mapping[str, object], *, because: str) -> None:

@@ -307,6 +307,7 @@ def test_a_state_of_before_there_were_forms_is_read(machine: Machine) -> None:
     ],
 )
 def test_what_a_campaign_finds_up_it_leaves_up(
+    *,
     phase: str,
     temporary: bool,
     alive: bool,
