@@ -216,6 +216,7 @@ FORMS = """\
 [campaign]
 name = "forms"
 repetitions = 1
+cache = "drop"
 
 [[matrix]]
 workload = "teragen"
@@ -372,10 +373,10 @@ EVERYTHING = """\
 name = "everything"
 seed = 5
 repetitions = 1
-cache = "drop"
 
+# WordCount is in test_cluster.py.
 [[matrix]]
-workload = ["wordcount", "teragen", "terasort", "teravalidate", "grep", "dfsio", "hpl"]
+workload = ["teragen", "terasort", "teravalidate", "grep", "dfsio", "hpl"]
 size = "8 MB"
 
 [[matrix]]
@@ -400,7 +401,7 @@ def test_every_workload_on_every_engine_killed_twice_and_resumed(site: Cli, tmp_
     draw = random.Random(seed)
     for resume in ((), ("--resume",)):
         with site.start("run", file, *resume) as process:
-            patience = draw.uniform(15, 60)
+            patience = draw.uniform(10, 25)
             try:
                 process.communicate(timeout=patience)
             except subprocess.TimeoutExpired:
@@ -408,7 +409,7 @@ def test_every_workload_on_every_engine_killed_twice_and_resumed(site: Cli, tmp_
                 process.communicate()
             assert process.returncode == -signal.SIGKILL, f"seed {seed}: it ended by itself"
     done = site.json("run", file, "--resume")
-    assert done["summary"]["ok"] == done["summary"]["planned"] == 18, f"seed {seed}"
+    assert done["summary"]["ok"] == done["summary"]["planned"] == 16, f"seed {seed}"
     for row in done["results"]:
         proof = row["measurement"]["verification"]
         assert proof["expected_sha256"] == proof["actual_sha256"]
@@ -416,4 +417,4 @@ def test_every_workload_on_every_engine_killed_twice_and_resumed(site: Cli, tmp_
         assert set(row["measurement"]["node_written_bytes"]) == {"master", "worker1", "worker2"}
     stored = site.json("results")["results"]
     assert {row["trial"]["id"] for row in stored} == {row["trial"]["id"] for row in done["results"]}
-    assert len(stored) == 18
+    assert len(stored) == 16
