@@ -180,7 +180,9 @@ def test_wordcount_is_verified_on_both_engines_and_reported(up: Cli, tmp_path: P
         assert row["measurement"]["counters"]
         folder = up.home / row["attempt"]["artefacts"]
         assert (folder / "conf" / "mapred-site.xml").is_file()
-        assert list((folder / "count" / "containers").rglob("stderr")), "container logs were not collected"
+        assert list((folder / "count" / "containers").rglob("stderr")), (
+            "container logs were not collected"
+        )
     assert len(outputs) == 1
     counters = {row["trial"]["engine"]: row["measurement"]["counters"] for row in done["results"]}
     maps = "org.apache.hadoop.mapreduce.TaskCounter/MAP_INPUT_RECORDS"
