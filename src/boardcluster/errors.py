@@ -15,6 +15,9 @@
     |   +-- LockedError               7   another driver holds the cluster
     +-- RemoteError                   8   a command on a node failed, or it is out of reach
     |   +-- RemoteTimeoutError        8   a command did not end in time
+    |   +-- UnreachableError          8   no connection, or it broke
+    |   +-- LoginError                8   refused: no key fits, or sudo asks for a password
+    |   +-- HostKeyError              8   the host's key is unknown, or not the known one
     +-- RunError                      9   a job failed, or its output is wrong
     |   +-- StalledError              9   a job did not end in time
     |   +-- VerificationError         9
@@ -40,16 +43,19 @@ __all__ = [
     "DaemonError",
     "EmptySelectionError",
     "HostError",
+    "HostKeyError",
     "InputError",
     "InstallError",
     "JvmCrashError",
     "LockedError",
+    "LoginError",
     "RemoteError",
     "RemoteTimeoutError",
     "RunError",
     "SpecError",
     "StalledError",
     "StoreError",
+    "UnreachableError",
     "UsageError",
     "VerificationError",
 ]
@@ -146,6 +152,18 @@ class RemoteError(BoardclusterError):
 
 class RemoteTimeoutError(RemoteError):
     """A command did not end in time and was ended."""
+
+
+class UnreachableError(RemoteError):
+    """A node does not answer, or the connection to it broke."""
+
+
+class LoginError(RemoteError):
+    """A node answers but refuses us: no key fits, or sudo asks for a password."""
+
+
+class HostKeyError(RemoteError):
+    """A node shows a host key that is unknown, or another one than before."""
 
 
 class RunError(BoardclusterError):

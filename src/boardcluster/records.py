@@ -31,6 +31,7 @@ __all__ = [
     "Policy",
     "Result",
     "Role",
+    "Security",
     "Trial",
     "Verification",
 ]
@@ -49,6 +50,19 @@ class Engine(StrEnum):
     MAPREDUCE = "mapreduce"
     SPARK = "spark"
     MPI = "mpi"
+
+
+class Security(StrEnum):
+    """Who may reach a cluster.
+
+    EMULATED: its network exists only inside this machine. CLOSED: boards with every control of
+    docs/explanation/security.md. INSECURE_LAB: boards as the papers had them, open to their whole
+    network; only for comparison, and shown wherever its results appear.
+    """
+
+    EMULATED = "emulated"
+    CLOSED = "closed"
+    INSECURE_LAB = "insecure-lab"
 
 
 class MasterPlacement(StrEnum):
@@ -106,21 +120,31 @@ class NodeSpec:
         roles: what the node does; at least one.
         cores: CPU cores the profile may count on.
         memory_bytes: memory the profile may count on.
+        host: how OpenSSH reaches it, as ``[USER@]HOST``; empty for an emulated node.
+        address: its IPv4 address in the cluster's network; empty for an emulated node, whose
+            address follows from its place.
+        folder: folder on the node for data, logs and configuration, on the medium to be used;
+            empty for an emulated node, which has one in the cluster's home.
     """
 
     name: str
     roles: frozenset[Role]
     cores: int
     memory_bytes: int
+    host: str = ""
+    address: str = ""
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkSpec:
-    """The emulated network.
+    """The cluster's network.
 
     Attributes:
-        subnet: IPv4 network in CIDR form inside 198.18.0.0/15 (RFC 2544, benchmarking).
-        link_bits_per_second: rate of each node's link in each direction.
+        subnet: IPv4 network in CIDR form that holds every node's address; for emulated nodes
+            inside 198.18.0.0/15 (RFC 2544, benchmarking).
+        link_bits_per_second: rate of each node's link in each direction; emulated nodes get it,
+            boards are said to have it.
     """
 
     subnet: str
@@ -133,10 +157,11 @@ class ClusterSpec:
 
     Attributes:
         name: name of the cluster, also of its state folder.
-        kind: how the nodes exist; ``emulated`` is the only kind yet.
+        kind: how the nodes exist: ``emulated`` on this machine, or ``boards`` over SSH.
         engines: id of the engine pair, the name of a lock file.
         profile: name of the engine configuration.
-        network: the emulated network.
+        network: its network.
+        security: who may reach the cluster.
         nodes: every node, master first, in file order after it.
     """
 
@@ -146,6 +171,7 @@ class ClusterSpec:
     profile: str
     network: NetworkSpec
     nodes: tuple[NodeSpec, ...]
+    security: Security = Security.EMULATED
 
     @property
     def master(self) -> NodeSpec:
