@@ -17,7 +17,8 @@ system:
 venv: system
 	@$(PYTHON) tools/bootstrap.py venv
 
-dev: system
+dev:
+	@$(PYTHON) tools/bootstrap.py system --dev
 	@$(PYTHON) tools/bootstrap.py venv --dev
 
 jar: system

@@ -24,7 +24,7 @@ from boardcluster.services.operation import LiveCluster, attach
 from boardcluster.services.spark import spark_submit_command, submit_environment
 from boardcluster.services.yarn import file_system_command
 from boardcluster.units import parse_size
-from boardcluster.workloads.base import jobs_jar
+from boardcluster.services.jobs import jobs_jar
 
 JVM = Path(__file__).resolve().parents[1] / "jvm"
 REFERENCE_JAR = JVM / "target" / "reference" / "boardcluster-reference.jar"

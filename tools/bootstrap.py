@@ -1,6 +1,7 @@
 """Install what this machine lacks to run and build boardcluster. Standard library only.
 
     python3 tools/bootstrap.py system              Debian packages, through apt, only if missing
+    python3 tools/bootstrap.py system --dev        ... and, as root, those of the test nodes
     python3 tools/bootstrap.py venv                the virtual environment with boardcluster
     python3 tools/bootstrap.py venv --dev          ... and with what the tests need
     python3 tools/bootstrap.py jar                 the jar of the Spark jobs
@@ -30,6 +31,8 @@ PROGRAMS = {
     "nsenter": "util-linux",
     "mount": "mount",
     "hostname": "hostname",
+    "ssh": "openssh-client",
+    "rsync": "rsync",
     "bash": "bash",
     "sort": "coreutils",
     "mvn": "maven",
@@ -39,6 +42,17 @@ PROGRAMS = {
     "NPopenmpi": "netpipe-openmpi",
 }
 """Program and the Debian package that has it."""
+
+TEST_PROGRAMS = {
+    "sshd": "openssh-server",
+    "sudo": "sudo",
+    "nft": "nftables",
+    "systemd-analyze": "systemd",
+}
+"""What tests/boards.py takes from this machine for its nodes. Tests without root use no nodes."""
+
+NO_SSHD = Path("/etc/ssh/sshd_not_to_be_run")
+"""Debian's ssh service, whichever program starts it, does not start while this file exists."""
 
 JDK_PACKAGES = ("openjdk-17-jdk-headless", "openjdk-21-jdk-headless")
 JDK_VERSIONS = range(17, 22)
@@ -102,14 +116,15 @@ def has_candidate(package: str) -> bool:
     return bool(found and found[1] != "(none)")
 
 
-def system() -> None:
+def system(*, dev: bool) -> None:
     """Install missing Debian packages."""
     if sys.version_info < (3, 11):  # noqa: UP036  this file is what tells older ones
         fail(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
     if os.geteuid() != 0:
         allow_namespaces(quiet=True)
     path = search_path()
-    missing = {package for name, package in PROGRAMS.items() if not shutil.which(name, path=path)}
+    wanted = PROGRAMS | (TEST_PROGRAMS if dev and os.geteuid() == 0 else {})
+    missing = {package for name, package in wanted.items() if not shutil.which(name, path=path)}
     if not has_venv_module():
         missing.add(f"python{sys.version_info.major}.{sys.version_info.minor}-venv")
     need_jdk = find_jdk() is None
@@ -133,6 +148,10 @@ def system() -> None:
         if not candidates:
             fail(f"apt has none of {', '.join(JDK_PACKAGES)}; install a JDK 17 to 21")
         missing.add(candidates[0])
+    if TEST_PROGRAMS["sshd"] in missing:
+        NO_SSHD.parent.mkdir(exist_ok=True)
+        NO_SSHD.touch()
+        say(f"{NO_SSHD} keeps this machine's own SSH server off: tests need only the program")
     say(f"installing {' '.join(sorted(missing))}")
     subprocess.run(
         [*apt, "install", "-y", "--no-install-recommends", *sorted(missing)],
@@ -212,7 +231,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         if options.step == "system":
-            system()
+            system(dev=options.dev)
         elif options.step == "venv":
             venv(dev=options.dev)
         elif options.step == "jar":

@@ -151,7 +151,17 @@ class RemoteError(BoardclusterError):
 
 
 class RemoteTimeoutError(RemoteError):
-    """A command did not end in time and was ended."""
+    """A command did not end in time and was ended.
+
+    Args:
+        message: what happened and where.
+        hint: the next thing to do.
+        stderr: what it had written to standard error, if that was captured.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", stderr: bytes = b"") -> None:
+        super().__init__(message, hint=hint)
+        self.stderr = stderr
 
 
 class UnreachableError(RemoteError):

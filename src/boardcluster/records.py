@@ -23,15 +23,22 @@ __all__ = [
     "Dataset",
     "Engine",
     "Fingerprint",
+    "JavaHome",
+    "Link",
     "MasterPlacement",
     "Matrix",
     "Measurement",
+    "Medium",
+    "Mount",
     "NetworkSpec",
+    "NodeFacts",
     "NodeSpec",
     "Policy",
     "Result",
     "Role",
     "Security",
+    "Sudo",
+    "Swap",
     "Trial",
     "Verification",
 ]
@@ -373,6 +380,8 @@ class Fingerprint:
         node_cores: declared cores of the smallest worker.
         link_bits_per_second: rate of a node's link.
         emulated: whether nodes are namespaces on one machine.
+        security: who could reach the cluster.
+        hardware: one line for each board, with its name first; empty for emulated nodes.
     """
 
     kernel: str
@@ -391,6 +400,229 @@ class Fingerprint:
     node_cores: int
     link_bits_per_second: int
     emulated: bool
+    security: Security = Security.EMULATED
+    hardware: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JavaHome:
+    """A Java runtime on a node.
+
+    Attributes:
+        home: its folder, links resolved.
+        version: e.g. ``17.0.15``; empty if it does not say.
+        feature: feature version, e.g. 17; None if it does not say.
+        vendor: who built it; empty if it does not say.
+        architecture: what its program was built for, as ``uname -m`` says it; empty if unknown.
+    """
+
+    home: str
+    version: str
+    feature: int | None
+    vendor: str
+    architecture: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A network interface of a node; the loopback one is none.
+
+    Attributes:
+        name: e.g. ``eth0``.
+        addresses: its addresses with their prefix, e.g. ``192.168.1.5/24``.
+        speed_bits_per_second: the rate agreed with the switch; None for a wireless or idle one.
+        duplex: ``full``, ``half`` or empty.
+        wireless: whether it is a radio.
+        up: whether it has a carrier.
+    """
+
+    name: str
+    addresses: tuple[str, ...]
+    speed_bits_per_second: int | None
+    duplex: str
+    wireless: bool
+    up: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Medium:
+    """A block device that can hold data.
+
+    Attributes:
+        name: e.g. ``mmcblk0``, ``nvme0n1``, ``sda``.
+        kind: ``sd``, ``emmc``, ``nvme``, ``ssd``, ``usb-ssd``, ``usb`` (a stick or a disk that
+            turns), ``hdd`` or ``virtual``.
+        model: what it calls itself; empty if it does not.
+        size_bytes: its size.
+        pcie_generation: generation of its PCIe link as it runs now; None if it has no such link.
+        pcie_lanes: lanes of that link.
+        usb_bits_per_second: rate of its USB link; None if it has none.
+        trim: whether it takes discards; None if the kernel does not say.
+    """
+
+    name: str
+    kind: str
+    model: str
+    size_bytes: int
+    pcie_generation: int | None = None
+    pcie_lanes: int | None = None
+    usb_bits_per_second: int | None = None
+    trim: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A file system that can hold data, where it is mounted.
+
+    Attributes:
+        folder: where.
+        file_system: its type, e.g. ``ext4``.
+        source: what is mounted, e.g. ``/dev/mmcblk0p2``.
+        medium: name of the medium below it; empty if it has none (memory, network) or unknown.
+        size_bytes: its size; None if it was not asked (network) or did not answer.
+        available_bytes: what an ordinary user may still write; None likewise.
+        read_only: whether nothing can be written.
+        options: mount options, comma-separated.
+    """
+
+    folder: str
+    file_system: str
+    source: str
+    medium: str
+    size_bytes: int | None
+    available_bytes: int | None
+    read_only: bool
+    options: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swap:
+    """A swap area.
+
+    Attributes:
+        place: the device or file.
+        size_bytes: its size.
+        used_bytes: what is in use.
+        kind: ``zram`` (compressed memory), or the kind of its medium; empty if unknown.
+    """
+
+    place: str
+    size_bytes: int
+    used_bytes: int
+    kind: str
+
+
+class Sudo(StrEnum):
+    """What the login user may do: everything as ROOT, or by sudo that WORKS, ASKS or is MISSING."""
+
+    ROOT = "root"
+    WORKS = "works"
+    ASKS = "asks"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFacts:
+    """What a node is, as it was found. What could not be read is None or empty, never guessed.
+
+    Attributes:
+        name: its own host name.
+        board: model of the board (device tree) or machine (DMI).
+        soc: system on chip, from the device tree; empty on PCs.
+        cpu: name of the CPU; of each kind, joined by `` + ``.
+        cores: CPUs that are on.
+        clock_least_hertz: lowest frequency the CPU can run at.
+        clock_most_hertz: highest frequency the CPU can run at.
+        governor: frequency governor; several joined by commas.
+        memory_bytes: memory that the kernel manages.
+        available_memory_bytes: what may be used now without swapping.
+        architecture: of the kernel, as ``uname -m`` says it.
+        userland_bits: 64 or 32: what the installed programs are built for.
+        page_size_bytes: size of a memory page.
+        os: distribution.
+        kernel: its release.
+        firmware: boot loader or BIOS with its version.
+        service_manager: ``systemd`` or ``none``.
+        boot_id: id of this boot.
+        uptime_seconds: time since boot.
+        machine_id: hash of ``/etc/machine-id``; equal ones are clones of one card.
+        host_keys: SHA-256 fingerprints of the SSH host keys; equal ones likewise.
+        login_user: who logged in.
+        sudo: what that user may do.
+        python: version of ``python3``.
+        javas: every Java found.
+        java_home: ``JAVA_HOME`` as a program sees it that is started over SSH.
+        links: network interfaces.
+        own_addresses: what the own host name resolves to.
+        clock_synchronised: whether the kernel says that a time service keeps the clock.
+        clock_offset_seconds: how far its clock is ahead of the driver's.
+        clock_error_seconds: how wrong that may be.
+        media: block devices.
+        mounts: file systems.
+        folder: the folder that was asked for.
+        folder_mount: mount point of the file system that holds it or will hold it.
+        swaps: swap areas.
+        cgroup_controllers: those that are on.
+        memory_controller: whether memory of a group of processes can be limited.
+        throttled: bits of the Raspberry Pi's ``get_throttled``; None on other machines.
+        temperature_celsius: hottest sensor.
+        package_managers: processes of apt and its kind that are at work.
+        kernel_faults: lines of the kernel's log on failing storage, power or memory; None if the
+            log may not be read.
+    """
+
+    name: str
+    board: str
+    soc: str
+    cpu: str
+    cores: int
+    clock_least_hertz: int | None
+    clock_most_hertz: int | None
+    governor: str
+    memory_bytes: int
+    available_memory_bytes: int
+    architecture: str
+    userland_bits: int
+    page_size_bytes: int
+    os: str
+    kernel: str
+    firmware: str
+    service_manager: str
+    boot_id: str
+    uptime_seconds: float | None
+    machine_id: str
+    host_keys: tuple[str, ...]
+    login_user: str
+    sudo: Sudo
+    python: str
+    javas: tuple[JavaHome, ...]
+    java_home: str
+    links: tuple[Link, ...]
+    own_addresses: tuple[str, ...]
+    clock_synchronised: bool | None
+    clock_offset_seconds: float
+    clock_error_seconds: float
+    media: tuple[Medium, ...]
+    mounts: tuple[Mount, ...]
+    folder: str
+    folder_mount: str
+    swaps: tuple[Swap, ...]
+    cgroup_controllers: tuple[str, ...]
+    memory_controller: bool
+    throttled: int | None
+    temperature_celsius: float | None
+    package_managers: tuple[str, ...]
+    kernel_faults: tuple[str, ...] | None
+
+    def mount(self, folder: str) -> Mount | None:
+        """Return the file system that holds a folder, existing or not, by the mount points."""
+        path = folder.rstrip("/") + "/"
+        holding = [row for row in self.mounts if path.startswith(row.folder.rstrip("/") + "/")]
+        return max(holding, key=lambda row: len(row.folder), default=None)
+
+    def medium(self, name: str) -> Medium | None:
+        """Return a medium by its name."""
+        return next((row for row in self.media if row.name == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

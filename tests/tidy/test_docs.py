@@ -324,6 +324,16 @@ def test_the_example_of_cluster_toml_is_valid(tmp_path: Path) -> None:
     assert len(spec.workers) == 2
 
 
+def test_the_examples_of_boards_are_valid(tmp_path: Path) -> None:
+    text = (REFERENCE / "cluster-toml.md").read_text()
+    blocks = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "cluster.toml").write_text(blocks[1])
+    for path in (tmp_path / "cluster.toml", ROOT / "examples" / "boards.toml"):
+        spec = load_cluster(path, engine_pairs=pair_ids(), profiles=profile_names())
+        assert spec.kind == "boards"
+        assert not build_profile(spec.profile, spec).spark_refusal
+
+
 def test_every_port_is_documented() -> None:
     rows = table_rows(section((REFERENCE / "files.md").read_text(), "Ports"))
     written = {

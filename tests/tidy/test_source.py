@@ -13,8 +13,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 FUNCTION_LINES_MAX = 70
 
 # Programs that are run, not imported: nobody takes a name from them.
-PROGRAMS = {"__main__.py", "remote/nodeside.py"}
-MAY_START_PROGRAMS = {"remote/gate.py", "remote/nodeside.py"}
+PROGRAMS = {"__main__.py", "remote/nodeside.py", "remote/nodefacts.py"}
+MAY_START_PROGRAMS = {"remote/gate.py", "remote/nodeside.py", "remote/nodefacts.py"}
 
 UNITS = {"seconds", "bytes", "watts", "joules", "celsius", "hertz", "mib", "ticks", "ns"}
 DURATION = re.compile(r"(^|_)(timeout|duration|delay|elapsed|grace|patience|deadline)$")

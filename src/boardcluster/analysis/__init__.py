@@ -1,6 +1,13 @@
 """Pure: statistics of results. Takes records, never connections."""
 
-from boardcluster.analysis.cells import Cell, Configuration, Figure, settings, summarise
+from boardcluster.analysis.cells import (
+    Cell,
+    Configuration,
+    Figure,
+    security_of,
+    settings,
+    summarise,
+)
 from boardcluster.analysis.comparisons import (
     Comparison,
     ConcurrencyComparison,
@@ -18,6 +25,7 @@ __all__ = [
     "Interval",
     "compare_concurrency",
     "compare_engines",
+    "security_of",
     "settings",
     "summarise",
 ]

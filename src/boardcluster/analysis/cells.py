@@ -23,6 +23,7 @@ from boardcluster.records import (
     MasterPlacement,
     Measurement,
     Result,
+    Security,
     Trial,
 )
 
@@ -30,6 +31,7 @@ __all__ = [
     "Cell",
     "Configuration",
     "Figure",
+    "security_of",
     "settings",
     "summarise",
 ]
@@ -53,6 +55,7 @@ class Configuration:
         checksum: block checksums.
         master: where the master runs.
         concurrency: jobs of a mix at once.
+        security: who could reach the cluster.
     """
 
     workload: str
@@ -65,6 +68,7 @@ class Configuration:
     checksum: Checksum
     master: MasterPlacement
     concurrency: int
+    security: Security
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +152,7 @@ class Cell:
     @property
     def configuration(self) -> Configuration:
         """What engines can be compared at."""
-        return _configuration(self.results[0].trial)
+        return _configuration(self.results[0])
 
     @property
     def is_mix(self) -> bool:
@@ -158,16 +162,21 @@ class Cell:
     @property
     def label(self) -> str:
         """Short words for what is not the default: see ``settings``."""
-        return settings(self.results[0].trial)
+        return settings(self.results[0].trial, security=security_of(self.results[0]))
 
 
-def settings(trial: Trial) -> str:
+def security_of(result: Result) -> Security:
+    """Return who could reach the cluster that a result was measured on."""
+    return result.attempt.fingerprint.security if result.attempt else Security.EMULATED
+
+
+def settings(trial: Trial, *, security: Security) -> str:
     """Short words for what is not the default in a trial, e.g. ``replication 1, checksum null``.
 
     Size, number of workers and profile are not in it. Empty where all is default.
     """
     mix = _MIX in trial.workload
-    parts: list[str] = []
+    parts = ["INSECURE LAB"] if security is Security.INSECURE_LAB else []
     if mix or trial.concurrency != 1:
         at_once = f"{trial.concurrency} at once"
         parts.append("one after the other" if trial.concurrency == 1 else at_once)
@@ -189,8 +198,8 @@ def summarise(results: Iterable[Result]) -> tuple[Cell, ...]:
     """Group the ok attempts into cells.
 
     They are ordered by workload, input, parameters, size, workers, profile, replication, checksum,
-    placement of the master, concurrency and engine. Failed and invalid attempts, warm-ups and the
-    user's own programs stay out.
+    placement of the master, concurrency, security and engine. Failed and invalid attempts, warm-ups
+    and the user's own programs stay out.
     """
     groups: dict[tuple[Configuration, Engine], list[Result]] = {}
     for result in results:
@@ -198,11 +207,12 @@ def summarise(results: Iterable[Result]) -> tuple[Cell, ...]:
         if attempt is None or attempt.state is not AttemptState.OK or result.measurement is None:
             continue
         if trial.workload != _OWN_PROGRAM and not trial.warm_up:
-            groups.setdefault((_configuration(trial), trial.engine), []).append(result)
+            groups.setdefault((_configuration(result), trial.engine), []).append(result)
     return tuple(_cell(groups[key]) for key in sorted(groups))
 
 
-def _configuration(trial: Trial) -> Configuration:
+def _configuration(result: Result) -> Configuration:
+    trial = result.trial
     return Configuration(
         workload=trial.workload,
         input=trial.input,
@@ -214,6 +224,7 @@ def _configuration(trial: Trial) -> Configuration:
         checksum=trial.checksum,
         master=trial.master,
         concurrency=trial.concurrency,
+        security=security_of(result),
     )
 
 

@@ -76,7 +76,7 @@ def drop_node_caches(live: LiveCluster) -> tuple[str, ...]:
     kernels, failures = _kernels(live)
 
     def one(names: Sequence[str]) -> str:
-        return drop_caches(live.remotes[names[0]]).reason
+        return drop_caches(live.as_root[names[0]]).reason
 
     for names, reason in zip(kernels, _each(one, kernels), strict=True):
         failures |= dict.fromkeys(names, _SILENT if reason is None else reason)
@@ -100,7 +100,7 @@ def trim_nodes(live: LiveCluster) -> tuple[dict[str, int], tuple[str, ...]]:
             node = next(row for row in live.spec.nodes if row.name == name)
             folders = [live.layout.folder(node), live.layout.data(node)]
             try:
-                rows = trim(live.remotes[name], folders, skip=devices)
+                rows = trim(live.as_root[name], folders, skip=devices)
             except BoardclusterError:
                 done[name] = None
                 continue
@@ -136,7 +136,7 @@ def _cool(
     deadline = clock() + policy.cool_wait_seconds
 
     def one(names: Sequence[str]) -> tuple[float | None]:
-        return (hottest_celsius(live.remotes[names[0]]),)
+        return (hottest_celsius(live.as_root[names[0]]),)
 
     while True:
         hot: dict[str, float] = {}

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from boardcluster.errors import (
     BoardclusterError,
@@ -23,6 +23,7 @@ from boardcluster.remote.ask import ask
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import tail_text
 from boardcluster.services.conf import render_node
+from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.spark import read_event_log, read_stages, submit_environment
 from boardcluster.services.webhdfs import WebHdfs
@@ -36,6 +37,7 @@ __all__ = [
     "attempt_tag",
     "clear_leftovers",
     "end_submission",
+    "scratch_of",
     "write_configuration",
 ]
 
@@ -145,21 +147,39 @@ def clear_leftovers(live: LiveCluster) -> None:
 
 
 def write_configuration(
-    live: LiveCluster, folder: Path, *, tags: str, extra: Mapping[str, Mapping[str, str]]
-) -> None:
+    live: LiveCluster,
+    folder: Path,
+    *,
+    tag: str,
+    tags: str = "",
+    extra: Mapping[str, Mapping[str, str]],
+) -> str:
     """Write the configuration that one job submits with: the master's, with its own settings.
 
     Args:
         live: the cluster.
-        folder: where to write it.
-        tags: YARN tags of the job, separated by commas.
+        folder: where to keep it, on this machine.
+        tag: the YARN tag that only this job has.
+        tags: all its tags, separated by commas, if it has more.
         extra: per file without its ending, further properties of this job.
+
+    Returns:
+        The folder of the copy on the master, below ``scratch_of``.
     """
     own = {file: dict(properties) for file, properties in extra.items()}
-    own.setdefault("mapred-site", {})["mapreduce.job.tags"] = tags
+    own.setdefault("mapred-site", {})["mapreduce.job.tags"] = tags or tag
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in render_node(live.layout, live.spec.master, extra=own).items():
         (folder / name).write_text(text)
+    there = f"{scratch_of(live.layout, live.spec.master, tag)}/conf"
+    live.master.run(["mkdir", "-p", str(PurePosixPath(there).parent)])
+    live.master.put(folder, there)
+    return there
+
+
+def scratch_of(layout: Layout, node: NodeSpec, tag: str) -> str:
+    """Return the folder on a node for what one job needs there only while it runs."""
+    return layout.folder(node, "scratch", tag)
 
 
 class Execution:
@@ -168,7 +188,7 @@ class Execution:
     Args:
         live: the cluster.
         folder: folder of the artefacts of this submission.
-        conf: folder of the configuration to submit with.
+        conf: folder, on the master, of the configuration to submit with.
         engine: the engine.
         tag: the YARN tag that only this job has.
         attempt: tag of the attempt; every process started for it carries it.
@@ -180,7 +200,7 @@ class Execution:
         live: LiveCluster,
         *,
         folder: Path,
-        conf: Path,
+        conf: str,
         engine: Engine,
         tag: str,
         attempt: str,
@@ -190,7 +210,7 @@ class Execution:
         self._folder = folder
         self._engine = engine
         self._tag = tag
-        self._conf = str(conf)
+        self._conf = conf
         self._node = node or live.spec.master.name
         self.environment = {
             **submit_environment(live.layout, conf=self._conf),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import platform
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster import __version__
-from boardcluster.records import Fingerprint
+from boardcluster.records import Fingerprint, NodeFacts
 from boardcluster.services.operation import LiveCluster
+from boardcluster.units import format_bytes, format_rate
 
-__all__ = ["cpu_model", "take_fingerprint"]
+__all__ = ["cpu_model", "hardware_line", "take_fingerprint"]
 
 
 def cpu_model() -> str:
@@ -31,16 +33,74 @@ def _os_name() -> str:
         return platform.system()
 
 
-def take_fingerprint(live: LiveCluster) -> Fingerprint:
-    """Describe the machine, the engines and the configuration of a running cluster."""
-    spec, layout = live.spec, live.layout
-    smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
-    return Fingerprint(
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    kernel: str
+    os: str
+    cpu: str
+    cores: int
+    memory_bytes: int
+
+
+def _this_machine() -> _Machine:
+    return _Machine(
         kernel=f"{platform.release()} {platform.machine()}",
         os=_os_name(),
         cpu=cpu_model(),
-        cpu_cores=os.cpu_count() or 1,
+        cores=os.cpu_count() or 1,
         memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+    )
+
+
+def _board(facts: NodeFacts) -> _Machine:
+    return _Machine(
+        kernel=f"{facts.kernel} {facts.architecture}",
+        os=facts.os,
+        cpu=facts.board or facts.cpu,
+        cores=facts.cores,
+        memory_bytes=facts.memory_bytes,
+    )
+
+
+def hardware_line(name: str, facts: NodeFacts) -> str:
+    """Describe a board in one line, by what stays the same from run to run."""
+    clock = f" at {facts.clock_most_hertz / 1e9:.2f} GHz" if facts.clock_most_hertz else ""
+    mount = facts.mount(facts.folder_mount)  # of the real folder, should it be behind a link
+    medium = facts.medium(mount.medium) if mount else None
+    rates = [link.speed_bits_per_second for link in facts.links if link.speed_bits_per_second]
+    parts = [
+        facts.board,
+        f"{facts.cores} x {facts.cpu or facts.architecture}{clock}",
+        format_bytes(facts.memory_bytes, binary=True),
+        f"{medium.kind} {medium.model}".strip() if medium else "",
+        f"PCIe {medium.pcie_generation} x{medium.pcie_lanes}"
+        if medium and medium.pcie_generation
+        else "",
+        format_rate(max(rates)) if rates else "",
+        f"{facts.page_size_bytes // 1024} KiB pages",
+        facts.os,
+        f"kernel {facts.kernel}",
+        facts.firmware,
+        f"governor {facts.governor}" if facts.governor else "",
+    ]
+    return f"{name}: {', '.join(part for part in parts if part)}"
+
+
+def take_fingerprint(live: LiveCluster) -> Fingerprint:
+    """Describe the machine, the engines and the configuration of a running cluster.
+
+    Of boards, the machine is the smallest worker; the others are in ``hardware``.
+    """
+    spec, layout = live.spec, live.layout
+    smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
+    found = live.facts.get(smallest.name)
+    machine = _board(found) if found else _this_machine()
+    return Fingerprint(
+        kernel=machine.kernel,
+        os=machine.os,
+        cpu=machine.cpu,
+        cpu_cores=machine.cores,
+        memory_bytes=machine.memory_bytes,
         java=live.state.java,
         hadoop=layout.engines.pair.hadoop,
         spark=layout.engines.pair.spark,
@@ -52,4 +112,10 @@ def take_fingerprint(live: LiveCluster) -> Fingerprint:
         node_cores=smallest.cores,
         link_bits_per_second=spec.network.link_bits_per_second,
         emulated=spec.kind == "emulated",
+        security=spec.security,
+        hardware=tuple(
+            hardware_line(node.name, live.facts[node.name])
+            for node in spec.nodes
+            if node.name in live.facts
+        ),
     )

@@ -18,6 +18,7 @@ from boardcluster.campaign.execution import (
     OUTPUT_FOLDER,
     Execution,
     Outcome,
+    scratch_of,
     write_configuration,
 )
 from boardcluster.errors import BoardclusterError, RunError, StalledError
@@ -86,10 +87,12 @@ class JobRun:
         self._folder = place.folder / job.label if in_mix else place.folder
         self._tag = f"{place.attempt}-{job.label}" if in_mix else place.attempt
         tags = f"{place.attempt},{self._tag}" if in_mix else self._tag
-        self._conf = self._folder / "conf"
+        self._conf = write_configuration(
+            live, self._folder / "conf", tag=self._tag, tags=tags, extra=settings
+        )
         self._job = Job(
             case=job.case,
-            conf=str(self._conf),
+            conf=self._conf,
             tag=tags,
             output_path=f"{OUTPUT_FOLDER}/{self._tag}",
         )
@@ -105,7 +108,8 @@ class JobRun:
         self._prepared = Prepared()
         self._preparations = 0
         self._outcomes: dict[str, PhaseOutcome] = {}
-        self._scratch: dict[str, str] = {}
+        master = live.spec.master
+        self._scratch = {master.name: scratch_of(live.layout, master, self._tag)}
         self.duration_seconds = 0.0
         self.started_seconds = math.inf
         self.ended_seconds = 0.0
@@ -113,7 +117,6 @@ class JobRun:
         self.phases_seconds: dict[str, float] = {}
         self.remarks: tuple[str, ...] = ()
         self.application_id = ""
-        write_configuration(live, self._conf, tags=tags, extra=settings)
         self._context.work.mkdir(parents=True, exist_ok=True)
         record = {"case": job.case, "dataset": dataset, "workload": job.workload.name}
         (self._folder / "case.json").write_text(
@@ -209,9 +212,9 @@ class JobRun:
     def _working_folder(self, remote: Remote, phase: Phase, folder: Path) -> str:
         node = phase.node or self._live.spec.master.name
         spec = next(row for row in self._live.spec.nodes if row.name == node)
-        cwd = self._live.layout.folder(spec, "scratch", self._tag, folder.name)
+        self._scratch[node] = scratch_of(self._live.layout, spec, self._tag)
+        cwd = f"{self._scratch[node]}/{folder.name}"
         remote.run(["mkdir", "-p", cwd])
-        self._scratch[node] = self._live.layout.folder(spec, "scratch", self._tag)
         for name, text in phase.files.items():
             (folder / name).write_text(text)
             remote.put(folder / name, f"{cwd}/{name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from boardcluster.campaign.execution import (
     Execution,
     Outcome,
     attempt_tag,
+    scratch_of,
     write_configuration,
 )
 from boardcluster.campaign.fingerprint import take_fingerprint
@@ -77,8 +79,8 @@ def check_program(program: Program) -> None:
         )
 
 
-def _command(live: LiveCluster, program: Program, conf: str, tag: str) -> list[str]:
-    path = str(program.path.resolve())
+def _command(live: LiveCluster, program: Program, path: str, *, conf: str, tag: str) -> list[str]:
+    """Return the command that submits the program, which is at that path on the master."""
     if program.engine is Engine.MAPREDUCE:
         return mapreduce_command(live.layout, conf=conf, jar=path, arguments=program.arguments)
     command = spark_submit_command(
@@ -114,14 +116,21 @@ def submit_program(
     state, reason = AttemptState.INVALID, ""
     try:
         tag = attempt_tag(trial.id, attempt.number)
-        write_configuration(live, folder / "conf", tags=tag, extra={})
+        conf = write_configuration(live, folder / "conf", tag=tag, extra={})
         execution = Execution(
-            live, folder=folder, conf=folder / "conf", engine=program.engine, tag=tag, attempt=tag
+            live, folder=folder, conf=conf, engine=program.engine, tag=tag, attempt=tag
         )
         if program.path.stat().st_size <= _KEPT_PROGRAM_BYTES:
             shutil.copy2(program.path, folder / f"program{program.path.suffix}")
-        command = _command(live, program, str(folder / "conf"), tag)
-        outcome = execution.run(command, timeout_seconds=timeout_seconds, cwd=str(cwd))
+        scratch = scratch_of(live.layout, live.spec.master, tag)
+        place = str(cwd) if live.layout.shares_files else scratch
+        try:
+            with live.master.lend(program.path.resolve()) as path:
+                command = _command(live, program, path, conf=conf, tag=tag)
+                outcome = execution.run(command, timeout_seconds=timeout_seconds, cwd=place)
+        finally:
+            with contextlib.suppress(BoardclusterError):
+                live.master.run(["rm", "-rf", scratch])
         reason = outcome.failure
         state = AttemptState.FAILED if reason else AttemptState.OK
         if state is AttemptState.OK and not outcome.application_id:

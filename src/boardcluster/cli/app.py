@@ -33,7 +33,9 @@ COMMANDS = (
     "submit",
     "results",
     "report",
+    "tunnel",
     "down",
+    "uninstall",
     "data",
     "doctor",
 )

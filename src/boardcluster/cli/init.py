@@ -1,4 +1,4 @@
-"""``boardcluster init``: write a commented cluster.toml for this machine."""
+"""``boardcluster init``: write a commented cluster.toml, for this machine or for boards."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from boardcluster.cli.console import say
+from boardcluster.cli.boards import boards_of, look_at_boards
+from boardcluster.cli.console import Reporter, say
 from boardcluster.cli.options import ClusterOption, HomeOption, again, home_folder
 from boardcluster.errors import UsageError
 from boardcluster.fetch.cache import make_folder, writing
-from boardcluster.records import ClusterSpec
+from boardcluster.records import ClusterSpec, Security
 from boardcluster.services.operation import available_memory_bytes
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, profile_names
@@ -55,15 +56,19 @@ def write_spec(spec: ClusterSpec, path: Path) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="init", epilog="Example: boardcluster init --workers 2 --profile upstream")(
-        _init
-    )
+    app.command(
+        name="init",
+        epilog="Examples: boardcluster init --workers 2 --profile upstream; "
+        "boardcluster init --hosts pi@pi0,pi@pi1,pi@pi2",
+    )(_init)
 
 
 def _init(
     home: HomeOption = None,
     cluster: ClusterOption = "default",
-    workers: Annotated[int, typer.Option(min=1, max=63, help="Workers beside the master.")] = 4,
+    workers: Annotated[
+        int, typer.Option(min=1, max=63, help="Emulated workers beside the master.")
+    ] = 4,
     profile: Annotated[
         str, typer.Option(help=f"Engine configuration: {', '.join(profile_names())}.")
     ] = "default",
@@ -71,19 +76,71 @@ def _init(
         str, typer.Option(help=f"Engine pair: {', '.join(pair_ids())}.")
     ] = pair_ids()[0],
     subnet: Annotated[
-        str, typer.Option(help="Network of the nodes, inside 198.18.0.0/15.")
+        str, typer.Option(help="Network of emulated nodes, inside 198.18.0.0/15.")
     ] = DEFAULT_SUBNET,
+    hosts: Annotated[
+        str,
+        typer.Option(
+            "--hosts",
+            help="Boards instead of emulated nodes: what ssh reaches them by, joined by commas.",
+            show_default=False,
+        ),
+    ] = "",
+    inventory: Annotated[
+        Path | None,
+        typer.Option(
+            "--inventory", help="Boards of an Ansible inventory (INI or YAML).", show_default=False
+        ),
+    ] = None,
+    master: Annotated[
+        str, typer.Option(help="Which board is the master. Default: the first.", show_default=False)
+    ] = "",
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Accept the boards' host keys without asking.")
+    ] = False,
+    insecure_lab: Annotated[
+        bool,
+        typer.Option(
+            "--insecure-lab",
+            help="Leave boards OPEN to their network, as the papers had them; only to compare.",
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Look at this machine and write a commented cluster.toml for it."""
-    path = home_folder(home, cluster) / "cluster.toml"
+    """Write a commented cluster.toml: for this machine, or for boards after looking at each.
+
+    Boards are only looked at: nothing is changed on them.
+    """
+    folder = home_folder(home, cluster)
+    path = folder / "cluster.toml"
+    options = again(home, cluster)
     if path.exists() and not force:
         raise UsageError(
             f"{path} exists already",
-            hint=f"edit it, or replace it with `boardcluster init{again(home, cluster)} --force`",
+            hint=f"edit it, or replace it with `boardcluster init{options} --force`",
         )
     name = cluster if home is None else "default"
-    spec = propose(name=name, workers=workers, profile=profile, engines=engines, subnet=subnet)
+    reporter = Reporter()
+    boards = boards_of(hosts, inventory, reporter)
+    if boards:
+        security = Security.INSECURE_LAB if insecure_lab else Security.CLOSED
+        spec = look_at_boards(
+            boards,
+            home=folder,
+            name=name,
+            engines=engines,
+            profile=profile,
+            security=security,
+            master=master,
+            accept=yes,
+            reporter=reporter,
+        )
+    elif insecure_lab or master:
+        raise UsageError(
+            "--insecure-lab and --master are for boards", hint="name the boards with --hosts"
+        )
+    else:
+        spec = propose(name=name, workers=workers, profile=profile, engines=engines, subnet=subnet)
     write_spec(spec, path)
     say(f"wrote {path}")
-    say(f"next: edit it if you like, then run `boardcluster up{again(home, cluster)}`")
+    say(f"next: edit it if you like, then run `boardcluster up{options}`")

@@ -13,6 +13,7 @@ import typer
 from boardcluster.errors import ClusterNotUpError, UsageError
 
 __all__ = [
+    "INSECURE_WARNING",
     "CacheOption",
     "ClusterOption",
     "HomeOption",
@@ -22,6 +23,10 @@ __all__ = [
     "home_folder",
     "require_cluster",
 ]
+
+INSECURE_WARNING = (
+    "INSECURE LAB: everybody in its network can take this cluster over, and its boards with it"
+)
 
 _NAME = re.compile(r"(?![.-])[A-Za-z0-9._+@-]+")
 _NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._/+@-]")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from boardcluster.analysis import Cell, settings, summarise
+from boardcluster.analysis import Cell, security_of, settings, summarise
 from boardcluster.cli.console import Reporter, print_json, print_table
 from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
 from boardcluster.cluster.lock import driver_lock
@@ -173,7 +173,7 @@ def _run_row(result: Result) -> list[str]:
         trial.profile,
         format_bytes(trial.size_bytes) if trial.size_bytes else "-",
         str(trial.workers),
-        settings(trial),
+        settings(trial, security=security_of(result)),
         f"warm-up {trial.repetition}" if trial.warm_up else str(trial.repetition),
         str(attempt.state) if attempt else "pending",
         format_seconds(timed) if timed is not None else "-",

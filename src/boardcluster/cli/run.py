@@ -58,6 +58,7 @@ from boardcluster.records import (
     Trial,
 )
 from boardcluster.services import operation
+from boardcluster.services.boards import boards_free_bytes
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import SEED_MAX, TIMEOUT_SECONDS_MAX, load_campaign
 from boardcluster.store import Store
@@ -400,12 +401,14 @@ def _outlook(folder: Path, declared: ClusterSpec, store: Store, chosen: Sequence
     """
     for source in sorted({trial.input for trial in chosen} - {""}):
         check_text(Path(source))
+    boards = declared.kind == "boards"
     return look_ahead(
         declared,
         chosen,
         typical_seconds=store.typical_seconds(),
-        free=free_bytes(folder),
-        has_tool=lambda program: shutil.which(program) is not None,
+        free=boards_free_bytes(folder, declared) if boards else free_bytes(folder),
+        # On boards `up` installs what the workloads need.
+        has_tool=lambda program: boards or shutil.which(program) is not None,
     )
 
 

@@ -6,6 +6,7 @@ import typer
 
 from boardcluster.cli.console import print_json, print_table, say
 from boardcluster.cli.options import (
+    INSECURE_WARNING,
     CacheOption,
     ClusterOption,
     HomeOption,
@@ -13,6 +14,7 @@ from boardcluster.cli.options import (
     cache_folder,
     home_folder,
 )
+from boardcluster.records import Security
 from boardcluster.services.operation import Status, status
 from boardcluster.units import format_bytes
 
@@ -37,8 +39,13 @@ def _status(
         print_json(seen)
         return
     say(f"{seen.phase}: {seen.workers} workers, profile {seen.profile}, {seen.engines}")
+    if seen.security is Security.INSECURE_LAB:
+        say(INSECURE_WARNING)
     if seen.phase == "dead":
-        say("its driver or its nodes were killed; run `boardcluster down` to clear up")
+        what = (
+            "nothing of it runs" if seen.kind == "boards" else "its driver or its nodes were killed"
+        )
+        say(f"{what}; run `boardcluster down` to clear up")
     if not seen.daemons:
         return
     _print_daemons(seen)
@@ -47,7 +54,9 @@ def _status(
             f"live: {seen.health.live_datanodes} DataNodes, {seen.health.live_nodemanagers} "
             f"NodeManagers; HDFS has {format_bytes(seen.health.hdfs_free_bytes)} left"
         )
-    if not seen.browsable:
+    if seen.kind == "boards":
+        say("These pages open through `boardcluster tunnel`.")
+    elif not seen.browsable:
         say(
             "The cluster was made without root, so this machine's browser cannot reach these "
             "addresses; docs/how-to/open-web-pages.md says how."

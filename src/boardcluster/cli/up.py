@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from boardcluster.campaign.execution import attempt_tag, clear_leftovers, end_submission
-from boardcluster.cli.console import Reporter, say
+from boardcluster.cli.boards import accept_host_keys
+from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import (
+    INSECURE_WARNING,
     CacheOption,
     ClusterOption,
     HomeOption,
@@ -17,7 +20,10 @@ from boardcluster.cli.options import (
     home_folder,
 )
 from boardcluster.cluster.lock import driver_lock
+from boardcluster.errors import UsageError
+from boardcluster.records import Security
 from boardcluster.services import operation
+from boardcluster.services.boards import Ready
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
@@ -41,6 +47,8 @@ def reported_health(reporter: Reporter) -> Callable[[Health], None]:
 def bring_up(home: Path, *, cache: Path, reporter: Reporter) -> LiveCluster:
     """Bring a cluster up and follow it."""
     seen = reported_health(reporter)
+    if operation.read_spec(home / "cluster.toml").security is Security.INSECURE_LAB:
+        reporter.line(INSECURE_WARNING)
     live = operation.up(home, cache=cache, progress=reporter.progress, seen=seen)
     for remark in live.layout.profile.remarks:
         reporter.line(f"remark on profile {live.layout.profile.name}: {remark}")
@@ -69,19 +77,49 @@ def recover(store: Store, reporter: Reporter, live: LiveCluster | None = None) -
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="up", epilog="Example: boardcluster up && boardcluster status")(_up)
+    app.command(
+        name="up",
+        epilog="Examples: boardcluster up && boardcluster status; boardcluster up --dry-run",
+    )(_up)
 
 
 def _up(
-    home: HomeOption = None, cluster: ClusterOption = "default", cache: CacheOption = None
+    home: HomeOption = None,
+    cluster: ClusterOption = "default",
+    cache: CacheOption = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Boards: only show each change that would be made on them."),
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Boards: accept new host keys without asking.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --dry-run: print JSON instead of lines.")
+    ] = False,
 ) -> None:
     """Bring the cluster up: nodes, HDFS, YARN and history servers, until all are healthy.
 
-    Fetches the engines the first time. A cluster that is up already is left as it is.
+    Fetches the engines the first time. On boards it installs, configures and closes first what is
+    not yet as it should be. A cluster that is up already is left as it is.
     """
     folder = home_folder(home, cluster)
-    operation.read_spec(folder / "cluster.toml")
+    spec = operation.read_spec(folder / "cluster.toml")
     reporter = Reporter()
+    if spec.kind == "boards":
+        accept_host_keys([node.host for node in spec.nodes], home=folder, accept=yes)
+    elif dry_run:
+        raise UsageError(
+            "--dry-run is for boards: nothing is installed for emulated nodes",
+            hint="run `boardcluster doctor` to see whether this machine is ready",
+        )
+    if dry_run:
+        with driver_lock(folder, doing="up --dry-run"), reporter.following():
+            ready = operation.plan_boards(
+                folder, cache=cache_folder(cache), progress=reporter.progress
+            )
+        print_json(ready.changes) if as_json else _print_changes(ready)
+        return
     with driver_lock(folder, doing="up"), reporter.following():
         live = bring_up(folder, cache=cache_folder(cache), reporter=reporter)
         with Store.open(folder) as store:
@@ -89,8 +127,22 @@ def _up(
     say(f"up: 1 master and {len(live.spec.workers)} workers, profile {live.spec.profile}")
     for name in ("namenode", "resourcemanager", "jobhistory", "sparkhistory"):
         say(f"  {name:<16} {_url(live, name)}")
-    if not live.state.host_link:
+    if live.spec.security is Security.INSECURE_LAB:
+        say(INSECURE_WARNING)
+    if live.spec.kind == "boards":
+        say("  (open these pages through `boardcluster tunnel`)")
+    elif not live.state.host_link:
         say("  (made without root: see `boardcluster status` for how to open these pages)")
+
+
+def _print_changes(ready: Ready) -> None:
+    """Show each change, and of files the lines."""
+    for change in ready.changes:
+        say(f"{change.node}: {change.words}")
+        for line in change.detail.splitlines():
+            say(f"    {line}")
+    count = len(ready.changes)
+    say(f"{count} changes; `boardcluster up` makes them" if count else "nothing to change")
 
 
 def _url(live: LiveCluster, daemon: str) -> str:

@@ -32,12 +32,14 @@ from boardcluster.cluster.state import (
 )
 from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
 from boardcluster.records import ClusterSpec
+from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import run_program
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.netns import NetnsRemote, enter
 from boardcluster.spec import address_of, host_address
 
 __all__ = [
+    "EmulatedNodes",
     "check_host",
     "create_nodes",
     "destroy",
@@ -426,3 +428,48 @@ def destroy(state: LiveState) -> int:
         with contextlib.suppress(RemoteError):  # a kernel without rules has none of ours
             _unguard(state)
     return len(ended)
+
+
+class EmulatedNodes:
+    """The nodes of one emulated cluster; see ``Nodes``.
+
+    Args:
+        home: the cluster's state folder.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
+        """See Nodes."""
+        return new_state(spec, identity=identity)
+
+    def check(self, spec: ClusterSpec) -> None:
+        """See Nodes."""
+        check_host(spec)
+
+    def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
+        """See Nodes."""
+        return create_nodes(spec, state, self._home)
+
+    def remote_of(self, node: LiveNode, state: LiveState) -> Remote:
+        """See Nodes."""
+        return remote_of(node, state)
+
+    def admin_of(self, node: LiveNode, state: LiveState) -> Remote:
+        """See Nodes. Everything on an emulated node runs as its root."""
+        return remote_of(node, state)
+
+    def alive(self, state: LiveState) -> list[LiveNode]:
+        """See Nodes."""
+        if state.boot_id != boot_id():
+            return []
+        return [node for node in state.nodes if is_alive(node.pid, node.start_ticks)]
+
+    def has_leftovers(self, state: LiveState) -> bool:
+        """See Nodes."""
+        return state.boot_id == boot_id() and bool(leftover_processes(state.identity))
+
+    def destroy(self, state: LiveState) -> int:
+        """See Nodes."""
+        return destroy(state)

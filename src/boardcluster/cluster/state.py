@@ -41,9 +41,11 @@ class LiveNode:
     Attributes:
         name: host name.
         address: IPv4 address inside the cluster.
-        pid: the node's first process, as this machine sees it.
+        pid: the first process of an emulated node, as this machine sees it; 0 for a board.
         start_ticks: its start time.
         folder: the node's own folder (configuration, data, logs), as the node sees it.
+        host: how OpenSSH reaches a board; empty for an emulated node.
+        boot_id: the boot of a board in which its daemons were started.
     """
 
     name: str
@@ -51,6 +53,8 @@ class LiveNode:
     pid: int
     start_ticks: int
     folder: str
+    host: str = ""
+    boot_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +95,7 @@ class LiveState:
         form: in words, how a campaign changed it; empty if it is as ``cluster.toml`` says.
         storage: name of the folder, on each node, of its HDFS data and the like.
         temporary: whether a campaign brought it up that found it down, and will bring it down.
+        kind: how the nodes exist, as in ``cluster.toml``.
     """
 
     identity: str
@@ -107,6 +112,7 @@ class LiveState:
     form: str = ""
     storage: str = "data"
     temporary: bool = False
+    kind: str = "emulated"
 
     def with_daemon(self, daemon: Daemon) -> LiveState:
         """Return the state with one more daemon."""

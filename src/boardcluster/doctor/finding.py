@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-
-from boardcluster.doctor.surroundings import Surroundings
+from typing import Generic, TypeVar
 
 __all__ = ["Check", "Finding", "Severity"]
+
+Seen = TypeVar("Seen")
+"""What a check looks at: ``Surroundings``, or ``ClusterView`` for boards."""
 
 
 class Severity(StrEnum):
@@ -30,6 +32,9 @@ class Finding:
         why: why it matters.
         fix: the command that mends it, or what to do in the imperative; empty if ok.
         source: where the claim comes from.
+        node: the board it is about; empty if it is about this machine or all boards.
+        repair: a command that mends it and can do no harm, to be run as root on that board;
+            empty if only a person should.
     """
 
     check: str
@@ -39,10 +44,12 @@ class Finding:
     why: str
     fix: str
     source: str
+    node: str = ""
+    repair: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(Generic[Seen]):
     """One check: what it knows, and how it looks. Each lives in a file of its name.
 
     Attributes:
@@ -52,6 +59,7 @@ class Check:
         source: where the claim comes from.
         severity: of its worst fault.
         look: yields at least one finding; asks only what it is given, and changes nothing.
+        hosts_nodes: whether it matters only on a machine that emulated nodes live on.
     """
 
     name: str
@@ -59,7 +67,8 @@ class Check:
     why: str
     source: str
     severity: Severity
-    look: Callable[[Surroundings], Iterable[Finding]]
+    look: Callable[[Seen], Iterable[Finding]]
+    hosts_nodes: bool = False
 
     def good(self, seen: str) -> Finding:
         """Return a finding that all is well, or that it cannot be told."""
@@ -74,7 +83,14 @@ class Check:
         )
 
     def wrong(
-        self, seen: str, *, fix: str, why: str = "", severity: Severity | None = None
+        self,
+        seen: str,
+        *,
+        fix: str,
+        why: str = "",
+        severity: Severity | None = None,
+        node: str = "",
+        repair: Sequence[str] = (),
     ) -> Finding:
         """Return a fault.
 
@@ -83,6 +99,8 @@ class Check:
             fix: the command that mends it.
             why: why this fault matters; the check's own reason if empty.
             severity: how bad it is; the check's own severity if None.
+            node: the board it is about.
+            repair: a command that mends it and can do no harm, for root on that board.
         """
         return Finding(
             check=self.name,
@@ -92,4 +110,6 @@ class Check:
             why=why or self.why,
             fix=fix,
             source=self.source,
+            node=node,
+            repair=tuple(repair),
         )

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from boardcluster.errors import RemoteError
@@ -30,8 +29,10 @@ __all__ = [
     "http",
     "http_get_all",
     "listening",
+    "node_program",
     "processes",
     "reach",
+    "start_detached",
     "start_storage_samples",
     "storage",
     "trim",
@@ -169,22 +170,56 @@ class Reaching:
 
 
 @functools.cache
-def _program() -> str:
-    return resources.files("boardcluster.remote").joinpath("nodeside.py").read_text()
+def node_program(name: str = "nodeside") -> str:
+    """Return the text of a program that runs on nodes, a file of this folder."""
+    return resources.files("boardcluster.remote").joinpath(f"{name}.py").read_text()
 
 
-def ask(remote: Remote, request: dict[str, Any], *, timeout_seconds: float = 60.0) -> Any:
-    """Send one request to the node-side program and return its answer.
+def ask(
+    remote: Remote,
+    request: dict[str, Any],
+    *,
+    program: str = "nodeside",
+    timeout_seconds: float = 60.0,
+) -> Any:
+    """Send one request to a node-side program, a file of this folder, and return its answer.
 
     Raises:
-        RemoteError: the node cannot be reached or the program failed.
+        RemoteError: the node cannot be reached, the program failed, or a login script of the node
+            writes into its answer.
     """
     done = remote.run(
-        ["python3", "-I", "-S", "-c", _program()],
+        ["python3", "-I", "-S", "-c", node_program(program)],
         stdin=json.dumps(request).encode(),
         timeout_seconds=timeout_seconds,
     )
-    return json.loads(done.stdout)
+    try:
+        return json.loads(done.stdout)
+    except ValueError as error:
+        raise RemoteError(
+            f"{remote.name}: the answer is not JSON: {done.text[:200]!r}",
+            hint=f"make the shell's start-up files on {remote.name} (.bashrc) print nothing",
+        ) from error
+
+
+def start_detached(
+    remote: Remote,
+    argv: Sequence[str],
+    *,
+    log: str,
+    env: Mapping[str, str] | None = None,
+    cwd: str = "/",
+) -> ProcessRef:
+    """Do ``Remote.start`` through the node-side program.
+
+    Raises:
+        RemoteError: it could not be started, or ended at once.
+    """
+    request = {"do": "start", "argv": list(argv), "log": log, "env": dict(env or {}), "cwd": cwd}
+    answer = ask(remote, request)
+    if answer["start_ticks"] is None:
+        raise RemoteError(f"{remote.name}: {argv[0]} ended at once", hint=f"see {log}")
+    return ProcessRef(int(answer["pid"]), int(answer["start_ticks"]))
 
 
 def processes(remote: Remote, refs: list[ProcessRef]) -> list[ProcessView]:
@@ -216,18 +251,29 @@ def http(
     *,
     body: str | None = None,
     headers: dict[str, str] | None = None,
-    source: Path | None = None,
-    target: Path | None = None,
+    source: str = "",
+    target: str = "",
     timeout_seconds: float = 20.0,
 ) -> HttpAnswer:
-    """Make one HTTP request from the node; never raises for what the daemon answers."""
+    """Make one HTTP request from the node; never raises for what the daemon answers.
+
+    Args:
+        remote: the node.
+        method: the method.
+        url: the address, as the node knows it.
+        body: text to send.
+        headers: further headers.
+        source: file of the node to send; empty for none.
+        target: file of the node for what is received; empty to return it.
+        timeout_seconds: for each answer of the daemon.
+    """
     item: dict[str, Any] = {
         "method": method,
         "url": url,
         "body": body,
         "headers": headers or {},
-        "source": str(source) if source else None,
-        "target": str(target) if target else None,
+        "source": source or None,
+        "target": target or None,
         "timeout": timeout_seconds,
     }
     patience_seconds = 3600.0 if source or target else timeout_seconds + 10
@@ -295,7 +341,7 @@ def start_storage_samples(
         "interval_seconds": interval_seconds,
         "longest_seconds": longest_seconds,
     }
-    argv = ["python3", "-I", "-S", "-c", _program(), json.dumps(request)]
+    argv = ["python3", "-I", "-S", "-c", node_program(), json.dumps(request)]
     return remote.start(argv, log=log, env=env)
 
 

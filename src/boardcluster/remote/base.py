@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -27,7 +28,7 @@ class ProcessRef:
 
 @runtime_checkable
 class Remote(Protocol):
-    """A node that can be reached. Implementations: local, netns, fake; next: ssh."""
+    """A node that can be reached. Implementations: local, netns, ssh, fake."""
 
     @property
     def name(self) -> str:
@@ -46,9 +47,18 @@ class Remote(Protocol):
     ) -> Completed:
         """Run a program on the node to its end and capture its output.
 
+        Args:
+            argv: program and arguments.
+            stdin: bytes for its standard input.
+            env: further variables. No secrets: on the way they may stand in an argument list.
+            cwd: working folder.
+            timeout_seconds: after this it is ended, on the node.
+            check: raise if the exit status is not zero.
+
         Raises:
-            HostError: the program does not exist on this machine.
-            RemoteError: it failed (only with check), did not end in time, or the node is gone.
+            HostError: a program that does not exist on this machine.
+            RemoteError: it failed (only with check), did not end in time, does not exist on
+                another machine, or the node is gone.
         """
         ...
 
@@ -62,7 +72,10 @@ class Remote(Protocol):
         cwd: str | None = None,
         timeout_seconds: float,
     ) -> Completed:
-        """Run a long program, its output streaming into files of the driver.
+        """Run a long program, its output going into files of the driver.
+
+        Over ssh, the output arrives when the program has ended, the program survives a broken
+        connection, and its standard input is empty.
 
         Raises:
             RemoteError: it did not end in time or the node is gone.
@@ -93,6 +106,20 @@ class Remote(Protocol):
 
         Raises:
             RemoteError: the source does not exist.
+        """
+        ...
+
+    def lend(self, source: Path) -> AbstractContextManager[str]:
+        """Yield a path of the node at which a file or folder of the driver can be read.
+
+        It is there only during the block.
+        """
+        ...
+
+    def collect(self, target: Path) -> AbstractContextManager[str]:
+        """Yield a path of the node to write a file to; it becomes the driver's ``target``.
+
+        That happens when the block ends well. The path is there only during the block.
         """
         ...
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,20 @@ class FakeRemote:
         if source not in self.files:
             raise RemoteError(f"{self._name}: {source} does not exist")
         target.write_bytes(self.files[source])
+
+    @contextlib.contextmanager
+    def lend(self, source: Path) -> Iterator[str]:
+        """See Remote; the file is remembered under the path it is lent at."""
+        path = f"/lent/{source.name}"
+        self.put(source, path)
+        yield path
+
+    @contextlib.contextmanager
+    def collect(self, target: Path) -> Iterator[str]:
+        """See Remote; the content is what ``files`` has at that path."""
+        path = f"/collected/{target.name}"
+        yield path
+        self.get(path, target)
 
     def close(self) -> None:
         """See Remote; nothing is held open."""

@@ -19,13 +19,13 @@ from typing import IO
 
 from boardcluster.errors import HostError, RemoteError, RemoteTimeoutError
 
-__all__ = ["Completed", "pipe", "run_logged", "run_program", "tail_text"]
+__all__ = ["Completed", "pipe", "run_logged", "run_program", "shown", "tail_text"]
 
 _GRACE_SECONDS = 5.0
 _SHOWN_CHARACTERS = 120
 """Longest argument in a message: class paths and programs given as text are much longer."""
 
-_KEPT_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR", "TERM")
+_KEPT_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR", "TERM", "SSH_AUTH_SOCK")
 _KEPT_PREFIXES = ("PIP_", "SSL_", "REQUESTS_", "XDG_")
 _PROXY_SUFFIX = "_proxy"
 
@@ -157,7 +157,7 @@ def _popen(
         ) from error
 
 
-def _shown(argv: Sequence[str]) -> str:
+def shown(argv: Sequence[str]) -> str:
     """Return a command line for a message, its long arguments cut."""
     words = []
     for word in argv:
@@ -168,13 +168,14 @@ def _shown(argv: Sequence[str]) -> str:
 
 def _failure(argv: Sequence[str], returncode: int, output: bytes | Path) -> RemoteError:
     return RemoteError(
-        f"command failed with status {returncode}: {_shown(argv)}\n{tail_text(output)}"
+        f"command failed with status {returncode}: {shown(argv)}\n{tail_text(output)}"
     )
 
 
 def _timed_out(argv: Sequence[str], seconds: float, output: bytes | Path) -> RemoteTimeoutError:
     return RemoteTimeoutError(
-        f"command did not end within {seconds:g} s: {_shown(argv)}\n{tail_text(output)}"
+        f"command did not end within {seconds:g} s: {shown(argv)}\n{tail_text(output)}",
+        stderr=output if isinstance(output, bytes) else b"",
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from boardcluster.errors import RemoteError
-from boardcluster.remote.ask import ask
+from boardcluster.remote.ask import start_detached
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed, run_logged, run_program
 
@@ -82,17 +83,7 @@ class LocalRemote:
         cwd: str = "/",
     ) -> ProcessRef:
         """See Remote."""
-        request = {
-            "do": "start",
-            "argv": list(argv),
-            "log": log,
-            "env": dict(env or {}),
-            "cwd": cwd,
-        }
-        answer = ask(self, request)
-        if answer["start_ticks"] is None:
-            raise RemoteError(f"{self._name}: {argv[0]} ended at once", hint=f"see {log}")
-        return ProcessRef(int(answer["pid"]), int(answer["start_ticks"]))
+        return start_detached(self, argv, log=log, env=env, cwd=cwd)
 
     def put(self, source: Path, target: str) -> None:
         """See Remote. Nodes on this machine share its file system, so this is a copy."""
@@ -103,6 +94,16 @@ class LocalRemote:
         if not Path(source).exists():
             raise RemoteError(f"{self._name}: {source} does not exist")
         _copy(Path(source), target)
+
+    @contextlib.contextmanager
+    def lend(self, source: Path) -> Iterator[str]:
+        """See Remote; the file itself."""
+        yield str(source)
+
+    @contextlib.contextmanager
+    def collect(self, target: Path) -> Iterator[str]:
+        """See Remote; the file itself."""
+        yield str(target)
 
     def close(self) -> None:
         """See Remote; nothing is held open."""

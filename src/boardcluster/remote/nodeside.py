@@ -40,6 +40,13 @@ IO_COUNTERS = {
     "cancelled_write_bytes": 13,
 }
 """Counters of /proc/PID/io, and the place of their values among its words."""
+RUN_MARK = "BOARDCLUSTER_RUN"
+"""In the environment of a command that the driver waits for; not of what is to outlive it."""
+SUPERVISE = """\
+"$@" >"$0/stdout" 2>"$0/stderr"
+echo $? >"$0/status.new" && mv "$0/status.new" "$0/status"
+"""
+"""Runs a job in a folder, $0. It stays a shell, because a board has better uses for memory."""
 NOT_PERMITTED = "not permitted for this user"
 
 
@@ -57,11 +64,108 @@ def start(request: dict[str, Any]) -> dict[str, int | None]:
             stdout=log,
             stderr=log,
             cwd=request["cwd"],
-            env={**os.environ, **request["env"]},
+            env={**inherited(), **request["env"]},
             start_new_session=True,
         )
     child.returncode = 0  # detached: never wait for it
     return {"pid": child.pid, "start_ticks": stat_of(child.pid)[1]}
+
+
+def inherited() -> dict[str, str]:
+    """Return our environment for what outlives the command that we are."""
+    return {name: value for name, value in os.environ.items() if name != RUN_MARK}
+
+
+def job_start(request: dict[str, Any]) -> dict[str, Any]:
+    """Start ``argv`` with a supervisor in ``folder``, which must be new; answer the job's state.
+
+    If the folder is there, the job was started before: then nothing is started.
+    """
+    import subprocess
+
+    folder = request["folder"]
+    try:
+        os.makedirs(folder, 0o700)
+    except FileExistsError:
+        # Whoever made the folder may be about to say which process it is.
+        deadline = time.monotonic() + 5
+        while not os.access(f"{folder}/supervisor", os.F_OK) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return job_state(folder)
+    child = subprocess.Popen(
+        ["sh", "-c", SUPERVISE, folder, *request["argv"]],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env={**inherited(), **request["env"]},
+        start_new_session=True,
+    )
+    child.returncode = 0  # detached: never wait for it
+    row = {"pid": child.pid, "start_ticks": stat_of(child.pid)[1], **boot()}
+    with open(f"{folder}/supervisor.new", "w") as stream:
+        json.dump(row, stream)
+    os.rename(f"{folder}/supervisor.new", f"{folder}/supervisor")
+    return job_state(folder)
+
+
+def supervisor_of(folder: str) -> dict[str, Any] | None:
+    """Return the process that supervises a job, if it was started and this is the same boot."""
+    try:
+        with open(f"{folder}/supervisor") as stream:
+            row: dict[str, Any] = json.load(stream)
+    except FileNotFoundError:
+        return None
+    return row if row["boot_id"] == boot()["boot_id"] else None
+
+
+def job_state(folder: str) -> dict[str, Any]:
+    """Return whether a job is ``running``, ``ended`` (and its ``status``), or why it is neither.
+
+    ``absent``: no folder. ``rebooted``: the node was started anew. ``lost``: its supervisor is gone
+    without a status.
+    """
+    row = supervisor_of(folder)
+    if row is not None and same(row["pid"], row["start_ticks"]):
+        return {"state": "running"}
+    try:
+        with open(f"{folder}/status") as stream:
+            return {"state": "ended", "status": int(stream.read())}
+    except FileNotFoundError:
+        pass
+    if not os.access(folder, os.F_OK):
+        return {"state": "absent"}
+    started = os.access(f"{folder}/supervisor", os.F_OK)
+    return {"state": "rebooted" if row is None and started else "lost"}
+
+
+def job_wait(request: dict[str, Any]) -> dict[str, Any]:
+    """Wait, for at most ``seconds``, until the job in ``folder`` has ended; answer its state."""
+    import select
+
+    row = supervisor_of(request["folder"])
+    if row is not None:
+        with contextlib.suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(row["pid"])
+            if same(row["pid"], row["start_ticks"]):
+                select.select([descriptor], [], [], request["seconds"])
+            os.close(descriptor)
+    return job_state(request["folder"])
+
+
+def job_end(request: dict[str, Any]) -> dict[str, str]:
+    """End all that carries the job's ``mark``, remove its ``folder``; answer the end of stderr."""
+    import shutil
+
+    for _ in range(5):  # what is ended may start something a moment before
+        if end_marked(request)["ended"] == 0:
+            break
+    words = b""
+    with contextlib.suppress(OSError), open(f"{request['folder']}/stderr", "rb") as stream:
+        stream.seek(max(0, os.fstat(stream.fileno()).st_size - 4096))
+        words = stream.read()
+    shutil.rmtree(request["folder"], ignore_errors=True)
+    return {"stderr": words.decode("utf-8", "replace")}
 
 
 def stat_of(pid: int) -> tuple[str, int] | tuple[None, None]:
@@ -135,6 +239,36 @@ def end_marked(request: dict[str, Any]) -> dict[str, int]:
                 found.append([int(name), ticks])
     end({"processes": found, "grace_seconds": request["grace_seconds"]})
     return {"ended": len(found)}
+
+
+def of_user(request: dict[str, Any]) -> list[list[int]]:
+    """Answer [pid, start ticks] of every process of a ``user``; none if there is no such user."""
+    import pwd
+
+    try:
+        uid = pwd.getpwnam(request["user"]).pw_uid
+    except KeyError:
+        return []
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            with contextlib.suppress(OSError):
+                state, ticks = stat_of(int(name))
+                if os.stat(f"/proc/{name}").st_uid == uid and state not in (None, "Z", "X"):
+                    found.append([int(name), ticks or 0])
+    return found
+
+
+def end_of_user(request: dict[str, Any]) -> dict[str, int]:
+    """End every process of a ``user``, as ``end`` does; answer how many there were."""
+    ended = 0
+    for _ in range(5):  # what is ended may start something a moment before
+        found = of_user(request)
+        if not found:
+            break
+        end({"processes": found, "grace_seconds": request["grace_seconds"]})
+        ended += len(found)
+    return {"ended": ended, "left": len(of_user(request))}
 
 
 def listening(request: dict[str, Any]) -> list[int]:
@@ -408,6 +542,11 @@ VERBS: dict[str, Callable[[dict[str, Any]], object]] = {
     "processes": processes,
     "end": end,
     "end_marked": end_marked,
+    "of_user": of_user,
+    "end_of_user": end_of_user,
+    "job_start": job_start,
+    "job_wait": job_wait,
+    "job_end": job_end,
     "listening": listening,
     "http": http_requests,
     "storage": storage,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell, settings
+from boardcluster.analysis import Cell, security_of, settings
 from boardcluster.analysis.statistics import mean
 from boardcluster.records import ClusterSpec, Fingerprint, Result
 from boardcluster.report import words
@@ -165,7 +165,7 @@ def _run_row(source: Source, result: Result) -> tuple[str, ...]:
         format_bytes(trial.size_bytes) if trial.size_bytes else words.NONE,
         str(trial.workers),
         trial.profile,
-        settings(trial) or "default",
+        settings(trial, security=security_of(result)) or "default",
         words.engine_name(trial.engine),
         f"warm-up {trial.repetition}" if trial.warm_up else str(trial.repetition),
         str(attempt.number) if attempt else words.NONE,
@@ -296,6 +296,8 @@ def _setup_values(found: Fingerprint) -> dict[str, str]:
         "Hadoop": found.hadoop,
         "Spark": found.spark,
         "Profile": found.profile,
+        "Security": words.SECURITY[found.security],
+        "Hardware": "; ".join(found.hardware) or words.NONE,
         "Configuration": f"SHA-256 {found.config_sha256[:16]}",
         "boardcluster": found.boardcluster,
     }

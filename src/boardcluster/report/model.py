@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boardcluster.records import Campaign, ClusterSpec, Result
+from boardcluster.analysis import security_of
+from boardcluster.records import Campaign, ClusterSpec, Result, Security
 from boardcluster.report import words
 from boardcluster.report.details import (
     Proof,
@@ -38,6 +39,7 @@ class Report:
         findings: one per configuration, the headline's first.
         emulated: whether any number is of emulated nodes.
         partly_emulated: whether some are and some are not.
+        insecure: whether any number was measured while everybody could take the cluster over.
         times: one per workload.
         counters: one table per configuration.
         runs: one table per campaign of workloads.
@@ -60,6 +62,7 @@ class Report:
     findings: tuple[Finding, ...]
     emulated: bool
     partly_emulated: bool
+    insecure: bool
     times: tuple[TimeSection, ...]
     counters: tuple[Table, ...]
     runs: tuple[Table, ...]
@@ -101,6 +104,7 @@ def build_report(
         findings=findings,
         emulated=emulated,
         partly_emulated=emulated and bool(ordered) and not source.all_emulated(),
+        insecure=any(security_of(item) is Security.INSECURE_LAB for item in ordered),
         times=time_sections(source),
         counters=counter_tables(source),
         runs=run_tables(source),

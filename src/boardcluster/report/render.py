@@ -82,6 +82,7 @@ def write_report(
     shared = {
         "report": report,
         "emulated_text": words.EMULATED,
+        "insecure_text": words.INSECURE,
         "counter_note": _COUNTER_NOTE,
         "method": _METHOD,
     }

@@ -7,13 +7,15 @@ import shlex
 from collections.abc import Sequence
 
 from boardcluster.analysis import Interval
-from boardcluster.records import Engine
+from boardcluster.records import Engine, Security
 from boardcluster.redaction import HIDDEN, redact
 from boardcluster.units import format_seconds
 
 __all__ = [
     "EMULATED",
+    "INSECURE",
     "NONE",
+    "SECURITY",
     "count",
     "engine_name",
     "figure_name",
@@ -31,6 +33,12 @@ __all__ = [
 ]
 
 NONE = "\N{EN DASH}"
+INSECURE = "insecure lab: everybody in the network could take this cluster over while it ran"
+SECURITY = {
+    Security.EMULATED: "reachable only from the machine that emulates it",
+    Security.CLOSED: "closed",
+    Security.INSECURE_LAB: INSECURE,
+}
 EMULATED = "emulated: nodes are network namespaces on one machine, not boards"
 
 _WORKLOADS = {

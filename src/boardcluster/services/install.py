@@ -35,26 +35,30 @@ class Installation:
 
     Attributes:
         pair: what it is.
-        folder: where it is.
+        folder: where it is on this machine.
+        on_nodes: where nodes that do not share this machine's files have their copy; None if they
+            see it under the same path. The paths that it gives are those that nodes see.
     """
 
     pair: EnginePair
     folder: Path
+    on_nodes: Path | None = None
 
     @property
     def hadoop_jars(self) -> Path:
         """Folder of Hadoop's jars."""
-        return self.folder / "hadoop"
+        return (self.on_nodes or self.folder) / "hadoop"
 
     @property
     def spark_home(self) -> Path:
         """SPARK_HOME."""
-        return self.folder / "spark"
+        return (self.on_nodes or self.folder) / "spark"
 
     def jars(self, engine: str) -> list[str]:
         """Return every jar of ``hadoop`` (without test jars) or ``spark``, sorted."""
-        folder = self.hadoop_jars if engine == "hadoop" else self.spark_home / "jars"
-        return [str(path) for path in sorted(folder.glob("*.jar"))]
+        place = "hadoop" if engine == "hadoop" else "spark/jars"
+        seen = (self.on_nodes or self.folder) / place
+        return [str(seen / path.name) for path in sorted((self.folder / place).glob("*.jar"))]
 
     def hadoop_jar(self, module: str) -> Path:
         """Return the path of one of Hadoop's own jars."""

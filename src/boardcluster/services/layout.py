@@ -48,6 +48,8 @@ class Layout:
         folders: per node, its own folder as the node sees it.
         user: the user name that everything runs as in Hadoop's eyes.
         storage: name of the folder, on each node, of its HDFS data and the like.
+        jobs_jar: the jar of our Spark jobs on nodes with files of their own; empty if they see
+            this machine's.
     """
 
     spec: ClusterSpec
@@ -58,6 +60,7 @@ class Layout:
     folders: dict[str, str]
     user: str
     storage: str = "data"
+    jobs_jar: str = ""
 
     def folder(self, node: NodeSpec, *parts: str) -> str:
         """Return a path inside a node's own folder."""
@@ -70,6 +73,11 @@ class Layout:
     def conf(self, node: NodeSpec) -> str:
         """Return the folder of a node's configuration files."""
         return self.folder(node, "conf")
+
+    @property
+    def shares_files(self) -> bool:
+        """Whether nodes see the files of this machine under the same paths."""
+        return self.spec.kind == "emulated"
 
     @property
     def spark_events(self) -> str:

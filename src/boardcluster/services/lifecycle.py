@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from boardcluster.cluster.state import IDENTITY_VARIABLE
 from boardcluster.errors import AddressError, DaemonError, JvmCrashError, RemoteError
 from boardcluster.records import NodeSpec, Role
-from boardcluster.remote.ask import end_processes, http_get_all, listening, processes
+from boardcluster.remote.ask import http_get_all, listening, processes
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.services.conf import config_sha256, render_node
 from boardcluster.services.daemons import (
@@ -24,6 +26,7 @@ from boardcluster.services.daemons import (
 )
 from boardcluster.services.jvm import daemon_environment
 from boardcluster.services.layout import PORTS, Layout
+from boardcluster.services.provision.manager import DaemonCommand, ServiceManager
 
 __all__ = ["Health", "StartedDaemon", "configure", "health", "start", "stop", "wait_healthy"]
 
@@ -85,7 +88,8 @@ def configure(layout: Layout, remotes: Mapping[str, Remote], *, staging: Path) -
     """Write every node's configuration and folders; return the hash over all of it."""
     rendered = {node.name: render_node(layout, node) for node in layout.spec.nodes}
     shutil.rmtree(staging, ignore_errors=True)
-    for node in layout.spec.nodes:
+
+    def one(node: NodeSpec) -> None:
         folder = staging / node.name
         folder.mkdir(parents=True)
         for name, text in rendered[node.name].items():
@@ -96,6 +100,9 @@ def configure(layout: Layout, remotes: Mapping[str, Remote], *, staging: Path) -
         if Role.MASTER in node.roles:
             folders.append(layout.spark_events)
         remote.run(["mkdir", "-p", *folders])
+
+    with ThreadPoolExecutor(_PARALLEL) as pool:
+        list(pool.map(one, layout.spec.nodes))
     return config_sha256(rendered)
 
 
@@ -103,9 +110,18 @@ def start(
     layout: Layout,
     remotes: Mapping[str, Remote],
     *,
+    managers: Mapping[str, ServiceManager],
+    identity: str,
     started: Callable[[StartedDaemon], None],
 ) -> list[StartedDaemon]:
     """Start every daemon; ``started`` is told of each at once, so that none is ever lost.
+
+    Args:
+        layout: the cluster.
+        remotes: the nodes by name.
+        managers: what keeps the daemons of each node.
+        identity: the cluster's, for the environment of every daemon.
+        started: told of each daemon.
 
     Raises:
         AddressError: a port that a daemon needs is taken.
@@ -118,13 +134,21 @@ def start(
         formatting = pool.submit(_format_once, layout, remotes[layout.spec.master.name])
         waits_for_format = [row for row in everything if row[0].name == "namenode"]
         others = [row for row in everything if row[0].name != "namenode"]
+
+        def start_one(kind: DaemonKind, node: NodeSpec) -> StartedDaemon:
+            return _start_one(layout, managers[node.name], kind, node, identity=identity)
+
         for kind, node in others[:1]:
-            daemons.append(_start_one(layout, remotes[node.name], kind, node))
+            daemons.append(start_one(kind, node))
             started(daemons[-1])
         formatting.result()
-        for kind, node in waits_for_format + others[1:]:
-            daemons.append(_start_one(layout, remotes[node.name], kind, node))
-            started(daemons[-1])
+        # Kinds follow each other, because what others wait for comes first.
+        for kind in dict.fromkeys(kind for kind, _ in waits_for_format + others[1:]):
+            nodes = [node for each, node in waits_for_format + others[1:] if each is kind]
+            with ThreadPoolExecutor(_PARALLEL) as starters:
+                for daemon in starters.map(partial(start_one, kind), nodes):
+                    daemons.append(daemon)
+                    started(daemon)
     return daemons
 
 
@@ -167,15 +191,18 @@ def _format_once(layout: Layout, remote: Remote) -> None:
         ) from error
 
 
-def _start_one(layout: Layout, remote: Remote, kind: DaemonKind, node: NodeSpec) -> StartedDaemon:
+def _start_one(
+    layout: Layout, manager: ServiceManager, kind: DaemonKind, node: NodeSpec, *, identity: str
+) -> StartedDaemon:
     log = layout.folder(node, "logs", f"{kind.name}.log")
-    process = remote.start(
-        command_of(layout, node, kind),
-        log=log,
-        env=daemon_environment(layout, node),
+    command = DaemonCommand(
+        name=kind.name,
+        argv=command_of(layout, node, kind),
+        env={**daemon_environment(layout, node), IDENTITY_VARIABLE: identity},
         cwd=layout.folder(node, "tmp"),
+        log=log,
     )
-    return StartedDaemon(kind=kind, node=node, process=process, log=log)
+    return StartedDaemon(kind=kind, node=node, process=manager.start(command), log=log)
 
 
 def health(layout: Layout, remote: Remote) -> Health:
@@ -271,24 +298,24 @@ def _died(remote: Remote, daemon: StartedDaemon) -> DaemonError:
 
 
 def stop(
-    remotes: Mapping[str, Remote],
-    daemons: list[tuple[str, ProcessRef]],
+    managers: Mapping[str, ServiceManager],
+    daemons: Iterable[tuple[str, str, ProcessRef]],
     *,
     grace_seconds: float,
 ) -> int:
     """Ask daemons to end, in parallel; return how many had to be killed.
 
     Args:
-        remotes: the nodes by name.
-        daemons: node name and process of each.
+        managers: what keeps the daemons of each node.
+        daemons: node, name and process of each.
         grace_seconds: how long they may take before they are killed.
     """
-    by_node: dict[str, list[ProcessRef]] = {}
-    for name, process in daemons:
-        by_node.setdefault(name, []).append(process)
+    by_node: dict[str, dict[str, ProcessRef]] = {}
+    for node, name, process in daemons:
+        by_node.setdefault(node, {})[name] = process
 
-    def one(name: str) -> int:
-        return end_processes(remotes[name], by_node[name], grace_seconds=grace_seconds)
+    def one(node: str) -> int:
+        return managers[node].stop(by_node[node], grace_seconds=grace_seconds)
 
     with ThreadPoolExecutor(_PARALLEL) as pool:
         return sum(pool.map(one, by_node))

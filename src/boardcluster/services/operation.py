@@ -13,15 +13,16 @@ import shutil
 import uuid
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from boardcluster.cluster import emulated
+from boardcluster.cluster.boards import known_hosts_of
+from boardcluster.cluster.emulated import EmulatedNodes
+from boardcluster.cluster.nodes import Nodes
 from boardcluster.cluster.state import (
     Daemon,
     LiveNode,
     LiveState,
-    boot_id,
     load_state,
     remove_state,
     save_state,
@@ -36,11 +37,21 @@ from boardcluster.errors import (
     RemoteError,
 )
 from boardcluster.fetch.cache import Progress, writing
-from boardcluster.records import ClusterSpec, NodeSpec
-from boardcluster.remote.ask import processes
-from boardcluster.remote.base import Remote
+from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
+from boardcluster.remote.ask import ProcessView, processes
+from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.services import lifecycle
 from boardcluster.services.archive import provide_archives, refuse_archives
+from boardcluster.services.boards import (
+    Ready,
+    board_layout,
+    board_nodes,
+    end_boards,
+    load_facts,
+    make_ready,
+    managers_of,
+    wipe_boards,
+)
 from boardcluster.services.install import Installation, install
 from boardcluster.services.java import find_java, provide_java
 from boardcluster.services.layout import Layout
@@ -62,6 +73,8 @@ __all__ = [
     "dead_daemons",
     "down",
     "found_up",
+    "nodes_of",
+    "plan_boards",
     "read_spec",
     "status",
     "up",
@@ -83,13 +96,23 @@ class LiveCluster:
         home: the cluster's state folder.
         state: what is alive.
         layout: where things are.
-        remotes: every node by name.
+        remotes: every node by name, as the user that daemons and jobs run as.
+        admins: every node by name, as root, where that is another way; see ``as_root``.
+        facts: every board by name, as it was found when the cluster came up; empty for emulated
+            nodes.
     """
 
     home: Path
     state: LiveState
     layout: Layout
     remotes: Mapping[str, Remote]
+    admins: Mapping[str, Remote] = field(default_factory=dict)
+    facts: Mapping[str, NodeFacts] = field(default_factory=dict)
+
+    @property
+    def as_root(self) -> Mapping[str, Remote]:
+        """Every node by name, as root; for what the kernel allows nobody else."""
+        return self.admins or self.remotes
 
     @property
     def spec(self) -> ClusterSpec:
@@ -141,6 +164,8 @@ class Status:
         profile: name of the profile.
         engines: id of the engine pair.
         browsable: whether the host's browser reaches the web pages.
+        kind: how the nodes exist.
+        security: who may reach the cluster.
     """
 
     phase: str
@@ -150,6 +175,8 @@ class Status:
     profile: str
     engines: str
     browsable: bool
+    kind: str
+    security: Security
 
 
 def read_spec(path: Path) -> ClusterSpec:
@@ -199,6 +226,8 @@ def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
     java = provide_java(pair, cache=cache)
     engines = install(pair, java, cache=cache, progress=progress)
     profile = build_profile(spec.profile, spec)
+    if spec.kind == "boards":
+        return board_layout(spec, profile, engines, state)
     archives = cache / "archives" / "none"
     if profile.small_daemons:
         archives = provide_archives(engines, java, cache=cache, progress=progress)
@@ -248,10 +277,12 @@ def up(
         running = _still_running(home, left, spec, cache, progress)
         if running is not None:
             return running if temporary else _lasting(home, running)
-    check_memory(spec)
-    require_room(home)
-    emulated.check_host(spec)
-    state = emulated.new_state(spec, identity=str(uuid.uuid4()))
+    nodes = nodes_of(home, spec.kind)
+    if spec.kind == "emulated":
+        check_memory(spec)
+        require_room(home)
+    nodes.check(spec)
+    state = nodes.new_state(spec, identity=str(uuid.uuid4()))
     state = replace(state, spec_sha256=_digest(path), temporary=temporary)
     if spec != declared and form is not None:
         state = replace(
@@ -270,6 +301,18 @@ def up(
             raise  # what could not be ended must stay recorded
         progress(f"{error.message}; starting again without class-data archives", 0, 0)
         return _start_afresh(home, spec, state, cache=cache, progress=progress, seen=seen)
+
+
+def plan_boards(home: Path, *, cache: Path, progress: Progress) -> Ready:
+    """Return what ``up`` would change on the boards of a cluster; changes nothing on them.
+
+    Raises:
+        SpecError, HostError, InstallError, RemoteError: see errors.py.
+    """
+    spec = read_spec(home / "cluster.toml")
+    state = nodes_of(home, spec.kind).new_state(spec, identity="")
+    layout = _layout(spec, state, cache, progress)
+    return make_ready(home, spec, layout, dry_run=True, progress=progress)
 
 
 def _lasting(home: Path, live: LiveCluster) -> LiveCluster:
@@ -291,18 +334,35 @@ def _start_afresh(
     seen: Callable[[Health], None],
 ) -> LiveCluster:
     layout = _layout(spec, state, cache, progress)
+    facts: dict[str, NodeFacts] = {}
+    if spec.kind == "boards":
+        ready = make_ready(home, read_spec(home / "cluster.toml"), layout, progress=progress)
+        _say_changes(ready, progress)
+        facts = ready.facts
+        state = replace(state, java=ready.java)
+    else:
+        state = replace(state, java=layout.java.description)
     save_state(home, state)
     try:
-        return _bring_up(home, spec, state, layout, seen)
+        return _bring_up(home, spec, state, layout, facts=facts, seen=seen)
     except BaseException as error:
         try:
-            emulated.destroy(state)
+            _end_all(home, state)
             remove_state(home)
         except (BoardclusterError, OSError):
             error.add_note(f"not everything could be ended: run `boardcluster down --home {home}`")
         if isinstance(error, JvmCrashError) and layout.profile.small_daemons:
             refuse_archives(layout.archives, error.message)
         raise
+
+
+def _say_changes(ready: Ready, progress: Progress) -> None:
+    """Say what was done to the boards, and what could not be."""
+    count = len(ready.changes)
+    progress(f"boards: {count} changes" if count else "boards: nothing to change", 0, 0)
+    for change in ready.changes:
+        if change.remark:
+            progress(f"{change.node}: {change.words}: {change.remark}", 0, 0)
 
 
 def _still_running(
@@ -314,9 +374,9 @@ def _still_running(
 ) -> LiveCluster | None:
     """Return the cluster if it is up as wanted; clear away what a dead driver left behind."""
     path = home / "cluster.toml"
-    alive = left.boot_id == boot_id() and emulated.leftover_processes(left.identity)
-    if not alive or left.phase != "up":
-        emulated.destroy(left)
+    nodes = nodes_of(home, left.kind)
+    if left.phase != "up" or not nodes.has_leftovers(left):
+        _end_all(home, left)
         remove_state(home)
         return None
     if left.spec_sha256 != _digest(path):
@@ -329,6 +389,11 @@ def _still_running(
         down(home)
         return None
     live = _attached(home, left, cache=cache, progress=progress)
+    if live.spec.kind == "boards":
+        # A firewall that somebody switched off must not stay off because the daemons still run.
+        ready = make_ready(home, read_spec(path), live.layout, progress=progress)
+        _say_changes(ready, progress)
+        live = _with_processes(replace(live, facts=ready.facts))
     again = "run `boardcluster status`; `boardcluster down` and `up` start it afresh"
     if dead := dead_daemons(live):
         raise DaemonError(f"the cluster is up but not healthy: {', '.join(dead)} ended", hint=again)
@@ -342,19 +407,39 @@ def _still_running(
     return live
 
 
+def _with_processes(live: LiveCluster) -> LiveCluster:
+    """Take note of daemons that a service manager has started again."""
+    managers = managers_of(live.facts, live.remotes, live.admins)
+    now: dict[tuple[str, str], ProcessRef] = {}
+    for node, manager in managers.items():
+        known = {d.name: d.process for d in live.state.daemons if d.node == node}
+        now |= {(node, name): process for name, process in manager.running(known).items()}
+    daemons = tuple(
+        replace(daemon, process=now.get((daemon.node, daemon.name), daemon.process))
+        for daemon in live.state.daemons
+    )
+    state = replace(live.state, daemons=daemons)
+    if state != live.state:
+        save_state(live.home, state)
+    return replace(live, state=state)
+
+
 def _bring_up(
     home: Path,
     spec: ClusterSpec,
     state: LiveState,
     layout: Layout,
+    *,
+    facts: Mapping[str, NodeFacts],
     seen: Callable[[Health], None],
 ) -> LiveCluster:
-    state = emulated.create_nodes(spec, state, home)
+    nodes = nodes_of(home, spec.kind)
+    state = nodes.create(spec, state)
     save_state(home, state)
     layout = replace(layout, folders={node.name: node.folder for node in state.nodes})
-    remotes = {node.name: emulated.remote_of(node, state) for node in state.nodes}
+    remotes = {node.name: nodes.remote_of(node, state) for node in state.nodes}
     digest = lifecycle.configure(layout, remotes, staging=home / "conf")
-    state = replace(state, config_sha256=digest, java=layout.java.description)
+    state = replace(state, config_sha256=digest)
     addresses = {node.name: node.address for node in state.nodes}
     record = [state]
 
@@ -370,19 +455,33 @@ def _bring_up(
         record.append(record[-1].with_daemon(row))
         save_state(home, record[-1])
 
-    daemons = lifecycle.start(layout, remotes, started=started)
+    admins = {node.name: nodes.admin_of(node, state) for node in state.nodes}
+    daemons = lifecycle.start(
+        layout,
+        remotes,
+        managers=managers_of(facts, remotes, admins),
+        identity=state.identity,
+        started=started,
+    )
     lifecycle.wait_healthy(
         layout, remotes, daemons, timeout_seconds=_HEALTHY_WITHIN_SECONDS, seen=seen
     )
     state = replace(record[-1], phase="up")
     save_state(home, state)
-    return LiveCluster(home=home, state=state, layout=layout, remotes=remotes)
+    return LiveCluster(
+        home=home, state=state, layout=layout, remotes=remotes, admins=admins, facts=facts
+    )
 
 
 def found_up(home: Path) -> bool:
     """Whether the cluster is up, and not only for a campaign that was killed."""
     state = load_state(home)
-    return state is not None and state.phase == "up" and not state.temporary and _nodes_alive(state)
+    return (
+        state is not None
+        and state.phase == "up"
+        and not state.temporary
+        and _nodes_alive(home, state)
+    )
 
 
 def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = False) -> LiveCluster:
@@ -402,7 +501,7 @@ def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = Fals
         raise ClusterNotUpError(
             f"the cluster in {home} is not up", hint="run `boardcluster up` first"
         )
-    if state.phase != "up" or not _nodes_alive(state):
+    if state.phase != "up" or not _nodes_alive(home, state):
         raise ClusterNotUpError(
             f"the cluster in {home} is not up: its driver or its nodes were killed",
             hint="run `boardcluster down`, then `boardcluster up`",
@@ -416,18 +515,19 @@ def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = Fals
 
 
 def _attached(home: Path, state: LiveState, *, cache: Path, progress: Progress) -> LiveCluster:
+    nodes = nodes_of(home, state.kind)
     return LiveCluster(
         home=home,
         state=state,
         layout=_layout(read_spec(home / "running.toml"), state, cache, progress),
-        remotes={node.name: emulated.remote_of(node, state) for node in state.nodes},
+        remotes={node.name: nodes.remote_of(node, state) for node in state.nodes},
+        admins={node.name: nodes.admin_of(node, state) for node in state.nodes},
+        facts=load_facts(home) if state.kind == "boards" else {},
     )
 
 
-def _nodes_alive(state: LiveState) -> bool:
-    if state.boot_id != boot_id():
-        return False
-    return all(emulated.is_alive(node.pid, node.start_ticks) for node in state.nodes)
+def _nodes_alive(home: Path, state: LiveState) -> bool:
+    return len(nodes_of(home, state.kind).alive(state)) == len(state.nodes)
 
 
 def dead_daemons(live: LiveCluster) -> list[str]:
@@ -463,18 +563,26 @@ def down(home: Path) -> int:
     state = load_state(home)
     if state is None:
         return 0
-    if state.boot_id == boot_id() and state.daemons:
-        remotes = {
-            node.name: emulated.remote_of(node, state)
-            for node in state.nodes
-            if emulated.is_alive(node.pid, node.start_ticks)
-        }
-        rows = [(d.node, d.process) for d in state.daemons if d.node in remotes]
+    nodes = nodes_of(home, state.kind)
+    asked = 0
+    if state.daemons:
+        remotes = {node.name: nodes.remote_of(node, state) for node in nodes.alive(state)}
+        admins = {node.name: nodes.admin_of(node, state) for node in state.nodes}
+        managers = managers_of(load_facts(home), remotes, admins)
+        rows = [(d.node, d.name, d.process) for d in state.daemons if d.node in remotes]
+        asked = len(rows)
         with contextlib.suppress(BoardclusterError):  # what does not end by asking ends below
-            lifecycle.stop(remotes, rows, grace_seconds=_STOP_GRACE_SECONDS)
-    ended = emulated.destroy(state)
+            lifecycle.stop(managers, rows, grace_seconds=_STOP_GRACE_SECONDS)
+    ended = _end_all(home, state)
     remove_state(home)
-    return ended
+    return asked + ended
+
+
+def _end_all(home: Path, state: LiveState) -> int:
+    """End everything of the cluster; return how many processes were ended."""
+    if state.kind == "boards":
+        return end_boards(home, state)
+    return nodes_of(home, state.kind).destroy(state)
 
 
 def wipe(home: Path) -> None:
@@ -482,9 +590,12 @@ def wipe(home: Path) -> None:
 
     Raises:
         ClusterError: the cluster is still up.
+        RemoteError: a board cannot be reached.
     """
     if load_state(home) is not None:
         raise ClusterError("the cluster is still up", hint="run `boardcluster down` first")
+    if known_hosts_of(home).exists():  # only boards have such a file
+        wipe_boards(home, read_spec(home / "cluster.toml"))
     for name in ("nodes", "conf"):
         shutil.rmtree(home / name, ignore_errors=True)
     for name in ("running.toml", "hosts", "nsswitch.conf", "anchors.log"):
@@ -512,16 +623,20 @@ def status(home: Path, *, cache: Path) -> Status:
             profile=spec.profile,
             engines=spec.engines,
             browsable=bool(state and state.host_link),
+            kind=spec.kind,
+            security=spec.security,
         )
 
     if state is None:
         return view("down")
-    if not state.nodes or not _nodes_alive(state):
+    if state.kind == "emulated" and (not state.nodes or not _nodes_alive(home, state)):
         return view("dead")
-    daemons = _daemon_views(state)
+    daemons = _daemon_views(home, state)
+    if not any(daemon.alive for daemon in daemons):
+        return view("dead", daemons)
     if state.phase != "up":
         return view(state.phase, daemons)
-    remote = emulated.remote_of(_master_node(state, spec), state)
+    remote = nodes_of(home, state.kind).remote_of(_master_node(state, spec), state)
     health = lifecycle.health(_bare_layout(spec, state, cache), remote)
     good = health.is_good(len(spec.workers)) and all(d.alive for d in daemons)
     return view("up" if good else "degraded", daemons, health)
@@ -534,6 +649,9 @@ def _master_node(state: LiveState, spec: ClusterSpec) -> LiveNode:
 def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
     """Return a layout for asking only: nothing is fetched or verified."""
     pair = load_pair(spec.engines)
+    if spec.kind == "boards":
+        engines = Installation(pair=pair, folder=cache / "engines" / pair.id)
+        return board_layout(spec, build_profile(spec.profile, spec), engines, state)
     java = find_java(pair, cache=cache)
     if java is None:
         raise ClusterError("the cluster's Java is gone", hint="run `boardcluster down`")
@@ -548,15 +666,19 @@ def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
     )
 
 
-def _daemon_views(state: LiveState) -> tuple[DaemonView, ...]:
-    rows: list[DaemonView] = []
-    for node in state.nodes:
+def _daemon_views(home: Path, state: LiveState) -> tuple[DaemonView, ...]:
+    nodes = nodes_of(home, state.kind)
+
+    def of_node(node: LiveNode) -> list[DaemonView]:
         here = [daemon for daemon in state.daemons if daemon.node == node.name]
         if not here:
-            continue
-        remote = emulated.remote_of(node, state)
-        views = processes(remote, [daemon.process for daemon in here])
-        rows += [
+            return []
+        try:
+            remote = nodes.remote_of(node, state)
+            views = processes(remote, [daemon.process for daemon in here])
+        except RemoteError:  # a node that does not answer runs nothing that counts
+            views = [ProcessView(alive=False, resident_bytes=0, proportional_bytes=0) for _ in here]
+        return [
             DaemonView(
                 name=daemon.name,
                 node=node.name,
@@ -570,4 +692,16 @@ def _daemon_views(state: LiveState) -> tuple[DaemonView, ...]:
             )
             for daemon, view in zip(here, views, strict=True)
         ]
-    return tuple(rows)
+
+    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
+        return tuple(view for views in pool.map(of_node, state.nodes) for view in views)
+
+
+def nodes_of(home: Path, kind: str) -> Nodes:
+    """Return the nodes of a cluster by the kind that its ``cluster.toml`` names.
+
+    Boards keep their connections for the life of this process, so the same object is returned.
+    """
+    if kind == "boards":
+        return board_nodes(home)
+    return EmulatedNodes(home)

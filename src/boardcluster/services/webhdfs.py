@@ -106,7 +106,7 @@ class WebHdfs:
             raise self._fail(f"renaming {source}", answer)
 
     def put(self, source: Path, target: str, *, replication: int = 0) -> None:
-        """Store a file of the master node; it appears under its name only when it is whole.
+        """Store a file of this machine; it appears under its name only when it is whole.
 
         Args:
             source: the file.
@@ -119,16 +119,18 @@ class WebHdfs:
         answer = http(self._remote, "PUT", url)
         if answer.status != 307 or not answer.location:
             raise self._fail(f"storing {target}", answer)
-        answer = http(self._remote, "PUT", answer.location, source=source, timeout_seconds=300)
+        with self._remote.lend(source) as path:
+            answer = http(self._remote, "PUT", answer.location, source=path, timeout_seconds=300)
         if answer.status != 201:
             raise self._fail(f"storing {target}", answer)
         self.rename(partial, target)
 
     def get(self, source: str, target: Path) -> None:
-        """Read a file into a file of the master node."""
+        """Read a file into a file of this machine."""
         answer = http(self._remote, "GET", self._url(source, "OPEN"))
         if answer.status != 307 or not answer.location:
             raise self._fail(f"reading {source}", answer)
-        answer = http(self._remote, "GET", answer.location, target=target, timeout_seconds=300)
-        if answer.status != 200:
-            raise self._fail(f"reading {source}", answer)
+        with self._remote.collect(target) as path:
+            answer = http(self._remote, "GET", answer.location, target=path, timeout_seconds=300)
+            if answer.status != 200:
+                raise self._fail(f"reading {source}", answer)

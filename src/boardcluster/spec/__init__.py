@@ -1,9 +1,12 @@
 """TOML files -> validated specifications; pure, no input or output beyond reading the file."""
 
+from boardcluster.spec.boards import FoundBoard, propose_boards
 from boardcluster.spec.campaign import SEED_MAX, WorkloadFacts, load_campaign, mix_engines
 from boardcluster.spec.checks import TIMEOUT_SECONDS_MAX
 from boardcluster.spec.cluster import (
+    BOARDS_MAX,
     CORES_MAX,
+    DEFAULT_FOLDER,
     DEFAULT_LINK_BITS_PER_SECOND,
     DEFAULT_SUBNET,
     KINDS,
@@ -15,19 +18,23 @@ from boardcluster.spec.cluster import (
 from boardcluster.spec.template import propose_cluster, render_cluster, workers_that_fit
 
 __all__ = [
+    "BOARDS_MAX",
     "CORES_MAX",
+    "DEFAULT_FOLDER",
     "DEFAULT_LINK_BITS_PER_SECOND",
     "DEFAULT_SUBNET",
     "KINDS",
     "NODES_MAX",
     "SEED_MAX",
     "TIMEOUT_SECONDS_MAX",
+    "FoundBoard",
     "WorkloadFacts",
     "address_of",
     "host_address",
     "load_campaign",
     "load_cluster",
     "mix_engines",
+    "propose_boards",
     "propose_cluster",
     "render_cluster",
     "workers_that_fit",

@@ -28,10 +28,14 @@ from boardcluster.units import (
 )
 
 __all__ = [
+    "ADDRESS_ALLOWED",
     "BENCHMARK_NETWORK",
+    "BOARD_SUBNET_ALLOWED",
     "CAMPAIGN_NAME_ALLOWED",
     "CLUSTER_NAME_ALLOWED",
     "CLUSTER_NAME_LENGTH_MAX",
+    "FOLDER_ALLOWED",
+    "HOST_ALLOWED",
     "INPUT_SIZE_ALLOWED",
     "INPUT_SIZE_BYTES_MAX",
     "LINK_ALLOWED",
@@ -47,9 +51,13 @@ __all__ = [
     "TIMEOUT_ALLOWED",
     "TIMEOUT_SECONDS_MAX",
     "WAIT_ALLOWED",
+    "check_address",
+    "check_board_subnet",
     "check_campaign_name",
     "check_choice",
     "check_cluster_name",
+    "check_folder",
+    "check_host",
     "check_input_size",
     "check_link",
     "check_memory",
@@ -96,6 +104,16 @@ _NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
 _CAMPAIGN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?")
 _MIX_PART = re.compile(r"([^\s+]+)(?:\s+x\s?([0-9]{1,3}))?")
 _SHOWN_CHARACTERS = 60
+_HOST = re.compile(
+    r"(ssh://)?([A-Za-z0-9_][A-Za-z0-9._-]*@)?(\[[0-9A-Fa-f:.%a-z]+\]|[A-Za-z0-9_][A-Za-z0-9._-]*)"
+    r"(?(1)(:[0-9]{1,5})?)"
+)
+_FOLDER = re.compile(r"(/[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*){2,}")
+_SYSTEM_FOLDERS = (
+    *("/bin", "/boot", "/dev", "/etc", "/lib", "/opt/boardcluster", "/proc", "/root", "/run"),
+    *("/sbin", "/sys", "/tmp", "/usr", "/var/tmp"),  # noqa: S108  refused, not used
+)
+"""Folders that are not for data: the system's own, in memory, cleared, or hidden from services."""
 
 _NAME_ALLOWED = (
     "lower-case letters, digits and hyphens, starting with a letter, not ending in a hyphen, "
@@ -116,6 +134,18 @@ LINK_ALLOWED = (
 SUBNET_ALLOWED = (
     f"an IPv4 network inside {BENCHMARK_NETWORK} with a prefix from /{_PREFIX_LENGTH_MIN} to "
     f'/{_PREFIX_LENGTH_MAX}, e.g. "198.18.0.0/24"'
+)
+BOARD_SUBNET_ALLOWED = (
+    'the IPv4 network that the boards are in, e.g. "192.168.1.0/24", with a prefix from /8 to /30'
+)
+ADDRESS_ALLOWED = 'the IPv4 address of the node in [network] subnet, e.g. "192.168.1.20"'
+HOST_ALLOWED = (
+    'how `ssh` reaches the node: "HOST", "USER@HOST" or "ssh://USER@HOST:PORT" of letters, digits '
+    "and . _ - : [ ] %"
+)
+FOLDER_ALLOWED = (
+    "a whole path of letters a-z, digits and . _ / + @ -, not one that the system itself uses, "
+    'e.g. "/var/lib/boardcluster" or "/mnt/nvme/boardcluster"'
 )
 INPUT_SIZE_ALLOWED = f"{SIZE_ALLOWED}, from 1 B to {format_bytes_exact(INPUT_SIZE_BYTES_MAX)}"
 TIMEOUT_ALLOWED = f"{DURATION_ALLOWED}; from 1 s to {TIMEOUT_SECONDS_MAX // 3600} h"
@@ -392,3 +422,63 @@ def check_subnet(value: str) -> str:
         what = f"{shown(value)} is an address inside a network, not the network"
         raise refusal(what, allowed=SUBNET_ALLOWED, nearest=str(network))
     return str(network)
+
+
+def check_board_subnet(value: str) -> str:
+    """Return the network of real boards in CIDR form.
+
+    Raises:
+        ValueError: no IPv4 network, or of an unsuitable size.
+    """
+    try:
+        network = ipaddress.IPv4Network(value, strict=False)
+    except ValueError as error:
+        what = f"{shown(value)} is not an IPv4 network"
+        raise refusal(what, allowed=BOARD_SUBNET_ALLOWED) from error
+    if not 8 <= network.prefixlen <= 30 or network.is_loopback or network.is_multicast:
+        raise refusal(f"{shown(value)} holds no boards", allowed=BOARD_SUBNET_ALLOWED)
+    if str(network) != value:
+        what = f"{shown(value)} is not written as a network"
+        raise refusal(what, allowed=BOARD_SUBNET_ALLOWED, nearest=str(network))
+    return value
+
+
+def check_address(value: str) -> str:
+    """Return an IPv4 address.
+
+    Raises:
+        ValueError: it is none, or not one of a single machine.
+    """
+    try:
+        address = ipaddress.IPv4Address(value)
+    except ValueError as error:
+        what = f"{shown(value)} is not an IPv4 address"
+        raise refusal(what, allowed=ADDRESS_ALLOWED) from error
+    if address.is_loopback or address.is_multicast or address.is_unspecified:
+        what = f"{shown(value)} is not the address of a machine in a network"
+        raise refusal(what, allowed=ADDRESS_ALLOWED)
+    return str(address)
+
+
+def check_host(value: str) -> str:
+    """Return a destination for OpenSSH; one that ssh could take for an option is refused.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not _HOST.fullmatch(value):
+        raise refusal(f"{shown(value)} is not a host", allowed=HOST_ALLOWED)
+    return value
+
+
+def check_folder(value: str) -> str:
+    """Return the folder of a node for data, logs and configuration.
+
+    Raises:
+        ValueError: Hadoop and Spark cannot work there, or it is the system's.
+    """
+    if not _FOLDER.fullmatch(value):
+        raise refusal(f"{shown(value)} is not a usable path", allowed=FOLDER_ALLOWED)
+    if any(value == place or value.startswith(f"{place}/") for place in _SYSTEM_FOLDERS):
+        raise refusal(f"{shown(value)} is a place of the system", allowed=FOLDER_ALLOWED)
+    return value

@@ -17,15 +17,23 @@ from pydantic import (
 )
 
 from boardcluster.errors import UsageError
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
+from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role, Security
 from boardcluster.spec.checks import (
+    ADDRESS_ALLOWED,
+    BOARD_SUBNET_ALLOWED,
     CLUSTER_NAME_ALLOWED,
+    FOLDER_ALLOWED,
+    HOST_ALLOWED,
     LINK_ALLOWED,
     MEMORY_ALLOWED,
     NODE_NAME_ALLOWED,
     SUBNET_ALLOWED,
+    check_address,
+    check_board_subnet,
     check_choice,
     check_cluster_name,
+    check_folder,
+    check_host,
     check_link,
     check_memory,
     check_node_name,
@@ -37,7 +45,9 @@ from boardcluster.spec.problems import Problem, key_text, spec_error, validate
 from boardcluster.spec.toml import KeyPath, TomlDocument, read_toml
 
 __all__ = [
+    "BOARDS_MAX",
     "CORES_MAX",
+    "DEFAULT_FOLDER",
     "DEFAULT_LINK_BITS_PER_SECOND",
     "DEFAULT_SUBNET",
     "KINDS",
@@ -48,11 +58,16 @@ __all__ = [
     "nodes_that_fit",
 ]
 
-KINDS = ("emulated",)
+KINDS = ("emulated", "boards")
+SECURITIES = (Security.CLOSED.value, Security.INSECURE_LAB.value)
+DEFAULT_FOLDER = "/var/lib/boardcluster"
 DEFAULT_SUBNET = "198.18.0.0/24"
 DEFAULT_LINK_BITS_PER_SECOND = 10**9
 NODES_MAX = 64
 """Most nodes of an emulated cluster: each costs about 250 MB of daemons on one machine."""
+
+BOARDS_MAX = 1000
+"""Most boards of a cluster; what the design plans for."""
 
 CORES_MAX = 1024
 
@@ -70,6 +85,14 @@ def _check_kind(value: str) -> str:
     return check_choice(value, KINDS, what="a kind of cluster")
 
 
+def _check_security(value: str) -> str:
+    return check_choice(value, SECURITIES, what="a way to guard boards")
+
+
+def _check_subnet_of_kind(value: str, info: ValidationInfo[Mapping[str, Any]]) -> str:
+    return check_board_subnet(value) if info.context["boards"] else check_subnet(value)
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -81,11 +104,14 @@ class _Cluster(_Table):
     kind: Annotated[str, AfterValidator(_check_kind)] = Field(description=", ".join(KINDS))
     engines: Annotated[str, _choice_from("engine_pairs", "an engine pair")]
     profile: Annotated[str, _choice_from("profiles", "a profile")]
+    security: Annotated[str, AfterValidator(_check_security)] = Field(
+        default="", description=", ".join(SECURITIES)
+    )
 
 
 class _Network(_Table):
-    subnet: Annotated[str, AfterValidator(check_subnet)] = Field(
-        default=DEFAULT_SUBNET, description=SUBNET_ALLOWED
+    subnet: Annotated[str, AfterValidator(_check_subnet_of_kind)] = Field(
+        default=DEFAULT_SUBNET, description=f"{SUBNET_ALLOWED}; of boards, {BOARD_SUBNET_ALLOWED}"
     )
     link: Annotated[int, BeforeValidator(check_link)] = Field(
         default=DEFAULT_LINK_BITS_PER_SECOND, description=LINK_ALLOWED
@@ -100,6 +126,13 @@ class _Node(_Table):
     )
     cores: int = Field(ge=1, le=CORES_MAX, description=f"a whole number from 1 to {CORES_MAX}")
     memory: Annotated[int, BeforeValidator(check_memory)] = Field(description=MEMORY_ALLOWED)
+    host: Annotated[str, AfterValidator(check_host)] = Field(default="", description=HOST_ALLOWED)
+    address: Annotated[str, AfterValidator(check_address)] = Field(
+        default="", description=ADDRESS_ALLOWED
+    )
+    folder: Annotated[str, AfterValidator(check_folder)] = Field(
+        default="", description=FOLDER_ALLOWED
+    )
 
 
 class _ClusterFile(_Table):
@@ -134,7 +167,11 @@ def load_cluster(
     model, problems = validate(
         _ClusterFile,
         document.data,
-        context={"engine_pairs": engine_pairs, "profiles": profiles},
+        context={
+            "engine_pairs": engine_pairs,
+            "profiles": profiles,
+            "boards": _is_boards(document.data),
+        },
         allowed_words={
             ("cluster", "engines"): choices_text(engine_pairs),
             ("cluster", "profile"): choices_text(profiles),
@@ -147,13 +184,22 @@ def load_cluster(
     return _to_record(model)
 
 
+def _is_boards(data: Mapping[str, Any]) -> bool:
+    cluster = data.get("cluster")
+    return isinstance(cluster, dict) and cluster.get("kind") == "boards"
+
+
 def _to_record(model: _ClusterFile) -> ClusterSpec:
+    boards = model.cluster.kind == "boards"
     nodes = [
         NodeSpec(
             name=node.name,
             roles=frozenset(node.roles),
             cores=node.cores,
             memory_bytes=node.memory,
+            host=node.host,
+            address=node.address,
+            folder=node.folder or (DEFAULT_FOLDER if boards else ""),
         )
         for node in model.node
     ]
@@ -164,6 +210,9 @@ def _to_record(model: _ClusterFile) -> ClusterSpec:
         profile=model.cluster.profile,
         network=NetworkSpec(subnet=model.network.subnet, link_bits_per_second=model.network.link),
         nodes=tuple(sorted(nodes, key=lambda node: Role.MASTER not in node.roles)),
+        security=Security(model.cluster.security or Security.CLOSED)
+        if boards
+        else Security.EMULATED,
     )
 
 
@@ -180,7 +229,61 @@ def _whole_problems(document: TomlDocument, wrong: Collection[KeyPath]) -> list[
     problems = _name_problems(document, nodes, wrong)
     if not any(path[0] == "node" and path[2:3] in ((), ("roles",)) for path in wrong):
         problems += _role_problems(document, nodes)
+    if _is_boards(document.data):
+        return problems + _board_problems(document, nodes, wrong)
+    problems += _emulated_problems(document.data, nodes)
     return problems + _size_problems(document.data, len(nodes), wrong)
+
+
+def _emulated_problems(data: Mapping[str, Any], nodes: list[Any]) -> list[Problem]:
+    """Find keys that only boards have."""
+    text = 'only for the kind "boards"; allowed: leave it out'
+    paths: list[KeyPath] = [
+        ("node", index, key)
+        for index, node in enumerate(nodes)
+        if isinstance(node, dict)
+        for key in ("host", "address", "folder")
+        if key in node
+    ]
+    if isinstance(data.get("cluster"), dict) and "security" in data["cluster"]:
+        paths.append(("cluster", "security"))
+    return [Problem(path=path, text=text) for path in paths]
+
+
+def _board_problems(
+    document: TomlDocument, nodes: list[Any], wrong: Collection[KeyPath]
+) -> list[Problem]:
+    """Find what is missing or twice among boards, and addresses outside of their network."""
+    problems = []
+    if len(nodes) > BOARDS_MAX:
+        text = f'{len(nodes)} nodes; allowed: at most {BOARDS_MAX} nodes of the kind "boards"'
+        problems.append(Problem(path=("node", BOARDS_MAX), text=text))
+    network = document.data.get("network", {})
+    subnet = network.get("subnet", "") if isinstance(network, dict) else ""
+    if not subnet and ("network",) not in wrong:
+        path: KeyPath = ("network", "subnet") if network else ("network",)
+        problems.append(Problem(path=path, text=f"missing; allowed: {BOARD_SUBNET_ALLOWED}"))
+    known = bool(subnet) and not {("network",), ("network", "subnet")} & set(wrong)
+    first_with: dict[str, KeyPath] = {}
+    for index, node in enumerate(nodes):
+        for key, allowed in (("host", HOST_ALLOWED), ("address", ADDRESS_ALLOWED)):
+            path = ("node", index, key)
+            if path in wrong or path[:2] in wrong:
+                continue
+            if not node.get(key):
+                problems.append(Problem(path=path, text=f"missing; allowed: {allowed}"))
+                continue
+            first = first_with.setdefault(f"{key} {node[key]}", path)
+            if first != path:
+                text = (
+                    f'"{node[key]}" is already the {key} of {key_text(first[:2])} in line '
+                    f"{document.line_of(first)}; allowed: a board of its own for each node"
+                )
+                problems.append(Problem(path=path, text=text))
+            elif key == "address" and known and IPv4Address(node[key]) not in IPv4Network(subnet):
+                text = f'"{node[key]}" is not in the subnet "{subnet}"; allowed: {ADDRESS_ALLOWED}'
+                problems.append(Problem(path=path, text=text))
+    return problems
 
 
 def _name_problems(
@@ -272,8 +375,9 @@ def host_address(spec: ClusterSpec) -> IPv4Address:
 def address_of(spec: ClusterSpec, node_name: str) -> IPv4Address:
     """Return the address of a node.
 
-    The host has the first usable address and the nodes have the following ones in their order, so
-    the master has the second. One rule for every size of network.
+    A board has the address that its table says. Among emulated nodes, this machine has the first
+    usable address and the nodes have the following ones in their order, so the master has the
+    second. One rule for every size of network.
 
     Args:
         spec: the cluster.
@@ -287,4 +391,7 @@ def address_of(spec: ClusterSpec, node_name: str) -> IPv4Address:
         check_choice(node_name, names, what=f'a node of the cluster "{spec.name}"')
     except ValueError as error:
         raise UsageError(str(error), hint="name one of the cluster's nodes") from error
-    return host_address(spec) + 1 + names.index(node_name)
+    place = names.index(node_name)
+    if spec.nodes[place].address:
+        return IPv4Address(spec.nodes[place].address)
+    return host_address(spec) + 1 + place

@@ -20,7 +20,9 @@ from boardcluster.spec.checks import (
     check_subnet,
 )
 from boardcluster.spec.cluster import (
+    BOARDS_MAX,
     CORES_MAX,
+    DEFAULT_FOLDER,
     DEFAULT_LINK_BITS_PER_SECOND,
     DEFAULT_SUBNET,
     KINDS,
@@ -74,13 +76,46 @@ def _choices(names: Collection[str], meanings: dict[str, str]) -> str:
 
 def _render_node(node: NodeSpec) -> str:
     roles = ", ".join(_quoted(role.value) for role in Role if role in node.roles)
+    board = "".join(
+        f"{key} = {_quoted(value)}\n"
+        for key, value in (("host", node.host), ("address", node.address), ("folder", node.folder))
+        if value
+    )
     return (
         "[[node]]\n"
         f"name = {_quoted(node.name)}\n"
         f"roles = [{roles}]\n"
         f"cores = {node.cores}\n"
         f"memory = {_quoted(format_bytes_exact(node.memory_bytes))}\n"
+        f"{board}"
     )
+
+
+def _render_board_network(spec: ClusterSpec) -> str:
+    return f"""\
+[network]
+# The IPv4 network that the boards are in, with a prefix from /8 to /30.
+subnet = {_quoted(spec.network.subnet)}
+
+# The rate of the slowest link, as it was seen or as you know it; nothing sets it on boards.
+link = {_quoted(format_rate_exact(spec.network.link_bits_per_second))}
+"""
+
+
+_BOARD_COMMENTS = f"""\
+#   host    how ssh reaches it: "HOST", "USER@HOST" or "ssh://USER@HOST:PORT"; your ~/.ssh/config,
+#           agent and jump hosts apply
+#   address its IPv4 address in the subnet above
+#   folder  where data, logs and configuration go, on the fastest medium of the node;
+#           leave it out for {_quoted(DEFAULT_FOLDER)}
+"""
+
+_SECURITY = """\
+
+# Who may reach the cluster:
+#   closed        only its own nodes; firewall, access lists, tokens, encryption among Spark's parts
+#   insecure-lab  everybody in the network may take it over; only to compare with the papers
+security = """
 
 
 def _render_network(spec: ClusterSpec) -> str:
@@ -112,6 +147,7 @@ def render_cluster(
     Returns:
         The text of the file.
     """
+    boards = spec.kind == "boards"
     cluster = f"""\
 [cluster]
 # Also the name of its state folder: lower-case letters, digits and hyphens, at most \
@@ -119,7 +155,8 @@ def render_cluster(
 name = {_quoted(spec.name)}
 
 # How the nodes exist: {", ".join(KINDS)}. An emulated node is a network namespace on this machine
-# with its own address, host name, folders and link rate; its daemons are real.
+# with its own address, host name, folders and link rate; its daemons are real. Boards are machines
+# that are reached by SSH.
 kind = {_quoted(spec.kind)}
 
 # Which Hadoop with which Spark:
@@ -129,9 +166,10 @@ engines = {_quoted(spec.engines)}
 # How the engines are configured:
 {_choices(profiles, _PROFILE_MEANINGS)}
 profile = {_quoted(spec.profile)}
-"""
+{_SECURITY + _quoted(spec.security) + chr(10) if boards else ""}"""
+    most = BOARDS_MAX if boards else NODES_MAX
     nodes_comment = f"""\
-# One [[node]] for each node, at most {NODES_MAX}: exactly one master, one or more workers.
+# One [[node]] for each node, at most {most}: exactly one master, one or more workers.
 # A node may be both: roles = ["master", "worker"].
 #
 #   name    its host name inside the cluster, at most {NODE_NAME_LENGTH_MAX} characters
@@ -139,9 +177,10 @@ profile = {_quoted(spec.profile)}
 #   cores   CPU cores the profile may count on, 1 to {CORES_MAX}
 #   memory  memory the profile may count on, {format_bytes_exact(MEMORY_BYTES_MIN)} to \
 {format_bytes_exact(MEMORY_BYTES_MAX)}
-"""
+{_BOARD_COMMENTS if boards else ""}"""
     nodes = "\n".join(_render_node(node) for node in spec.nodes)
-    return "\n".join((_HEADER, cluster, _render_network(spec), nodes_comment, nodes))
+    network = _render_board_network(spec) if boards else _render_network(spec)
+    return "\n".join((_HEADER, cluster, network, nodes_comment, nodes))
 
 
 def _checked(check: Callable[[str], str], value: str, option: str) -> str:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from boardcluster.errors import HostError, UsageError
+from boardcluster.errors import UsageError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Checksum, Dataset, Engine, Verification
 from boardcluster.services.operation import LiveCluster
@@ -27,7 +27,6 @@ __all__ = [
     "Takes",
     "Workload",
     "check_parameters",
-    "jobs_jar",
 ]
 
 
@@ -311,18 +310,3 @@ def check_parameters(workload: Workload, given: Mapping[str, str]) -> dict[str, 
             )
     defaults = {name: parameter.default for name, parameter in workload.parameters.items()}
     return {**defaults, **given}
-
-
-def jobs_jar() -> Path:
-    """Return the jar of our Spark jobs.
-
-    Raises:
-        HostError: it was not built.
-    """
-    here = Path(__file__).resolve()
-    places = [here.parent / "jars" / "boardcluster-jobs.jar"]
-    places += [parent / "jvm" / "target" / "boardcluster-jobs.jar" for parent in here.parents[2:4]]
-    for place in places:
-        if place.is_file():
-            return place
-    raise HostError("the jar of the Spark jobs was not built", hint="run `make jar`")

@@ -6,14 +6,14 @@ size of blocks, because the last three change what reading it costs and how many
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from boardcluster.errors import UsageError
 from boardcluster.records import Checksum, Dataset, Engine
 from boardcluster.services.yarn import file_system_command
 from boardcluster.workloads.base import Case, Context, Phase, Prepared
 
-__all__ = ["check_size", "input_folder", "put_text", "text_of"]
+__all__ = ["check_size", "input_folder", "put_file", "put_text", "text_of"]
 
 _INPUT_FOLDER = "/boardcluster/input"
 
@@ -50,11 +50,7 @@ def text_of(context: Context) -> Dataset:
 
 
 def put_text(context: Context, case: Case) -> Prepared:
-    """Put the context's text into HDFS unless it is there; it appears only when it is whole.
-
-    WebHDFS writes with the DataNode's own kind of checksums, so any other kind takes the file
-    system's own client.
-    """
+    """Put the context's text into HDFS unless it is there; it appears only when it is whole."""
     dataset = text_of(context)
     folder = input_folder(dataset.sha256[:32], case)
     path = f"{folder}/part-0"
@@ -66,19 +62,28 @@ def put_text(context: Context, case: Case) -> Prepared:
         hdfs.delete(path)  # HDFS renames nothing onto an existing file
     context.progress("putting the input into HDFS", 0, dataset.size_bytes)
     hdfs.make_folder(str(PurePosixPath(path).parent))
+    partial = f"{folder}.partial"
+    hdfs.delete(partial)
+    put_file(context, case, dataset.path, partial)
+    hdfs.rename(partial, path)
+    context.progress("putting the input into HDFS", dataset.size_bytes, dataset.size_bytes)
+    return prepared
+
+
+def put_file(context: Context, case: Case, source: Path, path: str) -> None:
+    """Store a file of this machine in HDFS with the case's replicas and kind of checksums.
+
+    WebHDFS writes with the DataNode's own kind of checksums, so any other kind takes the file
+    system's own client.
+    """
     if case.checksum is Checksum.CRC32C:
-        hdfs.put(dataset.path, path, replication=case.replication)
-    else:
-        partial = f"{folder}.partial"
-        hdfs.delete(partial)
+        context.hdfs.put(source, path, replication=case.replication)
+        return
+    with context.live.master.lend(source) as there:
 
         def client(conf: str) -> Phase:
-            command = file_system_command(
-                context.live.layout, conf=conf, arguments=["-put", str(dataset.path), partial]
-            )
+            arguments = ["-put", there, path]
+            command = file_system_command(context.live.layout, conf=conf, arguments=arguments)
             return Phase(name="put", command=tuple(command), yarn=False)
 
         context.run_job(Engine.MAPREDUCE, client)
-        hdfs.rename(partial, path)
-    context.progress("putting the input into HDFS", dataset.size_bytes, dataset.size_bytes)
-    return prepared

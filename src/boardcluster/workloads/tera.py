@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
+from boardcluster.services.jobs import jobs_jar_on_nodes
 from boardcluster.services.layout import Layout
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
-from boardcluster.workloads.base import Case, Job, Parameter, jobs_jar
+from boardcluster.workloads.base import Case, Job, Parameter
 from boardcluster.workloads.inputs import check_size
 from boardcluster.workloads.tera_rows import ROW_BYTES
 
@@ -145,7 +146,7 @@ def job_command(
             layout,
             conf=job.conf,
             tag=job.tag,
-            program=str(jobs_jar()),
+            program=jobs_jar_on_nodes(layout),
             main=main,
             arguments=arguments,
         )

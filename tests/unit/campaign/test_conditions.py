@@ -185,6 +185,27 @@ def test_nodes_that_do_not_answer_are_named(
     )
 
 
+def test_what_only_root_may_do_is_done_as_root(
+    cluster: LiveCluster, nodes: dict[str, FakeRemote]
+) -> None:
+    share_kernels(nodes, "one", "two", "three")
+    admins = {name: FakeRemote(name) for name in NAMES}
+    for admin in admins.values():
+        heat(admin, 40.0)
+        blocks(admin, ("8:1", 10, ""))
+        caches(admin)
+    policy = Policy(cache=CachePolicy.DROP, trim=True, cool_below_celsius=55.0)
+
+    remarks = prepare_conditions(
+        replace(cluster, admins=admins), policy, drop=False, progress=no_progress
+    )
+
+    assert remarks == ()
+    for verb in ("temperatures", "trim", "drop_caches"):
+        assert asked(nodes, verb) == []
+        assert asked(admins, verb) == list(NAMES)
+
+
 def test_a_device_that_nodes_share_is_trimmed_once(
     cluster: LiveCluster, nodes: dict[str, FakeRemote]
 ) -> None:

@@ -18,6 +18,7 @@ from boardcluster.campaign.execution import (
     attempt_tag,
     clear_leftovers,
     end_submission,
+    scratch_of,
     write_configuration,
 )
 from boardcluster.errors import RemoteError, RemoteTimeoutError, RunError, StalledError
@@ -28,6 +29,7 @@ from boardcluster.services.conf import render_node
 from boardcluster.services.operation import LiveCluster, dead_daemons
 
 TAG = "trial-1"
+CONF = "/nodes/master/scratch/trial-1/conf"
 
 
 def outcome(status: int = 0, final: str = "SUCCEEDED", diagnostics: str = "") -> Outcome:
@@ -129,12 +131,13 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def execute(live: LiveCluster, folder: Path) -> Callable[..., Execution]:
     """Make the submission of a phase; phases of one job have folders beside each other."""
+    conf = write_configuration(live, folder / "conf", tag=TAG, extra={})
 
     def make(engine: Engine = Engine.MAPREDUCE, *, phase: str = "one", node: str = "") -> Execution:
         return Execution(
             live,
             folder=folder / phase,
-            conf=folder / "conf",
+            conf=conf,
             engine=engine,
             tag=TAG,
             attempt="attempt-1",
@@ -155,16 +158,38 @@ def properties(path: Path) -> dict[str, str]:
     }
 
 
-def test_writes_the_very_configuration_that_is_submitted(live: LiveCluster, folder: Path) -> None:
-    conf = folder / "deep" / "conf"
+def test_writes_the_very_configuration_that_is_submitted(
+    live: LiveCluster, world: World, folder: Path
+) -> None:
+    conf, tag = folder / "deep" / "conf", "attempt-2-grep"
 
-    write_configuration(live, conf, tags="attempt,attempt-2-grep", extra={})
+    there = write_configuration(live, conf, tag=tag, tags=f"attempt,{tag}", extra={})
 
     assert properties(conf / "mapred-site.xml")["mapreduce.job.tags"] == "attempt,attempt-2-grep"
     assert (conf / "spark-defaults.conf").is_file()
     plain = render_node(live.layout, live.spec.master)
     assert {path.name for path in conf.iterdir()} == set(plain)
     assert (conf / "hdfs-site.xml").read_text() == plain["hdfs-site.xml"]
+    # The master has a copy of its own, because it may not see this machine's files.
+    assert there == "/nodes/master/scratch/attempt-2-grep/conf"
+    assert there == f"{scratch_of(live.layout, live.spec.master, tag)}/conf"
+    assert world.happened == [
+        ("mkdir", "master", "/nodes/master/scratch/attempt-2-grep"),
+        ("put", "master", there),
+    ]
+    assert isinstance(live.master, FakeRemote)
+    assert live.master.files == {
+        f"{there}/{path.name}": path.read_bytes() for path in conf.iterdir()
+    }
+
+
+def test_a_master_out_of_reach_gets_no_configuration(
+    live: LiveCluster, world: World, folder: Path
+) -> None:
+    world.lost.add("master")
+
+    with pytest.raises(RemoteError, match="master: out of reach"):
+        write_configuration(live, folder / "conf", tag=TAG, extra={})
 
 
 def test_what_a_trial_sets_reaches_its_configuration_beside_the_tag(
@@ -175,7 +200,7 @@ def test_what_a_trial_sets_reaches_its_configuration_beside_the_tag(
         "mapred-site": {"mapreduce.job.reduces": "7"},
     }
 
-    write_configuration(live, folder / "conf", tags=TAG, extra=extra)
+    write_configuration(live, folder / "conf", tag=TAG, extra=extra)
 
     hdfs = properties(folder / "conf" / "hdfs-site.xml")
     assert (hdfs["dfs.replication"], hdfs["dfs.checksum.type"]) == ("3", "NULL")
@@ -202,7 +227,7 @@ def test_runs_on_the_master_and_gathers(execute: MakeExecution, world: World, fo
     assert submission["argv"] == ["job", "--password", "hunter2"]
     assert (submission["cwd"], submission["timeout"]) == ("/work", 99)
     assert submission["node"] == "master"
-    assert submission["env"]["HADOOP_CONF_DIR"] == str(folder / "conf")
+    assert submission["env"]["HADOOP_CONF_DIR"] == CONF
     assert submission["env"][ATTEMPT_VARIABLE] == "attempt-1"
     assert (folder / "one" / "stdout.txt").read_text() == "printed\n"
     assert json.loads((folder / "one" / "counters.json").read_text()) == result.counters

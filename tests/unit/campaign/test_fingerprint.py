@@ -3,11 +3,15 @@
 import platform
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.unit.cluster.recordings import DESKTOP, PI_3, PI_4, PI_5, VM, Recording
 
 from boardcluster import __version__
-from boardcluster.campaign.fingerprint import cpu_model, take_fingerprint
+from boardcluster.campaign.fingerprint import cpu_model, hardware_line, take_fingerprint
+from boardcluster.cluster.facts import parse_facts
+from boardcluster.records import NodeFacts, Security
 from boardcluster.services.operation import LiveCluster
 
 CPUINFO = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: A CPU @ 3 GHz\nflags\t: x\n"
@@ -52,6 +56,8 @@ def test_describes_machine_engines_and_configuration(live: LiveCluster) -> None:
     assert fingerprint.boardcluster == __version__
     assert fingerprint.profile == "default"
     assert fingerprint.link_bits_per_second == 10**9
+    assert (fingerprint.emulated, fingerprint.security) == (True, Security.EMULATED)
+    assert fingerprint.hardware == ()
     assert fingerprint == take_fingerprint(live)  # or nothing could ever be compared
 
 
@@ -70,3 +76,157 @@ def test_the_smallest_worker_is_described(live: LiveCluster) -> None:
     fingerprint = take_fingerprint(replace(live, layout=layout))
 
     assert (fingerprint.node_memory_bytes, fingerprint.node_cores) == (3 << 29, 2)
+
+
+def facts_of(recording: Recording, folder: str = "/var/lib/boardcluster") -> NodeFacts:
+    raw = {**recording.raw(), "folder": folder}
+    return parse_facts(raw, folder=folder, asked_seconds=0.0, answered_seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    ("recording", "folder", "line"),
+    [
+        (
+            PI_5,
+            "/var/lib/boardcluster",
+            (
+                "pi: Raspberry Pi 5 Model B Rev 1.0, 4 x Cortex-A76 at 2.40 GHz, 7.87 GiB, "
+                "nvme Samsung SSD 980 500GB, PCIe 3 x1, 1 Gbit/s, 16 KiB pages, Debian GNU/Linux 12 "
+                "(bookworm), Raspberry Pi reference 2024-07-04, kernel 6.6.51+rpt-rpi-2712, "
+                "bootloader 2024/09/23 14:02:56 (26826259), governor ondemand"
+            ),
+        ),
+        (
+            PI_4,  # two media: the one that the folder is on
+            "/mnt/ssd/boardcluster",
+            (
+                "pi: Raspberry Pi 4 Model B Rev 1.4, 4 x Cortex-A72 at 1.80 GHz, 3.71 GiB, "
+                "usb-ssd Portable SSD T5, 1 Gbit/s, 4 KiB pages, Debian GNU/Linux 13 (trixie), "
+                "kernel 6.12.47+rpt-rpi-v8, bootloader 91a3d5d7dc6ba0b1e9f6d13ee0aa6d7d9d3a8d6b, "
+                "governor performance"
+            ),
+        ),
+        (
+            PI_3,
+            "/var/lib/boardcluster",
+            (
+                "pi: Raspberry Pi 3 Model B Rev 1.2, 4 x Cortex-A53 at 1.20 GHz, 909 MiB, sd 00000, "
+                "100 Mbit/s, 4 KiB pages, Raspbian GNU/Linux 12 (bookworm), kernel 6.6.51+rpt-rpi-v8, "
+                "governor ondemand"
+            ),
+        ),
+        (
+            DESKTOP,  # below LVM
+            "/var/lib/boardcluster",
+            (
+                "pi: Dell Inc. OptiPlex 7010, 6 x Intel(R) Core(TM) i5-10505 CPU @ 3.20GHz at "
+                "4.60 GHz, 31.1 GiB, nvme WD_BLACK SN770 1TB, PCIe 4 x4, 2.5 Gbit/s, 4 KiB pages, "
+                "Debian GNU/Linux 13 (trixie), kernel 6.12.43+deb13-amd64, Dell Inc. 1.14.0 "
+                "03/08/2024, governor powersave"
+            ),
+        ),
+        (
+            VM,  # no clock, no rate, no governor: nothing is guessed
+            "/var/lib/boardcluster",
+            (
+                "pi: QEMU Standard PC (Q35 + ICH9, 2009), 2 x QEMU Virtual CPU version 2.5+, "
+                "1.94 GiB, virtual, 4 KiB pages, Debian GNU/Linux 12 (bookworm), kernel 6.1.0-37-amd64, "
+                "SeaBIOS 1.16.3-debian-1.16.3-2 04/01/2014"
+            ),
+        ),
+    ],
+)
+def test_a_board_is_one_line(recording: Recording, folder: str, line: str) -> None:
+    assert hardware_line("pi", facts_of(recording, folder)) == line
+
+
+def test_the_medium_is_that_of_the_real_folder_behind_a_link() -> None:
+    linked = replace(facts_of(PI_4, "/mnt/ssd/boardcluster"), folder="/var/lib/boardcluster")
+
+    assert "usb-ssd Portable SSD T5" in hardware_line("pi", linked)
+
+
+def test_what_is_not_known_is_left_out_of_the_line() -> None:
+    facts = replace(
+        facts_of(VM), board="", cpu="", media=(), mounts=(), os="", firmware="", kernel="6.1"
+    )
+
+    assert hardware_line("pi", facts) == "pi: 2 x x86_64, 1.94 GiB, 4 KiB pages, kernel 6.1"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"available_memory_bytes": 5},
+        {"boot_id": "another"},
+        {"uptime_seconds": 5.0},
+        {"temperature_celsius": 80.0},
+        {"clock_offset_seconds": 0.2, "clock_error_seconds": 0.1},
+        {"clock_synchronised": None},
+        {"throttled": 0x50005},
+        {"package_managers": ("apt",)},
+        {"kernel_faults": ("Undervoltage detected!",)},
+        {"swaps": ()},
+    ],
+)
+def test_what_changes_from_run_to_run_is_not_in_the_line(change: dict[str, Any]) -> None:
+    # Or no two fingerprints of boards would ever be equal.
+    facts = facts_of(PI_5)
+    assert replace(facts, **change) != facts
+
+    assert hardware_line("pi", replace(facts, **change)) == hardware_line("pi", facts)
+
+
+def boards(live: LiveCluster, security: Security = Security.CLOSED) -> LiveCluster:
+    """The cluster with a PC as master and four boards, of which worker3 is the smallest."""
+    nodes = tuple(
+        replace(node, memory_bytes=1 << 29) if node.name == "worker3" else node
+        for node in live.spec.nodes
+    )
+    spec = replace(live.spec, kind="boards", security=security, nodes=nodes)
+    machines = (DESKTOP, PI_5, PI_5, PI_3, PI_4)
+    facts = {
+        node.name: facts_of(machine) for node, machine in zip(spec.nodes, machines, strict=True)
+    }
+    return replace(live, layout=replace(live.layout, spec=spec), facts=facts)
+
+
+def test_of_boards_the_smallest_worker_is_the_machine(live: LiveCluster) -> None:
+    fingerprint = take_fingerprint(boards(live))
+
+    assert fingerprint.kernel == "6.6.51+rpt-rpi-v8 aarch64"
+    assert fingerprint.os == "Raspbian GNU/Linux 12 (bookworm)"
+    assert fingerprint.cpu == "Raspberry Pi 3 Model B Rev 1.2"
+    assert fingerprint.cpu_cores == 4
+    assert fingerprint.memory_bytes == 930_372 * 1024
+    assert fingerprint.node_memory_bytes == 1 << 29
+    assert not fingerprint.emulated
+
+
+def test_each_board_is_in_the_fingerprint(live: LiveCluster) -> None:
+    cluster = boards(live)
+    hardware = take_fingerprint(cluster).hardware
+
+    assert [line.partition(":")[0] for line in hardware] == [node.name for node in live.spec.nodes]
+    assert hardware == tuple(
+        hardware_line(node.name, cluster.facts[node.name]) for node in live.spec.nodes
+    )
+    slower = replace(facts_of(PI_5), clock_most_hertz=1_500_000_000)
+    other = replace(cluster, facts={**cluster.facts, "worker2": slower})
+    assert take_fingerprint(other) != take_fingerprint(cluster)
+
+
+def test_a_board_without_a_model_is_named_by_its_processor(live: LiveCluster) -> None:
+    cluster = boards(live)
+    plain = replace(cluster.facts["worker3"], board="")
+
+    fingerprint = take_fingerprint(replace(cluster, facts={**cluster.facts, "worker3": plain}))
+
+    assert fingerprint.cpu == "Cortex-A53"
+
+
+@pytest.mark.parametrize("security", [Security.CLOSED, Security.INSECURE_LAB])
+def test_who_could_reach_the_cluster_is_in_the_fingerprint(
+    security: Security, live: LiveCluster
+) -> None:
+    assert take_fingerprint(boards(live, security)).security is security

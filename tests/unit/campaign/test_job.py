@@ -21,6 +21,9 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.workloads.base import Case, Context, Need, Phase, PhaseOutcome
 
 MARK = {"BOARDCLUSTER_ATTEMPT": "trial-1"}
+SCRATCH = "/nodes/master/scratch/trial-1"
+CONF = [("mkdir", "master", SCRATCH), ("put", "master", f"{SCRATCH}/conf")]
+"""What happens when a job is made: the master gets the configuration to submit with."""
 
 
 def case_on(engine: Engine) -> Case:
@@ -106,16 +109,17 @@ def test_phases_run_in_order_each_in_its_own_folder(shop: Shop) -> None:
 
     rows = [(row["argv"], row["cwd"]) for row in shop.world.submissions]
     assert rows == [
-        (["write", "x"], "/nodes/master/scratch/trial-1/write"),
-        (["read back", "x"], "/nodes/master/scratch/trial-1/read-back"),
+        (["write", "x"], f"{SCRATCH}/write"),
+        (["read back", "x"], f"{SCRATCH}/read-back"),
     ]
     assert job.duration_seconds == 3.75
     assert job.phases_seconds == {"write": 1.5, "read back": 2.25}
     for name in ("write", "read-back"):
         assert (shop.folder / name / "stdout.txt").read_text() == "printed\n"
     # The folder on the node is there before the program starts in it.
-    assert shop.world.happened[:2] == [
-        ("mkdir", "master", "/nodes/master/scratch/trial-1/write"),
+    assert shop.world.happened[:4] == [
+        *CONF,
+        ("mkdir", "master", f"{SCRATCH}/write"),
         ("submit", "master", "write", "x"),
     ]
 
@@ -137,6 +141,7 @@ def test_files_are_written_before_and_results_fetched_after(shop: Shop) -> None:
 
     cwd = "/nodes/worker2/scratch/trial-1/solve"
     assert shop.world.happened == [
+        *CONF,
         ("mkdir", "worker2", cwd),
         ("put", "worker2", f"{cwd}/HPL.dat"),
         ("submit", "worker2", "solve", "x"),
@@ -250,7 +255,7 @@ def test_an_mpi_phase_runs_inside_the_launchers_service(
     with contextlib.suppress(RunError):
         finish(job)
 
-    assert shop.world.verbs() == ["mkdir", "serve", "submit", "served"]
+    assert shop.world.verbs() == ["mkdir", "put", "mkdir", "serve", "submit", "served"]
     (named,) = given
     assert named["hosts"] == ("worker1", "worker2")
     assert named["folder"] == "/nodes/worker1/scratch/trial-1/hpl"
@@ -331,7 +336,8 @@ def test_page_caches_are_dropped_just_before_a_phase_that_asks_for_it(shop: Shop
 
     finish(job)
 
-    assert shop.world.verbs() == ["mkdir", "submit", "drop caches", "mkdir", "submit"]
+    first, then = ["mkdir", "submit"], ["drop caches", "mkdir", "submit"]
+    assert shop.world.verbs() == ["mkdir", "put", *first, *then]
     assert job.remarks == ()
 
 
@@ -374,7 +380,7 @@ def test_what_prepares_input_is_no_part_of_the_measurement(shop: Shop) -> None:
     assert job.counters == {"TaskCounter/SPILLED_RECORDS": 12}
     assert job.application_id == "application_1_0003"
     assert list(shop.workload.outcomes[0]) == ["validate"]
-    assert confs == [str(shop.folder / "conf")] * 2
+    assert confs == [f"{SCRATCH}/conf"] * 2
     # The preparing job is told how it went, and leaves its own artefacts.
     assert [row.duration_seconds for row in prepared] == [100.0, 200.0]
     assert {"prepare-1-gen-erate", "prepare-2-sort", "validate"} <= {
@@ -431,9 +437,10 @@ def test_cleaning_deletes_output_scratch_and_the_work_of_the_proof(shop: Shop) -
     job.clean()
 
     assert shop.world.happened == [
-        ("rm", "master", "/nodes/master/scratch/trial-1"),
+        ("rm", "master", SCRATCH),
         ("rm", "worker2", "/nodes/worker2/scratch/trial-1"),
     ]
+    assert shop.node("master").files == {}
     assert shop.world.deleted == ["/boardcluster/output/trial-1"] * 2
     assert not (shop.folder / "work").exists()
     assert (shop.folder / "one" / "stdout.txt").exists()
@@ -449,7 +456,27 @@ def test_cleaning_goes_on_when_a_node_is_gone(shop: Shop) -> None:
 
     job.clean()
 
-    assert shop.world.happened == [("rm", "worker2", "/nodes/worker2/scratch/trial-1")]
+    assert shop.world.happened == [
+        ("rm", "master", SCRATCH),
+        ("rm", "worker2", "/nodes/worker2/scratch/trial-1"),
+    ]
+
+
+def test_a_job_that_never_ran_takes_its_configuration_back(shop: Shop) -> None:
+    job = shop.job(phase("one", node="worker2"))
+    assert shop.world.folders_left() == {("master", SCRATCH)}
+
+    job.clean()
+
+    assert shop.world.folders_left() == set()
+    assert shop.node("master").files == {}
+
+
+def test_a_job_whose_master_is_out_of_reach_is_not_made(shop: Shop) -> None:
+    shop.world.lost.add("master")
+
+    with pytest.raises(RemoteError, match="master: out of reach"):
+        shop.job(phase("count"))
 
 
 def test_what_a_trial_sets_is_what_is_submitted_with(shop: Shop) -> None:
@@ -458,10 +485,11 @@ def test_what_a_trial_sets_is_what_is_submitted_with(shop: Shop) -> None:
     finish(shop.job(phase("count"), settings=settings))
 
     text = (shop.folder / "conf" / "hdfs-site.xml").read_text()
+    assert shop.node("master").files[f"{SCRATCH}/conf/hdfs-site.xml"] == text.encode()
     assert "<name>dfs.replication</name>\n    <value>3</value>" in text
     assert "<name>dfs.checksum.type</name>\n    <value>NULL</value>" in text
     (submission,) = shop.world.submissions
-    assert submission["env"]["HADOOP_CONF_DIR"] == str(shop.folder / "conf")
+    assert submission["env"]["HADOOP_CONF_DIR"] == f"{SCRATCH}/conf"
     assert submission["env"]["BOARDCLUSTER_ATTEMPT"] == "trial-1"
 
 
@@ -499,14 +527,15 @@ def test_a_job_of_a_mix_has_its_own_folder_tag_and_place(shop: Shop) -> None:
     (verified,) = shop.workload.verified
     assert verified.tag == "trial-1,trial-1-2-grep"
     assert verified.output_path == "/boardcluster/output/trial-1-2-grep"
-    assert verified.conf == str(folder / "conf")
+    assert verified.conf == f"{SCRATCH}-2-grep/conf"
     text = (folder / "conf" / "mapred-site.xml").read_text()
     assert "<value>trial-1,trial-1-2-grep</value>" in text
+    assert shop.node("master").files[f"{verified.conf}/mapred-site.xml"] == text.encode()
     # Its own applications only; its processes are the attempt's.
     assert shop.world.asked_tags == ["trial-1-2-grep"]
     (submission,) = shop.world.submissions
     assert submission["env"]["BOARDCLUSTER_ATTEMPT"] == "trial-1"
-    assert submission["cwd"] == "/nodes/master/scratch/trial-1-2-grep/count"
+    assert submission["cwd"] == f"{SCRATCH}-2-grep/count"
 
 
 def test_the_space_of_a_run_is_the_workloads_word(shop: Shop) -> None:

@@ -1,8 +1,9 @@
 """The user's own program: refused early when it cannot run, recorded whatever its end."""
 
+import contextlib
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from boardcluster.records import (
     Measurement,
     Trial,
 )
+from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
@@ -121,6 +123,15 @@ class Desk:
             cwd=self.cwd,
         )
 
+    @property
+    def master(self) -> FakeRemote:
+        assert isinstance(self.live.master, FakeRemote)
+        return self.live.master
+
+    @property
+    def scratch(self) -> str:
+        return f"/nodes/master/scratch/{self.trial.id}-1"
+
     def stored(self) -> tuple[Attempt, Measurement | None]:
         (result,) = self.store.results(self.campaign.id)
         assert result.attempt is not None
@@ -195,20 +206,99 @@ def test_it_is_submitted_with_its_own_configuration_and_mark(desk: Desk, script:
     tag = f"{desk.trial.id}-1"
     assert f"<value>{tag}</value>" in (conf / "mapred-site.xml").read_text()
     environment = desk.world.submissions[0]["env"]
-    assert environment["SPARK_CONF_DIR"] == str(conf)
+    assert environment["SPARK_CONF_DIR"] == f"{desk.scratch}/conf"
     assert environment["BOARDCLUSTER_ATTEMPT"] == tag
+
+
+def test_the_master_has_configuration_and_program_only_while_it_runs(
+    desk: Desk, script: Path
+) -> None:
+    seen: list[dict[str, bytes]] = []
+
+    def look() -> Completed:
+        seen.append(dict(desk.master.files))
+        return end()
+
+    desk.world.jobs = [look]
+    attempt, _ = desk.submit(program(script))
+
+    conf = desk.store.artefact_folder(attempt) / "conf"
+    copies = {f"{desk.scratch}/conf/{path.name}": path.read_bytes() for path in conf.iterdir()}
+    assert seen == [{**copies, "/lent/app.py": script.read_bytes()}]
+    assert desk.master.files == {}
+    assert desk.world.happened[-1] == ("rm", "master", desk.scratch)
+    assert desk.world.folders_left() == set()
+
+
+def broken() -> Completed:
+    raise RemoteError("master: out of reach")
+
+
+def interrupted() -> Completed:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("job", [lambda: end(3), broken, interrupted])
+def test_the_master_keeps_nothing_of_a_program_that_does_not_end_well(
+    job: Callable[[], Completed], desk: Desk, script: Path
+) -> None:
+    desk.world.jobs = [job]
+
+    with contextlib.suppress(KeyboardInterrupt):
+        desk.submit(program(script))
+
+    assert desk.master.files == {}
+    assert desk.world.folders_left() == set()
+
+
+def test_a_master_that_is_lost_at_the_end_does_not_hide_how_it_ended(
+    desk: Desk, script: Path
+) -> None:
+    def lose() -> Completed:
+        desk.world.lost.add("master")
+        return end(3)
+
+    desk.world.jobs = [lose]
+    attempt, outcome = desk.submit(program(script))
+
+    assert outcome is not None
+    assert outcome.exit_status == 3
+    assert attempt.state is AttemptState.INVALID
+    assert attempt.reason == "node_lost: node master; exit status 3: log line 1 log line 2"
 
 
 def test_it_runs_where_the_user_stands_with_the_users_arguments(desk: Desk, script: Path) -> None:
     desk.submit(program(script, Engine.SPARK, "x", "--flag"))
 
     (submission,) = desk.world.submissions
-    assert submission["cwd"] == str(desk.cwd)
+    assert submission["cwd"] == str(desk.cwd)  # an emulated node sees this machine's files
     assert submission["timeout"] == 60
     argv = submission["argv"]
     assert argv[0].endswith("/bin/spark-submit")
-    assert argv[-3:] == [str(script.resolve()), "x", "--flag"]
+    assert argv[-3:] == ["/lent/app.py", "x", "--flag"]
     assert f"spark.yarn.tags={desk.trial.id}-1" in argv
+
+
+def test_on_boards_it_runs_in_a_folder_of_the_master(desk: Desk, script: Path) -> None:
+    boards = replace(desk.live.layout, spec=replace(desk.live.spec, kind="boards"))
+    desk.live = replace(desk.live, layout=boards)
+
+    attempt, _ = desk.submit(program(script, Engine.SPARK, "x"))
+
+    assert attempt.state is AttemptState.OK
+    (submission,) = desk.world.submissions
+    assert submission["cwd"] == desk.scratch
+    assert ("mkdir", "master", desk.scratch) in desk.world.happened
+
+
+def test_a_program_behind_a_link_is_what_the_link_names(desk: Desk, script: Path) -> None:
+    link = script.with_name("link.py")
+    link.symlink_to(script)
+
+    attempt, _ = desk.submit(program(link))
+
+    assert desk.world.submissions[0]["argv"][-1] == "/lent/app.py"
+    assert attempt.state is AttemptState.OK
 
 
 def test_further_options_cannot_hide_the_tag(desk: Desk, jar: Path) -> None:
@@ -230,7 +320,7 @@ def test_a_mapreduce_jar_is_submitted_as_hadoop_jar_does(desk: Desk, jar: Path) 
     argv = desk.world.submissions[0]["argv"]
     assert argv[-5:] == [
         "org.apache.hadoop.util.RunJar",
-        str(jar.resolve()),
+        "/lent/job.jar",
         "Main",
         "in",
         "out",

@@ -99,9 +99,13 @@ class Bed:
         assert end.measurement is not None
         return end.measurement
 
-    def outputs_left(self) -> set[str]:
-        """Return the outputs of which the last deletion is not behind the last submission."""
-        return {path for path in self.world.deleted if self.world.deleted.count(path) < 2}
+    def left(self) -> set[object]:
+        """Return outputs of which the last deletion is not behind the last submission, and folders.
+
+        The folders are those on nodes, in which jobs have their configuration and work.
+        """
+        outputs = {path for path in self.world.deleted if self.world.deleted.count(path) < 2}
+        return {*outputs, *self.world.folders_left()}
 
 
 @pytest.fixture
@@ -430,7 +434,7 @@ def test_one_failing_job_of_a_mix_ends_the_others_and_fails_the_attempt(
     assert (end.state, end.measurement) == (AttemptState.FAILED, None)
     assert end.reason.startswith("count: exit status 7")
     assert len(bed.world.submissions) == 2  # the other two never began
-    assert bed.outputs_left() == set()
+    assert bed.left() == set()
 
 
 def test_a_failing_job_of_a_mix_in_turn_is_the_last_one(bed: Bed) -> None:
@@ -452,7 +456,7 @@ def test_ctrl_c_ends_a_mix(bed: Bed) -> None:
         bed.run(mix("grep", "sort", concurrency=2))
 
     assert {mark for _, mark in bed.world.ended} == {"BOARDCLUSTER_ATTEMPT=t-1"}
-    assert bed.outputs_left() == set()
+    assert bed.left() == set()
 
 
 def test_a_run_that_does_not_fit_is_no_failure_of_the_trial(bed: Bed) -> None:
@@ -468,7 +472,7 @@ def test_a_run_that_does_not_fit_is_no_failure_of_the_trial(bed: Bed) -> None:
         "but the nodes have 1.1 KB left"
     )
     assert bed.world.submissions == []
-    assert bed.outputs_left() == set()
+    assert bed.left() == set()
 
 
 def test_a_run_that_just_fits_runs(bed: Bed) -> None:
@@ -500,7 +504,7 @@ def test_what_an_error_makes_of_the_attempt(
         bed.workload.proving = fail
 
     assert bed.run() == TrialEnd(state=state, reason=reason, measurement=None)
-    assert bed.outputs_left() == set()
+    assert bed.left() == set()
 
 
 def test_a_case_that_makes_no_sense_is_a_failure(bed: Bed) -> None:
@@ -637,7 +641,7 @@ def test_a_loss_while_the_job_runs_kills_the_submission(
     assert end.reason.startswith(f"node_lost: {words}; count: exit status 143, YARN says KILLED")
     assert ends == [sorted(bed.live.remotes)]
     assert {mark for _, mark in bed.world.ended} == {"BOARDCLUSTER_ATTEMPT=t-1"}
-    assert bed.outputs_left() == set()
+    assert bed.left() == set()
     assert not heartbeat[0].watching
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.unit.lending import LendingRemote
+
 from boardcluster.cluster.state import Daemon, LiveNode, LiveState
 from boardcluster.errors import RemoteError
 from boardcluster.remote.base import ProcessRef
-from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.nodeside import IO_COUNTERS
 from boardcluster.services.daemons import DAEMONS, DaemonKind, daemons_of
@@ -35,7 +36,7 @@ def ended(status: int = 0, *, seconds: float = 12.5) -> Completed:
     )
 
 
-class Node(FakeRemote):
+class Node(LendingRemote):
     """Answers questions through its world; fails on everything else."""
 
     def __init__(self, name: str, world: World) -> None:
@@ -67,7 +68,15 @@ class Node(FakeRemote):
         if tuple(argv[:2]) not in {("mkdir", "-p"), ("rm", "-rf"), ("rm", "-f")}:
             return super().run(argv, stdin=stdin, env=env, cwd=cwd, check=check)
         self._world.happened.append((argv[0], self.name, *argv[2:]))
+        if argv[0] == "rm":
+            self._forget(*argv[2:])
         return ended()
+
+    def _forget(self, *places: str) -> None:
+        gone = tuple(f"{place}/" for place in places)
+        self.files = {
+            path: data for path, data in self.files.items() if not f"{path}/".startswith(gone)
+        }
 
     def run_logged(
         self,
@@ -79,6 +88,9 @@ class Node(FakeRemote):
         cwd: str | None = None,
         timeout_seconds: float,
     ) -> Completed:
+        if self.name == "master":  # elsewhere nothing but MPI is submitted, which has none
+            conf = (env or {})["HADOOP_CONF_DIR"]
+            assert f"{conf}/core-site.xml" in self.files, "there is no configuration there"
         stdout.write_text("printed\n")
         stderr.write_text("log line 1\nlog line 2\n")
         self._world.submissions.append(
@@ -116,6 +128,7 @@ class Node(FakeRemote):
         return process
 
     def put(self, source: Path, target: str) -> None:
+        self._world.reach(self.name)
         self._world.happened.append(("put", self.name, target))
         super().put(source, target)
 
@@ -202,6 +215,17 @@ class World:
     def verbs(self) -> list[str]:
         """Return what happened, without places."""
         return [row[0] for row in self.happened]
+
+    def folders_left(self) -> set[tuple[str, str]]:
+        """Return the folders that were made on nodes and not removed since, with their node."""
+        left: set[tuple[str, str]] = set()
+        for verb, node, *words in self.happened:
+            if verb == "mkdir":
+                left |= {(node, word) for word in words}
+            elif verb == "rm":
+                gone = tuple(f"{word}/" for word in words)
+                left = {row for row in left if row[0] != node or not f"{row[1]}/".startswith(gone)}
+        return left
 
     def answer(self, node: str, request: dict[str, Any]) -> object:
         self.reach(node)

@@ -1,14 +1,16 @@
 """WebHDFS: the addresses asked for, and what its answers mean."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from tests.unit.lending import LendingRemote
 
 from boardcluster.errors import RemoteError
-from boardcluster.remote.fake import FakeRemote
+from boardcluster.remote.gate import Completed
 from boardcluster.services.layout import Layout
 from boardcluster.services.webhdfs import HdfsEntry, WebHdfs
 
@@ -21,11 +23,41 @@ MISSING = {
 }
 
 
+class Master(LendingRemote):
+    """A node with files of its own.
+
+    Attributes:
+        seen: what its files were at each request.
+        received: what a request brings that has a target.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("master")
+        self.seen: list[dict[str, bytes]] = []
+        self.received = b""
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_seconds: float = 60.0,
+        check: bool = True,
+    ) -> Completed:
+        done = super().run(argv, stdin=stdin, check=check)
+        self.seen.append(dict(self.files))
+        if target := json.loads(stdin)["requests"][0]["target"]:
+            self.files[target] = self.received
+        return done
+
+
 class Hdfs:
     """A NameNode that gives prepared answers, and what it was asked."""
 
     def __init__(self, layout: Layout) -> None:
-        self.remote = FakeRemote("master")
+        self.remote = Master()
         self.client = WebHdfs(layout, self.remote)
 
     def answer(self, status: int, body: object = "", *, location: str | None = None) -> None:
@@ -128,6 +160,7 @@ def test_put_shows_a_file_under_its_name_only_when_it_is_whole(hdfs: Hdfs, tmp_p
     hdfs.answer(201)
     hdfs.answer(200, {"boolean": True})
 
+    (tmp_path / "x").write_bytes(b"content")
     hdfs.client.put(tmp_path / "x", "/in/x")
 
     create, store, rename = hdfs.asked
@@ -137,7 +170,10 @@ def test_put_shows_a_file_under_its_name_only_when_it_is_whole(hdfs: Hdfs, tmp_p
     )
     assert hdfs.item(0)["source"] is None  # no data to the NameNode
     assert store[1] == "worker2:9864/webhdfs/v1/in/x.partial"
-    assert hdfs.item(1)["source"] == str(tmp_path / "x")
+    # The node sends it, and has it only for that.
+    assert hdfs.item(1)["source"] == "/lent/x"
+    assert hdfs.remote.seen == [{}, {"/lent/x": b"content"}, {}]
+    assert hdfs.item(2)["source"] is None
     assert (rename[1], rename[2]["destination"]) == ("master:9870/webhdfs/v1/in/x.partial", "/in/x")
 
 
@@ -147,6 +183,7 @@ def test_put_with_its_own_number_of_copies(copies: int, hdfs: Hdfs, tmp_path: Pa
     hdfs.answer(201)
     hdfs.answer(200, {"boolean": True})
 
+    (tmp_path / "x").write_bytes(b"content")
     hdfs.client.put(tmp_path / "x", "/in/x", replication=copies)
 
     assert hdfs.asked[0][2] == {
@@ -161,10 +198,12 @@ def test_put_that_breaks_off_is_an_error_and_nothing_is_renamed(hdfs: Hdfs, tmp_
     hdfs.answer(307, location="http://worker2:9864/x")
     hdfs.answer(0, "BrokenPipeError: [Errno 32] Broken pipe")
 
+    (tmp_path / "x").write_bytes(b"content")
     with pytest.raises(RemoteError, match=r"storing /in/x failed with status 0: BrokenPipe"):
         hdfs.client.put(tmp_path / "x", "/in/x")
 
     assert len(hdfs.asked) == 2
+    assert hdfs.remote.files == {}
 
 
 @pytest.mark.parametrize(("status", "location"), [(307, None), (403, "http://x"), (200, None)])
@@ -176,17 +215,23 @@ def test_put_needs_to_be_sent_on(
     with pytest.raises(RemoteError, match="storing /in/x"):
         hdfs.client.put(tmp_path / "x", "/in/x")
 
+    assert len(hdfs.asked) == 1  # and nothing was sent to the node in vain
+    assert hdfs.remote.seen == [{}]
+
 
 def test_get_reads_from_the_datanode_into_a_file(hdfs: Hdfs, tmp_path: Path) -> None:
     hdfs.answer(307, location="http://worker3:9864/webhdfs/v1/out/part-0?op=OPEN")
     hdfs.answer(200)
+    hdfs.remote.received = b"content"
 
     hdfs.client.get("/out/part-0", tmp_path / "part-0")
 
     assert hdfs.asked[0][2]["op"] == "OPEN"
     assert hdfs.item(0)["target"] is None
     assert hdfs.asked[1][1] == "worker3:9864/webhdfs/v1/out/part-0"
-    assert hdfs.item(1)["target"] == str(tmp_path / "part-0")
+    # The node receives it, and hands it over.
+    assert hdfs.item(1)["target"] == "/collected/part-0"
+    assert (tmp_path / "part-0").read_bytes() == b"content"
 
 
 def test_get_from_a_dead_datanode_is_an_error(hdfs: Hdfs, tmp_path: Path) -> None:
@@ -195,6 +240,22 @@ def test_get_from_a_dead_datanode_is_an_error(hdfs: Hdfs, tmp_path: Path) -> Non
 
     with pytest.raises(RemoteError, match="reading /out/part-0"):
         hdfs.client.get("/out/part-0", tmp_path / "part-0")
+
+    assert not (tmp_path / "part-0").exists()
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_what_a_datanode_says_instead_of_the_content_is_not_taken_for_it(
+    status: int, hdfs: Hdfs, tmp_path: Path
+) -> None:
+    hdfs.answer(307, location="http://worker3:9864/x")
+    hdfs.answer(status, "sorry")
+    hdfs.remote.received = b"sorry"
+
+    with pytest.raises(RemoteError, match=f"reading /out/part-0 failed with status {status}"):
+        hdfs.client.get("/out/part-0", tmp_path / "part-0")
+
+    assert not (tmp_path / "part-0").exists()
 
 
 @pytest.mark.parametrize(

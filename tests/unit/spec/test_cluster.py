@@ -153,7 +153,7 @@ SINGLE_MISTAKES = {
         '"emulated"',
         '"emulate"',
         (
-            '3: cluster.kind: "emulate" is not a kind of cluster; allowed: emulated; '
+            '3: cluster.kind: "emulate" is not a kind of cluster; allowed: boards, emulated; '
             'did you mean "emulated"?'
         ),
     ),
@@ -204,14 +204,14 @@ SINGLE_MISTAKES = {
         'kind = "emulated"',
         'kind = "emulated"\nprofil = "x"',
         (
-            "4: cluster.profil: unknown key; allowed: name, kind, engines, profile; did "
+            "4: cluster.profil: unknown key; allowed: name, kind, engines, profile, security; did "
             'you mean "profile"?'
         ),
     ),
     "unknown key in a node": (
         'roles = ["master"]',
         'roles = ["master"]\n"disk size" = 3',
-        '20: node[1]."disk size": unknown key; allowed: name, roles, cores, memory',
+        '20: node[1]."disk size": unknown key; allowed: name, roles, cores, memory, ...',
     ),
     "unknown table": (
         "[network]",

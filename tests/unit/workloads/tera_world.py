@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.unit.lending import LendingRemote
+
 from boardcluster.cluster.state import LiveState
 from boardcluster.errors import RemoteError
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import Checksum, Engine
-from boardcluster.remote.fake import FakeRemote
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import HdfsEntry, WebHdfs
@@ -78,6 +79,7 @@ class World:
     layout: Layout
     folder: Path
     hdfs: MemoryHdfs = field(default_factory=MemoryHdfs)
+    master: LendingRemote = field(default_factory=lambda: LendingRemote("master"))
     ran: list[list[str]] = field(default_factory=list)
     spoil: Callable[[str], None] = lambda _: None  # changes what a preparing job wrote
 
@@ -92,7 +94,7 @@ class World:
             home=self.folder,
             state=state,
             layout=self.layout,
-            remotes={"master": FakeRemote("master")},
+            remotes={"master": self.master},
         )
         return Context(
             live=live,
@@ -125,7 +127,7 @@ class World:
             self.spoil(target)
         else:
             assert not phase.yarn
-            self.hdfs.files[target] = Path(source).read_bytes()
+            self.hdfs.files[target] = self.master.files[source]
         nothing = self.folder / "nothing"
         return PhaseOutcome(name=phase.name, duration_seconds=1.0, stdout=nothing, stderr=nothing)
 

@@ -10,7 +10,7 @@ from boardcluster.errors import RemoteError, RunError, UsageError
 from boardcluster.records import Checksum, Dataset, Engine
 from boardcluster.services.layout import Layout
 from boardcluster.workloads.base import Prepared
-from boardcluster.workloads.inputs import check_size, input_folder, put_text, text_of
+from boardcluster.workloads.inputs import check_size, input_folder, put_file, put_text, text_of
 
 TEXT = b"b a b\na b c\n"
 SHA256 = hashlib.sha256(TEXT).hexdigest()
@@ -80,7 +80,7 @@ def test_text_without_checksums_is_put_by_the_file_systems_own_client(world: Tex
     assert phase.command[-4:] == (
         "org.apache.hadoop.fs.FsShell",
         "-put",
-        str(world.folder / "flights"),
+        "/lent/flights",
         f"{NULL_FOLDER}.partial",
     )
     # The conf of the trial says the kind of checksums.
@@ -88,12 +88,71 @@ def test_text_without_checksums_is_put_by_the_file_systems_own_client(world: Tex
     assert "CREATE" not in world.hdfs.operations
 
 
-def test_what_a_killed_client_left_is_replaced(world: TextWorld) -> None:
-    world.hdfs.stored[f"{NULL_FOLDER}.partial"] = TEXT[:5]
+@pytest.mark.parametrize(
+    ("checksum", "halves"),
+    [
+        (Checksum.NULL, [".partial"]),
+        # WebHDFS has a half of its own, which then becomes ours.
+        (Checksum.CRC32C, [".partial", ".partial.partial"]),
+    ],
+)
+def test_what_a_killed_driver_left_is_replaced(
+    checksum: Checksum, halves: list[str], world: TextWorld
+) -> None:
+    folder = f"/boardcluster/input/{SHA256[:32]}-r2-{checksum}-b128m"
+    world.hdfs.folders |= {"/boardcluster/input", folder}
+    world.hdfs.stored |= {f"{folder}{half}": TEXT[:5] for half in halves}
 
-    put_text(world.context, case_of(checksum=Checksum.NULL))
+    put_text(world.context, case_of(checksum=checksum))
 
-    assert world.hdfs.stored == {f"{NULL_FOLDER}/part-0": TEXT}
+    assert world.hdfs.stored == {f"{folder}/part-0": TEXT}
+
+
+@pytest.mark.parametrize("checksum", Checksum)
+def test_the_master_has_the_text_only_while_it_is_put(checksum: Checksum, world: TextWorld) -> None:
+    put_text(world.context, case_of(checksum=checksum))
+
+    assert world.hdfs.files == {}
+
+
+def test_a_text_that_breaks_off_leaves_no_input(world: TextWorld) -> None:
+    world.hdfs.takes_data = False
+
+    with pytest.raises(RemoteError, match=r"storing /boardcluster/input/.*broken pipe"):
+        put_text(world.context, case_of())
+    assert world.hdfs.stored == {}
+    assert world.hdfs.files == {}
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_a_file_is_stored_under_its_own_name_with_the_cases_copies(
+    copies: int, world: TextWorld
+) -> None:
+    source = world.folder / "faulty"
+    source.write_bytes(b"other")
+    world.hdfs.folders.add("/in")
+
+    put_file(world.context, case_of(replication=copies), source, "/in/part-r-00001")
+
+    assert world.hdfs.stored == {"/in/part-r-00001": b"other"}
+    assert world.hdfs.copies == {"/in/part-r-00001": str(copies)}
+    assert (world.ran, world.hdfs.files) == ([], {})
+
+
+def test_a_file_without_checksums_is_stored_by_the_file_systems_own_client(
+    world: TextWorld,
+) -> None:
+    source = world.folder / "faulty"
+    source.write_bytes(b"other")
+    world.hdfs.folders.add("/in")
+
+    put_file(world.context, case_of(checksum=Checksum.NULL), source, "/in/part-r-00001")
+
+    assert world.hdfs.stored == {"/in/part-r-00001": b"other"}
+    ((engine, phase),) = world.ran
+    assert (engine, phase.name, phase.yarn) == (Engine.MAPREDUCE, "put", False)
+    assert phase.command[-3:] == ("-put", "/lent/faulty", "/in/part-r-00001")
+    assert world.hdfs.files == {}
 
 
 def test_a_client_that_fails_leaves_no_input(world: TextWorld) -> None:
@@ -105,6 +164,7 @@ def test_a_client_that_fails_leaves_no_input(world: TextWorld) -> None:
     with pytest.raises(RunError):
         put_text(world.context, case_of(checksum=Checksum.NULL))
     assert world.hdfs.stored == {}
+    assert world.hdfs.files == {}
 
 
 def test_a_dead_hdfs_is_a_remote_error(world: TextWorld) -> None:

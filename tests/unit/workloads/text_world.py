@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.unit.lending import LendingRemote
+
 from boardcluster.cluster.state import LiveState
 from boardcluster.records import Checksum, Dataset, Engine
-from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
@@ -19,15 +20,26 @@ from boardcluster.workloads.base import Case, Context, Job, Phase, PhaseOutcome
 OUTPUT = "/out/x"
 
 
-class Hdfs(FakeRemote):
-    """The master node of a cluster whose HDFS is a dictionary, with HDFS's own rules."""
+class Hdfs(LendingRemote):
+    """The master node of a cluster whose HDFS is a dictionary, with HDFS's own rules.
+
+    Attributes:
+        stored: files by path.
+        folders: folders that were made.
+        copies: the number of copies that was asked for, by file.
+        operations: what the NameNode was asked for.
+        answers: whether it does.
+        takes_data: whether the DataNode does.
+    """
 
     def __init__(self) -> None:
         super().__init__("master")
         self.stored: dict[str, bytes] = {}
+        self.folders: set[str] = set()
         self.copies: dict[str, str] = {}
         self.operations: list[str] = []
         self.answers = True
+        self.takes_data = True
 
     def run(
         self,
@@ -58,10 +70,10 @@ class Hdfs(FakeRemote):
         assert parts.path.startswith("/webhdfs/v1")
         path = unquote(parts.path.removeprefix("/webhdfs/v1"))
         if parts.port == 9864:
-            return self.datanode(path, item)
+            return self.datanode(path, item) if self.takes_data else answer(0, "broken pipe")
         self.operations.append(query["op"])
         if query["op"] == "CREATE":
-            self.copies[path.removesuffix(".partial")] = query.get("replication", "")
+            self.copies[path] = query.get("replication", "")
         return self.namenode(path, query, item["url"])
 
     def inside(self, path: str) -> dict[str, bytes]:
@@ -73,13 +85,15 @@ class Hdfs(FakeRemote):
         if operation in ("CREATE", "OPEN"):
             return {**answer(307), "location": url.replace(":9870", ":9864")}
         if operation == "RENAME":
-            done = query["destination"] not in self.stored
-            if done:
-                self.stored[query["destination"]] = self.stored.pop(path)
-            return answer(200, {"boolean": done})
-        if operation in ("MKDIRS", "DELETE"):
-            for key in inside if operation == "DELETE" else ():
+            return answer(200, {"boolean": self.renamed(path, query["destination"])})
+        if operation == "MKDIRS":
+            assert path not in self.stored
+            self.folders |= {path, *map(str, PurePosixPath(path).parents)}
+            return answer(200, {"boolean": True})
+        if operation == "DELETE":
+            for key in inside:
                 del self.stored[key]
+                self.copies.pop(key, None)
             return answer(200, {"boolean": True})
         if not inside:
             return answer(404, {"RemoteException": {"message": f"does not exist: {path}"}})
@@ -95,11 +109,23 @@ class Hdfs(FakeRemote):
         }
         return answer(200, answers[operation])
 
+    def renamed(self, source: str, target: str) -> bool:
+        """Rename a file, never onto another and only into a folder that is there."""
+        parent = target.rpartition("/")[0]
+        if source not in self.stored or target in self.stored or parent not in self.folders:
+            return False
+        # A target that is a folder would get the file, under the name that it has.
+        assert target not in self.folders
+        self.stored[target] = self.stored.pop(source)
+        if source in self.copies:
+            self.copies[target] = self.copies.pop(source)
+        return True
+
     def datanode(self, path: str, item: dict[str, Any]) -> dict[str, Any]:
         if item["method"] == "PUT":
-            self.stored[path] = Path(item["source"]).read_bytes()
+            self.stored[path] = self.files[item["source"]]
             return answer(201)
-        Path(item["target"]).write_bytes(self.stored[path])
+        self.files[item["target"]] = self.stored[path]
         return answer(200)
 
 
@@ -152,7 +178,8 @@ class TextWorld:
         verb, source, target = phase.command[-3:]
         assert verb == "-put"
         self.fails()
-        self.hdfs.stored[target] = Path(source).read_bytes()
+        assert str(PurePosixPath(target).parent) in self.hdfs.folders
+        self.hdfs.stored[target] = self.hdfs.files[source]
         nothing = self.folder / "nothing"
         return PhaseOutcome(name=phase.name, duration_seconds=1.0, stdout=nothing, stderr=nothing)
 

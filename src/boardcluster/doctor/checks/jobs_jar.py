@@ -8,7 +8,7 @@ from pathlib import Path
 from boardcluster.doctor.finding import Check, Finding, Severity
 from boardcluster.doctor.surroundings import Surroundings
 from boardcluster.errors import HostError
-from boardcluster.workloads.base import jobs_jar
+from boardcluster.services.jobs import jobs_jar
 
 __all__ = ["CHECK"]
 

@@ -43,4 +43,5 @@ CHECK = Check(
     source="proc(5), MemAvailable",
     severity=Severity.ERROR,
     look=look,
+    hosts_nodes=True,
 )

@@ -40,4 +40,5 @@ CHECK = Check(
     'namespaces are coming to Ubuntu 23.10"',
     severity=Severity.ERROR,
     look=look,
+    hosts_nodes=True,
 )

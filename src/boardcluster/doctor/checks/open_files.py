@@ -40,4 +40,5 @@ CHECK = Check(
     source="OpenJDK, option MaxFDLimit; Apache Hadoop, dfs.datanode.max.transfer.threads (4,096)",
     severity=Severity.WARNING,
     look=look,
+    hosts_nodes=True,
 )

@@ -41,4 +41,5 @@ CHECK = Check(
     source="RFC 2544, 198.18.0.0/15",
     severity=Severity.ERROR,
     look=look,
+    hosts_nodes=True,
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from boardcluster.doctor.finding import Check, Finding, Severity
 from boardcluster.doctor.surroundings import Surroundings
 
-__all__ = ["CHECK", "TOOLS", "Tool"]
+__all__ = ["BOARD_TOOLS", "CHECK", "TOOLS", "Tool"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +64,20 @@ TOOLS = (
     Tool(name="bash", package="bash"),
 )
 
+BOARD_TOOLS = (
+    Tool(name="ssh", package="openssh-client", ask="-V", ability="OpenSSH", since="OpenSSH 8.4"),
+    Tool(name="ssh-keygen", package="openssh-client", ask="-?"),
+    Tool(name="rsync", package="rsync"),
+    *(tool for tool in TOOLS if tool.name in ("sort", "tail", "tr", "uniq")),
+)
+"""What is needed here where the nodes are boards."""
+
 
 def look(around: Surroundings) -> Iterator[Finding]:
     """Ask every program to describe itself."""
     faults = 0
-    for tool in TOOLS:
+    tools = BOARD_TOOLS if around.declared.kind == "boards" else TOOLS
+    for tool in tools:
         done = around.machine.run([tool.name, tool.ask])
         fix = f"sudo apt-get install {tool.package}"
         if done is None:
@@ -81,15 +90,16 @@ def look(around: Surroundings) -> Iterator[Finding]:
                 fix=f"{fix}   (a newer release of the system, if this changes nothing)",
             )
     if not faults:
-        yield CHECK.good(f"all {len(TOOLS)} programs are here")
+        yield CHECK.good(f"all {len(tools)} programs are here")
 
 
 CHECK = Check(
     name="tools",
     looks_at="The programs of iproute2, util-linux, coreutils, hostname, mount and bash that "
-    "boardcluster and the engines call, and the options they must know.",
+    "boardcluster and the engines call, and the options they must know; for boards OpenSSH, rsync "
+    "and coreutils.",
     why="Nodes, their links and the count that proves a result right are made with them.",
-    source="iproute2, util-linux and GNU coreutils, release notes",
+    source="iproute2, util-linux, OpenSSH and GNU coreutils, release notes",
     severity=Severity.ERROR,
     look=look,
 )

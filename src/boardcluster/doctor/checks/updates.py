@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
+from boardcluster.cluster.facts import package_manager
 from boardcluster.doctor.finding import Check, Finding, Severity
 from boardcluster.doctor.surroundings import Surroundings
 
 __all__ = ["CHECK"]
-
-_PROGRAMS = frozenset(
-    {
-        *("apt", "apt-get", "apt.systemd.daily", "aptitude", "dpkg", "dpkg-deb", "mandb"),
-        *("unattended-upgrade", "unattended-upgrades", "update-initramfs"),
-    }
-)
-_INTERPRETER = re.compile(r"(ba|da)?sh|perl|python[0-9.]*")
 
 
 def look(around: Surroundings) -> Iterator[Finding]:
     """Go through the command lines of all processes."""
     busy = []
     for path in around.machine.paths("/proc/[0-9]*/cmdline"):
-        argv = (around.machine.text(path) or "").split("\0")
-        name = _program(argv)
-        if name in _PROGRAMS:
+        name = package_manager((around.machine.text(path) or "").split("\0"))
+        if name:
             busy.append(f"{name} (process {path.split('/')[2]})")
     if not busy:
         yield CHECK.good("no package manager is at work")
@@ -38,15 +28,6 @@ def look(around: Surroundings) -> Iterator[Finding]:
     )
 
 
-def _program(argv: list[str]) -> str:
-    """Return what runs: the script, if the program is an interpreter."""
-    name = PurePosixPath(argv[0]).name
-    if _INTERPRETER.fullmatch(name):
-        words = [word for word in argv[1:] if not word.startswith("-")]
-        return PurePosixPath(words[0]).name if words else name
-    return name
-
-
 CHECK = Check(
     name="updates",
     looks_at="Running processes of apt, dpkg and unattended-upgrades.",
@@ -54,4 +35,5 @@ CHECK = Check(
     source='Debian wiki, "UnattendedUpgrades"; apt-daily.timer, systemd.timer(5)',
     severity=Severity.WARNING,
     look=look,
+    hosts_nodes=True,
 )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from boardcluster.errors import UsageError, VerificationError
 from boardcluster.fetch.cache import require_space
 from boardcluster.records import Engine, Verification
+from boardcluster.services.jobs import jobs_jar_on_nodes
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import hadoop_command
 from boardcluster.workloads.base import (
@@ -21,7 +22,6 @@ from boardcluster.workloads.base import (
     Prepared,
     Proof,
     Takes,
-    jobs_jar,
 )
 from boardcluster.workloads.dfsio.content import digest_of_content, read_content
 from boardcluster.workloads.dfsio.measured import Measured, of_mapreduce, of_spark
@@ -169,7 +169,7 @@ def _ours(context: Context, job: Job, half: str) -> list[str]:
         context.live.layout,
         conf=job.conf,
         tag=job.tag,
-        program=str(jobs_jar()),
+        program=jobs_jar_on_nodes(context.live.layout),
         main="io.boardcluster.jobs.Dfsio",
         arguments=[half, job.output_path, str(_files(job.case)), str(_file_bytes(job.case))],
     )

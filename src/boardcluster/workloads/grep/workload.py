@@ -17,6 +17,7 @@ from boardcluster.fetch.cache import (
     write_stamp,
 )
 from boardcluster.records import Dataset, Engine, Verification
+from boardcluster.services.jobs import jobs_jar_on_nodes
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
 from boardcluster.workloads.base import (
@@ -30,7 +31,6 @@ from boardcluster.workloads.base import (
     Prepared,
     Proof,
     Takes,
-    jobs_jar,
 )
 from boardcluster.workloads.compare import compare_lines, sort_lines
 from boardcluster.workloads.grep.pattern import ALLOWED, is_pattern
@@ -115,7 +115,7 @@ class Grep:
                 layout,
                 conf=job.conf,
                 tag=job.tag,
-                program=str(jobs_jar()),
+                program=jobs_jar_on_nodes(layout),
                 main="io.boardcluster.jobs.Grep",
                 arguments=arguments,
             )

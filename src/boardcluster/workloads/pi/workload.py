@@ -17,6 +17,7 @@ from boardcluster.fetch.cache import (
     writing,
 )
 from boardcluster.records import Engine, Verification
+from boardcluster.services.jobs import jobs_jar_on_nodes
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
 from boardcluster.workloads.base import (
@@ -30,7 +31,6 @@ from boardcluster.workloads.base import (
     Prepared,
     Proof,
     Takes,
-    jobs_jar,
 )
 from boardcluster.workloads.pi.points import Inside, halton_inside, likely_inside, random_inside
 from boardcluster.workloads.pi.printed import inside_of_estimate, inside_of_spark
@@ -124,7 +124,7 @@ class Pi:
                 layout,
                 conf=job.conf,
                 tag=job.tag,
-                program=str(jobs_jar()),
+                program=jobs_jar_on_nodes(layout),
                 main="io.boardcluster.jobs.Pi",
                 arguments=[given["maps"], given["samples"], given["seed"]],
             )

@@ -10,10 +10,9 @@ import hashlib
 from pathlib import Path
 
 from boardcluster.fetch.cache import make_folder, require_space, writing
-from boardcluster.records import Checksum, Engine
-from boardcluster.services.yarn import file_system_command
+from boardcluster.records import Engine
 from boardcluster.workloads.base import Case, Context, Phase, Prepared
-from boardcluster.workloads.inputs import input_folder
+from boardcluster.workloads.inputs import input_folder, put_file
 from boardcluster.workloads.tera import rows_of, sort_command
 from boardcluster.workloads.tera_input import parts_bytes, provide_rows
 from boardcluster.workloads.tera_proof import (
@@ -90,7 +89,7 @@ def _make(context: Context, case: Case, *, folder: str, files: int) -> None:
     planted = plant_faults(sound, target=faulty)
     sound.unlink()
     context.hdfs.delete(f"{partial}/{largest.name}")
-    _put(context, case, faulty, f"{partial}/{largest.name}")
+    put_file(context, case, faulty, f"{partial}/{largest.name}")
     faulty.unlink()
     report = scratch / _REPORT
     report.write_text(planted.report(whole), encoding="ascii")
@@ -98,20 +97,6 @@ def _make(context: Context, case: Case, *, folder: str, files: int) -> None:
     context.hdfs.delete(f"{partial}/{_SAMPLE}")
     context.hdfs.rename(partial, folder)
     context.progress("sorting the input in HDFS", rows.input_bytes, rows.input_bytes)
-
-
-def _put(context: Context, case: Case, source: Path, path: str) -> None:
-    """Store a file with the case's kind of checksums; WebHDFS has only the DataNode's own."""
-    if case.checksum is Checksum.CRC32C:
-        context.hdfs.put(source, path, replication=case.replication)
-        return
-
-    def client(conf: str) -> Phase:
-        arguments = ["-put", str(source), path]
-        command = file_system_command(context.live.layout, conf=conf, arguments=arguments)
-        return Phase(name="put", command=tuple(command), yarn=False)
-
-    context.run_job(Engine.MAPREDUCE, client)
 
 
 def _fetch_report(context: Context, folder: str) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 from boardcluster.errors import VerificationError
 from boardcluster.fetch.cache import hold_lock, sidecar_of, verified_stamp, write_stamp
 from boardcluster.records import Dataset, Engine, Verification
+from boardcluster.services.jobs import jobs_jar_on_nodes
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
 from boardcluster.workloads.base import (
@@ -22,7 +23,6 @@ from boardcluster.workloads.base import (
     Prepared,
     Proof,
     Takes,
-    jobs_jar,
 )
 from boardcluster.workloads.inputs import check_size, put_text, text_of
 from boardcluster.workloads.outputs import fetch_parts
@@ -82,7 +82,7 @@ class WordCount:
                 layout,
                 conf=job.conf,
                 tag=job.tag,
-                program=str(jobs_jar()),
+                program=jobs_jar_on_nodes(layout),
                 main="io.boardcluster.jobs.WordCount",
                 arguments=paths,
             )

@@ -167,7 +167,7 @@ def test_mapreduce_runs_stock_testdfsio_below_the_jobs_own_folder(world: World) 
 
 
 def test_spark_runs_our_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "jobs_jar", lambda: Path("/jobs.jar"))
+    monkeypatch.setattr(module, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     phases = WORKLOAD.phases(world.context, Prepared(), job_of(case(Engine.SPARK)))
 
     for phase, half in zip(phases, ("write", "read"), strict=True):
@@ -181,7 +181,7 @@ def test_spark_runs_our_job(world: World, monkeypatch: pytest.MonkeyPatch) -> No
 def test_page_caches_are_dropped_before_reading_alone(
     world: World, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "jobs_jar", lambda: Path("/jobs.jar"))
+    monkeypatch.setattr(module, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     phases = WORKLOAD.phases(world.context, Prepared(), job_of(case(engine)))
 
     assert [phase.drops_caches for phase in phases] == [False, True]

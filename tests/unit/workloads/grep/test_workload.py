@@ -94,7 +94,7 @@ def test_mapreduce_runs_the_stock_example(context: Context) -> None:
 
 
 def test_spark_runs_our_job(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "jobs_jar", lambda: Path("/jobs.jar"))
+    monkeypatch.setattr(module, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     prepared = Prepared(input_path="/in")
     (phase,) = WORKLOAD.phases(context, prepared, job_of(case(Engine.SPARK)))
 

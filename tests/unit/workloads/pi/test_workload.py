@@ -162,7 +162,7 @@ def test_mapreduce_runs_the_stock_example(world: World) -> None:
 
 
 def test_spark_runs_our_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "jobs_jar", lambda: Path("/jobs.jar"))
+    monkeypatch.setattr(module, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     (phase,) = WORKLOAD.phases(world.context, Prepared(), job_of(case(Engine.SPARK)))
 
     assert list(phase.command[-4:]) == ["/jobs.jar", "4", "2500", "1"]

@@ -47,7 +47,7 @@ def test_mapreduce_runs_the_stock_example(world: World, maps: str, options: list
 def test_spark_runs_our_job(
     world: World, maps: str, more: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tera, "jobs_jar", lambda: Path("/jobs.jar"))
+    monkeypatch.setattr(tera, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     job = job_of(case_of(WORKLOAD, engine=Engine.SPARK, parameters={"maps": maps}))
     (phase,) = WORKLOAD.phases(world.context, Prepared(), job)
 

@@ -49,7 +49,7 @@ def test_mapreduce_runs_the_stock_example_with_the_replication_of_the_case(
 def test_spark_runs_our_job(
     world: World, reduces: str, more: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tera, "jobs_jar", lambda: Path("/jobs.jar"))
+    monkeypatch.setattr(tera, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     job = job_of(case_of(WORKLOAD, engine=Engine.SPARK, parameters={"reduces": reduces}))
     (phase,) = WORKLOAD.phases(world.context, Prepared(input_path=INPUT), job)
 

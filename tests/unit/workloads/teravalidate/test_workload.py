@@ -99,6 +99,10 @@ def test_other_block_checksums_take_the_file_systems_own_client(world: World) ->
 
     assert prepared.input_path.endswith("-r2-null-b128m")
     assert [words[0] for words in world.ran] == ["teragen", "terasort", "-put"]
+    *_, (_, source, target) = world.ran
+    assert source.startswith("/lent/")
+    assert target.startswith(f"{prepared.input_path}.partial/part-r-")
+    assert world.master.files == {}  # the master had it only for that
     assert len(world.rows_in(prepared.input_path)) == 999
 
 
@@ -111,7 +115,7 @@ def test_mapreduce_runs_the_stock_example(world: World) -> None:
 
 
 def test_spark_runs_our_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tera, "jobs_jar", lambda: Path("/jobs.jar"))
+    monkeypatch.setattr(tera, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     job = job_of(case_of(WORKLOAD, engine=Engine.SPARK))
     (phase,) = WORKLOAD.phases(world.context, Prepared(input_path=PLANTED), job)
 

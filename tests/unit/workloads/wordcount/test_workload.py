@@ -145,7 +145,7 @@ def test_mapreduce_runs_the_stock_example(world: TextWorld) -> None:
 
 
 def test_spark_runs_our_job(world: TextWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "jobs_jar", lambda: Path("/jobs.jar"))
+    monkeypatch.setattr(module, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
 
     phase = phase_of(world, Engine.SPARK)
 
@@ -159,7 +159,7 @@ def test_spark_runs_our_job(world: TextWorld, monkeypatch: pytest.MonkeyPatch) -
 def test_input_without_checksums_is_what_such_a_case_reads(
     world: TextWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "jobs_jar", lambda: Path("/jobs.jar"))
+    monkeypatch.setattr(module, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     case = case_of(checksum=Checksum.NULL)
 
     prepared = WORKLOAD.prepare(world.context, case)

@@ -1,0 +1,149 @@
+"""Boards on the command line: which they are, whether they are who they say, what they are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import typer
+
+from boardcluster.cli.console import Reporter, print_table, say
+from boardcluster.cluster.boards import BoardNodes, each_node, known_hosts_of, raise_first
+from boardcluster.cluster.discovery import (
+    discover,
+    facts_table,
+    refusals,
+    skews,
+    suggest_folder,
+)
+from boardcluster.errors import HostError, HostKeyError, RemoteError, UsageError
+from boardcluster.fetch.cache import make_folder
+from boardcluster.records import ClusterSpec, NodeFacts, Security
+from boardcluster.remote.hostkeys import HostKey, known, learn, trust
+from boardcluster.services.profile import build_profile
+from boardcluster.spec import FoundBoard, propose_boards, read_inventory
+
+__all__ = ["accept_host_keys", "boards_of", "look_at_boards"]
+
+
+def boards_of(hosts: str, inventory: Path | None, reporter: Reporter) -> list[str]:
+    """Return the destinations named by --hosts or an inventory; none if neither is given.
+
+    Raises:
+        UsageError: both are given, or a host is named twice.
+        SpecError: the inventory is wrong.
+    """
+    if hosts and inventory is not None:
+        raise UsageError("both --hosts and --inventory", hint="give one of them")
+    named = [host.strip() for host in hosts.split(",") if host.strip()]
+    if hosts and not named:
+        raise UsageError("--hosts names no host", hint="write --hosts pi@pi0,pi@pi1")
+    if inventory is not None:
+        read = read_inventory(inventory)
+        for remark in read.remarks:
+            reporter.line(f"{inventory}: {remark}")
+        named = [host.destination for host in read.hosts]
+    if twice := sorted({host for host in named if named.count(host) > 1}):
+        raise UsageError(f"named twice: {', '.join(twice)}", hint="name each board once")
+    return named
+
+
+def accept_host_keys(hosts: Sequence[str], *, home: Path, accept: bool) -> None:
+    """Show the keys of hosts that are not known yet, and write down those a person accepts.
+
+    Args:
+        hosts: destinations.
+        home: the cluster's state folder.
+        accept: whether to accept them without asking.
+
+    Raises:
+        UnreachableError: a host does not answer.
+        HostKeyError: they were not accepted, or nobody can be asked.
+    """
+    file = known_hosts_of(home)
+    names, errors = each_node(hosts, lambda host: known(file, host))
+    raise_first(errors)
+    new = [host for host in hosts if not names[host]]
+    if not new:
+        return
+    learned = learn(new)
+    raise_first({host: key for host, key in learned.items() if isinstance(key, RemoteError)})
+    keys = [key for key in learned.values() if isinstance(key, HostKey)]
+    rows = [[key.host, key.kind, key.fingerprint] for key in keys]
+    print_table("host keys that were never seen before", ["host", "type", "fingerprint"], rows)
+    say(
+        "Compare them, on each board's own screen: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
+    )
+    if not accept:
+        if not sys.stdin.isatty():
+            raise HostKeyError(
+                "nobody is here to accept these host keys",
+                hint="compare them, then run the command again with --yes",
+            )
+        if not typer.confirm("Are these your boards?"):
+            raise HostKeyError(
+                "the host keys were not accepted", hint="find out which machine answers there"
+            )
+    make_folder(home)
+    trust(file, keys)
+
+
+def look_at_boards(
+    hosts: Sequence[str],
+    *,
+    home: Path,
+    name: str,
+    engines: str,
+    profile: str,
+    security: Security,
+    master: str,
+    accept: bool,
+    reporter: Reporter,
+) -> ClusterSpec:
+    """Look at each board, show what was found, and propose a cluster of them; changes nothing.
+
+    Raises:
+        RemoteError: a board cannot be reached, or refuses us.
+        HostError: a board cannot be a node; says why of each.
+    """
+    accept_host_keys(hosts, home=home, accept=accept)
+    nodes = BoardNodes(home)
+    try:
+        reporter.line(f"looking at {len(hosts)} boards")
+        facts, errors = each_node(
+            hosts, lambda host: discover(nodes.reach(host, host, user="", folder=""))
+        )
+    finally:
+        nodes.close()
+    raise_first(errors)
+    columns, rows = facts_table(facts)
+    print_table("", columns, rows)
+    _refuse(facts)
+    for skew in skews(facts):
+        reporter.line(f"remark: {skew}; `boardcluster up` refuses that until it is mended")
+    found = [
+        FoundBoard(host=host, facts=facts[host], folder=suggest_folder(facts[host]))
+        for host in hosts
+    ]
+    spec = propose_boards(
+        name, found, engines=engines, profile=profile, security=security, master=master
+    )
+    for remark in build_profile(profile, spec).remarks:
+        reporter.line(f"remark on profile {profile}: {remark}")
+    return spec
+
+
+def _refuse(facts: Mapping[str, NodeFacts]) -> None:
+    """Refuse boards that cannot be nodes.
+
+    Raises:
+        HostError: with the reasons of each board and what mends them.
+    """
+    lines = [
+        f"{name}: {refusal.reason}\n  -> {refusal.fix}"
+        for name, found in facts.items()
+        for refusal in refusals(found)
+    ]
+    if lines:
+        raise HostError("\n".join(lines), hint="mend that, then run the command again")

@@ -1,0 +1,79 @@
+"""``boardcluster tunnel``: open the web pages of boards through SSH."""
+
+from __future__ import annotations
+
+import socket
+from typing import Annotated
+
+import typer
+
+from boardcluster.cli.console import say
+from boardcluster.cli.options import ClusterOption, HomeOption, home_folder
+from boardcluster.errors import AddressError, UsageError
+from boardcluster.services import operation
+from boardcluster.services.boards import WEB_PAGES, hold_tunnel
+
+__all__ = ["register"]
+
+_HERE = "127.0.0.1"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="tunnel", epilog="Example: boardcluster tunnel --socks 1080")(_tunnel)
+
+
+def _tunnel(
+    home: HomeOption = None,
+    cluster: ClusterOption = "default",
+    offset: Annotated[
+        int,
+        typer.Option(min=0, max=40_000, help="Add this to each port on this machine."),
+    ] = 0,
+    socks: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65_535,
+            help="Also a SOCKS proxy on this port: with it a browser follows links to every node.",
+        ),
+    ] = 0,
+) -> None:
+    """Open the cluster's web pages on this machine until Ctrl-C. Only for boards.
+
+    Boards show their pages to nobody but each other. The tunnel leads from this machine, and only
+    from this machine, to the master.
+    """
+    folder = home_folder(home, cluster)
+    spec = operation.read_spec(folder / "cluster.toml")
+    if spec.kind != "boards":
+        raise UsageError(
+            "the nodes of this cluster are on this machine: there is nothing to tunnel to",
+            hint="open the addresses that `boardcluster status` shows",
+        )
+    pages = {name: port + offset for name, port in WEB_PAGES.items()}
+    _require_free([*pages.values(), *([socks] if socks else [])])
+    for name, port in pages.items():
+        say(f"  {name:<16} http://{_HERE}:{port}")
+    if socks:
+        say(f"  proxy            socks5h://{_HERE}:{socks}  (names of nodes resolve on the master)")
+    say("open until Ctrl-C")
+    hold_tunnel(folder, spec, pages=pages, socks=socks)
+
+
+def _require_free(ports: list[int]) -> None:
+    """Refuse ports that something on this machine listens on.
+
+    Raises:
+        AddressError: names the first.
+    """
+    for port in ports:
+        try:
+            with socket.socket() as trial:
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                trial.bind((_HERE, port))
+        except (OSError, OverflowError) as error:
+            raise AddressError(
+                f"port {port} of this machine cannot be used: {error}",
+                hint="choose others with --offset, for example --offset 1000",
+            ) from error

@@ -1,0 +1,71 @@
+"""``boardcluster uninstall``: take back from boards what ``up`` put on them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from boardcluster.cli.console import Reporter, print_json, say
+from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, again, home_folder
+from boardcluster.cluster.lock import driver_lock
+from boardcluster.errors import UsageError
+from boardcluster.services import boards, operation
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        name="uninstall",
+        epilog="Example: boardcluster uninstall --keep-data",
+    )(_uninstall)
+
+
+def _uninstall(
+    home: HomeOption = None,
+    cluster: ClusterOption = "default",
+    keep_data: Annotated[
+        bool, typer.Option("--keep-data", help="Leave the nodes' data folders: HDFS and logs.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be taken back.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """End the cluster and take back from its boards exactly what was installed. Only for boards.
+
+    Packages, users, files, settings and firewall become what they were before the first `up`.
+    """
+    folder = home_folder(home, cluster)
+    spec = operation.read_spec(folder / "cluster.toml")
+    if spec.kind != "boards":
+        raise UsageError(
+            "nothing was installed: the nodes of this cluster are on this machine",
+            hint=f"run `boardcluster down{again(home, cluster)} --wipe`",
+        )
+    reporter = Reporter()
+    if not (yes or dry_run):
+        what = "" if keep_data else ", with everything in HDFS"
+        names = ", ".join(node.name for node in spec.nodes)
+        if not sys.stdin.isatty():
+            raise UsageError("nobody is here to confirm", hint="run the command again with --yes")
+        typer.confirm(f"Take back what was installed on {names}{what}?", abort=True)
+    with driver_lock(folder, doing="uninstall"), reporter.following():
+        if not dry_run:
+            operation.down(folder)
+        done = boards.take_back(
+            folder, spec, keep_data=keep_data, dry_run=dry_run, progress=reporter.progress
+        )
+        if not (dry_run or keep_data):
+            operation.wipe(folder)
+    if as_json:
+        print_json(done)
+        return
+    for node, changes in done.items():
+        say(f"{node}: {len(changes)} changes" if changes else f"{node}: nothing was installed")
+        for change in changes:
+            say(f"  {change}")

@@ -1,0 +1,277 @@
+"""Nodes as machines of their own, reached by SSH.
+
+Connections are shared per process of ours: their control sockets lie in a folder that only we may
+enter and that is removed, connections first, when the process ends. The host keys that were shown
+and accepted lie in ``<home>/known_hosts`` and no other key is believed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from boardcluster.cluster.state import LiveNode, LiveState, boot_id
+from boardcluster.errors import BoardclusterError, ClusterError
+from boardcluster.records import ClusterSpec, NodeSpec
+from boardcluster.remote.ask import ask, boot_of
+from boardcluster.remote.base import Remote
+from boardcluster.remote.gate import run_program
+from boardcluster.remote.ssh import SshRemote, SshRoute
+
+__all__ = [
+    "SERVICE_USER",
+    "BoardNodes",
+    "board_state",
+    "each_node",
+    "known_hosts_of",
+    "raise_first",
+]
+
+SERVICE_USER = "boardcluster"
+"""The system user that daemons and jobs run as on boards: no password, no shell, no sudo."""
+
+_NODES_AT_ONCE = 16
+_GRACE_SECONDS = 5.0
+_TUNNEL_SECONDS = 30 * 24 * 3600.0
+_ROOT = "root"
+_ROOTS_JOBS = "/run/boardcluster"
+"""In memory, gone after a reboot, and not in a folder that provisioning has yet to make."""
+
+Answer = TypeVar("Answer")
+
+
+def known_hosts_of(home: Path) -> Path:
+    """Return the file of the host keys that were accepted for a cluster."""
+    return home / "known_hosts"
+
+
+def each_node(
+    names: Iterable[str], one: Callable[[str], Answer]
+) -> tuple[dict[str, Answer], dict[str, BoardclusterError]]:
+    """Do something for each node, so many at once; return the answers and the errors by name."""
+    answers: dict[str, Answer] = {}
+    errors: dict[str, BoardclusterError] = {}
+
+    def guarded(name: str) -> None:
+        try:
+            answers[name] = one(name)
+        except BoardclusterError as error:
+            errors[name] = error
+
+    order = list(names)
+    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
+        list(pool.map(guarded, order))
+    return (
+        {name: answers[name] for name in order if name in answers},
+        {name: errors[name] for name in order if name in errors},
+    )
+
+
+def raise_first(errors: Mapping[str, BoardclusterError]) -> None:
+    """Raise what went wrong, of every node, as one error of the first one's kind."""
+    if not errors:
+        return
+    first = next(iter(errors.values()))
+    if len(errors) == 1:
+        raise first
+    lines = [f"{len(errors)} nodes failed:", *(error.message for error in errors.values())]
+    raise type(first)("\n".join(lines), hint=first.hint) from first
+
+
+class BoardNodes:
+    """The boards of one cluster; see ``Nodes``.
+
+    Args:
+        home: the cluster's state folder.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._known_hosts = known_hosts_of(home)
+        self._control: Path | None = None
+        self._remotes: dict[tuple[str, str], SshRemote] = {}
+
+    def reach(self, name: str, host: str, *, user: str, folder: str) -> Remote:
+        """Return the way to a host, the same object each time.
+
+        Args:
+            name: the node's name, for messages.
+            host: how OpenSSH reaches it.
+            user: who runs the commands there.
+            folder: the node's folder of the cluster.
+        """
+        key = (host, user)
+        if key not in self._remotes:
+            route = self._route(host)
+            jobs = _ROOTS_JOBS if user in ("", _ROOT) else f"{folder}/tmp"  # noqa: S108  a folder of ours
+            self._remotes[key] = SshRemote(name, route, user=user, jobs=jobs)
+        return self._remotes[key]
+
+    def _route(self, host: str) -> SshRoute:
+        if self._control is None:
+            base = os.environ.get("XDG_RUNTIME_DIR", "")
+            # A socket's path is short; the runtime folder may be missing under sudo.
+            place = base if len(base) < 40 and os.access(base or "/nowhere", os.W_OK) else None
+            self._control = Path(tempfile.mkdtemp(prefix="bc-", dir=place))
+            atexit.register(self.close)
+        return SshRoute(host=host, known_hosts=self._known_hosts, control=self._control)
+
+    def admin(self, node: NodeSpec) -> Remote:
+        """Return the way to a declared node as root."""
+        return self.reach(node.name, node.host, user=_ROOT, folder=node.folder)
+
+    def hold_tunnel(self, node: NodeSpec, *, ports: Mapping[int, int], socks: int) -> None:
+        """Forward ports of this machine, on its loopback address, until interrupted.
+
+        Args:
+            node: the node at the other end.
+            ports: port of this machine to port of the node's own address.
+            socks: port of this machine for a SOCKS proxy on the node; 0 for none.
+
+        Raises:
+            RemoteError: the connection could not be made, or broke.
+        """
+        words = ["-N", "-o", "ExitOnForwardFailure=yes"]
+        for here, there in ports.items():
+            words += ["-L", f"127.0.0.1:{here}:{node.address}:{there}"]
+        if socks:
+            words += ["-D", f"127.0.0.1:{socks}"]
+        # Of options that are given twice, ssh takes the first.
+        own = ("-o", "ClearAllForwardings=no", "-o", "ControlPath=none")
+        program, *rest = self._route(node.host).command(*words)
+        run_program([program, *own, *rest], timeout_seconds=_TUNNEL_SECONDS)
+
+    def close(self) -> None:
+        """Close the shared connections and remove their folder."""
+        if self._control is None:
+            return
+        for remote in {remote.name: remote for remote in self._remotes.values()}.values():
+            with contextlib.suppress(BoardclusterError, OSError):
+                remote.close()
+        shutil.rmtree(self._control, ignore_errors=True)
+        self._control = None
+        self._remotes.clear()
+        atexit.unregister(self.close)
+
+    def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
+        """See Nodes."""
+        return board_state(spec, identity=identity)
+
+    def check(self, spec: ClusterSpec) -> None:
+        """See Nodes."""
+        _, errors = each_node(
+            [node.name for node in spec.nodes],
+            lambda name: self.admin(_named(spec, name)).run(["true"]),
+        )
+        raise_first(errors)
+
+    def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
+        """See Nodes."""
+        boots, errors = each_node(
+            [node.name for node in spec.nodes],
+            lambda name: boot_of(self.admin(_named(spec, name))),
+        )
+        raise_first(errors)
+        nodes = tuple(replace(node, boot_id=boots[node.name]) for node in state.nodes)
+        return replace(state, nodes=nodes)
+
+    def remote_of(self, node: LiveNode, state: LiveState) -> Remote:
+        """See Nodes."""
+        del state
+        return self.reach(node.name, node.host, user=SERVICE_USER, folder=node.folder)
+
+    def admin_of(self, node: LiveNode, state: LiveState) -> Remote:
+        """See Nodes."""
+        del state
+        return self.reach(node.name, node.host, user=_ROOT, folder=node.folder)
+
+    def alive(self, state: LiveState) -> list[LiveNode]:
+        """See Nodes. A board that does not answer is not alive."""
+        rows = {node.name: node for node in state.nodes}
+        boots, _ = each_node(rows, lambda name: boot_of(self.admin_of(rows[name], state)))
+        return [rows[name] for name, boot in boots.items() if boot == rows[name].boot_id]
+
+    def has_leftovers(self, state: LiveState) -> bool:
+        """See Nodes. A board that does not answer may still run anything.
+
+        Raises:
+            UnreachableError: a board does not answer.
+        """
+        rows = {node.name: node for node in state.nodes}
+        request = {"do": "of_user", "user": SERVICE_USER}
+        found, errors = each_node(
+            rows, lambda name: bool(ask(self.admin_of(rows[name], state), request))
+        )
+        raise_first(errors)
+        return any(found.values())
+
+    def destroy(self, state: LiveState) -> int:
+        """See Nodes. On a board everything of the service user is ended: all of it is ours.
+
+        Raises:
+            ClusterError: a board does not answer, so that what runs there may go on running.
+        """
+        rows = {node.name: node for node in state.nodes}
+        request = {
+            "do": "end_of_user",
+            "user": SERVICE_USER,
+            "grace_seconds": _GRACE_SECONDS,
+        }
+
+        def end(name: str) -> int:
+            answer = ask(self.admin_of(rows[name], state), request, timeout_seconds=90)
+            if answer["left"]:
+                raise ClusterError(
+                    f"{name}: {answer['left']} processes of {SERVICE_USER} do not end",
+                    hint=f"on {name}: sudo pkill -KILL -u {SERVICE_USER}",
+                )
+            return int(answer["ended"])
+
+        ended, errors = each_node(rows, end)
+        if errors:
+            names = ", ".join(errors)
+            raise ClusterError(
+                f"not everything could be ended on {names}\n"
+                + "\n".join(error.message for error in errors.values()),
+                hint=f"switch {names} on or off, or mend the network, and run `boardcluster down` "
+                "again",
+            ) from next(iter(errors.values()))
+        return sum(ended.values())
+
+
+def _named(spec: ClusterSpec, name: str) -> NodeSpec:
+    return next(node for node in spec.nodes if node.name == name)
+
+
+def board_state(spec: ClusterSpec, *, identity: str) -> LiveState:
+    """Return the state to record before anything is started on boards.
+
+    The nodes are in it from the start: they exist, and what a killed driver left on them must be
+    found.
+    """
+    return LiveState(
+        identity=identity,
+        boot_id=boot_id(),
+        phase="starting",
+        own_user=False,
+        subnet=spec.network.subnet,
+        kind=spec.kind,
+        nodes=tuple(
+            LiveNode(
+                name=node.name,
+                address=node.address,
+                pid=0,
+                start_ticks=0,
+                folder=node.folder,
+                host=node.host,
+            )
+            for node in spec.nodes
+        ),
+    )

@@ -1,0 +1,270 @@
+"""Look at a machine that may become a node: what it is, whether it can, where its data belongs."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from boardcluster.cluster.facts import parse_facts
+from boardcluster.records import Link, Medium, Mount, NodeFacts, Sudo
+from boardcluster.remote.ask import ask
+from boardcluster.remote.base import Remote
+from boardcluster.units import GIB, MIB, format_bytes, format_rate, format_seconds
+
+__all__ = [
+    "DEFAULT_FOLDER",
+    "SKEW_MOST_SECONDS",
+    "Refusal",
+    "discover",
+    "facts_table",
+    "faster_folder",
+    "refusals",
+    "refuse_memory",
+    "refuse_processor",
+    "refuse_sudo",
+    "skews",
+    "suggest_folder",
+]
+
+DEFAULT_FOLDER = "/var/lib/boardcluster"
+SKEW_MOST_SECONDS = 1.0
+"""More between the clocks of two nodes blocks a start: durations that start on one node and end on
+another, such as YARN's, would be wrong by that much."""
+
+_PATIENCE_SECONDS = 30.0
+_ARCHITECTURES = ("x86_64", "aarch64")
+_LEAST_MEMORY_BYTES = 832 * MIB
+"""The least a worker can be: system, DataNode, NodeManager and one task (services/sizing.py)."""
+
+_LEAST_MEDIUM_BYTES = 8 * GIB
+"""Free space from which another medium is worth a folder of its own."""
+
+_FILE_SYSTEMS = frozenset({"ext4", "xfs", "btrfs", "f2fs"})
+"""With owners, permissions and names as daemons need them."""
+
+_NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._/+@-]")
+"""Hadoop's URIs and Spark's class paths break on spaces, on non-ASCII and on much between."""
+
+_RANKS = ("sd", "usb", "emmc", "hdd", "virtual", "usb-ssd", "ssd", "nvme")
+"""Kinds of media from the slowest under small, mixed reads and writes to the fastest."""
+
+_WORDS = {
+    "sd": "SD card",
+    "usb": "USB stick or disk",
+    "emmc": "eMMC",
+    "hdd": "hard disk",
+    "virtual": "virtual disk",
+    "usb-ssd": "USB SSD",
+    "ssd": "SSD",
+    "nvme": "NVMe SSD",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a machine cannot be a node.
+
+    Attributes:
+        reason: what is wrong, and why it matters.
+        fix: what to do, in one line.
+    """
+
+    reason: str
+    fix: str
+
+
+def discover(remote: Remote, *, folder: str = "") -> NodeFacts:
+    """Look at a machine; changes nothing, and needs nothing there but python3.
+
+    With sudo that asks it sees all but the kernel's log and, on some systems, ``vcgencmd``.
+
+    Args:
+        remote: reaches it, as the login user or as root.
+        folder: the folder for data; empty for the usual one.
+
+    Raises:
+        RemoteError: it cannot be reached, or has no python3.
+    """
+    folder = folder or DEFAULT_FOLDER
+    asked = time.time()
+    began = time.monotonic()
+    raw = ask(
+        remote,
+        {"do": "facts", "root": "/", "folder": folder},
+        program="nodefacts",
+        timeout_seconds=_PATIENCE_SECONDS,
+    )
+    took = time.monotonic() - began
+    return parse_facts(raw, folder=folder, asked_seconds=asked, answered_seconds=asked + took)
+
+
+def suggest_folder(facts: NodeFacts) -> str:
+    """Return the folder for data on the fastest medium that is mounted, writable and large.
+
+    The usual folder if its own medium is as fast as any.
+    """
+    usual = facts.mount(DEFAULT_FOLDER)
+    best = max(
+        (row for row in facts.mounts if _suits(row)),
+        key=lambda row: (_rank(facts, row), row.available_bytes or 0),
+        default=None,
+    )
+    if best is None or _rank(facts, best) <= _rank(facts, usual):
+        return DEFAULT_FOLDER
+    if usual is not None and best.folder == usual.folder:
+        return DEFAULT_FOLDER
+    return f"{best.folder.rstrip('/')}/boardcluster"
+
+
+def faster_folder(facts: NodeFacts) -> str:
+    """Return a folder on a faster medium than the one in use; empty if there is none."""
+    folder = suggest_folder(facts)
+    used = facts.mount(facts.folder_mount) if facts.folder_mount else None
+    return folder if _rank(facts, facts.mount(folder)) > _rank(facts, used) >= 0 else ""
+
+
+def _suits(mount: Mount) -> bool:
+    options = mount.options.split(",")
+    return (
+        mount.file_system in _FILE_SYSTEMS
+        and not mount.read_only
+        and "noexec" not in options
+        and not _NOT_IN_PATHS.search(mount.folder)
+        and not mount.folder.startswith("/boot")
+        and (mount.available_bytes or 0) >= _LEAST_MEDIUM_BYTES
+    )
+
+
+def _rank(facts: NodeFacts, mount: Mount | None) -> int:
+    medium = facts.medium(mount.medium) if mount else None
+    return _RANKS.index(medium.kind) if medium else -1
+
+
+def refusals(facts: NodeFacts) -> list[Refusal]:
+    """Return why this machine cannot be a node; empty if it can."""
+    found = (refuse_processor(facts), refuse_sudo(facts), refuse_memory(facts))
+    return [refusal for refusal in found if refusal is not None]
+
+
+def refuse_processor(facts: NodeFacts) -> Refusal | None:
+    """Refuse what the engines do not run on: other processors, and 32-bit programs."""
+    known = facts.architecture in _ARCHITECTURES
+    if facts.userland_bits == 64:
+        if known:
+            return None
+        return Refusal(
+            reason=f"its processor is {facts.architecture}: the engines' native libraries and "
+            "their Java exist for x86-64 and arm64",
+            fix="take a board with a 64-bit ARM or x86-64 processor",
+        )
+    kernel = (
+        f"; its kernel is a 64-bit one ({facts.architecture}), but programs run on the "
+        f"{facts.userland_bits}-bit libraries that are installed"
+        if known
+        else f" on {facts.architecture}"
+    )
+    return Refusal(
+        reason=f"its programs are {facts.userland_bits}-bit ones{kernel}. The engines' Java, their "
+        "native libraries and heaps over 1.5 GB need 64 bits",
+        fix="write the 64-bit Raspberry Pi OS (or Debian arm64) to its card: an installed system "
+        "cannot be converted",
+    )
+
+
+def refuse_sudo(facts: NodeFacts) -> Refusal | None:
+    """Refuse a login user who cannot become root unasked."""
+    user = facts.login_user
+    if facts.sudo is Sudo.ASKS:
+        return Refusal(
+            reason=f"sudo asks {user} for a password, and nobody is there to type it on many nodes",
+            fix=f"on the node: echo '{user} ALL=(ALL) NOPASSWD: ALL' | "
+            f"sudo tee /etc/sudoers.d/010_{user}-nopasswd",
+        )
+    if facts.sudo is Sudo.MISSING:
+        return Refusal(
+            reason=f"{user} is not root, and there is no sudo",
+            fix=f"on the node, as root: apt-get install sudo && adduser {user} sudo, then let it "
+            "work without a password",
+        )
+    return None
+
+
+def refuse_memory(facts: NodeFacts) -> Refusal | None:
+    """Refuse what could not hold the daemons of a worker and one task."""
+    if facts.memory_bytes >= _LEAST_MEMORY_BYTES:
+        return None
+    return Refusal(
+        reason=f"{format_bytes(facts.memory_bytes, binary=True)} of memory: system, DataNode, "
+        f"NodeManager and one task need {format_bytes(_LEAST_MEMORY_BYTES, binary=True)}",
+        fix="take a board with at least 1 GB",
+    )
+
+
+def skews(nodes: Mapping[str, NodeFacts]) -> list[str]:
+    """Describe each pair of neighbours, by clock, that are surely more than a second apart."""
+    ordered = sorted(nodes, key=lambda name: nodes[name].clock_offset_seconds)
+    found = []
+    for behind, ahead in pairwise(ordered):
+        first, second = nodes[behind], nodes[ahead]
+        apart = second.clock_offset_seconds - first.clock_offset_seconds
+        surely = apart - first.clock_error_seconds - second.clock_error_seconds
+        if surely > SKEW_MOST_SECONDS:
+            found.append(f"the clock of {ahead} is {format_seconds(apart)} ahead of {behind}'s")
+    return found
+
+
+def facts_table(nodes: Mapping[str, NodeFacts]) -> tuple[list[str], list[list[str]]]:
+    """Return headings and one row for each node, for people."""
+    columns = ["node", "board", "cpu", "memory", "data on", "link", "system", "java"]
+    rows = [
+        [
+            name,
+            facts.board or facts.architecture,
+            _cpu_words(facts),
+            format_bytes(facts.memory_bytes, binary=True),
+            _medium_words(facts),
+            _link_words(facts.links),
+            f"{facts.os}, {facts.userland_bits} bit, {facts.page_size_bytes // 1024} KiB pages",
+            ", ".join(java.version for java in facts.javas) or "none",
+        ]
+        for name, facts in nodes.items()
+    ]
+    return columns, rows
+
+
+def _cpu_words(facts: NodeFacts) -> str:
+    words = f"{facts.cores} x {facts.cpu or facts.architecture}"
+    if facts.clock_most_hertz:
+        words += f", {facts.clock_most_hertz / 1e9:.1f} GHz"
+    return words
+
+
+def _medium_words(facts: NodeFacts) -> str:
+    mount = facts.mount(suggest_folder(facts))
+    if mount is None:
+        return "unknown"
+    medium = facts.medium(mount.medium)
+    words = _kind_words(medium) if medium else mount.file_system
+    free = "" if mount.available_bytes is None else f", {format_bytes(mount.available_bytes)} free"
+    return f"{words}{free}"
+
+
+def _kind_words(medium: Medium) -> str:
+    words = _WORDS[medium.kind]
+    if medium.pcie_generation:
+        words += f", PCIe {medium.pcie_generation} x{medium.pcie_lanes}"
+    if medium.usb_bits_per_second:
+        words += f" at {format_rate(medium.usb_bits_per_second)}"
+    return words
+
+
+def _link_words(links: tuple[Link, ...]) -> str:
+    words = []
+    for link in links:
+        if link.up:
+            rate = format_rate(link.speed_bits_per_second) if link.speed_bits_per_second else ""
+            words.append(f"{link.name} {'wireless' if link.wireless else rate}".strip())
+    return ", ".join(words) or "none"

@@ -1,0 +1,346 @@
+"""A node on the other end of the OpenSSH client.
+
+The user's own configuration, agent and jump hosts apply. Every command runs inside a few words of
+shell on the node that write a token before it, and the token with its exit status after it. So the
+command's own words and status are told from ssh's, and a command that ends with 255 from a
+connection that broke. The token is in the command's environment as well: what has to be ended on
+the node is found by it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shlex
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from boardcluster.errors import (
+    BoardclusterError,
+    RemoteError,
+    RemoteTimeoutError,
+    UnreachableError,
+)
+from boardcluster.remote.ask import node_program, start_detached
+from boardcluster.remote.base import ProcessRef
+from boardcluster.remote.gate import Completed, run_program, shown, tail_text
+from boardcluster.remote.ssh_job import run_job
+from boardcluster.remote.ssh_route import SshRoute
+from boardcluster.remote.ssh_words import command_failure, connection_failure
+
+__all__ = ["JOBS_FOLDER", "SshRemote", "SshRoute"]
+
+JOBS_FOLDER = "/var/lib/boardcluster/tmp"
+"""Where a node keeps what is there only while a command runs."""
+
+_MARK = "BOARDCLUSTER_RUN"
+"""As in nodeside.py, which takes it off what is to outlive the command."""
+
+_WRAPPER = 'LC_ALL=C.UTF-8; export LC_ALL; echo "$0" >&2; "$@"; echo "$0 $?" >&2'
+_GRACE_SECONDS = 3.0
+_CLEANUP_SECONDS = 15.0
+_COPY_SECONDS = 3600.0
+_STALLED_COPY_SECONDS = 60
+
+_PUT_FLAGS = ("-rlpt", "--copy-unsafe-links")
+"""Links stay links, unless what they lead to is not copied. Owners are whoever writes."""
+
+_GET_FLAGS = ("-rLpt",)
+"""No links: nothing that a node sends points at something of the driver's."""
+
+_COMPARE_NANOSECONDS = "--modify-window=-1"
+"""Two versions of a small file may have the same size and be made within one second."""
+
+
+class SshRemote:
+    """A node that is reached by ssh.
+
+    Args:
+        name: the node's name, for messages.
+        route: how to get there.
+        user: who runs the commands, through ``sudo -n``; empty for the user who logs in.
+        jobs: folder of the node for what is there only while something runs; made if missing.
+        lost_seconds: for so long a node may be out of reach before a job on it is given up.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        route: SshRoute,
+        *,
+        user: str = "",
+        jobs: str = JOBS_FOLDER,
+        lost_seconds: float = 120.0,
+    ) -> None:
+        self._name = name
+        self._route = route
+        self._user = user
+        self._jobs = jobs
+        self._lost_seconds = lost_seconds
+        self._login = ""
+
+    @property
+    def name(self) -> str:
+        """The node's name, for messages."""
+        return self._name
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_seconds: float = 60.0,
+        check: bool = True,
+    ) -> Completed:
+        """See Remote. The working folder is ``/`` unless given; a status above 128 is a signal."""
+        become = self._become()
+        token = _new_token()
+        try:
+            done = self._attempt(
+                argv,
+                token=token,
+                become=become,
+                stdin=stdin,
+                env=env,
+                cwd=cwd,
+                timeout_seconds=timeout_seconds,
+            )
+        except UnreachableError:
+            raise
+        except BaseException:
+            self._end(token, become)
+            raise
+        if check and done.returncode != 0:
+            raise RemoteError(
+                f"{self._name}: command failed with status {done.returncode}: {shown(argv)}\n"
+                f"{tail_text(done.stderr or done.stdout)}"
+            )
+        return done
+
+    def _become(self) -> tuple[str, ...]:
+        """Return the prefix that makes the login user the one who is to run commands."""
+        if not self._user:
+            return ()
+        if not self._login:
+            done = self._attempt(["id", "-un"], token=_new_token(), become=())
+            self._login = done.text.strip()
+        return () if self._login == self._user else ("sudo", "-n", "-u", self._user, "--")
+
+    def _attempt(
+        self,
+        argv: Sequence[str],
+        *,
+        token: str,
+        become: tuple[str, ...],
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_seconds: float = 60.0,
+    ) -> Completed:
+        """Run a command; raise if it did not run or did not end in time."""
+        variables = {"LC_ALL": "C.UTF-8", _MARK: token, **(env or {})}
+        inside = ["env", f"--chdir={cwd or '/'}", "--", *(f"{k}={v}" for k, v in variables.items())]
+        command = shlex.join(["sh", "-c", _WRAPPER, token, *become, *inside, *argv])
+        try:
+            done = run_program(
+                [*self._route.command(), command],
+                stdin=stdin,
+                timeout_seconds=timeout_seconds,
+                check=False,
+            )
+        except RemoteTimeoutError as error:
+            raise self._timed_out(argv, token, error.stderr, timeout_seconds) from error
+        before, began, words = done.stderr.partition(f"{token}\n".encode())
+        if not began:
+            raise self._no_connection(before, done.returncode)
+        ended = re.search(rb"%b (\d+)\n" % token.encode(), words)
+        if ended is None:
+            last = tail_text(words, lines=1) or f"ssh ended with status {done.returncode}"
+            raise UnreachableError(
+                f"{self._name}: the connection broke while a command ran: {shown(argv)}: {last}",
+                hint=f"check power and network of {self._name}",
+            )
+        status, own_words = int(ended[1]), words[: ended.start()]
+        failure = command_failure(
+            self._name,
+            argv,
+            status,
+            own_words.decode(errors="replace"),
+            user=self._user if become else "",
+            login=self._login,
+        )
+        if failure is not None:
+            raise failure
+        return Completed(
+            argv=tuple(argv),
+            returncode=status,
+            stdout=done.stdout,
+            stderr=own_words,
+            duration_seconds=done.duration_seconds,
+        )
+
+    def _no_connection(self, words: bytes, status: int) -> BoardclusterError:
+        return connection_failure(
+            self._name,
+            self._route.host,
+            words.decode(errors="replace"),
+            status=status,
+            known_hosts=self._route.known_hosts,
+        )
+
+    def _timed_out(
+        self, argv: Sequence[str], token: str, stderr: bytes, timeout_seconds: float
+    ) -> RemoteError:
+        _, began, words = stderr.partition(f"{token}\n".encode())
+        if not began:
+            return UnreachableError(
+                f"{self._name}: no connection to {self._route.host} within {timeout_seconds:g} s",
+                hint=f"check power and network of {self._name}",
+            )
+        return RemoteTimeoutError(
+            f"{self._name}: command did not end within {timeout_seconds:g} s: {shown(argv)}\n"
+            f"{tail_text(words)}".rstrip(),
+            stderr=words,
+        )
+
+    def _end(self, token: str, become: tuple[str, ...]) -> None:
+        """End a command on the node, as far as the node can be reached."""
+        request = {
+            "do": "end_marked",
+            "mark": f"{_MARK}={token}",
+            "grace_seconds": _GRACE_SECONDS,
+        }
+        with contextlib.suppress(BoardclusterError):
+            self._attempt(
+                ["python3", "-I", "-S", "-c", node_program()],
+                token=_new_token(),
+                become=become,
+                stdin=json.dumps(request).encode(),
+                timeout_seconds=_CLEANUP_SECONDS,
+            )
+
+    def run_logged(
+        self,
+        argv: Sequence[str],
+        *,
+        stdout: Path,
+        stderr: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_seconds: float,
+    ) -> Completed:
+        """See Remote, and ``ssh_job.run_job``."""
+        return run_job(
+            self,
+            argv,
+            jobs=self._jobs,
+            stdout=stdout,
+            stderr=stderr,
+            env=env,
+            cwd=cwd or "/",
+            timeout_seconds=timeout_seconds,
+            lost_seconds=self._lost_seconds,
+        )
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        log: str,
+        env: Mapping[str, str] | None = None,
+        cwd: str = "/",
+    ) -> ProcessRef:
+        """See Remote."""
+        return start_detached(self, argv, log=log, env=env, cwd=cwd)
+
+    def put(self, source: Path, target: str) -> None:
+        """See Remote; what is put belongs to the user who runs commands."""
+        here = str(source.resolve())
+        if source.is_dir():
+            done = self._copy(*_PUT_FLAGS, "--delete", "--", f"{here}/", f"node:{target}/")
+        else:
+            done = self._copy(*_PUT_FLAGS, "--", here, f"node:{target}")
+        if done.returncode != 0:
+            raise self._copy_failure(f"{source} cannot be copied to {target}", done)
+
+    def get(self, source: str, target: Path) -> None:
+        """See Remote; nothing appears under the target's name before all of it is there."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".get-") as folder:
+            done = self._copy(*_GET_FLAGS, "--", f"node:{source.rstrip('/')}", f"{folder}/")
+            if done.returncode != 0:
+                raise self._copy_failure(f"{source} cannot be copied from there", done)
+            (copy,) = Path(folder).iterdir()
+            if target.is_dir():
+                shutil.rmtree(target)
+            copy.replace(target)
+
+    def _copy(self, *words: str) -> Completed:
+        """Run rsync; its remote shell is our ssh, its host name a word that we drop."""
+        become = shlex.join(self._become())
+        shell = f'shift; exec {shlex.join(self._route.command())} "$@"'
+        options = [
+            f"--rsh=sh -c {_rsync_word(shell)} rsh",
+            f"--rsync-path=cd / && {become} rsync",
+            f"--timeout={_STALLED_COPY_SECONDS}",
+            *("--secluded-args", "--mkpath", "--whole-file", _COMPARE_NANOSECONDS),
+        ]
+        return run_program(["rsync", *options, *words], timeout_seconds=_COPY_SECONDS, check=False)
+
+    def _copy_failure(self, what: str, done: Completed) -> RemoteError:
+        """Say why a copy failed; if it is the way to the node, by the error of a command."""
+        words = tail_text(done.stderr, lines=3)
+        if re.search(r"(link_stat|change_dir) .* failed: No such file or directory", words):
+            return RemoteError(f"{self._name}: {what}: it does not exist")
+        self.run(["rsync", "--version"])
+        return RemoteError(f"{self._name}: {what}: {words}")
+
+    @contextlib.contextmanager
+    def lend(self, source: Path) -> Iterator[str]:
+        """See Remote; a copy."""
+        with self._folder() as folder:
+            path = f"{folder}/{source.name}"
+            self.put(source, path)
+            yield path
+
+    @contextlib.contextmanager
+    def collect(self, target: Path) -> Iterator[str]:
+        """See Remote; fetched at the end."""
+        with self._folder() as folder:
+            path = f"{folder}/{target.name}"
+            yield path
+            self.get(path, target)
+
+    @contextlib.contextmanager
+    def _folder(self) -> Iterator[str]:
+        """Make a folder on the node that only its user may enter; remove it afterwards."""
+        folder = f"{self._jobs}/lent-{uuid.uuid4().hex}"
+        remove = ["rm", "-rf", "--", folder]
+        try:
+            self.run(["mkdir", "-p", "-m", "700", "--", folder])
+            yield folder
+        except BaseException:
+            with contextlib.suppress(BoardclusterError):
+                self.run(remove)
+            raise
+        self.run(remove)
+
+    def close(self) -> None:
+        """See Remote; ends the shared connection, also for others who use it."""
+        with contextlib.suppress(BoardclusterError):
+            run_program(self._route.command("-O", "exit"), timeout_seconds=10.0, check=False)
+
+
+def _new_token() -> str:
+    return f"boardcluster-{uuid.uuid4().hex}"
+
+
+def _rsync_word(word: str) -> str:
+    """Quote a word of rsync's option --rsh, which doubles the quotes inside."""
+    return "'" + word.replace("'", "''") + "'"

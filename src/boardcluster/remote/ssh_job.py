@@ -1,0 +1,207 @@
+"""A long program on a node that neither a broken connection nor a retry disturbs.
+
+The program runs under a few words of shell in a session of its own, in a folder named by an id.
+That it was started, that it runs and how it ended are facts of the node, asked for again over the
+next connection; what has been started under an id is never started again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from boardcluster.errors import (
+    BoardclusterError,
+    RemoteError,
+    RemoteTimeoutError,
+    UnreachableError,
+)
+from boardcluster.remote.ask import ask
+from boardcluster.remote.base import Remote
+from boardcluster.remote.gate import Completed, shown, tail_text
+
+__all__ = ["run_job"]
+
+_MARK = "BOARDCLUSTER_JOB"
+"""Carried by everything a job starts; what must be ended is found by it."""
+
+_WAIT_SECONDS = 60.0
+"""How long one question whether a job has ended stays open on the node."""
+
+_PATIENCE_SECONDS = 30.0
+_RETRY_SECONDS = 1.0
+_GRACE_SECONDS = 5.0
+_END_SECONDS = 45.0
+_LOST = {
+    "rebooted": "the node started anew while a command ran",
+    "lost": "a command's supervisor was killed, so its exit status is lost",
+    "absent": "a command's folder was deleted while it ran",
+}
+
+Answer = TypeVar("Answer")
+
+
+def run_job(
+    remote: Remote,
+    argv: Sequence[str],
+    *,
+    jobs: str,
+    stdout: Path,
+    stderr: Path,
+    env: Mapping[str, str] | None,
+    cwd: str,
+    timeout_seconds: float,
+    lost_seconds: float,
+) -> Completed:
+    """Run a program on a node, once, and fetch its output when it has ended.
+
+    1. Start it, unless it has been started.
+    2. Wait for its end, over as many connections as that takes.
+    3. Fetch what it wrote, and remove its folder.
+
+    Left early, in whatever way, it is ended on the node first, as far as that can be reached.
+
+    Args:
+        remote: the node.
+        argv: program and arguments.
+        jobs: folder of the node in which the job gets its own; made if it is missing.
+        stdout: file of the driver for standard output.
+        stderr: file of the driver for standard error.
+        env: further variables.
+        cwd: working folder.
+        timeout_seconds: after this it is ended, on the node.
+        lost_seconds: for so long a node may be out of reach.
+
+    Returns:
+        Its exit status, by the node's shell: above 128 is a signal. The duration is from just
+        before the start to the news of the end, by the driver's monotonic clock.
+
+    Raises:
+        RemoteTimeoutError: it did not end in time.
+        UnreachableError: the node was out of reach for too long; the job may still run there.
+        RemoteError: the job is gone without a status, by a restart of the node for instance.
+    """
+    job = _Job(remote=remote, argv=tuple(argv), jobs=jobs, lost_seconds=lost_seconds)
+    for path in (stdout, stderr):
+        path.write_bytes(b"")
+    started_seconds = time.monotonic()
+    try:
+        job.start(env=env or {}, cwd=cwd)
+        status = job.wait(started_seconds + timeout_seconds)
+        duration_seconds = time.monotonic() - started_seconds
+        if status is not None:
+            job.fetch(stdout=stdout, stderr=stderr)
+    except BaseException as error:
+        if not isinstance(error, UnreachableError):
+            with contextlib.suppress(BoardclusterError):
+                job.end()
+        raise
+    if status is None:
+        stderr.write_text(job.end())
+        raise RemoteTimeoutError(
+            f"{remote.name}: command did not end within {timeout_seconds:g} s: {shown(argv)}\n"
+            f"{tail_text(stderr)}".rstrip()
+        )
+    return Completed(
+        argv=tuple(argv),
+        returncode=status,
+        stdout=b"",
+        stderr=b"",
+        duration_seconds=duration_seconds,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """One job, known to its node by an id.
+
+    Attributes:
+        remote: the node.
+        argv: program and arguments.
+        jobs: folder of the node in which the job has its own.
+        lost_seconds: for so long the node may be out of reach.
+        id: its id.
+    """
+
+    remote: Remote
+    argv: tuple[str, ...]
+    jobs: str
+    lost_seconds: float
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def folder(self) -> str:
+        """The job's folder on the node."""
+        return f"{self.jobs}/job-{self.id}"
+
+    def start(self, *, env: Mapping[str, str], cwd: str) -> None:
+        """Start it; what a broken connection hides is asked again."""
+        request = {
+            "do": "job_start",
+            "folder": self.folder,
+            "argv": ["env", f"--chdir={cwd}", "--", *self.argv],
+            "env": {**env, _MARK: self.id},
+        }
+        self._steadily(lambda: ask(self.remote, request))
+
+    def wait(self, deadline_seconds: float) -> int | None:
+        """Wait for the end; return the exit status, or None if time ran out before."""
+        while (left_seconds := deadline_seconds - time.monotonic()) > 0:
+            state = self._steadily(partial(self._look, min(left_seconds, _WAIT_SECONDS)))
+            if state["state"] == "ended":
+                return int(state["status"])
+            if state["state"] != "running":
+                raise RemoteError(
+                    f"{self.remote.name}: {_LOST[state['state']]}: {shown(self.argv)}",
+                    hint=f"look at the kernel's log on {self.remote.name}: dmesg --ctime",
+                )
+        return None
+
+    def _look(self, seconds: float) -> Any:
+        request = {"do": "job_wait", "folder": self.folder, "seconds": seconds}
+        return ask(self.remote, request, timeout_seconds=seconds + _PATIENCE_SECONDS)
+
+    def fetch(self, *, stdout: Path, stderr: Path) -> None:
+        """Fetch its output and remove its folder."""
+        with tempfile.TemporaryDirectory(dir=stdout.parent) as name:
+            copy = Path(name) / "job"
+            self._steadily(lambda: self.remote.get(self.folder, copy))
+            for path in (stdout, stderr):
+                shutil.move(copy / ("stdout" if path is stdout else "stderr"), path)
+        self._steadily(lambda: self.remote.run(["rm", "-rf", "--", self.folder]))
+
+    def end(self) -> str:
+        """End everything the job started, remove its folder; return the end of its stderr."""
+        request = {
+            "do": "job_end",
+            "folder": self.folder,
+            "mark": f"{_MARK}={self.id}",
+            "grace_seconds": _GRACE_SECONDS,
+        }
+        return str(ask(self.remote, request, timeout_seconds=_END_SECONDS)["stderr"])
+
+    def _steadily(self, action: Callable[[], Answer]) -> Answer:
+        """Do something again and again while the node is out of reach, but not for ever."""
+        lost_at_seconds: float | None = None
+        while True:
+            try:
+                return action()
+            except (UnreachableError, RemoteTimeoutError) as error:
+                now_seconds = time.monotonic()
+                if lost_at_seconds is None:
+                    lost_at_seconds = now_seconds
+                if now_seconds - lost_at_seconds >= self.lost_seconds:
+                    raise UnreachableError(
+                        f"{self.remote.name}: out of reach for {self.lost_seconds:g} s while a "
+                        f"command may still run there: {shown(self.argv)}\n{error.message}",
+                        hint=error.hint or f"check power and network of {self.remote.name}",
+                    ) from error
+            time.sleep(_RETRY_SECONDS)

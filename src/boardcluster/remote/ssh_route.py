@@ -1,0 +1,122 @@
+"""How the OpenSSH client gets to a host: its options, for every use of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from boardcluster.errors import HostError, SpecError
+
+__all__ = ["SshRoute", "check_destination", "ssh_options"]
+
+_CONNECT_SECONDS = 10
+_ALIVE_SECONDS = 10
+_ALIVE_COUNT = 3
+"""A connection over which nothing comes for so many times so long is dead."""
+
+_PERSIST_SECONDS = 60
+_SOCKET_PATH_BYTES_MAX = 104
+_SOCKET_NAME_BYTES = 58
+"""A slash, the 40 digits of %C, and the 17 characters that ssh adds while it makes the socket."""
+
+_DESTINATION = re.compile(r"(?!-)(ssh://)?([^\s/@-][^\s/@]*@)?[^\s/@-][^\s/@]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshRoute:
+    """How OpenSSH gets to a host.
+
+    Attributes:
+        host: any destination OpenSSH takes: ``[USER@]HOST`` or ``ssh://[USER@]HOST[:PORT]``,
+            resolved by the user's own configuration.
+        known_hosts: file of the host keys to believe; no other key is.
+        control: existing folder that only we may enter, for the sockets of shared connections;
+            a short path, because a socket's is limited to 104 bytes.
+        identity: private key file to offer as well; None for only what the configuration says.
+
+    Raises:
+        SpecError: the host could be taken for an option, or is no destination at all.
+        HostError: the path of ``control`` is too long for a socket.
+    """
+
+    host: str
+    known_hosts: Path
+    control: Path
+    identity: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_destination(self.host)
+        if len(os.fsencode(self.control)) + _SOCKET_NAME_BYTES > _SOCKET_PATH_BYTES_MAX:
+            raise HostError(
+                f"the path of {self.control} is too long for the sockets of shared connections",
+                hint="set TMPDIR to a folder with a short path, such as /tmp",
+            )
+
+    def command(self, *words: str) -> list[str]:
+        """Return the ssh command line up to and with the host, further options before it."""
+        return [
+            "ssh",
+            *ssh_options(self.known_hosts, identity=self.identity),
+            *("-o", "StrictHostKeyChecking=yes"),
+            *("-o", "ControlMaster=auto"),
+            *("-o", f"ControlPath={_value(self.control / '%C', tokens=True)}"),
+            *("-o", f"ControlPersist={_PERSIST_SECONDS}"),
+            *words,
+            *("--", self.host),
+        ]
+
+
+def check_destination(host: str) -> None:
+    """Refuse what OpenSSH could take for an option, and what is no destination.
+
+    Raises:
+        SpecError: it is one of these.
+    """
+    if not _DESTINATION.fullmatch(host):
+        raise SpecError(
+            f"{host!r} is not a host that ssh could reach",
+            hint="write [USER@]HOST or ssh://[USER@]HOST:PORT; no part begins with a hyphen",
+        )
+
+
+def ssh_options(known_hosts: Path, *, identity: Path | None = None) -> list[str]:
+    """Return what every use of the client has in common.
+
+    It never asks, never forwards, believes only our own file of host keys, and does nothing else
+    that the user's configuration may want of an interactive login.
+
+    Args:
+        known_hosts: the file of host keys.
+        identity: private key file to offer as well.
+    """
+    options = {
+        "BatchMode": "yes",
+        "ConnectTimeout": str(_CONNECT_SECONDS),
+        "ServerAliveInterval": str(_ALIVE_SECONDS),
+        "ServerAliveCountMax": str(_ALIVE_COUNT),
+        "LogLevel": "ERROR",
+        "UserKnownHostsFile": _value(known_hosts),
+        "GlobalKnownHostsFile": "none",
+        "KnownHostsCommand": "none",
+        "VerifyHostKeyDNS": "no",
+        "UpdateHostKeys": "no",
+        "HashKnownHosts": "no",
+        "ClearAllForwardings": "yes",
+        "ForwardAgent": "no",
+        "ForwardX11": "no",
+        "PermitLocalCommand": "no",
+        "RemoteCommand": "none",
+    }
+    if identity is not None:
+        options["IdentityFile"] = _value(identity)
+    words = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+    return ["-T", *words]
+
+
+def _value(path: Path, *, tokens: bool = False) -> str:
+    """Quote a path as an option's value; only with ``tokens`` does a per cent sign mean one."""
+    folder, name = (path.parent, path.name) if tokens else (path, "")
+    text = re.sub(r'(["\\])', r"\\\1", str(folder)).replace("%", "%%")
+    return f'"{text}/{name}"' if name else f'"{text}"'

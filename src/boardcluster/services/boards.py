@@ -1,0 +1,363 @@
+"""Where everything is on a board, and how boards are made ready before their daemons start."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from boardcluster.cluster.boards import SERVICE_USER, BoardNodes, each_node, raise_first
+from boardcluster.cluster.discovery import discover, refusals, skews
+from boardcluster.cluster.state import LiveState, write_atomically
+from boardcluster.errors import ClusterError, HostError, StoreError
+from boardcluster.fetch.cache import Progress, writing
+from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
+from boardcluster.remote.base import Remote
+from boardcluster.services.install import Installation
+from boardcluster.services.java import Java
+from boardcluster.services.jobs import jobs_jar
+from boardcluster.services.layout import PORTS, Layout
+from boardcluster.services.pair import EnginePair
+from boardcluster.services.profile import Profile
+from boardcluster.services.provision.desired import INSTALLED_FOLDER, desired, ground_of
+from boardcluster.services.provision.manager import PlainProcesses, ServiceManager, Systemd
+from boardcluster.services.provision.provisioning import Change, plan, provision, uninstall
+from boardcluster.services.provision.resources import Tree, tree_of
+from boardcluster.services.provision.units import render_units
+from boardcluster.services.room import FULL_PERCENT
+from boardcluster.store import from_json, to_json
+
+__all__ = [
+    "INSTALLED",
+    "MPI_PACKAGES",
+    "WEB_PAGES",
+    "Ready",
+    "board_layout",
+    "board_nodes",
+    "boards_free_bytes",
+    "end_boards",
+    "hold_tunnel",
+    "load_facts",
+    "make_ready",
+    "managers_of",
+    "take_back",
+    "wipe_boards",
+]
+
+INSTALLED = Path(INSTALLED_FOLDER)
+"""Folder on every board of the engines, the jobs and the link to its Java; root's."""
+
+WEB_PAGES = {
+    name: PORTS[f"{name}-web"]
+    for name in ("namenode", "resourcemanager", "jobhistory", "sparkhistory")
+}
+"""The masters' web pages: name and port."""
+
+MPI_PACKAGES = ("hpcc", "openmpi-bin", "netpipe-tcp", "netpipe-openmpi")
+"""Debian packages of what the workloads of Open MPI run."""
+
+_WIPED = ("conf", "logs", "scratch", "spark-events", "tmp")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """Boards that can start their daemons.
+
+    Attributes:
+        facts: what was found on each, by name.
+        java: description of the Java of all; of several, joined by `` + ``.
+        changes: what was done to them.
+    """
+
+    facts: dict[str, NodeFacts]
+    java: str
+    changes: tuple[Change, ...]
+
+
+@functools.cache
+def board_nodes(home: Path) -> BoardNodes:
+    """Return the boards of a cluster; they keep their connections for the life of this process."""
+    return BoardNodes(home)
+
+
+def board_layout(
+    spec: ClusterSpec, profile: Profile, engines: Installation, state: LiveState
+) -> Layout:
+    """Return the layout of a cluster of boards.
+
+    Args:
+        spec: the cluster.
+        profile: its engine configuration.
+        engines: the engine pair on this machine.
+        state: what is known of the nodes.
+    """
+    # Each board has a Java of its own behind one link, so no version stands here.
+    java = Java(program=INSTALLED / "java" / "bin" / "java", feature=0, version="", vendor="")
+    return Layout(
+        spec=spec,
+        profile=profile,
+        engines=replace(engines, on_nodes=INSTALLED / "engines" / engines.pair.id),
+        java=java,
+        # Class-data archives belong to one build of Java on one kind of processor: none on boards.
+        archives=INSTALLED / "archives",
+        folders={node.name: node.folder for node in state.nodes},
+        user=SERVICE_USER,
+        storage=state.storage,
+        jobs_jar=str(INSTALLED / "jobs.jar"),
+    )
+
+
+def boards_free_bytes(home: Path, spec: ClusterSpec) -> tuple[int, int]:
+    """Return the space for data on the workers together, and what their DataNodes hold already.
+
+    Blocks are spread evenly, so the worker with the least space decides for all. Free is what is
+    above the share at which YARN gives a node up.
+
+    Raises:
+        RemoteError: a worker cannot be asked.
+    """
+    nodes = board_nodes(home)
+    rows = {node.name: node for node in spec.workers}
+
+    def one(name: str) -> tuple[int, int]:
+        remote, folder = nodes.admin(rows[name]), rows[name].folder
+        place = remote.run(["sh", "-c", _NEAREST, "sh", folder]).text.strip()
+        shown = remote.run(["df", "--block-size=1", "--output=size,avail", place]).text
+        size, available = (int(word) for word in shown.splitlines()[1].split())
+        data = remote.run(["sh", "-c", f"du -sbc {folder}/data*/datanode 2>&1"], check=False)
+        held = int(data.text.split()[-2]) if data.text.endswith("total\n") else 0
+        return max(0, int(available - size * (1 - FULL_PERCENT / 100))), held
+
+    seen, errors = each_node(rows, one)
+    raise_first(errors)
+    return min(free for free, _ in seen.values()) * len(rows), sum(
+        held for _, held in seen.values()
+    )
+
+
+_NEAREST = 'place=$1; until [ -d "$place" ]; do place=${place%/*}; done; echo "${place:-/}"'
+"""The folder, or the nearest one above it that exists."""
+
+
+def hold_tunnel(home: Path, spec: ClusterSpec, *, pages: Mapping[str, int], socks: int) -> None:
+    """Open the masters' pages on ports of this machine until interrupted.
+
+    Args:
+        home: the cluster's state folder.
+        spec: the cluster.
+        pages: name in ``WEB_PAGES`` to port of this machine.
+        socks: port of a SOCKS proxy; 0 for none.
+
+    Raises:
+        RemoteError: the master cannot be reached.
+    """
+    ports = {here: WEB_PAGES[name] for name, here in pages.items()}
+    board_nodes(home).hold_tunnel(spec.master, ports=ports, socks=socks)
+
+
+def wipe_boards(home: Path, spec: ClusterSpec) -> None:
+    """Delete HDFS, logs and configuration from every board; what is installed stays.
+
+    Raises:
+        RemoteError: a board cannot be reached.
+    """
+    nodes = board_nodes(home)
+    rows = {node.name: node for node in spec.nodes}
+
+    def one(name: str) -> None:
+        folder = rows[name].folder
+        fixed = [f"{folder}/{part}" for part in _WIPED]
+        nodes.admin(rows[name]).run(["rm", "-rf", "--", *fixed])
+        nodes.admin(rows[name]).run(["sh", "-c", f"rm -rf -- {folder}/data*"])
+
+    _, errors = each_node(rows, one)
+    raise_first(errors)
+
+
+def _facts_file(home: Path) -> Path:
+    return home / "nodes.json"
+
+
+def load_facts(home: Path) -> dict[str, NodeFacts]:
+    """Return what was found on the boards when they were last made ready; none if they never were.
+
+    Raises:
+        StoreError: the file is damaged.
+    """
+    try:
+        raw = json.loads(_facts_file(home).read_text())
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise StoreError(
+            f"{_facts_file(home)} is damaged: {error}", hint="delete it and run `boardcluster up`"
+        ) from error
+    return {name: from_json(NodeFacts, row) for name, row in raw.items()}
+
+
+def _look(nodes: BoardNodes, rows: Sequence[NodeSpec]) -> dict[str, NodeFacts]:
+    """Look at boards as root.
+
+    Raises:
+        HostError: one of them cannot be a node.
+        ClusterError: two clocks are too far apart.
+    """
+    specs = {node.name: node for node in rows}
+    facts, errors = each_node(
+        specs, lambda name: discover(nodes.admin(specs[name]), folder=specs[name].folder)
+    )
+    raise_first(errors)
+    found = [(name, refusal) for name, row in facts.items() for refusal in refusals(row)]
+    found_lines = [f"{name}: {refusal.reason}\n  -> {refusal.fix}" for name, refusal in found]
+    if found_lines:
+        raise HostError("\n".join(found_lines), hint="mend that, or leave the node out")
+    if apart := skews(facts):
+        raise ClusterError(
+            "; ".join(apart),
+            hint="on each board: sudo timedatectl set-ntp true, and wait until "
+            "`timedatectl` says that the clock is synchronized",
+        )
+    return facts
+
+
+def make_ready(
+    home: Path, declared: ClusterSpec, layout: Layout, *, dry_run: bool = False, progress: Progress
+) -> Ready:
+    """Install, configure and close what the daemons of a cluster need; nothing if all is there.
+
+    Args:
+        home: the cluster's state folder.
+        declared: the cluster as ``cluster.toml`` says, whose nodes may reach each other.
+        layout: the cluster as it is to run, perhaps with fewer nodes.
+        dry_run: only find out what would change.
+        progress: told what takes long.
+
+    Raises:
+        RemoteError: a board cannot be reached, or refuses us.
+        HostError: a board cannot be a node, or lacks space.
+        InstallError: something could not be installed; what was stays recorded.
+    """
+    nodes = board_nodes(home)
+    progress("looking at the boards", 0, 0)
+    facts = _look(nodes, layout.spec.nodes)
+    pair = layout.engines.pair
+    trees = _trees(layout.engines)
+    wanted = {}
+    for node in layout.spec.nodes:
+        ground = ground_of(
+            facts[node.name], java_oldest=pair.java_oldest, java_newest=pair.java_newest
+        )
+        wanted[node.name] = desired(
+            declared,
+            node,
+            ground,
+            packages=MPI_PACKAGES,
+            trees=trees,
+            units=render_units(layout, node, closed=declared.security is Security.CLOSED),
+        )
+    remotes = {node.name: nodes.admin(node) for node in layout.spec.nodes}
+    if dry_run:
+        planned, errors = each_node(wanted, lambda name: plan(remotes[name], wanted[name]))
+        raise_first(errors)
+        changes = [change for rows in planned.values() for change in rows]
+        return Ready(facts=facts, java="", changes=tuple(changes))
+    changes = provision(remotes, wanted, said=lambda words: progress(words, 0, 0))
+    if changes:
+        facts = _look(nodes, layout.spec.nodes)
+    with writing(_facts_file(home)):
+        kept = load_facts(home) | facts
+        write_atomically(_facts_file(home), json.dumps(to_json(kept), indent=1))
+    return Ready(facts=facts, java=_java_words(facts, pair), changes=tuple(changes))
+
+
+def _java_words(facts: Mapping[str, NodeFacts], pair: EnginePair) -> str:
+    found = []
+    for row in facts.values():
+        home = ground_of(row, java_oldest=pair.java_oldest, java_newest=pair.java_newest).java_home
+        found += [
+            f"{java.vendor or 'OpenJDK'} {java.version} {row.architecture}"
+            for java in row.javas
+            if java.home == home
+        ]
+    return " + ".join(dict.fromkeys(found))
+
+
+def _trees(engines: Installation) -> list[Tree]:
+    listed = json.loads((engines.folder / "manifest.json").read_text())
+    sums = {name: row[2] for name, row in listed.items()}
+    place = INSTALLED / "engines" / engines.pair.id
+    return [
+        tree_of(engines.folder, str(place), sums=sums),
+        tree_of(jobs_jar(), str(INSTALLED / "jobs.jar")),
+    ]
+
+
+def managers_of(
+    facts: Mapping[str, NodeFacts],
+    remotes: Mapping[str, Remote],
+    admins: Mapping[str, Remote],
+) -> dict[str, ServiceManager]:
+    """Return what keeps the daemons of each node: systemd where it runs, else nobody.
+
+    Args:
+        facts: what was found on boards; nothing of emulated nodes.
+        remotes: the nodes by name, as the user that daemons run as.
+        admins: the nodes by name, as root.
+    """
+    return {
+        name: Systemd(admins[name])
+        if name in facts and facts[name].service_manager == "systemd"
+        else PlainProcesses(remote)
+        for name, remote in remotes.items()
+    }
+
+
+def end_boards(home: Path, state: LiveState) -> int:
+    """End everything of a cluster on its boards; return how many processes were ended.
+
+    Raises:
+        ClusterError: a board cannot be reached, or something does not end.
+    """
+    nodes = board_nodes(home)
+    systemd = [
+        node
+        for node in state.nodes
+        if (row := load_facts(home).get(node.name)) and row.service_manager == "systemd"
+    ]
+    rows = {node.name: node for node in systemd}
+    # What cannot be reached is named by what follows.
+    each_node(rows, lambda name: Systemd(nodes.admin_of(rows[name], state)).stop_all())
+    return nodes.destroy(state)
+
+
+def take_back(
+    home: Path, spec: ClusterSpec, *, keep_data: bool, dry_run: bool, progress: Progress
+) -> dict[str, list[str]]:
+    """Take back from every board what was installed; return in words what was, by node.
+
+    Args:
+        home: the cluster's state folder.
+        spec: the cluster.
+        keep_data: leave the nodes' data folders.
+        dry_run: change nothing.
+        progress: told what is done.
+
+    Raises:
+        RemoteError: a board cannot be reached.
+        ClusterError: daemons or jobs still run there.
+        InstallError: something could not be taken back.
+    """
+    nodes = board_nodes(home)
+    rows = {node.name: node for node in spec.nodes}
+    progress(f"looking at what was installed on {len(rows)} boards", 0, 0)
+    done, errors = each_node(
+        rows,
+        lambda name: uninstall(nodes.admin(rows[name]), keep_data=keep_data, dry_run=dry_run),
+    )
+    raise_first(errors)
+    return {
+        name: [f"{change.words}{f' ({change.remark})' if change.remark else ''}" for change in rows]
+        for name, rows in done.items()
+    }

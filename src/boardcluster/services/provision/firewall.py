@@ -1,0 +1,78 @@
+"""The host firewall of a board: SSH, and the cluster's own addresses. Pure.
+
+The addresses of the cluster are believed for TCP only. A source address can be forged on the same
+network, but a TCP connection needs the answer, which goes to the address's real owner. Only who
+also answers for that address (ARP spoofing) gets through; docs/explanation/security.md says so.
+Nothing of ours speaks UDP between nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["FIREWALL_FILE", "render_firewall"]
+
+FIREWALL_FILE = "/etc/boardcluster/firewall.nft"
+
+_TABLE = "inet boardcluster"
+
+_ICMP = "destination-unreachable, echo-request, parameter-problem, time-exceeded"
+_ICMPV6 = (
+    "destination-unreachable, echo-request, packet-too-big, parameter-problem, time-exceeded, "
+    "mld-listener-query, nd-neighbor-advert, nd-neighbor-solicit, nd-router-advert"
+)
+"""Without neighbour discovery and "packet too big" IPv6 does not work (RFC 4890, section 4.4)."""
+
+
+def render_firewall(addresses: Sequence[str], *, open_ports: Sequence[int] = ()) -> str:
+    """Return the table as a file for ``nft -f``, which loads all of it or nothing.
+
+    SSH_PORT in it is replaced on the node by the port by which it is reached, so that no firewall
+    can lock us out. What the node itself asks for, and what it forwards, is not touched.
+
+    Args:
+        addresses: IPv4 addresses of the cluster's nodes.
+        open_ports: further TCP ports, open to all.
+    """
+    ports = ["SSH_PORT", *(str(port) for port in sorted(set(open_ports)))]
+    return f"""\
+#!/usr/sbin/nft -f
+# Written by boardcluster; `boardcluster up` writes it again.
+# The first two lines make sure that loading it replaces what was loaded before.
+table {_TABLE} {{}}
+delete table {_TABLE}
+
+table {_TABLE} {{
+    set members {{
+        type ipv4_addr
+        elements = {{ {", ".join(addresses)} }}
+    }}
+
+    chain input {{
+        type filter hook input priority filter; policy drop;
+
+        iif "lo" accept
+        ct state established,related accept
+        ct state invalid drop
+
+        # SSH, by IPv4 and IPv6
+        tcp dport {{ {", ".join(ports)} }} accept
+
+        # the cluster itself
+        ip saddr @members tcp dport 1-65535 accept
+
+        # what keeps the network working: errors, ping, neighbours, multicast groups
+        icmp type {{ {_ICMP} }} accept
+        icmpv6 type {{ {_ICMPV6} }} accept
+        ip protocol igmp accept
+
+        # answers to this node's requests for an address (DHCP)
+        udp sport 67 udp dport 68 accept
+        ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept
+
+        # names in .local (multicast DNS)
+        ip daddr 224.0.0.251 udp dport 5353 accept
+        ip6 daddr ff02::fb udp dport 5353 accept
+    }}
+}}
+"""

@@ -1,0 +1,1 @@
+"""What runs on a node as root to change it; standard library only, see program.py."""

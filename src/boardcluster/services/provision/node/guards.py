@@ -1,0 +1,141 @@
+"""The firewall and the services of a node."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from typing import Any
+
+from boardcluster.services.provision.node.files import File
+from boardcluster.services.provision.node.kind import Kind
+from boardcluster.services.provision.node.system import insist, run, write
+
+__all__ = [
+    "Firewall",
+    "Service",
+    "ssh_port",
+]
+
+SSH_PORT = 22
+TABLE = ("inet", "boardcluster")
+
+
+class Firewall(File):
+    """The file of our nftables table, and the table as the kernel has it."""
+
+    def content(self) -> str:
+        """See File. The port by which we are here stays open, whichever it is."""
+        return super().content().replace("SSH_PORT", str(ssh_port() or SSH_PORT))
+
+    def listing(self) -> str:
+        """Return a digest of the loaded rules without counters; empty if there is no table."""
+        status, text = run(["nft", "-s", "list", "table", *TABLE])
+        return "" if status else hashlib.sha256(text.encode()).hexdigest()
+
+    def is_wanted(self) -> bool:
+        """See File. Rules that somebody changed by hand are not."""
+        listing = self.listing()
+        return super().is_wanted() and bool(listing) and listing == self.noted("listing", "")
+
+    def words(self) -> str:
+        """See Kind."""
+        if not super().words():
+            return ""
+        return "loads the firewall: only SSH, and what comes from the cluster's own addresses"
+
+    def do(self) -> str:
+        """See Kind."""
+        write(self.path, self.content().encode(), mode=self.mode())
+        insist(
+            ["nft", "-f", self.path],
+            hint="start a kernel that has nf_tables: `sudo apt-get upgrade`, then reboot",
+        )
+        self.note("listing", self.listing())
+        return "" if self.node.systemd else "without systemd it is not loaded again after a restart"
+
+    def back(self) -> str:
+        """See Kind."""
+        return "removes the firewall"
+
+    def undo(self) -> str:
+        """See Kind."""
+        if self.listing():
+            insist(["nft", "delete", "table", *TABLE])
+        return super().undo()
+
+
+def ssh_port() -> int | None:
+    """Return the port of this machine by which we were reached, from sshd's own variable.
+
+    sudo takes it out of our environment, so the processes above us are asked.
+    """
+    pid = os.getpid()
+    for _ in range(32):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as stream:
+                found = re.search(rb"(?:^|\0)SSH_CONNECTION=([^\0]*)", stream.read())
+            if found:
+                return int(found[1].split()[3])
+            with open(f"/proc/{pid}/stat", "rb") as stream:
+                pid = int(stream.read().rsplit(b")", 1)[1].split()[1])
+        except (OSError, ValueError, IndexError):
+            return None
+    return None
+
+
+class Service(Kind):
+    """The first of some systemd services that is installed: enabled and running."""
+
+    @property
+    def key(self) -> str:
+        """See Kind."""
+        return f"service:{self.resource['names'][0]}"
+
+    def state(self, name: str) -> dict[str, str]:
+        """Return what systemd says of a unit."""
+        fields = ("LoadState", "UnitFileState", "ActiveState")
+        words = [word for field in fields for word in ("-p", field)]
+        _, text = run(["systemctl", "show", *words, name])
+        rows = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+        return {field: rows.get(field, "") for field in fields}
+
+    def unit(self) -> str:
+        """Return the service; the first name if none is installed yet."""
+        names: list[str] = self.resource["names"]
+        there = [n for n in names if self.state(n)["LoadState"] not in ("", "not-found")]
+        return there[0] if there else names[0]
+
+    def look(self) -> dict[str, Any]:
+        """See Kind."""
+        name = self.unit()
+        return {"unit": name, **self.state(name)}
+
+    def words(self) -> str:
+        """See Kind. A service that somebody masked stays so."""
+        found = self.look()
+        if found["LoadState"] == "masked":
+            return ""
+        if (found["UnitFileState"], found["ActiveState"]) == ("enabled", "active"):
+            return ""
+        return f"enables and starts {found['unit']}"
+
+    def do(self) -> str:
+        """See Kind."""
+        insist(["systemctl", "enable", "--now", self.unit()])
+        return ""
+
+    def back(self) -> str:
+        """See Kind."""
+        return f"gives {self.before['unit']} back its former state"
+
+    def undo(self) -> str:
+        """See Kind."""
+        name = self.before["unit"]
+        if self.state(name)["LoadState"] == "not-found":
+            return ""
+        if self.before["UnitFileState"] != "enabled":
+            insist(["systemctl", "disable", name])
+        if self.before["ActiveState"] != "active":
+            insist(["systemctl", "stop", name])
+        return ""

@@ -1,0 +1,185 @@
+"""The system user on a node, and the folders it owns."""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import grp
+import os
+import pwd
+import shutil
+import stat
+from typing import Any
+
+from boardcluster.services.provision.node.kind import Kind
+from boardcluster.services.provision.node.system import FailedError, insist
+
+__all__ = [
+    "Folder",
+    "User",
+]
+
+ADMINISTRATORS = ("adm", "admin", "docker", "lxd", "root", "sudo", "wheel")
+NO_SHELLS = ("/bin/false", "/sbin/nologin", "/usr/bin/false", "/usr/sbin/nologin")
+
+
+class User(Kind):
+    """The system user that runs everything: no password, no shell, no home, no sudo."""
+
+    @property
+    def key(self) -> str:
+        """See Kind."""
+        return f"user:{self.resource['name']}"
+
+    def look(self) -> dict[str, Any]:
+        """See Kind."""
+        return {"user": self.user() is not None, "group": self.group() is not None}
+
+    def user(self) -> pwd.struct_passwd | None:
+        """Return the user, if there is one."""
+        try:
+            return pwd.getpwnam(self.resource["name"])
+        except KeyError:
+            return None
+
+    def group(self) -> grp.struct_group | None:
+        """Return the group, if there is one."""
+        try:
+            return grp.getgrnam(self.resource["name"])
+        except KeyError:
+            return None
+
+    def words(self) -> str:
+        """See Kind."""
+        name = self.resource["name"]
+        user = self.user()
+        if user is None or self.group() is None:
+            return f"creates the system user {name}: no password, no shell, no home, no sudo"
+        rights = [row.gr_name for row in grp.getgrall() if name in row.gr_mem]
+        too_much = [group for group in rights if group in ADMINISTRATORS]
+        if user.pw_uid == 0 or user.pw_shell not in NO_SHELLS or too_much:
+            raise FailedError(
+                f"there is a user {name} who is not only for services: uid {user.pw_uid}, shell "
+                f"{user.pw_shell or '/bin/sh'}, groups {', '.join(rights) or 'none'}",
+                hint=f"rename that user, or take its rights: `sudo usermod -s /usr/sbin/nologin "
+                f"-G '' {name}`",
+            )
+        return ""
+
+    def do(self) -> str:
+        """See Kind."""
+        name = self.resource["name"]
+        if self.group() is None:
+            insist(["groupadd", "--system", name])
+        if self.user() is None:
+            # With a home of its own, whoever gets in as this user could leave a key for sshd.
+            words = ["--system", "--gid", name, "--home-dir", "/nonexistent", "--no-create-home"]
+            insist(["useradd", *words, "--shell", "/usr/sbin/nologin", name])
+        return ""
+
+    def back(self) -> str:
+        """See Kind."""
+        return f"removes the user {self.resource['name']}"
+
+    def undo(self) -> str:
+        """See Kind."""
+        name = self.resource["name"]
+        if not self.before["user"] and self.user() is not None:
+            insist(["userdel", name], hint="run `boardcluster down` first")
+        if not self.before["group"] and self.group() is not None:
+            insist(["groupdel", name])
+        return ""
+
+
+class Folder(Kind):
+    """A folder with owner and mode; one that was there before is given back, not removed."""
+
+    def owners(self) -> tuple[int, int] | None:
+        """Return the ids of the owner and its group; None as long as there is no such user."""
+        try:
+            row = pwd.getpwnam(self.resource["owner"])
+        except KeyError:
+            return None
+        return row.pw_uid, row.pw_gid
+
+    def ours(self) -> list[str]:
+        """Return what lies in it under names that we use."""
+        patterns = self.resource["own"]
+        names = sorted(os.listdir(self.path)) if patterns and os.path.isdir(self.path) else []
+        return [name for name in names if any(fnmatch.fnmatchcase(name, p) for p in patterns)]
+
+    def look(self) -> dict[str, Any]:
+        """See Kind."""
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            return {"there": False, "parents": self.missing_parents()}
+        if not stat.S_ISDIR(found.st_mode):
+            raise FailedError(f"{self.path} is in the way: not a folder", hint="move it away")
+        mode = stat.S_IMODE(found.st_mode)
+        ids = {"uid": found.st_uid, "gid": found.st_gid, "mode": mode}
+        return {"there": True, **ids, "names": self.ours()}
+
+    def missing_parents(self) -> list[str]:
+        """Return the folders above that do not exist, outermost first."""
+        missing: list[str] = []
+        parent = os.path.dirname(self.resource["path"])
+        while not os.path.isdir(self.node.at(parent)):
+            missing.insert(0, parent)
+            parent = os.path.dirname(parent)
+        return missing
+
+    def words(self) -> str:
+        """See Kind."""
+        found = self.look()
+        path, owner, mode = self.resource["path"], self.resource["owner"], self.resource["mode"]
+        if not found["there"]:
+            return f"creates {path} for {owner}"
+        if (found["uid"], found["gid"], found["mode"]) != (*(self.owners() or (-1, -1)), mode):
+            return f"gives {path} to {owner} with the mode {mode:o}"
+        return ""
+
+    def do(self) -> str:
+        """See Kind."""
+        for parent in self.missing_parents():
+            os.mkdir(self.node.at(parent), 0o755)
+        if not os.path.isdir(self.path):
+            os.mkdir(self.path, 0o700)
+        owners = self.owners()
+        if owners is None:
+            raise FailedError(f"there is no user {self.resource['owner']}")
+        found = os.stat(self.path)
+        if (found.st_uid, found.st_gid) != owners:
+            os.chown(self.path, *owners)
+        os.chmod(self.path, self.resource["mode"])
+        return ""
+
+    def back(self) -> str:
+        """See Kind."""
+        path = self.resource["path"]
+        if not self.before["there"]:
+            return f"removes {path} and everything in it"
+        return f"gives {path} back to its former owner, without what is ours in it"
+
+    def undo(self) -> str:
+        """See Kind."""
+        if not self.before["there"]:
+            if os.path.isdir(self.path):
+                shutil.rmtree(self.path)
+            for parent in reversed(self.before["parents"]):
+                with contextlib.suppress(OSError):  # somebody else has put something there since
+                    os.rmdir(self.node.at(parent))
+            return ""
+        if not os.path.isdir(self.path):
+            return ""
+        for name in set(self.ours()) - set(self.before["names"]):
+            path = os.path.join(self.path, name)
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            else:
+                os.unlink(path)
+        found = os.stat(self.path)
+        if (found.st_uid, found.st_gid) != (self.before["uid"], self.before["gid"]):
+            os.chown(self.path, self.before["uid"], self.before["gid"])
+        os.chmod(self.path, self.before["mode"])
+        return ""

@@ -1,0 +1,152 @@
+"""Debian packages on a node."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+from boardcluster.services.provision.node.kind import Kind
+from boardcluster.services.provision.node.system import FailedError, run, tail
+
+__all__ = [
+    "Packages",
+]
+
+LOCK_SECONDS_MOST = 600
+APT_SECONDS = 3600.0
+
+
+class Packages(Kind):
+    """Debian packages, each with alternatives, and all that they need."""
+
+    @property
+    def key(self) -> str:
+        """There is one list of them."""
+        return "packages"
+
+    def states(self) -> dict[str, str]:
+        """Return the state of each package that dpkg knows."""
+        status, text = run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\\n"])
+        if status == 127:
+            raise FailedError(
+                "this system has no dpkg", hint="use Debian, Raspberry Pi OS or Ubuntu on the node"
+            )
+        rows = [line.split() for line in text.splitlines()]
+        found: dict[str, str] = {}
+        for name, state in [row for row in rows if len(row) == 2]:
+            if found.get(name) != "installed":  # of several architectures, the installed one
+                found[name] = state
+        return found
+
+    def missing(self) -> list[list[str]]:
+        """Return the packages of which no alternative is installed."""
+        there = self.states()
+        return [
+            names
+            for names in self.resource["wanted"]
+            if not any(there.get(name) == "installed" for name in names)
+        ]
+
+    def look(self) -> dict[str, Any]:
+        """Nothing: what will be new is written down when apt has said it."""
+        return {}
+
+    def words(self) -> str:
+        """See Kind."""
+        missing = [" or ".join(names) for names in self.missing()]
+        return f"installs {', '.join(missing)}, and what they need" if missing else ""
+
+    def choose(self, names: list[str]) -> str:
+        """Return the first alternative that apt can install."""
+        for name in names if len(names) > 1 else []:
+            _, text = run(["apt-cache", "policy", name])
+            found = re.search(r"Candidate: (\S+)", text)
+            if found and found[1] != "(none)":
+                return name
+        return names[0]
+
+    def dpkg(self, *arguments: str) -> tuple[int, str]:
+        """Run dpkg as soon as no other package manager is at work."""
+        deadline = time.monotonic() + LOCK_SECONDS_MOST
+        while True:
+            status, text = run(["dpkg", *arguments], timeout_seconds=APT_SECONDS)
+            if not status or "lock" not in text or time.monotonic() > deadline:
+                return status, text
+            time.sleep(2)
+
+    def do(self) -> str:
+        """See Kind. Refuses to remove any package in exchange."""
+        if self.resumed:
+            self.dpkg("--configure", "-a")
+        if not self.missing():
+            return ""
+        # What cannot be reached is passed over: the lists that are there may do.
+        update = ["apt-get", "-q", "-o", "Acquire::Retries=1", "update"]
+        _, updated = run(update, timeout_seconds=APT_SECONDS)
+        names = [self.choose(names) for names in self.missing()]
+        options = [
+            *("-q", "-y", "--no-install-recommends", "--no-remove"),
+            *("-o", f"DPkg::Lock::Timeout={LOCK_SECONDS_MOST}"),
+            *("-o", "APT::Keep-Downloaded-Packages=false"),
+            *("-o", "Dpkg::Options::=--force-confdef"),
+            *("-o", "Dpkg::Options::=--force-confold"),
+        ]
+        status, text = run(["apt-get", *options, "-s", "install", *names])
+        if not status:
+            self.note_new(text)
+            install = ["apt-get", *options, "install", *names]
+            status, text = run(install, timeout_seconds=APT_SECONDS)
+        if status or self.missing():
+            raise FailedError(
+                f"apt-get could not install {', '.join(names)}: {tail(text)}\n"
+                f"the package lists: {tail(updated, 3)}",
+                hint="let the node reach its package mirrors (a proxy belongs into its "
+                f"/etc/apt/apt.conf), or run on it `sudo apt-get install {' '.join(names)}`",
+            )
+        upgraded = self.noted("upgraded", [])
+        listed = ", ".join(upgraded)
+        return f"also upgraded, which uninstall does not take back: {listed}" if upgraded else ""
+
+    def note_new(self, simulated: str) -> None:
+        """Write down what apt is about to unpack: what is new, and what replaces an older one."""
+        before = self.states()
+        new = dict(self.noted("new", {}))
+        rows = re.findall(r"^Inst (\S+) (\[?)", simulated, re.MULTILINE)
+        for name, old in rows:
+            if not old:
+                new.setdefault(name, before.get(name, ""))
+        self.note("upgraded", [name for name, old in rows if old])
+        self.note("new", new)
+
+    def removable(self) -> list[str]:
+        """Return the packages that came with us and are still there in any form."""
+        now = self.states()
+        return [
+            name
+            for name, before in self.noted("new", {}).items()
+            if now.get(name.split(":")[0], "not-installed") not in ("not-installed", before)
+        ]
+
+    def back(self) -> str:
+        """See Kind."""
+        names = self.removable()
+        return f"purges {', '.join(names)}" if names else "forgets which packages it installed"
+
+    def undo(self) -> str:
+        """See Kind. A package that another one has come to need since is left."""
+        if self.resumed:
+            self.dpkg("--configure", "-a")
+        new = self.noted("new", {})
+        names = self.removable()
+        text = ""
+        for action in ("--remove", "--purge"):
+            # A package of which only settings were left before gets back to that.
+            chosen = [name for name in names if (action == "--remove") == bool(new[name])]
+            if chosen:
+                text += self.dpkg(action, *chosen)[1]
+        left = [name for name in self.removable() if name in names]
+        needed = [name for name in left if self.states().get(name.split(":")[0]) == "installed"]
+        if left != needed:
+            raise FailedError(f"dpkg could not remove {', '.join(left)}: {tail(text)}")
+        return f"left, because other packages need them: {', '.join(left)}" if left else ""

@@ -1,0 +1,268 @@
+"""Runs ON a node as root: compares what is wanted with what is there, changes it, takes it back.
+
+One request, ``{"do": VERB, "root": PREFIX, ...}``, becomes one answer: the changes, what is left
+for the driver to copy, and an error, if any. This package is standard library only and imports
+nothing but itself, because the driver sends its text (see provisioning.py).
+
+Everything that is touched has an entry in the manifest, written before the thing itself: what it is
+and what was there before. So a run that was killed at any point is finished by the next one, and
+``uninstall`` restores exactly, in reverse order. ``root`` is put before every path; a test gives a
+folder of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from boardcluster.services.provision.node.files import (
+    SYSTEMD_UNITS,
+    File,
+    Hosts,
+    Symlink,
+    Sysctl,
+    Word,
+)
+from boardcluster.services.provision.node.guards import Firewall, Service
+from boardcluster.services.provision.node.kind import Kind
+from boardcluster.services.provision.node.manifest import Manifest, one_at_a_time
+from boardcluster.services.provision.node.owners import Folder, User
+from boardcluster.services.provision.node.packages import Packages
+from boardcluster.services.provision.node.system import FailedError, Node
+from boardcluster.services.provision.node.tree import Tree
+
+__all__ = [
+    "answer",
+    "apply",
+    "begin",
+    "check_room",
+    "compare",
+    "confirm",
+    "installed",
+    "kind_of",
+    "plan",
+    "plan_uninstall",
+    "refuse_while_running",
+    "require_root",
+    "row_of",
+    "said",
+    "take_back",
+    "uninstall",
+    "unwanted",
+]
+
+
+KINDS: dict[str, type[Kind]] = {
+    "packages": Packages,
+    "user": User,
+    "folder": Folder,
+    "file": File,
+    "symlink": Symlink,
+    "hosts": Hosts,
+    "word": Word,
+    "sysctl": Sysctl,
+    "firewall": Firewall,
+    "service": Service,
+    "tree": Tree,
+}
+
+
+def kind_of(node: Node, manifest: Manifest, resource: dict[str, Any]) -> Kind:
+    """Return a resource with its entry."""
+    return KINDS[resource["kind"]](node, manifest, resource)
+
+
+def unwanted(node: Node, manifest: Manifest, wanted: list[Kind]) -> list[Kind]:
+    """Return what was installed but is not asked for any more, latest first.
+
+    Only what is ours alone: a Java or a word on the kernel's command line is no longer asked for
+    just because it is there now.
+    """
+    keys = {kind.key for kind in wanted}
+    found = []
+    for entry in reversed(manifest.entries):
+        key = entry["key"]
+        ours = key.startswith((f"file:{SYSTEMD_UNITS}boardcluster-", "service:boardcluster-"))
+        if key not in keys and (ours or key.startswith("firewall:")):
+            found.append(kind_of(node, manifest, entry["resource"]))
+    return found
+
+
+def check_room(todo: list[Kind]) -> None:
+    """Refuse to begin what would fill the disk."""
+    trees = [kind for kind in todo if isinstance(kind, Tree)]
+    need = sum(tree.missing_bytes() for tree in trees)
+    if not need:
+        return
+    place = trees[0].path
+    while not os.path.isdir(place):
+        place = os.path.dirname(place)
+    found = os.statvfs(place)
+    free = found.f_bavail * found.f_frsize
+    if need > free:
+        raise FailedError(
+            f"{need / 1e6:,.0f} MB are to be copied to {trees[0].resource['path']}, but only "
+            f"{free / 1e6:,.0f} MB are free there",
+            hint=f"free {(need - free) / 1e6:,.0f} MB on that disk of the node",
+            kind="capacity",
+        )
+
+
+def row_of(kind: Kind, words: str, *, detail: str = "", remark: str = "") -> dict[str, str]:
+    """Return one change for the answer."""
+    return {"key": kind.key, "words": words, "detail": detail, "remark": remark}
+
+
+def compare(
+    node: Node, manifest: Manifest, request: dict[str, Any]
+) -> tuple[list[Kind], list[tuple[Kind, dict[str, str]]]]:
+    """Return what is to be taken back and what is to be done, changing nothing."""
+    wanted = [kind_of(node, manifest, resource) for resource in request["resources"]]
+    todo = [
+        (kind, row_of(kind, words, detail=kind.detail()))
+        for kind in wanted
+        if (words := kind.words())
+    ]
+    check_room([kind for kind, _ in todo])
+    return unwanted(node, manifest, wanted), todo
+
+
+def plan(node: Node, request: dict[str, Any]) -> dict[str, Any]:
+    """Answer what ``apply`` would do."""
+    gone, todo = compare(node, Manifest(node), request)
+    return {"changes": [row_of(kind, kind.back()) for kind in gone] + [row for _, row in todo]}
+
+
+def apply(node: Node, request: dict[str, Any]) -> dict[str, Any]:
+    """Make the node as wanted; answer what was done, and what the driver is to copy."""
+    with one_at_a_time(node):
+        manifest = Manifest(node)
+        gone, todo = compare(node, manifest, request)
+        changes = [take_back(manifest, kind) for kind in gone]
+        copies = []
+        for kind, row in todo:
+            with said(row["words"]):
+                begin(kind)
+                row["remark"] = kind.do()
+                changes.append(row)
+                if kind.copied_later:
+                    copies.append(kind.resource["path"])
+                else:
+                    kind.note("done", True)
+    return {"changes": changes, "copies": copies}
+
+
+def begin(kind: Kind) -> None:
+    """Write down what is about to be touched, and what is there before it."""
+    if kind.entry is None:
+        kind.entry = {"key": kind.key, "before": kind.look()}
+        kind.manifest.entries.append(kind.entry)
+    kind.entry["resource"] = kind.kept()
+    kind.note("done", False)
+
+
+def confirm(node: Node, request: dict[str, Any]) -> dict[str, Any]:
+    """Check what the driver copied."""
+    with one_at_a_time(node):
+        manifest = Manifest(node)
+        for resource in request["resources"]:
+            kind = kind_of(node, manifest, resource)
+            if isinstance(kind, Tree) and kind.resumed:
+                kind.confirm()
+    return {"changes": []}
+
+
+@contextlib.contextmanager
+def said(words: str) -> Iterator[None]:
+    """Say what was being done when the system refused."""
+    try:
+        yield
+    except OSError as error:
+        why = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        hint = "free space on the node" if error.errno == errno.ENOSPC else ""
+        raise FailedError(f"{words}: {why}", hint=hint) from error
+
+
+def take_back(manifest: Manifest, kind: Kind) -> dict[str, str]:
+    """Restore what was there before one resource, and forget it."""
+    row = row_of(kind, kind.back())
+    with said(row["words"]):
+        row["remark"] = kind.undo()
+    manifest.entries.remove(kind.entry or {})
+    manifest.save()
+    return row
+
+
+def installed(node: Node, manifest: Manifest, *, keep_data: bool) -> list[Kind]:
+    """Return what ``uninstall`` takes back, latest first."""
+    found = []
+    for entry in reversed(manifest.entries):
+        resource = entry["resource"]
+        is_data = resource["kind"] == "user" or resource.get("data", False)
+        if not (keep_data and is_data):
+            found.append(kind_of(node, manifest, resource))
+    return found
+
+
+def plan_uninstall(node: Node, request: dict[str, Any]) -> dict[str, Any]:
+    """Answer what ``uninstall`` would do."""
+    kinds = installed(node, Manifest(node), keep_data=request["keep_data"])
+    return {"changes": [row_of(kind, kind.back()) for kind in kinds]}
+
+
+def refuse_while_running(node: Node, manifest: Manifest) -> None:
+    """Refuse to take away what processes of the cluster still use."""
+    for entry in manifest.entries:
+        kind = kind_of(node, manifest, entry["resource"])
+        user = kind.user() if isinstance(kind, User) else None
+        for pid in os.listdir("/proc") if user is not None and user.pw_uid else []:
+            with contextlib.suppress(OSError):
+                if user and pid.isdecimal() and os.stat(f"/proc/{pid}").st_uid == user.pw_uid:
+                    raise FailedError(
+                        f"processes of the user {user.pw_name} still run, such as {pid}",
+                        hint="run `boardcluster down` first",
+                        kind="cluster",
+                    )
+
+
+def uninstall(node: Node, request: dict[str, Any]) -> dict[str, Any]:
+    """Take everything back, latest first; answer what was done."""
+    with one_at_a_time(node):
+        manifest = Manifest(node)
+        kinds = installed(node, manifest, keep_data=request["keep_data"])
+        refuse_while_running(node, manifest)
+        changes = [take_back(manifest, kind) for kind in kinds]
+        if not manifest.entries:
+            manifest.remove()
+    return {"changes": changes}
+
+
+VERBS = {
+    "plan": plan,
+    "apply": apply,
+    "confirm": confirm,
+    "plan_uninstall": plan_uninstall,
+    "uninstall": uninstall,
+}
+
+
+def require_root(node: Node) -> None:
+    """Refuse to work as anybody else on a real node."""
+    if not node.root and os.geteuid() != 0:
+        raise FailedError(
+            "this needs root on the node", hint="let the login user use sudo", kind="login"
+        )
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Do what a request asks for."""
+    node = Node(request["root"])
+    try:
+        require_root(node)
+        with said("the node was not changed"):
+            return VERBS[request["do"]](node, request)
+    except FailedError as error:
+        return {"changes": [], "error": error.answer}

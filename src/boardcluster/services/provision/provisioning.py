@@ -1,0 +1,204 @@
+"""Bring boards to what they are to have, show what that would change, and take it back.
+
+Each node gets one request: all that is wanted. The program in ``node/`` compares, and changes what
+differs. Its text goes with the request, on standard input: sudo logs argument lists.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from boardcluster.cluster.boards import each_node, raise_first
+from boardcluster.errors import (
+    BoardclusterError,
+    CapacityError,
+    ClusterError,
+    InstallError,
+    LoginError,
+)
+from boardcluster.remote.base import Remote
+from boardcluster.services.provision.resources import Resource, Tree, request_of
+
+__all__ = ["Change", "apply", "plan", "provision", "uninstall"]
+
+_PACKAGE = "boardcluster.services.provision.node"
+_MODULES = (
+    *("system", "manifest", "kind", "packages", "owners", "files", "guards", "tree"),
+    "program",
+)
+"""In the order in which they import each other."""
+
+_LOADER = """\
+import json, sys, types
+request = json.load(sys.stdin)
+for name, text in request.pop("modules"):
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(text, name, "exec"), module.__dict__)
+json.dump(module.answer(request), sys.stdout)
+"""
+
+_ERRORS: dict[str, type[BoardclusterError]] = {
+    "install": InstallError,
+    "capacity": CapacityError,
+    "cluster": ClusterError,
+    "login": LoginError,
+}
+
+_LOOK_SECONDS = 120.0
+_CHANGE_SECONDS = 5400.0
+"""Packages come over the network, and a board's card writes slowly."""
+
+_COPIES_AT_ONCE = 4
+"""More would only share the driver's link, and each would take longer to be whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Something that differs, or was changed, on one node.
+
+    Attributes:
+        node: its name.
+        words: what is done, in the present tense, without a full stop.
+        detail: the lines of a file that change, as a unified diff; often empty.
+        remark: what came of it, if that needs saying.
+    """
+
+    node: str
+    words: str
+    detail: str = ""
+    remark: str = ""
+
+
+def plan(
+    remote: Remote, wanted: Sequence[Resource], *, deep: bool = False, root: str = ""
+) -> list[Change]:
+    """Return what ``apply`` would do to a node, changing nothing.
+
+    Args:
+        remote: the node, as root.
+        wanted: what it is to have.
+        deep: read every byte of what was copied, not only names and sizes.
+        root: put before every path; for tests.
+
+    Raises:
+        InstallError: it cannot be done; says why.
+        CapacityError: it does not fit.
+    """
+    return _ask(remote, {"do": "plan", **_wanted(wanted, deep=deep)}, root, _LOOK_SECONDS)[0]
+
+
+def apply(
+    remote: Remote,
+    wanted: Sequence[Resource],
+    *,
+    deep: bool = False,
+    root: str = "",
+    said: Callable[[str], None] = lambda _: None,
+    copying: threading.Semaphore | None = None,
+) -> list[Change]:
+    """Make a node as wanted; return what was done. Safe to repeat, and after a kill at any point.
+
+    Args:
+        remote: the node, as root.
+        wanted: what it is to have.
+        deep: read every byte of what was copied, not only names and sizes.
+        root: put before every path; for tests.
+        said: told what takes long.
+        copying: held during each copy.
+
+    Raises:
+        InstallError: it could not be done; says why. What was done stays, and is recorded.
+        CapacityError: it does not fit; nothing was changed.
+    """
+    request = _wanted(wanted, deep=deep)
+    changes, copies = _ask(remote, {"do": "apply", **request}, root, _CHANGE_SECONDS)
+    trees = [tree for tree in wanted if isinstance(tree, Tree) and tree.path in copies]
+    for tree in trees:
+        said(f"{remote.name}: copying {tree.path}")
+        with copying or threading.Semaphore():
+            remote.put(tree.source, f"{root}{tree.path}")
+    if trees:
+        _ask(remote, {"do": "confirm", **_wanted(trees, deep=False)}, root, _LOOK_SECONDS)
+    return changes
+
+
+def provision(
+    remotes: Mapping[str, Remote],
+    wanted: Mapping[str, Sequence[Resource]],
+    *,
+    deep: bool = False,
+    said: Callable[[str], None] = lambda _: None,
+) -> list[Change]:
+    """Make every node as wanted, several at once; return what was done, node by node.
+
+    Args:
+        remotes: the nodes by name, as root.
+        wanted: what each is to have.
+        deep: read every byte of what was copied, not only names and sizes.
+        said: told what takes long.
+
+    Raises:
+        BoardclusterError: of the first kind that a node failed with; names every node.
+    """
+    copying = threading.Semaphore(_COPIES_AT_ONCE)
+    changes, errors = each_node(
+        wanted,
+        lambda name: apply(remotes[name], wanted[name], deep=deep, said=said, copying=copying),
+    )
+    raise_first(errors)
+    return [change for rows in changes.values() for change in rows]
+
+
+def uninstall(
+    remote: Remote, *, keep_data: bool, dry_run: bool = False, root: str = ""
+) -> list[Change]:
+    """Take back everything that was installed on a node, latest first; return what was done.
+
+    Args:
+        remote: the node, as root.
+        keep_data: leave the folder with the user's data, and the user who owns it; they stay
+            recorded for a later call.
+        dry_run: change nothing.
+        root: put before every path; for tests.
+
+    Raises:
+        ClusterError: daemons or jobs still run there; nothing was changed.
+        InstallError: something could not be taken back; the rest can be tried again.
+    """
+    verb = "plan_uninstall" if dry_run else "uninstall"
+    return _ask(remote, {"do": verb, "keep_data": keep_data}, root, _CHANGE_SECONDS)[0]
+
+
+def _wanted(wanted: Sequence[Resource], *, deep: bool) -> dict[str, Any]:
+    return {"resources": [request_of(resource, deep=deep) for resource in wanted]}
+
+
+@functools.cache
+def _modules() -> list[tuple[str, str]]:
+    folder = resources.files(_PACKAGE)
+    return [(f"{_PACKAGE}.{name}", (folder / f"{name}.py").read_text()) for name in _MODULES]
+
+
+def _ask(
+    remote: Remote, request: dict[str, Any], root: str, timeout_seconds: float
+) -> tuple[list[Change], list[str]]:
+    """Send one request; return the changes, and the paths that are to be copied."""
+    done = remote.run(
+        ["python3", "-I", "-S", "-c", _LOADER],
+        stdin=json.dumps({**request, "root": root, "modules": _modules()}).encode(),
+        timeout_seconds=timeout_seconds,
+    )
+    answer = json.loads(done.stdout)
+    if error := answer.get("error"):
+        raise _ERRORS[error["kind"]](f"{remote.name}: {error['message']}", hint=error["hint"])
+    changes = [
+        Change(node=remote.name, words=row["words"], detail=row["detail"], remark=row["remark"])
+        for row in answer["changes"]
+    ]
+    return changes, answer.get("copies", [])

@@ -1,0 +1,268 @@
+"""Prove on arm64, without a board, that boardcluster works there; docs/how-to/prove-arm64.md.
+
+    .venv/bin/python tools/arm64.py prove     Debian arm64 under user-mode emulation
+    .venv/bin/python tools/arm64.py refuse    Debian i386: a 64-bit kernel, 32-bit programs
+
+Needs root, debootstrap and, for arm64, qemu-user-static, on an x86-64 machine. A root folder is made
+once and kept. Each step says what it saw and how long that took; the first that fails ends it all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from boardcluster.services.pair import pair_ids  # noqa: E402
+from tests.boards import Boards  # noqa: E402
+
+SUITE = "bookworm"
+SUBNET = "198.18.46.0/24"
+INSIDE = "BOARDCLUSTER_ARM64_INSIDE"
+BINFMT = Path("/proc/sys/fs/binfmt_misc")
+SSH = ("ssh", "-o", "StrictHostKeyChecking=accept-new", "-o", "BatchMode=yes")
+COMMON_PACKAGES = ("iproute2", "openssh-server", "procps", "python3", "rsync", "sudo")
+TEXT = "one two three\n" * 2000 + "four\n"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A Debian system for an architecture that is not this machine's.
+
+    Attributes:
+        architecture: as Debian names it.
+        packages: what it has beside Debian's essential ones.
+        native: what of it runs with this machine's architecture. Emulation of system calls ends at
+            netlink sockets of the firewall, and a firewall is the kernel's, whoever writes to it.
+        emulator: program for its executables; empty where this kernel runs them.
+        magic: first bytes of its executables, and the mask of those bits that count.
+    """
+
+    architecture: str
+    packages: tuple[str, ...]
+    native: tuple[str, ...] = ()
+    emulator: str = ""
+    magic: tuple[bytes, bytes] = (b"", b"")
+
+
+ARM64 = System(
+    architecture="arm64",
+    packages=(*COMMON_PACKAGES, "ca-certificates", "openjdk-17-jre-headless", "systemd-timesyncd"),
+    native=("nftables",),
+    emulator="qemu-aarch64-static",
+    magic=(
+        # ELF of 64 bits, little endian, of type 2 or 3 (program), for machine 0xb7 (AArch64)
+        bytes.fromhex("7f454c460201010000000000000000000200b700"),
+        bytes.fromhex("ffffffffffffff00fffffffffffffffffeffffff"),
+    ),
+)
+I386 = System(architecture="i386", packages=COMMON_PACKAGES)
+
+
+def fail(text: str) -> None:
+    """End with a message."""
+    sys.exit(f"arm64: {text}")
+
+
+@contextlib.contextmanager
+def step(name: str) -> Iterator[list[str]]:
+    """Print what a step saw, which it puts into the list, and how long it took."""
+    seen: list[str] = []
+    began = time.monotonic()
+    yield seen
+    print(f"{name:12} {'; '.join(seen):70} {time.monotonic() - began:6.1f} s", flush=True)
+
+
+def expect(holds: bool, text: str) -> None:
+    """End with what was seen unless it is what was to be proved."""
+    if not holds:
+        fail(f"not as it should be: {text}")
+
+
+def in_root(root: Path, *argv: str) -> None:
+    """Run a program of a root folder, with its own processes and nothing mounted outside."""
+    own = ("--mount", "--pid", "--fork", "--kill-child", f"--mount-proc={root / 'proc'}")
+    subprocess.run(
+        ["unshare", *own, "chroot", str(root), *argv],
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive"},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+
+
+def make_root(system: System, folder: Path) -> Path:
+    """Return a root folder, made now if there is none with these packages; renamed when whole."""
+    root = folder / f"{SUITE}-{system.architecture}"
+    stamp, wanted = root / "packages", " ".join((*system.packages, *system.native))
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return root
+    partial = folder / f"{root.name}.partial"
+    for old in (root, partial):
+        if old.exists():
+            shutil.rmtree(old)
+    partial.mkdir(parents=True)
+    partial.chmod(0o755)
+    first = ["debootstrap", "--foreign", "--variant=minbase", f"--arch={system.architecture}"]
+    first += [f"--include={','.join(system.packages)}", SUITE, str(partial)]
+    subprocess.run(first, stdout=subprocess.DEVNULL, check=True)
+    in_root(partial, "/debootstrap/debootstrap", "--second-stage")
+    if system.native:
+        shown = ["dpkg", "--print-architecture"]
+        own = subprocess.run(shown, capture_output=True, text=True, check=True).stdout.strip()
+        in_root(partial, "dpkg", "--add-architecture", own)
+        in_root(partial, "apt-get", "-q", "update")
+        names = [f"{name}:{own}" for name in system.native]
+        in_root(partial, "apt-get", "-q", "install", "-y", "--no-install-recommends", *names)
+    in_root(partial, "apt-get", "clean")
+    (partial / "packages").write_text(wanted)
+    partial.rename(root)
+    return root
+
+
+@contextlib.contextmanager
+def emulated(system: System) -> Iterator[None]:
+    """Let the kernel start the system's programs with the emulator, on all of this machine.
+
+    Flags: O and C, so that sudo gets its rights from its own file and not from the emulator's; F,
+    so that the emulator is found in every root folder; P, so that programs see their own name.
+    """
+    if not system.emulator:
+        yield
+        return
+    entry = BINFMT / f"boardcluster-{system.architecture}"
+    if not (BINFMT / "register").exists():
+        subprocess.run(["mount", "-t", "binfmt_misc", "binfmt_misc", str(BINFMT)], check=True)
+    emulator = shutil.which(system.emulator)
+    assert emulator
+    codes = ["".join(f"\\x{byte:02x}" for byte in part) for part in system.magic]
+    if entry.exists():
+        entry.write_text("-1")  # of a run that was killed
+    (BINFMT / "register").write_text(f":{entry.name}:M::{codes[0]}:{codes[1]}:{emulator}:POCF")
+    try:
+        yield
+    finally:
+        entry.write_text("-1")
+
+
+def on_node(boards: Boards, command: str) -> str:
+    """Run a command on the node by SSH; what it prints."""
+    done = boards.on_driver([*SSH, "pi0", command], check=False)
+    expect(done.returncode == 0, f"{command}\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+    return done.stdout.strip()
+
+
+def copy(boards: Boards, source: str, target: str) -> None:
+    """Copy a file or folder to the node by rsync."""
+    rsync = ["rsync", "-a", "-e", " ".join(SSH), "--rsync-path=sudo -n rsync"]
+    boards.on_driver([*rsync, source, f"pi0:{target}"])
+
+
+def show_java(boards: Boards) -> None:
+    """Prove that the node is what it should be and that Java runs."""
+    with step("node") as seen:
+        seen += on_node(boards, "uname -m; . /etc/os-release; echo $PRETTY_NAME").splitlines()
+        expect(seen[0] == "aarch64", seen[0])
+    with step("java") as seen:
+        seen += on_node(boards, "java -version 2>&1").splitlines()[1:2]
+        expect("OpenJDK" in seen[0], seen[0])
+
+
+def run_spark(boards: Boards, engines: Path) -> None:
+    """Prove that a Spark job of ours runs in one JVM on the node, and counts right."""
+    with step("copy") as seen:
+        on_node(boards, "sudo -n mkdir /opt/engines")
+        copy(boards, f"{engines}/", "/opt/engines/")
+        copy(boards, str(ROOT / "jvm" / "target" / "boardcluster-jobs.jar"), "/opt/jobs.jar")
+        seen.append(on_node(boards, "du -sh /opt").split()[0])
+    with tempfile.NamedTemporaryFile("w", prefix="arm64-") as text, step("spark local") as seen:
+        text.write(TEXT)
+        text.flush()
+        copy(boards, text.name, "/opt/text")
+        on_node(
+            boards,
+            "export JAVA_HOME=$(realpath $(command -v java) | sed s,/bin/java,,);"
+            " export SPARK_HOME=/opt/engines/spark; sudo -n chmod a+r /opt/text;"
+            " $SPARK_HOME/bin/spark-submit --master 'local[2]'"
+            " --conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1"
+            " --class io.boardcluster.jobs.WordCount /opt/jobs.jar file:/opt/text file:/tmp/counted",
+        )
+        rows = on_node(boards, "cat /tmp/counted/part-*").splitlines()
+        counted = {word: int(count) for word, count in (row.split("\t") for row in rows)}
+        expect(counted == Counter(TEXT.split()), f"counted {counted}")
+        seen.append(f"{sum(counted.values())} words counted right")
+
+
+def prove(root: Path, work: Path, engines: Path) -> None:
+    """Prove what boards need, on a node with that root folder."""
+    with Boards(1, folder=work / "boards", subnet=SUBNET, base=root) as boards:
+        show_java(boards)
+        run_spark(boards, engines)
+
+
+def refuse(root: Path, work: Path) -> None:
+    """Prove that programs of 32 bits on a kernel of 64 are noticed and refused."""
+    with (
+        Boards(1, folder=work / "boards", subnet=SUBNET, base=root) as boards,
+        step("node") as seen,
+    ):
+        python = "import platform, struct; print(platform.machine(), struct.calcsize('P') * 8)"
+        seen += on_node(boards, f'python3 -c "{python}"').split()
+        expect(seen == ["x86_64", "32"], str(seen))
+
+
+def check_machine(system: System, engines: Path) -> None:
+    """End with a hint if something is missing here."""
+    if os.geteuid() != 0:
+        fail("run this as root: nodes are namespaces with a root folder of their own")
+    if platform.machine() != "x86_64":
+        fail("only on x86-64; on an arm64 machine the tests themselves are the proof")
+    programs = {"debootstrap": "debootstrap"}
+    if system.emulator:
+        programs[system.emulator] = "qemu-user-static"
+    missing = sorted(package for name, package in programs.items() if not shutil.which(name))
+    if missing:
+        fail(f"run: apt-get install --no-install-recommends {' '.join(missing)}")
+    if not engines.is_dir():
+        fail(f"{engines} is missing: run `make demo`, which fetches the engines")
+
+
+def main() -> None:
+    """Do it all in a mount namespace of our own, so that nothing stays mounted."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=("prove", "refuse"))
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "boardcluster")
+    options = parser.parse_args()
+    system = ARM64 if options.what == "prove" else I386
+    engines = options.cache / "engines" / pair_ids()[0]
+    check_machine(system, engines)
+    if INSIDE not in os.environ:
+        again = ["unshare", "--mount", "--", sys.executable, *sys.argv]
+        os.execvpe("unshare", again, {**os.environ, INSIDE: "1"})
+    with emulated(system), tempfile.TemporaryDirectory(prefix="arm64-") as work:
+        with step("root folder") as seen:
+            root = make_root(system, options.cache / "roots")
+            seen.append(str(root))
+        if system is ARM64:
+            prove(root, Path(work), engines)
+        else:
+            refuse(root, Path(work))
+    print("proved")
+
+
+if __name__ == "__main__":
+    main()
