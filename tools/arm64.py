@@ -3,8 +3,9 @@
     .venv/bin/python tools/arm64.py prove     Debian arm64 under user-mode emulation
     .venv/bin/python tools/arm64.py refuse    Debian i386: a 64-bit kernel, 32-bit programs
 
-Needs root, debootstrap and, for arm64, qemu-user-static, on an x86-64 machine. A root folder is made
-once and kept. Each step says what it saw and how long that took; the first that fails ends it all.
+Needs root, debootstrap and, for arm64, qemu-user-static, on an x86-64 machine. A root folder is
+made once and kept. Each step says what it saw and how long that took; the first that fails ends it
+all.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from boardcluster.services.pair import pair_ids  # noqa: E402
 from tests.boards import Boards  # noqa: E402
+
+from boardcluster.services.pair import pair_ids  # noqa: E402
 
 SUITE = "bookworm"
 SUBNET = "198.18.46.0/24"
@@ -173,10 +175,10 @@ def copy(boards: Boards, source: str, target: str) -> None:
 def show_java(boards: Boards) -> None:
     """Prove that the node is what it should be and that Java runs."""
     with step("node") as seen:
-        seen += on_node(boards, "uname -m; . /etc/os-release; echo $PRETTY_NAME").splitlines()
+        seen.extend(on_node(boards, "uname -m; . /etc/os-release; echo $PRETTY_NAME").splitlines())
         expect(seen[0] == "aarch64", seen[0])
     with step("java") as seen:
-        seen += on_node(boards, "java -version 2>&1").splitlines()[1:2]
+        seen.extend(on_node(boards, "java -version 2>&1").splitlines()[1:2])
         expect("OpenJDK" in seen[0], seen[0])
 
 
@@ -197,7 +199,8 @@ def run_spark(boards: Boards, engines: Path) -> None:
             " export SPARK_HOME=/opt/engines/spark; sudo -n chmod a+r /opt/text;"
             " $SPARK_HOME/bin/spark-submit --master 'local[2]'"
             " --conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1"
-            " --class io.boardcluster.jobs.WordCount /opt/jobs.jar file:/opt/text file:/tmp/counted",
+            " --class io.boardcluster.jobs.WordCount"
+            " /opt/jobs.jar file:/opt/text file:/tmp/counted",
         )
         rows = on_node(boards, "cat /tmp/counted/part-*").splitlines()
         counted = {word: int(count) for word, count in (row.split("\t") for row in rows)}
@@ -219,7 +222,7 @@ def refuse(root: Path, work: Path) -> None:
         step("node") as seen,
     ):
         python = "import platform, struct; print(platform.machine(), struct.calcsize('P') * 8)"
-        seen += on_node(boards, f'python3 -c "{python}"').split()
+        seen.extend(on_node(boards, f'python3 -c "{python}"').split())
         expect(seen == ["x86_64", "32"], str(seen))
 
 

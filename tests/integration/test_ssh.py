@@ -166,7 +166,8 @@ def server() -> Iterator[Server]:
         f"ListenAddress 127.0.0.1:{port}\n"
         f"HostKey {folder}/host_key\n"
         f"PidFile {folder}/sshd.pid\n"
-        f"SetEnv {OURS}={folder}\n"
+        # A shell inside a shell: so bash does not spend its time on the developer's .bashrc.
+        f"SetEnv {OURS}={folder} SHLVL=2\n"
         f"AuthorizedKeysFile {folder}/authorized\n"
         "UsePAM no\nStrictModes no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
         "PermitRootLogin yes\nMaxStartups 100\n"
@@ -174,6 +175,8 @@ def server() -> Iterator[Server]:
     user = pwd.getpwuid(os.geteuid()).pw_name
     (folder / "config").write_text(
         f"Host node\n  HostName 127.0.0.1\n  Port {port}\n  User {user}\n"
+        f"  UserKnownHostsFile {folder}/of_the_user\n"  # for its use as a jump host
+        f"Host behind\n  HostName localhost\n  Port {port}\n  User {user}\n  ProxyJump node\n"
         f"Host nokey\n  HostName 127.0.0.1\n  Port {port}\n  User {user}\n"
         f"  IdentityFile {folder}/other_id\n"
         f"Host absent\n  HostName 127.0.0.1\n  Port {free_port()}\n"
@@ -822,6 +825,25 @@ def test_learn_trust_known(server: Server, route: SshRoute) -> None:
     assert known(route.known_hosts, "absent") == ()
 
 
+def test_jump_hosts_apply(
+    make: Callable[..., SshRemote], server: Server, route: SshRoute, tmp_path: Path
+) -> None:
+    with pytest.raises(HostKeyError, match="behind: Host key verification failed") as caught:
+        make(host="behind").run(["true"])
+    assert "jump host" in caught.value.hint
+    (server.folder / "of_the_user").write_text(server.known_hosts())
+
+    key = learn(["behind"])["behind"]
+    assert isinstance(key, HostKey)
+    assert key.name == f"[localhost]:{server.port}"
+    trust(route.known_hosts, [key])
+    remote = make(host="behind")
+    remote.put(Path(__file__), str(tmp_path / "copy"))
+
+    assert remote.run(["sha256sum", str(tmp_path / "copy")]).returncode == 0
+    assert remote.run(["sh", "-c", "echo $SSH_CONNECTION"]).text.split()[3] == str(server.port)
+
+
 def test_trust_never_replaces_a_key(server: Server, route: SshRoute) -> None:
     planted = (server.folder / "other_id.pub").read_text().split()[:2]
     name = f"[127.0.0.1]:{server.port}"
@@ -841,4 +863,3 @@ def test_trust_never_replaces_a_key(server: Server, route: SshRoute) -> None:
     assert [path.name for path in route.known_hosts.parent.glob(".known*")] == []
     trust(route.known_hosts, keys[1:])
     assert route.known_hosts.read_text() == f"{before}pi9 {server.host_key}\n"
-

@@ -36,6 +36,7 @@ COMMANDS = (
     "tunnel",
     "down",
     "uninstall",
+    "inventory",
     "data",
     "doctor",
 )

@@ -34,6 +34,8 @@ class Surroundings:
         spec_error: what is wrong with ``cluster.toml``.
         state: what is recorded as alive; None if nothing is or the record is damaged.
         state_error: why the record cannot be read.
+        running: the cluster as it was started, perhaps in another form; None if nothing is
+            recorded as alive.
         this_boot: whether the record is from this boot of the machine.
         alive: whether every recorded node lives.
         processes: ids of all processes that carry the cluster's identity.
@@ -50,6 +52,7 @@ class Surroundings:
     spec_error: SpecError | None = None
     state: LiveState | None = None
     state_error: ClusterError | None = None
+    running: ClusterSpec | None = None
     this_boot: bool = False
     alive: bool = False
     processes: tuple[int, ...] = ()
@@ -97,7 +100,7 @@ def look_around(
     machine: Machine | None = None,
 ) -> Surroundings:
     """Gather what the checks look at; changes nothing and takes no lock."""
-    spec, spec_error = _spec_of(home)
+    spec, spec_error = _read(home / "cluster.toml")
     state, state_error = _state_of(home)
     this_boot = state is not None and state.boot_id == boot_id()
     nodes = state.nodes if state is not None and this_boot else ()
@@ -113,6 +116,7 @@ def look_around(
         spec_error=spec_error,
         state=state,
         state_error=state_error,
+        running=_read(home / "running.toml")[0] if state is not None else None,
         this_boot=this_boot,
         alive=bool(nodes) and all(emulated.is_alive(n.pid, n.start_ticks) for n in nodes),
         processes=processes,
@@ -120,15 +124,15 @@ def look_around(
     )
 
 
-def _spec_of(home: Path) -> tuple[ClusterSpec | None, SpecError | None]:
-    path = home / "cluster.toml"
+def _read(path: Path) -> tuple[ClusterSpec | None, SpecError | None]:
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return None, None
     except OSError as error:
         return None, SpecError(
-            f"{path} cannot be read: {error.strerror}", hint=f"mend the permissions of {home}"
+            f"{path} cannot be read: {error.strerror}",
+            hint=f"mend the permissions of {path.parent}",
         )
     try:
         return read_spec(path), None

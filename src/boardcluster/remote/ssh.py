@@ -17,7 +17,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from boardcluster.errors import (
     BoardclusterError,
@@ -273,10 +273,10 @@ class SshRemote:
         """See Remote; nothing appears under the target's name before all of it is there."""
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".get-") as folder:
-            done = self._copy(*_GET_FLAGS, "--", f"node:{source.rstrip('/')}", f"{folder}/")
-            if done.returncode != 0:
+            done = self._copy(*_GET_FLAGS, "--", f"node:{PurePosixPath(source)}", f"{folder}/")
+            copy = Path(folder, PurePosixPath(source).name)
+            if done.returncode != 0 or not copy.exists():
                 raise self._copy_failure(f"{source} cannot be copied from there", done)
-            (copy,) = Path(folder).iterdir()
             if target.is_dir():
                 shutil.rmtree(target)
             copy.replace(target)
@@ -289,7 +289,7 @@ class SshRemote:
             f"--rsh=sh -c {_rsync_word(shell)} rsh",
             f"--rsync-path=cd / && {become} rsync",
             f"--timeout={_STALLED_COPY_SECONDS}",
-            *("--secluded-args", "--mkpath", "--whole-file", _COMPARE_NANOSECONDS),
+            *("-s", "--mkpath", "--whole-file", _COMPARE_NANOSECONDS),
         ]
         return run_program(["rsync", *options, *words], timeout_seconds=_COPY_SECONDS, check=False)
 

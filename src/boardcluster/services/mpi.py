@@ -52,7 +52,7 @@ def mpirun_command(
 
     It must be started on the first of the hosts, in a folder of that node, inside ``serving``. Rank
     0 and its neighbours are on the first host and have that folder as working folder; on other
-    nodes, where it may not exist, ranks start in it or in the user's home folder.
+    nodes, where it may not exist, ranks start in it or in a temporary folder.
 
     Args:
         layout: the cluster; traffic stays in its subnet.
@@ -174,6 +174,9 @@ def _host(
         **environment,
         MPI_VARIABLE: tag,
         "TMPDIR": folder,
+        # Where ranks start if the working folder of the first host is not there; the user that
+        # daemons run as on boards has no home.
+        "HOME": folder,
         "OMPI_MCA_btl_vader_backing_directory": shared,
         "OMPI_MCA_btl_sm_backing_directory": shared,
     }

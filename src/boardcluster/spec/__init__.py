@@ -15,6 +15,12 @@ from boardcluster.spec.cluster import (
     host_address,
     load_cluster,
 )
+from boardcluster.spec.inventory import (
+    Inventory,
+    InventoryHost,
+    read_inventory,
+    render_inventory,
+)
 from boardcluster.spec.template import propose_cluster, render_cluster, workers_that_fit
 
 __all__ = [
@@ -28,6 +34,8 @@ __all__ = [
     "SEED_MAX",
     "TIMEOUT_SECONDS_MAX",
     "FoundBoard",
+    "Inventory",
+    "InventoryHost",
     "WorkloadFacts",
     "address_of",
     "host_address",
@@ -36,6 +44,8 @@ __all__ = [
     "mix_engines",
     "propose_boards",
     "propose_cluster",
+    "read_inventory",
     "render_cluster",
+    "render_inventory",
     "workers_that_fit",
 ]

@@ -169,7 +169,7 @@ class _Reader:
             return [chr(number) for number in numbers]
         return [str(number).zfill(len(first) if padded else 0) for number in numbers]
 
-    def set(self, variables: dict[str, tuple[str, int]], name: str, value: str, line: int) -> None:
+    def note(self, variables: dict[str, tuple[str, int]], name: str, value: str, line: int) -> None:
         """Note a variable, or remark that it is ignored."""
         if name in _UNDERSTOOD:
             if "{{" in value:
@@ -320,13 +320,9 @@ def _read_ini(reader: _Reader, text: str) -> None:
             name, equals, value = (part.strip() for part in line.partition("="))
             if not equals or not name:
                 raise reader.error(number, shown(line), allowed="VARIABLE=VALUE")
-            reader.set(reader.group(section).variables, name, _literal(value), number)
+            reader.note(reader.group(section).variables, name, _literal(value), number)
         else:
-            child = line.partition("#")[0].strip()
-            if not re.fullmatch(r"[^\s:\[\]]+", child):
-                raise reader.error(number, shown(line), allowed="the name of a group")
-            reader.group(child, parent=section)
-            used.setdefault(child, number)
+            used.setdefault(_read_ini_child(reader, section, line, number), number)
     for name, number in used.items():
         if name not in declared:
             near = difflib.get_close_matches(name, declared, n=1)
@@ -353,7 +349,15 @@ def _read_ini_host(reader: _Reader, group: str, line: str, number: int) -> None:
         if not equals or not name:
             raise reader.error(number, shown(name), allowed="HOST VARIABLE=VALUE ...")
         for host in names:
-            reader.set(reader.hosts[host], name, value, number)
+            reader.note(reader.hosts[host], name, value, number)
+
+
+def _read_ini_child(reader: _Reader, parent: str, line: str, number: int) -> str:
+    child = line.partition("#")[0].strip()
+    if not re.fullmatch(r"[^\s:\[\]]+", child):
+        raise reader.error(number, shown(line), allowed="the name of a group")
+    reader.group(child, parent=parent)
+    return child
 
 
 def _literal(value: str) -> str:
@@ -415,7 +419,7 @@ def _read_yaml_variables(
             not isinstance(value, yaml.ScalarNode) or value.tag.startswith("!")
         ):
             raise reader.error(line, f"{name} is not plain text", allowed="a text or a number")
-        reader.set(variables, name, value.value if name in _UNDERSTOOD else "", line)
+        reader.note(variables, name, value.value if name in _UNDERSTOOD else "", line)
 
 
 def _items(reader: _Reader, node: yaml.Node, what: str) -> list[tuple[str, int, yaml.Node]]:

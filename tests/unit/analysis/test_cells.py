@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from boardcluster.analysis import compare_concurrency, compare_engines, settings, summarise
+from boardcluster.analysis import (
+    compare_concurrency,
+    compare_engines,
+    security_of,
+    settings,
+    summarise,
+)
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -15,6 +21,7 @@ from boardcluster.records import (
     MasterPlacement,
     Measurement,
     Result,
+    Security,
     Trial,
 )
 
@@ -37,6 +44,8 @@ SETUP = Fingerprint(
     link_bits_per_second=1,
     emulated=True,
 )
+CLOSED = replace(SETUP, emulated=False, security=Security.CLOSED)
+OPEN = replace(CLOSED, security=Security.INSECURE_LAB)
 
 
 def _result(
@@ -188,7 +197,7 @@ def test_every_setting_makes_a_cell_of_its_own_and_is_named(
     plain, other = _result(Engine.SPARK, 20), _result(Engine.SPARK, 40, **change)
     cells = summarise([plain, _result(Engine.MAPREDUCE, 30), other])
     assert sorted(cell.label for cell in cells) == sorted(["", "", label])
-    assert settings(other.trial) == label
+    assert settings(other.trial, security=Security.EMULATED) == label
     (comparison,) = compare_engines(cells)
     assert (comparison.faster.label, comparison.slower.label) == ("", "")
 
@@ -207,7 +216,62 @@ def test_a_label_names_all_that_differs() -> None:
     )
     assert cell.label == "replication 1, checksum null, case ignore, pattern ATL"
     mixed = _result(Engine.SPARK, 9, workload="grep+pi", parameters={"grep.pattern": "ATL"})
-    assert settings(mixed.trial) == "one after the other, grep.pattern ATL"
+    words = "one after the other, grep.pattern ATL"
+    for security in (Security.EMULATED, Security.CLOSED):
+        assert settings(mixed.trial, security=security) == words
+    # Whoever reads a label to its end or not: this is what comes first.
+    assert settings(mixed.trial, security=Security.INSECURE_LAB) == f"INSECURE LAB, {words}"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_runs_of_an_open_cluster_are_never_mixed_with_those_of_a_closed_one(
+    engine: Engine,
+) -> None:
+    cells = summarise(
+        [
+            _result(engine, 20, position=0, setup=CLOSED),
+            _result(engine, 60, position=1, setup=OPEN),
+            _result(engine, 22, position=2, setup=CLOSED),
+            _result(engine, 70, position=3, setup=OPEN),
+            _result(engine, 90, position=4),
+        ]
+    )
+
+    rows = {cell.configuration.security: (cell.durations_seconds, cell.label) for cell in cells}
+    assert rows == {
+        Security.CLOSED: ((20, 22), ""),
+        Security.INSECURE_LAB: ((60, 70), "INSECURE LAB"),
+        Security.EMULATED: ((90,), ""),
+    }
+    assert len(cells) == 3
+
+
+def test_engines_are_compared_on_clusters_of_the_same_security_only() -> None:
+    runs = [
+        _result(Engine.SPARK, 20, setup=CLOSED),
+        _result(Engine.MAPREDUCE, 40, setup=OPEN),
+        _result(Engine.SPARK, 9, workload="grep+pi", concurrency=1, setup=CLOSED),
+        _result(Engine.SPARK, 5, workload="grep+pi", concurrency=2, setup=OPEN),
+    ]
+    assert compare_engines(summarise(runs)) == ()
+    assert compare_concurrency(summarise(runs)) == ()
+
+    (comparison,) = compare_engines(
+        summarise([*runs, _result(Engine.MAPREDUCE, 50, setup=CLOSED)])
+    )
+    (together,) = compare_concurrency(
+        summarise(
+            [*runs, _result(Engine.SPARK, 6, workload="grep+pi", concurrency=2, setup=CLOSED)]
+        )
+    )
+    assert (comparison.faster.mean_seconds, comparison.slower.mean_seconds) == (20, 50)
+    assert (together.sequential.mean_seconds, together.concurrent.mean_seconds) == (9, 6)
+
+
+def test_what_has_not_run_was_reached_by_nobody() -> None:
+    run = _result(Engine.SPARK, 20, setup=OPEN)
+    assert security_of(run) is Security.INSECURE_LAB
+    assert security_of(replace(run, attempt=None, measurement=None)) is Security.EMULATED
 
 
 def test_warm_ups_stay_out() -> None:

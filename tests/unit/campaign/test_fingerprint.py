@@ -91,8 +91,8 @@ def facts_of(recording: Recording, folder: str = "/var/lib/boardcluster") -> Nod
             "/var/lib/boardcluster",
             (
                 "pi: Raspberry Pi 5 Model B Rev 1.0, 4 x Cortex-A76 at 2.40 GHz, 7.87 GiB, "
-                "nvme Samsung SSD 980 500GB, PCIe 3 x1, 1 Gbit/s, 16 KiB pages, Debian GNU/Linux 12 "
-                "(bookworm), Raspberry Pi reference 2024-07-04, kernel 6.6.51+rpt-rpi-2712, "
+                "nvme Samsung SSD 980 500GB, PCIe 3 x1, 1 Gbit/s, 16 KiB pages, Debian GNU/Linux "
+                "12 (bookworm), Raspberry Pi reference 2024-07-04, kernel 6.6.51+rpt-rpi-2712, "
                 "bootloader 2024/09/23 14:02:56 (26826259), governor ondemand"
             ),
         ),
@@ -110,9 +110,9 @@ def facts_of(recording: Recording, folder: str = "/var/lib/boardcluster") -> Nod
             PI_3,
             "/var/lib/boardcluster",
             (
-                "pi: Raspberry Pi 3 Model B Rev 1.2, 4 x Cortex-A53 at 1.20 GHz, 909 MiB, sd 00000, "
-                "100 Mbit/s, 4 KiB pages, Raspbian GNU/Linux 12 (bookworm), kernel 6.6.51+rpt-rpi-v8, "
-                "governor ondemand"
+                "pi: Raspberry Pi 3 Model B Rev 1.2, 4 x Cortex-A53 at 1.20 GHz, 909 MiB, sd "
+                "00000, 100 Mbit/s, 4 KiB pages, Raspbian GNU/Linux 12 (bookworm), kernel "
+                "6.6.51+rpt-rpi-v8, governor ondemand"
             ),
         ),
         (
@@ -130,8 +130,8 @@ def facts_of(recording: Recording, folder: str = "/var/lib/boardcluster") -> Nod
             "/var/lib/boardcluster",
             (
                 "pi: QEMU Standard PC (Q35 + ICH9, 2009), 2 x QEMU Virtual CPU version 2.5+, "
-                "1.94 GiB, virtual, 4 KiB pages, Debian GNU/Linux 12 (bookworm), kernel 6.1.0-37-amd64, "
-                "SeaBIOS 1.16.3-debian-1.16.3-2 04/01/2014"
+                "1.94 GiB, virtual, 4 KiB pages, Debian GNU/Linux 12 (bookworm), kernel "
+                "6.1.0-37-amd64, SeaBIOS 1.16.3-debian-1.16.3-2 04/01/2014"
             ),
         ),
     ],

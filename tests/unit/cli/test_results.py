@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from boardcluster.records import (
     Fingerprint,
     Measurement,
     Result,
+    Security,
     Trial,
 )
 
@@ -42,6 +44,7 @@ def result(
     seconds: float = 20.0,
     figures: dict[str, float] | None = None,
     remarks: tuple[str, ...] = (),
+    security: Security = Security.EMULATED,
     **fields: Any,
 ) -> Result:
     trial = Trial(
@@ -66,7 +69,7 @@ def result(
         started_utc="2026-08-01T12:00:00+00:00",
         ended_utc="2026-08-01T13:00:00+00:00",
         artefacts="",
-        fingerprint=FINGERPRINT,
+        fingerprint=replace(FINGERPRINT, security=security),
     )
     measurement = Measurement(
         duration_seconds=seconds,
@@ -104,6 +107,26 @@ def test_what_varies_has_a_column(capsys: pytest.CaptureFixture[str]) -> None:
         assert "replication 1, pattern ATL" in shown
         assert "papers" in shown
         assert "workers" in shown
+
+
+def test_runs_of_an_open_cluster_are_named_and_stand_apart(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lab, closed = Security.INSECURE_LAB, Security.CLOSED
+    print_results([result(0, 20.0, security=closed), result(1, 60.0, security=lab)])
+    runs, cells = capsys.readouterr().out.split("verified runs per engine")
+    for shown in (runs, cells):
+        first, second = (line for line in shown.splitlines() if "grep" in line)
+        assert ("20 s" in first, "INSECURE LAB" in first) == (True, False)
+        assert ("60 s" in second, "INSECURE LAB" in second) == (True, True)
+
+
+@pytest.mark.parametrize("security", [Security.CLOSED, Security.EMULATED])
+def test_of_other_clusters_nothing_is_said(
+    security: Security, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_results([result(0, security=security), result(1, security=security)])
+    assert "settings" not in capsys.readouterr().out
 
 
 def test_warm_ups_are_marked_and_not_counted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from typer.testing import CliRunner
 
 from boardcluster.cli import app, main
 from boardcluster.cli import doctor as command
-from boardcluster.doctor import Finding, Severity, Surroundings, check_names
-from boardcluster.errors import HostError
+from boardcluster.doctor import FakeMachine, Finding, Severity, Surroundings, check_names
+from boardcluster.errors import HostError, UsageError
+from boardcluster.remote.fake import FakeRemote
+from boardcluster.spec import propose_cluster
 
-KEYS = {"check", "severity", "ok", "seen", "why", "fix", "source"}
+KEYS = {"check", "severity", "ok", "seen", "why", "fix", "source", "node", "repair"}
 
 
 def _finding(name: str, severity: Severity, *, ok: bool = False) -> Finding:
@@ -138,6 +141,101 @@ def test_the_default_cluster_needs_no_options(
     assert seen[0].command("up", fetches=True) == "boardcluster up"
     assert seen[1].command("up", fetches=True) == "boardcluster up --cluster lab"
     assert seen[1].home == tmp_path / "boardcluster" / "lab"
+
+
+# Boards and repairs
+
+REPAIR = ("timedatectl", "set-ntp", "true")
+
+
+def _plant_boards(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, mended: bool) -> FakeRemote:
+    """A board whose clock nothing keeps; looked at again, it is kept if ``mended``."""
+    sick = replace(WARNING, node="pi1", repair=REPAIR)
+    looks = [[ERROR, sick, GOOD], [GOOD] if mended else [sick]]
+    remote = FakeRemote("pi1")
+    _plant(monkeypatch)
+    monkeypatch.setattr(command, "look_around", lambda home, **_: _around(home))
+    monkeypatch.setattr(command, "_boards_of", lambda around: {"pi1": remote})
+    monkeypatch.setattr(command, "look_at_boards", lambda *_, **__: None)
+    monkeypatch.setattr(command, "examine_boards", lambda view: looks.pop(0))
+    return remote
+
+
+def _around(home: Path) -> Surroundings:
+    spec = propose_cluster(
+        name="test",
+        workers=1,
+        host_cores=2,
+        host_available_bytes=8 * 2**30,
+        engines="hadoop-3.4.2-spark-4.1.4",
+        profile="default",
+        subnet="198.18.0.0/24",
+    )
+    return Surroundings(machine=FakeMachine(), home=home, cache=home, options=" -c x", spec=spec)
+
+
+def test_boards_are_looked_at_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remote = _plant_boards(monkeypatch, tmp_path, mended=False)
+    text, error = _run(tmp_path)
+    assert isinstance(error, HostError)
+    assert "`boardcluster doctor -c x --fix` can do 1 repair itself" in text
+    assert remote.calls == []
+
+
+def test_repairs_are_run_and_then_it_looks_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote = _plant_boards(monkeypatch, tmp_path, mended=True)
+    remote.tell(*REPAIR)
+    text, error = _run(tmp_path, "--fix", "--yes", "--json")
+    assert error is None
+    assert remote.calls == [REPAIR]
+    assert [row["check"] for row in _parsed(text)] == ["third"]
+
+
+def test_a_repair_that_fails_is_said_and_the_fault_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote = _plant_boards(monkeypatch, tmp_path, mended=False)
+    remote.tell(*REPAIR, returncode=1)
+    arguments = ["doctor", "--home", str(tmp_path), "--fix", "--yes"]
+    result = CliRunner().invoke(app, arguments)
+    assert "pi1: failed: timedatectl set-ntp true" in result.stderr
+    assert "because of second" in result.stdout
+
+
+def test_nothing_is_mended_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remote = _plant_boards(monkeypatch, tmp_path, mended=False)
+    _, error = _run(tmp_path, "--fix")
+    assert isinstance(error, UsageError)
+    assert error.hint == "add --yes"
+    assert remote.calls == []
+
+
+@pytest.mark.parametrize(("answer", "calls"), [("y", [REPAIR]), ("n", [])])
+def test_each_repair_is_asked_about(
+    answer: str, calls: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote = _plant_boards(monkeypatch, tmp_path, mended=True)
+    remote.tell(*REPAIR)
+    asked = []
+
+    def confirm(text: str, **_: Any) -> bool:
+        asked.append(text)
+        return answer == "y"
+
+    monkeypatch.setattr("typer.confirm", confirm)
+    monkeypatch.setattr(command, "_somebody_is_there", lambda: True)
+    _run(tmp_path, "--fix")
+    assert remote.calls == calls
+    assert "as root on pi1: timedatectl set-ntp true" in asked[0]
+
+
+def test_nothing_to_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _plant(monkeypatch, WARNING, GOOD)
+    result = CliRunner().invoke(app, ["doctor", "--home", str(tmp_path), "--fix"])
+    assert "nothing was found that could be mended without a person" in result.stderr
+    assert result.exit_code == 0
 
 
 def test_this_machine_as_it_is_and_nothing_is_changed(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,7 @@ from boardcluster.cluster.state import (
     save_state,
 )
 from boardcluster.doctor import (
+    Check,
     FakeMachine,
     LocalMachine,
     Severity,
@@ -29,7 +32,10 @@ from boardcluster.doctor import (
     load_check,
     look_around,
 )
+from boardcluster.doctor.boards import board_check_names, load_board_check
+from boardcluster.doctor.checks.tools import BOARD_TOOLS
 from boardcluster.doctor.surroundings import driver_of
+from boardcluster.records import ClusterSpec, Security
 from boardcluster.spec import propose_cluster, render_cluster
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "doctor.md"
@@ -42,9 +48,13 @@ def _flat(text: str) -> str:
 # The checks as a whole
 
 
-@pytest.mark.parametrize("name", check_names())
+def _load(name: str) -> Check[Any]:
+    return load_check(name) if name in check_names() else load_board_check(name)
+
+
+@pytest.mark.parametrize("name", [*check_names(), *board_check_names()])
 def test_a_check_is_named_like_its_file_and_says_everything(name: str) -> None:
-    check = load_check(name)
+    check = _load(name)
     assert check.name == name
     for text in (check.looks_at, check.why):
         assert text.endswith(".")
@@ -54,12 +64,17 @@ def test_a_check_is_named_like_its_file_and_says_everything(name: str) -> None:
 def test_the_reference_lists_exactly_the_checks_that_exist() -> None:
     lines = REFERENCE.read_text().splitlines()
     headings = [line.removeprefix("### ") for line in lines if line.startswith("### ")]
-    assert headings == list(check_names())
+    assert headings == [*check_names(), *board_check_names()]
 
 
-@pytest.mark.parametrize("name", check_names())
+def test_no_two_checks_have_the_same_name() -> None:
+    names = [*check_names(), *board_check_names()]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("name", [*check_names(), *board_check_names()])
 def test_the_reference_says_what_the_check_says(name: str) -> None:
-    check = load_check(name)
+    check = _load(name)
     section = _flat(REFERENCE.read_text().split(f"### {name}\n")[1].split("\n### ")[0])
     for text in (check.looks_at, check.why, check.source):
         assert _flat(text) in section
@@ -122,6 +137,52 @@ def test_errors_come_first_and_what_is_well_last(
     ranks = [2 if row.ok else 0 if row.severity is Severity.ERROR else 1 for row in examine(around)]
     assert ranks == sorted(ranks)
     assert set(ranks) == {0, 1, 2}
+
+
+# A cluster of boards
+
+
+def _boards(spec: ClusterSpec) -> ClusterSpec:
+    nodes = tuple(
+        replace(node, host=f"pi@{node.name}", address=f"198.18.0.{number}", folder="/srv/x")
+        for number, node in enumerate(spec.nodes, start=10)
+    )
+    return replace(spec, kind="boards", security=Security.CLOSED, nodes=nodes)
+
+
+def test_what_matters_to_emulated_nodes_only_is_left_out_for_boards(
+    around: Surroundings, machine: FakeMachine, spec: ClusterSpec
+) -> None:
+    for tool in BOARD_TOOLS:
+        machine.tell(tool.name, tool.ask, stdout=tool.ability)
+    found = {row.check for row in examine(replace(around, spec=_boards(spec)))}
+    left_out = {name for name in check_names() if load_check(name).hosts_nodes}
+    assert found == set(check_names()) - left_out
+    assert {"namespaces", "memory", "subnet"} <= left_out
+    section = _flat(REFERENCE.read_text().split("## The checks of this machine")[1])
+    (named,) = re.findall(r"where emulated nodes live: ([\w, ]+)\.", section)
+    assert set(re.findall(r"\w+", named)) - {"and"} == left_out
+
+
+def test_boards_need_other_programs(
+    around: Surroundings, machine: FakeMachine, spec: ClusterSpec
+) -> None:
+    for tool in BOARD_TOOLS:
+        machine.tell(tool.name, tool.ask, stdout=tool.ability)
+    machine.lack("unshare")
+    machine.lack("rsync")
+    boards = replace(around, spec=_boards(spec))
+    (fault,) = [row for row in examine(boards) if row.check == "tools"]
+    assert fault.seen == "`rsync` is missing"
+
+
+def test_recorded_boards_are_no_leftovers(
+    around: Surroundings, spec: ClusterSpec, state: LiveState
+) -> None:
+    around = replace(around, spec=_boards(spec), state=replace(state, kind="boards"))
+    (found,) = load_check("leftovers").look(around)
+    assert found.ok
+    assert "dead_daemons" in found.seen
 
 
 # What the checks look at

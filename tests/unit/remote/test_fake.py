@@ -69,3 +69,17 @@ def test_keeps_files(tmp_path: Path) -> None:
     assert (tmp_path / "back").read_bytes() == b"content"
     with pytest.raises(RemoteError, match="node: /absent does not exist"):
         remote.get("/absent", tmp_path / "back")
+
+
+def test_lends_and_collects(tmp_path: Path) -> None:
+    (tmp_path / "source").write_bytes(b"content")
+    remote = FakeRemote("node")
+
+    with remote.lend(tmp_path / "source") as there:
+        assert remote.files[there] == b"content"
+    with remote.collect(tmp_path / "target") as there:
+        remote.files[there] = b"result"
+
+    assert (tmp_path / "target").read_bytes() == b"result"
+    with pytest.raises(RemoteError, match="does not exist"), remote.collect(tmp_path / "none"):
+        pass

@@ -361,7 +361,10 @@ def test_stray_variables_do_not_leak(name: str, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(
     "name",
-    ["PIP_INDEX_URL", "https_proxy", "HTTPS_PROXY", "no_proxy", "SSL_CERT_FILE", "HOME", "TMPDIR"],
+    [
+        *("PIP_INDEX_URL", "https_proxy", "HTTPS_PROXY", "no_proxy", "SSL_CERT_FILE"),
+        *("HOME", "TMPDIR", "SSH_AUTH_SOCK"),
+    ],
 )
 def test_what_programs_need_to_reach_the_network_is_kept(
     name: str, monkeypatch: pytest.MonkeyPatch

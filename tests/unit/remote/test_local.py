@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from boardcluster.errors import RemoteError, RemoteTimeoutError
+from boardcluster.remote import nodeside, ssh
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.netns import NetnsRemote, enter
@@ -128,6 +129,21 @@ def test_start_goes_through_the_prefix(tmp_path: Path) -> None:
         assert "started in / with prefix" in await_text(tmp_path / "log", "complains")
 
 
+def test_what_outlives_a_command_does_not_carry_its_mark(tmp_path: Path) -> None:
+    """What ends a command that took too long must not end what it started to stay."""
+    remote = LocalRemote("node", prefix=("env", f"{ssh._MARK}=token"))
+    process = remote.start(
+        [sys.executable, "-c", DAEMON], log=str(tmp_path / "log"), env={"MARK": "given"}
+    )
+
+    with ended(process):
+        await_text(tmp_path / "log", "complains")
+        environ = Path(f"/proc/{process.pid}/environ").read_bytes()
+    assert b"MARK=given" in environ
+    assert b"BOARDCLUSTER_RUN" not in environ
+    assert nodeside.RUN_MARK == ssh._MARK == "BOARDCLUSTER_RUN"
+
+
 def test_start_of_a_missing_program_fails_in_few_words(tmp_path: Path) -> None:
     with pytest.raises(RemoteError, match="no-such-program-here") as caught:
         LocalRemote().start(["no-such-program-here"], log=str(tmp_path / "log"))
@@ -176,6 +192,13 @@ def test_get_of_nothing_is_a_remote_error(tmp_path: Path) -> None:
         LocalRemote("node").get(str(tmp_path / "absent"), tmp_path / "back")
 
     assert not (tmp_path / "back").exists()
+
+
+def test_what_is_lent_and_collected_are_the_files_themselves(tmp_path: Path) -> None:
+    with LocalRemote().lend(tmp_path / "source") as path:
+        assert path == str(tmp_path / "source")
+    with LocalRemote().collect(tmp_path / "target") as path:
+        assert path == str(tmp_path / "target")
 
 
 def test_close_ends_nothing(tmp_path: Path) -> None:

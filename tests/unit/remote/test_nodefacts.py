@@ -155,3 +155,69 @@ def test_this_machine() -> None:
     assert answer["kernel_clock"]["maxerror_microseconds"] >= 0
     first, last = answer["clock_seconds"]
     assert first <= last <= time.time()
+
+
+# What only the doctor asks
+
+
+def inspect(root: Path | str, folder: str = "/var/lib/boardcluster") -> dict[str, Any]:
+    request = {"do": "inspect", "root": str(root), "folder": folder, "name": "pi0"}
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", TEXT],
+        input=json.dumps(request).encode(),
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        check=True,
+        timeout=20,
+    )
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_a_bare_board(tmp_path: Path) -> None:
+    answer = inspect(tmp_path)
+    assert not answer["provisioned"]
+    assert not answer["firewall_file"]
+    assert (answer["versions"], answer["listening"], answer["java"]) == ({}, [], "")
+    assert answer["programs"] == {"nft": None, "getent": None}
+
+
+def test_an_installed_board(tmp_path: Path) -> None:
+    jdk = tmp_path / "usr/lib/jvm/jdk"
+    version = tmp_path / "var/lib/boardcluster/data/datanode/current/VERSION"
+    for folder in (tmp_path / "etc/boardcluster", tmp_path / "opt/boardcluster", jdk):
+        folder.mkdir(parents=True)
+    version.parent.mkdir(parents=True)
+    version.write_text("clusterID=CID-1\n")
+    (tmp_path / "etc/boardcluster/manifest.json").write_text("{}")
+    (tmp_path / "etc/boardcluster/firewall.nft").write_text("")
+    (tmp_path / "opt/boardcluster/java").symlink_to(jdk)
+    answer = inspect(tmp_path)
+    assert answer["provisioned"]
+    assert answer["firewall_file"]
+    assert answer["java"] == "/usr/lib/jvm/jdk"
+    name = "/var/lib/boardcluster/data/datanode/current/VERSION"
+    assert answer["versions"] == {name: "clusterID=CID-1\n"}
+
+
+def test_only_sockets_that_listen_are_told(tmp_path: Path) -> None:
+    heading = "  sl  local_address rem_address   st\n"
+    (tmp_path / "proc/net").mkdir(parents=True)
+    (tmp_path / "proc/net/tcp").write_text(
+        f"{heading}   0: 00000000:1F98 00000000:0000 0A 0:0\n   1: 0100007F:ABCD 00000000:0000 01\n"
+    )
+    (tmp_path / "proc/net/tcp6").write_text(f"{heading}   0: {'0' * 32}:0016 {'0' * 32}:0000 0A\n")
+    assert inspect(tmp_path)["listening"] == ["00000000:1F98", f"{'0' * 32}:0016"]
+
+
+def test_modes_of_the_login_users_files(tmp_path: Path) -> None:
+    import os
+    import pwd
+
+    home = pwd.getpwuid(os.getuid()).pw_dir
+    (tmp_path / home.lstrip("/") / ".ssh").mkdir(parents=True)
+    (tmp_path / home.lstrip("/") / ".ssh").chmod(0o775)
+    answer = inspect(tmp_path)
+    assert answer["uid"] == os.getuid()
+    assert answer["permissions"][f"{home}/.ssh"] == [os.getuid(), 0o775]
+    assert f"{home}/.ssh/authorized_keys" not in answer["permissions"]

@@ -277,7 +277,7 @@ def test_http_sends_a_file(server: str, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.write_bytes(os.urandom(3_000_000))
 
-    assert ask_http(HERE, "PUT", f"{server}/file", source=source).status == 201
+    assert ask_http(HERE, "PUT", f"{server}/file", source=str(source)).status == 201
     _, _, headers, body = Handler.seen[0]
     assert body == source.read_bytes()
     assert headers["Content-Length"] == "3000000"
@@ -286,7 +286,7 @@ def test_http_sends_a_file(server: str, tmp_path: Path) -> None:
 def test_http_stores_the_body_in_a_file(server: str, tmp_path: Path) -> None:
     target = tmp_path / "target"
 
-    answer = ask_http(HERE, "GET", f"{server}/large", target=target)
+    answer = ask_http(HERE, "GET", f"{server}/large", target=str(target))
 
     assert (answer.status, answer.body) == (200, "")
     assert target.read_bytes() == b"x" * 3_000_000
@@ -295,7 +295,7 @@ def test_http_stores_the_body_in_a_file(server: str, tmp_path: Path) -> None:
 def test_http_stores_no_error_page_as_data(server: str, tmp_path: Path) -> None:
     target = tmp_path / "target"
 
-    answer = ask_http(HERE, "GET", f"{server}/missing", target=target)
+    answer = ask_http(HERE, "GET", f"{server}/missing", target=str(target))
 
     assert answer.status == 404
     assert "not here" in answer.body
@@ -799,3 +799,12 @@ def test_reach_ends_in_time_and_asks_at_once() -> None:
 
     assert views == [Reaching(state=Reached.UNREACHABLE, words="timed out")] * 8
     assert took_seconds < 8 * 0.4
+
+
+def test_what_a_login_script_prints_is_no_answer() -> None:
+    remote = FakeRemote("pi0")
+    remote.tell("nodeside", "boot", stdout='Welcome!\n{"boot_id": "x"}')
+
+    with pytest.raises(RemoteError, match="pi0: the answer is not JSON: 'Welcome!") as caught:
+        boot_of(remote)
+    assert ".bashrc" in caught.value.hint

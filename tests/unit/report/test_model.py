@@ -16,7 +16,9 @@ from boardcluster.records import (
     Engine,
     Fingerprint,
     Result,
+    Security,
 )
+from boardcluster.report import words
 from boardcluster.report.model import build_report
 from boardcluster.report.tables import Table
 
@@ -195,7 +197,13 @@ def test_every_field_of_a_fingerprint_changes_what_the_report_says(
     plain = shown(fingerprint)
     for field in fields(Fingerprint):
         value = getattr(fingerprint, field.name)
-        other: Any = {str: "different", int: 7 * 2**30, bool: False}[type(value)]
+        other: Any = {
+            str: "different",
+            int: 7 * 2**30,
+            bool: False,
+            tuple: ("pi0: a board",),
+            Security: Security.CLOSED,
+        }[type(value)]
         assert shown(replace(fingerprint, **{field.name: other})) != plain, field.name
 
 
@@ -208,6 +216,81 @@ def test_boards_are_not_called_emulated(
     assert not report.emulated
     tables = [*report.runs, *report.counters, report.times[0].table, report.setup]
     assert not any(table.emulated for table in tables if table)
+
+
+def test_each_board_and_who_could_reach_it_is_in_the_setup(
+    make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    hardware = ("pi0: Raspberry Pi 5, 8 GiB", "pi1: Raspberry Pi 4, 4 GiB")
+    boards = replace(
+        fingerprint, emulated=False, security=Security.CLOSED, hardware=hardware, cpu="Pi 4"
+    )
+    open_boards = replace(boards, security=Security.INSECURE_LAB)
+    runs = [
+        make(0, Engine.SPARK, 20.0),
+        make(1, Engine.SPARK, 20.0, setup=boards),
+        make(2, Engine.SPARK, 20.0, setup=open_boards),
+    ]
+    setup = build_report(runs, [campaign], cluster=None).setup
+    assert setup is not None
+    rows = {row[0]: row[1:] for row in setup.rows}
+    assert rows["Hardware (differs)"] == (words.NONE, *(["; ".join(hardware)] * 2))
+    assert rows["Security (differs)"] == (
+        "reachable only from the machine that emulates it",
+        "closed",
+        words.INSECURE,
+    )
+
+
+def test_runs_of_an_open_cluster_stand_apart_and_are_named(
+    make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    closed = replace(fingerprint, emulated=False, security=Security.CLOSED)
+    lab = replace(closed, security=Security.INSECURE_LAB)
+    runs = [
+        make(place, Engine.SPARK, seconds, setup=setup)
+        for place, (seconds, setup) in enumerate([(20.0, closed), (60.0, lab), (22.0, closed)])
+    ]
+    report = build_report(runs, [replace(campaign, emulated=False)], cluster=None)
+    assert report.insecure
+    (section,) = report.times
+    rows = {
+        setting: (runs, mean)
+        for setting, runs, mean in zip(
+            _column(section.table, "Settings"),
+            _column(section.table, "Runs"),
+            _column(section.table, "Mean (s)"),
+            strict=True,
+        )
+    }
+    assert rows == {"default": ("2", "21.0"), "INSECURE LAB": ("1", "60.0")}
+    assert _column(report.runs[0], "Settings") == ["default", "INSECURE LAB", "default"]
+    assert len(report.findings) == 2
+
+
+@pytest.mark.parametrize(
+    ("state", "security", "insecure"),
+    [
+        (AttemptState.OK, Security.INSECURE_LAB, True),
+        (AttemptState.FAILED, Security.INSECURE_LAB, True),  # it was open all the same
+        (AttemptState.OK, Security.CLOSED, False),
+        (AttemptState.OK, Security.EMULATED, False),
+        (None, Security.INSECURE_LAB, False),  # nothing has run
+    ],
+)
+def test_one_run_of_an_open_cluster_is_enough_for_the_warning(
+    state: AttemptState | None,
+    security: Security,
+    insecure: bool,
+    make: Make,
+    demo: list[Result],
+    campaign: Campaign,
+    fingerprint: Fingerprint,
+) -> None:
+    setup = replace(fingerprint, emulated=False, security=security)
+    seconds = 20.0 if state is AttemptState.OK else None
+    runs = [*demo, make(6, Engine.SPARK, seconds, state=state, setup=setup)]
+    assert build_report(runs, [campaign], cluster=None).insecure == insecure
 
 
 def test_the_figures_numbers_can_be_taken_away(

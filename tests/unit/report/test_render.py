@@ -20,9 +20,10 @@ from boardcluster.records import (
     NodeSpec,
     Result,
     Role,
+    Security,
 )
 from boardcluster.report import write_report
-from boardcluster.report.words import EMULATED
+from boardcluster.report.words import EMULATED, INSECURE
 
 Make = Callable[..., Result]
 VOID = {"meta", "br", "wbr", "link", "img", "hr"}
@@ -131,6 +132,55 @@ def test_boards_have_no_emulated_badge(
     html, markdown = _texts(boards, [replace(campaign, emulated=False)], None, tmp_path)
     assert "emulated" not in re.sub(r"data:text/csv[^\"]*", "", html)
     assert "emulated" not in markdown
+
+
+def _measured_with(run: Result, security: Security) -> Result:
+    assert run.attempt is not None
+    setup = replace(run.attempt.fingerprint, emulated=False, security=security)
+    return replace(run, attempt=replace(run.attempt, fingerprint=setup))
+
+
+@pytest.mark.parametrize("open_runs", [1, 6])
+def test_numbers_of_an_open_cluster_have_a_banner_on_top(
+    open_runs: int, demo: list[Result], campaign: Campaign, tmp_path: Path
+) -> None:
+    runs = [
+        _measured_with(run, Security.INSECURE_LAB if place < open_runs else Security.CLOSED)
+        for place, run in enumerate(demo)
+    ]
+    html, markdown = _texts(runs, [replace(campaign, emulated=False)], None, tmp_path)
+    assert _Page(html).open == []
+    banner = f'<p><span class="badge">{INSECURE}</span></p>'
+    assert html.count(banner) == 1
+    assert html.index("<h1>") < html.index(banner) < html.index("<table")
+    lines = markdown.splitlines()
+    place = lines.index(f"> **{INSECURE}**")
+    assert (lines[place - 1], lines[place + 1]) == ("", "")  # or it would not be a quotation
+    assert place < next(number for number, line in enumerate(lines) if line.startswith("|"))
+
+
+def test_an_open_cluster_is_said_beside_emulated_nodes(
+    demo: list[Result], campaign: Campaign, tmp_path: Path
+) -> None:
+    runs = [_measured_with(demo[0], Security.INSECURE_LAB), *demo[1:]]
+    html, markdown = _texts(runs, [campaign], None, tmp_path)
+    assert f'<span class="badge">{INSECURE}</span>' in html
+    quoted = [line for line in markdown.splitlines() if line.startswith("> ")]
+    assert len(quoted) == 2
+    assert EMULATED in quoted[0]
+    assert quoted[1] == f"> **{INSECURE}**"
+    assert f"\n\n{quoted[1]}\n\n" in markdown
+
+
+@pytest.mark.parametrize("security", [Security.CLOSED, Security.EMULATED])
+def test_other_clusters_have_no_such_banner(
+    security: Security, demo: list[Result], campaign: Campaign, tmp_path: Path
+) -> None:
+    runs = [_measured_with(run, security) for run in demo]
+    html, markdown = _texts(runs, [campaign], None, tmp_path)
+    for text in (html, markdown):
+        assert INSECURE not in text
+        assert "INSECURE" not in text
 
 
 def test_the_same_records_give_the_same_bytes(

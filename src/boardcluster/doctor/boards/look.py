@@ -36,6 +36,7 @@ def look_at_boards(
     remotes: Mapping[str, Remote],
     *,
     state: LiveState | None = None,
+    running: ClusterSpec | None = None,
     options: str = "",
 ) -> ClusterView:
     """Ask everything once; a board that does not answer is noted, not raised.
@@ -44,6 +45,7 @@ def look_at_boards(
         spec: the cluster.
         remotes: every board by name, as root.
         state: what is recorded as alive, if anything is.
+        running: the cluster as it was started, perhaps in another form, if it was.
         options: command-line options that name this cluster again.
     """
     declared = {node.name: node for node in spec.nodes}
@@ -58,6 +60,7 @@ def look_at_boards(
         boards=tuple(views.values()),
         lost=tuple(LostBoard(spec=declared[name], error=errors[name]) for name in errors),
         masters=_ask_masters(spec, remotes[spec.master.name]) if up else None,
+        running=running,
         options=options,
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from boardcluster.doctor.finding import Check, Finding, Severity
 from boardcluster.errors import BoardclusterError, CapacityError
-from boardcluster.records import ClusterSpec, Mount, NodeFacts, NodeSpec, Role
+from boardcluster.records import ClusterSpec, Mount, NodeFacts, NodeSpec
 from boardcluster.services.pair import EnginePair, load_pair
 from boardcluster.services.profile import Profile, build_profile
 
@@ -155,6 +155,7 @@ class ClusterView:
         boards: those that answered, in the order of the file.
         lost: those that did not.
         masters: what the masters say; None unless the cluster is recorded as up.
+        running: as it was started, perhaps with fewer workers; None if it was not.
         options: command-line options that name this cluster again, with a space before each.
     """
 
@@ -162,12 +163,13 @@ class ClusterView:
     boards: tuple[BoardView, ...]
     lost: tuple[LostBoard, ...] = ()
     masters: Masters | None = None
+    running: ClusterSpec | None = None
     options: str = ""
 
     @property
-    def workers(self) -> tuple[BoardView, ...]:
-        """The workers that answered."""
-        return tuple(board for board in self.boards if Role.WORKER in board.spec.roles)
+    def expected(self) -> tuple[NodeSpec, ...]:
+        """The workers that should be live."""
+        return (self.running or self.spec).workers
 
     @property
     def pair(self) -> EnginePair:

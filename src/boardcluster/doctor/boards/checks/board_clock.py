@@ -34,6 +34,7 @@ def _judge(board: BoardView) -> Finding | None:
         CHECK,
         board,
         "no time service keeps its clock",
+        severity=Severity.WARNING,
         fix=board.there("sudo timedatectl set-ntp true")
         + "   (after `sudo apt-get install systemd-timesyncd` if that is missing)",
         repair=("timedatectl", "set-ntp", "true") if systemd else (),

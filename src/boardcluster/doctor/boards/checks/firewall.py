@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from boardcluster.doctor.boards.view import BoardView, ClusterView, each, fault
 from boardcluster.doctor.finding import Check, Finding, Severity
 from boardcluster.records import Security
+from boardcluster.services.provision.firewall import FIREWALL_FILE
 
 __all__ = ["CHECK"]
 
@@ -32,14 +33,12 @@ def look(view: ClusterView) -> Iterator[Finding]:
             CHECK,
             board,
             seen,
-            fix=board.there(f"sudo nft -f {_RULES}") if there else view.command("up"),
-            repair=("nft", "-f", _RULES) if there else (),
+            fix=board.there(f"sudo nft -f {FIREWALL_FILE}") if there else view.command("up"),
+            repair=("nft", "-f", FIREWALL_FILE) if there else (),
         )
 
     yield from each(CHECK, view, judge, good="loaded on every board that `up` has installed")
 
-
-_RULES = "/etc/boardcluster/firewall.nft"
 
 CHECK = Check(
     name="firewall",

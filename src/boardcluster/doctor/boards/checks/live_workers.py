@@ -12,7 +12,7 @@ __all__ = ["CHECK"]
 
 def look(view: ClusterView) -> Iterator[Finding]:
     """Count what the masters count."""
-    masters, wanted = view.masters, len(view.spec.workers)
+    masters, wanted = view.masters, len(view.expected)
     if masters is None:
         yield CHECK.good("the cluster is not up")
         return
@@ -26,7 +26,7 @@ def look(view: ClusterView) -> Iterator[Finding]:
         yield CHECK.wrong("the ResourceManager does not answer", fix=_again(view))
         return
     hosts = {row.host for row in masters.managers}
-    missing = [node.name for node in view.spec.workers if node.name not in hosts]
+    missing = [node.name for node in view.expected if node.name not in hosts]
     if missing:
         yield CHECK.wrong(
             f"no NodeManager has reported from {', '.join(missing)}", fix=_again(view)

@@ -84,12 +84,13 @@ def one_at_a_time(node: Node) -> Iterator[None]:
                 "another run is still changing this node", hint="wait, then try again"
             )
         time.sleep(0.2)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.rmdir(folder)  # empty if there is nothing to record
-        os.close(descriptor)
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, descriptor)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)  # empty if there is nothing to record
 
 
 def lock(folder: str) -> int | None:

@@ -1,0 +1,336 @@
+"""A cluster on boards that are reached by real SSH only: made ready, worked on, attacked, left."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.boards import Boards
+
+pytestmark = pytest.mark.needs_root
+
+COUNT = 3
+SUBNET = "198.18.45.0/24"
+INSTALLED = ("/opt/boardcluster", "/etc/boardcluster", "/var/lib/boardcluster")
+ATTACK = Path(__file__).with_name("attack.py")
+SSH_PORT = 22
+
+
+class Lab:
+    """Boards, and the program as a user on the driver runs it."""
+
+    def __init__(self, boards: Boards, home: Path, cache: Path) -> None:
+        self.boards = boards
+        self.home = home
+        self.cache = cache
+        self.stderr = ""
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*self.boards.driver_prefix, sys.executable, "-m", "boardcluster", *arguments],
+            env={
+                **os.environ,
+                **self.boards.driver_env,
+                "BOARDCLUSTER_HOME": str(self.home),
+                "BOARDCLUSTER_CACHE": str(self.cache),
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, *arguments: str, code: int = 0, timeout: float = 600) -> str:
+        with self.start(*arguments) as process:
+            out, self.stderr = process.communicate(timeout=timeout)
+        assert process.returncode == code, (
+            f"{arguments}: {process.returncode}\n{out}\n{self.stderr}"
+        )
+        return out
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self(*arguments, "--json"))
+
+    def declare(self) -> None:
+        """Write cluster.toml as ``init`` proposes it, but with the memory of small boards."""
+        hosts = ",".join(node.name for node in self.boards.nodes)
+        self("init", "--hosts", hosts, "--yes", "--force")
+        path = self.home / "cluster.toml"
+        path.write_text(re.sub(r'memory = ".*"', 'memory = "4 GiB"', path.read_text()))
+
+    def on(self, index: int, script: str) -> str:
+        return self.boards.run_on(index, ["sh", "-c", script], check=False).stdout
+
+    def attack(self, *prefix: str) -> dict[str, Any]:
+        """What somebody gets from the boards, from wherever the prefix leads."""
+        addresses = [node.address for node in self.boards.nodes]
+        done = subprocess.run(
+            [*prefix, "python3", "-", *addresses],
+            input=ATTACK.read_text(),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=240,
+        )
+        got: dict[str, Any] = json.loads(done.stdout)
+        return got
+
+    def snapshot(self, index: int) -> dict[str, str]:
+        """What an installation could change on a board: users, packages, files, rules."""
+        scripts = {
+            "users": "cat /etc/passwd /etc/group /etc/shadow",
+            "packages": "dpkg -l | sort",
+            "hosts": "cat /etc/hosts",
+            "etc": "find /etc -type f ! -name '*-' -exec sha256sum {} + | sort -k2",
+            "files": "find /opt /var/lib /usr/local -maxdepth 2 | sort",
+            "rules": "nft list ruleset",
+        }
+        return {name: self.on(index, script) for name, script in scripts.items()}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("boards")
+    with Boards(COUNT, folder=folder, subnet=SUBNET) as boards:
+        yield Lab(boards, folder / "home", cache)
+
+
+@pytest.fixture(scope="module")
+def up(lab: Lab) -> Lab:
+    lab.declare()
+    lab("up", "--yes")
+    return lab
+
+
+def wait_for(condition: Callable[[], bool], *, seconds: float, what: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"timed out waiting for {what}"
+        time.sleep(0.1)
+
+
+def test_nobody_is_believed_before_a_person_has_seen_the_keys(lab: Lab) -> None:
+    hosts = ",".join(node.name for node in lab.boards.nodes)
+    shown = lab("init", "--hosts", hosts, code=8)
+    assert "nobody is here to accept" in lab.stderr
+    assert shown.count("SHA256:") == COUNT
+    assert not (lab.home / "cluster.toml").exists()
+    assert not (lab.home / "known_hosts").exists()
+
+
+def test_init_looks_at_the_boards_and_changes_nothing(lab: Lab) -> None:
+    before = [lab.snapshot(index) for index in range(COUNT)]
+    lab.declare()
+    assert [lab.snapshot(index) for index in range(COUNT)] == before
+    text = (lab.home / "cluster.toml").read_text()
+    assert 'kind = "boards"' in text
+    assert 'security = "closed"' in text
+    assert f'address = "{lab.boards.nodes[0].address}"' in text
+
+
+def test_a_dry_run_shows_each_change_and_makes_none(lab: Lab) -> None:
+    lab.declare()
+    before = lab.snapshot(0)
+    changes = lab.json("up", "--dry-run")
+    assert {row["node"] for row in changes} == {node.name for node in lab.boards.nodes}
+    words = " ".join(row["words"] for row in changes if row["node"] == "pi0")
+    for part in ("user boardcluster", "/etc/hosts", "firewall", "/opt/boardcluster/engines"):
+        assert part in words
+    assert lab.snapshot(0) == before
+
+
+def test_what_is_killed_half_way_converges_and_is_taken_back_exactly(lab: Lab) -> None:
+    lab.declare()
+    before = [lab.snapshot(index) for index in range(COUNT)]
+    with lab.start("up") as killed:
+        wait_for(
+            lambda: "hadoop" in lab.on(1, "ls /opt/boardcluster/engines/*"),
+            seconds=60,
+            what="the copy of the engines",
+        )
+        killed.kill()
+    lab("up", timeout=240)
+    assert lab.json("status")["phase"] == "up"
+    assert lab.json("up", "--dry-run") == []
+
+    lab("uninstall", "--yes")
+    assert [lab.snapshot(index) for index in range(COUNT)] == before
+    for place in INSTALLED:
+        assert not lab.on(0, f"ls -d {place}")
+
+
+def test_a_second_up_changes_nothing(up: Lab) -> None:
+    identity = json.loads((up.home / "state.json").read_text())["identity"]
+    up("up")
+    assert "nothing to change" in up.stderr
+    assert json.loads((up.home / "state.json").read_text())["identity"] == identity
+
+
+def test_daemons_run_without_rights(up: Lab) -> None:
+    for index in range(COUNT):
+        rows = up.on(index, "ps -eo user:20,comm | grep java").splitlines()
+        assert rows
+        assert {row.split()[0] for row in rows} == {"boardcluster"}
+    assert (
+        "password"
+        in up.boards.run_on(0, ["sudo", "-n", "true"], user="boardcluster", check=False).stderr
+    )
+
+
+def test_every_engine_works_and_is_verified(up: Lab) -> None:
+    campaign = up.home / "boards.toml"
+    campaign.write_text(
+        """
+[campaign]
+name = "boards"
+
+[[matrix]]
+workload = ["wordcount", "terasort"]
+size = ["4 MB"]
+repetitions = 1
+
+[[matrix]]
+workload = ["hpl"]
+size = ["2 MB"]
+repetitions = 1
+"""
+    )
+    up("run", str(campaign), "--yes", timeout=900)
+    results = up.json("results")["results"]
+    done = {(row["trial"]["workload"], row["trial"]["engine"]) for row in results}
+    assert done == {
+        ("wordcount", "mapreduce"),
+        ("wordcount", "spark"),
+        ("terasort", "mapreduce"),
+        ("terasort", "spark"),
+        ("hpl", "mpi"),
+    }
+    for row in results:
+        assert row["attempt"]["state"] == "ok", row
+        assert row["measurement"]["verification"] is not None
+        fingerprint = row["attempt"]["fingerprint"]
+        assert fingerprint["security"] == "closed"
+        assert not fingerprint["emulated"]
+        assert [line.split(":")[0] for line in fingerprint["hardware"]] == ["pi0", "pi1", "pi2"]
+
+
+def test_outside_gets_nothing_but_ssh_also_while_a_job_runs(up: Lab) -> None:
+    with up.start("run", "pi", "--engine", "spark", "--repetitions", "1") as job:
+        wait_for(
+            lambda: "CoarseGrained" in up.on(1, "ps -eo args") + up.on(2, "ps -eo args"),
+            seconds=120,
+            what="a Spark executor",
+        )
+        outside = up.attack(*up.boards.outside_prefix)
+        inside = up.attack(
+            "nsenter", "--target", str(up.boards.nodes[1].pid), "--net", "--mount", "--"
+        )
+        assert job.wait(240) == 0
+    for node in up.boards.nodes:
+        assert outside["open"][node.address] == [SSH_PORT]
+    assert outside["got"] == []
+    # The same attack, from where it gets through the firewall: it can find what is there.
+    assert {8020, 8032, 9870} <= set(inside["open"][up.boards.nodes[0].address])
+
+
+def test_web_pages_open_through_a_tunnel(up: Lab) -> None:
+    tunnel = up.start("tunnel", "--offset", "20000")
+    try:
+        page = ["python3", "-c", _PAGE, "http://127.0.0.1:29870/jmx"]
+
+        def opened() -> bool:
+            return "FSNamesystemState" in up.boards.on_driver(page, check=False).stdout
+
+        wait_for(opened, seconds=20, what="the NameNode's page")
+        direct = f"http://{up.boards.nodes[0].address}:9870/jmx"
+        assert up.boards.on_driver(["python3", "-c", _PAGE, direct], check=False).returncode != 0
+    finally:
+        tunnel.send_signal(signal.SIGINT)
+        assert tunnel.wait(20) == 130
+        tunnel.communicate()
+
+
+_PAGE = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=3).read().decode())"
+
+
+def test_a_dropped_connection_does_not_disturb_a_job(up: Lab) -> None:
+    with up.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as job:
+        wait_for(lambda: "RunJar" in up.on(0, "ps -eo args"), seconds=60, what="the submission")
+        # Every session of the driver ends; the server itself stays.
+        up.on(0, "kill $(pgrep -f 'sshd: pi')")
+        out, err = job.communicate(timeout=240)
+    assert job.returncode == 0, out + err
+    assert "1 of 1: ok" in err
+
+
+def test_a_node_that_loses_its_network_invalidates_the_run_and_is_named(up: Lab) -> None:
+    with up.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as job:
+        wait_for(lambda: "RunJar" in up.on(0, "ps -eo args"), seconds=60, what="the submission")
+        up.boards.cut(2)
+        try:
+            _, err = job.communicate(timeout=240)
+        finally:
+            up.boards.mend(2)
+    assert job.returncode != 0
+    assert "node_lost" in err
+    assert "pi2" in err
+    up("down")
+    up("up")
+
+
+def test_a_changed_host_key_stops_everything(up: Lab) -> None:
+    known = (up.home / "known_hosts").read_text()
+    up.boards.new_host_key(1)
+    up("up", code=8)
+    assert "pi1" in up.stderr
+    assert "ssh-keygen" in up.stderr
+    assert (up.home / "known_hosts").read_text() == known
+    up("status")
+    address = up.boards.nodes[1].address
+    subprocess.run(
+        ["ssh-keygen", "-f", str(up.home / "known_hosts"), "-R", address],
+        check=True,
+        capture_output=True,
+    )
+    up("up", "--yes")
+    assert up.json("status")["phase"] == "up"
+
+
+def test_down_ends_everything_and_nothing_is_left_after_uninstall(up: Lab) -> None:
+    up("down")
+    for index in range(COUNT):
+        assert "java" not in up.on(index, "ps -eo comm")
+    up("uninstall", "--yes")
+    for index in range(COUNT):
+        for place in INSTALLED:
+            assert not up.on(index, f"ls -d {place}")
+        assert "boardcluster" not in up.on(index, "nft list ruleset; cat /etc/passwd /etc/hosts")
+
+
+def test_sudo_that_asks_is_found_before_anything_is_changed(lab: Lab) -> None:
+    lab.declare()
+    lab.boards.sudo_asks(2)
+    before = lab.snapshot(0)
+    lab("up", code=8)
+    assert "sudo" in lab.stderr
+    assert "NOPASSWD" in lab.stderr
+    assert lab.snapshot(0) == before
+
+
+def test_a_board_that_is_off_is_named_before_anything_is_changed(lab: Lab) -> None:
+    lab.boards.power_off(2)
+    before = lab.snapshot(0)
+    lab("up", code=8)
+    assert "pi2" in lab.stderr
+    assert "cannot reach" in lab.stderr
+    assert lab.snapshot(0) == before

@@ -1,0 +1,201 @@
+"""Jobs that outlive a connection: here on this machine, with connections that break as told."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boardcluster.errors import RemoteError, RemoteTimeoutError, UnreachableError
+from boardcluster.remote import ssh_job
+from boardcluster.remote.ask import ask
+from boardcluster.remote.gate import Completed
+from boardcluster.remote.local import LocalRemote
+from boardcluster.remote.ssh_job import run_job
+
+
+class Breaking(LocalRemote):
+    """Breaks before or after what it was to do, as often as told."""
+
+    def __init__(self, *, before: int = 0, after: int = 0, always: bool = False) -> None:
+        super().__init__("pi0")
+        self.before, self.after, self.always = before, after, always
+
+    def run(self, *args: Any, **options: Any) -> Completed:
+        if self.always or self.before:
+            self.before -= 1
+            raise UnreachableError("pi0: no connection", hint="plug it in")
+        done = super().run(*args, **options)
+        if self.after:
+            self.after -= 1
+            raise UnreachableError("pi0: broke")
+        return done
+
+
+@pytest.fixture(autouse=True)
+def retry_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ssh_job, "_RETRY_SECONDS", 0.01)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., Completed]:
+    def one(
+        remote: LocalRemote, words: str, *, timeout_seconds: float = 20, lost_seconds: float = 5
+    ) -> Completed:
+        return run_job(
+            remote,
+            ["sh", "-c", f"echo started >>{tmp_path}/starts; {words}"],
+            jobs=str(tmp_path / "jobs"),
+            stdout=tmp_path / "out",
+            stderr=tmp_path / "err",
+            env={"MARK": "given"},
+            cwd="/usr",
+            timeout_seconds=timeout_seconds,
+            lost_seconds=lost_seconds,
+        )
+
+    return one
+
+
+def left(tmp_path: Path) -> list[Path]:
+    return list((tmp_path / "jobs").iterdir())
+
+
+def of_job() -> list[int]:
+    """Processes of this machine that a job of ours started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                environ = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if b"BOARDCLUSTER_JOB=" in environ and b"MARK=given" in environ:
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize("remote", [Breaking(), Breaking(before=3), Breaking(after=4)])
+def test_is_run_once_however_often_the_connection_breaks(
+    run: Callable[..., Completed], tmp_path: Path, remote: Breaking
+) -> None:
+    done = run(remote, "pwd; echo $MARK; echo words >&2; sleep 0.3; exit 3")
+
+    assert (remote.before, remote.after) == (0, 0)
+    assert done.returncode == 3
+    assert 0.3 <= done.duration_seconds < 10
+    assert (tmp_path / "out").read_text() == "/usr\ngiven\n"
+    assert (tmp_path / "err").read_text() == "words\n"
+    assert (tmp_path / "starts").read_text() == "started\n"
+    assert left(tmp_path) == []
+
+
+def test_is_given_up_when_the_node_is_out_of_reach_for_too_long(
+    run: Callable[..., Completed],
+) -> None:
+    started = time.monotonic()
+    with pytest.raises(UnreachableError, match=r"pi0: out of reach for 0\.2 s") as caught:
+        run(Breaking(always=True), "true", lost_seconds=0.2)
+
+    assert 0.2 <= time.monotonic() - started < 5
+    assert caught.value.hint == "plug it in"
+
+
+def test_a_time_out_ends_it_and_keeps_its_last_words(
+    run: Callable[..., Completed], tmp_path: Path
+) -> None:
+    with pytest.raises(RemoteTimeoutError, match=r"pi0: command did not end within 0\.5 s") as e:
+        run(LocalRemote("pi0"), "echo last >&2; setsid sleep 60 & sleep 60", timeout_seconds=0.5)
+
+    assert e.value.message.endswith("last")
+    assert (tmp_path / "err").read_text() == "last\n"
+    assert left(tmp_path) == []
+    assert of_job() == []
+
+
+def test_leaving_it_early_ends_it(run: Callable[..., Completed], tmp_path: Path) -> None:
+    class Interrupted(LocalRemote):
+        def run(self, *args: Any, **options: Any) -> Completed:
+            if b"job_wait" in options.get("stdin", b""):
+                raise KeyboardInterrupt
+            return super().run(*args, **options)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(Interrupted("pi0"), "sleep 60")
+
+    assert left(tmp_path) == []
+    assert of_job() == []
+
+
+@pytest.mark.parametrize("what", ["lost", "rebooted", "absent"])
+def test_what_is_gone_without_a_status_is_an_error(
+    run: Callable[..., Completed], tmp_path: Path, what: str
+) -> None:
+    def harm() -> None:
+        deadline = time.monotonic() + 10
+        while not (tmp_path / "starts").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        (folder,) = left(tmp_path)
+        row = (folder / "supervisor").read_text()
+        pid = int(row.split('"pid": ')[1].split(",")[0])
+        if what == "rebooted":
+            (folder / "supervisor").write_text(row.replace('"boot_id": "', '"boot_id": "x'))
+        if what == "absent":
+            (folder / "supervisor").unlink()
+            (folder / "stdout").unlink()
+            (folder / "stderr").unlink()
+            folder.rmdir()
+        os.kill(pid, signal.SIGKILL)
+
+    words = {
+        "lost": "pi0: a command's supervisor was killed, so its exit status is lost: sh -c",
+        "rebooted": "pi0: the node started anew while a command ran: sh -c",
+        "absent": "pi0: a command's folder was deleted while it ran: sh -c",
+    }
+    breaker = threading.Thread(target=harm)
+    breaker.start()
+    try:
+        with pytest.raises(RemoteError, match=words[what]):
+            run(LocalRemote("pi0"), "exec sleep 60")
+    finally:
+        breaker.join()
+    assert left(tmp_path) == []
+    assert of_job() == []
+
+
+def test_job_start_of_a_known_folder_starts_nothing(tmp_path: Path) -> None:
+    request = {
+        "do": "job_start",
+        "folder": str(tmp_path / "jobs" / "job-1"),
+        "argv": ["sh", "-c", f"echo started >>{tmp_path}/starts; exit 7"],
+        "env": {},
+    }
+    here = LocalRemote("here")
+
+    assert ask(here, request) in ({"state": "running"}, {"state": "ended", "status": 7})
+    wait = {"do": "job_wait", "folder": request["folder"], "seconds": 10}
+    assert ask(here, wait) == {"state": "ended", "status": 7}
+    assert ask(here, request) == {"state": "ended", "status": 7}
+    assert (tmp_path / "starts").read_text() == "started\n"
+
+
+def test_job_wait_returns_in_time_and_at_once(tmp_path: Path) -> None:
+    request = {
+        "do": "job_start",
+        "folder": str(tmp_path / "job-1"),
+        "argv": ["sleep", "1.5"],
+        "env": {},
+    }
+    here = LocalRemote("here")
+    started = time.monotonic()
+    ask(here, request)
+
+    wait = {"do": "job_wait", "folder": request["folder"]}
+    assert ask(here, {**wait, "seconds": 0.1}) == {"state": "running"}
+    assert time.monotonic() - started < 1.5
+    assert ask(here, {**wait, "seconds": 60}) == {"state": "ended", "status": 0}
+    assert 1.5 <= time.monotonic() - started < 10

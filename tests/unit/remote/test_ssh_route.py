@@ -1,0 +1,97 @@
+"""Options and destinations of the ssh client; what the client does with them is tested for real."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from boardcluster.errors import HostError, SpecError
+from boardcluster.remote.ssh_route import SshRoute, check_destination, ssh_options
+
+needs_ssh = pytest.mark.skipif(shutil.which("ssh") is None, reason="this machine has no ssh")
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["pi0", "pi@pi0", "a-b.c_d", "ssh://pi@10.0.0.1:2222", "ssh://[fe80::1%eth0]", "pi@fe80::1"],
+)
+def test_destinations(host: str) -> None:
+    check_destination(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        "-oProxyCommand=touch x",
+        "-pi0",
+        "pi@-oProxyCommand=x",
+        "-pi@pi0",
+        "ssh://-pi0",
+        "ssh://pi@-pi0",
+        "pi0 true",
+        "pi0\n",
+        "http://pi0",
+        "pi@",
+        "@pi0",
+        "a@b@c",
+    ],
+)
+def test_what_could_be_an_option_is_refused(host: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="is not a host that ssh could reach"):
+        SshRoute(host=host, known_hosts=tmp_path / "known", control=Path("/tmp"))
+
+
+def test_a_folder_whose_sockets_would_not_work_is_refused_before_ssh_fails() -> None:
+    SshRoute(host="pi0", known_hosts=Path("k"), control=Path("/" + "x" * 45))
+    with pytest.raises(HostError, match="too long for the sockets") as caught:
+        SshRoute(host="pi0", known_hosts=Path("k"), control=Path("/" + "x" * 46))
+    assert "TMPDIR" in caught.value.hint
+
+
+def test_the_host_stands_behind_the_end_of_options() -> None:
+    route = SshRoute(host="pi@pi0", known_hosts=Path("k"), control=Path("/tmp"))
+
+    assert route.command("-O", "exit")[-4:] == ["-O", "exit", "--", "pi@pi0"]
+
+
+@needs_ssh
+def test_ssh_understands_every_option_and_they_win(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(
+        "Host *\n  User pi\n  Port 2222\n  StrictHostKeyChecking no\n  ForwardAgent yes\n"
+        "  UserKnownHostsFile /dev/null\n  RemoteCommand tmux\n  RequestTTY yes\n"
+        "  LocalForward 8088 localhost:8088\n  ControlPath none\n  BatchMode no\n"
+    )
+    folder = tmp_path / 'odd %h "and" \\ name'
+    folder.mkdir()
+    route = SshRoute(
+        host="pi0", known_hosts=folder / "known", control=Path("/tmp/a b%h"), identity=folder / "id"
+    )
+
+    program, *words = route.command("-F", str(config), "-G")
+    done = subprocess.run([program, *words], capture_output=True, text=True, check=True)
+
+    rows = done.stdout.splitlines()
+    settings = dict(line.split(" ", 1) for line in rows if " " in line)
+    # What says where a host is remains the user's.
+    assert (settings["user"], settings["port"]) == ("pi", "2222")
+    assert settings["stricthostkeychecking"] == "true"
+    assert settings["userknownhostsfile"] == str(folder / "known")
+    assert settings["globalknownhostsfile"] == "none"
+    assert settings["batchmode"] == "yes"
+    assert settings["forwardagent"] == "no"
+    assert settings["controlmaster"] == "auto"
+    assert settings["controlpath"].startswith("/tmp/a b%h/")
+    assert settings["controlpersist"] == "60"
+    assert settings["requesttty"] == "false"
+    assert settings["loglevel"] == "ERROR"
+    assert settings["clearallforwardings"] == "yes"
+    assert "localforward" not in settings
+    assert settings.get("remotecommand", "none") == "none"
+    assert settings["identityfile"] == str(folder / "id").replace("%", "%%")
+
+
+def test_options_without_an_identity_name_none(tmp_path: Path) -> None:
+    assert not any("IdentityFile" in word for word in ssh_options(tmp_path / "known"))
