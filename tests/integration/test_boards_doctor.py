@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from boardcluster.doctor.boards import board_check_names
-from tests.boards import Boards
+from tests.boards import LOGIN, Boards
 
 pytestmark = pytest.mark.needs_root
 
 FOLDER = "/var/lib/boardcluster"
-KEYS = "/home/pi/.ssh/authorized_keys"
+KEYS = f"/home/{LOGIN}/.ssh/authorized_keys"
 LOOK = """
 import json, sys, time
 from boardcluster.cluster.boards import BoardNodes

@@ -14,7 +14,10 @@ FUNCTION_LINES_MAX = 70
 
 # Programs that are run, not imported: nobody takes a name from them.
 PROGRAMS = {"__main__.py", "remote/nodeside.py", "remote/nodefacts.py"}
-MAY_START_PROGRAMS = {"remote/gate.py", "remote/nodeside.py", "remote/nodefacts.py"}
+MAY_START_PROGRAMS = {
+    *("remote/gate.py", "remote/nodeside.py", "remote/nodefacts.py"),
+    "services/provision/node/system.py",
+}
 
 UNITS = {"seconds", "bytes", "watts", "joules", "celsius", "hertz", "mib", "ticks", "ns"}
 DURATION = re.compile(r"(^|_)(timeout|duration|delay|elapsed|grace|patience|deadline)$")

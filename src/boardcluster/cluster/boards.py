@@ -12,6 +12,7 @@ import contextlib
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -97,6 +98,7 @@ class BoardNodes:
         self._known_hosts = known_hosts_of(home)
         self._control: Path | None = None
         self._remotes: dict[tuple[str, str], SshRemote] = {}
+        self._making = threading.Lock()
 
     def reach(self, name: str, host: str, *, user: str, folder: str) -> Remote:
         """Return the way to a host, the same object each time.
@@ -108,11 +110,12 @@ class BoardNodes:
             folder: the node's folder of the cluster.
         """
         key = (host, user)
-        if key not in self._remotes:
-            route = self._route(host)
-            jobs = _ROOTS_JOBS if user in ("", _ROOT) else f"{folder}/tmp"  # noqa: S108  a folder of ours
-            self._remotes[key] = SshRemote(name, route, user=user, jobs=jobs)
-        return self._remotes[key]
+        with self._making:  # nodes are reached by many threads at once
+            if key not in self._remotes:
+                route = self._route(host)
+                jobs = _ROOTS_JOBS if user in ("", _ROOT) else f"{folder}/tmp"  # noqa: S108  a folder of ours
+                self._remotes[key] = SshRemote(name, route, user=user, jobs=jobs)
+            return self._remotes[key]
 
     def _route(self, host: str) -> SshRoute:
         if self._control is None:

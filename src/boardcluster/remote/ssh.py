@@ -41,6 +41,12 @@ _MARK = "BOARDCLUSTER_RUN"
 """As in nodeside.py, which takes it off what is to outlive the command."""
 
 _WRAPPER = 'LC_ALL=C.UTF-8; export LC_ALL; echo "$0" >&2; "$@"; echo "$0 $?" >&2'
+_PYTHON = ("python3", "-I", "-S", "-c")
+_LOADER = "import sys; exec(sys.stdin.buffer.read(int(sys.stdin.buffer.readline())))"
+_ARGUMENT_CHARACTERS_MAX = 512
+"""Sudo writes every command line into the node's log, which lies on its card: a program given as
+text that is longer than this goes by standard input instead, before what stands there."""
+
 _GRACE_SECONDS = 3.0
 _CLEANUP_SECONDS = 15.0
 _COPY_SECONDS = 3600.0
@@ -144,29 +150,30 @@ class SshRemote:
         timeout_seconds: float = 60.0,
     ) -> Completed:
         """Run a command; raise if it did not run or did not end in time."""
+        words, data = _shortened(argv, stdin)
         variables = {"LC_ALL": "C.UTF-8", _MARK: token, **(env or {})}
         inside = ["env", f"--chdir={cwd or '/'}", "--", *(f"{k}={v}" for k, v in variables.items())]
-        command = shlex.join(["sh", "-c", _WRAPPER, token, *become, *inside, *argv])
+        command = shlex.join(["sh", "-c", _WRAPPER, token, *become, *inside, *words])
         try:
             done = run_program(
                 [*self._route.command(), command],
-                stdin=stdin,
+                stdin=data,
                 timeout_seconds=timeout_seconds,
                 check=False,
             )
         except RemoteTimeoutError as error:
             raise self._timed_out(argv, token, error.stderr, timeout_seconds) from error
-        before, began, words = done.stderr.partition(f"{token}\n".encode())
+        before, began, after = done.stderr.partition(f"{token}\n".encode())
         if not began:
             raise self._no_connection(before, done.returncode)
-        ended = re.search(rb"%b (\d+)\n" % token.encode(), words)
+        ended = re.search(rb"%b (\d+)\n" % token.encode(), after)
         if ended is None:
-            last = tail_text(words, lines=1) or f"ssh ended with status {done.returncode}"
+            last = tail_text(after, lines=1) or f"ssh ended with status {done.returncode}"
             raise UnreachableError(
                 f"{self._name}: the connection broke while a command ran: {shown(argv)}: {last}",
                 hint=f"check power and network of {self._name}",
             )
-        status, own_words = int(ended[1]), words[: ended.start()]
+        status, own_words = int(ended[1]), after[: ended.start()]
         failure = command_failure(
             self._name,
             argv,
@@ -218,7 +225,7 @@ class SshRemote:
         }
         with contextlib.suppress(BoardclusterError):
             self._attempt(
-                ["python3", "-I", "-S", "-c", node_program()],
+                [*_PYTHON, node_program()],
                 token=_new_token(),
                 become=become,
                 stdin=json.dumps(request).encode(),
@@ -339,6 +346,16 @@ class SshRemote:
 
 def _new_token() -> str:
     return f"boardcluster-{uuid.uuid4().hex}"
+
+
+def _shortened(argv: Sequence[str], stdin: bytes) -> tuple[list[str], bytes]:
+    """Return a command and its input, a long Python program moved from one to the other."""
+    words = list(argv)
+    if tuple(words[:4]) != _PYTHON or len(words[4]) <= _ARGUMENT_CHARACTERS_MAX:
+        return words, stdin
+    program = words[4].encode()
+    words[4] = _LOADER
+    return words, b"%d\n" % len(program) + program + stdin
 
 
 def _rsync_word(word: str) -> str:

@@ -72,6 +72,7 @@ def daemon_environment(layout: Layout, node: NodeSpec) -> dict[str, str]:
         "HADOOP_CONF_DIR": layout.conf(node),
         "SPARK_HOME": str(layout.engines.spark_home),
         "SPARK_CONF_DIR": layout.conf(node),
+        "SPARK_LOCAL_IP": node.name,  # else its web pages are bound to every address
     }
     if layout.profile.small_daemons:
         environment["MALLOC_ARENA_MAX"] = "2"

@@ -52,6 +52,7 @@ def submit_environment(layout: Layout, *, conf: str) -> dict[str, str]:
         "HADOOP_CONF_DIR": conf,
         "SPARK_HOME": str(layout.engines.spark_home),
         "SPARK_CONF_DIR": conf,
+        "SPARK_LOCAL_IP": layout.spec.master.name,  # else its web page is bound to every address
         "PYSPARK_PYTHON": "python3",
         "SPARK_LOCAL_DIRS": layout.folder(layout.spec.master, "tmp"),
         "SPARK_SUBMIT_OPTS": "-XX:-UsePerfData",

@@ -54,6 +54,64 @@ def test_a_node_is_reached_by_its_first_process(make_spec: MakeSpec) -> None:
     assert done.argv[:4] == ("nsenter", "-t", "4194305", "-U")
 
 
+def test_on_an_emulated_node_everything_runs_as_its_root(
+    make_spec: MakeSpec, tmp_path: Path
+) -> None:
+    nodes = emulated.EmulatedNodes(tmp_path)
+    state = nodes.new_state(make_spec(), identity=IDENTITY)
+    node = LiveNode(name="worker1", address="198.18.7.2", pid=2**22 + 1, start_ticks=1, folder="/f")
+
+    assert state.kind == "emulated"
+    plain, admin = nodes.remote_of(node, state), nodes.admin_of(node, state)
+    assert (plain.name, admin.name) == ("worker1", "worker1")
+    commands = [remote.run(["true"], check=False).argv for remote in (plain, admin)]
+    assert commands[0] == commands[1]
+
+
+def start_ticks(process: "subprocess.Popen[bytes]") -> int:
+    return int(Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
+
+
+def test_alive_are_the_nodes_whose_first_process_runs(
+    marked: "subprocess.Popen[bytes]", make_spec: MakeSpec, tmp_path: Path
+) -> None:
+    nodes = emulated.EmulatedNodes(tmp_path)
+    ticks = start_ticks(marked)
+    here = LiveNode(
+        name="here", address="198.18.7.2", pid=marked.pid, start_ticks=ticks, folder="/f"
+    )
+    gone = replace(here, name="gone", start_ticks=ticks + 1)
+    state = replace(nodes.new_state(make_spec(), identity=IDENTITY), nodes=(gone, here))
+
+    assert nodes.alive(state) == [here]
+    # After a reboot the same number can be any process.
+    assert nodes.alive(replace(state, boot_id="another")) == []
+
+
+def test_left_over_is_what_carries_the_identity_since_this_boot(
+    marked: "subprocess.Popen[bytes]", make_spec: MakeSpec, tmp_path: Path
+) -> None:
+    nodes = emulated.EmulatedNodes(tmp_path)
+    state = replace(nodes.new_state(make_spec(), identity=IDENTITY), host_link="")
+
+    assert nodes.has_leftovers(state)
+    assert not nodes.has_leftovers(replace(state, boot_id="another"))
+    assert not nodes.has_leftovers(replace(state, identity=str(uuid.uuid4())))
+    assert nodes.destroy(state) == 1
+    marked.wait(10)
+    assert not nodes.has_leftovers(state)
+
+
+def test_a_subnet_in_use_is_found_before_nodes_are_made(
+    make_spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(emulated, "run_program", routes({"dst": "198.18.7.0/24", "dev": "bcother"}))
+
+    with pytest.raises(AddressError, match="bcother"):
+        emulated.EmulatedNodes(tmp_path).check(make_spec())
+
+
 def test_finds_processes_by_the_identity_in_their_environment(
     marked: "subprocess.Popen[bytes]",
 ) -> None:
@@ -88,8 +146,7 @@ def test_destroy_names_what_does_not_end(
 
 
 def test_alive_means_exactly_this_process(marked: "subprocess.Popen[bytes]") -> None:
-    stat = Path(f"/proc/{marked.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    ticks = int(stat[19])
+    ticks = start_ticks(marked)
 
     assert emulated.is_alive(marked.pid, ticks)
     assert not emulated.is_alive(marked.pid, ticks + 1)

@@ -42,16 +42,48 @@ STATE = LiveState(
     spec_sha256="cd",
     java="Maker 17",
 )
+BOARDS = LiveState(
+    identity="1234-5678",
+    boot_id="boot",
+    phase="up",
+    own_user=False,
+    subnet="10.0.0.0/24",
+    kind="boards",
+    nodes=(
+        LiveNode(
+            name="pi0",
+            address="10.0.0.1",
+            pid=0,
+            start_ticks=0,
+            folder="/var/lib/boardcluster",
+            host="pi@pi0",
+            boot_id="0f3c7a52",
+        ),
+    ),
+)
 BARE = LiveState(
     identity="1", boot_id="b", phase="starting", own_user=False, subnet="198.18.0.0/24"
 )
 
 
-@pytest.mark.parametrize("state", [STATE, BARE])
+@pytest.mark.parametrize("state", [STATE, BOARDS, BARE])
 def test_round_trip(state: LiveState, tmp_path: Path) -> None:
     save_state(tmp_path, state)
 
     assert load_state(tmp_path) == state
+
+
+def test_a_state_of_before_there_were_boards_is_of_emulated_nodes(tmp_path: Path) -> None:
+    save_state(tmp_path, STATE)
+    path = tmp_path / "state.json"
+    raw = json.loads(path.read_text())
+    del raw["kind"]
+    for node in raw["nodes"]:
+        del node["host"], node["boot_id"]
+    path.write_text(json.dumps(raw))
+
+    assert load_state(tmp_path) == STATE
+    assert STATE.kind == "emulated"
 
 
 def test_nothing_recorded_is_nothing_alive(tmp_path: Path) -> None:

@@ -279,6 +279,7 @@ def test_runs_of_an_open_cluster_stand_apart_and_are_named(
     ],
 )
 def test_one_run_of_an_open_cluster_is_enough_for_the_warning(
+    *,
     state: AttemptState | None,
     security: Security,
     insecure: bool,

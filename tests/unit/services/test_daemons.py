@@ -189,6 +189,7 @@ def test_environment_of_a_node(layout: Layout) -> None:
         "HADOOP_CONF_DIR": "/nodes/worker1/conf",
         "SPARK_HOME": str(layout.engines.spark_home),
         "SPARK_CONF_DIR": "/nodes/worker1/conf",
+        "SPARK_LOCAL_IP": "worker1",
         "MALLOC_ARENA_MAX": "2",
     }
 

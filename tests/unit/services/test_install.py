@@ -6,6 +6,7 @@ import json
 import os
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -201,6 +202,30 @@ def test_first_run_lays_out_both_engines(world: World, pair: EnginePair, tmp_pat
     assert [Path(jar).name for jar in there.jars("spark")] == ["ivy-2.5.3.jar", "spark-core.jar"]
     assert there.hadoop_jar("hadoop-common").is_file()
     assert there.hadoop_test_jar("hadoop-common").is_file()
+
+
+def test_nodes_with_files_of_their_own_see_the_same_jars_elsewhere(
+    world: World, pair: EnginePair, tmp_path: Path
+) -> None:
+    here = put(pair, tmp_path / "cache")
+    there = replace(here, on_nodes=Path("/opt/boardcluster/engines/x"))
+
+    for engine, folder in (("hadoop", "hadoop"), ("spark", "spark/jars")):
+        assert here.jars(engine)
+        assert there.jars(engine) == [
+            f"/opt/boardcluster/engines/x/{folder}/{Path(jar).name}" for jar in here.jars(engine)
+        ]
+    assert (str(there.hadoop_jars), str(there.spark_home)) == (
+        "/opt/boardcluster/engines/x/hadoop",
+        "/opt/boardcluster/engines/x/spark",
+    )
+    assert str(there.hadoop_jar("hadoop-common")) == (
+        "/opt/boardcluster/engines/x/hadoop/hadoop-common-9.8.7.jar"
+    )
+    assert str(there.hadoop_test_jar("hadoop-common")) == (
+        "/opt/boardcluster/engines/x/hadoop/tests/hadoop-common-9.8.7-tests.jar"
+    )
+    assert there.folder == here.folder  # what is fetched and verified stays on this machine
 
 
 def test_leaves_nothing_but_the_engines(world: World, pair: EnginePair, tmp_path: Path) -> None:

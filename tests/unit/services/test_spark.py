@@ -262,6 +262,7 @@ def test_environment_of_a_submission_uses_its_own_configuration(layout: Layout) 
             "HADOOP_CONF_DIR": "/attempt/conf",
             "SPARK_HOME": str(layout.engines.spark_home),
             "SPARK_CONF_DIR": "/attempt/conf",
+            "SPARK_LOCAL_IP": "master",
             "PYSPARK_PYTHON": "python3",
         }.items()
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.doctor.boards.conftest import FOLDER, GIB, JAVA, with_facts, with_inside
+from tests.unit.doctor.boards.conftest import FOLDER, GIB, JAVA, LOGIN_HOME, with_facts, with_inside
 
 from boardcluster.doctor import Finding, Severity
 from boardcluster.doctor.boards import (
@@ -473,7 +473,7 @@ def test_a_daemon_on_every_address(address: str, view: ClusterView) -> None:
 
 
 def test_others_may_write_the_keys(view: ClusterView) -> None:
-    path = "/home/pi/.ssh/authorized_keys"
+    path = f"{LOGIN_HOME}/.ssh/authorized_keys"
     loose = {**view.boards[1].inside.permissions, path: (1000, 0o664)}
     found = fault(with_inside(view, "pi1", permissions=loose), "ssh_permissions", WARNING)
     assert f"others may write {path} (664)" in found.seen
@@ -481,11 +481,11 @@ def test_others_may_write_the_keys(view: ClusterView) -> None:
 
 
 def test_keys_of_somebody_else(view: ClusterView) -> None:
-    foreign = {"/home/pi/.ssh": (1001, 0o700)}
+    foreign = {f"{LOGIN_HOME}/.ssh": (1001, 0o700)}
     found = fault(with_inside(view, "pi1", permissions=foreign), "ssh_permissions", WARNING)
     assert "belongs to somebody else" in found.seen
     assert found.repair == ()
-    assert "chown pi /home/pi/.ssh" in found.fix
+    assert f"chown pi {LOGIN_HOME}/.ssh" in found.fix
 
 
 # The engines

@@ -162,7 +162,7 @@ class Board:
             return (0, "") if self.reachable else (0, "W: Failed to fetch the list")
         names = list(words[words.index("install") + 1 :])
         unknown = [name for name in names if name not in DEBIAN]
-        if unknown or not self.reachable:
+        if unknown or not (self.reachable or "-s" in words):
             return 100, f"E: Unable to fetch {(unknown or names)[0]}"
         for name in [] if "-s" in words else self.needed(names):
             self.change(lambda name=name: self.dpkg.update({name: "unpacked"}))

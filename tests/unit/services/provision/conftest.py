@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.unit.services.provision.board import Board
 
 

@@ -2,11 +2,12 @@
 
 import json
 import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.services.provision.board import COMMAND_LINE, HOSTS, Board, KilledError
+from tests.unit.services.provision.board import COMMAND_LINE, Board, KilledError
 
 from boardcluster.services.provision.resources import (
     File,
@@ -68,8 +69,10 @@ def test_a_bare_board_gets_all_that_is_wanted_and_a_second_run_changes_nothing(
 
     assert booted.words("apply", wanted()) == planned
     assert planned == [
-        "installs rsync, nftables, openjdk-17-jre-headless or openjdk-21-jre-headless, and what "
-        "they need",
+        (
+            "installs rsync, nftables, openjdk-17-jre-headless or openjdk-21-jre-headless, "
+            "and what they need"
+        ),
         "creates the system user boardcluster: no password, no shell, no home, no sudo",
         "creates /opt/boardcluster for root",
         "creates /var/lib/deep/boardcluster for boardcluster",
@@ -261,7 +264,7 @@ def test_what_the_system_refuses_is_said_with_what_was_being_done(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "/opt")
 
-    monkeypatch.setattr(os, "mkdir", full)
+    monkeypatch.setattr(os, "chmod", full)
     message = board.error("apply", [Folder(path="/opt/boardcluster")])
     assert message == "creates /opt/boardcluster for root: /opt: No space left on device"
     monkeypatch.undo()
@@ -285,14 +288,19 @@ def test_it_refuses_to_work_as_anybody_but_root(
 
 def test_uninstall_waits_for_the_daemons_to_be_ended(booted: Board) -> None:
     booted.words("apply", wanted())
-    booted.users["boardcluster"].pw_uid = uid = os.getuid() or 1
     before = booted.snapshot()
-    if uid != os.getuid():
-        pytest.skip("nothing here runs as another user than root")
-    assert "processes of the user boardcluster still run" in booted.error(
-        "uninstall", keep_data=False
-    )
-    assert booted.snapshot() == before
+    uid = booted.users["boardcluster"].pw_uid
+    other = {"user": uid} if uid != os.getuid() else {}
+    daemon = subprocess.Popen(["sleep", "60"], **other)
+    try:
+        message = booted.error("uninstall", keep_data=False)
+        assert "processes of the user boardcluster still run" in message
+        assert booted.snapshot() == before
+    finally:
+        daemon.kill()
+        daemon.wait()
+    booted.users["boardcluster"].pw_uid = 4322  # if that was ours, this test would be in the way
+    assert booted.words("uninstall", keep_data=False)
 
 
 def test_a_tree_is_recorded_then_copied_then_confirmed(board: Board, tmp_path: Path) -> None:
@@ -370,7 +378,3 @@ def test_the_word_is_added_once_and_only_where_the_file_is(board: Board) -> None
     assert line == COMMAND_LINE.replace("\n", " x=1\n")
     assert board.words("apply", [word]) == []
     assert board.words("apply", [replace(word, paths=("/boot/nowhere",))]) == []
-
-
-def test_hosts_are_as_before_where_nothing_was_wanted(board: Board) -> None:
-    assert (board.root / "etc/hosts").read_text() == HOSTS

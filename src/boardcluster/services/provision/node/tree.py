@@ -43,8 +43,13 @@ class Tree(Kind):
                 for folder, folders, files in os.walk(self.path)
                 for name in [*files, *(n for n in folders if os.path.islink(f"{folder}/{n}"))]
             ]
-        found = {name: os.lstat(self.where(name)) for name in names}
-        return {n: row.st_size if stat.S_ISREG(row.st_mode) else -1 for n, row in found.items()}
+        found = {}
+        for name in names:
+            # The copy of a killed driver may still be ending, and its temporary files with it.
+            with contextlib.suppress(FileNotFoundError):
+                row = os.lstat(self.where(name))
+                found[name] = row.st_size if stat.S_ISREG(row.st_mode) else -1
+        return found
 
     def wrong(self) -> list[str]:
         """Return the files that are missing, too many or not what they should be."""

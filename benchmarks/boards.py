@@ -1,0 +1,165 @@
+"""Speed of a cluster of boards over SSH. How to run it: README.md in this folder. Needs root.
+
+Targets on 2 cores with the engines in the driver's cache: first ``up`` of 4 nodes at most 90 s,
+second ``up`` at most 10 s, ``status`` at most 2 s for 4 nodes and 5 s for 64, ``doctor`` on 4 nodes
+at most 10 s. Ends with status 1 if a median misses its target.
+
+The nodes are namespaces with their own root folder and their own ``sshd``. The daemons of 64 do not
+fit into one machine: in their place two processes on each node only sleep. So of 64 connecting and
+asking is measured, and no answer of HDFS or YARN.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from boardcluster.cluster.boards import SERVICE_USER
+from boardcluster.cluster.state import Daemon, LiveNode, LiveState, save_state
+from boardcluster.remote.base import ProcessRef
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.boards import Boards
+
+MANY = 64
+
+
+class Program:
+    """The command line on the driver of some boards."""
+
+    def __init__(self, boards: Boards, home: Path) -> None:
+        self.boards = boards
+        self.home = home
+
+    def run(self, *arguments: str, codes: tuple[int, ...] = (0,)) -> float:
+        """Return the seconds of a command that must succeed."""
+        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        began = time.monotonic()
+        done = subprocess.run(
+            [*self.boards.driver_prefix, sys.executable, "-m", "boardcluster", *arguments],
+            env={
+                **os.environ,
+                **self.boards.driver_env,
+                "BOARDCLUSTER_HOME": str(self.home),
+                "BOARDCLUSTER_CACHE": f"{base}/boardcluster",
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        seconds = time.monotonic() - began
+        if done.returncode not in codes:
+            sys.exit(f"{arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return seconds
+
+    def declare(self) -> None:
+        """Write cluster.toml, with the memory of small boards."""
+        self.run("init", "--yes", "--hosts", ",".join(node.name for node in self.boards.nodes))
+        path = self.home / "cluster.toml"
+        path.write_text(re.sub(r'memory = ".*"', 'memory = "4 GiB"', path.read_text()))
+
+
+def few(folder: Path, repetitions: int) -> dict[str, list[float]]:
+    """Measure 4 nodes; each first ``up`` begins on boards that have nothing."""
+    found: dict[str, list[float]] = {name: [] for name in ("up", "again", "status", "doctor")}
+    with Boards(4, folder=folder) as boards:
+        program = Program(boards, folder / "home")
+        program.declare()
+        for _ in range(repetitions):
+            found["up"].append(program.run("up"))
+            found["again"].append(program.run("up"))
+            found["status"].append(program.run("status"))
+            found["doctor"].append(program.run("doctor", codes=(0, 5)))
+            program.run("uninstall", "--yes")
+    return found
+
+
+def many(folder: Path, repetitions: int) -> list[float]:
+    """Measure ``status`` of 64 nodes with two sleeping processes each."""
+    with Boards(MANY, folder=folder) as boards:
+        program = Program(boards, folder / "home")
+        program.declare()
+        daemons = []
+        for index, node in enumerate(boards.nodes):
+            boards.run_on(index, ["useradd", "--system", "--no-create-home", SERVICE_USER])
+            boards.run_on(index, ["mkdir", "-p", "/var/lib/boardcluster/tmp"])
+            daemons += [
+                Daemon(node=node.name, name=name, process=sleeper(boards, index), log="", url="")
+                for name in ("datanode", "nodemanager")
+            ]
+        save_state(
+            program.home,
+            LiveState(
+                identity="benchmark",
+                boot_id="",
+                phase="up",
+                own_user=False,
+                subnet="198.18.44.0/24",
+                kind="boards",
+                nodes=tuple(
+                    LiveNode(
+                        name=node.name,
+                        address=node.address,
+                        pid=0,
+                        start_ticks=0,
+                        folder="/var/lib/boardcluster",
+                        host=node.name,
+                    )
+                    for node in boards.nodes
+                ),
+                daemons=tuple(daemons),
+            ),
+        )
+        return [program.run("status") for _ in range(repetitions)]
+
+
+def sleeper(boards: Boards, index: int) -> ProcessRef:
+    """Start a process of the service user that sleeps."""
+    script = (
+        "import json, subprocess; p = subprocess.Popen(['sleep', '600'], start_new_session=True, "
+        "stdin=-3, stdout=-3, stderr=-3); "
+        "print(json.dumps([p.pid, int(open(f'/proc/{p.pid}/stat').read().split()[21])]))"
+    )
+    done = boards.run_on(index, ["python3", "-c", script], user=SERVICE_USER)
+    pid, ticks = json.loads(done.stdout)
+    return ProcessRef(pid, ticks)
+
+
+def main() -> None:
+    """Measure, print, judge."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repetitions", type=int, default=3)
+    repetitions = parser.parse_args().repetitions
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "few").mkdir()
+        (folder / "many").mkdir()
+        found = few(folder / "few", repetitions)
+        found["status of 64"] = many(folder / "many", repetitions)
+    targets = {"up": 90, "again": 10, "status": 2, "doctor": 10, "status of 64": 5}
+    missed = False
+    sys.stdout.write(
+        "| what | median | range | target | share of target |\n|---|--:|--:|--:|--:|\n"
+    )
+    for what, seconds in found.items():
+        middle = statistics.median(seconds)
+        missed |= middle > targets[what]
+        sys.stdout.write(
+            f"| {what} | {middle:.1f} s | {min(seconds):.1f} to {max(seconds):.1f} s | "
+            f"{targets[what]} s | {middle / targets[what]:.2f} |\n"
+        )
+    sys.exit(missed)
+
+
+if __name__ == "__main__":
+    main()

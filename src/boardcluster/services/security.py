@@ -1,0 +1,78 @@
+"""What closes the engines of a cluster: properties per configuration file. Pure.
+
+The first line of defence is each board's firewall. What stands here is the second: it holds where
+the firewall does not, and against what a browser can be made to do. What each control was seen to
+do, and what does not work, is in docs/explanation/security.md.
+"""
+
+from __future__ import annotations
+
+from boardcluster.records import Security
+from boardcluster.services.layout import Layout
+from boardcluster.spec import address_of
+
+__all__ = ["WEB_USER", "security_properties"]
+
+WEB_USER = "nobody"
+"""Whoever opens a web page of a closed cluster is this user: an account without any right."""
+
+_NOBODY = " "
+"""An access list without users; an empty one would mean Hadoop's default, which is everybody."""
+
+
+def security_properties(layout: Layout) -> dict[str, dict[str, str]]:
+    """Return what the cluster's security sets on every node: file without suffix to properties.
+
+    They win over a profile's. No list of users is on the protocols of application masters,
+    containers and tasks: these present the id of an attempt as their user's name.
+
+    Args:
+        layout: the cluster.
+    """
+    if layout.spec.security is Security.EMULATED:
+        return {"core-site": {"hadoop.http.staticuser.user": layout.user}}
+    if layout.spec.security is Security.INSECURE_LAB:
+        return {}
+    members = ",".join(str(address_of(layout.spec, node.name)) for node in layout.spec.nodes)
+    return {
+        "core-site": {
+            # Who may connect, by address. In this file, and not in hadoop-policy.xml, because from
+            # here it gets into the configuration of jobs, and so into their application masters.
+            "hadoop.security.authorization": "true",
+            "security.service.authorization.default.hosts": members,
+            # Calls with a token are encrypted: so containers get Spark's secret.
+            "hadoop.rpc.protection": "privacy",
+            "hadoop.http.staticuser.user": WEB_USER,
+        },
+        "hdfs-site": {
+            "dfs.block.access.token.enable": "true",
+            "dfs.webhdfs.rest-csrf.enabled": "true",
+        },
+        "yarn-site": {
+            "yarn.webapp.enable-rest-app-submissions": "false",
+            "yarn.resourcemanager.webapp.ui-actions.enabled": "false",
+            "yarn.resourcemanager.webapp.rest-csrf.enabled": "true",
+            "yarn.acl.enable": "true",
+            "yarn.admin.acl": layout.user,
+        },
+        "mapred-site": {
+            "mapreduce.cluster.acls.enabled": "true",
+            "mapreduce.job.acl-view-job": WEB_USER,
+            "mapreduce.jobhistory.admin.acl": layout.user,
+        },
+        "capacity-scheduler": {
+            # A right on a queue holds for the queues below it, so the root gives none.
+            "yarn.scheduler.capacity.root.acl_submit_applications": _NOBODY,
+            "yarn.scheduler.capacity.root.acl_administer_queue": _NOBODY,
+            "yarn.scheduler.capacity.root.default.acl_submit_applications": layout.user,
+            "yarn.scheduler.capacity.root.default.acl_administer_queue": layout.user,
+        },
+        "spark-defaults": {
+            "spark.authenticate": "true",
+            "spark.network.crypto.enabled": "true",
+            "spark.network.crypto.cipher": "AES/GCM/NoPadding",
+            "spark.network.crypto.authEngineVersion": "2",
+            "spark.ui.killEnabled": "false",
+            "spark.ui.view.acls": WEB_USER,
+        },
+    }

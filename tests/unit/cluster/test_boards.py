@@ -1,0 +1,353 @@
+"""Boards as nodes: what is recorded of them, and what it means that one does not answer."""
+
+import stat
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boardcluster.cluster import boards as module
+from boardcluster.cluster.boards import (
+    SERVICE_USER,
+    BoardNodes,
+    board_state,
+    each_node,
+    known_hosts_of,
+    raise_first,
+)
+from boardcluster.cluster.state import LiveState, boot_id, load_state, save_state
+from boardcluster.errors import (
+    ClusterError,
+    HostError,
+    RemoteError,
+    UnreachableError,
+)
+from boardcluster.records import ClusterSpec, Security
+from boardcluster.remote.fake import FakeRemote
+
+NAMES = ["master", "worker1", "worker2"]
+ROOT = "root"
+
+
+@pytest.fixture
+def spec(make_spec: Callable[..., ClusterSpec]) -> ClusterSpec:
+    plain = make_spec(workers=2)
+    nodes = tuple(
+        replace(node, host=f"pi@{node.name}", address=f"10.0.0.{place}", folder="/mnt/ssd/bc")
+        for place, node in enumerate(plain.nodes, start=1)
+    )
+    network = replace(plain.network, subnet="10.0.0.0/24")
+    return replace(plain, kind="boards", security=Security.CLOSED, nodes=nodes, network=network)
+
+
+class Desk(BoardNodes):
+    """Boards that are made up.
+
+    Attributes:
+        there: what answers, by destination and user.
+        lost: names of the boards that do not.
+    """
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.there: dict[tuple[str, str], FakeRemote] = {}
+        self.lost: set[str] = set()
+
+    def reach(self, name: str, host: str, *, user: str, folder: str) -> FakeRemote:
+        if name in self.lost:
+            raise UnreachableError(f"{name}: out of reach")
+        assert folder == "/mnt/ssd/bc"
+        return self.there.setdefault((host, user), FakeRemote(name))
+
+    def tell(self, verb: str, **answers: Any) -> None:
+        """Prepare what each board answers its root to a request."""
+        for name, answer in answers.items():
+            remote = self.reach(name, f"pi@{name}", user=ROOT, folder="/mnt/ssd/bc")
+            remote.tell_nodeside(verb, answer)
+
+    def boot(self, **boots: str) -> None:
+        self.tell("boot", **{name: {"boot_id": boot} for name, boot in boots.items()})
+
+    def requests(self, name: str) -> list[dict[str, Any]]:
+        return self.there[f"pi@{name}", ROOT].requests
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.fixture
+def state(spec: ClusterSpec) -> LiveState:
+    """The state of a cluster whose boards run since the boot ``b-NAME``."""
+    bare = board_state(spec, identity="1")
+    nodes = tuple(replace(node, boot_id=f"b-{node.name}") for node in bare.nodes)
+    return replace(bare, phase="up", nodes=nodes)
+
+
+def test_answers_and_errors_are_told_apart_in_the_order_of_the_nodes() -> None:
+    def one(name: str) -> str:
+        time.sleep(0.05 if name == "master" else 0)  # the first is the last to answer
+        if name == "worker1":
+            raise RemoteError("worker1: out of reach")
+        return name.upper()
+
+    answers, errors = each_node(iter(NAMES), one)
+
+    assert list(answers.items()) == [("master", "MASTER"), ("worker2", "WORKER2")]
+    assert {name: error.message for name, error in errors.items()} == {
+        "worker1": "worker1: out of reach"
+    }
+
+
+def test_nodes_are_asked_at_the_same_time() -> None:
+    together = threading.Barrier(3, timeout=10)
+
+    answers, _ = each_node(NAMES, lambda _: together.wait())
+
+    assert sorted(answers.values()) == [0, 1, 2]
+
+
+def test_a_defect_is_not_taken_for_a_node_that_fails() -> None:
+    with pytest.raises(KeyError):
+        each_node(NAMES, lambda name: {}[name])
+
+
+def test_of_one_error_nothing_is_changed() -> None:
+    error = HostError("no room", hint="make some")
+    raise_first({})
+    with pytest.raises(HostError) as caught:
+        raise_first({"pi0": error})
+    assert caught.value is error
+
+
+def test_several_errors_are_one_of_the_first_ones_kind_with_the_words_of_all() -> None:
+    first = UnreachableError("pi0: out of reach", hint="switch it on")
+    with pytest.raises(UnreachableError) as caught:
+        raise_first({"pi0": first, "pi1": HostError("pi1: no room")})
+    assert caught.value.message == "2 nodes failed:\npi0: out of reach\npi1: no room"
+    assert caught.value.hint == "switch it on"
+
+
+def test_boards_are_recorded_before_anything_is_started_on_them(
+    spec: ClusterSpec, desk: Desk, tmp_path: Path
+) -> None:
+    state = desk.new_state(spec, identity="1")
+
+    assert (state.kind, state.phase, state.own_user, state.host_link) == (
+        *("boards", "starting"),
+        *(False, ""),
+    )
+    assert state.boot_id == boot_id()
+    assert state.subnet == "10.0.0.0/24"
+    rows = [(node.name, node.host, node.address, node.folder) for node in state.nodes]
+    assert rows == [(n.name, n.host, n.address, n.folder) for n in spec.nodes]
+    assert {(node.pid, node.start_ticks, node.boot_id) for node in state.nodes} == {(0, 0, "")}
+    save_state(tmp_path, state)
+    assert load_state(tmp_path) == state
+
+
+def test_boards_that_answer_their_root_can_be_used(spec: ClusterSpec, desk: Desk) -> None:
+    for name in NAMES:
+        desk.admin(next(node for node in spec.nodes if node.name == name)).tell("true")  # type: ignore[attr-defined]
+
+    desk.check(spec)
+
+    assert {user for _, user in desk.there} == {ROOT}
+    assert [desk.there[f"pi@{name}", ROOT].calls for name in NAMES] == [[("true",)]] * 3
+
+
+def test_every_board_that_does_not_answer_is_named(spec: ClusterSpec, desk: Desk) -> None:
+    desk.admin(spec.master).tell("true")  # type: ignore[attr-defined]
+    desk.lost = {"worker1", "worker2"}
+
+    with pytest.raises(UnreachableError) as caught:
+        desk.check(spec)
+
+    assert "worker1: out of reach\nworker2: out of reach" in caught.value.message
+
+
+def test_the_boot_of_each_board_is_noted(spec: ClusterSpec, desk: Desk) -> None:
+    desk.boot(master="a", worker1="b", worker2="c")
+    state = desk.new_state(spec, identity="1")
+
+    made = desk.create(spec, state)
+
+    assert [node.boot_id for node in made.nodes] == ["a", "b", "c"]
+    assert replace(made, nodes=state.nodes) == state
+
+
+def test_nothing_is_noted_if_a_board_does_not_answer(spec: ClusterSpec, desk: Desk) -> None:
+    desk.boot(master="a", worker1="b")
+    desk.lost = {"worker2"}
+
+    with pytest.raises(UnreachableError, match="worker2"):
+        desk.create(spec, desk.new_state(spec, identity="1"))
+
+
+def test_a_node_is_reached_as_the_service_user_and_as_root(state: LiveState, desk: Desk) -> None:
+    node = state.nodes[1]
+
+    as_user, as_root = desk.remote_of(node, state), desk.admin_of(node, state)
+
+    assert desk.there == {
+        ("pi@worker1", SERVICE_USER): as_user,
+        ("pi@worker1", ROOT): as_root,
+    }
+    assert as_user.name == "worker1"
+
+
+def test_alive_is_what_answers_in_the_boot_of_its_daemons(state: LiveState, desk: Desk) -> None:
+    desk.boot(master="b-master", worker1="a later one")
+    desk.lost = {"worker2"}
+
+    assert [node.name for node in desk.alive(state)] == ["master"]
+
+
+def test_whatever_runs_as_the_service_user_is_left_over(state: LiveState, desk: Desk) -> None:
+    desk.tell("of_user", master=[], worker1=[], worker2=[])
+    assert not desk.has_leftovers(state)
+    desk.there.clear()
+    desk.tell("of_user", master=[], worker1=[[7, 8]], worker2=[])
+
+    assert desk.has_leftovers(state)
+    assert desk.requests("worker2") == [{"do": "of_user", "user": SERVICE_USER}]
+
+
+def test_a_board_that_does_not_answer_is_not_taken_for_an_empty_one(
+    state: LiveState, desk: Desk
+) -> None:
+    desk.tell("of_user", master=[], worker1=[])
+    desk.lost = {"worker2"}
+
+    with pytest.raises(UnreachableError, match="worker2"):
+        desk.has_leftovers(state)
+
+
+def test_everything_of_the_service_user_is_ended(state: LiveState, desk: Desk) -> None:
+    gone = {"left": 0}
+    desk.tell(
+        "end_of_user",
+        master={"ended": 4, **gone},
+        worker1={"ended": 2, **gone},
+        worker2={"ended": 0, **gone},
+    )
+
+    assert desk.destroy(state) == 6
+    for name in NAMES:
+        (request,) = desk.requests(name)
+        assert (request["user"], request["grace_seconds"] > 0) == (SERVICE_USER, True)
+
+
+def test_what_does_not_end_is_said_after_all_boards_were_asked(
+    state: LiveState, desk: Desk
+) -> None:
+    desk.tell("end_of_user", worker1={"ended": 1, "left": 2}, worker2={"ended": 3, "left": 0})
+    desk.lost = {"master"}
+
+    with pytest.raises(ClusterError) as caught:
+        desk.destroy(state)
+
+    assert caught.value.message == (
+        "not everything could be ended on master, worker1\n"
+        "master: out of reach\n"
+        "worker1: 2 processes of boardcluster do not end"
+    )
+    assert "boardcluster down" in caught.value.hint
+    assert len(desk.requests("worker2")) == 1
+
+
+# The way to a board; nothing here connects.
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BoardNodes:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "")
+    monkeypatch.setattr(module.tempfile, "tempdir", None)
+    monkeypatch.delenv("TMPDIR", raising=False)
+    return BoardNodes(tmp_path)
+
+
+def test_connections_are_shared_in_a_folder_of_our_own_that_goes_with_them(
+    nodes: BoardNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Path] = []
+    real = module.tempfile.mkdtemp
+
+    def mkdtemp(**named: Any) -> str:
+        time.sleep(0.05)  # so that threads meet here
+        made.append(Path(real(**named)))
+        return str(made[-1])
+
+    monkeypatch.setattr(module.tempfile, "mkdtemp", mkdtemp)
+    hosts = [f"pi@pi{number}" for number in range(8)]
+    together = threading.Barrier(8, timeout=10)
+
+    def one(host: str) -> object:
+        together.wait()
+        return nodes.reach(host, host, user=ROOT, folder="/x")
+
+    ways, errors = each_node(hosts, one)
+
+    assert not errors
+    (folder,) = made
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for host in hosts:
+        assert nodes.reach(host, host, user=ROOT, folder="/x") is ways[host]
+        assert nodes.reach(host, host, user=SERVICE_USER, folder="/x") is not ways[host]
+    ended: list[list[str]] = []
+    monkeypatch.setattr(
+        "boardcluster.remote.ssh.run_program", lambda argv, **_: ended.append(list(argv))
+    )
+
+    nodes.close()
+    nodes.close()  # safe to repeat
+
+    assert sorted(argv[-1] for argv in ended) == hosts
+    assert all(argv[argv.index("-O") + 1] == "exit" for argv in ended)
+    assert not folder.exists()
+
+
+def test_only_host_keys_of_this_cluster_are_believed(
+    nodes: BoardNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(
+        "boardcluster.remote.ssh.run_program", lambda argv, **_: ran.append(list(argv))
+    )
+    nodes.reach("pi0", "pi@pi0", user=ROOT, folder="/x")
+
+    nodes.close()
+
+    (argv,) = ran
+    assert known_hosts_of(tmp_path) == tmp_path / "known_hosts"
+    (believed,) = (word for word in argv if word.startswith("UserKnownHostsFile="))
+    assert believed.partition("=")[2].strip('"') == f"{tmp_path}/known_hosts"
+
+
+def test_a_tunnel_is_open_to_this_machine_alone_and_shares_no_connection(
+    nodes: BoardNodes, spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(module, "run_program", lambda argv, **_: ran.append(list(argv)))
+
+    nodes.hold_tunnel(spec.master, ports={9870: 9870, 18088: 8088}, socks=1080)
+    nodes.close()
+
+    (argv,) = ran
+    assert argv[-1] == "pi@master"
+    # The node's own address: its daemons do not listen on its loopback address.
+    forwards = [argv[place + 1] for place, word in enumerate(argv) if word in ("-L", "-D")]
+    assert forwards == [
+        "127.0.0.1:9870:10.0.0.1:9870",
+        "127.0.0.1:18088:10.0.0.1:8088",
+        "127.0.0.1:1080",
+    ]
+    # ssh takes the first of two.
+    paths = [word for word in argv if word.startswith("ControlPath=")]
+    assert paths[0] == "ControlPath=none"
+    assert argv.index("ClearAllForwardings=no") < argv.index("ClearAllForwardings=yes")

@@ -1,0 +1,365 @@
+"""Each kind of resource where it does not go smoothly."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from tests.unit.services.provision.board import HOSTS, Board
+
+from boardcluster.services.provision.node import files, guards
+from boardcluster.services.provision.resources import (
+    File,
+    Firewall,
+    Folder,
+    Hosts,
+    Packages,
+    Service,
+    Symlink,
+    Sysctl,
+    User,
+)
+
+NAMES = Hosts(rows=(("198.18.44.10", "pi0"), ("198.18.44.11", "pi1")))
+BLOCK = """\
+# BEGIN boardcluster: generated, do not edit between these lines
+198.18.44.10 pi0
+198.18.44.11 pi1
+# END boardcluster
+"""
+USER = User(name="boardcluster")
+TABLE = Firewall(path="/etc/boardcluster/firewall.nft", content="SSH_PORT\n")
+ME = "root"  # the board's root is whoever runs the tests
+
+
+def hosts_of(board: Board) -> Path:
+    return board.root / "etc/hosts"
+
+
+# Names
+
+
+def test_the_names_of_the_cluster_come_first_and_only_with_their_addresses(board: Board) -> None:
+    text = HOSTS + "192.168.1.7 pi1 pi1.lan web # old\n198.18.44.10 pi0.lan pi0\n# 10.0.0.1 pi0\n"
+    hosts_of(board).write_text(text)
+    board.words("apply", [NAMES])
+    assert hosts_of(board).read_text() == (
+        f"{BLOCK}127.0.0.1\tlocalhost\n"
+        "::1\t\tlocalhost ip6-localhost\n"
+        "# taken away by boardcluster: 127.0.1.1\tpi0\n"
+        "192.168.9.9 printer\n"
+        "# taken away by boardcluster: 192.168.1.7 pi1 pi1.lan web # old\n"
+        "192.168.1.7 pi1.lan web  # what boardcluster left of the line above\n"
+        "198.18.44.10 pi0.lan pi0\n"
+        "# 10.0.0.1 pi0\n"
+    )
+    assert board.words("apply", [NAMES]) == []
+    board.words("uninstall", keep_data=False)
+    assert hosts_of(board).read_text() == text
+
+
+def test_lines_that_others_add_later_stay(board: Board) -> None:
+    board.words("apply", [NAMES])
+    with hosts_of(board).open("a") as stream:
+        stream.write("10.9.8.7 nas\n127.0.1.1 pi1\n")
+    assert board.words("apply", [NAMES]) == ["changes /etc/hosts"]
+    more = replace(NAMES, rows=(*NAMES.rows, ("198.18.44.12", "pi2")))
+    assert board.words("apply", [more]) == ["changes /etc/hosts"]
+    assert hosts_of(board).read_text().startswith(BLOCK.replace("# END", "198.18.44.12 pi2\n# END"))
+    board.words("uninstall", keep_data=False)
+    assert hosts_of(board).read_text() == f"{HOSTS}10.9.8.7 nas\n127.0.1.1 pi1\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["127.0.1.1 pi0", "10.0.0.1 other", "", "caf\udce9 line\n", "127.0.0.1 localhost pi0\r\n"],
+)
+def test_odd_hosts_files_come_back_as_they_were(board: Board, text: str) -> None:
+    raw = text.encode("utf-8", "surrogateescape")
+    hosts_of(board).write_bytes(raw)
+    board.words("apply", [NAMES])
+    assert board.words("apply", [NAMES]) == []
+    board.words("uninstall", keep_data=False)
+    assert hosts_of(board).read_bytes() == raw
+
+
+def test_a_missing_hosts_file_is_missing_again_afterwards(board: Board) -> None:
+    hosts_of(board).unlink()
+    board.words("apply", [NAMES])
+    assert hosts_of(board).read_text() == BLOCK
+    board.words("uninstall", keep_data=False)
+    assert not hosts_of(board).exists()
+
+
+@pytest.mark.parametrize("cut", ["# BEGIN", "# END"])
+def test_a_damaged_block_is_not_guessed_at(board: Board, cut: str) -> None:
+    board.words("apply", [NAMES])
+    rows = [row for row in hosts_of(board).read_text().splitlines(True) if not row.startswith(cut)]
+    hosts_of(board).write_text("".join(rows))
+    before = board.snapshot()
+    for verb in ("apply", "uninstall"):
+        assert "are damaged" in board.error(verb, [NAMES], keep_data=False)
+        assert board.snapshot() == before
+
+
+def test_a_dry_run_shows_the_lines(board: Board) -> None:
+    (row,) = board.ask("plan", [NAMES])["changes"]
+    assert "+198.18.44.10 pi0\n" in row["detail"]
+    assert "-127.0.1.1\tpi0\n" in row["detail"]
+
+
+# Files
+
+
+def test_a_former_file_comes_back_with_its_mode(board: Board) -> None:
+    path = board.root / "etc/thing.conf"
+    path.write_bytes(b"mine \xff\n")
+    path.chmod(0o600)
+    wanted = File(path="/etc/thing.conf", content="ours\n")
+    assert board.words("apply", [wanted]) == ["changes /etc/thing.conf"]
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("ours\n", 0o644)
+    path.chmod(0o666)
+    assert board.words("apply", [wanted]) == ["changes /etc/thing.conf"]
+    assert board.words("uninstall", keep_data=False) == ["restores the former /etc/thing.conf"]
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"mine \xff\n", 0o600)
+
+
+def test_a_link_in_the_place_of_a_file_is_replaced_not_followed(board: Board) -> None:
+    victim = board.root / "etc/victim"
+    victim.write_text("precious")
+    path = board.root / "etc/thing.conf"
+    path.symlink_to(victim)
+    board.words("apply", [File(path="/etc/thing.conf", content="ours\n")])
+    assert victim.read_text() == "precious"
+    assert not path.is_symlink()
+    board.words("uninstall", keep_data=False)
+    assert path.readlink() == victim
+
+
+def test_what_is_in_the_way_is_left_alone(board: Board) -> None:
+    (board.root / "etc/thing.conf").mkdir()
+    before = board.snapshot()
+    wanted = File(path="/etc/thing.conf", content="")
+    assert "is in the way" in board.error("apply", [wanted])
+    (board.root / "opt/file").write_text("")
+    assert "is in the way" in board.error("apply", [Folder(path="/opt/file")])
+    (board.root / "opt/file").unlink()
+    assert board.snapshot() == before
+
+
+def test_a_link_leads_to_the_first_target_that_is_there(board: Board) -> None:
+    java = Symlink(path="/opt/java", targets=("/usr/lib/jvm/17", "/usr/lib/jvm/21"))
+    assert board.words("plan", [java]) == ["links /opt/java to /usr/lib/jvm/17"]
+    assert "/usr/lib/jvm/17, which /opt/java is to lead to, is missing" in board.error(
+        "apply", [java]
+    )
+    (board.root / "usr/lib/jvm/21").mkdir(parents=True)
+    assert board.words("apply", [java]) == ["links /opt/java to /usr/lib/jvm/21"]
+    assert (board.root / "opt/java").readlink() == Path("/usr/lib/jvm/21")
+    assert board.words("apply", [java]) == []
+
+
+# Settings of the kernel
+
+
+def test_a_setting_that_cannot_be_changed_is_said_once(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = board.root / "proc/sys/vm/swappiness"
+    settings = Sysctl(path="/etc/sysctl.d/60.conf", values={"vm.swappiness": "1", "no.such": "2"})
+    may = os.access
+    monkeypatch.setattr(os, "access", lambda path, how: Path(path) != place and may(path, how))
+    monkeypatch.setattr(files.Sysctl, "set", lambda *_: "cannot be set here: vm.swappiness")
+    (row,) = board.ask("apply", [settings])["changes"]
+    assert row["remark"] == "cannot be set here: vm.swappiness"
+    assert place.read_text() == "60\n"
+    assert board.words("apply", [settings]) == []
+
+
+def test_a_setting_that_somebody_changed_is_set_again(board: Board) -> None:
+    settings = Sysctl(path="/etc/sysctl.d/60.conf", values={"vm.swappiness": "1"})
+    board.words("apply", [settings])
+    (board.root / "proc/sys/vm/swappiness").write_text("90\n")
+    assert board.words("apply", [settings]) == ["sets vm.swappiness = 1"]
+    assert board.words("uninstall", keep_data=False) == ["sets vm.swappiness = 60 again"]
+    assert (board.root / "proc/sys/vm/swappiness").read_text() == "60"
+
+
+# Packages
+
+
+def test_packages_without_a_way_to_them_are_named(board: Board) -> None:
+    board.reachable = False
+    answer = board.ask("apply", [Packages(wanted=(("rsync",), ("nftables",)))])
+    message, hint = answer["error"]["message"], answer["error"]["hint"]
+    assert "apt-get could not install rsync, nftables: E: Unable to fetch" in message
+    assert "W: Failed to fetch the list" in message
+    assert "sudo apt-get install rsync nftables" in hint
+    board.reachable = True
+    assert board.words("apply", [Packages(wanted=(("rsync",), ("nftables",)))])
+
+
+def test_a_failed_installation_does_not_claim_what_a_person_installs_later(board: Board) -> None:
+    board.reachable = False
+    board.error("apply", [Packages(wanted=(("rsync",),))])
+    board.dpkg["editor"] = "installed"
+    board.reachable = True
+    board.words("apply", [Packages(wanted=(("rsync",),))])
+    board.dpkg["chrony"] = "installed"
+    assert board.words("uninstall", keep_data=False) == ["purges libpopt0, rsync"]
+    assert "rsync" not in board.dpkg
+    assert board.dpkg["editor"] == board.dpkg["chrony"] == "installed"
+
+
+def test_packages_that_others_need_by_now_are_left(board: Board) -> None:
+    board.words("apply", [Packages(wanted=(("rsync",), ("nftables",)))])
+    board.dpkg["editor"] = "installed"  # it needs libpopt0, which came with rsync
+    (row,) = board.ask("uninstall", keep_data=False)["changes"]
+    assert row["words"] == "purges libpopt0, rsync, nftables"
+    assert row["remark"] == "left, because other packages need them: libpopt0"
+    assert "rsync" not in board.dpkg
+
+
+def test_settings_of_a_removed_package_are_there_again(board: Board) -> None:
+    board.dpkg["rsync"] = "config-files"
+    board.words("apply", [Packages(wanted=(("rsync",),))])
+    board.words("uninstall", keep_data=False)
+    assert board.dpkg["rsync"] == "config-files"
+    assert "libpopt0" not in board.dpkg
+
+
+def test_more_packages_can_follow(board: Board) -> None:
+    before = board.snapshot()
+    board.words("apply", [Packages(wanted=(("rsync",),))])
+    assert board.words("apply", [Packages(wanted=(("rsync",), ("nftables",)))]) == [
+        "installs nftables, and what they need"
+    ]
+    assert board.words("apply", [Packages(wanted=(("chrony",),))])
+    board.words("uninstall", keep_data=False)
+    assert board.snapshot() == before
+
+
+def test_an_upgrade_is_said_because_it_stays(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    apt = board.on_apt_get
+
+    def upgrading(*words: str) -> tuple[int, str]:
+        status, text = apt(*words)
+        return status, f"{text}Inst libc6 [2.36] (2.37 stable [arm64])\n"
+
+    monkeypatch.setattr(board, "on_apt_get", upgrading)
+    (row,) = board.ask("apply", [Packages(wanted=(("rsync",),))])["changes"]
+    assert row["remark"] == "also upgraded, which uninstall does not take back: libc6"
+    board.words("uninstall", keep_data=False)
+    assert board.dpkg["libc6"] == "installed"
+
+
+def test_a_system_without_dpkg_is_refused(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board, "on_dpkg_query", lambda *_: (127, ""))
+    assert board.error("plan", [Packages(wanted=(("rsync",),))]) == "this system has no dpkg"
+
+
+# Users and folders
+
+
+@pytest.mark.parametrize(
+    ("shell", "uid", "group"),
+    [("/bin/bash", 1001, ""), ("/usr/sbin/nologin", 0, ""), ("/usr/sbin/nologin", 900, "sudo")],
+)
+def test_a_user_with_rights_is_not_taken_for_ours(
+    board: Board, shell: str, uid: int, group: str
+) -> None:
+    board.users["boardcluster"] = SimpleNamespace(pw_uid=uid, pw_gid=1, pw_shell=shell)
+    board.groups["boardcluster"] = SimpleNamespace(gr_name="boardcluster", gr_mem=[])
+    if group:
+        board.groups[group] = SimpleNamespace(gr_name=group, gr_mem=["boardcluster"])
+    assert "who is not only for services" in board.error("apply", [USER])
+
+
+def test_a_service_user_that_was_there_stays(board: Board) -> None:
+    ids = {"pw_uid": 900, "pw_gid": 900, "pw_shell": "/usr/sbin/nologin"}
+    board.users["boardcluster"] = SimpleNamespace(**ids)
+    board.groups["boardcluster"] = SimpleNamespace(gr_name="boardcluster", gr_mem=[])
+    assert board.words("apply", [USER]) == []
+    board.words("uninstall", keep_data=False)
+    assert "boardcluster" in board.users
+
+
+def test_a_folder_that_was_there_is_given_back_without_what_is_ours(board: Board) -> None:
+    place = board.root / "opt/disk"
+    (place / "data-old").mkdir(parents=True)
+    (place / "photos").mkdir()
+    place.chmod(0o711)
+    wanted = Folder(path="/opt/disk", owner=ME, mode=0o750, own=("data", "data-*", "logs"))
+    assert board.words("apply", [wanted]) == ["gives /opt/disk to root with the mode 750"]
+    (place / "data").mkdir()
+    (place / "data/block").write_text("x")
+    (place / "logs").symlink_to(place / "photos")
+    board.words("uninstall", keep_data=False)
+    assert sorted(path.name for path in place.iterdir()) == ["data-old", "photos"]
+    assert place.stat().st_mode & 0o777 == 0o711
+
+
+def test_a_folder_without_its_user_is_refused(board: Board) -> None:
+    assert "there is no user nobody-here" in board.error(
+        "apply", [Folder(path="/opt/disk", owner="nobody-here")]
+    )
+
+
+# Firewall and services
+
+
+def test_rules_that_were_changed_by_hand_are_loaded_again(board: Board) -> None:
+    board.words("apply", [TABLE])
+    assert board.table == "2222\n"
+    board.table += "tcp dport 1-65535 accept\n"
+    assert len(board.words("apply", [TABLE])) == 1
+    board.table = ""
+    assert len(board.words("apply", [TABLE])) == 1
+    assert board.words("apply", [TABLE]) == []
+    assert board.words("apply", [replace(TABLE, content="SSH_PORT 7\n")])
+    assert board.table == "2222 7\n"
+
+
+def test_rules_that_do_not_load_leave_the_former_ones(board: Board) -> None:
+    board.words("apply", [TABLE])
+    message = board.error("apply", [replace(TABLE, content="syntax error")])
+    assert "`nft -f" in message
+    assert "unexpected string" in message
+    assert board.table == "2222\n"
+    assert board.words("apply", [TABLE])
+
+
+def test_the_port_is_found_above_us(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]);"
+        "from boardcluster.services.provision.node.guards import ssh_port; print(ssh_port())"
+    )
+    source = str(Path(guards.__file__).parents[4])
+    import subprocess
+    import sys
+
+    # As sudo does: the variable is there for a process above, not for ours.
+    inner = ["env", "-u", "SSH_CONNECTION", sys.executable, "-c", program, source]
+    shell = ["sh", "-c", '"$@"; true', "sh", *inner]
+    env = {**os.environ, "SSH_CONNECTION": "198.18.0.2 50000 198.18.0.10 2022"}
+    done = subprocess.run(shell, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "2022\n"
+
+
+def test_a_masked_service_stays_masked(board: Board) -> None:
+    board.units["chrony.service"] = ["masked", "masked", "inactive"]
+    assert board.words("apply", [Service(names=("chrony.service",))]) == []
+
+
+def test_a_service_that_is_gone_is_no_trouble_afterwards(board: Board) -> None:
+    board.units["chrony.service"] = ["loaded", "enabled", "inactive"]
+    time = Service(names=("ntp.service", "chrony.service"))
+    assert board.words("apply", [time]) == ["enables and starts chrony.service"]
+    del board.units["chrony.service"]
+    assert board.words("uninstall", keep_data=False)
+
+
+def test_a_service_that_does_not_start_is_said(board: Board) -> None:
+    message = board.error("apply", [Service(names=("chrony.service",))])
+    assert "Unit chrony.service could not be found" in message
