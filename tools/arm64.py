@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.boards import Boards  # noqa: E402
 
+from boardcluster.services.boards import MPI_PACKAGES  # noqa: E402
 from boardcluster.services.pair import pair_ids  # noqa: E402
 
 SUITE = "bookworm"
@@ -47,7 +48,8 @@ class System:
     Attributes:
         architecture: as Debian names it.
         packages: what it has beside Debian's essential ones.
-        native: what of it runs with this machine's architecture. Emulation of system calls ends at
+        later: what apt adds, because debootstrap knows no alternatives among dependencies.
+        native: what apt adds of this machine's architecture. Emulation of system calls ends at
             netlink sockets of the firewall, and a firewall is the kernel's, whoever writes to it.
         emulator: program for its executables; empty where this kernel runs them.
         magic: first bytes of its executables, and the mask of those bits that count.
@@ -55,6 +57,7 @@ class System:
 
     architecture: str
     packages: tuple[str, ...]
+    later: tuple[str, ...] = ()
     native: tuple[str, ...] = ()
     emulator: str = ""
     magic: tuple[bytes, bytes] = (b"", b"")
@@ -63,6 +66,7 @@ class System:
 ARM64 = System(
     architecture="arm64",
     packages=(*COMMON_PACKAGES, "ca-certificates", "openjdk-17-jre-headless", "systemd-timesyncd"),
+    later=MPI_PACKAGES,  # nodes have no network to fetch them from
     native=("nftables",),
     emulator="qemu-aarch64-static",
     magic=(
@@ -108,7 +112,8 @@ def in_root(root: Path, *argv: str) -> None:
 def make_root(system: System, folder: Path) -> Path:
     """Return a root folder, made now if there is none with these packages; renamed when whole."""
     root = folder / f"{SUITE}-{system.architecture}"
-    stamp, wanted = root / "packages", " ".join((*system.packages, *system.native))
+    stamp = root / "packages"
+    wanted = " ".join((*system.packages, *system.later, *system.native))
     if stamp.is_file() and stamp.read_text() == wanted:
         return root
     partial = folder / f"{root.name}.partial"
@@ -121,12 +126,12 @@ def make_root(system: System, folder: Path) -> Path:
     first += [f"--include={','.join(system.packages)}", SUITE, str(partial)]
     subprocess.run(first, stdout=subprocess.DEVNULL, check=True)
     in_root(partial, "/debootstrap/debootstrap", "--second-stage")
-    if system.native:
+    if system.later or system.native:
         shown = ["dpkg", "--print-architecture"]
         own = subprocess.run(shown, capture_output=True, text=True, check=True).stdout.strip()
         in_root(partial, "dpkg", "--add-architecture", own)
         in_root(partial, "apt-get", "-q", "update")
-        names = [f"{name}:{own}" for name in system.native]
+        names = [*system.later, *(f"{name}:{own}" for name in system.native)]
         in_root(partial, "apt-get", "-q", "install", "-y", "--no-install-recommends", *names)
     in_root(partial, "apt-get", "clean")
     (partial / "packages").write_text(wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -187,41 +188,63 @@ def test_daemons_run_without_rights(up: Lab) -> None:
     )
 
 
-def test_every_engine_works_and_is_verified(up: Lab) -> None:
-    campaign = up.home / "boards.toml"
-    campaign.write_text(
-        """
+EVERYTHING = """\
 [campaign]
-name = "boards"
-
-[[matrix]]
-workload = ["wordcount", "terasort"]
-size = ["4 MB"]
+name = "everything"
+seed = 5
 repetitions = 1
 
+# WordCount is in test_cluster.py.
 [[matrix]]
-workload = ["hpl"]
-size = ["2 MB"]
-repetitions = 1
+workload = ["teragen", "terasort", "teravalidate", "grep", "dfsio", "hpl"]
+size = "8 MB"
+
+[[matrix]]
+workload = ["pi", "netpipe"]
+parameters.pi.samples = 100000
+parameters.netpipe.largest_bytes = "64 KiB"
+parameters.netpipe.repeats = 1
+parameters.netpipe.transport = ["tcp", "mpi"]
+
+[[matrix]]
+workload = "grep+pi"
+engine = "mapreduce"
+size = "1 MB"
+concurrency = 2
+parameters.pi.samples = 100000
 """
-    )
-    up("run", str(campaign), "--yes", timeout=900)
-    results = up.json("results")["results"]
-    done = {(row["trial"]["workload"], row["trial"]["engine"]) for row in results}
-    assert done == {
-        ("wordcount", "mapreduce"),
-        ("wordcount", "spark"),
-        ("terasort", "mapreduce"),
-        ("terasort", "spark"),
-        ("hpl", "mpi"),
-    }
-    for row in results:
-        assert row["attempt"]["state"] == "ok", row
-        assert row["measurement"]["verification"] is not None
+
+
+def test_every_workload_on_every_engine_killed_twice_and_resumed(up: Lab, tmp_path: Path) -> None:
+    """On a closed cluster, and with a driver that dies at any moment: I1 to I4, over SSH."""
+    file = tmp_path / "campaign.toml"
+    file.write_text(EVERYTHING)
+    seed = time.time_ns()
+    draw = random.Random(seed)
+    for resume in ((), ("--resume",)):
+        with up.start("run", str(file), *resume) as process:
+            patience = draw.uniform(10, 25)
+            try:
+                process.communicate(timeout=patience)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+            assert process.returncode == -signal.SIGKILL, f"seed {seed}: it ended by itself"
+    done = json.loads(up("run", str(file), "--resume", "--json", timeout=900))
+    assert done["summary"]["ok"] == done["summary"]["planned"] == 16, f"seed {seed}"
+    names = {node.name for node in up.boards.nodes}
+    for row in done["results"]:
+        proof = row["measurement"]["verification"]
+        assert proof["expected_sha256"] == proof["actual_sha256"]
+        assert row["measurement"]["phases_seconds"]
+        assert set(row["measurement"]["node_written_bytes"]) == names
         fingerprint = row["attempt"]["fingerprint"]
         assert fingerprint["security"] == "closed"
         assert not fingerprint["emulated"]
-        assert [line.split(":")[0] for line in fingerprint["hardware"]] == ["pi0", "pi1", "pi2"]
+        assert {line.split(":")[0] for line in fingerprint["hardware"]} == names
+    stored = up.json("results")["results"]
+    assert {row["trial"]["id"] for row in stored} == {row["trial"]["id"] for row in done["results"]}
+    assert len(stored) == 16
 
 
 def test_outside_gets_nothing_but_ssh_also_while_a_job_runs(up: Lab) -> None:
@@ -315,6 +338,19 @@ def test_down_ends_everything_and_nothing_is_left_after_uninstall(up: Lab) -> No
         for place in INSTALLED:
             assert not up.on(index, f"ls -d {place}")
         assert "boardcluster" not in up.on(index, "nft list ruleset; cat /etc/passwd /etc/hosts")
+
+
+def test_a_full_disk_is_refused_before_anything_is_changed(lab: Lab) -> None:
+    lab.declare()
+    lab.boards.run_on(2, ["mount", "-t", "tmpfs", "-o", "size=50m", "small", "/opt"])
+    try:
+        before = lab.snapshot(0)
+        lab("up", code=5)
+        assert "pi2" in lab.stderr
+        assert "are free" in lab.stderr
+        assert lab.snapshot(0) == before
+    finally:
+        lab.boards.run_on(2, ["umount", "/opt"])
 
 
 def test_sudo_that_asks_is_found_before_anything_is_changed(lab: Lab) -> None:

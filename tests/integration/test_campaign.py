@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import random
 import shutil
 import signal
 import subprocess
@@ -366,55 +365,3 @@ def broken_in_mid_run(program: Cli, fault: Callable[[], object]) -> dict[str, An
     assert row["attempt"]["reason"].startswith("storage: ")
     assert row["measurement"] is None
     return row
-
-
-EVERYTHING = """\
-[campaign]
-name = "everything"
-seed = 5
-repetitions = 1
-
-# WordCount is in test_cluster.py.
-[[matrix]]
-workload = ["teragen", "terasort", "teravalidate", "grep", "dfsio", "hpl"]
-size = "8 MB"
-
-[[matrix]]
-workload = ["pi", "netpipe"]
-parameters.pi.samples = 100000
-parameters.netpipe.largest_bytes = "64 KiB"
-parameters.netpipe.repeats = 1
-parameters.netpipe.transport = ["tcp", "mpi"]
-
-[[matrix]]
-workload = "grep+pi"
-engine = "mapreduce"
-size = "1 MB"
-concurrency = 2
-parameters.pi.samples = 100000
-"""
-
-
-def test_every_workload_on_every_engine_killed_twice_and_resumed(site: Cli, tmp_path: Path) -> None:
-    file = written(tmp_path, EVERYTHING)
-    seed = time.time_ns()
-    draw = random.Random(seed)
-    for resume in ((), ("--resume",)):
-        with site.start("run", file, *resume) as process:
-            patience = draw.uniform(10, 25)
-            try:
-                process.communicate(timeout=patience)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-            assert process.returncode == -signal.SIGKILL, f"seed {seed}: it ended by itself"
-    done = site.json("run", file, "--resume")
-    assert done["summary"]["ok"] == done["summary"]["planned"] == 16, f"seed {seed}"
-    for row in done["results"]:
-        proof = row["measurement"]["verification"]
-        assert proof["expected_sha256"] == proof["actual_sha256"]
-        assert row["measurement"]["phases_seconds"]
-        assert set(row["measurement"]["node_written_bytes"]) == {"master", "worker1", "worker2"}
-    stored = site.json("results")["results"]
-    assert {row["trial"]["id"] for row in stored} == {row["trial"]["id"] for row in done["results"]}
-    assert len(stored) == 16

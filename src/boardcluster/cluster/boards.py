@@ -41,7 +41,8 @@ SERVICE_USER = "boardcluster"
 
 _NODES_AT_ONCE = 16
 _GRACE_SECONDS = 5.0
-_TUNNEL_SECONDS = 30 * 24 * 3600.0
+_TUNNEL_SECONDS = 20 * 24 * 3600.0
+"""poll(2) takes no more than 2^31 ms, which is 24 days."""
 _ROOT = "root"
 _ROOTS_JOBS = "/run/boardcluster"
 """In memory, gone after a reboot, and not in a folder that provisioning has yet to make."""

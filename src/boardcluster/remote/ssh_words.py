@@ -87,12 +87,12 @@ def _key_failure(
             f"{node}: {host} shows another host key than before: its system was set up anew, "
             "or somebody answers in its place",
             hint=f"only if you know why: {forget_command(known_hosts, found[1])}, and run "
-            "`boardcluster init` to see and accept the new one",
+            "`boardcluster up` to see and accept the new one",
         )
     if found := _UNKNOWN_KEY.search(words):
         return HostKeyError(
             f"{node}: the host key of {host} ({found[1]}) is not known",
-            hint="run `boardcluster init` to see its fingerprint and accept it",
+            hint="run `boardcluster up` to see its fingerprint and accept it",
         )
     if _OTHER_KEY.search(words):
         return HostKeyError(

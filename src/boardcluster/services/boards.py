@@ -188,13 +188,13 @@ def load_facts(home: Path) -> dict[str, NodeFacts]:
     """
     try:
         raw = json.loads(_facts_file(home).read_text())
+        return {name: from_json(NodeFacts, row) for name, row in raw.items()}
     except FileNotFoundError:
         return {}
-    except ValueError as error:
+    except (AttributeError, StoreError, ValueError) as error:
         raise StoreError(
             f"{_facts_file(home)} is damaged: {error}", hint="delete it and run `boardcluster up`"
         ) from error
-    return {name: from_json(NodeFacts, row) for name, row in raw.items()}
 
 
 def _look(nodes: BoardNodes, rows: Sequence[NodeSpec]) -> dict[str, NodeFacts]:
@@ -258,18 +258,25 @@ def make_ready(
             units=render_units(layout, node, closed=declared.security is Security.CLOSED),
         )
     remotes = {node.name: nodes.admin(node) for node in layout.spec.nodes}
+    # All are asked before any is changed: a full disk on one must not leave the others half made.
+    planned, errors = each_node(wanted, lambda name: plan(remotes[name], wanted[name]))
+    raise_first(errors)
     if dry_run:
-        planned, errors = each_node(wanted, lambda name: plan(remotes[name], wanted[name]))
-        raise_first(errors)
-        changes = [change for rows in planned.values() for change in rows]
-        return Ready(facts=facts, java="", changes=tuple(changes))
-    changes = provision(remotes, wanted, said=lambda words: progress(words, 0, 0))
+        changes = tuple(change for rows in planned.values() for change in rows)
+        return Ready(facts=facts, java="", changes=changes)
+    changes = tuple(
+        provision(
+            remotes,
+            {name: wanted[name] for name, rows in planned.items() if rows},
+            said=lambda words: progress(words, 0, 0),
+        )
+    )
     if changes:
         facts = _look(nodes, layout.spec.nodes)
     with writing(_facts_file(home)):
         kept = load_facts(home) | facts
         write_atomically(_facts_file(home), json.dumps(to_json(kept), indent=1))
-    return Ready(facts=facts, java=_java_words(facts, pair), changes=tuple(changes))
+    return Ready(facts=facts, java=_java_words(facts, pair), changes=changes)
 
 
 def _java_words(facts: Mapping[str, NodeFacts], pair: EnginePair) -> str:
@@ -329,7 +336,16 @@ def end_boards(home: Path, state: LiveState) -> int:
     rows = {node.name: node for node in systemd}
     # What cannot be reached is named by what follows.
     each_node(rows, lambda name: Systemd(nodes.admin_of(rows[name], state)).stop_all())
-    return nodes.destroy(state)
+    ended = nodes.destroy(state)
+    every = {node.name: node for node in state.nodes}
+    # Here lies, too, what a driver that was killed had lent to a node, or a job of its.
+    each_node(
+        every,
+        lambda name: nodes.admin_of(every[name], state).run(
+            ["rm", "-rf", "--", f"{every[name].folder}/tmp"]  # noqa: S108  a folder of ours
+        ),
+    )
+    return ended
 
 
 def take_back(

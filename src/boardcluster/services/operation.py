@@ -632,12 +632,15 @@ def status(home: Path, *, cache: Path) -> Status:
     if state.kind == "emulated" and (not state.nodes or not _nodes_alive(home, state)):
         return view("dead")
     daemons = _daemon_views(home, state)
-    if not any(daemon.alive for daemon in daemons):
+    if daemons and not any(daemon.alive for daemon in daemons):
         return view("dead", daemons)
     if state.phase != "up":
         return view(state.phase, daemons)
     remote = nodes_of(home, state.kind).remote_of(_master_node(state, spec), state)
-    health = lifecycle.health(_bare_layout(spec, state, cache), remote)
+    try:
+        health = lifecycle.health(_bare_layout(spec, state, cache), remote)
+    except RemoteError:  # the master is gone, others are not
+        return view("degraded", daemons)
     good = health.is_good(len(spec.workers)) and all(d.alive for d in daemons)
     return view("up" if good else "degraded", daemons, health)
 

@@ -1,6 +1,7 @@
 """Boards as nodes: what is recorded of them, and what it means that one does not answer."""
 
 import stat
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -114,7 +115,7 @@ def test_nodes_are_asked_at_the_same_time() -> None:
 
 def test_a_defect_is_not_taken_for_a_node_that_fails() -> None:
     with pytest.raises(KeyError):
-        each_node(NAMES, lambda name: {}[name])
+        each_node(NAMES, dict[str, str]().__getitem__)
 
 
 def test_of_one_error_nothing_is_changed() -> None:
@@ -267,7 +268,7 @@ def test_what_does_not_end_is_said_after_all_boards_were_asked(
 @pytest.fixture
 def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BoardNodes:
     monkeypatch.setenv("XDG_RUNTIME_DIR", "")
-    monkeypatch.setattr(module.tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.delenv("TMPDIR", raising=False)
     return BoardNodes(tmp_path)
 
@@ -276,14 +277,14 @@ def test_connections_are_shared_in_a_folder_of_our_own_that_goes_with_them(
     nodes: BoardNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Path] = []
-    real = module.tempfile.mkdtemp
+    real = tempfile.mkdtemp
 
     def mkdtemp(**named: Any) -> str:
         time.sleep(0.05)  # so that threads meet here
         made.append(Path(real(**named)))
         return str(made[-1])
 
-    monkeypatch.setattr(module.tempfile, "mkdtemp", mkdtemp)
+    monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp)
     hosts = [f"pi@pi{number}" for number in range(8)]
     together = threading.Barrier(8, timeout=10)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from boardcluster.cluster.state import IDENTITY_VARIABLE
 from boardcluster.errors import AddressError, DaemonError, JvmCrashError, RemoteError
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import ProcessRef
@@ -15,8 +16,10 @@ from boardcluster.remote.fake import FakeRemote
 from boardcluster.services import lifecycle
 from boardcluster.services.conf import config_sha256, render_node
 from boardcluster.services.daemons import command_of, daemons_of, namenode_format_command
+from boardcluster.services.jvm import daemon_environment
 from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health, StartedDaemon
+from boardcluster.services.provision.manager import DaemonCommand, PlainProcesses
 
 VERSION_FILE = "/nodes/master/data/namenode/current/VERSION"
 
@@ -24,6 +27,20 @@ VERSION_FILE = "/nodes/master/data/namenode/current/VERSION"
 @pytest.fixture
 def remotes(layout: Layout) -> dict[str, FakeRemote]:
     return {node.name: FakeRemote(node.name) for node in layout.spec.nodes}
+
+
+def plain(remotes: Mapping[str, FakeRemote]) -> dict[str, PlainProcesses]:
+    return {name: PlainProcesses(remote) for name, remote in remotes.items()}
+
+
+def start(
+    layout: Layout,
+    remotes: Mapping[str, FakeRemote],
+    told: Callable[[StartedDaemon], None] = lambda _: None,
+) -> list[StartedDaemon]:
+    return lifecycle.start(
+        layout, remotes, managers=plain(remotes), identity="identity-1", started=told
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +88,7 @@ def test_each_form_has_its_own_storage_and_its_own_hdfs(
     master.tell("test", "-f", version, returncode=1)
     master.tell("rm", "-rf", "/nodes/master/data-2w/namenode")
     master.tell(*namenode_format_command(other))
-    lifecycle.start(other, remotes, started=lambda _: None)
+    start(other, remotes)
     assert ("rm", "-rf", "/nodes/master/data-2w/namenode") in master.calls
     assert tuple(namenode_format_command(other)) in master.calls
 
@@ -91,14 +108,20 @@ def test_start_starts_every_daemon_and_tells_of_each_at_once(
 ) -> None:
     tell_everything(layout, remotes)
     told: list[StartedDaemon] = []
+    kinds = {tuple(command_of(layout, n, k)): (k.name, n.name) for k, n in daemons_of(layout.spec)}
 
     def tell(daemon: StartedDaemon) -> None:
         told.append(daemon)
-        calls = [call for remote in remotes.values() for call in remote.calls]
-        running = sum(call[0] == "/java/bin/java" for call in calls)
-        assert running == len(told)  # so that a driver killed now can still be cleaned up after
+        known = {(one.kind.name, one.node.name) for one in told}
+        running = {
+            kinds[call] for remote in remotes.values() for call in remote.calls if call in kinds
+        }
+        assert known <= running
+        # So that a driver killed now can still be cleaned up after: beside what is known runs only
+        # what starts at this moment on other nodes.
+        assert {kind for kind, _ in running - known} <= {daemon.kind.name}
 
-    daemons = lifecycle.start(layout, remotes, started=tell)
+    daemons = start(layout, remotes, tell)
 
     assert told == daemons
     rows = {(daemon.kind.name, daemon.node.name) for daemon in daemons}
@@ -109,12 +132,88 @@ def test_start_starts_every_daemon_and_tells_of_each_at_once(
     assert not any(call[-2:-1] == ("-format",) for call in remotes["master"].calls)
 
 
+class Keeper:
+    """Keeps the daemons of a node, and remembers what it was asked to start.
+
+    Attributes:
+        fails: the daemon that cannot be started.
+    """
+
+    def __init__(self, *, fails: str = "") -> None:
+        self.commands: list[DaemonCommand] = []
+        self.stopped: list[dict[str, ProcessRef]] = []
+        self.fails = fails
+
+    def start(self, daemon: DaemonCommand) -> ProcessRef:
+        if daemon.name == self.fails:
+            raise DaemonError(f"{daemon.name} could not be started")
+        self.commands.append(daemon)
+        return ProcessRef(100 + len(self.commands), 1)
+
+    def running(self, known: Mapping[str, ProcessRef]) -> dict[str, ProcessRef]:
+        return dict(known)
+
+    def stop(self, known: Mapping[str, ProcessRef], *, grace_seconds: float) -> int:
+        assert grace_seconds == 1.5
+        self.stopped.append(dict(known))
+        return len(known) - 1
+
+
+def test_each_daemon_is_kept_by_its_node_and_carries_the_identity(
+    layout: Layout, remotes: dict[str, FakeRemote]
+) -> None:
+    tell_everything(layout, remotes)
+    keepers = {name: Keeper() for name in remotes}
+
+    daemons = lifecycle.start(
+        layout, remotes, managers=keepers, identity="identity-1", started=lambda _: None
+    )
+
+    commands = {
+        (command.name, name): command
+        for name, keeper in keepers.items()
+        for command in keeper.commands
+    }
+    assert set(commands) == {(kind.name, node.name) for kind, node in daemons_of(layout.spec)}
+    for daemon in daemons:
+        node = daemon.node
+        command = commands[daemon.kind.name, node.name]
+        assert list(command.argv) == command_of(layout, node, daemon.kind)
+        assert command.env == {
+            **daemon_environment(layout, node),
+            IDENTITY_VARIABLE: "identity-1",
+        }
+        assert command.cwd == f"/nodes/{node.name}/tmp"
+        assert command.log == daemon.log == f"/nodes/{node.name}/logs/{daemon.kind.name}.log"
+        place = keepers[node.name].commands.index(command)
+        assert daemon.process == ProcessRef(101 + place, 1)
+
+
+def test_what_started_before_one_that_does_not_is_known(
+    layout: Layout, remotes: dict[str, FakeRemote]
+) -> None:
+    tell_everything(layout, remotes)
+    keepers = {name: Keeper(fails="datanode" if name == "worker3" else "") for name in remotes}
+    told: list[StartedDaemon] = []
+
+    with pytest.raises(DaemonError, match="datanode could not be started"):
+        lifecycle.start(
+            layout, remotes, managers=keepers, identity="identity-1", started=told.append
+        )
+
+    rows = [(daemon.kind.name, daemon.node.name) for daemon in told]
+    assert rows[-2:] == [("datanode", "worker1"), ("datanode", "worker2")]
+    # Nothing that follows was started.
+    later = {command.name for keeper in keepers.values() for command in keeper.commands}
+    assert later == {kind for kind, _ in rows}
+
+
 def test_start_asks_for_exactly_the_ports_of_each_node(
     layout: Layout, remotes: dict[str, FakeRemote]
 ) -> None:
     tell_everything(layout, remotes)
 
-    lifecycle.start(layout, remotes, started=lambda _: None)
+    start(layout, remotes)
 
     (request,) = remotes["worker1"].requests
     assert sorted(request["ports"]) == [8040, 8041, 8042, 9864, 9866, 9867, 13562]
@@ -128,7 +227,7 @@ def test_start_formats_an_empty_master_before_the_namenode(
     master.tell("rm", "-rf", "/nodes/master/data/namenode")
     master.tell(*namenode_format_command(layout))
 
-    lifecycle.start(layout, remotes, started=lambda _: None)
+    start(layout, remotes)
 
     namenode = next(tuple(command_of(layout, n, k)) for k, n in daemons_of(layout.spec))
     order = [
@@ -150,7 +249,7 @@ def test_a_failed_format_is_a_daemon_error(layout: Layout, remotes: dict[str, Fa
     told: list[StartedDaemon] = []
 
     with pytest.raises(DaemonError, match="HDFS could not be created on master") as caught:
-        lifecycle.start(layout, remotes, started=told.append)
+        start(layout, remotes, told.append)
 
     assert caught.value.hint
     assert [daemon.kind.name for daemon in told] == ["resourcemanager"]
@@ -163,7 +262,7 @@ def test_a_taken_port_is_named_before_anything_starts(
         remote.tell_nodeside("listening", [9866, 13562] if name == "worker2" else [])
 
     with pytest.raises(AddressError) as caught:
-        lifecycle.start(layout, remotes, started=lambda _: pytest.fail("something started"))
+        start(layout, remotes, lambda _: pytest.fail("something started"))
 
     assert caught.value.message == (
         "on node worker2 something already listens on port 9866 (datanode), 13562 (shuffle)"
@@ -351,21 +450,38 @@ def test_stop_ends_the_processes_of_each_node(remotes: dict[str, FakeRemote]) ->
     remotes["worker1"].tell_nodeside("end", {"killed": 2})
     remotes["worker2"].tell_nodeside("end", {"killed": 1})
     daemons = [
-        ("worker1", ProcessRef(10, 1)),
-        ("worker2", ProcessRef(20, 2)),
-        ("worker1", ProcessRef(11, 3)),
+        ("worker1", "datanode", ProcessRef(10, 1)),
+        ("worker2", "datanode", ProcessRef(20, 2)),
+        ("worker1", "nodemanager", ProcessRef(11, 3)),
     ]
 
-    assert lifecycle.stop(remotes, daemons, grace_seconds=1.5) == 3
+    assert lifecycle.stop(plain(remotes), daemons, grace_seconds=1.5) == 3
     assert remotes["worker1"].requests == [
         {"do": "end", "processes": [[10, 1], [11, 3]], "grace_seconds": 1.5}
     ]
     assert remotes["worker3"].calls == []
 
 
+def test_stop_tells_what_keeps_the_daemons_their_names() -> None:
+    keepers = {name: Keeper() for name in ("worker1", "worker2", "worker3")}
+    one, two, three = ProcessRef(10, 1), ProcessRef(20, 2), ProcessRef(11, 3)
+    daemons = [
+        ("worker1", "datanode", one),
+        ("worker2", "datanode", two),
+        ("worker1", "nodemanager", three),
+    ]
+
+    assert lifecycle.stop(keepers, daemons, grace_seconds=1.5) == 1
+    assert keepers["worker1"].stopped == [{"datanode": one, "nodemanager": three}]
+    assert keepers["worker2"].stopped == [{"datanode": two}]
+    assert keepers["worker3"].stopped == []
+
+
 def test_stop_says_which_node_is_out_of_reach(remotes: dict[str, FakeRemote]) -> None:
     with pytest.raises(RemoteError, match="worker1"):
-        lifecycle.stop(remotes, [("worker1", ProcessRef(10, 1))], grace_seconds=1)
+        lifecycle.stop(
+            plain(remotes), [("worker1", "datanode", ProcessRef(10, 1))], grace_seconds=1
+        )
 
 
 def test_a_combined_master_asks_for_the_ports_of_both_roles(
@@ -376,6 +492,6 @@ def test_a_combined_master_asks_for_the_ports_of_both_roles(
     remote.tell_nodeside("listening", [8020])
 
     with pytest.raises(AddressError, match=r"master .*8020 \(namenode\)"):
-        lifecycle.start(layout, {"master": remote}, started=lambda _: None)
+        start(layout, {"master": remote})
 
     assert len(remote.requests[0]["ports"]) == 18

@@ -237,8 +237,10 @@ class Board:
             return 0, ""
         state = self.units.get(name, ["not-found", "", ""])
         if verb == "show":
-            fields = ("LoadState", "UnitFileState", "ActiveState")
-            return 0, "".join(f"{f}={v}\n" for f, v in zip(fields, state, strict=True))
+            fields = ("LoadState", "UnitFileState", "ActiveState", "ConditionResult")
+            values = [*state, *([] if state[3:] else ["no"])]
+            asked = f"ConditionTimestampMonotonic={'7' if state[3:] else '0'}\n"
+            return 0, asked + "".join(f"{f}={v}\n" for f, v in zip(fields, values, strict=True))
         if state[0] != "loaded":
             return 1, f"Unit {name} could not be found."
         to = {"enable": {1: "enabled", 2: "active"}, "disable": {1: "disabled"}}

@@ -363,3 +363,8 @@ def test_a_service_that_is_gone_is_no_trouble_afterwards(board: Board) -> None:
 def test_a_service_that_does_not_start_is_said(board: Board) -> None:
     message = board.error("apply", [Service(names=("chrony.service",))])
     assert "Unit chrony.service could not be found" in message
+
+
+def test_a_service_that_does_not_run_in_a_container_is_asked_for_once(board: Board) -> None:
+    board.units["chrony.service"] = ["loaded", "enabled", "inactive", "no"]
+    assert board.words("apply", [Service(names=("chrony.service",))]) == []

@@ -18,6 +18,9 @@ __all__ = [
 ]
 
 SSH_PORT = 22
+KEPT = ("LoadState", "UnitFileState", "ActiveState")
+"""What systemd says of a unit that is needed to restore it."""
+
 TABLE = ("inet", "boardcluster")
 
 
@@ -94,7 +97,7 @@ class Service(Kind):
 
     def state(self, name: str) -> dict[str, str]:
         """Return what systemd says of a unit."""
-        fields = ("LoadState", "UnitFileState", "ActiveState")
+        fields = (*KEPT, "ConditionResult", "ConditionTimestampMonotonic")
         words = [word for field in fields for word in ("-p", field)]
         _, text = run(["systemctl", "show", *words, name])
         rows = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
@@ -109,16 +112,18 @@ class Service(Kind):
     def look(self) -> dict[str, Any]:
         """See Kind."""
         name = self.unit()
-        return {"unit": name, **self.state(name)}
+        found = self.state(name)
+        return {"unit": name, **{field: found[field] for field in KEPT}}
 
     def words(self) -> str:
-        """See Kind. A service that somebody masked stays so."""
-        found = self.look()
-        if found["LoadState"] == "masked":
+        """See Kind. A service that somebody masked stays so, and some do not run in a container."""
+        name = self.unit()
+        found = self.state(name)
+        asked = found["ConditionTimestampMonotonic"] not in ("", "0")
+        runs = found["ActiveState"] == "active" or (asked and found["ConditionResult"] == "no")
+        if found["LoadState"] == "masked" or (found["UnitFileState"] == "enabled" and runs):
             return ""
-        if (found["UnitFileState"], found["ActiveState"]) == ("enabled", "active"):
-            return ""
-        return f"enables and starts {found['unit']}"
+        return f"enables and starts {name}"
 
     def do(self) -> str:
         """See Kind."""

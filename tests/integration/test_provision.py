@@ -1,0 +1,361 @@
+"""Provisioning of nodes over real SSH: real apt, users and nftables; kills; exact uninstall."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import random
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.boards import BoardNode, Boards
+
+pytestmark = pytest.mark.needs_root
+
+SUBNET = "198.18.46.0/24"
+PROVISIONER = Path(__file__).with_name("provisioner.py")
+CHANGING = ("etc/.pwd.lock", "etc/passwd-", "etc/group-", "etc/shadow-", "etc/gshadow-")
+"""What the system's own tools leave: locks, and their copies of the former file."""
+
+NOT_OURS = ("dev", "proc", "run", "sys", "tmp", "home", "var/cache", "var/lib/apt", "var/log")
+DPKG_OWN = ("var/lib/dpkg/lock", "var/lib/dpkg/lock-frontend", "var/lib/dpkg/status-old")
+LISTEN = "import socket, sys; s = socket.create_server((sys.argv[1], 9864)); print(1, flush=True)\n"
+
+
+class Lab:
+    """Two boards, and what the driver does to the first."""
+
+    def __init__(self, boards: Boards, folder: Path) -> None:
+        self.boards = boards
+        self.folder = folder
+        self.trees: list[list[str]] = []
+
+    def start(self, verb: str, **fields: Any) -> subprocess.Popen[str]:
+        request = {
+            "verb": verb,
+            "node": "pi0",
+            "nodes": {node.name: node.address for node in self.boards.nodes},
+            "subnet": SUBNET,
+            "security": "closed",
+            "architecture": platform.machine(),
+            "packages": ["bc-tool"],
+            "trees": self.trees,
+            "keep_data": False,
+            "known_hosts": str(self.folder / "known_hosts"),
+            **fields,
+        }
+        process = subprocess.Popen(
+            [*self.boards.driver_prefix, sys.executable, str(PROVISIONER)],
+            env={**os.environ, **self.boards.driver_env},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(request))
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def ask(self, verb: str, **fields: Any) -> dict[str, Any]:
+        with self.start(verb, **fields) as process:
+            out, err = process.communicate(timeout=300)
+        assert process.returncode == 0, err
+        answer: dict[str, Any] = json.loads(out)
+        return answer
+
+    def words(self, verb: str, **fields: Any) -> list[str]:
+        answer = self.ask(verb, **fields)
+        assert "error" not in answer, answer
+        return [change["words"] for change in answer["changes"]]
+
+    def on(self, script: str, *, node: int = 0) -> str:
+        return self.boards.run_on(node, ["sh", "-ec", script]).stdout
+
+    def packages(self) -> list[str]:
+        return self.on("dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\\n'").split(
+            "\n"
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """Every file that is not another program's scratch, and every package."""
+        root = self.boards.nodes[0].root
+        files: dict[str, Any] = {}
+        for folder, folders, names in os.walk(root):
+            place = os.path.relpath(folder, root)
+            folders[:] = [
+                name for name in folders if os.path.normpath(f"{place}/{name}") not in NOT_OURS
+            ]
+            if place.split("/")[0] == "usr":
+                files[place] = sorted(names)
+                continue
+            for name in [*folders, *names]:
+                path = os.path.normpath(f"{place}/{name}")
+                if path not in (*CHANGING, *DPKG_OWN):
+                    files[path] = seen(root / path)
+        return {**files, "packages": self.packages()}
+
+    def kill_everything(self) -> None:
+        """End, at once, all that runs on the board but its first process and its SSH server."""
+        self.on(
+            "main=$(cat /run/sshd.pid); for entry in /proc/[0-9]*; do pid=${entry#/proc/}; "
+            'case $pid in 1|"$main"|$$) ;; *) kill -9 $pid 2>/dev/null || true ;; esac; done'
+        )
+
+
+def seen(path: Path) -> tuple[int, int, int, str]:
+    """Type with mode, owner, and content of a file."""
+    found = path.lstat()
+    content = ""
+    if stat.S_ISLNK(found.st_mode):
+        content = str(path.readlink())
+    elif stat.S_ISREG(found.st_mode):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found.st_mode, found.st_uid, found.st_gid, content
+
+
+def make_package(folder: Path, name: str, needs: str) -> str:
+    """Make a tiny Debian package; return its paragraph for the repository's list."""
+    source = folder / "source"
+    (source / "DEBIAN").mkdir(parents=True)
+    (source / "etc").mkdir()
+    (source / "etc" / f"{name}.conf").write_text("setting\n")
+    (source / "DEBIAN" / "conffiles").write_text(f"/etc/{name}.conf\n")
+    # It takes a moment, as real packages do, so that a kill meets it.
+    (source / "DEBIAN" / "postinst").write_text("#!/bin/sh\nsleep 0.3\n")
+    (source / "DEBIAN" / "postinst").chmod(0o755)
+    control = (
+        f"Package: {name}\nVersion: 1.0\nArchitecture: all\nMaintainer: Test <test@example.org>\n"
+        f"{f'Depends: {needs}' if needs else 'Section: misc'}\nDescription: for a test\n"
+    )
+    (source / "DEBIAN" / "control").write_text(control)
+    file = folder / f"{name}.deb"
+    subprocess.run(
+        ["dpkg-deb", "--build", str(source), str(file)], check=True, stdout=subprocess.DEVNULL
+    )
+    subprocess.run(["rm", "-r", str(source)], check=True)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    return f"{control}Filename: ./{file.name}\nSize: {file.stat().st_size}\nSHA256: {digest}\n\n"
+
+
+def give_repository(node: BoardNode) -> None:
+    """Let apt on a board know of two tiny packages and of nothing else."""
+    repository = node.root / "srv" / "repository"
+    repository.mkdir()
+    rows = [
+        make_package(repository, "bc-tool", "bc-needed"),
+        make_package(repository, "bc-needed", ""),
+        make_package(repository, "bc-user", "bc-needed"),
+    ]
+    (repository / "Packages").write_text("".join(rows))
+    for path in (node.root / "etc/apt/sources.list.d").glob("*"):
+        path.unlink()
+    (node.root / "etc/apt/sources.list").write_text("deb [trusted=yes] file:/srv/repository ./\n")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("provision")
+    with Boards(2, folder=folder / "boards", subnet=SUBNET) as boards:
+        made = Lab(boards, folder)
+        give_repository(boards.nodes[0])
+        engine = folder / "engine"
+        (engine / "jars").mkdir(parents=True)
+        for number in range(40):
+            (engine / "jars" / f"{number}.jar").write_bytes(random.randbytes(50_000))
+        (engine / "jars").chmod(0o700)
+        made.trees = [["engines/pair", str(engine)]]
+        made.on("apt-get -q update")
+        yield made
+
+
+def test_a_bare_board_is_made_ready_once_and_given_back_exactly(lab: Lab) -> None:
+    before = lab.snapshot()
+    planned = lab.words("plan")
+    assert lab.snapshot() == before
+    assert planned[0] == "installs bc-tool, and what they need"
+
+    assert lab.words("apply") == planned
+    assert {"bc-tool 1.0 installed", "bc-needed 1.0 installed"} <= set(lab.packages())
+    user = lab.on("getent passwd boardcluster; sudo -n -l -U boardcluster; id -nG boardcluster")
+    assert ":/nonexistent:/usr/sbin/nologin" in user
+    assert "is not allowed to run sudo" in user
+    assert user.endswith("\nboardcluster\n")
+    assert lab.on("getent shadow boardcluster").split(":")[1].startswith("!")
+    assert lab.on("stat -c '%U %a' /var/lib/boardcluster /opt/boardcluster/engines/pair/jars") == (
+        "boardcluster 750\nroot 755\n"
+    )
+    assert lab.on("/opt/boardcluster/java/bin/java -version 2>&1")
+    own = lab.on("getent ahosts pi0").split()[0]
+    assert own == lab.boards.nodes[0].address, "Debian's 127.0.1.1 would win"
+
+    after = lab.snapshot()
+    started = time.monotonic()
+    assert lab.words("apply") == []
+    assert time.monotonic() - started < 10
+    assert lab.snapshot() == after
+
+    lab.on("install -d -o boardcluster /var/lib/boardcluster/data/block")
+    gone = lab.words("plan_uninstall")
+    assert lab.words("uninstall") == gone
+    assert lab.snapshot() == before
+    assert lab.on("nft list tables") == ""
+    assert lab.words("uninstall") == []
+
+
+def test_a_run_killed_at_a_random_moment_is_finished_by_the_next(lab: Lab) -> None:
+    before = lab.snapshot()
+    moments = random.Random(20261121)
+    for verb in ("apply", "uninstall") * 4:
+        with lab.start(verb) as process:
+            time.sleep(moments.uniform(0.3, 2.0))
+            lab.kill_everything()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate(timeout=60)
+    lab.words("apply")
+    assert lab.words("apply") == []
+    assert "bc-tool 1.0 installed" in lab.packages()
+    lab.words("uninstall")
+    assert lab.snapshot() == before
+
+
+def test_packages_that_cannot_be_fetched_are_named(lab: Lab) -> None:
+    before = lab.snapshot()
+    answer = lab.ask("apply", packages=["bc-tool", "not-there"])
+    assert answer["error"] == "InstallError"
+    assert "pi0: apt-get could not install bc-tool, not-there" in answer["message"]
+    assert "Unable to locate package not-there" in answer["message"]
+    lab.words("uninstall")
+    assert lab.snapshot() == before
+
+
+def test_a_package_that_another_one_needs_since_is_left(lab: Lab) -> None:
+    lab.words("apply")
+    lab.on("apt-get -q -y install bc-user")
+    answer = lab.ask("uninstall")
+    remarks = [change["remark"] for change in answer["changes"] if change["remark"]]
+    assert remarks == ["left, because other packages need them: bc-needed"]
+    assert "bc-needed 1.0 installed" in lab.packages()
+    lab.on("dpkg --purge bc-user bc-needed")
+
+
+def test_data_is_kept_for_whom_it_belongs_to(lab: Lab) -> None:
+    before = lab.snapshot()
+    lab.words("apply")
+    lab.on("install -d -o boardcluster /var/lib/boardcluster/data/block")
+    lab.words("uninstall", keep_data=True)
+    assert lab.on("stat -c %U /var/lib/boardcluster/data/block") == "boardcluster\n"
+    assert lab.on("ls /opt; nft list tables") == ""
+    lab.words("uninstall")
+    assert lab.snapshot() == before
+
+
+def test_uninstall_is_refused_while_anything_runs(lab: Lab) -> None:
+    lab.words("apply")
+    lab.on("sudo -u boardcluster sleep 60 >/dev/null 2>&1 & sleep 0.2")
+    answer = lab.ask("uninstall")
+    assert (answer["error"], answer["hint"]) == ("ClusterError", "run `boardcluster down` first")
+    assert lab.on("ls /opt") == "boardcluster\n"
+    lab.on("pkill -u boardcluster")
+    lab.words("uninstall")
+
+
+def connects(prefix: tuple[str, ...], address: str, port: int) -> bool:
+    program = (
+        "import socket, sys\n"
+        "socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=1).close()"
+    )
+    words = [*prefix, "/usr/bin/python3", "-c", program, address, str(port)]
+    return subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def test_the_firewall_lets_in_the_cluster_and_ssh_and_nobody_else(lab: Lab) -> None:
+    pi0, pi1 = lab.boards.nodes
+    enter = ("nsenter", "--target", str(pi0.pid), "--net", "--")
+    other = ("nsenter", "--target", str(pi1.pid), "--net", "--")
+    program = LISTEN + "while True: s.accept()[0].close()"
+    listener = subprocess.Popen(
+        [*enter, "/usr/bin/python3", "-c", program, pi0.address], stdout=subprocess.PIPE
+    )
+    try:
+        assert listener.stdout is not None
+        listener.stdout.readline()
+        assert connects(lab.boards.outside_prefix, pi0.address, 9864)  # open, so this can fail
+        lab.words("apply")
+        assert not connects(lab.boards.outside_prefix, pi0.address, 9864)
+        assert not connects(lab.boards.driver_prefix, pi0.address, 9864)
+        assert connects(lab.boards.outside_prefix, pi0.address, 22)
+        assert connects(other, pi0.address, 9864)
+        assert connects(enter, pi0.address, 9864)
+        assert connects(enter, pi1.address, 22)  # what the node itself asks for
+        ping = [*lab.boards.outside_prefix, "ping", "-c1", "-W1", pi0.address]
+        if Path("/usr/bin/ping").exists():
+            subprocess.run(ping, check=True, stdout=subprocess.DEVNULL)
+
+        lab.on("nft add rule inet boardcluster input tcp dport 9864 accept")
+        assert connects(lab.boards.outside_prefix, pi0.address, 9864)
+        assert len(lab.words("apply")) == 1
+        assert not connects(lab.boards.outside_prefix, pi0.address, 9864)
+
+        assert lab.words("apply", security="insecure-lab") == ["removes the firewall"]
+        assert connects(lab.boards.outside_prefix, pi0.address, 9864)
+    finally:
+        listener.kill()
+        listener.wait()
+        assert listener.stdout is not None
+        listener.stdout.close()
+        lab.words("uninstall")
+
+
+def test_the_port_by_which_we_came_stays_open(lab: Lab) -> None:
+    config = textwrap.dedent("""\
+        Port 22
+        Port 2022
+    """)
+    lab.on(
+        f"mkdir /etc/ssh/sshd_config.d; printf '{config}' > /etc/ssh/sshd_config.d/port.conf; "
+        "pid=$(cat /run/sshd.pid); rm /run/sshd.pid; kill -HUP $pid; "
+        "until [ -s /run/sshd.pid ]; do sleep 0.05; done"
+    )
+    ssh = Path(lab.boards.driver_env["HOME"]) / ".ssh" / "config"
+    former = ssh.read_text()
+    ssh.write_text(f"Host pi0\n  Port 2022\n{former}")
+    try:
+        fields = {"known_hosts": str(lab.folder / "known_hosts_2022")}
+        lab.words("apply", **fields)
+        address = lab.boards.nodes[0].address
+        assert connects(lab.boards.outside_prefix, address, 2022)
+        assert not connects(lab.boards.outside_prefix, address, 22)
+        lab.words("uninstall", **fields)
+    finally:
+        ssh.write_text(former)
+
+
+def test_a_damaged_record_is_said_and_nothing_is_lost(lab: Lab) -> None:
+    lab.words("apply")
+    record = lab.boards.nodes[0].root / "etc/boardcluster/manifest.json"
+    whole = record.read_bytes()
+    record.write_bytes(whole[: len(whole) // 2])
+    before = lab.snapshot()
+    for verb in ("plan", "apply", "uninstall"):
+        answer = lab.ask(verb)
+        assert answer["error"] == "InstallError"
+        assert "manifest.json, is damaged" in answer["message"]
+        assert lab.snapshot() == before
+    record.write_bytes(whole)
+    lab.words("uninstall")

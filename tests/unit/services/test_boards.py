@@ -1,0 +1,451 @@
+"""What is asked of boards: all before any is changed, and what comes of it is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.cluster.recordings import DESKTOP, PI_3, PI_4, PI_5, Recording
+
+from boardcluster.cluster.boards import SERVICE_USER, board_state
+from boardcluster.cluster.facts import parse_facts
+from boardcluster.cluster.state import LiveNode, LiveState
+from boardcluster.errors import (
+    CapacityError,
+    ClusterError,
+    HostError,
+    StoreError,
+    UnreachableError,
+)
+from boardcluster.fetch.cache import no_progress
+from boardcluster.records import ClusterSpec, NodeFacts, Security
+from boardcluster.remote.base import ProcessRef
+from boardcluster.remote.fake import FakeRemote
+from boardcluster.services import boards as module
+from boardcluster.services.boards import (
+    Ready,
+    boards_free_bytes,
+    end_boards,
+    load_facts,
+    make_ready,
+    managers_of,
+    wipe_boards,
+)
+from boardcluster.services.layout import Layout
+from boardcluster.services.provision.manager import PlainProcesses, Systemd
+from boardcluster.services.provision.provisioning import Change
+from boardcluster.store import to_json
+
+FOLDER = "/mnt/ssd/bc"
+UNIT = "boardcluster-datanode.service"
+
+
+def facts_of(recording: Recording, **changed: Any) -> NodeFacts:
+    facts = parse_facts(recording.raw(), folder=FOLDER, asked_seconds=0.0, answered_seconds=0.5)
+    return replace(facts, clock_offset_seconds=0.0, **changed)
+
+
+class Desk:
+    """Boards that are reached by root and by nobody else.
+
+    Attributes:
+        remotes: the boards.
+        lost: names of those that do not answer.
+        found: what is found on each, as the next looks see it; the last stays.
+        looked: names of boards that were looked at.
+        planned: what differs on each.
+        provisioned: the boards that were changed, with what each is to have.
+        asked: what was asked of ``desired``.
+        done: what was done, in order.
+    """
+
+    def __init__(self, spec: ClusterSpec) -> None:
+        self.remotes = {node.name: FakeRemote(node.name) for node in spec.nodes}
+        self.lost: set[str] = set()
+        self.found: dict[str, list[NodeFacts]] = {}
+        self.looked: list[str] = []
+        self.planned: dict[str, list[Change]] = {name: [] for name in self.remotes}
+        self.provisioned: list[dict[str, Any]] = []
+        self.asked: list[dict[str, Any]] = []
+        self.done: list[str] = []
+        self.destroyed = 0
+
+    def admin(self, node: Any) -> FakeRemote:
+        if node.name in self.lost:
+            raise UnreachableError(f"{node.name}: out of reach")
+        return self.remotes[node.name]
+
+    def admin_of(self, node: LiveNode, state: LiveState) -> FakeRemote:
+        return self.admin(node)
+
+    def destroy(self, state: LiveState) -> int:
+        self.done.append("destroy")
+        if self.lost:
+            raise ClusterError(f"not everything could be ended on {', '.join(sorted(self.lost))}")
+        return 5
+
+    def discover(self, remote: FakeRemote, *, folder: str) -> NodeFacts:
+        assert folder == FOLDER
+        self.looked.append(remote.name)
+        rows = self.found[remote.name]
+        return rows.pop(0) if len(rows) > 1 else rows[0]
+
+    def desired(self, spec: ClusterSpec, node: Any, ground: Any, **named: Any) -> list[str]:
+        self.asked.append({"spec": spec, "node": node.name, "ground": ground, **named})
+        return [f"what {node.name} is to have"]
+
+    def plan(self, remote: FakeRemote, wanted: Sequence[str]) -> list[Change]:
+        assert wanted == [f"what {remote.name} is to have"]
+        self.done.append(f"plan {remote.name}")
+        return self.planned[remote.name]
+
+    def provision(
+        self,
+        remotes: Mapping[str, FakeRemote],
+        wanted: Mapping[str, Any],
+        *,
+        said: Callable[[str], None],
+    ) -> list[Change]:
+        self.done.append(f"provision {', '.join(sorted(wanted))}")
+        assert set(wanted) <= set(remotes)
+        return [change for name in wanted for change in self.planned[name]]
+
+
+@pytest.fixture
+def spec(make_spec: Callable[..., ClusterSpec]) -> ClusterSpec:
+    plain = make_spec(workers=2)
+    nodes = tuple(
+        replace(node, host=f"pi@{node.name}", address=f"10.0.0.{place}", folder=FOLDER)
+        for place, node in enumerate(plain.nodes, start=1)
+    )
+    return replace(plain, kind="boards", security=Security.CLOSED, nodes=nodes)
+
+
+@pytest.fixture
+def desk(spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    desk = Desk(spec)
+    desk.found = {
+        "master": [facts_of(DESKTOP)],
+        "worker1": [facts_of(PI_5)],
+        "worker2": [facts_of(PI_4)],
+    }
+    monkeypatch.setattr(module, "board_nodes", lambda _: desk)
+    for name in ("discover", "desired", "plan", "provision"):
+        monkeypatch.setattr(module, name, getattr(desk, name))
+    monkeypatch.setattr(
+        module, "render_units", lambda layout, node, *, closed: {node.name: str(closed)}
+    )
+    monkeypatch.setattr(module, "_trees", lambda _: ["trees"])
+    return desk
+
+
+@pytest.fixture
+def layout(spec: ClusterSpec, make_layout: Callable[[ClusterSpec], Layout]) -> Layout:
+    return make_layout(spec)
+
+
+@pytest.fixture
+def state(spec: ClusterSpec) -> LiveState:
+    return board_state(spec, identity="1")
+
+
+Prepare = Callable[..., Ready]
+
+
+@pytest.fixture
+def prepare(desk: Desk, spec: ClusterSpec, layout: Layout, tmp_path: Path) -> Prepare:
+    def run(**named: Any) -> Ready:
+        declared = named.pop("declared", spec)
+        return make_ready(tmp_path, declared, layout, progress=no_progress, **named)
+
+    return run
+
+
+def test_each_board_gets_what_fits_it(desk: Desk, prepare: Prepare, spec: ClusterSpec) -> None:
+    prepare()
+
+    rows = {row["node"]: row for row in desk.asked}
+    assert list(rows) == ["master", "worker1", "worker2"]
+    grounds = {name: row["ground"] for name, row in rows.items()}
+    assert {name: ground.architecture for name, ground in grounds.items()} == {
+        "master": "x86_64",
+        "worker1": "aarch64",
+        "worker2": "aarch64",
+    }
+    assert grounds["master"].java_home == "/usr/lib/jvm/java-21-openjdk-amd64"
+    assert all(row["spec"] is spec and row["trees"] == ["trees"] for row in rows.values())
+    assert rows["worker1"]["units"] == {"worker1": "True"}
+
+
+@pytest.mark.parametrize("security", [Security.CLOSED, Security.INSECURE_LAB])
+def test_units_are_closed_unless_the_cluster_is_open(
+    security: Security, desk: Desk, prepare: Prepare, spec: ClusterSpec
+) -> None:
+    prepare(declared=replace(spec, security=security))
+
+    closed = str(security is Security.CLOSED)
+    assert [row["units"][row["node"]] for row in desk.asked] == [closed] * 3
+
+
+def test_boards_on_which_nothing_differs_are_not_changed(
+    desk: Desk, prepare: Prepare, tmp_path: Path
+) -> None:
+    ready = prepare()
+
+    assert sorted(desk.done[:3]) == ["plan master", "plan worker1", "plan worker2"]
+    assert desk.done[3:] in ([], ["provision "])
+    assert ready.changes == ()
+    assert ready.facts == {name: rows[0] for name, rows in desk.found.items()}
+    assert sorted(desk.looked) == ["master", "worker1", "worker2"]  # once
+    assert load_facts(tmp_path) == ready.facts
+
+
+def test_what_was_changed_is_looked_at_again(desk: Desk, prepare: Prepare, tmp_path: Path) -> None:
+    desk.planned["worker1"] = [Change(node="worker1", words="installs openjdk-17-jre-headless")]
+    bare, after = facts_of(PI_5, javas=()), facts_of(PI_5)
+    desk.found["worker1"] = [bare, after]
+
+    ready = prepare()
+
+    assert desk.done[-1] == "provision worker1"  # and nothing else
+    assert ready.changes == tuple(desk.planned["worker1"])
+    assert ready.facts["worker1"] == after
+    assert load_facts(tmp_path)["worker1"] == after
+
+
+def test_the_java_of_each_kind_of_board_is_named_once(desk: Desk, prepare: Prepare) -> None:
+    java = facts_of(PI_5).javas
+    desk.found["worker2"] = [facts_of(PI_4, javas=java)]
+
+    assert prepare().java == "OpenJDK 21.0.7 x86_64 + Debian 17.0.15 aarch64"
+
+
+def test_a_java_that_does_not_fit_is_not_named(desk: Desk, prepare: Prepare) -> None:
+    old = tuple(row for row in facts_of(DESKTOP).javas if row.feature == 8)
+    assert old
+    desk.found = {name: [facts_of(DESKTOP, javas=old)] for name in desk.found}
+
+    assert prepare().java == ""
+
+
+def test_a_dry_run_writes_nothing_down(desk: Desk, prepare: Prepare, tmp_path: Path) -> None:
+    change = Change(node="worker2", words="creates /opt/boardcluster for root")
+    desk.planned["worker2"] = [change]
+
+    ready = prepare(dry_run=True)
+
+    assert ready.changes == (change,)
+    assert not any(what.startswith("provision") for what in desk.done)
+    assert list(tmp_path.glob("*.json")) == []
+
+
+def test_no_board_is_changed_if_one_cannot_be_reached(desk: Desk, prepare: Prepare) -> None:
+    desk.lost = {"worker2"}
+
+    with pytest.raises(UnreachableError, match="worker2"):
+        prepare()
+    assert desk.done == []
+
+
+def test_no_board_is_changed_if_one_lacks_space(
+    desk: Desk, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plan(remote: FakeRemote, wanted: object) -> list[Change]:
+        if remote.name == "worker2":
+            raise CapacityError("worker2: no room")
+        return [Change(node=remote.name, words="creates /opt/boardcluster for root")]
+
+    monkeypatch.setattr(module, "plan", plan)
+
+    with pytest.raises(CapacityError, match="worker2"):
+        prepare()
+    assert desk.done == []
+
+
+def test_a_board_that_cannot_be_a_node_is_refused_with_the_reason(
+    desk: Desk, prepare: Prepare
+) -> None:
+    desk.found["worker2"] = [facts_of(PI_3)]  # 32-bit userland, and a sudo that asks
+
+    with pytest.raises(HostError) as caught:
+        prepare()
+
+    assert caught.value.message.startswith("worker2: ")
+    assert "32-bit" in caught.value.message
+    assert "\n  -> " in caught.value.message
+    assert desk.done == []
+
+
+def test_clocks_that_are_apart_are_refused(desk: Desk, prepare: Prepare) -> None:
+    far = replace(facts_of(PI_4), clock_offset_seconds=90.0, clock_error_seconds=0.0)
+    desk.found["worker2"] = [far]
+    desk.found["worker1"] = [replace(facts_of(PI_5), clock_error_seconds=0.0)]
+
+    with pytest.raises(ClusterError) as caught:
+        prepare()
+
+    assert "worker2" in caught.value.message
+    assert "timedatectl" in caught.value.hint
+    assert desk.done == []
+
+
+def test_what_is_known_of_boards_that_are_not_used_now_is_kept(
+    desk: Desk, prepare: Prepare, layout: Layout, spec: ClusterSpec, tmp_path: Path
+) -> None:
+    every = prepare().facts
+    fewer = replace(layout, spec=replace(spec, nodes=spec.nodes[:2]))
+
+    make_ready(tmp_path, spec, fewer, progress=no_progress)
+
+    assert load_facts(tmp_path) == every
+
+
+def test_nothing_is_known_of_boards_that_were_never_made_ready(tmp_path: Path) -> None:
+    assert load_facts(tmp_path) == {}
+
+
+def test_a_damaged_record_of_boards_is_named_with_the_way_out(
+    prepare: Prepare, tmp_path: Path
+) -> None:
+    prepare()
+    (path,) = tmp_path.glob("*.json")
+    for text in ("", "{", "[]", "5", '{"master": 5}', '{"master": {"name": 5}}'):
+        path.write_text(text)
+        with pytest.raises(StoreError, match=r"nodes\.json is damaged") as caught:
+            load_facts(tmp_path)
+        assert caught.value.hint == "delete it and run `boardcluster up`"
+
+
+def test_systemd_keeps_daemons_where_it_runs(spec: ClusterSpec) -> None:
+    remotes = {node.name: FakeRemote(f"{SERVICE_USER}@{node.name}") for node in spec.nodes}
+    admins = {node.name: FakeRemote(f"root@{node.name}") for node in spec.nodes}
+    facts = {
+        "master": facts_of(DESKTOP, service_manager="none"),
+        "worker1": facts_of(PI_5, service_manager="systemd"),
+    }
+
+    managers = managers_of(facts, remotes, admins)
+
+    assert {name: type(manager) for name, manager in managers.items()} == {
+        "master": PlainProcesses,
+        "worker1": Systemd,
+        "worker2": PlainProcesses,  # nothing is known of it, as of every emulated node
+    }
+    admins["worker1"].tell("systemctl", "stop", UNIT)
+    admins["worker1"].tell("systemctl", "show", "-p", "Result", UNIT, stdout="Result=success\n")
+    assert managers["worker1"].stop({"datanode": ProcessRef(7, 1)}, grace_seconds=1.0) == 0
+    remotes["worker2"].tell_nodeside("end", {"killed": 1})
+    assert managers["worker2"].stop({"datanode": ProcessRef(7, 1)}, grace_seconds=1.0) == 1
+
+
+def remember(tmp_path: Path, **facts: NodeFacts) -> None:
+    (tmp_path / "nodes.json").write_text(json.dumps(to_json(facts)))
+
+
+def test_systemd_stops_its_units_before_anything_is_ended(
+    desk: Desk, state: LiveState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(
+        tmp_path,
+        master=facts_of(DESKTOP, service_manager="none"),
+        worker1=facts_of(PI_5, service_manager="systemd"),
+        worker2=facts_of(PI_4, service_manager="systemd"),
+    )
+    stopped: list[str] = []
+
+    class Manager(Systemd):
+        def __init__(self, remote: FakeRemote) -> None:
+            self.name = remote.name
+
+        def stop_all(self) -> None:
+            assert desk.done == []  # or systemd would start again what was killed
+            stopped.append(self.name)
+
+    monkeypatch.setattr(module, "Systemd", Manager)
+    for remote in desk.remotes.values():
+        remote.tell("rm", "-rf", "--", f"{FOLDER}/tmp")
+
+    assert end_boards(tmp_path, state) == 5
+    assert sorted(stopped) == ["worker1", "worker2"]
+    assert desk.done == ["destroy"]
+    # What was lent to a node, or a job of the driver's, lies there.
+    assert {name: remote.calls for name, remote in desk.remotes.items()} == {
+        name: [("rm", "-rf", "--", f"{FOLDER}/tmp")] for name in desk.remotes
+    }
+
+
+def test_a_board_out_of_reach_is_named_by_what_ends_the_others(
+    desk: Desk, state: LiveState, tmp_path: Path
+) -> None:
+    remember(tmp_path, worker2=facts_of(PI_4, service_manager="systemd"))
+    desk.lost = {"worker2"}
+
+    with pytest.raises(ClusterError, match="not everything could be ended on worker2"):
+        end_boards(tmp_path, state)
+    assert desk.done == ["destroy"]
+
+
+def test_wiping_leaves_what_was_installed(desk: Desk, spec: ClusterSpec, tmp_path: Path) -> None:
+    parts = [f"{FOLDER}/{name}" for name in ("conf", "logs", "scratch", "spark-events", "tmp")]
+    for remote in desk.remotes.values():
+        remote.tell("rm", "-rf", "--", *parts)
+        remote.tell("sh", "-c", f"rm -rf -- {FOLDER}/data*")
+
+    wipe_boards(tmp_path, spec)
+
+    assert all(len(remote.calls) == 2 for remote in desk.remotes.values())
+
+
+def test_a_board_that_was_not_wiped_is_said(desk: Desk, spec: ClusterSpec, tmp_path: Path) -> None:
+    desk.lost = {"worker1"}
+
+    with pytest.raises(UnreachableError, match="worker1"):
+        wipe_boards(tmp_path, replace(spec, nodes=spec.nodes[1:2]))
+
+
+def room(desk: Desk, name: str, *, size: int, available: int, held: int | None) -> None:
+    remote = desk.remotes[name]
+    remote.tell("sh", "-c", module._NEAREST, "sh", FOLDER, stdout="/mnt/ssd\n")
+    remote.tell(
+        *("df", "--block-size=1", "--output=size,avail", "/mnt/ssd"),
+        stdout=f"1B-blocks Avail\n{size} {available}\n",
+    )
+    said = "du: cannot access 'data*/datanode'\n0\ttotal\n"
+    if held is not None:
+        said = f"{held}\t{FOLDER}/data/datanode\n{held}\ttotal\n"
+    argv = ("sh", "-c", f"du -sbc {FOLDER}/data*/datanode 2>&1")
+    remote.tell(*argv, stdout=said, returncode=0 if held is not None else 1)
+
+
+def test_the_worker_with_the_least_space_decides_for_all(
+    desk: Desk, spec: ClusterSpec, tmp_path: Path
+) -> None:
+    room(desk, "worker1", size=1000, available=900, held=30)
+    room(desk, "worker2", size=1000, available=400, held=None)
+
+    # YARN gives a node up that is 90 % full; the master holds no blocks.
+    assert boards_free_bytes(tmp_path, spec) == (2 * 300, 30)
+    assert desk.remotes["master"].calls == []
+
+
+def test_a_worker_that_is_fuller_than_yarn_allows_has_no_space(
+    desk: Desk, spec: ClusterSpec, tmp_path: Path
+) -> None:
+    room(desk, "worker1", size=1000, available=900, held=30)
+    room(desk, "worker2", size=1000, available=50, held=40)
+
+    assert boards_free_bytes(tmp_path, spec) == (0, 70)
+
+
+def test_a_worker_that_does_not_answer_has_no_space_that_could_be_told(
+    desk: Desk, spec: ClusterSpec, tmp_path: Path
+) -> None:
+    room(desk, "worker1", size=1000, available=900, held=30)
+    desk.lost = {"worker2"}
+
+    with pytest.raises(UnreachableError, match="worker2"):
+        boards_free_bytes(tmp_path, spec)

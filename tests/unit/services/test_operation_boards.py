@@ -1,0 +1,531 @@
+"""Boards come up: looked at and made ready before anything starts, and closed again each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.cluster.recordings import PI_5
+
+from boardcluster.cluster.boards import SERVICE_USER, board_state, known_hosts_of
+from boardcluster.cluster.facts import parse_facts
+from boardcluster.cluster.state import LiveNode, LiveState, load_state, save_state
+from boardcluster.errors import (
+    ClusterError,
+    ClusterNotUpError,
+    DaemonError,
+    HostError,
+    UnreachableError,
+)
+from boardcluster.fetch.cache import no_progress
+from boardcluster.records import ClusterSpec, MasterPlacement, NodeFacts, Security
+from boardcluster.remote.base import ProcessRef
+from boardcluster.remote.fake import FakeRemote
+from boardcluster.services import operation
+from boardcluster.services.boards import INSTALLED, Ready
+from boardcluster.services.daemons import DAEMONS
+from boardcluster.services.install import Installation
+from boardcluster.services.java import Java
+from boardcluster.services.layout import Layout
+from boardcluster.services.lifecycle import Health, StartedDaemon
+from boardcluster.services.operation import LiveCluster
+from boardcluster.services.pair import pair_ids
+from boardcluster.services.profile import profile_names
+from boardcluster.services.provision.provisioning import Change
+from boardcluster.spec import render_cluster
+from boardcluster.spec.form import Form
+
+HEALTHY = Health(
+    live_datanodes=2, live_nodemanagers=2, safe_mode=False, history=True, hdfs_free_bytes=1
+)
+DATANODE = next(kind for kind in DAEMONS if kind.name == "datanode")
+
+
+def facts_of(name: str) -> NodeFacts:
+    facts = parse_facts(PI_5.raw(), folder="/mnt/ssd/bc", asked_seconds=0.0, answered_seconds=0.5)
+    return replace(facts, name=name)
+
+
+class Keeper:
+    """Keeps the daemons of a node.
+
+    Attributes:
+        now: the processes of daemons that were started again.
+        stopped: the daemons that were to end.
+    """
+
+    def __init__(self) -> None:
+        self.now: dict[str, ProcessRef] = {}
+        self.stopped: list[str] = []
+
+    def running(self, known: Mapping[str, ProcessRef]) -> dict[str, ProcessRef]:
+        return {**known, **self.now}
+
+    def stop(self, known: Mapping[str, ProcessRef], *, grace_seconds: float) -> int:
+        self.stopped += known
+        return 0
+
+
+class Rack:
+    """Boards of a desk, on which everything is recorded and nothing is done.
+
+    Attributes:
+        done: what was done, in order.
+        said: what was told of progress.
+        lost: boards that do not answer.
+        facts: what is found on each.
+        changes: what the next making ready changes.
+        fails: what something raises, by its name in ``done``.
+        left_over: whether something still runs on the boards.
+        layouts: the layouts that boards were made ready for.
+        declared: the clusters that boards were made ready for.
+        keepers: what keeps the daemons of each node.
+    """
+
+    def __init__(self, home: Path, spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.home = home
+        self.spec = spec
+        self.done: list[str] = []
+        self.said: list[str] = []
+        self.lost: set[str] = set()
+        self.facts = {node.name: facts_of(node.name) for node in spec.nodes}
+        self.changes: tuple[Change, ...] = ()
+        self.fails: dict[str, BaseException] = {}
+        self.left_over = True
+        self.layouts: list[Layout] = []
+        self.declared: list[ClusterSpec] = []
+        self.keepers = {node.name: Keeper() for node in spec.nodes}
+        self.remotes = {
+            (node.name, user): FakeRemote(f"{user}@{node.name}")
+            for node in spec.nodes
+            for user in (SERVICE_USER, "root")
+        }
+        home.mkdir()
+        self.declare(spec)
+        refuse = "asked of this machine, which is none of the nodes"
+        for name, value in {
+            "check_memory": lambda _: pytest.fail(refuse),
+            "require_room": lambda _: pytest.fail(refuse),
+            "provide_archives": lambda *_, **__: pytest.fail(refuse),
+            "nodes_of": lambda home, kind: self if (home, kind) == (self.home, "boards") else None,
+            "provide_java": lambda *_, **__: Java(
+                program=Path("/java/bin/java"), feature=17, version="17.0.1", vendor="Maker"
+            ),
+            "install": lambda pair, *_, **__: Installation(pair=pair, folder=home),
+            "make_ready": self.make_ready,
+            "end_boards": self.end_boards,
+            "load_facts": lambda _: self.facts,
+            "wipe_boards": lambda *given: self._do(f"wipe {given == (self.home, self.spec)}"),
+            "managers_of": self.managers_of,
+            "dead_daemons": lambda _: [],
+        }.items():
+            monkeypatch.setattr(operation, name, value)
+        for name, value in {
+            "configure": self.configure,
+            "start": self.start,
+            "wait_healthy": lambda *_, **__: self._do("wait"),
+            "health": lambda *_: HEALTHY,
+        }.items():
+            monkeypatch.setattr(f"boardcluster.services.lifecycle.{name}", value)
+
+    def declare(self, spec: ClusterSpec) -> None:
+        text = render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
+        (self.home / "cluster.toml").write_text(text)
+
+    def _do(self, what: str) -> None:
+        self.done.append(what)
+        if what in self.fails:
+            raise self.fails[what]
+
+    # What a cluster asks of its nodes.
+
+    def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
+        return board_state(spec, identity=identity)
+
+    def check(self, spec: ClusterSpec) -> None:
+        self._do("check")
+
+    def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
+        assert load_state(self.home) == state  # recorded before anything starts
+        self._do("create")
+        return replace(state, nodes=tuple(replace(row, boot_id="b") for row in state.nodes))
+
+    def remote_of(self, node: LiveNode, state: LiveState) -> FakeRemote:
+        return self.remotes[node.name, SERVICE_USER]
+
+    def admin_of(self, node: LiveNode, state: LiveState) -> FakeRemote:
+        return self.remotes[node.name, "root"]
+
+    def alive(self, state: LiveState) -> list[LiveNode]:
+        return [node for node in state.nodes if node.name not in self.lost]
+
+    def has_leftovers(self, state: LiveState) -> bool:
+        return self.left_over
+
+    def destroy(self, state: LiveState) -> int:
+        pytest.fail("systemd would start again what is only killed")
+
+    # What a cluster asks of its boards.
+
+    def make_ready(
+        self, home: Path, declared: ClusterSpec, layout: Layout, *, dry_run: bool = False, **_: Any
+    ) -> Ready:
+        assert home == self.home
+        self.layouts.append(layout)
+        self.declared.append(declared)
+        self._do("plan" if dry_run else "make ready")
+        return Ready(facts=self.facts, java="Debian 17.0.15 aarch64", changes=self.changes)
+
+    def end_boards(self, home: Path, state: LiveState) -> int:
+        assert home == self.home
+        self._do("end")
+        return 3
+
+    def managers_of(
+        self,
+        facts: Mapping[str, NodeFacts],
+        remotes: Mapping[str, FakeRemote],
+        admins: Mapping[str, FakeRemote],
+    ) -> dict[str, Keeper]:
+        assert facts == self.facts
+        assert all(row.name == f"{SERVICE_USER}@{name}" for name, row in remotes.items())
+        assert all(row.name == f"root@{name}" for name, row in admins.items())
+        return {name: self.keepers[name] for name in remotes}
+
+    def configure(self, *_: object, **__: object) -> str:
+        self._do("configure")
+        return "ab" * 32
+
+    def start(
+        self,
+        layout: Layout,
+        remotes: Mapping[str, FakeRemote],
+        *,
+        managers: Mapping[str, Keeper],
+        identity: str,
+        started: Callable[[StartedDaemon], None],
+    ) -> list[StartedDaemon]:
+        state = load_state(self.home)
+        assert state is not None
+        assert identity == state.identity
+        assert managers == {name: self.keepers[name] for name in remotes}
+        self._do("start")
+        for pid, node in enumerate(layout.spec.workers, start=10):
+            process = ProcessRef(pid, 1)
+            started(StartedDaemon(kind=DATANODE, node=node, process=process, log="/log"))
+        return []
+
+    # What a user does.
+
+    def up(self, **named: Any) -> LiveCluster:
+        return operation.up(
+            self.home,
+            cache=self.home / "cache",
+            progress=lambda what, *_: self.said.append(what),
+            seen=lambda _: None,
+            **named,
+        )
+
+    def state(self) -> LiveState:
+        state = load_state(self.home)
+        assert state is not None
+        return state
+
+
+@pytest.fixture
+def rack(
+    tmp_path: Path, make_spec: Callable[..., ClusterSpec], monkeypatch: pytest.MonkeyPatch
+) -> Rack:
+    plain = make_spec(workers=2, engines=pair_ids()[0])
+    nodes = tuple(
+        replace(node, host=f"pi@{node.name}", address=f"10.0.0.{place}", folder="/mnt/ssd/bc")
+        for place, node in enumerate(plain.nodes, start=1)
+    )
+    spec = replace(
+        plain,
+        kind="boards",
+        security=Security.CLOSED,
+        nodes=nodes,
+        network=replace(plain.network, subnet="10.0.0.0/24"),
+    )
+    return Rack(tmp_path / "home", spec, monkeypatch)
+
+
+def test_boards_are_made_ready_before_anything_starts(rack: Rack) -> None:
+    live = rack.up()
+
+    assert rack.done == ["check", "make ready", "create", "configure", "start", "wait"]
+    assert live.spec == rack.spec
+    assert live.facts == rack.facts
+    assert {name: remote.name for name, remote in live.remotes.items()} == {
+        name: f"{SERVICE_USER}@{name}" for name in ("master", "worker1", "worker2")
+    }
+    assert {name: remote.name for name, remote in live.as_root.items()} == {
+        name: f"root@{name}" for name in ("master", "worker1", "worker2")
+    }
+    state = rack.state()
+    assert live.state == state
+    assert (state.kind, state.phase, state.java) == ("boards", "up", "Debian 17.0.15 aarch64")
+    assert {node.boot_id for node in state.nodes} == {"b"}
+    assert rack.said == ["boards: nothing to change"]
+
+
+def test_a_daemons_page_is_named_by_the_boards_address(rack: Rack) -> None:
+    rows = [(row.node, row.process.pid, row.url) for row in rack.up().state.daemons]
+
+    assert rows == [
+        ("worker1", 10, "http://10.0.0.2:9864"),
+        ("worker2", 11, "http://10.0.0.3:9864"),
+    ]
+
+
+def test_on_boards_everything_is_where_it_was_installed(rack: Rack) -> None:
+    layout = rack.up().layout
+
+    assert (layout.user, layout.shares_files) == (SERVICE_USER, False)
+    assert set(layout.folders.values()) == {"/mnt/ssd/bc"}
+    assert layout.jobs_jar == f"{INSTALLED}/jobs.jar"
+    assert layout.java.program == INSTALLED / "java" / "bin" / "java"
+    assert layout.engines.spark_home == INSTALLED / "engines" / rack.spec.engines / "spark"
+    assert layout.engines.folder == rack.home  # what is fetched stays on this machine
+
+
+def test_what_was_changed_is_said_with_what_could_not_be(rack: Rack) -> None:
+    rack.changes = (
+        Change(node="worker1", words="creates /opt/boardcluster for root"),
+        Change(node="worker2", words="switches swap off", remark="not permitted"),
+    )
+
+    rack.up()
+
+    assert rack.said == ["boards: 2 changes", "worker2: switches swap off: not permitted"]
+
+
+@pytest.mark.parametrize("where", ["check", "make ready"])
+def test_boards_that_cannot_be_made_ready_leave_nothing_to_end(where: str, rack: Rack) -> None:
+    rack.fails[where] = HostError("worker1: 32-bit userland")
+
+    with pytest.raises(HostError, match="32-bit"):
+        rack.up()
+
+    assert "end" not in rack.done
+    assert load_state(rack.home) is None
+
+
+@pytest.mark.parametrize("where", ["create", "configure", "start", "wait"])
+@pytest.mark.parametrize("error", [DaemonError("it died"), KeyboardInterrupt()])
+def test_whatever_goes_wrong_ends_everything_on_the_boards(
+    where: str, error: BaseException, rack: Rack
+) -> None:
+    rack.fails[where] = error
+
+    with pytest.raises(type(error)):
+        rack.up()
+
+    assert rack.done[-2:] == [where, "end"]
+    assert load_state(rack.home) is None
+
+
+def test_boards_that_could_not_be_cleared_stay_recorded(rack: Rack) -> None:
+    rack.fails |= {"start": DaemonError("it died"), "end": ClusterError("worker1: out of reach")}
+
+    with pytest.raises(DaemonError) as caught:
+        rack.up()
+
+    assert any("boardcluster down" in note for note in caught.value.__notes__)
+    assert rack.state().phase == "starting"
+    assert [node.host for node in rack.state().nodes] == ["pi@master", "pi@worker1", "pi@worker2"]
+
+
+def test_boards_that_run_are_made_ready_all_the_same(rack: Rack) -> None:
+    first = rack.up()
+    rack.done.clear()
+    rack.facts = {name: replace(row, uptime_seconds=1.0) for name, row in rack.facts.items()}
+    again = rack.up()
+
+    # A firewall that somebody switched off must be on again.
+    assert rack.done == ["make ready"]
+    assert again.state == first.state
+    assert again.facts == rack.facts
+
+
+def test_a_daemon_that_was_started_again_is_known_by_its_new_process(rack: Rack) -> None:
+    rack.up()
+    rack.keepers["worker2"].now = {"datanode": ProcessRef(99, 7)}
+
+    live = rack.up()
+
+    assert [row.process for row in live.state.daemons] == [ProcessRef(10, 1), ProcessRef(99, 7)]
+    assert rack.state() == live.state
+
+
+def test_what_a_killed_driver_left_is_ended_first(rack: Rack) -> None:
+    first = rack.up().state
+    save_state(rack.home, replace(first, phase="starting"))
+    rack.done.clear()
+
+    second = rack.up().state
+
+    assert rack.done[:3] == ["end", "check", "make ready"]
+    assert second.identity != first.identity
+
+
+def test_after_a_power_cut_everything_starts_afresh(rack: Rack) -> None:
+    rack.up()
+    rack.left_over = False
+    rack.done.clear()
+
+    rack.up()
+
+    assert rack.done[:3] == ["end", "check", "make ready"]
+
+
+def test_a_dry_run_changes_and_records_nothing(rack: Rack) -> None:
+    rack.changes = (Change(node="worker1", words="creates /opt/boardcluster for root"),)
+
+    ready = operation.plan_boards(rack.home, cache=rack.home / "cache", progress=no_progress)
+
+    assert ready.changes == rack.changes
+    assert rack.done == ["plan"]
+    assert {path.name for path in rack.home.iterdir()} == {"cluster.toml"}
+
+
+def test_in_a_form_with_fewer_workers_all_declared_boards_are_known(rack: Rack) -> None:
+    form = Form(workers=1, profile="default", master=MasterPlacement.DECLARED)
+
+    live = rack.up(form=form)
+
+    assert [node.name for node in live.spec.nodes] == ["master", "worker1"]
+    assert rack.declared == [rack.spec]
+    assert rack.layouts[0].spec == live.spec
+
+
+def test_attaching_needs_every_board_and_looks_at_none_again(rack: Rack) -> None:
+    up = rack.up()
+    rack.done.clear()
+
+    live = operation.attach(rack.home, cache=rack.home, progress=no_progress)
+
+    assert rack.done == []
+    assert (live.state, live.facts) == (up.state, up.facts)
+    assert live.as_root["worker1"].name == "root@worker1"
+    assert live.remotes["worker1"].name == f"{SERVICE_USER}@worker1"
+    rack.lost = {"worker2"}
+    with pytest.raises(ClusterNotUpError):
+        operation.attach(rack.home, cache=rack.home, progress=no_progress)
+
+
+def test_down_asks_what_keeps_the_daemons_and_then_ends_the_rest(rack: Rack) -> None:
+    rack.up()
+    rack.done.clear()
+
+    operation.down(rack.home)
+
+    assert {name: keeper.stopped for name, keeper in rack.keepers.items()} == {
+        "master": [],
+        "worker1": ["datanode"],
+        "worker2": ["datanode"],
+    }
+    assert rack.done == ["end"]
+    assert load_state(rack.home) is None
+
+
+def test_a_board_that_does_not_answer_keeps_the_record_of_what_may_run_there(rack: Rack) -> None:
+    rack.up()
+    rack.lost = {"worker1"}
+    rack.fails["end"] = ClusterError("not everything could be ended on worker1")
+
+    with pytest.raises(ClusterError, match="worker1"):
+        operation.down(rack.home)
+
+    assert rack.keepers["worker1"].stopped == []
+    assert rack.keepers["worker2"].stopped == ["datanode"]
+    assert [node.name for node in rack.state().nodes] == ["master", "worker1", "worker2"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_only_boards_are_wiped_as_boards(known: bool, rack: Rack) -> None:
+    if known:
+        known_hosts_of(rack.home).touch()
+    (rack.home / "conf").mkdir()
+
+    operation.wipe(rack.home)
+
+    assert rack.done == (["wipe True"] if known else [])
+    assert not (rack.home / "conf").exists()
+
+
+def test_boards_that_cannot_be_wiped_are_said(rack: Rack) -> None:
+    known_hosts_of(rack.home).touch()
+    (rack.home / "conf").mkdir()
+    rack.fails["wipe True"] = UnreachableError("worker1: out of reach")
+
+    with pytest.raises(UnreachableError):
+        operation.wipe(rack.home)
+
+
+def test_nothing_of_a_running_cluster_is_wiped(rack: Rack) -> None:
+    rack.up()
+    known_hosts_of(rack.home).touch()
+    rack.done.clear()
+
+    with pytest.raises(ClusterError, match="still up"):
+        operation.wipe(rack.home)
+    assert rack.done == []
+
+
+def tell(rack: Rack, **alive: bool) -> None:
+    """Prepare what each board says of its daemon; the others do not answer."""
+    for name, lives in alive.items():
+        view = {"alive": lives, "resident_bytes": 7, "proportional_bytes": 5}
+        rack.remotes[name, SERVICE_USER].tell_nodeside("processes", [view])
+
+
+@pytest.mark.parametrize("security", [Security.CLOSED, Security.INSECURE_LAB])
+def test_status_says_what_it_is_and_who_may_reach_it(security: Security, rack: Rack) -> None:
+    rack.declare(replace(rack.spec, security=security))
+    rack.up()
+    tell(rack, worker1=True, worker2=True)
+
+    seen = operation.status(rack.home, cache=rack.home)
+
+    assert (seen.phase, seen.kind, seen.security) == ("up", "boards", security)
+    assert not seen.browsable
+    assert [(row.node, row.address, row.alive) for row in seen.daemons] == [
+        ("worker1", "10.0.0.2", True),
+        ("worker2", "10.0.0.3", True),
+    ]
+
+
+def test_a_board_that_is_gone_is_no_reason_to_call_all_dead(rack: Rack) -> None:
+    rack.up()
+    rack.lost = {"worker2"}
+    tell(rack, worker1=True)
+
+    seen = operation.status(rack.home, cache=rack.home)
+
+    assert seen.phase == "degraded"
+    assert [(row.node, row.alive) for row in seen.daemons] == [
+        ("worker1", True),
+        ("worker2", False),
+    ]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_boards_of_which_no_daemon_runs_are_dead(answers: bool, rack: Rack) -> None:
+    rack.up()
+    if answers:
+        tell(rack, worker1=False, worker2=False)
+
+    seen = operation.status(rack.home, cache=rack.home)
+
+    assert (seen.phase, seen.health) == ("dead", None)
+
+
+def test_a_cluster_that_is_down_says_what_it_would_be(rack: Rack) -> None:
+    seen = operation.status(rack.home, cache=rack.home)
+
+    assert (seen.phase, seen.kind, seen.security) == ("down", "boards", Security.CLOSED)
