@@ -26,6 +26,7 @@ root=$1 name=$2 layers=$3 address=$4 share=$5 place=$6
 mount -t overlay -o "$layers" node "$root"
 mount -t proc proc "$root/proc"
 for part in sys sysrq-trigger; do
+    [ -e "$root/proc/$part" ] || continue
     mount --bind "$root/proc/$part" "$root/proc/$part"
     mount -o remount,bind,ro "$root/proc/$part"
 done

@@ -28,7 +28,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 SCAN_SECONDS = 0.5
-ANSWER_SECONDS = 3.0
+CONNECT_SECONDS = 3.0
+ANSWER_SECONDS = 15.0
 AT_ONCE = 4096
 
 HDFS = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
@@ -85,8 +86,10 @@ def ask(
     address: str, port: int, method: str, path: str, body: bytes = b"", **headers: str
 ) -> tuple[int, bytes, str]:
     """Return status, body and the Location header of one request; redirects are not followed."""
-    connection = http.client.HTTPConnection(address, port, timeout=ANSWER_SECONDS)
+    connection = http.client.HTTPConnection(address, port, timeout=CONNECT_SECONDS)
     try:
+        connection.connect()
+        connection.sock.settimeout(ANSWER_SECONDS)
         connection.request(method, path, body=body, headers=headers)
         answer = connection.getresponse()
         return answer.status, answer.read(1 << 20), answer.getheader("Location", "")
@@ -249,7 +252,8 @@ def call(
     connection_context = 5  # the number -3, as a zigzag
     sent = b"hrpc\x09\x00\x00" + frame(connection_context, context) + frame(0, about, request)
     try:
-        with socket.create_connection((address, port), timeout=ANSWER_SECONDS) as connection:
+        with socket.create_connection((address, port), timeout=CONNECT_SECONDS) as connection:
+            connection.settimeout(ANSWER_SECONDS)
             connection.sendall(sent)
             with connection.makefile("rb") as stream:
                 raw = stream.read(struct.unpack(">I", stream.read(4))[0])
@@ -303,7 +307,8 @@ def block_without_token(address: str, user: str) -> str:
     read_block = struct.pack(">HB", 28, 81)
     try:
         target = (node["ipAddr"], int(node["xferPort"]))
-        with socket.create_connection(target, timeout=ANSWER_SECONDS) as connection:
+        with socket.create_connection(target, timeout=CONNECT_SECONDS) as connection:
+            connection.settimeout(ANSWER_SECONDS)
             connection.sendall(read_block + delimited(request))
             raw = connection.recv(4096)
     except OSError as error:

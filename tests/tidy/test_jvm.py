@@ -62,7 +62,7 @@ def test_main_classes_in_python_are_those_of_the_jar() -> None:
     assert named == main_classes()
 
 
-def test_the_jar_has_the_name_that_workloads_look_for() -> None:
+def test_the_jar_has_the_name_that_is_looked_for() -> None:
     name = POM.findtext("./m:build/m:finalName", "", NAMESPACE)
-    base = ROOT / "src" / "boardcluster" / "workloads" / "base.py"
-    assert f'"{name}.jar"' in base.read_text()
+    jobs = ROOT / "src" / "boardcluster" / "services" / "jobs.py"
+    assert f'"{name}.jar"' in jobs.read_text()

@@ -43,12 +43,6 @@ def boards_of(hosts: str, inventory: Path | None, reporter: Reporter) -> list[st
         read = read_inventory(inventory)
         for remark in read.remarks:
             reporter.line(f"{inventory}: {remark}")
-        for host in read.hosts:
-            if host.identity:
-                reporter.line(
-                    f"{inventory}: the key file of {host.name} is not taken over: name "
-                    f"{host.identity} as IdentityFile in ~/.ssh/config"
-                )
         named = [host.destination for host in read.hosts]
     if twice := sorted({host for host in named if named.count(host) > 1}):
         raise UsageError(f"named twice: {', '.join(twice)}", hint="name each board once")

@@ -21,6 +21,37 @@ from boardcluster.spec import DEFAULT_SUBNET, propose_cluster, render_cluster
 
 __all__ = ["propose", "register", "write_spec"]
 
+_HostsOption = Annotated[
+    str,
+    typer.Option(
+        "--hosts",
+        help="Boards instead of emulated nodes: what ssh reaches them by, joined by commas.",
+        show_default=False,
+    ),
+]
+_InventoryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--inventory", help="Boards of an Ansible inventory (INI or YAML).", show_default=False
+    ),
+]
+_MasterOption = Annotated[
+    str,
+    typer.Option(
+        "--master", help="Which board is the master. Default: the first.", show_default=False
+    ),
+]
+_YesOption = Annotated[
+    bool, typer.Option("--yes", help="Accept the boards' host keys without asking.")
+]
+_InsecureOption = Annotated[
+    bool,
+    typer.Option(
+        "--insecure-lab",
+        help="Leave boards OPEN to their network, as the papers had them; only to compare.",
+    ),
+]
+
 
 def propose(*, name: str, workers: int, profile: str, engines: str, subnet: str) -> ClusterSpec:
     """Return a cluster that fits this machine.
@@ -64,6 +95,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _init(
+    context: typer.Context,
     home: HomeOption = None,
     cluster: ClusterOption = "default",
     workers: Annotated[
@@ -78,33 +110,11 @@ def _init(
     subnet: Annotated[
         str, typer.Option(help="Network of emulated nodes, inside 198.18.0.0/15.")
     ] = DEFAULT_SUBNET,
-    hosts: Annotated[
-        str,
-        typer.Option(
-            "--hosts",
-            help="Boards instead of emulated nodes: what ssh reaches them by, joined by commas.",
-            show_default=False,
-        ),
-    ] = "",
-    inventory: Annotated[
-        Path | None,
-        typer.Option(
-            "--inventory", help="Boards of an Ansible inventory (INI or YAML).", show_default=False
-        ),
-    ] = None,
-    master: Annotated[
-        str, typer.Option(help="Which board is the master. Default: the first.", show_default=False)
-    ] = "",
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Accept the boards' host keys without asking.")
-    ] = False,
-    insecure_lab: Annotated[
-        bool,
-        typer.Option(
-            "--insecure-lab",
-            help="Leave boards OPEN to their network, as the papers had them; only to compare.",
-        ),
-    ] = False,
+    hosts: _HostsOption = "",
+    inventory: _InventoryOption = None,
+    master: _MasterOption = "",
+    yes: _YesOption = False,
+    insecure_lab: _InsecureOption = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a commented cluster.toml: for this machine, or for boards after looking at each.
@@ -122,25 +132,43 @@ def _init(
     name = cluster if home is None else "default"
     reporter = Reporter()
     boards = boards_of(hosts, inventory, reporter)
+    _refuse_options(context, for_boards=bool(boards))
     if boards:
-        security = Security.INSECURE_LAB if insecure_lab else Security.CLOSED
         spec = look_at_boards(
             boards,
             home=folder,
             name=name,
             engines=engines,
             profile=profile,
-            security=security,
+            security=Security.INSECURE_LAB if insecure_lab else Security.CLOSED,
             master=master,
             accept=yes,
             reporter=reporter,
-        )
-    elif insecure_lab or master:
-        raise UsageError(
-            "--insecure-lab and --master are for boards", hint="name the boards with --hosts"
         )
     else:
         spec = propose(name=name, workers=workers, profile=profile, engines=engines, subnet=subnet)
     write_spec(spec, path)
     say(f"wrote {path}")
     say(f"next: edit it if you like, then run `boardcluster up{options}`")
+
+
+def _refuse_options(context: typer.Context, *, for_boards: bool) -> None:
+    """Refuse options that would be left unheard.
+
+    Raises:
+        UsageError: names them.
+    """
+    unheard = ("workers", "subnet") if for_boards else ("insecure_lab", "master")
+    given = []
+    for name in unheard:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            given.append(f"--{name.replace('_', '-')}")
+    if not given:
+        return
+    words = f"{' and '.join(given)}: only for "
+    if for_boards:
+        raise UsageError(
+            f"{words}emulated nodes", hint="leave that out: each host is a node, in its own network"
+        )
+    raise UsageError(f"{words}boards", hint="name the boards with --hosts")

@@ -15,7 +15,7 @@ from boardcluster.cli.options import (
     home_folder,
 )
 from boardcluster.records import Security
-from boardcluster.services.operation import Status, status
+from boardcluster.services.status import Status, status
 from boardcluster.units import format_bytes
 
 __all__ = ["register"]

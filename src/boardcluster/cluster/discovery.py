@@ -12,10 +12,10 @@ from boardcluster.cluster.facts import parse_facts
 from boardcluster.records import Link, Medium, Mount, NodeFacts, Sudo
 from boardcluster.remote.ask import ask
 from boardcluster.remote.base import Remote
+from boardcluster.spec import DEFAULT_FOLDER
 from boardcluster.units import GIB, MIB, format_bytes, format_rate, format_seconds
 
 __all__ = [
-    "DEFAULT_FOLDER",
     "SKEW_MOST_SECONDS",
     "Refusal",
     "discover",
@@ -29,7 +29,6 @@ __all__ = [
     "suggest_folder",
 ]
 
-DEFAULT_FOLDER = "/var/lib/boardcluster"
 SKEW_MOST_SECONDS = 1.0
 """More between the clocks of two nodes blocks a start: durations that start on one node and end on
 another, such as YARN's, would be wrong by that much."""

@@ -10,7 +10,7 @@ from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.profile import Profile
 
-__all__ = ["PORTS", "Layout"]
+__all__ = ["EMULATED_USER", "PORTS", "Layout"]
 
 PORTS = {
     "namenode": 8020,
@@ -33,6 +33,9 @@ PORTS = {
     "sparkhistory-web": 18080,
 }
 """The projects' own default ports; the NodeManager's, which defaults to a random one, is fixed."""
+
+EMULATED_USER = "root"
+"""Inside its namespaces every emulated node runs as root, with or without root outside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

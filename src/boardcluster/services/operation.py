@@ -1,4 +1,4 @@
-"""Bring a whole cluster up and down, and look at it: nodes and daemons together.
+"""Bring a whole cluster up and down: nodes and daemons together.
 
 State lives in one folder per cluster (``home``): ``cluster.toml`` is the user's, ``running.toml``
 is what the live cluster was started from, ``state.json`` what is alive, ``nodes/`` each node's own
@@ -21,7 +21,6 @@ from boardcluster.cluster.emulated import EmulatedNodes
 from boardcluster.cluster.nodes import Nodes
 from boardcluster.cluster.state import (
     Daemon,
-    LiveNode,
     LiveState,
     load_state,
     remove_state,
@@ -37,8 +36,8 @@ from boardcluster.errors import (
     RemoteError,
 )
 from boardcluster.fetch.cache import Progress, writing
-from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
-from boardcluster.remote.ask import ProcessView, processes
+from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec
+from boardcluster.remote.ask import processes
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.services import lifecycle
 from boardcluster.services.archive import provide_archives, refuse_archives
@@ -52,9 +51,9 @@ from boardcluster.services.boards import (
     managers_of,
     wipe_boards,
 )
-from boardcluster.services.install import Installation, install
-from boardcluster.services.java import find_java, provide_java
-from boardcluster.services.layout import Layout
+from boardcluster.services.install import install
+from boardcluster.services.java import provide_java
+from boardcluster.services.layout import EMULATED_USER, Layout
 from boardcluster.services.lifecycle import Health, StartedDaemon
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, profile_names
@@ -64,9 +63,7 @@ from boardcluster.spec.form import Form, apply_form, form_words, storage_name
 from boardcluster.units import format_bytes
 
 __all__ = [
-    "DaemonView",
     "LiveCluster",
-    "Status",
     "attach",
     "available_memory_bytes",
     "check_memory",
@@ -76,7 +73,6 @@ __all__ = [
     "nodes_of",
     "plan_boards",
     "read_spec",
-    "status",
     "up",
     "wipe",
 ]
@@ -84,8 +80,6 @@ __all__ = [
 _HEALTHY_WITHIN_SECONDS = 180.0
 _STOP_GRACE_SECONDS = 2.5
 _NODES_AT_ONCE = 16
-_MASTER_USER = "root"
-"""Inside its namespaces every emulated node runs as root, with or without root outside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,60 +117,6 @@ class LiveCluster:
     def master(self) -> Remote:
         """The master node."""
         return self.remotes[self.spec.master.name]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DaemonView:
-    """A daemon as ``status`` shows it.
-
-    Attributes:
-        name: its name.
-        node: its node.
-        address: the node's address.
-        url: its web page.
-        pid: its process on the node.
-        alive: whether that process still runs.
-        resident_bytes: resident memory, shared pages in full.
-        proportional_bytes: resident memory, each shared page divided by its users.
-        log: its log.
-    """
-
-    name: str
-    node: str
-    address: str
-    url: str
-    pid: int
-    alive: bool
-    resident_bytes: int
-    proportional_bytes: int
-    log: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """A cluster as ``status`` shows it.
-
-    Attributes:
-        phase: ``down``, ``starting``, ``up``, ``degraded`` or ``dead`` (its processes are gone).
-        daemons: every daemon; empty when down.
-        health: what the masters say; None unless the nodes are alive.
-        workers: declared workers.
-        profile: name of the profile.
-        engines: id of the engine pair.
-        browsable: whether the host's browser reaches the web pages.
-        kind: how the nodes exist.
-        security: who may reach the cluster.
-    """
-
-    phase: str
-    daemons: tuple[DaemonView, ...]
-    health: Health | None
-    workers: int
-    profile: str
-    engines: str
-    browsable: bool
-    kind: str
-    security: Security
 
 
 def read_spec(path: Path) -> ClusterSpec:
@@ -238,7 +178,7 @@ def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
         java=java,
         archives=archives,
         folders={node.name: node.folder for node in state.nodes},
-        user=_MASTER_USER,
+        user=EMULATED_USER,
         storage=state.storage,
     )
 
@@ -600,104 +540,6 @@ def wipe(home: Path) -> None:
         shutil.rmtree(home / name, ignore_errors=True)
     for name in ("running.toml", "hosts", "nsswitch.conf", "anchors.log"):
         (home / name).unlink(missing_ok=True)
-
-
-def status(home: Path, *, cache: Path) -> Status:
-    """Look at a cluster; changes nothing and needs no lock.
-
-    Raises:
-        SpecError: its specification is missing or wrong.
-    """
-    state = load_state(home)
-    running = home / "running.toml"
-    spec = read_spec(running if state and running.exists() else home / "cluster.toml")
-
-    def view(
-        phase: str, daemons: tuple[DaemonView, ...] = (), health: Health | None = None
-    ) -> Status:
-        return Status(
-            phase=phase,
-            daemons=daemons,
-            health=health,
-            workers=len(spec.workers),
-            profile=spec.profile,
-            engines=spec.engines,
-            browsable=bool(state and state.host_link),
-            kind=spec.kind,
-            security=spec.security,
-        )
-
-    if state is None:
-        return view("down")
-    if state.kind == "emulated" and (not state.nodes or not _nodes_alive(home, state)):
-        return view("dead")
-    daemons = _daemon_views(home, state)
-    if daemons and not any(daemon.alive for daemon in daemons):
-        return view("dead", daemons)
-    if state.phase != "up":
-        return view(state.phase, daemons)
-    remote = nodes_of(home, state.kind).remote_of(_master_node(state, spec), state)
-    try:
-        health = lifecycle.health(_bare_layout(spec, state, cache), remote)
-    except RemoteError:  # the master is gone, others are not
-        return view("degraded", daemons)
-    good = health.is_good(len(spec.workers)) and all(d.alive for d in daemons)
-    return view("up" if good else "degraded", daemons, health)
-
-
-def _master_node(state: LiveState, spec: ClusterSpec) -> LiveNode:
-    return next(node for node in state.nodes if node.name == spec.master.name)
-
-
-def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
-    """Return a layout for asking only: nothing is fetched or verified."""
-    pair = load_pair(spec.engines)
-    if spec.kind == "boards":
-        engines = Installation(pair=pair, folder=cache / "engines" / pair.id)
-        return board_layout(spec, build_profile(spec.profile, spec), engines, state)
-    java = find_java(pair, cache=cache)
-    if java is None:
-        raise ClusterError("the cluster's Java is gone", hint="run `boardcluster down`")
-    return Layout(
-        spec=spec,
-        profile=build_profile(spec.profile, spec),
-        engines=Installation(pair=pair, folder=cache / "engines" / pair.id),
-        java=java,
-        archives=cache,
-        folders={node.name: node.folder for node in state.nodes},
-        user=_MASTER_USER,
-    )
-
-
-def _daemon_views(home: Path, state: LiveState) -> tuple[DaemonView, ...]:
-    nodes = nodes_of(home, state.kind)
-
-    def of_node(node: LiveNode) -> list[DaemonView]:
-        here = [daemon for daemon in state.daemons if daemon.node == node.name]
-        if not here:
-            return []
-        try:
-            remote = nodes.remote_of(node, state)
-            views = processes(remote, [daemon.process for daemon in here])
-        except RemoteError:  # a node that does not answer runs nothing that counts
-            views = [ProcessView(alive=False, resident_bytes=0, proportional_bytes=0) for _ in here]
-        return [
-            DaemonView(
-                name=daemon.name,
-                node=node.name,
-                address=node.address,
-                url=daemon.url,
-                pid=daemon.process.pid,
-                alive=view.alive,
-                resident_bytes=view.resident_bytes,
-                proportional_bytes=view.proportional_bytes,
-                log=daemon.log,
-            )
-            for daemon, view in zip(here, views, strict=True)
-        ]
-
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        return tuple(view for views in pool.map(of_node, state.nodes) for view in views)
 
 
 def nodes_of(home: Path, kind: str) -> Nodes:

@@ -256,9 +256,7 @@ def test_engines_are_compared_on_clusters_of_the_same_security_only() -> None:
     assert compare_engines(summarise(runs)) == ()
     assert compare_concurrency(summarise(runs)) == ()
 
-    (comparison,) = compare_engines(
-        summarise([*runs, _result(Engine.MAPREDUCE, 50, setup=CLOSED)])
-    )
+    (comparison,) = compare_engines(summarise([*runs, _result(Engine.MAPREDUCE, 50, setup=CLOSED)]))
     (together,) = compare_concurrency(
         summarise(
             [*runs, _result(Engine.SPARK, 6, workload="grep+pi", concurrency=2, setup=CLOSED)]

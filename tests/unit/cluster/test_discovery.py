@@ -11,7 +11,6 @@ from tests.unit.cluster.recordings import GIB, PI_3, PI_4, PI_5, RECORDINGS, VM
 from tests.unit.cluster.test_facts import facts_of
 
 from boardcluster.cluster.discovery import (
-    DEFAULT_FOLDER,
     discover,
     facts_table,
     refusals,
@@ -21,6 +20,7 @@ from boardcluster.cluster.discovery import (
 from boardcluster.records import Medium, Mount, NodeFacts, Sudo
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.local import LocalRemote
+from boardcluster.spec import DEFAULT_FOLDER
 
 
 def test_a_machine_is_asked_once() -> None:

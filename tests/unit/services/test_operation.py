@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 from boardcluster.cluster.boards import BoardNodes
 from boardcluster.cluster.emulated import EmulatedNodes
 from boardcluster.cluster.state import (
-    Daemon,
     LiveNode,
     LiveState,
     boot_id,
@@ -27,14 +25,11 @@ from boardcluster.errors import (
     ClusterError,
     ClusterNotUpError,
     JvmCrashError,
-    RemoteError,
     UsageError,
 )
 from boardcluster.fetch.cache import no_progress
-from boardcluster.records import ClusterSpec, MasterPlacement, Security
-from boardcluster.remote.base import ProcessRef
+from boardcluster.records import ClusterSpec, MasterPlacement
 from boardcluster.remote.fake import FakeRemote
-from boardcluster.remote.gate import Completed
 from boardcluster.services import operation
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
@@ -390,155 +385,3 @@ def test_root_is_the_same_way_where_there_is_no_other(layout: Layout, tmp_path: 
     assert live.as_root is remotes
     assert replace(live, admins=admins).as_root is admins
     assert live.master is remotes["master"]
-
-
-def seen_of(home: Path) -> operation.Status:
-    return operation.status(home, cache=home / "cache")
-
-
-@pytest.fixture
-def watched(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """The machine with a running cluster that has a daemon on each of its nodes."""
-    monkeypatch.setattr(operation, "_bare_layout", machine._make_layout)
-    live = machine.up()
-    daemons = tuple(
-        Daemon(
-            name="namenode" if node.name == "master" else "datanode",
-            node=node.name,
-            process=ProcessRef(pid, 1),
-            log=f"/{node.name}.log",
-            url=f"http://{node.name}",
-        )
-        for pid, node in enumerate(live.spec.nodes, start=10)
-    )
-    save_state(machine.home, replace(live.state, daemons=daemons, host_link="bc1"))
-    return machine
-
-
-def told(name: str, *, alive: bool = True) -> FakeRemote:
-    remote = FakeRemote(name)
-    view = {"alive": alive, "resident_bytes": 7, "proportional_bytes": 5}
-    remote.tell_nodeside("processes", [view])
-    return remote
-
-
-def reach_by(remotes: dict[str, FakeRemote], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "boardcluster.cluster.emulated.remote_of", lambda node, _: remotes[node.name]
-    )
-
-
-def test_status_shows_every_daemon_in_the_order_of_the_nodes(
-    watched: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    together = threading.Barrier(5, timeout=10)
-
-    class Slow(FakeRemote):
-        """Answers only when all are asked."""
-
-        def run(self, argv: Any, **named: Any) -> Completed:
-            together.wait()
-            return super().run(argv, **named)
-
-    remotes = {node.name: Slow(node.name) for node in watched.spec.nodes}
-    for name, remote in remotes.items():
-        view = {"alive": name != "worker2", "resident_bytes": 7, "proportional_bytes": 5}
-        remote.tell_nodeside("processes", [view])
-    reach_by(remotes, monkeypatch)  # type: ignore[arg-type]
-
-    seen = seen_of(watched.home)
-
-    assert (seen.phase, seen.workers, seen.browsable) == ("degraded", 4, True)
-    assert (seen.kind, seen.security) == ("emulated", Security.EMULATED)
-    rows = [(row.node, row.name, row.alive, row.pid) for row in seen.daemons]
-    assert rows == [
-        ("master", "namenode", True, 10),
-        ("worker1", "datanode", True, 11),
-        ("worker2", "datanode", False, 12),
-        ("worker3", "datanode", True, 13),
-        ("worker4", "datanode", True, 14),
-    ]
-    assert {(row.resident_bytes, row.proportional_bytes) for row in seen.daemons} == {(7, 5)}
-    assert seen.daemons[1].log == "/worker1.log"
-    assert seen.daemons[1].url == "http://worker1"
-
-
-def test_status_of_a_cluster_of_which_nothing_is_missing(
-    watched: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reach_by({node.name: told(node.name) for node in watched.spec.nodes}, monkeypatch)
-
-    seen = seen_of(watched.home)
-
-    assert seen.phase == "up"
-    assert seen.health is not None
-
-
-def test_a_node_that_does_not_answer_runs_nothing_that_counts(
-    watched: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    remotes = {node.name: told(node.name) for node in watched.spec.nodes}
-    remotes["worker3"] = FakeRemote("worker3")
-    reach_by(remotes, monkeypatch)
-
-    seen = seen_of(watched.home)
-
-    assert seen.phase == "degraded"
-    assert [row.node for row in seen.daemons if not row.alive] == ["worker3"]
-
-
-def test_a_master_that_does_not_answer_does_not_hide_the_others(
-    watched: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def silent(*_: object) -> None:
-        raise RemoteError("master: out of reach")
-
-    remotes = {node.name: told(node.name) for node in watched.spec.nodes}
-    remotes["master"] = FakeRemote("master")
-    reach_by(remotes, monkeypatch)
-    monkeypatch.setattr("boardcluster.services.lifecycle.health", silent)
-
-    seen = seen_of(watched.home)
-
-    assert (seen.phase, seen.health) == ("degraded", None)
-    assert [row.node for row in seen.daemons if not row.alive] == ["master"]
-
-
-def test_a_cluster_without_a_daemon_that_lives_is_dead(
-    watched: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reach_by({node.name: told(node.name, alive=False) for node in watched.spec.nodes}, monkeypatch)
-
-    seen = seen_of(watched.home)
-
-    assert (seen.phase, len(seen.daemons), seen.health) == ("dead", 5, None)
-
-
-def test_a_cluster_whose_nodes_are_gone_is_dead(
-    watched: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("boardcluster.cluster.emulated.is_alive", lambda *_: False)
-
-    seen = seen_of(watched.home)
-
-    assert (seen.phase, seen.daemons) == ("dead", ())
-
-
-@pytest.mark.parametrize("daemons", [0, 1])
-def test_a_cluster_that_comes_up_is_not_called_dead(
-    daemons: int, watched: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    state = load_state(watched.home)
-    assert state is not None
-    save_state(watched.home, replace(state, phase="starting", daemons=state.daemons[:daemons]))
-    reach_by({node.name: told(node.name) for node in watched.spec.nodes}, monkeypatch)
-
-    seen = seen_of(watched.home)
-
-    assert (seen.phase, len(seen.daemons), seen.health) == ("starting", daemons, None)
-
-
-def test_status_of_nothing(machine: Machine) -> None:
-    seen = seen_of(machine.home)
-
-    assert (seen.phase, seen.daemons, seen.health, seen.browsable) == ("down", (), None, False)

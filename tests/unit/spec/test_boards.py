@@ -83,7 +83,7 @@ def test_an_open_cluster_must_be_asked_for(tmp_path: Path) -> None:
     text = GOOD.replace("[network]", 'security = "insecure-lab"\n[network]')
     assert load(tmp_path, text).security is Security.INSECURE_LAB
     assert problem(tmp_path, "[network]", 'security = "open"\n[network]').startswith(
-        '6: cluster.security: "open" is not a way to guard boards; allowed: closed, insecure-lab'
+        '7: cluster.security: "open" is not a way to guard boards; allowed: closed, insecure-lab'
     )
 
 

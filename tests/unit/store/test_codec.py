@@ -15,6 +15,7 @@ from boardcluster.records import (
     NetworkSpec,
     NodeSpec,
     Role,
+    Security,
     Trial,
 )
 from boardcluster.store import from_json, to_json
@@ -64,6 +65,28 @@ def test_a_missing_field_with_a_default_takes_it(measurement: Measurement) -> No
     assert isinstance(data, dict)
     del data["application_id"]
     assert from_json(Measurement, data).application_id == ""
+
+
+def test_boards_are_described_line_by_line(fingerprint: Fingerprint) -> None:
+    boards = replace(
+        fingerprint,
+        emulated=False,
+        security=Security.INSECURE_LAB,
+        hardware=("pi0: Raspberry Pi 5", "pi1: Raspberry Pi 4"),
+    )
+    data = json.loads(json.dumps(to_json(boards)))
+    assert data["security"] == "insecure-lab"
+    assert from_json(Fingerprint, data) == boards
+
+
+def test_a_fingerprint_of_before_there_were_boards_is_of_emulated_nodes(
+    fingerprint: Fingerprint,
+) -> None:
+    data = to_json(fingerprint)
+    assert isinstance(data, dict)
+    del data["security"], data["hardware"]
+    found = from_json(Fingerprint, data)
+    assert (found.security, found.hardware) == (Security.EMULATED, ())
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from boardcluster.services.provision.units import (
 )
 
 MIB = 1 << 20
+HOME = "/".join(("", "home", "pi", "bc"))
 
 
 @pytest.fixture
@@ -98,12 +99,10 @@ def test_containers_are_ended_before_what_holds_the_data(board_layout: Layout) -
 
 def test_only_the_nodes_folder_can_be_written(board_layout: Layout) -> None:
     node = board_layout.spec.nodes[1]
-    other = replace(
-        board_layout, folders={node.name: "/home/pi/bc" for node in board_layout.spec.nodes}
-    )
+    other = replace(board_layout, folders={node.name: HOME for node in board_layout.spec.nodes})
     for layout, folder, homes in (
         (board_layout, "/var/lib/boardcluster", "yes"),
-        (other, "/home/pi/bc", "read-only"),
+        (other, HOME, "read-only"),
     ):
         rows = rows_of(render_units(layout, node, closed=True)[unit_name("datanode")])
         assert rows["ProtectSystem"] == "strict"

@@ -11,7 +11,6 @@ from boardcluster.services.provision.node.kind import Kind
 from boardcluster.services.provision.node.system import (
     FailedError,
     difference,
-    insist,
     link,
     look_at_file,
     restore_file,
@@ -38,7 +37,13 @@ REPLACED = "  # what boardcluster left of the line above"
 
 
 class File(Kind):
-    """A file with a content; systemd is told of its units."""
+    """A file with a content; of its units systemd is told when all are written."""
+
+    @property
+    def is_unit(self) -> bool:
+        """See Kind."""
+        ours: bool = self.resource["path"].startswith(SYSTEMD_UNITS)
+        return ours and self.node.systemd
 
     def content(self) -> str:
         """Return what is to stand in it."""
@@ -69,15 +74,10 @@ class File(Kind):
         """See Kind."""
         return difference(self.resource["path"], text_of(self.path), self.content())
 
-    def reload(self) -> None:
-        """Let systemd read its units again."""
-        if self.resource["path"].startswith(SYSTEMD_UNITS) and self.node.systemd:
-            insist(["systemctl", "daemon-reload"])
-
     def do(self) -> str:
         """See Kind."""
         write(self.path, self.content().encode(), mode=self.mode())
-        self.reload()
+        self.node.units_changed |= self.is_unit
         return ""
 
     def back(self) -> str:
@@ -88,7 +88,7 @@ class File(Kind):
     def undo(self) -> str:
         """See Kind."""
         restore_file(self.path, self.before)
-        self.reload()
+        self.node.units_changed |= self.is_unit
         return ""
 
 

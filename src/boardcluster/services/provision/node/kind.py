@@ -42,6 +42,11 @@ class Kind:
         return self.node.at(self.resource["path"])
 
     @property
+    def is_unit(self) -> bool:
+        """Whether systemd has to be told of it."""
+        return False
+
+    @property
     def before(self) -> dict[str, Any]:
         """What was there before it was first touched."""
         found: dict[str, Any] = (self.entry or {})["before"]

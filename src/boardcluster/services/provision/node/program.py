@@ -31,7 +31,7 @@ from boardcluster.services.provision.node.kind import Kind
 from boardcluster.services.provision.node.manifest import Manifest, one_at_a_time
 from boardcluster.services.provision.node.owners import Folder, User
 from boardcluster.services.provision.node.packages import Packages
-from boardcluster.services.provision.node.system import FailedError, Node
+from boardcluster.services.provision.node.system import FailedError, Node, insist
 from boardcluster.services.provision.node.tree import Tree
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "require_root",
     "row_of",
     "said",
+    "settle",
     "take_back",
     "uninstall",
     "unwanted",
@@ -142,17 +143,31 @@ def apply(node: Node, request: dict[str, Any]) -> dict[str, Any]:
         manifest = Manifest(node)
         gone, todo = compare(node, manifest, request)
         changes = [take_back(manifest, kind) for kind in gone]
-        copies = []
+        units: list[Kind] = []
         for kind, row in todo:
             with said(row["words"]):
+                if not kind.is_unit:
+                    units = settle(node, units)
                 begin(kind)
                 row["remark"] = kind.do()
                 changes.append(row)
-                if kind.copied_later:
-                    copies.append(kind.resource["path"])
-                else:
+                if kind.is_unit:
+                    units.append(kind)
+                elif not kind.copied_later:
                     kind.note("done", True)
+        settle(node, units)
+    copies = [kind.resource["path"] for kind, _ in todo if kind.copied_later]
     return {"changes": changes, "copies": copies}
+
+
+def settle(node: Node, units: list[Kind]) -> list[Kind]:
+    """Let systemd read its units again if any changed; then they are done, and none is waiting."""
+    if node.units_changed:
+        insist(["systemctl", "daemon-reload"])
+        node.units_changed = False
+    for unit in units:
+        unit.note("done", True)
+    return []
 
 
 def begin(kind: Kind) -> None:
@@ -235,6 +250,7 @@ def uninstall(node: Node, request: dict[str, Any]) -> dict[str, Any]:
         kinds = installed(node, manifest, keep_data=request["keep_data"])
         refuse_while_running(node, manifest)
         changes = [take_back(manifest, kind) for kind in kinds]
+        settle(node, [])
         if not manifest.entries:
             manifest.remove()
     return {"changes": changes}

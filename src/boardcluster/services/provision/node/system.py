@@ -46,6 +46,7 @@ class Node:
 
     def __init__(self, root: str) -> None:
         self.root = root.rstrip("/")
+        self.units_changed = False
 
     def at(self, path: str) -> str:
         """Return where a path of the node is."""

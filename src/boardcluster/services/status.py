@@ -1,0 +1,175 @@
+"""Look at a cluster: what of it runs, and what its masters say."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from boardcluster.cluster.nodes import Nodes
+from boardcluster.cluster.state import LiveNode, LiveState, load_state
+from boardcluster.errors import ClusterError, RemoteError
+from boardcluster.records import ClusterSpec, Security
+from boardcluster.remote.ask import ProcessView, processes
+from boardcluster.services import lifecycle
+from boardcluster.services.boards import board_layout
+from boardcluster.services.install import Installation
+from boardcluster.services.java import find_java
+from boardcluster.services.layout import EMULATED_USER, Layout
+from boardcluster.services.lifecycle import Health
+from boardcluster.services.operation import nodes_of, read_spec
+from boardcluster.services.pair import load_pair
+from boardcluster.services.profile import build_profile
+
+__all__ = ["DaemonView", "Status", "status"]
+
+_NODES_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonView:
+    """A daemon as ``status`` shows it.
+
+    Attributes:
+        name: its name.
+        node: its node.
+        address: the node's address.
+        url: its web page.
+        pid: its process on the node.
+        alive: whether that process still runs.
+        resident_bytes: resident memory, shared pages in full.
+        proportional_bytes: resident memory, each shared page divided by its users.
+        log: its log.
+    """
+
+    name: str
+    node: str
+    address: str
+    url: str
+    pid: int
+    alive: bool
+    resident_bytes: int
+    proportional_bytes: int
+    log: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A cluster as ``status`` shows it.
+
+    Attributes:
+        phase: ``down``, ``starting``, ``up``, ``degraded`` or ``dead`` (its processes are gone).
+        daemons: every daemon; empty when down.
+        health: what the masters say; None unless the nodes are alive.
+        workers: declared workers.
+        profile: name of the profile.
+        engines: id of the engine pair.
+        browsable: whether the host's browser reaches the web pages.
+        kind: how the nodes exist.
+        security: who may reach the cluster.
+    """
+
+    phase: str
+    daemons: tuple[DaemonView, ...]
+    health: Health | None
+    workers: int
+    profile: str
+    engines: str
+    browsable: bool
+    kind: str
+    security: Security
+
+
+def status(home: Path, *, cache: Path) -> Status:
+    """Look at a cluster; changes nothing and needs no lock.
+
+    Raises:
+        SpecError: its specification is missing or wrong.
+    """
+    state = load_state(home)
+    running = home / "running.toml"
+    spec = read_spec(running if state and running.exists() else home / "cluster.toml")
+
+    def view(
+        phase: str, daemons: tuple[DaemonView, ...] = (), health: Health | None = None
+    ) -> Status:
+        return Status(
+            phase=phase,
+            daemons=daemons,
+            health=health,
+            workers=len(spec.workers),
+            profile=spec.profile,
+            engines=spec.engines,
+            browsable=bool(state and state.host_link),
+            kind=spec.kind,
+            security=spec.security,
+        )
+
+    if state is None:
+        return view("down")
+    nodes = nodes_of(home, state.kind)
+    # An emulated node that is gone never comes back; a board may only be off for a while.
+    if state.kind == "emulated" and len(nodes.alive(state)) < max(1, len(state.nodes)):
+        return view("dead")
+    daemons = _daemon_views(nodes, state)
+    if daemons and not any(daemon.alive for daemon in daemons):
+        return view("dead", daemons)
+    if state.phase != "up":
+        return view(state.phase, daemons)
+    master = next(node for node in state.nodes if node.name == spec.master.name)
+    try:
+        remote = nodes.remote_of(master, state)
+        health = lifecycle.health(_bare_layout(spec, state, cache), remote)
+    except RemoteError:  # the master is gone, others are not
+        return view("degraded", daemons)
+    good = health.is_good(len(spec.workers)) and all(d.alive for d in daemons)
+    return view("up" if good else "degraded", daemons, health)
+
+
+def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
+    """Return a layout for asking only: nothing is fetched or verified."""
+    pair = load_pair(spec.engines)
+    if spec.kind == "boards":
+        engines = Installation(pair=pair, folder=cache / "engines" / pair.id)
+        return board_layout(spec, build_profile(spec.profile, spec), engines, state)
+    java = find_java(pair, cache=cache)
+    if java is None:
+        raise ClusterError("the cluster's Java is gone", hint="run `boardcluster down`")
+    return Layout(
+        spec=spec,
+        profile=build_profile(spec.profile, spec),
+        engines=Installation(pair=pair, folder=cache / "engines" / pair.id),
+        java=java,
+        archives=cache,
+        folders={node.name: node.folder for node in state.nodes},
+        user=EMULATED_USER,
+    )
+
+
+def _daemon_views(nodes: Nodes, state: LiveState) -> tuple[DaemonView, ...]:
+    def of_node(node: LiveNode) -> list[DaemonView]:
+        here = [daemon for daemon in state.daemons if daemon.node == node.name]
+        if not here:
+            return []
+        try:
+            remote = nodes.remote_of(node, state)
+            views = processes(remote, [daemon.process for daemon in here])
+        except RemoteError:  # a node that does not answer runs nothing that counts
+            views = [ProcessView(alive=False, resident_bytes=0, proportional_bytes=0) for _ in here]
+        return [
+            DaemonView(
+                name=daemon.name,
+                node=node.name,
+                address=node.address,
+                url=daemon.url,
+                pid=daemon.process.pid,
+                alive=view.alive,
+                resident_bytes=view.resident_bytes,
+                proportional_bytes=view.proportional_bytes,
+                log=daemon.log,
+            )
+            for daemon, view in zip(here, views, strict=True)
+        ]
+
+    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
+        return tuple(view for views in pool.map(of_node, state.nodes) for view in views)
