@@ -1,9 +1,9 @@
 """What closing a cluster costs: the same jobs on closed boards and on open ones, in turns.
 
-How to run it: README.md in this folder. Two clusters of one master and two workers are up at once,
-on boards that are namespaces of this machine: one closed, as boards are by default, the other made
-with --insecure-lab. Each job runs first on the one, then on the other; which comes first changes with
-every pair. A ratio is the time on closed boards by the time on open ones. Needs root.
+How to run it: README.md in this folder. Two clusters of three boards are up at once, on boards that
+are namespaces of this machine: one closed, as boards are by default, the other made with
+--insecure-lab. Each job runs on one, then on the other; which comes first changes with every pair.
+A ratio is the time on closed boards by the time on open ones. Needs root.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # programs find only their own folder
 
-from tests.boards import Boards  # noqa: E402
+from tests.boards import Boards
 
 CLI = (sys.executable, "-m", "boardcluster")
 BOARDS = 3
@@ -83,7 +83,7 @@ class Cluster:
 def pairs_of(
     closed: Cluster, opened: Cluster, *, workload: str, engine: str, size: str, pairs: int
 ) -> tuple[list[float], list[float]]:
-    """Return the times of a job on both clusters; the first run of each warms up and is left out."""
+    """Return the times of a job on both clusters; the first run of each is a warm-up, left out."""
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(pairs + 1):
         order = (0, 1) if number % 2 == 0 else (1, 0)

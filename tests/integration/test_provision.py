@@ -100,7 +100,7 @@ class Lab:
             folders[:] = [
                 name for name in folders if os.path.normpath(f"{place}/{name}") not in NOT_OURS
             ]
-            if place.split("/")[0] == "usr":
+            if place.startswith(("usr", "var/lib/dpkg/info")):
                 files[place] = sorted(names)
                 continue
             for name in [*folders, *names]:
@@ -220,7 +220,7 @@ def test_a_bare_board_is_made_ready_once_and_given_back_exactly(lab: Lab) -> Non
 def test_a_run_killed_at_a_random_moment_is_finished_by_the_next(lab: Lab) -> None:
     before = lab.snapshot()
     moments = random.Random(20261121)
-    for verb in ("apply", "uninstall") * 4:
+    for verb in ("apply", "uninstall") * 3:
         with lab.start(verb) as process:
             time.sleep(moments.uniform(0.3, 2.0))
             lab.kill_everything()
@@ -356,6 +356,6 @@ def test_a_damaged_record_is_said_and_nothing_is_lost(lab: Lab) -> None:
         answer = lab.ask(verb)
         assert answer["error"] == "InstallError"
         assert "manifest.json, is damaged" in answer["message"]
-        assert lab.snapshot() == before
+    assert lab.snapshot() == before
     record.write_bytes(whole)
     lab.words("uninstall")

@@ -1,15 +1,16 @@
 """A made-up cluster for every room: declared nodes, tiny engines on disk, no daemons."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
+from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role, Security
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.layout import Layout
-from boardcluster.services.pair import EnginePair
+from boardcluster.services.pair import EnginePair, pair_ids
 from boardcluster.services.profile import build_profile
 
 MIB = 1 << 20
@@ -70,6 +71,18 @@ def make_spec() -> Callable[..., ClusterSpec]:
         )
 
     return make
+
+
+@pytest.fixture
+def board_spec(make_spec: Callable[..., ClusterSpec]) -> ClusterSpec:
+    """A closed cluster of three boards that a ``cluster.toml`` may declare."""
+    plain = make_spec(workers=2, engines=pair_ids()[0])
+    nodes = tuple(
+        replace(node, host=f"pi@{node.name}", address=f"10.0.0.{place}", folder="/mnt/ssd/bc")
+        for place, node in enumerate(plain.nodes, start=1)
+    )
+    network = replace(plain.network, subnet="10.0.0.0/24")
+    return replace(plain, kind="boards", security=Security.CLOSED, nodes=nodes, network=network)
 
 
 @pytest.fixture

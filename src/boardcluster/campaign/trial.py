@@ -263,7 +263,7 @@ def _judged(live: LiveCluster, error: BoardclusterError, losses: Sequence[str]) 
     """
     words = " ".join(error.message.split())[:1000]
     lost = list(losses) or dead_daemons(live)
-    sick = sick_disks(live.layout, live.remotes)
+    sick = sick_disks(live.layout, live.remotes, live.as_root)
     with contextlib.suppress(BoardclusterError):
         sick += unhealthy_nodes(live.layout, live.master)
     if sick or lost:

@@ -52,6 +52,10 @@ def _tunnel(
             hint="open the addresses that `boardcluster status` shows",
         )
     pages = {name: port + offset for name, port in WEB_PAGES.items()}
+    if socks in pages.values():
+        raise UsageError(
+            f"--socks {socks}: one of the pages has this port", hint="choose another, such as 1080"
+        )
     _require_free([*pages.values(), *([socks] if socks else [])])
     for name, port in pages.items():
         say(f"  {name:<16} http://{_HERE}:{port}")
@@ -75,5 +79,5 @@ def _require_free(ports: list[int]) -> None:
         except (OSError, OverflowError) as error:
             raise AddressError(
                 f"port {port} of this machine cannot be used: {error}",
-                hint="choose others with --offset, for example --offset 1000",
+                hint="choose others, for example with --offset 1000 or --socks 1081",
             ) from error

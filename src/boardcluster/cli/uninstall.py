@@ -53,7 +53,9 @@ def _uninstall(
         names = ", ".join(node.name for node in spec.nodes)
         if not sys.stdin.isatty():
             raise UsageError("nobody is here to confirm", hint="run the command again with --yes")
-        typer.confirm(f"Take back what was installed on {names}{what}?", abort=True)
+        if not typer.confirm(f"Take back what was installed on {names}{what}?"):
+            say("nothing was taken back")
+            return
     with driver_lock(folder, doing="uninstall"), reporter.following():
         if not dry_run:
             operation.down(folder)
@@ -61,7 +63,7 @@ def _uninstall(
             folder, spec, keep_data=keep_data, dry_run=dry_run, progress=reporter.progress
         )
         if not (dry_run or keep_data):
-            operation.wipe(folder)
+            operation.forget(folder)
     if as_json:
         print_json(done)
         return

@@ -242,7 +242,10 @@ def end_marked(request: dict[str, Any]) -> dict[str, int]:
 
 
 def of_user(request: dict[str, Any]) -> list[list[int]]:
-    """Answer [pid, start ticks] of every process of a ``user``; none if there is no such user."""
+    """Answer [pid, start ticks] of every process of a ``user``, except this one.
+
+    None if there is no such user.
+    """
     import pwd
 
     try:
@@ -251,7 +254,7 @@ def of_user(request: dict[str, Any]) -> list[list[int]]:
         return []
     found = []
     for name in os.listdir("/proc"):
-        if name.isdecimal():
+        if name.isdecimal() and int(name) != os.getpid():
             with contextlib.suppress(OSError):
                 state, ticks = stat_of(int(name))
                 if os.stat(f"/proc/{name}").st_uid == uid and state not in (None, "Z", "X"):
@@ -261,14 +264,15 @@ def of_user(request: dict[str, Any]) -> list[list[int]]:
 
 def end_of_user(request: dict[str, Any]) -> dict[str, int]:
     """End every process of a ``user``, as ``end`` does; answer how many there were."""
-    ended = 0
+    ended: set[tuple[int, int]] = set()
     for _ in range(5):  # what is ended may start something a moment before
         found = of_user(request)
         if not found:
             break
         end({"processes": found, "grace_seconds": request["grace_seconds"]})
-        ended += len(found)
-    return {"ended": ended, "left": len(of_user(request))}
+        ended.update((pid, ticks) for pid, ticks in found)
+    left = {(pid, ticks) for pid, ticks in of_user(request)}
+    return {"ended": len(ended - left), "left": len(left)}
 
 
 def listening(request: dict[str, Any]) -> list[int]:

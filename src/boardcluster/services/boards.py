@@ -21,7 +21,7 @@ from boardcluster.services.jobs import jobs_jar
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.pair import EnginePair
 from boardcluster.services.profile import Profile
-from boardcluster.services.provision.desired import INSTALLED_FOLDER, desired, ground_of
+from boardcluster.services.provision.desired import INSTALLED_FOLDER, OWN, desired, ground_of
 from boardcluster.services.provision.manager import PlainProcesses, ServiceManager, Systemd
 from boardcluster.services.provision.provisioning import Change, plan, provision, uninstall
 from boardcluster.services.provision.resources import Tree, tree_of
@@ -58,7 +58,9 @@ WEB_PAGES = {
 MPI_PACKAGES = ("hpcc", "openmpi-bin", "netpipe-tcp", "netpipe-openmpi")
 """Debian packages of what the workloads of Open MPI run."""
 
-_WIPED = ("conf", "logs", "scratch", "spark-events", "tmp")
+
+_SYSTEMD_RUNS = "/run/systemd/system"
+"""Exists where systemd is the init system (sd_booted(3))."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,10 +169,9 @@ def wipe_boards(home: Path, spec: ClusterSpec) -> None:
     rows = {node.name: node for node in spec.nodes}
 
     def one(name: str) -> None:
-        folder = rows[name].folder
-        fixed = [f"{folder}/{part}" for part in _WIPED]
-        nodes.admin(rows[name]).run(["rm", "-rf", "--", *fixed])
-        nodes.admin(rows[name]).run(["sh", "-c", f"rm -rf -- {folder}/data*"])
+        # No path of a folder needs quoting; see spec/checks.py. Others may keep files in it, too.
+        ours = [f"{rows[name].folder}/{part}" for part in OWN]
+        nodes.admin(rows[name]).run(["sh", "-c", f"rm -rf -- {' '.join(ours)}"])
 
     _, errors = each_node(rows, one)
     raise_first(errors)
@@ -328,21 +329,21 @@ def end_boards(home: Path, state: LiveState) -> int:
         ClusterError: a board cannot be reached, or something does not end.
     """
     nodes = board_nodes(home)
-    systemd = [
-        node
-        for node in state.nodes
-        if (row := load_facts(home).get(node.name)) and row.service_manager == "systemd"
-    ]
-    rows = {node.name: node for node in systemd}
+    rows = {node.name: node for node in state.nodes}
+
+    def stop_units(name: str) -> None:
+        admin = nodes.admin_of(rows[name], state)
+        if admin.run(["test", "-d", _SYSTEMD_RUNS], check=False).returncode == 0:
+            Systemd(admin).stop_all()
+
     # What cannot be reached is named by what follows.
-    each_node(rows, lambda name: Systemd(nodes.admin_of(rows[name], state)).stop_all())
+    each_node(rows, stop_units)
     ended = nodes.destroy(state)
-    every = {node.name: node for node in state.nodes}
     # Here lies, too, what a driver that was killed had lent to a node, or a job of its.
     each_node(
-        every,
-        lambda name: nodes.admin_of(every[name], state).run(
-            ["rm", "-rf", "--", f"{every[name].folder}/tmp"]  # noqa: S108  a folder of ours
+        rows,
+        lambda name: nodes.admin_of(rows[name], state).run(
+            ["rm", "-rf", "--", f"{rows[name].folder}/tmp"]  # noqa: S108  a folder of ours
         ),
     )
     return ended

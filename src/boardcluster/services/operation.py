@@ -69,6 +69,7 @@ __all__ = [
     "check_memory",
     "dead_daemons",
     "down",
+    "forget",
     "found_up",
     "nodes_of",
     "plan_boards",
@@ -534,8 +535,15 @@ def wipe(home: Path) -> None:
     """
     if load_state(home) is not None:
         raise ClusterError("the cluster is still up", hint="run `boardcluster down` first")
-    if known_hosts_of(home).exists():  # only boards have such a file
-        wipe_boards(home, read_spec(home / "cluster.toml"))
+    if known_hosts_of(home).exists():  # without it no board was ever reached
+        spec = read_spec(home / "cluster.toml")
+        if spec.kind == "boards":
+            wipe_boards(home, spec)
+    forget(home)
+
+
+def forget(home: Path) -> None:
+    """Delete what this machine holds of a cluster that is down; results and host keys stay."""
     for name in ("nodes", "conf"):
         shutil.rmtree(home / name, ignore_errors=True)
     for name in ("running.toml", "hosts", "nsswitch.conf", "anchors.log"):

@@ -57,12 +57,19 @@ def require_room(home: Path) -> None:
     )
 
 
-def sick_disks(layout: Layout, remotes: Mapping[str, Remote]) -> list[str]:
+def sick_disks(
+    layout: Layout, remotes: Mapping[str, Remote], admins: Mapping[str, Remote]
+) -> list[str]:
     """Name every worker whose disk is as full as YARN allows, or can no longer be written.
 
     YARN itself looks only every two minutes (yarn.nodemanager.disk-health-checker.interval-ms). A
     file system becomes read-only when the kernel meets an error on it; the kernel's own line is
     added where it may be read.
+
+    Args:
+        layout: the cluster.
+        remotes: the nodes by name, as the user that writes there.
+        admins: the nodes by name, as root, who may read the kernel's log.
     """
     sick = []
     for worker in layout.spec.workers:
@@ -74,7 +81,7 @@ def sick_disks(layout: Layout, remotes: Mapping[str, Remote]) -> list[str]:
             if percent > FULL_PERCENT:
                 sick.append(f"{worker.name}: its disk is {percent:.1f} % full")
             elif words := _unwritable(remote, folder):
-                line = _kernel_line(remote, Path(device).name)
+                line = _kernel_line(admins[worker.name], Path(device).name)
                 sick.append(f"{worker.name}: its disk cannot be written: {words}{line}")
     return sick
 

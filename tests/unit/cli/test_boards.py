@@ -147,7 +147,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return desk
 
 
-def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch, where: str = "boardcluster.cli.boards") -> None:
     """Let somebody be there to be asked."""
     real = sys.stdin
 
@@ -158,7 +158,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(real, name)
 
-    monkeypatch.setattr(module, "sys", type("Sys", (), {"stdin": Terminal()}))
+    monkeypatch.setattr(f"{where}.sys", type("Sys", (), {"stdin": Terminal()}))
 
 
 # init
@@ -211,8 +211,8 @@ def test_boards_of_an_inventory(desk: Desk, tmp_path: Path) -> None:
         (["--hosts", "pi@pi0", "--inventory", "hosts.ini"], "both --hosts and --inventory"),
         (["--hosts", " , "], "names no host"),
         (["--hosts", "pi@pi0,pi@pi1,pi@pi0"], "named twice: pi@pi0"),
-        (["--insecure-lab"], "are for boards"),
-        (["--master", "pi0"], "are for boards"),
+        (["--insecure-lab"], "only for boards"),
+        (["--master", "pi0"], "only for boards"),
     ],
 )
 def test_what_contradicts_itself_is_refused(words: list[str], message: str, desk: Desk) -> None:
@@ -545,6 +545,12 @@ def test_a_tunnel_leads_to_every_page_of_the_master(
     assert "socks5h://127.0.0.1:1080" in ran.stdout
 
 
+def test_a_proxy_cannot_have_the_port_of_a_page(tunnels: Desk) -> None:
+    with pytest.raises(UsageError, match="--socks 9870"):
+        tunnels("tunnel", "--socks", "9870")
+    assert tunnels.done == []
+
+
 def test_a_port_that_is_taken_is_named_before_anything_is_opened(tunnels: Desk) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -567,14 +573,14 @@ def installed(declared: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
     monkeypatch.setattr("boardcluster.services.boards.take_back", take_back)
     monkeypatch.setattr(operation, "down", lambda _: declared.done.append("down"))
-    monkeypatch.setattr(operation, "wipe", lambda _: declared.done.append("wipe"))
+    monkeypatch.setattr(operation, "forget", lambda _: declared.done.append("forget"))
     return declared
 
 
 @pytest.mark.parametrize(
     ("words", "done"),
     [
-        (["--yes"], ["down", ("take back", False, False), "wipe"]),
+        (["--yes"], ["down", ("take back", False, False), "forget"]),
         (["--yes", "--keep-data"], ["down", ("take back", True, False)]),
         (["--dry-run"], [("take back", False, True)]),  # not even what runs is ended
     ],
@@ -596,6 +602,21 @@ def test_nothing_is_taken_back_if_nobody_can_confirm(installed: Desk) -> None:
     with pytest.raises(UsageError, match="nobody is here to confirm"):
         installed("uninstall")
     assert installed.done == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "done"), [("y\n", ["down", ("take back", False, False), "forget"]), ("n\n", [])]
+)
+def test_a_person_says_whether_boards_are_taken_back(
+    answer: str, done: list[object], installed: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_a_terminal(monkeypatch, "boardcluster.cli.uninstall")
+
+    ran = installed("uninstall", text=answer)
+
+    assert "on pi0, pi1, with everything in HDFS?" in ran.output
+    assert ("nothing was taken back" in ran.output) == (answer == "n\n")
+    assert installed.done == done
 
 
 def test_what_could_not_be_taken_back_is_not_forgotten(

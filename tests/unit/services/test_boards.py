@@ -25,16 +25,23 @@ from boardcluster.fetch.cache import no_progress
 from boardcluster.records import ClusterSpec, NodeFacts, Security
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
+from boardcluster.remote.local import LocalRemote
 from boardcluster.services import boards as module
 from boardcluster.services.boards import (
+    WEB_PAGES,
     Ready,
+    board_layout,
+    board_nodes,
     boards_free_bytes,
     end_boards,
+    hold_tunnel,
     load_facts,
     make_ready,
     managers_of,
+    take_back,
     wipe_boards,
 )
+from boardcluster.services.daemons import command_of, daemons_of
 from boardcluster.services.layout import Layout
 from boardcluster.services.provision.manager import PlainProcesses, Systemd
 from boardcluster.services.provision.provisioning import Change
@@ -349,12 +356,6 @@ def remember(tmp_path: Path, **facts: NodeFacts) -> None:
 def test_systemd_stops_its_units_before_anything_is_ended(
     desk: Desk, state: LiveState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remember(
-        tmp_path,
-        master=facts_of(DESKTOP, service_manager="none"),
-        worker1=facts_of(PI_5, service_manager="systemd"),
-        worker2=facts_of(PI_4, service_manager="systemd"),
-    )
     stopped: list[str] = []
 
     class Manager(Systemd):
@@ -366,7 +367,9 @@ def test_systemd_stops_its_units_before_anything_is_ended(
             stopped.append(self.name)
 
     monkeypatch.setattr(module, "Systemd", Manager)
-    for remote in desk.remotes.values():
+    looks = ("test", "-d", "/run/systemd/system")
+    for name, remote in desk.remotes.items():
+        remote.tell(*looks, returncode=1 if name == "master" else 0)
         remote.tell("rm", "-rf", "--", f"{FOLDER}/tmp")
 
     assert end_boards(tmp_path, state) == 5
@@ -374,7 +377,7 @@ def test_systemd_stops_its_units_before_anything_is_ended(
     assert desk.done == ["destroy"]
     # What was lent to a node, or a job of the driver's, lies there.
     assert {name: remote.calls for name, remote in desk.remotes.items()} == {
-        name: [("rm", "-rf", "--", f"{FOLDER}/tmp")] for name in desk.remotes
+        name: [looks, ("rm", "-rf", "--", f"{FOLDER}/tmp")] for name in desk.remotes
     }
 
 
@@ -389,15 +392,22 @@ def test_a_board_out_of_reach_is_named_by_what_ends_the_others(
     assert desk.done == ["destroy"]
 
 
-def test_wiping_leaves_what_was_installed(desk: Desk, spec: ClusterSpec, tmp_path: Path) -> None:
-    parts = [f"{FOLDER}/{name}" for name in ("conf", "logs", "scratch", "spark-events", "tmp")]
-    for remote in desk.remotes.values():
-        remote.tell("rm", "-rf", "--", *parts)
-        remote.tell("sh", "-c", f"rm -rf -- {FOLDER}/data*")
+def test_wiping_leaves_what_is_not_ours(
+    desk: Desk, spec: ClusterSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, remote in desk.remotes.items():
+        folder = tmp_path / name
+        for part in ("conf", "data", "data-2w", "database", "logs", "mine", "spark-events", "tmp"):
+            (folder / part / "inner").mkdir(parents=True)
+        here = LocalRemote(name)
+        monkeypatch.setattr(remote, "run", here.run)
+    nodes = tuple(replace(node, folder=str(tmp_path / node.name)) for node in spec.nodes)
 
-    wipe_boards(tmp_path, spec)
+    wipe_boards(tmp_path, replace(spec, nodes=nodes))
 
-    assert all(len(remote.calls) == 2 for remote in desk.remotes.values())
+    # A folder that was there before holds what is somebody's own.
+    for name in desk.remotes:
+        assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["database", "mine"]
 
 
 def test_a_board_that_was_not_wiped_is_said(desk: Desk, spec: ClusterSpec, tmp_path: Path) -> None:
@@ -449,3 +459,137 @@ def test_a_worker_that_does_not_answer_has_no_space_that_could_be_told(
 
     with pytest.raises(UnreachableError, match="worker2"):
         boards_free_bytes(tmp_path, spec)
+
+
+def test_a_tunnel_leads_to_the_ports_that_the_masters_listen_on(
+    spec: ClusterSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[Any] = []
+
+    class Nodes:
+        def hold_tunnel(self, node: Any, *, ports: Mapping[int, int], socks: int) -> None:
+            held.append((node, ports, socks))
+
+    monkeypatch.setattr(module, "board_nodes", lambda _: Nodes())
+
+    hold_tunnel(tmp_path, spec, pages={"namenode": 10870, "jobhistory": 20888}, socks=1080)
+
+    assert held == [(spec.master, {10870: 9870, 20888: 19888}, 1080)]
+    assert WEB_PAGES == {
+        "namenode": 9870,
+        "resourcemanager": 8088,
+        "jobhistory": 19888,
+        "sparkhistory": 18080,
+    }
+
+
+# Taking back.
+
+
+def take_back_all(
+    tmp_path: Path, spec: ClusterSpec, said: list[str], **named: Any
+) -> dict[str, list[str]]:
+    wanted = {"keep_data": False, "dry_run": False, **named}
+    return take_back(tmp_path, spec, progress=lambda what, *_: said.append(what), **wanted)
+
+
+@pytest.mark.parametrize(("keep_data", "dry_run"), [(True, False), (False, True)])
+def test_what_was_taken_back_is_told_by_board(
+    *,
+    keep_data: bool,
+    dry_run: bool,
+    desk: Desk,
+    spec: ClusterSpec,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, bool, bool]] = []
+
+    def uninstall(remote: FakeRemote, *, keep_data: bool, dry_run: bool) -> list[Change]:
+        asked.append((remote.name, keep_data, dry_run))
+        if remote.name == "master":
+            return []
+        return [
+            Change(node=remote.name, words="removes the packages hpcc", remark="1 stays"),
+            Change(node=remote.name, words="removes /opt/boardcluster"),
+        ]
+
+    monkeypatch.setattr(module, "uninstall", uninstall)
+    said: list[str] = []
+
+    done = take_back_all(tmp_path, spec, said, keep_data=keep_data, dry_run=dry_run)
+
+    assert sorted(asked) == [(name, keep_data, dry_run) for name in sorted(desk.remotes)]
+    rows = ["removes the packages hpcc (1 stays)", "removes /opt/boardcluster"]
+    assert done == {"master": [], "worker1": rows, "worker2": rows}
+    assert said == ["looking at what was installed on 3 boards"]
+
+
+def test_what_cannot_be_taken_back_is_said_after_all_were_asked(
+    desk: Desk, spec: ClusterSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def uninstall(remote: FakeRemote, **_: bool) -> list[Change]:
+        asked.append(remote.name)
+        if remote.name == "worker1":
+            raise ClusterError("worker1: daemons still run")
+        return []
+
+    monkeypatch.setattr(module, "uninstall", uninstall)
+    desk.lost = {"master"}
+
+    with pytest.raises(UnreachableError) as caught:
+        take_back_all(tmp_path, spec, [])
+
+    assert "master: out of reach\nworker1: daemons still run" in caught.value.message
+    assert sorted(asked) == ["worker1", "worker2"]
+
+
+# What boards are, for commands and configuration.
+
+
+def test_on_boards_nothing_of_this_machine_is_named(
+    spec: ClusterSpec, layout: Layout, state: LiveState, tmp_path: Path
+) -> None:
+    found = board_layout(spec, layout.profile, layout.engines, replace(state, storage="data-1w"))
+
+    node = spec.nodes[1]
+    assert (found.user, found.shares_files, found.storage) == (SERVICE_USER, False, "data-1w")
+    assert found.data(node) == f"{FOLDER}/data-1w"
+    assert found.java.program == Path("/opt/boardcluster/java/bin/java")
+    assert found.jobs_jar == "/opt/boardcluster/jobs.jar"
+    assert str(found.engines.spark_home).startswith("/opt/boardcluster/engines/")
+    commands = [word for kind, owner in daemons_of(spec) for word in command_of(found, owner, kind)]
+    assert not [word for word in commands if str(tmp_path) in word]
+
+
+def test_boards_get_the_engines_and_the_jobs_as_they_are_here(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engines = layout.engines
+    jar = engines.folder / "spark/jars/spark-core.jar"
+    jar.write_bytes(b"jar")
+    (engines.folder / "manifest.json").write_text(
+        json.dumps({"spark/jars/spark-core.jar": ["url", 3, "5" * 64]})
+    )
+    jobs = tmp_path / "boardcluster-jobs.jar"
+    jobs.write_bytes(b"jobs!")
+    monkeypatch.setattr(module, "jobs_jar", lambda: jobs)
+
+    trees = {tree.path: tree for tree in module._trees(engines)}
+
+    assert set(trees) == {
+        f"/opt/boardcluster/engines/{engines.pair.id}",
+        "/opt/boardcluster/jobs.jar",
+    }
+    copied = trees[f"/opt/boardcluster/engines/{engines.pair.id}"]
+    assert copied.source == engines.folder
+    assert copied.files["spark/jars/spark-core.jar"] == (3, "5" * 64)
+    (only,) = trees["/opt/boardcluster/jobs.jar"].files.values()
+    assert only[0] == 5
+
+
+def test_the_boards_of_a_home_are_one_object(tmp_path: Path) -> None:
+    assert board_nodes(tmp_path) is board_nodes(tmp_path)
+    assert board_nodes(tmp_path) is not board_nodes(tmp_path / "other")

@@ -446,6 +446,59 @@ def test_a_board_that_does_not_answer_keeps_the_record_of_what_may_run_there(rac
     assert [node.name for node in rack.state().nodes] == ["master", "worker1", "worker2"]
 
 
+def test_down_counts_what_was_asked_and_what_had_to_be_ended(rack: Rack) -> None:
+    rack.up()
+    assert operation.down(rack.home) == 2 + 3
+    assert operation.down(rack.home) == 0  # nothing is left
+
+    rack.up()
+    rack.lost = {"worker1"}
+    assert operation.down(rack.home) == 1 + 3
+
+
+def test_what_a_manager_cannot_stop_is_ended_all_the_same(
+    rack: Rack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rack.up()
+    rack.done.clear()
+
+    def fail(*_: object, **__: object) -> int:
+        raise UnreachableError("worker1: systemctl does not answer")
+
+    monkeypatch.setattr(rack.keepers["worker1"], "stop", fail)
+
+    operation.down(rack.home)
+
+    assert rack.done == ["end"]
+    assert load_state(rack.home) is None
+
+
+def test_boards_of_an_earlier_file_are_not_wiped_with_emulated_nodes(
+    rack: Rack, make_spec: Callable[..., ClusterSpec]
+) -> None:
+    known_hosts_of(rack.home).touch()
+    rack.declare(make_spec(workers=2, engines=pair_ids()[0]))
+    (rack.home / "nodes").mkdir()
+
+    operation.wipe(rack.home)
+
+    assert rack.done == []
+    assert not (rack.home / "nodes").exists()
+
+
+def test_what_is_forgotten_is_what_could_be_made_again(rack: Rack) -> None:
+    for name in ("nodes", "conf", "results"):
+        (rack.home / name).mkdir()
+    for name in ("running.toml", "hosts", "known_hosts", "store.sqlite"):
+        (rack.home / name).touch()
+
+    operation.forget(rack.home)
+
+    left = {path.name for path in rack.home.iterdir()}
+    assert left == {"cluster.toml", "known_hosts", "results", "store.sqlite"}
+    assert rack.done == []
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_only_boards_are_wiped_as_boards(known: bool, rack: Rack) -> None:
     if known:

@@ -140,17 +140,8 @@ def emulated(
 
 
 @pytest.fixture
-def boards(
-    tmp_path: Path, make_spec: Callable[..., ClusterSpec], monkeypatch: pytest.MonkeyPatch
-) -> Watched:
-    plain = make_spec(workers=2, engines=pair_ids()[0])
-    nodes = tuple(
-        replace(node, host=f"pi@{node.name}", address=f"10.0.0.{place}", folder="/mnt/ssd/bc")
-        for place, node in enumerate(plain.nodes, start=1)
-    )
-    network = replace(plain.network, subnet="10.0.0.0/24")
-    spec = replace(plain, kind="boards", security=Security.CLOSED, nodes=nodes, network=network)
-    watched = Watched(tmp_path / "home", spec, monkeypatch)
+def boards(tmp_path: Path, board_spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch) -> Watched:
+    watched = Watched(tmp_path / "home", board_spec, monkeypatch)
     monkeypatch.setattr(module, "find_java", lambda *_, **__: pytest.fail("boards have their own"))
     return watched
 

@@ -28,7 +28,7 @@ from boardcluster.services.provision.units import (
     render_firewall_unit,
 )
 
-__all__ = ["INSTALLED_FOLDER", "JAVA_LINK", "Ground", "desired", "ground_of"]
+__all__ = ["INSTALLED_FOLDER", "JAVA_LINK", "OWN", "Ground", "desired", "ground_of"]
 
 INSTALLED_FOLDER = "/opt/boardcluster"
 """Folder on every board of the engines, the jobs and the link to its Java; root's."""
@@ -41,13 +41,16 @@ _TIME_SERVICES = ("chrony", "ntpsec", "openntpd", "ntp", "systemd-timesyncd")
 _JAVA_FEATURES = (17, 21)
 """Those that Debian and Ubuntu package."""
 
+_HOMES = ("/home/", "/root/")
+"""Where services may not look; see units.py."""
+
 _DEBIAN_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 _SYSCTL_FILE = "/etc/sysctl.d/60-boardcluster.conf"
 _SYSCTL = {"vm.swappiness": "1"}
 """A daemon that is swapped out answers too late, and swap wears SD cards out."""
 
 _COMMAND_LINES = ("/boot/firmware/cmdline.txt", "/boot/cmdline.txt")
-_OWN = ("conf", "data", "data-*", "logs", "scratch", "spark-events", "tmp")
+OWN = ("conf", "data", "data-*", "logs", "scratch", "spark-events", "tmp")
 """What we make in a node's folder; see Layout."""
 
 
@@ -83,6 +86,7 @@ def ground_of(facts: NodeFacts, *, java_oldest: int, java_newest: int) -> Ground
         if java.feature is not None
         and java_oldest <= java.feature <= java_newest
         and java.architecture in ("", facts.architecture)
+        and not java.home.startswith(_HOMES)
     ]
     pi = "raspberry pi" in facts.board.lower()
     return Ground(
@@ -126,7 +130,7 @@ def desired(
         User(name=SERVICE_USER),
         Folder(path=INSTALLED_FOLDER),
         Folder(path=f"{INSTALLED_FOLDER}/engines"),
-        Folder(path=node.folder, owner=SERVICE_USER, mode=0o750, own=_OWN, data=True),
+        Folder(path=node.folder, owner=SERVICE_USER, mode=0o750, own=OWN, data=True),
         Symlink(path=JAVA_LINK, targets=_java_targets(ground)),
         Hosts(rows=tuple((other.address, other.name) for other in spec.nodes)),
         Sysctl(path=_SYSCTL_FILE, values=_SYSCTL),

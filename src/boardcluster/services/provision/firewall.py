@@ -2,8 +2,8 @@
 
 The addresses of the cluster are believed for TCP only. A source address can be forged on the same
 network, but a TCP connection needs the answer, which goes to the address's real owner. Only who
-also answers for that address (ARP spoofing) gets through; docs/explanation/security.md says so.
-Nothing of ours speaks UDP between nodes.
+also makes the switch believe to own that address (ARP spoofing) gets through. Nothing of ours
+speaks UDP between nodes.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ _MODULES = (
 """In the order in which they import each other."""
 
 _LOADER = """\
-import json, sys, types
+import json, os, sys, types
+os.umask(0o022)  # sudo may have a narrower one, and everybody must be able to enter our folders
 request = json.load(sys.stdin)
 for name, text in request.pop("modules"):
     module = sys.modules[name] = types.ModuleType(name)

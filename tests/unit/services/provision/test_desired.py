@@ -180,6 +180,12 @@ def test_the_first_java_that_fits_is_taken() -> None:
     assert ground_of(found, java_oldest=22, java_newest=22).java_home == ""
 
 
+def test_a_java_in_somebodys_home_is_not_for_services() -> None:
+    own = java(21)
+    own.home = "/home/pi/.sdkman/candidates/java/21"
+    assert ground_of(facts(javas=(own,)), java_oldest=17, java_newest=21).java_home == ""
+
+
 def test_only_a_raspberry_pi_can_lack_the_memory_controller_by_its_command_line() -> None:
     ground = ground_of(facts(memory_controller=False), java_oldest=17, java_newest=21)
     assert ground.lacks_memory_controller

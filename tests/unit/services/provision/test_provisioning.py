@@ -1,5 +1,7 @@
 """The driver's side, with the real program, which works on folders of this machine."""
 
+import os
+import pwd
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,6 +65,14 @@ def test_the_program_arrives_compares_changes_and_restores(root: str, tree: Tree
     assert uninstall(remote, keep_data=False, root=root) == shown
     assert sorted(path.name for path in Path(root).rglob("*")) == ["etc", "hosts", "opt"]
     assert Path(root, "etc/hosts").read_text() == "127.0.1.1 pi0\n"
+
+
+def test_a_narrow_umask_on_the_node_does_not_matter(root: str) -> None:
+    remote = LocalRemote("pi0", prefix=("sh", "-c", 'umask 077; exec "$@"', "sh"))
+    owner = pwd.getpwuid(os.getuid()).pw_name
+    apply(remote, [Folder(path="/opt/deep/data", owner=owner, mode=0o750)], root=root)
+    modes = [Path(root, name).stat().st_mode & 0o777 for name in ("opt/deep", "opt/deep/data")]
+    assert modes == [0o755, 0o750]
 
 
 def test_a_copy_that_breaks_off_is_made_again(
