@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -17,7 +18,7 @@ from boardcluster.cluster.discovery import (
     skews,
     suggest_folder,
 )
-from boardcluster.errors import HostError, HostKeyError, RemoteError, UsageError
+from boardcluster.errors import CapacityError, HostError, HostKeyError, RemoteError, UsageError
 from boardcluster.fetch.cache import make_folder
 from boardcluster.records import ClusterSpec, NodeFacts, Security
 from boardcluster.remote.hostkeys import HostKey, known, learn, trust
@@ -126,10 +127,26 @@ def look_at_boards(
         FoundBoard(host=host, facts=facts[host], folder=suggest_folder(facts[host]))
         for host in hosts
     ]
-    spec = propose_boards(
-        name, found, engines=engines, profile=profile, security=security, master=master
+    propose = partial(
+        propose_boards,
+        name,
+        found,
+        engines=engines,
+        profile=profile,
+        security=security,
+        master=master,
     )
-    for remark in build_profile(profile, spec).remarks:
+    spec = propose()
+    try:
+        built = build_profile(profile, spec)
+    except CapacityError as error:
+        if len(found) == 1:
+            raise
+        # Small boards: a master that does not work leaves room for its own daemons.
+        reporter.line(f"the master does not work: {error.message}")
+        spec = propose(workers_only=True)
+        built = build_profile(profile, spec)
+    for remark in built.remarks:
         reporter.line(f"remark on profile {profile}: {remark}")
     return spec
 

@@ -68,6 +68,6 @@ def _uninstall(
         print_json(done)
         return
     for node, changes in done.items():
-        say(f"{node}: {len(changes)} changes" if changes else f"{node}: nothing was installed")
+        say(f"{node}: changes: {len(changes)}" if changes else f"{node}: nothing was installed")
         for change in changes:
             say(f"  {change}")

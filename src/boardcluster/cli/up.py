@@ -142,7 +142,7 @@ def _print_changes(ready: Ready) -> None:
         for line in change.detail.splitlines():
             say(f"    {line}")
     count = len(ready.changes)
-    say(f"{count} changes; `boardcluster up` makes them" if count else "nothing to change")
+    say(f"changes: {count}; `boardcluster up` makes them" if count else "nothing to change")
 
 
 def _url(live: LiveCluster, daemon: str) -> str:

@@ -300,7 +300,7 @@ def _start_afresh(
 def _say_changes(ready: Ready, progress: Progress) -> None:
     """Say what was done to the boards, and what could not be."""
     count = len(ready.changes)
-    progress(f"boards: {count} changes" if count else "boards: nothing to change", 0, 0)
+    progress(f"changes on boards: {count}" if count else "boards: nothing to change", 0, 0)
     for change in ready.changes:
         if change.remark:
             progress(f"{change.node}: {change.words}: {change.remark}", 0, 0)

@@ -189,6 +189,16 @@ def test_any_board_can_be_the_master(desk: Desk) -> None:
     assert Role.MASTER in next(n.roles for n in desk.spec().nodes if n.host == "pi@pi1")
 
 
+def test_small_boards_get_a_master_that_does_not_work(desk: Desk) -> None:
+    for host in HOSTS:
+        desk.facts[host] = replace(desk.facts[host], memory_bytes=1920 << 20)
+
+    ran = desk("init", "--hosts", "pi@pi0,pi@pi1", "--yes")
+
+    assert [sorted(node.roles) for node in desk.spec().nodes] == [["master"], ["worker"]]
+    assert "the master does not work" in ran.stderr
+
+
 def test_boards_of_an_inventory(desk: Desk, tmp_path: Path) -> None:
     inventory = tmp_path / "hosts.ini"
     inventory.write_text(
@@ -404,7 +414,7 @@ def test_a_dry_run_shows_each_change_and_brings_nothing_up(declared: Desk) -> No
         "    -old",
         "    +new",
         "pi1: switches swap off",
-        "2 changes; `boardcluster up` makes them",
+        "changes: 2; `boardcluster up` makes them",
     ]
     found = json.loads(declared("up", "--dry-run", "--json").stdout)
     assert [(row["node"], row["words"]) for row in found] == [
@@ -592,7 +602,7 @@ def test_uninstall_ends_takes_back_and_forgets(
 
     assert installed.done == done
     assert ran.stdout.splitlines() == [
-        "pi0: 1 changes",
+        "pi0: changes: 1",
         "  removes /opt/boardcluster",
         "pi1: nothing was installed",
     ]

@@ -301,7 +301,7 @@ def test_what_was_changed_is_said_with_what_could_not_be(rack: Rack) -> None:
 
     rack.up()
 
-    assert rack.said == ["boards: 2 changes", "worker2: switches swap off: not permitted"]
+    assert rack.said == ["changes on boards: 2", "worker2: switches swap off: not permitted"]
 
 
 @pytest.mark.parametrize("where", ["check", "make ready"])
