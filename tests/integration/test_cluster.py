@@ -320,9 +320,16 @@ def test_a_taken_port_is_named(up: Cli, live: LiveCluster) -> None:
     """The check that runs before daemons start finds whoever listens, here the daemons."""
     from boardcluster.errors import AddressError
     from boardcluster.services import lifecycle
+    from boardcluster.services.provision.manager import PlainProcesses
 
     with pytest.raises(AddressError, match=r"on node master .*8020 \(namenode\)"):
-        lifecycle.start(live.layout, live.remotes, started=lambda daemon: None)
+        lifecycle.start(
+            live.layout,
+            live.remotes,
+            managers={name: PlainProcesses(remote) for name, remote in live.remotes.items()},
+            identity=live.state.identity,
+            started=lambda daemon: None,
+        )
 
 
 def test_processes_of_the_cluster_carry_its_identity_only(up: Cli) -> None:

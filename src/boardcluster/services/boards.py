@@ -10,11 +10,11 @@ from pathlib import Path
 
 from boardcluster.cluster.boards import SERVICE_USER, BoardNodes, each_node, raise_first
 from boardcluster.cluster.discovery import discover, refusals, skews
-from boardcluster.cluster.state import LiveState, write_atomically
+from boardcluster.cluster.state import Daemon, LiveState, write_atomically
 from boardcluster.errors import ClusterError, HostError, StoreError
 from boardcluster.fetch.cache import Progress, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
-from boardcluster.remote.base import Remote
+from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.jobs import jobs_jar
@@ -37,6 +37,7 @@ __all__ = [
     "board_layout",
     "board_nodes",
     "boards_free_bytes",
+    "current_daemons",
     "end_boards",
     "hold_tunnel",
     "load_facts",
@@ -294,12 +295,13 @@ def _java_words(facts: Mapping[str, NodeFacts], pair: EnginePair) -> str:
 
 def _trees(engines: Installation) -> list[Tree]:
     listed = json.loads((engines.folder / "manifest.json").read_text())
-    sums = {name: row[2] for name, row in listed.items()}
     place = INSTALLED / "engines" / engines.pair.id
-    return [
-        tree_of(engines.folder, str(place), sums=sums),
-        tree_of(jobs_jar(), str(INSTALLED / "jobs.jar")),
-    ]
+    trees = []
+    for part in ("hadoop", "spark"):  # and not the manifest, which holds time stamps
+        prefix = f"{part}/"
+        sums = {n.removeprefix(prefix): row[2] for n, row in listed.items() if n.startswith(prefix)}
+        trees.append(tree_of(engines.folder / part, str(place / part), sums=sums))
+    return [*trees, tree_of(jobs_jar(), str(INSTALLED / "jobs.jar"))]
 
 
 def managers_of(
@@ -320,6 +322,30 @@ def managers_of(
         else PlainProcesses(remote)
         for name, remote in remotes.items()
     }
+
+
+def current_daemons(home: Path, state: LiveState) -> tuple[Daemon, ...]:
+    """Return the daemons of a cluster, those that systemd has started again as they run now.
+
+    A board that cannot be reached keeps what was recorded.
+    """
+    nodes = board_nodes(home)
+    facts = load_facts(home)
+    rows = {
+        node.name: node
+        for node in state.nodes
+        if node.name in facts and facts[node.name].service_manager == "systemd"
+    }
+
+    def one(name: str) -> dict[str, ProcessRef]:
+        known = {d.name: d.process for d in state.daemons if d.node == name}
+        return Systemd(nodes.admin_of(rows[name], state)).running(known)
+
+    now, _ = each_node(rows, one)
+    return tuple(
+        replace(daemon, process=now.get(daemon.node, {}).get(daemon.name, daemon.process))
+        for daemon in state.daemons
+    )
 
 
 def end_boards(home: Path, state: LiveState) -> int:

