@@ -33,10 +33,10 @@ lint: dev
 	$(BIN)/mypy
 
 unit: dev
-	$(BIN)/pytest tests/unit -q
+	$(BIN)/pytest tests/unit -q -n 2
 
 tidy: dev
-	$(BIN)/pytest tests/tidy -q
+	$(BIN)/pytest tests/tidy -q -n 2
 
 integration: dev jar
 	$(BIN)/pytest tests/integration -q

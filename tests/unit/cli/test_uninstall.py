@@ -34,6 +34,8 @@ class Desk:
         self._monkeypatch = monkeypatch
         monkeypatch.setattr(operation, "down", lambda _: self.done.append("down"))
         monkeypatch.setattr(operation, "forget", lambda _: self.done.append("forget"))
+        # What was there before `up` may have names that we use; taking back knows, wiping does not.
+        monkeypatch.setattr(operation, "wipe", lambda _: pytest.fail("boards were wiped"))
         monkeypatch.setattr(boards, "take_back", self.take_back)
 
     def __call__(self, *words: str, text: str | None = None) -> Ran:

@@ -31,7 +31,9 @@ def marked() -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
-@pytest.mark.parametrize(("user", "link"), [(0, f"bc{IDENTITY[:8]}"), (1000, "")])
+@pytest.mark.parametrize(
+    ("user", "link"), [(0, f"bc{IDENTITY[:8]}"), (1000, "")], ids=["root", "ordinary user"]
+)
 def test_state_before_anything_is_started(
     user: int, link: str, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -269,7 +269,7 @@ def test_binary_is_refused_with_its_place(
 @pytest.mark.parametrize(
     ("content", "hint"),
     [
-        (gzip.compress(LINES), "unpack it with gunzip"),
+        (gzip.compress(LINES, mtime=0), "unpack it with gunzip"),
         (b"PK\x03\x04\x14\0\0\0", "unpack it with unzip"),
         ("über\n".encode("utf-16"), "convert it with iconv -f UTF-16 -t UTF-8"),
         ("über\n".encode("latin-1"), "name a text file, or convert it"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from boardcluster.cluster.state import Daemon, LiveNode, LiveState, save_state
+from boardcluster.cluster.state import Daemon, LiveNode, LiveState, load_state, save_state
 from boardcluster.errors import ClusterError, RemoteError
 from boardcluster.records import ClusterSpec, Security
 from boardcluster.remote.base import ProcessRef
@@ -297,6 +297,27 @@ def test_only_a_link_of_this_machine_makes_pages_open_here(link: str, emulated: 
     emulated.tell_health()
 
     assert emulated.see().browsable is bool(link)
+
+
+def test_a_daemon_that_a_board_started_again_is_shown_as_it_runs_now(
+    boards: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = boards.state
+
+    def now(home: Path, state: LiveState) -> tuple[Daemon, ...]:
+        assert (home, state) == (boards.home, before)
+        return (*state.daemons[:2], replace(state.daemons[2], process=ProcessRef(99, 7)))
+
+    monkeypatch.setattr(module, "current_daemons", now)
+    boards.state = replace(before, daemons=now(boards.home, before))
+    boards.tell(master=True, worker1=True, worker2=True)
+    boards.tell_health()
+
+    assert [row.pid for row in boards.see().daemons] == [1, 2, 99]
+    (request,) = boards.remotes["worker2"].requests
+    assert request["processes"] == [[99, 7]]
+    # To look changes nothing.
+    assert load_state(boards.home) == before
 
 
 def test_who_may_reach_boards_is_said_also_while_they_are_down(boards: Watched) -> None:
