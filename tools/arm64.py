@@ -12,23 +12,26 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.boards import Boards  # noqa: E402
 
+from boardcluster.errors import HostError  # noqa: E402
 from boardcluster.services.boards import MPI_PACKAGES  # noqa: E402
 from boardcluster.services.pair import pair_ids  # noqa: E402
 
@@ -39,6 +42,20 @@ BINFMT = Path("/proc/sys/fs/binfmt_misc")
 SSH = ("ssh", "-o", "StrictHostKeyChecking=accept-new", "-o", "BatchMode=yes")
 COMMON_PACKAGES = ("iproute2", "openssh-server", "procps", "python3", "rsync", "sudo")
 TEXT = "one two three\n" * 2000 + "four\n"
+MEMORY = "4 GiB"
+"""What the node declares; else heaps would be as large as this machine's memory allows."""
+
+UP_TRIES = 3
+"""The program waits so long as real boards need. Here that may be too short on a busy machine."""
+
+STATE = """\
+cat /etc/passwd /etc/group /etc/shadow
+dpkg -l | sort
+find /opt /var/lib /usr/local -maxdepth 2 | sort
+find /etc -type f ! -name '*-' -exec sha256sum {} + | sort -k2
+if command -v nft; then nft list ruleset; fi
+"""
+"""Prints what an installation could change on a node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +188,37 @@ def on_node(boards: Boards, command: str) -> str:
     return done.stdout.strip()
 
 
-def copy(boards: Boards, source: str, target: str) -> None:
-    """Copy a file or folder to the node by rsync."""
-    rsync = ["rsync", "-a", "-e", " ".join(SSH), "--rsync-path=sudo -n rsync"]
-    boards.on_driver([*rsync, source, f"pi0:{target}"])
+def state_of(boards: Boards) -> str:
+    """Return what an installation could change on the node."""
+    return boards.run_on(0, ["sh", "-ec", STATE]).stdout
 
 
-def show_java(boards: Boards) -> None:
+class Driver:
+    """The program as a user on the driver runs it."""
+
+    def __init__(self, boards: Boards, home: Path, cache: Path) -> None:
+        self.boards = boards
+        self.home = home
+        self._env = ("env", f"BOARDCLUSTER_HOME={home}", f"BOARDCLUSTER_CACHE={cache}")
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run it, whatever comes of it."""
+        command = [*self._env, sys.executable, "-m", "boardcluster", *arguments]
+        return self.boards.on_driver(command, check=False)
+
+    def __call__(self, *arguments: str, code: int = 0) -> str:
+        """Run it; what it prints. Ends all with another exit code."""
+        done = self.run(*arguments)
+        shown = f"{arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
+        expect(done.returncode == code, shown)
+        return done.stdout if code == 0 else done.stderr
+
+    def json(self, *arguments: str) -> Any:
+        """Run it with --json; what that says."""
+        return json.loads(self(*arguments, "--json"))
+
+
+def show_node(boards: Boards) -> None:
     """Prove that the node is what it should be and that Java runs."""
     with step("node") as seen:
         seen.extend(on_node(boards, "uname -m; . /etc/os-release; echo $PRETTY_NAME").splitlines())
@@ -187,48 +228,98 @@ def show_java(boards: Boards) -> None:
         expect("OpenJDK" in seen[0], seen[0])
 
 
-def run_spark(boards: Boards, engines: Path) -> None:
-    """Prove that a Spark job of ours runs in one JVM on the node, and counts right."""
-    with step("copy") as seen:
-        on_node(boards, "sudo -n mkdir /opt/engines")
-        copy(boards, f"{engines}/", "/opt/engines/")
-        copy(boards, str(ROOT / "jvm" / "target" / "boardcluster-jobs.jar"), "/opt/jobs.jar")
-        seen.append(on_node(boards, "du -sh /opt").split()[0])
-    with tempfile.NamedTemporaryFile("w", prefix="arm64-") as text, step("spark local") as seen:
-        text.write(TEXT)
-        text.flush()
-        copy(boards, text.name, "/opt/text")
-        on_node(
-            boards,
-            "export JAVA_HOME=$(realpath $(command -v java) | sed s,/bin/java,,);"
-            " export SPARK_HOME=/opt/engines/spark; sudo -n chmod a+r /opt/text;"
-            " $SPARK_HOME/bin/spark-submit --master 'local[2]'"
-            " --conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1"
-            " --class io.boardcluster.jobs.WordCount"
-            " /opt/jobs.jar file:/opt/text file:/tmp/counted",
-        )
-        rows = on_node(boards, "cat /tmp/counted/part-*").splitlines()
-        counted = {word: int(count) for word, count in (row.split("\t") for row in rows)}
-        expect(counted == Counter(TEXT.split()), f"counted {counted}")
-        seen.append(f"{sum(counted.values())} words counted right")
+def look(driver: Driver) -> None:
+    """Prove that the program knows the node for what it is, and only looks."""
+    before = state_of(driver.boards)
+    with step("init") as seen:
+        table = driver("init", "--hosts", "pi0", "--yes")
+        expect("aarch64" in table, table)
+        seen.append("aarch64 in the table")
+    path = driver.home / "cluster.toml"
+    path.write_text(re.sub(r'memory = ".*"', f'memory = "{MEMORY}"', path.read_text()))
+    examine(driver)
+    with step("up --dry-run") as seen:
+        changes = driver.json("up", "--dry-run")
+        words = " ".join(change["words"] for change in changes)
+        expect("java-17-openjdk-arm64" in words and "installs" not in words, words)
+        seen.append(f"{len(changes)} changes")
+    expect(state_of(driver.boards) == before, "looking has changed the node")
 
 
-def prove(root: Path, work: Path, engines: Path) -> None:
-    """Prove what boards need, on a node with that root folder."""
-    with Boards(1, folder=work / "boards", subnet=SUBNET, base=root) as boards:
-        show_java(boards)
-        run_spark(boards, engines)
+def examine(driver: Driver) -> None:
+    """Prove that the doctor finds no error; its exit code says so."""
+    with step("doctor") as seen:
+        findings = driver.json("doctor")
+        faults = [row["check"] for row in findings if not row["ok"]]
+        seen.append(f"{len(findings)} findings, no error")
+        seen.extend(f"warning {name}" for name in faults)
 
 
-def refuse(root: Path, work: Path) -> None:
+def bring_up(driver: Driver) -> None:
+    """Prove that the program installs all that is missing, and that all daemons become healthy."""
+    with step("up") as seen:
+        for tries in range(1, UP_TRIES + 1):
+            done = driver.run("up")
+            if done.returncode == 0:
+                break
+            expect(tries < UP_TRIES and "not healthy after" in done.stderr, done.stderr)
+        seen.append(f"healthy at try {tries}")
+    with step("up --dry-run") as seen:
+        changes = driver.json("up", "--dry-run")
+        expect(changes == [], f"{changes}")
+        seen.append("nothing to change")
+    with step("status") as seen:
+        status = driver.json("status")
+        alive = [row["name"] for row in status["daemons"] if row["alive"]]
+        expect(status["phase"] == "up" and len(alive) == 6, f"{status}")
+        seen.append(f"up: {', '.join(alive)}")
+        shown = on_node(driver.boards, "ps -eo user:20=,args= | grep '/[b]in/java'").splitlines()
+        expect({row.split()[0] for row in shown} == {"boardcluster"}, "\n".join(shown))
+
+
+def work(driver: Driver, text: Path) -> None:
+    """Prove that each engine works; the program itself verifies what they give."""
+    text.write_text(TEXT)
+    once = ("--repetitions", "1")
+    for engine in ("mapreduce", "spark"):
+        with step(engine) as seen:
+            driver("run", "wordcount", "--input", str(text), "--engine", engine, *once)
+            seen.append("wordcount, verified")
+    with step("mpi") as seen:
+        driver("run", "hpl", "--size", "8MB", *once)
+        seen.append("hpl, verified")
+
+
+def prove(root: Path, folder: Path, cache: Path) -> None:
+    """Prove the whole life of a cluster on one node with that root folder."""
+    with Boards(1, folder=folder / "boards", subnet=SUBNET, base=root) as boards:
+        driver = Driver(boards, folder / "home", cache)
+        show_node(boards)
+        before = state_of(boards)
+        look(driver)
+        bring_up(driver)
+        work(driver, folder / "text")
+        examine(driver)
+        with step("uninstall"):
+            driver("uninstall", "--yes")
+            expect(state_of(boards) == before, "uninstall has left something")
+
+
+def refuse(root: Path, folder: Path, cache: Path) -> None:
     """Prove that programs of 32 bits on a kernel of 64 are noticed and refused."""
-    with (
-        Boards(1, folder=work / "boards", subnet=SUBNET, base=root) as boards,
-        step("node") as seen,
-    ):
-        python = "import platform, struct; print(platform.machine(), struct.calcsize('P') * 8)"
-        seen.extend(on_node(boards, f'python3 -c "{python}"').split())
-        expect(seen == ["x86_64", "32"], str(seen))
+    with Boards(1, folder=folder / "boards", subnet=SUBNET, base=root) as boards:
+        driver = Driver(boards, folder / "home", cache)
+        with step("node") as seen:
+            python = "import platform, struct; print(platform.machine(), struct.calcsize('P') * 8)"
+            seen.extend(on_node(boards, f'python3 -c "{python}"').split())
+            expect(seen == ["x86_64", "32"], str(seen))
+        before = state_of(boards)
+        with step("init") as seen:
+            said = driver("init", "--hosts", "pi0", "--yes", code=HostError.exit_code)
+            expect("its programs are 32-bit ones; its kernel is a 64-bit one" in said, said)
+            seen.append(f"refused with exit code {HostError.exit_code}")
+        expect(not (driver.home / "cluster.toml").exists(), "there is a cluster.toml")
+        expect(state_of(boards) == before, "looking has changed the node")
 
 
 def check_machine(system: System, engines: Path) -> None:
@@ -261,14 +352,12 @@ def main() -> None:
     if INSIDE not in os.environ:
         again = ["unshare", "--mount", "--", sys.executable, *sys.argv]
         os.execvpe("unshare", again, {**os.environ, INSIDE: "1"})
-    with emulated(system), tempfile.TemporaryDirectory(prefix="arm64-") as work:
+    with emulated(system), tempfile.TemporaryDirectory(prefix="arm64-") as folder:
         with step("root folder") as seen:
             root = make_root(system, options.cache / "roots")
             seen.append(str(root))
-        if system is ARM64:
-            prove(root, Path(work), engines)
-        else:
-            refuse(root, Path(work))
+        proof = prove if system is ARM64 else refuse
+        proof(root, Path(folder), options.cache)
     print("proved")
 
 

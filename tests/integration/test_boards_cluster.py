@@ -266,6 +266,17 @@ def test_outside_gets_nothing_but_ssh_also_while_a_job_runs(up: Lab) -> None:
     assert {8020, 8032, 9870} <= set(inside["open"][up.boards.nodes[0].address])
 
 
+def test_a_second_driver_is_refused_and_disturbs_nothing(up: Lab) -> None:
+    other = Lab(up.boards, up.home.with_name("other"), up.cache)
+    other.declare()
+    before = up.snapshot(0)
+    other("up", code=7)
+    assert "another driver" in other.stderr
+    assert str(up.home) in other.stderr
+    assert up.snapshot(0) == before
+    assert up.json("status")["phase"] == "up"
+
+
 def test_web_pages_open_through_a_tunnel(up: Lab) -> None:
     tunnel = up.start("tunnel", "--offset", "20000")
     try:
@@ -358,16 +369,38 @@ def test_a_full_disk_is_refused_before_anything_is_changed(lab: Lab) -> None:
 
 def test_sudo_that_asks_is_found_before_anything_is_changed(lab: Lab) -> None:
     lab.declare()
+    rule = lab.on(2, "cat /etc/sudoers.d/010_pi-nopasswd")
     lab.boards.sudo_asks(2)
-    before = lab.snapshot(0)
-    lab("up", code=8)
-    assert "sudo" in lab.stderr
-    assert "NOPASSWD" in lab.stderr
-    assert lab.snapshot(0) == before
+    try:
+        before = lab.snapshot(0)
+        lab("up", code=8)
+        assert "sudo" in lab.stderr
+        assert "NOPASSWD" in lab.stderr
+        assert lab.snapshot(0) == before
+    finally:
+        lab.on(2, f"umask 226; echo '{rule.strip()}' >/etc/sudoers.d/010_pi-nopasswd")
+
+
+def test_a_board_that_loses_its_power_is_named_and_can_be_left_behind(lab: Lab) -> None:
+    lab.declare()
+    lab("up")
+    with lab.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as job:
+        wait_for(lambda: "RunJar" in lab.on(0, "ps -eo args"), seconds=60, what="the submission")
+        lab.boards.power_off(2)
+        _, err = job.communicate(timeout=240)
+    assert job.returncode == 7, err
+    assert "node_lost" in err
+    assert "pi2" in err
+    assert lab.json("status")["phase"] == "degraded"
+    lab("down", code=7)
+    assert "--without pi2" in lab.stderr
+    lab("down", "--without", "pi2")
+    lab("uninstall", "--without", "pi2", "--yes")
+    for index in range(2):
+        assert not lab.on(index, f"ls -d {INSTALLED[0]}")
 
 
 def test_a_board_that_is_off_is_named_before_anything_is_changed(lab: Lab) -> None:
-    lab.boards.power_off(2)
     before = lab.snapshot(0)
     lab("up", code=8)
     assert "pi2" in lab.stderr

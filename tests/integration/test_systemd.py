@@ -226,6 +226,17 @@ def test_without_the_firewall_no_daemon_runs(node: SystemdNode, cluster: Cluster
     assert cluster.manager.running(known) == {}
 
 
+def test_the_firewall_outlives_a_reload_of_nftables(node: SystemdNode, layout: Layout) -> None:
+    apply(node.remote(), wanted(layout))
+    node.run(f"systemctl start nftables && systemctl restart {FIREWALL_UNIT}")
+    for verb in ("reload", "restart"):
+        node.run(f"nft add table inet other && systemctl {verb} nftables")
+        assert "table inet other" not in node.run("nft list tables")  # it has cleared all rules
+        # systemctl waits for the one unit, and ours follows it.
+        until(lambda: "ip saddr @members" in node.run("nft list ruleset"), seconds=10)
+    node.run("systemctl stop nftables")
+
+
 def test_units_and_firewall_go_when_they_are_not_wanted(node: SystemdNode, layout: Layout) -> None:
     apply(node.remote(), wanted(layout))
     open_lab = wanted(layout, security=Security.INSECURE_LAB)

@@ -78,7 +78,9 @@ def board_spec(make_spec: Callable[..., ClusterSpec]) -> ClusterSpec:
     """A closed cluster of three boards that a ``cluster.toml`` may declare."""
     plain = make_spec(workers=2, engines=pair_ids()[0])
     nodes = tuple(
-        replace(node, host=f"pi@{node.name}", address=f"10.0.0.{place}", folder="/mnt/ssd/bc")
+        replace(
+            node, host=f"pi@{node.name}", address=f"10.0.0.{place}", folder="/mnt/ssd/boardcluster"
+        )
         for place, node in enumerate(plain.nodes, start=1)
     )
     network = replace(plain.network, subnet="10.0.0.0/24")

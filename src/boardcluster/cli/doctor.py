@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +21,7 @@ from boardcluster.cli.options import (
     cache_folder,
     home_folder,
 )
+from boardcluster.cluster.lock import driver_lock
 from boardcluster.doctor import Finding, Severity, Surroundings, examine, in_order, look_around
 from boardcluster.doctor.boards import examine_boards, look_at_boards
 from boardcluster.errors import BoardclusterError, HostError, UsageError
@@ -61,7 +63,7 @@ def _doctor(
     )
     boards = _boards_of(around)
     findings = _findings(around, boards)
-    if fix and _mend(findings, boards, ask=not yes):
+    if fix and _mend(findings, boards, folder=around.home, ask=not yes):
         findings = _findings(around, boards)
     if as_json:
         print_json(findings)
@@ -97,11 +99,14 @@ def _findings(around: Surroundings, boards: Mapping[str, Remote]) -> list[Findin
     return findings
 
 
-def _mend(findings: Sequence[Finding], boards: Mapping[str, Remote], *, ask: bool) -> bool:
+def _mend(
+    findings: Sequence[Finding], boards: Mapping[str, Remote], *, folder: Path, ask: bool
+) -> bool:
     """Run the repairs that can do no harm; return whether any was run.
 
     Raises:
         UsageError: somebody should be asked, and nobody is there.
+        LockedError: another driver is at work on these boards.
     """
     reporter = Reporter()
     rows = [row for row in findings if row.repair]
@@ -112,18 +117,22 @@ def _mend(findings: Sequence[Finding], boards: Mapping[str, Remote], *, ask: boo
         raise UsageError(
             "--fix asks before each repair, and nobody is here to answer", hint="add --yes"
         )
-    done = False
-    for row in rows:
-        command = shlex.join(row.repair)
-        if ask and not typer.confirm(f"{row.seen}\nas root on {row.node}: {command} ?", err=True):
-            continue
-        done = True
-        try:
-            boards[row.node].run(row.repair)
-            reporter.line(f"{row.node}: done: {command}")
-        except BoardclusterError as error:
-            reporter.line(f"{row.node}: failed: {command}: {error.message}")
-    return done
+    with driver_lock(folder, doing="doctor --fix"):
+        done = [_repair(row, boards[row.node], reporter, ask=ask) for row in rows]
+    return any(done)
+
+
+def _repair(row: Finding, board: Remote, reporter: Reporter, *, ask: bool) -> bool:
+    """Run one repair; return whether it was run, well or not."""
+    command = shlex.join(row.repair)
+    if ask and not typer.confirm(f"{row.seen}\nas root on {row.node}: {command} ?", err=True):
+        return False
+    try:
+        board.run(row.repair)
+        reporter.line(f"{row.node}: done: {command}")
+    except BoardclusterError as error:
+        reporter.line(f"{row.node}: failed: {command}: {error.message}")
+    return True
 
 
 def _somebody_is_there() -> bool:

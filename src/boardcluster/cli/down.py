@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 
 from boardcluster.cli.console import Reporter, say
-from boardcluster.cli.options import ClusterOption, HomeOption, home_folder
+from boardcluster.cli.options import (
+    ClusterOption,
+    HomeOption,
+    WithoutOption,
+    home_folder,
+    named_nodes,
+)
 from boardcluster.cli.up import recover
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import ClusterError
@@ -32,6 +38,7 @@ def _down(
     wipe: Annotated[
         bool, typer.Option("--wipe", help="Also delete the nodes' folders: HDFS, logs, settings.")
     ] = False,
+    without: WithoutOption = None,
 ) -> None:
     """End every process of the cluster, also after a crash. HDFS and results are kept."""
     folder = home_folder(home, cluster)
@@ -41,7 +48,7 @@ def _down(
         )
     began = time.monotonic()
     with driver_lock(folder, doing="down"):
-        ended = operation.down(folder)
+        ended = operation.down(folder, without=named_nodes(folder, without))
         if wipe:
             operation.wipe(folder)
         if ended:

@@ -10,7 +10,13 @@ import typer
 
 from boardcluster.cli.boards import boards_of, look_at_boards
 from boardcluster.cli.console import Reporter, say
-from boardcluster.cli.options import ClusterOption, HomeOption, again, home_folder
+from boardcluster.cli.options import (
+    INSECURE_WARNING,
+    ClusterOption,
+    HomeOption,
+    again,
+    home_folder,
+)
 from boardcluster.errors import UsageError
 from boardcluster.fetch.cache import make_folder, writing
 from boardcluster.records import ClusterSpec, Security
@@ -149,6 +155,8 @@ def _init(
         spec = propose(name=name, workers=workers, profile=profile, engines=engines, subnet=subnet)
     write_spec(spec, path)
     say(f"wrote {path}")
+    if spec.security is Security.INSECURE_LAB:
+        say(INSECURE_WARNING)
     say(f"next: edit it if you like, then run `boardcluster up{options}`")
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from boardcluster.errors import ClusterNotUpError, UsageError
+from boardcluster.services.operation import read_spec
 
 __all__ = [
     "INSECURE_WARNING",
@@ -18,9 +20,11 @@ __all__ = [
     "ClusterOption",
     "HomeOption",
     "JsonOption",
+    "WithoutOption",
     "again",
     "cache_folder",
     "home_folder",
+    "named_nodes",
     "require_cluster",
 ]
 
@@ -51,6 +55,14 @@ CacheOption = Annotated[
         "--cache",
         envvar="BOARDCLUSTER_CACHE",
         help="Folder of fetched engines and data. Default: the user's cache folder.",
+        show_default=False,
+    ),
+]
+WithoutOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without",
+        help="Go on without this board, which is gone; repeat for several.",
         show_default=False,
     ),
 ]
@@ -125,3 +137,25 @@ def cache_folder(cache: Path | None) -> Path:
         UsageError: Hadoop and Spark cannot work there.
     """
     return _usable(cache or _xdg("XDG_CACHE_HOME", ".cache") / "boardcluster", options="--cache")
+
+
+def named_nodes(folder: Path, names: Sequence[str] | None) -> frozenset[str]:
+    """Return the nodes that an option names.
+
+    Args:
+        folder: the cluster's state folder.
+        names: what the option says; None if it was not given.
+
+    Raises:
+        UsageError: the cluster has no such node; names those it has.
+        SpecError: its specification is missing or wrong.
+    """
+    if not names:
+        return frozenset()
+    known = [node.name for node in read_spec(folder / "cluster.toml").nodes]
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"the cluster has no node {name!r}", hint=f"its nodes: {', '.join(known)}"
+            )
+    return frozenset(names)

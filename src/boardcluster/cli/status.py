@@ -41,6 +41,8 @@ def _status(
     say(f"{seen.phase}: {seen.workers} workers, profile {seen.profile}, {seen.engines}")
     if seen.security is Security.INSECURE_LAB:
         say(INSECURE_WARNING)
+    for words in seen.unreachable:
+        say(words)
     if seen.phase == "dead":
         what = (
             "nothing of it runs" if seen.kind == "boards" else "its driver or its nodes were killed"

@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from boardcluster.cli.console import Reporter, print_json, say
-from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, again, home_folder
+from boardcluster.cli.options import (
+    ClusterOption,
+    HomeOption,
+    JsonOption,
+    WithoutOption,
+    again,
+    home_folder,
+    named_nodes,
+)
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import UsageError
 from boardcluster.services import boards, operation
@@ -33,6 +41,7 @@ def _uninstall(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be taken back.")
     ] = False,
+    without: WithoutOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -47,10 +56,12 @@ def _uninstall(
             "nothing was installed: the nodes of this cluster are on this machine",
             hint=f"run `boardcluster down{again(home, cluster)} --wipe`",
         )
+    gone = named_nodes(folder, without)
+    chosen = [node for node in spec.nodes if node.name not in gone]
     reporter = Reporter()
     if not (yes or dry_run):
         what = "" if keep_data else ", with everything in HDFS"
-        names = ", ".join(node.name for node in spec.nodes)
+        names = ", ".join(node.name for node in chosen)
         if not sys.stdin.isatty():
             raise UsageError("nobody is here to confirm", hint="run the command again with --yes")
         if not typer.confirm(f"Take back what was installed on {names}{what}?"):
@@ -58,11 +69,11 @@ def _uninstall(
             return
     with driver_lock(folder, doing="uninstall"), reporter.following():
         if not dry_run:
-            operation.down(folder)
+            operation.down(folder, without=gone)
         done = boards.take_back(
-            folder, spec, keep_data=keep_data, dry_run=dry_run, progress=reporter.progress
+            folder, chosen, keep_data=keep_data, dry_run=dry_run, progress=reporter.progress
         )
-        if not (dry_run or keep_data):
+        if not (dry_run or keep_data or gone):
             operation.forget(folder)
     if as_json:
         print_json(done)

@@ -103,6 +103,10 @@ def _up(
     Fetches the engines the first time. On boards it installs, configures and closes first what is
     not yet as it should be. A cluster that is up already is left as it is.
     """
+    if as_json and not dry_run:
+        raise UsageError(
+            "--json is only for --dry-run", hint="run `boardcluster status --json` afterwards"
+        )
     folder = home_folder(home, cluster)
     spec = operation.read_spec(folder / "cluster.toml")
     reporter = Reporter()

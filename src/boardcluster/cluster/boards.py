@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import os
 import shutil
+import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -20,11 +21,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from boardcluster.cluster.state import LiveNode, LiveState, boot_id
-from boardcluster.errors import BoardclusterError, ClusterError
+from boardcluster.errors import BoardclusterError, ClusterError, LockedError
 from boardcluster.records import ClusterSpec, NodeSpec
 from boardcluster.remote.ask import ask, boot_of
 from boardcluster.remote.base import Remote
-from boardcluster.remote.gate import run_program
+from boardcluster.remote.gate import end_programs, run_program
 from boardcluster.remote.ssh import SshRemote, SshRoute
 
 __all__ = [
@@ -41,6 +42,9 @@ SERVICE_USER = "boardcluster"
 
 _NODES_AT_ONCE = 16
 _GRACE_SECONDS = 5.0
+_END_REQUEST = {"do": "end_of_user", "user": SERVICE_USER, "grace_seconds": _GRACE_SECONDS}
+_OWNER_FILE = "/run/boardcluster/owner"
+"""Says whose cluster runs on a board; in memory, as what it speaks of."""
 _TUNNEL_SECONDS = 20 * 24 * 3600.0
 """poll(2) takes no more than 2^31 ms, which is 24 days."""
 _ROOT = "root"
@@ -70,7 +74,12 @@ def each_node(
 
     order = list(names)
     with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        list(pool.map(guarded, order))
+        try:
+            list(pool.map(guarded, order))
+        except BaseException:  # Ctrl-C: what the nodes were asked may take an hour
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_programs()
+            raise
     return (
         {name: answers[name] for name in order if name in answers},
         {name: errors[name] for name in order if name in errors},
@@ -99,6 +108,7 @@ class BoardNodes:
         self._known_hosts = known_hosts_of(home)
         self._control: Path | None = None
         self._remotes: dict[tuple[str, str], SshRemote] = {}
+        self._owner = f"{socket.gethostname()}:{home.resolve()}"
         self._making = threading.Lock()
 
     def reach(self, name: str, host: str, *, user: str, folder: str) -> Remote:
@@ -149,6 +159,7 @@ class BoardNodes:
             words += ["-D", f"127.0.0.1:{socks}"]
         # Of options that are given twice, ssh takes the first.
         own = ("-o", "ClearAllForwardings=no", "-o", "ControlPath=none")
+        self.reach(node.name, node.host, user="", folder=node.folder).run(["true"])
         program, *rest = self._route(node.host).command(*words)
         run_program([program, *own, *rest], timeout_seconds=_TUNNEL_SECONDS)
 
@@ -169,19 +180,43 @@ class BoardNodes:
         return board_state(spec, identity=identity)
 
     def check(self, spec: ClusterSpec) -> None:
-        """See Nodes."""
+        """See Nodes. What this driver left running is ended.
+
+        Raises:
+            LockedError: another driver's cluster runs there; names it.
+            RemoteError: a board cannot be reached, or refuses us.
+        """
         _, errors = each_node(
-            [node.name for node in spec.nodes],
-            lambda name: self.admin(_named(spec, name)).run(["true"]),
+            [node.name for node in spec.nodes], lambda name: self._take(_named(spec, name))
         )
         raise_first(errors)
 
+    def _take(self, node: NodeSpec) -> None:
+        """Make sure that nothing of another driver runs on a board."""
+        admin = self.admin(node)
+        if not ask(admin, {"do": "of_user", "user": SERVICE_USER}):
+            return
+        said = admin.run(["cat", _OWNER_FILE], check=False).text.strip()
+        if said != self._owner:
+            raise LockedError(
+                f"{node.name} runs the cluster of another driver: {said or 'unknown'}",
+                hint=f"run `boardcluster down` there; or, if it is gone for good, on {node.name}: "
+                f"sudo pkill -KILL -u {SERVICE_USER}",
+            )
+        ask(admin, _END_REQUEST, timeout_seconds=90)
+
     def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
         """See Nodes."""
-        boots, errors = each_node(
-            [node.name for node in spec.nodes],
-            lambda name: boot_of(self.admin(_named(spec, name))),
-        )
+
+        def one(name: str) -> str:
+            admin = self.admin(_named(spec, name))
+            admin.run(
+                ["sh", "-c", 'mkdir -p "${1%/*}" && cat >"$1"', "sh", _OWNER_FILE],
+                stdin=self._owner.encode(),
+            )
+            return boot_of(admin)
+
+        boots, errors = each_node([node.name for node in spec.nodes], one)
         raise_first(errors)
         nodes = tuple(replace(node, boot_id=boots[node.name]) for node in state.nodes)
         return replace(state, nodes=nodes)
@@ -223,14 +258,9 @@ class BoardNodes:
             ClusterError: a board does not answer, so that what runs there may go on running.
         """
         rows = {node.name: node for node in state.nodes}
-        request = {
-            "do": "end_of_user",
-            "user": SERVICE_USER,
-            "grace_seconds": _GRACE_SECONDS,
-        }
 
         def end(name: str) -> int:
-            answer = ask(self.admin_of(rows[name], state), request, timeout_seconds=90)
+            answer = ask(self.admin_of(rows[name], state), _END_REQUEST, timeout_seconds=90)
             if answer["left"]:
                 raise ClusterError(
                     f"{name}: {answer['left']} processes of {SERVICE_USER} do not end",
@@ -244,8 +274,8 @@ class BoardNodes:
             raise ClusterError(
                 f"not everything could be ended on {names}\n"
                 + "\n".join(error.message for error in errors.values()),
-                hint=f"switch {names} on or off, or mend the network, and run `boardcluster down` "
-                "again",
+                hint=f"switch {names} on, or mend the network, and run the command again; or go on "
+                f"without: `boardcluster down{''.join(f' --without {name}' for name in errors)}`",
             ) from next(iter(errors.values()))
         return sum(ended.values())
 

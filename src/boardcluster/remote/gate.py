@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from typing import IO
 
 from boardcluster.errors import HostError, RemoteError, RemoteTimeoutError
 
-__all__ = ["Completed", "pipe", "run_logged", "run_program", "shown", "tail_text"]
+__all__ = ["Completed", "end_programs", "pipe", "run_logged", "run_program", "shown", "tail_text"]
 
 _GRACE_SECONDS = 5.0
 _SHOWN_CHARACTERS = 120
@@ -84,9 +85,22 @@ def tail_text(data: bytes | Path, *, lines: int = 12) -> str:
     return "\n".join(data.decode(errors="replace").strip().splitlines()[-lines:])
 
 
+_running: dict[int, subprocess.Popen[bytes]] = {}
+"""Programs that threads other than the main one wait for, by process id."""
+
+
+def end_programs() -> None:
+    """End what threads of ours wait for: Ctrl-C reaches only the main thread."""
+    for process in tuple(_running.values()):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGTERM)
+
+
 @contextlib.contextmanager
 def _group(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
     """End the whole process group if the block is left before the program ended."""
+    if threading.current_thread() is not threading.main_thread():
+        _running[process.pid] = process
     try:
         yield process
     except BaseException:
@@ -96,6 +110,8 @@ def _group(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]
                 with contextlib.suppress(OSError):
                     stream.close()
         raise
+    finally:
+        _running.pop(process.pid, None)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

@@ -3,6 +3,8 @@
 The program runs under a few words of shell in a session of its own, in a folder named by an id.
 That it was started, that it runs and how it ended are facts of the node, asked for again over the
 next connection; what has been started under an id is never started again.
+
+Messages name the program only: what a user gives it may be a secret, and messages are stored.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from boardcluster.errors import (
 )
 from boardcluster.remote.ask import ask
 from boardcluster.remote.base import Remote
-from boardcluster.remote.gate import Completed, shown, tail_text
+from boardcluster.remote.gate import Completed, tail_text
 
 __all__ = ["run_job"]
 
@@ -107,7 +109,7 @@ def run_job(
     if status is None:
         stderr.write_text(job.end())
         raise RemoteTimeoutError(
-            f"{remote.name}: command did not end within {timeout_seconds:g} s: {shown(argv)}\n"
+            f"{remote.name}: command did not end within {timeout_seconds:g} s: {argv[0]}\n"
             f"{tail_text(stderr)}".rstrip()
         )
     return Completed(
@@ -160,7 +162,7 @@ class _Job:
                 return int(state["status"])
             if state["state"] != "running":
                 raise RemoteError(
-                    f"{self.remote.name}: {_LOST[state['state']]}: {shown(self.argv)}",
+                    f"{self.remote.name}: {_LOST[state['state']]}: {self.argv[0]}",
                     hint=f"look at the kernel's log on {self.remote.name}: dmesg --ctime",
                 )
         return None
@@ -201,7 +203,7 @@ class _Job:
                 if now_seconds - lost_at_seconds >= self.lost_seconds:
                     raise UnreachableError(
                         f"{self.remote.name}: out of reach for {self.lost_seconds:g} s while a "
-                        f"command may still run there: {shown(self.argv)}\n{error.message}",
+                        f"command may still run there: {self.argv[0]}\n{error.message}",
                         hint=error.hint or f"check power and network of {self.remote.name}",
                     ) from error
             time.sleep(_RETRY_SECONDS)

@@ -225,7 +225,13 @@ def _look(nodes: BoardNodes, rows: Sequence[NodeSpec]) -> dict[str, NodeFacts]:
 
 
 def make_ready(
-    home: Path, declared: ClusterSpec, layout: Layout, *, dry_run: bool = False, progress: Progress
+    home: Path,
+    declared: ClusterSpec,
+    layout: Layout,
+    *,
+    dry_run: bool = False,
+    deep: bool = False,
+    progress: Progress,
 ) -> Ready:
     """Install, configure and close what the daemons of a cluster need; nothing if all is there.
 
@@ -234,6 +240,7 @@ def make_ready(
         declared: the cluster as ``cluster.toml`` says, whose nodes may reach each other.
         layout: the cluster as it is to run, perhaps with fewer nodes.
         dry_run: only find out what would change.
+        deep: read every byte of what was copied, not only names and sizes.
         progress: told what takes long.
 
     Raises:
@@ -261,7 +268,7 @@ def make_ready(
         )
     remotes = {node.name: nodes.admin(node) for node in layout.spec.nodes}
     # All are asked before any is changed: a full disk on one must not leave the others half made.
-    planned, errors = each_node(wanted, lambda name: plan(remotes[name], wanted[name]))
+    planned, errors = each_node(wanted, lambda name: plan(remotes[name], wanted[name], deep=deep))
     raise_first(errors)
     if dry_run:
         changes = tuple(change for rows in planned.values() for change in rows)
@@ -270,6 +277,7 @@ def make_ready(
         provision(
             remotes,
             {name: wanted[name] for name, rows in planned.items() if rows},
+            deep=deep,
             said=lambda words: progress(words, 0, 0),
         )
     )
@@ -376,13 +384,13 @@ def end_boards(home: Path, state: LiveState) -> int:
 
 
 def take_back(
-    home: Path, spec: ClusterSpec, *, keep_data: bool, dry_run: bool, progress: Progress
+    home: Path, boards: Sequence[NodeSpec], *, keep_data: bool, dry_run: bool, progress: Progress
 ) -> dict[str, list[str]]:
-    """Take back from every board what was installed; return in words what was, by node.
+    """Take back from boards what was installed; return in words what was, by node.
 
     Args:
         home: the cluster's state folder.
-        spec: the cluster.
+        boards: the boards.
         keep_data: leave the nodes' data folders.
         dry_run: change nothing.
         progress: told what is done.
@@ -393,12 +401,15 @@ def take_back(
         InstallError: something could not be taken back.
     """
     nodes = board_nodes(home)
-    rows = {node.name: node for node in spec.nodes}
+    rows = {node.name: node for node in boards}
     progress(f"looking at what was installed on {len(rows)} boards", 0, 0)
     done, errors = each_node(
         rows,
         lambda name: uninstall(nodes.admin(rows[name]), keep_data=keep_data, dry_run=dry_run),
     )
+    if errors:  # what was done elsewhere must not go unsaid
+        for name, changes in done.items():
+            progress(f"{name}: changes: {len(changes)}", 0, 0)
     raise_first(errors)
     return {
         name: [f"{change.words}{f' ({change.remark})' if change.remark else ''}" for change in rows]

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,6 +34,7 @@ from boardcluster.errors import (
     DaemonError,
     JvmCrashError,
     RemoteError,
+    StoreError,
 )
 from boardcluster.fetch.cache import Progress, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec
@@ -485,10 +486,14 @@ def dead_daemons(live: LiveCluster) -> list[str]:
         return [name for names in pool.map(one, live.spec.nodes) for name in names]
 
 
-def down(home: Path) -> int:
+def down(home: Path, *, without: Collection[str] = ()) -> int:
     """End everything of the cluster, whatever state it is in; return how many processes ended.
 
     Daemons are asked to end and get a short while for it; HDFS keeps its data.
+
+    Args:
+        home: the cluster's state folder.
+        without: boards that are gone, and are left as they are.
 
     Raises:
         ClusterError: something could not be ended.
@@ -496,12 +501,17 @@ def down(home: Path) -> int:
     state = load_state(home)
     if state is None:
         return 0
+    state = replace(
+        state,
+        nodes=tuple(node for node in state.nodes if node.name not in without),
+        daemons=tuple(daemon for daemon in state.daemons if daemon.node not in without),
+    )
     nodes = nodes_of(home, state.kind)
     asked = 0
     if state.daemons:
         remotes = {node.name: nodes.remote_of(node, state) for node in nodes.alive(state)}
         admins = {node.name: nodes.admin_of(node, state) for node in state.nodes}
-        managers = managers_of(load_facts(home), remotes, admins)
+        managers = managers_of(_facts_if_readable(home), remotes, admins)
         rows = [(d.node, d.name, d.process) for d in state.daemons if d.node in remotes]
         asked = len(rows)
         with contextlib.suppress(BoardclusterError):  # what does not end by asking ends below
@@ -509,6 +519,14 @@ def down(home: Path) -> int:
     ended = _end_all(home, state)
     remove_state(home)
     return asked + ended
+
+
+def _facts_if_readable(home: Path) -> Mapping[str, NodeFacts]:
+    """Return what was found on boards; nothing if that is damaged, which must not stop an end."""
+    try:
+        return load_facts(home)
+    except StoreError:
+        return {}
 
 
 def _end_all(home: Path, state: LiveState) -> int:

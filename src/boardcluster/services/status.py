@@ -58,7 +58,8 @@ class Status:
     """A cluster as ``status`` shows it.
 
     Attributes:
-        phase: ``down``, ``starting``, ``up``, ``degraded`` or ``dead`` (its processes are gone).
+        phase: ``down``, ``starting``, ``up``, ``degraded``, ``dead`` (its processes are gone) or
+            ``unreachable`` (no board answers).
         daemons: every daemon; empty when down.
         health: what the masters say; None unless the nodes are alive.
         workers: declared workers.
@@ -67,6 +68,7 @@ class Status:
         browsable: whether the host's browser reaches the web pages.
         kind: how the nodes exist.
         security: who may reach the cluster.
+        unreachable: of each node that could not be asked, why.
     """
 
     phase: str
@@ -78,6 +80,7 @@ class Status:
     browsable: bool
     kind: str
     security: Security
+    unreachable: tuple[str, ...] = ()
 
 
 def status(home: Path, *, cache: Path) -> Status:
@@ -103,8 +106,10 @@ def status(home: Path, *, cache: Path) -> Status:
             browsable=bool(state and state.host_link),
             kind=spec.kind,
             security=spec.security,
+            unreachable=tuple(silent.values()),
         )
 
+    silent: dict[str, str] = {}
     if state is None:
         return view("down")
     nodes = nodes_of(home, state.kind)
@@ -113,9 +118,10 @@ def status(home: Path, *, cache: Path) -> Status:
         return view("dead")
     if state.kind == "boards":
         state = replace(state, daemons=current_daemons(home, state))
-    daemons = _daemon_views(nodes, state)
+    daemons, silent = _daemon_views(nodes, state)
     if daemons and not any(daemon.alive for daemon in daemons):
-        return view("dead", daemons)
+        asked_nobody = set(silent) == {daemon.node for daemon in daemons}
+        return view("unreachable" if asked_nobody else "dead", daemons)
     if state.phase != "up":
         return view(state.phase, daemons)
     master = next(node for node in state.nodes if node.name == spec.master.name)
@@ -148,7 +154,10 @@ def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
     )
 
 
-def _daemon_views(nodes: Nodes, state: LiveState) -> tuple[DaemonView, ...]:
+def _daemon_views(nodes: Nodes, state: LiveState) -> tuple[tuple[DaemonView, ...], dict[str, str]]:
+    """Return the daemons, and why those nodes could not be asked that could not."""
+    silent: dict[str, str] = {}
+
     def of_node(node: LiveNode) -> list[DaemonView]:
         here = [daemon for daemon in state.daemons if daemon.node == node.name]
         if not here:
@@ -156,7 +165,8 @@ def _daemon_views(nodes: Nodes, state: LiveState) -> tuple[DaemonView, ...]:
         try:
             remote = nodes.remote_of(node, state)
             views = processes(remote, [daemon.process for daemon in here])
-        except RemoteError:  # a node that does not answer runs nothing that counts
+        except RemoteError as error:  # a node that does not answer runs nothing that counts
+            silent[node.name] = error.message
             views = [ProcessView(alive=False, resident_bytes=0, proportional_bytes=0) for _ in here]
         return [
             DaemonView(
@@ -174,4 +184,5 @@ def _daemon_views(nodes: Nodes, state: LiveState) -> tuple[DaemonView, ...]:
         ]
 
     with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        return tuple(view for views in pool.map(of_node, state.nodes) for view in views)
+        views = tuple(view for views in pool.map(of_node, state.nodes) for view in views)
+    return views, silent

@@ -108,7 +108,8 @@ _HOST = re.compile(
     r"(ssh://)?([A-Za-z0-9_][A-Za-z0-9._-]*@)?(\[[0-9A-Fa-f:.%a-z]+\]|[A-Za-z0-9_][A-Za-z0-9._-]*)"
     r"(?(1)(:[0-9]{1,5})?)"
 )
-_FOLDER = re.compile(r"(/[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*){2,}")
+_FOLDER = re.compile(r"(/[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*)+/boardcluster[A-Za-z0-9._+@-]*")
+"""The name keeps us from taking over somebody's home or a whole disk: the folder becomes ours."""
 _SYSTEM_FOLDERS = (
     *("/bin", "/boot", "/dev", "/etc", "/lib", "/opt/boardcluster", "/proc", "/root", "/run"),
     *("/sbin", "/sys", "/tmp", "/usr", "/var/tmp"),  # noqa: S108  refused, not used
@@ -144,8 +145,8 @@ HOST_ALLOWED = (
     "and . _ - : [ ] %"
 )
 FOLDER_ALLOWED = (
-    "a whole path of letters a-z, digits and . _ / + @ -, not one that the system itself uses, "
-    'e.g. "/var/lib/boardcluster" or "/mnt/nvme/boardcluster"'
+    "a whole path of letters a-z, digits and . _ / + @ - whose last part begins with boardcluster, "
+    'not among the system\'s own, e.g. "/var/lib/boardcluster" or "/mnt/nvme/boardcluster"'
 )
 INPUT_SIZE_ALLOWED = f"{SIZE_ALLOWED}, from 1 B to {format_bytes_exact(INPUT_SIZE_BYTES_MAX)}"
 TIMEOUT_ALLOWED = f"{DURATION_ALLOWED}; from 1 s to {TIMEOUT_SECONDS_MAX // 3600} h"

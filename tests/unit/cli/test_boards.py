@@ -423,6 +423,12 @@ def test_a_dry_run_shows_each_change_and_brings_nothing_up(declared: Desk) -> No
     ]
 
 
+def test_json_without_a_dry_run_is_refused(declared: Desk) -> None:
+    with pytest.raises(UsageError, match="--json is only for --dry-run"):
+        declared("up", "--json")
+    assert declared.done == []
+
+
 def test_a_dry_run_of_nothing_says_so(declared: Desk) -> None:
     assert declared("up", "--dry-run").stdout.splitlines()[-1] == "nothing to change"
 

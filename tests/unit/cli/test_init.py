@@ -12,6 +12,7 @@ from typer.testing import Result as Ran
 
 from boardcluster.cli import init as module
 from boardcluster.cli.app import app
+from boardcluster.cli.options import INSECURE_WARNING
 from boardcluster.errors import HostError, UsageError
 from boardcluster.records import ClusterSpec, Security
 from boardcluster.services.operation import read_spec
@@ -65,7 +66,7 @@ def test_without_hosts_the_nodes_are_on_this_machine(home: Path) -> None:
 def test_what_is_given_arrives_where_boards_are_looked_at(
     home: Path, looked: list[dict[str, Any]]
 ) -> None:
-    init(
+    ran = init(
         *("--home", str(home), "--hosts", "a, b", "--master", "b", "--profile", "upstream"),
         *("--engines", pair_ids()[-1], "--insecure-lab", "--yes"),
     )
@@ -84,13 +85,15 @@ def test_what_is_given_arrives_where_boards_are_looked_at(
     }
     spec = read_spec(home / "cluster.toml")
     assert (spec.kind, spec.security) == ("boards", Security.INSECURE_LAB)
+    assert INSECURE_WARNING in ran.stdout.splitlines()
 
 
 def test_boards_are_closed_and_unseen_keys_not_accepted_unless_asked_for(
     tmp_path: Path, looked: list[dict[str, Any]]
 ) -> None:
-    init("--cluster", "pis", "--hosts", "a")
+    ran = init("--cluster", "pis", "--hosts", "a")
 
+    assert INSECURE_WARNING not in ran.stdout
     (asked,) = looked
     assert (asked["security"], asked["accept"]) == (Security.CLOSED, False)
     assert asked["name"] == "pis"

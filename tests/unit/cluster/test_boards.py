@@ -38,7 +38,9 @@ ROOT = "root"
 def spec(make_spec: Callable[..., ClusterSpec]) -> ClusterSpec:
     plain = make_spec(workers=2)
     nodes = tuple(
-        replace(node, host=f"pi@{node.name}", address=f"10.0.0.{place}", folder="/mnt/ssd/bc")
+        replace(
+            node, host=f"pi@{node.name}", address=f"10.0.0.{place}", folder="/mnt/ssd/boardcluster"
+        )
         for place, node in enumerate(plain.nodes, start=1)
     )
     network = replace(plain.network, subnet="10.0.0.0/24")
@@ -61,13 +63,13 @@ class Desk(BoardNodes):
     def reach(self, name: str, host: str, *, user: str, folder: str) -> FakeRemote:
         if name in self.lost:
             raise UnreachableError(f"{name}: out of reach")
-        assert folder == "/mnt/ssd/bc"
+        assert folder == "/mnt/ssd/boardcluster"
         return self.there.setdefault((host, user), FakeRemote(name))
 
     def tell(self, verb: str, **answers: Any) -> None:
         """Prepare what each board answers its root to a request."""
         for name, answer in answers.items():
-            remote = self.reach(name, f"pi@{name}", user=ROOT, folder="/mnt/ssd/bc")
+            remote = self.reach(name, f"pi@{name}", user=ROOT, folder="/mnt/ssd/boardcluster")
             remote.tell_nodeside(verb, answer)
 
     def boot(self, **boots: str) -> None:

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 from boardcluster.cli import app, main
 from boardcluster.cli import doctor as command
+from boardcluster.cluster.lock import driver_lock
 from boardcluster.doctor import FakeMachine, Finding, Severity, Surroundings, check_names
-from boardcluster.errors import HostError, UsageError
+from boardcluster.errors import HostError, LockedError, UsageError
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.spec import propose_cluster
 
@@ -202,6 +203,18 @@ def test_a_repair_that_fails_is_said_and_the_fault_stays(
     result = CliRunner().invoke(app, arguments)
     assert "pi1: failed: timedatectl set-ntp true" in result.stderr
     assert "because of second" in result.stdout
+
+
+def test_nothing_is_mended_while_another_driver_is_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote = _plant_boards(monkeypatch, tmp_path, mended=True)
+    remote.tell(*REPAIR)
+    with driver_lock(tmp_path, doing="up"):
+        _, error = _run(tmp_path, "--fix", "--yes")
+    assert isinstance(error, LockedError)
+    assert "boardcluster up" in error.message
+    assert remote.calls == []
 
 
 def test_nothing_is_mended_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,7 +144,9 @@ def test_errors_come_first_and_what_is_well_last(
 
 def _boards(spec: ClusterSpec) -> ClusterSpec:
     nodes = tuple(
-        replace(node, host=f"pi@{node.name}", address=f"198.18.0.{number}", folder="/srv/x")
+        replace(
+            node, host=f"pi@{node.name}", address=f"198.18.0.{number}", folder="/srv/boardcluster"
+        )
         for number, node in enumerate(spec.nodes, start=10)
     )
     return replace(spec, kind="boards", security=Security.CLOSED, nodes=nodes)

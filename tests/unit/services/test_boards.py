@@ -47,7 +47,7 @@ from boardcluster.services.provision.manager import PlainProcesses, Systemd
 from boardcluster.services.provision.provisioning import Change
 from boardcluster.store import to_json
 
-FOLDER = "/mnt/ssd/bc"
+FOLDER = "/mnt/ssd/boardcluster"
 UNIT = "boardcluster-datanode.service"
 
 

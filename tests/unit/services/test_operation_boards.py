@@ -45,7 +45,9 @@ DATANODE = next(kind for kind in DAEMONS if kind.name == "datanode")
 
 
 def facts_of(name: str) -> NodeFacts:
-    facts = parse_facts(PI_5.raw(), folder="/mnt/ssd/bc", asked_seconds=0.0, answered_seconds=0.5)
+    facts = parse_facts(
+        PI_5.raw(), folder="/mnt/ssd/boardcluster", asked_seconds=0.0, answered_seconds=0.5
+    )
     return replace(facts, name=name)
 
 
@@ -249,7 +251,9 @@ def rack(
 ) -> Rack:
     plain = make_spec(workers=2, engines=pair_ids()[0])
     nodes = tuple(
-        replace(node, host=f"pi@{node.name}", address=f"10.0.0.{place}", folder="/mnt/ssd/bc")
+        replace(
+            node, host=f"pi@{node.name}", address=f"10.0.0.{place}", folder="/mnt/ssd/boardcluster"
+        )
         for place, node in enumerate(plain.nodes, start=1)
     )
     spec = replace(
@@ -294,7 +298,7 @@ def test_on_boards_everything_is_where_it_was_installed(rack: Rack) -> None:
     layout = rack.up().layout
 
     assert (layout.user, layout.shares_files) == (SERVICE_USER, False)
-    assert set(layout.folders.values()) == {"/mnt/ssd/bc"}
+    assert set(layout.folders.values()) == {"/mnt/ssd/boardcluster"}
     assert layout.jobs_jar == f"{INSTALLED}/jobs.jar"
     assert layout.java.program == INSTALLED / "java" / "bin" / "java"
     assert layout.engines.spark_home == INSTALLED / "engines" / rack.spec.engines / "spark"

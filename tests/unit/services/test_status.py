@@ -58,7 +58,11 @@ class Watched:
             kind=spec.kind,
             nodes=tuple(
                 LiveNode(
-                    name=name, address=f"10.0.0.{place}", pid=1, start_ticks=1, folder="/mnt/ssd/bc"
+                    name=name,
+                    address=f"10.0.0.{place}",
+                    pid=1,
+                    start_ticks=1,
+                    folder="/mnt/ssd/boardcluster",
                 )
                 for place, name in enumerate(NAMES, start=1)
             ),

@@ -115,8 +115,16 @@ def test_an_open_cluster_must_be_asked_for(tmp_path: Path) -> None:
         ('"192.168.1.0/24"', '"192.168.1.7/24"', '8: network.subnet: "192.168.1.7/24" is not'),
         ('"192.168.1.0/24"', '"127.0.0.0/8"', '8: network.subnet: "127.0.0.0/8" holds no boards'),
         ('subnet = "192.168.1.0/24"\n', "", "7: network: missing; allowed: the IPv4 network"),
-        ('"/mnt/nvme/boardcluster"', '"/tmp/x"', '25: node[1].folder: "/tmp/x" is a place of'),
-        ('"/mnt/nvme/boardcluster"', '"/etc/x"', '25: node[1].folder: "/etc/x" is a place of'),
+        (
+            '"/mnt/nvme/boardcluster"',
+            '"/tmp/boardcluster"',
+            '25: node[1].folder: "/tmp/boardcluster" is a place of',
+        ),
+        (
+            '"/mnt/nvme/boardcluster"',
+            '"/etc/boardcluster"',
+            '25: node[1].folder: "/etc/boardcluster" is a place of',
+        ),
         ('"/mnt/nvme/boardcluster"', '"/mnt/../etc"', "25: node[1].folder: "),
         ('"/mnt/nvme/boardcluster"', '"/mnt/my disk"', "25: node[1].folder: "),
         ('"/mnt/nvme/boardcluster"', '"/mnt"', "25: node[1].folder: "),

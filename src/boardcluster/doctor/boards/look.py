@@ -24,7 +24,7 @@ from boardcluster.remote.ask import HttpAnswer, ask, http_get_all, processes
 from boardcluster.remote.base import Remote
 from boardcluster.services.layout import PORTS
 
-__all__ = ["look_at_boards"]
+__all__ = ["firewall_is_whole", "look_at_boards"]
 
 _DATANODES = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
 _MANAGERS = "/ws/v1/cluster/nodes"
@@ -87,7 +87,7 @@ def _inside(raw: Mapping[str, Any], *, dead: tuple[str, ...]) -> Inside:
     lines = getent["out"].splitlines() if getent and getent["status"] == 0 else []
     return Inside(
         provisioned=raw["provisioned"],
-        firewall=None if nft is None else nft["status"] == 0,
+        firewall=None if nft is None else nft["status"] == 0 and firewall_is_whole(nft["out"]),
         firewall_file=raw["firewall_file"],
         name_addresses=tuple(dict.fromkeys(line.split()[0] for line in lines if line.strip())),
         cluster_ids={path: _cluster_id(text) for path, text in raw["versions"].items()},
@@ -96,6 +96,18 @@ def _inside(raw: Mapping[str, Any], *, dead: tuple[str, ...]) -> Inside:
         listening=tuple(_endpoint(text) for text in raw["listening"]),
         java=raw["java"],
         dead_daemons=dead,
+    )
+
+
+def firewall_is_whole(listed: str) -> bool:
+    """Return whether our table, as ``nft list`` prints it, drops all but what it names.
+
+    A table stays when its rules are flushed, or when somebody lets its chain accept everything.
+    """
+    words = " ".join(listed.split())
+    return all(
+        part in words
+        for part in ("hook input", "policy drop;", "set members {", "ip saddr @members tcp dport")
     )
 
 

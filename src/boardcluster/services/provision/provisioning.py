@@ -21,6 +21,7 @@ from boardcluster.errors import (
     ClusterError,
     InstallError,
     LoginError,
+    RemoteError,
 )
 from boardcluster.remote.base import Remote
 from boardcluster.services.provision.resources import Resource, Tree, request_of
@@ -189,15 +190,26 @@ def _modules() -> list[tuple[str, str]]:
 def _ask(
     remote: Remote, request: dict[str, Any], root: str, timeout_seconds: float
 ) -> tuple[list[Change], list[str]]:
-    """Send one request; return the changes, and the paths that are to be copied."""
+    """Send one request; return the changes, and the paths that are to be copied.
+
+    Raises:
+        RemoteError: a login script of the node writes into its answer.
+        BoardclusterError: what the program says that is wrong.
+    """
     done = remote.run(
         ["python3", "-I", "-S", "-c", _LOADER],
         stdin=json.dumps({**request, "root": root, "modules": _modules()}).encode(),
         timeout_seconds=timeout_seconds,
     )
-    answer = json.loads(done.stdout)
-    if error := answer.get("error"):
-        raise _ERRORS[error["kind"]](f"{remote.name}: {error['message']}", hint=error["hint"])
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError as error:
+        raise RemoteError(
+            f"{remote.name}: the answer is not JSON: {done.text[:200]!r}",
+            hint=f"make the shell's start-up files on {remote.name} (.bashrc) print nothing",
+        ) from error
+    if wrong := answer.get("error"):
+        raise _ERRORS[wrong["kind"]](f"{remote.name}: {wrong['message']}", hint=wrong["hint"])
     changes = [
         Change(node=remote.name, words=row["words"], detail=row["detail"], remark=row["remark"])
         for row in answer["changes"]

@@ -91,9 +91,11 @@ DefaultDependencies=no
 Wants=network-pre.target
 Before=network-pre.target shutdown.target
 Conflicts=shutdown.target
-# Each of these may clear all rules when it starts; this one comes after, and again with nftables.
+# Each of these may clear all rules when it starts; this one comes after, and again with nftables,
+# whose file begins with `flush ruleset` in Debian: also when it is only reloaded.
 After=local-fs.target nftables.service ufw.service firewalld.service
 PartOf=nftables.service
+ReloadPropagatedFrom=nftables.service
 
 [Service]
 Type=oneshot

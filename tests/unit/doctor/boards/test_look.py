@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from typing import Any
 
 import pytest
@@ -9,10 +11,28 @@ from tests.unit.cluster.recordings import PI_5
 
 from boardcluster.cluster.state import Daemon, LiveState
 from boardcluster.doctor.boards import ClusterView, Manager, WaitingJob, look_at_boards
+from boardcluster.doctor.boards.look import firewall_is_whole
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
+from boardcluster.services.provision.firewall import render_firewall
 
+WHOLE = """\
+table inet boardcluster {
+\tset members {
+\t\ttype ipv4_addr
+\t\telements = { 192.168.1.20, 192.168.1.21,
+\t\t\t     192.168.1.22 }
+\t}
+
+\tchain input {
+\t\ttype filter hook input priority filter; policy drop;
+\t\tiif "lo" accept
+\t\ttcp dport 22 accept
+\t\tip saddr @members tcp dport 1-65535 accept
+\t}
+}
+"""
 ALIVE = {"alive": True, "resident_bytes": 1, "proportional_bytes": 1}
 DEAD = {**ALIVE, "alive": False}
 INSPECTED: dict[str, Any] = {
@@ -31,7 +51,7 @@ INSPECTED: dict[str, Any] = {
     ],
     "java": "/usr/lib/jvm/java-17-openjdk-arm64",
     "programs": {
-        "nft": {"status": 0, "out": "table inet boardcluster {\n}\n", "err": ""},
+        "nft": {"status": 0, "out": WHOLE, "err": ""},
         "getent": {"status": 0, "out": "192.168.1.20  STREAM pi0\n192.168.1.20 DGRAM\n", "err": ""},
     },
 }
@@ -115,7 +135,12 @@ def test_what_is_found_on_a_board(spec: ClusterSpec, remotes: dict[str, FakeRemo
 
 @pytest.mark.parametrize(
     ("nft", "loaded"),
-    [(None, None), ({"status": 0, "out": "", "err": ""}, True), ({"status": 1}, False)],
+    [
+        (None, None),
+        ({"status": 0, "out": WHOLE, "err": ""}, True),
+        ({"status": 0, "out": "table inet boardcluster {\n}\n", "err": ""}, False),
+        ({"status": 1, "out": "", "err": "No such file or directory"}, False),
+    ],
 )
 def test_the_firewall(
     nft: dict[str, Any] | None,
@@ -130,6 +155,43 @@ def test_the_firewall(
     inside = look_at_boards(spec, remotes).boards[0].inside
     assert inside.firewall is loaded
     assert inside.name_addresses == ()
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("policy drop", "policy accept"),
+        ("hook input", "hook output"),
+        ("set members", "set others"),
+        ("\t\tip saddr @members tcp dport 1-65535 accept\n", ""),
+    ],
+)
+def test_a_firewall_without_its_parts_is_not_whole(was: str, now: str) -> None:
+    assert firewall_is_whole(WHOLE)
+    assert was in WHOLE
+    assert not firewall_is_whole(WHOLE.replace(was, now))
+
+
+@pytest.mark.skipif(shutil.which("nft") is None, reason="nftables is not installed here")
+def test_a_firewall_as_nft_itself_lists_it() -> None:
+    rules = render_firewall(["10.0.0.1", "10.0.0.2"]).replace("SSH_PORT", "22")
+    chain = "inet boardcluster input"
+    for then, whole in (
+        ("true", True),
+        (f"nft flush chain {chain}", False),
+        (f"nft chain {chain} '{{ policy accept; }}'", False),
+    ):
+        done = subprocess.run(
+            ["unshare", "-rn", "sh", "-c", f"nft -f - && {then} && nft list table {chain[:-6]}"],
+            check=False,
+            input=rules,
+            text=True,
+            capture_output=True,
+        )
+        if "unshare" in done.stderr:
+            pytest.skip("this user may not make namespaces")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert firewall_is_whole(done.stdout) is whole
 
 
 def test_a_board_that_does_not_answer_is_noted(

@@ -33,7 +33,9 @@ UNITS = {"boardcluster-datanode.service": "[Unit]\n"}
 def spec(make_spec: Callable[..., ClusterSpec]) -> ClusterSpec:
     made = make_spec(workers=2)
     nodes = tuple(
-        replace(node, host=f"pi@{node.name}", address=f"10.0.0.{index}", folder="/mnt/nvme/bc")
+        replace(
+            node, host=f"pi@{node.name}", address=f"10.0.0.{index}", folder="/mnt/nvme/boardcluster"
+        )
         for index, node in enumerate(made.nodes, 1)
     )
     return replace(made, kind="boards", security=Security.CLOSED, nodes=nodes)
@@ -73,7 +75,7 @@ def test_a_closed_board_gets_its_firewall_before_anything_can_listen(spec: Clust
     assert "elements = { 10.0.0.1, 10.0.0.2, 10.0.0.3 }" in rules
     data = [row for row in found if isinstance(row, Folder) and row.data]
     assert [(row.path, row.owner, row.mode) for row in data] == [
-        ("/mnt/nvme/bc", "boardcluster", 0o750)
+        ("/mnt/nvme/boardcluster", "boardcluster", 0o750)
     ]
 
 

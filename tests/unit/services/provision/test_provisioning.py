@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.errors import CapacityError, ClusterError, InstallError, LoginError
+from boardcluster.errors import (
+    CapacityError,
+    ClusterError,
+    InstallError,
+    LoginError,
+    RemoteError,
+)
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services.provision import provisioning
@@ -111,6 +117,13 @@ def test_errors_of_the_program_become_ours(kind: str, error: type[Exception]) ->
     with pytest.raises(error, match="pi0: no") as caught:
         plan(remote, [])
     assert getattr(caught.value, "hint", "") == "do it"
+
+
+def test_an_answer_that_a_login_script_spoils_names_the_node(root: str) -> None:
+    remote = LocalRemote("pi0", prefix=("sh", "-c", 'echo Welcome; exec "$@"', "sh"))
+    with pytest.raises(RemoteError, match="pi0: the answer is not JSON: 'Welcome") as caught:
+        plan(remote, [], root=root)
+    assert "start-up files on pi0" in caught.value.hint
 
 
 def test_many_nodes_are_done_at_once_but_few_copies(

@@ -130,3 +130,7 @@ def test_the_firewall_is_there_before_the_network() -> None:
     assert "Before=network-pre.target" in text
     assert "WantedBy=sysinit.target" in text
     assert text.count("nft -f /etc/boardcluster/firewall.nft") == 2
+    # Debian's /etc/nftables.conf flushes all rules, also on a reload.
+    rows = rows_of(text)
+    assert rows["ReloadPropagatedFrom"] == rows["PartOf"] == "nftables.service"
+    assert "nftables.service" in rows["After"].split()

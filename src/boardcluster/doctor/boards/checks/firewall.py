@@ -27,7 +27,7 @@ def look(view: ClusterView) -> Iterator[Finding]:
         inside = board.inside
         if not inside.provisioned or inside.firewall:
             return None
-        seen = "nft gives no answer" if inside.firewall is None else "its firewall is not loaded"
+        seen = "nft gives no answer" if inside.firewall is None else "its firewall is not in force"
         there = inside.firewall is False and inside.firewall_file
         return fault(
             CHECK,
@@ -42,8 +42,8 @@ def look(view: ClusterView) -> Iterator[Finding]:
 
 CHECK = Check(
     name="firewall",
-    looks_at="Whether the table `inet boardcluster` of nftables is loaded, on boards that are "
-    "installed.",
+    looks_at="Whether the table `inet boardcluster` of nftables is loaded with its rules, on "
+    "boards that are installed.",
     why="YARN runs any command for whoever reaches it, and scanners find an open one within "
     "minutes. A home or school network is no boundary.",
     source="docs/explanation/security.md; Radware 2018, DemonBot",
