@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from boardcluster.cluster.state import load_state
 from boardcluster.errors import ClusterNotUpError, UsageError
 from boardcluster.services.operation import read_spec
 
@@ -152,7 +153,14 @@ def named_nodes(folder: Path, names: Sequence[str] | None) -> frozenset[str]:
     """
     if not names:
         return frozenset()
-    known = [node.name for node in read_spec(folder / "cluster.toml").nodes]
+    spec = read_spec(folder / "cluster.toml")
+    if spec.kind != "boards":
+        raise UsageError(
+            "--without is for boards: emulated nodes end together", hint="leave it out"
+        )
+    known = [node.name for node in spec.nodes]
+    if state := load_state(folder):  # a board may have been taken out of the file since
+        known += [node.name for node in state.nodes if node.name not in known]
     for name in names:
         if name not in known:
             raise UsageError(

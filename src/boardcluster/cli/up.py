@@ -44,12 +44,19 @@ def reported_health(reporter: Reporter) -> Callable[[Health], None]:
     return seen
 
 
-def bring_up(home: Path, *, cache: Path, reporter: Reporter) -> LiveCluster:
-    """Bring a cluster up and follow it."""
+def bring_up(home: Path, *, cache: Path, reporter: Reporter, deep: bool = False) -> LiveCluster:
+    """Bring a cluster up and follow it.
+
+    Args:
+        home: the cluster's state folder.
+        cache: folder of fetched engines.
+        reporter: told what is done.
+        deep: read every byte of what was copied to boards, not only names and sizes.
+    """
     seen = reported_health(reporter)
     if operation.read_spec(home / "cluster.toml").security is Security.INSECURE_LAB:
         reporter.line(INSECURE_WARNING)
-    live = operation.up(home, cache=cache, progress=reporter.progress, seen=seen)
+    live = operation.up(home, cache=cache, progress=reporter.progress, seen=seen, deep=deep)
     for remark in live.layout.profile.remarks:
         reporter.line(f"remark on profile {live.layout.profile.name}: {remark}")
     return live
@@ -91,6 +98,9 @@ def _up(
         bool,
         typer.Option("--dry-run", help="Boards: only show each change that would be made on them."),
     ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Boards: also read every byte of what was copied.")
+    ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Boards: accept new host keys without asking.")
     ] = False,
@@ -112,20 +122,21 @@ def _up(
     reporter = Reporter()
     if spec.kind == "boards":
         accept_host_keys([node.host for node in spec.nodes], home=folder, accept=yes)
-    elif dry_run:
+    elif dry_run or deep:
         raise UsageError(
-            "--dry-run is for boards: nothing is installed for emulated nodes",
+            f"{'--dry-run' if dry_run else '--deep'} is for boards: nothing is installed for "
+            "emulated nodes",
             hint="run `boardcluster doctor` to see whether this machine is ready",
         )
     if dry_run:
         with driver_lock(folder, doing="up --dry-run"), reporter.following():
             ready = operation.plan_boards(
-                folder, cache=cache_folder(cache), progress=reporter.progress
+                folder, cache=cache_folder(cache), progress=reporter.progress, deep=deep
             )
         print_json(ready.changes) if as_json else _print_changes(ready)
         return
     with driver_lock(folder, doing="up"), reporter.following():
-        live = bring_up(folder, cache=cache_folder(cache), reporter=reporter)
+        live = bring_up(folder, cache=cache_folder(cache), reporter=reporter, deep=deep)
         with Store.open(folder) as store:
             recover(store, reporter, live)
     say(f"up: 1 master and {len(live.spec.workers)} workers, profile {live.spec.profile}")

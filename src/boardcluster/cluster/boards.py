@@ -203,7 +203,17 @@ class BoardNodes:
                 hint=f"run `boardcluster down` there; or, if it is gone for good, on {node.name}: "
                 f"sudo pkill -KILL -u {SERVICE_USER}",
             )
-        ask(admin, _END_REQUEST, timeout_seconds=90)
+        self._end_on(node.name, admin)
+
+    def _end_on(self, name: str, admin: Remote) -> int:
+        """End everything of the service user on a board; return how many processes ended."""
+        answer = ask(admin, _END_REQUEST, timeout_seconds=90)
+        if answer["left"]:
+            raise ClusterError(
+                f"{name}: {answer['left']} processes of {SERVICE_USER} do not end",
+                hint=f"on {name}: sudo pkill -KILL -u {SERVICE_USER}",
+            )
+        return int(answer["ended"])
 
     def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
         """See Nodes."""
@@ -259,16 +269,9 @@ class BoardNodes:
         """
         rows = {node.name: node for node in state.nodes}
 
-        def end(name: str) -> int:
-            answer = ask(self.admin_of(rows[name], state), _END_REQUEST, timeout_seconds=90)
-            if answer["left"]:
-                raise ClusterError(
-                    f"{name}: {answer['left']} processes of {SERVICE_USER} do not end",
-                    hint=f"on {name}: sudo pkill -KILL -u {SERVICE_USER}",
-                )
-            return int(answer["ended"])
-
-        ended, errors = each_node(rows, end)
+        ended, errors = each_node(
+            rows, lambda name: self._end_on(name, self.admin_of(rows[name], state))
+        )
         if errors:
             names = ", ".join(errors)
             raise ClusterError(

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from boardcluster.cluster.boards import known_hosts_of
@@ -194,6 +195,7 @@ def up(
     seen: Callable[[Health], None],
     form: Form | None = None,
     temporary: bool = False,
+    deep: bool = False,
 ) -> LiveCluster:
     """Bring the cluster of ``<home>/cluster.toml`` up; one that runs like that is left as it is.
 
@@ -207,6 +209,7 @@ def up(
         form: fewer workers, another profile or another place of the master, for a campaign; one
             that runs in another form is brought down first.
         temporary: whether the caller will bring it down; recorded, for a caller that is killed.
+        deep: read every byte of what was copied to boards, not only names and sizes.
 
     Raises:
         SpecError, HostError, InstallError, ClusterError: see errors.py.
@@ -217,7 +220,7 @@ def up(
     profile = build_profile(spec.profile, spec)
     left = load_state(home)
     if left is not None:
-        running = _still_running(home, left, spec, cache, progress)
+        running = _still_running(home, left, spec, cache, progress, deep=deep)
         if running is not None:
             return running if temporary else _lasting(home, running)
     nodes = nodes_of(home, spec.kind)
@@ -237,16 +240,19 @@ def up(
             if spec == declared
             else render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
         )
+    start = partial(
+        _start_afresh, home, spec, state, cache=cache, progress=progress, seen=seen, deep=deep
+    )
     try:
-        return _start_afresh(home, spec, state, cache=cache, progress=progress, seen=seen)
+        return start()
     except JvmCrashError as error:
         if not profile.small_daemons or load_state(home) is not None:
             raise  # what could not be ended must stay recorded
         progress(f"{error.message}; starting again without class-data archives", 0, 0)
-        return _start_afresh(home, spec, state, cache=cache, progress=progress, seen=seen)
+        return start()
 
 
-def plan_boards(home: Path, *, cache: Path, progress: Progress) -> Ready:
+def plan_boards(home: Path, *, cache: Path, progress: Progress, deep: bool = False) -> Ready:
     """Return what ``up`` would change on the boards of a cluster; changes nothing on them.
 
     Raises:
@@ -255,7 +261,7 @@ def plan_boards(home: Path, *, cache: Path, progress: Progress) -> Ready:
     spec = read_spec(home / "cluster.toml")
     state = nodes_of(home, spec.kind).new_state(spec, identity="")
     layout = _layout(spec, state, cache, progress)
-    return make_ready(home, spec, layout, dry_run=True, progress=progress)
+    return make_ready(home, spec, layout, dry_run=True, deep=deep, progress=progress)
 
 
 def _lasting(home: Path, live: LiveCluster) -> LiveCluster:
@@ -275,11 +281,13 @@ def _start_afresh(
     cache: Path,
     progress: Progress,
     seen: Callable[[Health], None],
+    deep: bool,
 ) -> LiveCluster:
     layout = _layout(spec, state, cache, progress)
     facts: dict[str, NodeFacts] = {}
     if spec.kind == "boards":
-        ready = make_ready(home, read_spec(home / "cluster.toml"), layout, progress=progress)
+        declared = read_spec(home / "cluster.toml")
+        ready = make_ready(home, declared, layout, deep=deep, progress=progress)
         _say_changes(ready, progress)
         facts = ready.facts
         state = replace(state, java=ready.java)
@@ -314,6 +322,8 @@ def _still_running(
     spec: ClusterSpec,
     cache: Path,
     progress: Progress,
+    *,
+    deep: bool,
 ) -> LiveCluster | None:
     """Return the cluster if it is up as wanted; clear away what a dead driver left behind."""
     path = home / "cluster.toml"
@@ -334,7 +344,7 @@ def _still_running(
     live = _attached(home, left, cache=cache, progress=progress)
     if live.spec.kind == "boards":
         # A firewall that somebody switched off must not stay off because the daemons still run.
-        ready = make_ready(home, read_spec(path), live.layout, progress=progress)
+        ready = make_ready(home, read_spec(path), live.layout, deep=deep, progress=progress)
         _say_changes(ready, progress)
         live = _with_processes(replace(live, facts=ready.facts))
     again = "run `boardcluster status`; `boardcluster down` and `up` start it afresh"

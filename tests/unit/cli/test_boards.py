@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from boardcluster.errors import (
     UnreachableError,
     UsageError,
 )
-from boardcluster.records import ClusterSpec, NodeFacts, Role, Security
+from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Role, Security
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.hostkeys import HostKey
@@ -335,8 +335,8 @@ def declared(
     """The desk with boards that can be brought up."""
     desk.declare()
 
-    def live(home: Path, **_: Any) -> LiveCluster:
-        desk.done.append("up")
+    def live(home: Path, *, deep: bool, **_: Any) -> LiveCluster:
+        desk.done.append("up deep" if deep else "up")
         spec = desk.spec()
         pages = ("namenode", "resourcemanager", "jobhistory", "sparkhistory")
         state = LiveState(
@@ -359,8 +359,8 @@ def declared(
         )
         return LiveCluster(home=home, state=state, layout=make_layout(spec), remotes={})
 
-    def plan(home: Path, **_: Any) -> Ready:
-        desk.done.append("plan")
+    def plan(home: Path, *, deep: bool, **_: Any) -> Ready:
+        desk.done.append("plan deep" if deep else "plan")
         return Ready(facts=desk.facts, java="", changes=desk.changes)
 
     monkeypatch.setattr(operation, "up", live)
@@ -423,6 +423,12 @@ def test_a_dry_run_shows_each_change_and_brings_nothing_up(declared: Desk) -> No
     ]
 
 
+def test_every_byte_is_read_if_asked(declared: Desk) -> None:
+    declared("up", "--deep")
+    declared("up", "--deep", "--dry-run")
+    assert declared.done == ["up deep", "plan deep"]
+
+
 def test_json_without_a_dry_run_is_refused(declared: Desk) -> None:
     with pytest.raises(UsageError, match="--json is only for --dry-run"):
         declared("up", "--json")
@@ -440,8 +446,9 @@ def test_emulated_nodes_have_nothing_to_install(
     text = render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
     (declared.home / "cluster.toml").write_text(text)
 
-    with pytest.raises(UsageError, match="--dry-run is for boards"):
-        declared("up", "--dry-run")
+    for option in ("--dry-run", "--deep"):
+        with pytest.raises(UsageError, match=f"{option} is for boards"):
+            declared("up", option)
     for words in (["tunnel"], ["uninstall", "--yes"]):
         with pytest.raises(UsageError, match="on this machine"):
             declared(*words)
@@ -583,12 +590,18 @@ def test_a_port_that_is_taken_is_named_before_anything_is_opened(tunnels: Desk) 
 
 @pytest.fixture
 def installed(declared: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    def take_back(home: Path, spec: ClusterSpec, **named: Any) -> dict[str, list[str]]:
+    def take_back(home: Path, boards: Sequence[NodeSpec], **named: Any) -> dict[str, list[str]]:
+        assert [node.name for node in boards] == ["pi0", "pi1"]
         declared.done.append(("take back", named["keep_data"], named["dry_run"]))
         return {"pi0": ["removes /opt/boardcluster"], "pi1": []}
 
     monkeypatch.setattr("boardcluster.services.boards.take_back", take_back)
-    monkeypatch.setattr(operation, "down", lambda _: declared.done.append("down"))
+
+    def down(_: Path, *, without: Collection[str]) -> None:
+        assert not without
+        declared.done.append("down")
+
+    monkeypatch.setattr(operation, "down", down)
     monkeypatch.setattr(operation, "forget", lambda _: declared.done.append("forget"))
     return declared
 

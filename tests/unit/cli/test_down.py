@@ -1,5 +1,6 @@
 """The order in which ``down`` works: first end and free, the store last."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,11 @@ from typer.testing import CliRunner
 
 from boardcluster.cli import app
 from boardcluster.cli import down as command
-from boardcluster.errors import StoreError
+from boardcluster.errors import StoreError, UsageError
+from boardcluster.records import ClusterSpec
+from boardcluster.services.pair import pair_ids
+from boardcluster.services.profile import profile_names
+from boardcluster.spec import render_cluster
 from boardcluster.store import Store
 
 
@@ -23,9 +28,46 @@ def test_a_full_disk_is_freed_and_said_before_the_store_is_written(
         seen.append((tmp_path / "nodes").exists())
         raise StoreError("database or disk is full")
 
-    monkeypatch.setattr("boardcluster.services.operation.down", lambda _: 7)
+    monkeypatch.setattr("boardcluster.services.operation.down", lambda *_, **__: 7)
     monkeypatch.setattr(command, "recover", full)
     result = CliRunner().invoke(app, ["down", "--wipe", "--home", str(tmp_path)])
     assert seen == [False]
     assert "HDFS was deleted" in result.stdout
     assert isinstance(result.exception, StoreError)
+
+
+@pytest.fixture
+def ended(
+    tmp_path: Path, board_spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch
+) -> list[set[str]]:
+    """Declare a cluster of boards; what was said to be gone each time that it was ended."""
+    text = render_cluster(board_spec, engine_pairs=pair_ids(), profiles=profile_names())
+    (tmp_path / "cluster.toml").write_text(text)
+    seen: list[set[str]] = []
+
+    def down(home: Path, *, without: Collection[str]) -> int:
+        assert home == tmp_path
+        seen.append(set(without))
+        return 1
+
+    monkeypatch.setattr("boardcluster.services.operation.down", down)
+    return seen
+
+
+def test_boards_that_are_gone_are_left_out(ended: list[set[str]], tmp_path: Path) -> None:
+    for words in ([], ["--without", "worker1", "--without", "worker2"]):
+        CliRunner().invoke(app, ["down", "--home", str(tmp_path), *words], catch_exceptions=False)
+
+    assert ended == [set(), {"worker1", "worker2"}]
+
+
+def test_a_board_that_is_none_of_the_clusters_cannot_be_gone(
+    ended: list[set[str]], tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="the cluster has no node 'pi7'") as caught:
+        CliRunner().invoke(
+            app, ["down", "--home", str(tmp_path), "--without", "pi7"], catch_exceptions=False
+        )
+
+    assert caught.value.hint == "its nodes: master, worker1, worker2"
+    assert ended == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from typer.testing import Result as Ran
 from boardcluster.cli import uninstall as module
 from boardcluster.cli.app import app
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.errors import ClusterError, UnreachableError
-from boardcluster.records import ClusterSpec
+from boardcluster.errors import ClusterError, UnreachableError, UsageError
+from boardcluster.records import ClusterSpec, NodeSpec
 from boardcluster.services import boards, operation
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
@@ -26,13 +27,17 @@ class Desk:
 
     Attributes:
         done: what was done to them, in order.
+        without: what was said to be gone when the cluster was ended.
+        boards: those that were asked to take back.
     """
 
     def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.home = home
         self.done: list[str] = []
+        self.without: set[str] = set()
+        self.boards: list[str] = []
         self._monkeypatch = monkeypatch
-        monkeypatch.setattr(operation, "down", lambda _: self.done.append("down"))
+        monkeypatch.setattr(operation, "down", self.down)
         monkeypatch.setattr(operation, "forget", lambda _: self.done.append("forget"))
         # What was there before `up` may have names that we use; taking back knows, wiping does not.
         monkeypatch.setattr(operation, "wipe", lambda _: pytest.fail("boards were wiped"))
@@ -42,10 +47,17 @@ class Desk:
         arguments = ["uninstall", "--home", str(self.home), *words]
         return CliRunner().invoke(app, arguments, input=text, catch_exceptions=False)
 
-    def take_back(self, home: Path, spec: ClusterSpec, **_: Any) -> dict[str, list[str]]:
+    def down(self, home: Path, *, without: Collection[str]) -> int:
+        assert home == self.home
+        self.done.append("down")
+        self.without = set(without)
+        return 0
+
+    def take_back(self, home: Path, boards: Sequence[NodeSpec], **_: Any) -> dict[str, list[str]]:
         assert home == self.home
         self.done.append("take back")
-        return {node.name: ["removes /opt/boardcluster"] for node in spec.nodes[:1]}
+        self.boards = [node.name for node in boards]
+        return {node.name: ["removes /opt/boardcluster"] for node in boards[:1]}
 
     def at_a_terminal(self) -> None:
         """Let somebody be there to be asked."""
@@ -114,11 +126,44 @@ def test_a_cluster_that_another_driver_uses_is_left_alone(words: list[str], desk
 def test_boards_on_which_something_may_run_keep_what_it_needs(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: Path) -> None:
+    def fail(_: Path, *, without: Collection[str]) -> None:
         raise UnreachableError("worker2: out of reach")
 
     monkeypatch.setattr(operation, "down", fail)
 
     with pytest.raises(UnreachableError):
         desk("--yes")
+    assert desk.done == []
+
+
+def test_boards_that_are_gone_are_left_out_and_the_cluster_is_remembered(desk: Desk) -> None:
+    desk("--yes", "--without", "worker2", "--without", "master")
+
+    assert desk.without == {"master", "worker2"}
+    assert desk.boards == ["worker1"]
+    # They may come back, and then what was installed on them is to be taken back too.
+    assert desk.done == ["down", "take back"]
+
+
+def test_with_every_board_there_the_cluster_is_forgotten(desk: Desk) -> None:
+    desk("--yes")
+
+    assert (desk.without, desk.boards) == (set(), ["master", "worker1", "worker2"])
+    assert desk.done == ["down", "take back", "forget"]
+
+
+def test_a_person_is_not_asked_about_boards_that_are_gone(desk: Desk) -> None:
+    desk.at_a_terminal()
+
+    ran = desk("--without", "worker1", text="n\n")
+
+    assert "on master, worker2, with everything in HDFS? [y/N]" in ran.stdout
+
+
+@pytest.mark.parametrize("words", [["--yes"], ["--dry-run"], []])
+def test_a_board_that_is_none_of_the_clusters_cannot_be_gone(words: list[str], desk: Desk) -> None:
+    with pytest.raises(UsageError, match="the cluster has no node 'pi7'") as caught:
+        desk("--without", "worker1", "--without", "pi7", *words)
+
+    assert caught.value.hint == "its nodes: master, worker1, worker2"
     assert desk.done == []

@@ -1,10 +1,13 @@
 """Boards as nodes: what is recorded of them, and what it means that one does not answer."""
 
+import re
+import signal
+import socket
 import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,14 +27,19 @@ from boardcluster.cluster.state import LiveState, boot_id, load_state, save_stat
 from boardcluster.errors import (
     ClusterError,
     HostError,
+    LockedError,
     RemoteError,
     UnreachableError,
 )
 from boardcluster.records import ClusterSpec, Security
+from boardcluster.remote import gate
 from boardcluster.remote.fake import FakeRemote
+from boardcluster.remote.gate import Completed, run_program
 
 NAMES = ["master", "worker1", "worker2"]
 ROOT = "root"
+OWNER_FILE = "/run/boardcluster/owner"
+WRITES = ("sh", "-c", 'mkdir -p "${1%/*}" && cat >"$1"', "sh", OWNER_FILE)
 
 
 @pytest.fixture
@@ -47,6 +55,25 @@ def spec(make_spec: Callable[..., ClusterSpec]) -> ClusterSpec:
     return replace(plain, kind="boards", security=Security.CLOSED, nodes=nodes, network=network)
 
 
+class Board(FakeRemote):
+    """A board that keeps what it is given to write down.
+
+    Attributes:
+        written: what was written into the file of its owner.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.written: list[str] = []
+        self.tell(*WRITES)
+
+    def run(self, argv: Sequence[str], **named: Any) -> Completed:
+        done = super().run(argv, **named)
+        if tuple(argv) == WRITES:
+            self.written.append(named["stdin"].decode())
+        return done
+
+
 class Desk(BoardNodes):
     """Boards that are made up.
 
@@ -57,14 +84,14 @@ class Desk(BoardNodes):
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
-        self.there: dict[tuple[str, str], FakeRemote] = {}
+        self.there: dict[tuple[str, str], Board] = {}
         self.lost: set[str] = set()
 
-    def reach(self, name: str, host: str, *, user: str, folder: str) -> FakeRemote:
+    def reach(self, name: str, host: str, *, user: str, folder: str) -> Board:
         if name in self.lost:
             raise UnreachableError(f"{name}: out of reach")
         assert folder == "/mnt/ssd/boardcluster"
-        return self.there.setdefault((host, user), FakeRemote(name))
+        return self.there.setdefault((host, user), Board(name))
 
     def tell(self, verb: str, **answers: Any) -> None:
         """Prepare what each board answers its root to a request."""
@@ -120,6 +147,43 @@ def test_a_defect_is_not_taken_for_a_node_that_fails() -> None:
         each_node(NAMES, dict[str, str]().__getitem__)
 
 
+def test_an_interrupt_ends_what_is_asked_of_nodes_and_asks_no_more() -> None:
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        pytest.skip("interrupts are not for us here")
+    names = [f"pi{number}" for number in range(40)]
+    begun: list[str] = []
+    failed: list[str] = []
+
+    def one(name: str) -> None:
+        begun.append(name)
+        try:
+            run_program(["sleep", "30"])
+        except RemoteError as error:
+            failed.append(error.message)
+            raise
+
+    def interrupt() -> None:
+        deadline = time.monotonic() + 10
+        while len(gate._running) < 16 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    breaker = threading.Thread(target=interrupt)
+    started_seconds = time.monotonic()
+    breaker.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            each_node(names, one)
+    finally:
+        breaker.join()
+
+    assert time.monotonic() - started_seconds < 10
+    assert len(begun) == 16
+    assert len(failed) == 16
+    assert all(f"status {-signal.SIGTERM}" in message for message in failed)
+    assert gate._running == {}
+
+
 def test_of_one_error_nothing_is_changed() -> None:
     error = HostError("no room", hint="make some")
     raise_first({})
@@ -155,17 +219,19 @@ def test_boards_are_recorded_before_anything_is_started_on_them(
 
 
 def test_boards_that_answer_their_root_can_be_used(spec: ClusterSpec, desk: Desk) -> None:
-    for name in NAMES:
-        desk.admin(next(node for node in spec.nodes if node.name == name)).tell("true")  # type: ignore[attr-defined]
+    desk.tell("of_user", master=[], worker1=[], worker2=[])
 
     desk.check(spec)
 
     assert {user for _, user in desk.there} == {ROOT}
-    assert [desk.there[f"pi@{name}", ROOT].calls for name in NAMES] == [[("true",)]] * 3
+    asked = {"do": "of_user", "user": SERVICE_USER}
+    for name in NAMES:
+        assert desk.requests(name) == [asked]
+        assert len(desk.there[f"pi@{name}", ROOT].calls) == 1  # nothing is ended, nothing written
 
 
 def test_every_board_that_does_not_answer_is_named(spec: ClusterSpec, desk: Desk) -> None:
-    desk.admin(spec.master).tell("true")  # type: ignore[attr-defined]
+    desk.tell("of_user", master=[])
     desk.lost = {"worker1", "worker2"}
 
     with pytest.raises(UnreachableError) as caught:
@@ -182,6 +248,83 @@ def test_the_boot_of_each_board_is_noted(spec: ClusterSpec, desk: Desk) -> None:
 
     assert [node.boot_id for node in made.nodes] == ["a", "b", "c"]
     assert replace(made, nodes=state.nodes) == state
+
+
+def test_each_board_keeps_in_memory_whose_cluster_runs_on_it(
+    spec: ClusterSpec, desk: Desk, tmp_path: Path
+) -> None:
+    desk.boot(master="a", worker1="b", worker2="c")
+
+    desk.create(spec, desk.new_state(spec, identity="1"))
+
+    owner = f"{socket.gethostname()}:{tmp_path}"
+    assert [desk.there[f"pi@{name}", ROOT].written for name in NAMES] == [[owner]] * 3
+    # Only its words are known here; that they write the file is seen on this machine.
+    file = tmp_path / "made" / "owner"
+    run_program([*WRITES[:-1], str(file)], stdin=b"one")
+    run_program([*WRITES[:-1], str(file)], stdin=b"two")
+    assert file.read_text() == "two"
+
+
+def occupied(desk: Desk, said: str, *, returncode: int = 0) -> Board:
+    """Let something of the service user run on one board, whose owner is what is said."""
+    desk.tell("of_user", master=[], worker1=[[7, 8]], worker2=[])
+    board = desk.there["pi@worker1", ROOT]
+    board.tell("cat", OWNER_FILE, stdout=said, returncode=returncode)
+    return board
+
+
+@pytest.mark.parametrize(
+    ("said", "returncode", "named"),
+    [
+        ("lab-pc:/srv/other", 0, "lab-pc:/srv/other"),
+        ("", 1, "unknown"),  # no file: whoever it was did not say
+        ("", 0, "unknown"),
+    ],
+)
+def test_boards_that_run_the_cluster_of_another_driver_are_left_alone(
+    said: str, returncode: int, named: str, spec: ClusterSpec, desk: Desk
+) -> None:
+    occupied(desk, said, returncode=returncode)
+
+    with pytest.raises(LockedError) as caught:
+        desk.check(spec)
+
+    assert caught.value.message == f"worker1 runs the cluster of another driver: {named}"
+    for words in ("boardcluster down", f"on worker1: sudo pkill -KILL -u {SERVICE_USER}"):
+        assert words in caught.value.hint
+    assert [row["do"] for name in NAMES for row in desk.requests(name)] == ["of_user"] * 3
+
+
+def test_another_cluster_of_the_same_machine_is_another_driver(
+    spec: ClusterSpec, tmp_path: Path
+) -> None:
+    other = f"{socket.gethostname()}:{tmp_path / 'one'}"
+    desk = Desk(tmp_path / "two")
+    occupied(desk, other)
+
+    with pytest.raises(LockedError, match=re.escape(other)):
+        desk.check(spec)
+
+
+def test_what_this_driver_left_on_a_board_is_ended(
+    spec: ClusterSpec, desk: Desk, tmp_path: Path
+) -> None:
+    # The file is as `create` writes it.
+    desk.boot(master="a", worker1="b", worker2="c")
+    desk.create(spec, desk.new_state(spec, identity="1"))
+    (owner,) = desk.there["pi@worker1", ROOT].written
+    desk.there.clear()
+    board = occupied(desk, f"{owner}\n")
+    board.tell_nodeside("end_of_user", {"ended": 1, "left": 0})
+
+    desk.check(spec)
+
+    _, request = desk.requests("worker1")
+    assert (request["do"], request["user"]) == ("end_of_user", SERVICE_USER)
+    assert request["grace_seconds"] > 0
+    for name in ("master", "worker2"):
+        assert [row["do"] for row in desk.requests(name)] == ["of_user"]
 
 
 def test_nothing_is_noted_if_a_board_does_not_answer(spec: ClusterSpec, desk: Desk) -> None:
@@ -260,7 +403,7 @@ def test_what_does_not_end_is_said_after_all_boards_were_asked(
         "master: out of reach\n"
         "worker1: 2 processes of boardcluster do not end"
     )
-    assert "boardcluster down" in caught.value.hint
+    assert "`boardcluster down --without master --without worker1`" in caught.value.hint
     assert len(desk.requests("worker2")) == 1
 
 
@@ -337,10 +480,22 @@ def test_a_tunnel_is_open_to_this_machine_alone_and_shares_no_connection(
 ) -> None:
     ran: list[list[str]] = []
     monkeypatch.setattr(module, "run_program", lambda argv, **_: ran.append(list(argv)))
+    reached: list[tuple[str, str, str]] = []
+    board = FakeRemote("master")
+    board.tell("true")
+
+    def reach(name: str, host: str, *, user: str, folder: str) -> FakeRemote:
+        assert not ran  # a login that fails is told by its own words, before anything is forwarded
+        assert folder == spec.master.folder
+        reached.append((name, host, user))
+        return board
+
+    monkeypatch.setattr(nodes, "reach", reach)
 
     nodes.hold_tunnel(spec.master, ports={9870: 9870, 18088: 8088}, socks=1080)
     nodes.close()
 
+    assert (reached, board.calls) == ([("master", "pi@master", "")], [("true",)])
     (argv,) = ran
     assert argv[-1] == "pi@master"
     # The node's own address: its daemons do not listen on its loopback address.

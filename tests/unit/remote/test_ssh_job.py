@@ -17,6 +17,8 @@ from boardcluster.remote.gate import Completed
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.ssh_job import run_job
 
+SECRET = "--password=hunter2"
+
 
 class Breaking(LocalRemote):
     """Breaks before or after what it was to do, as often as told."""
@@ -99,19 +101,26 @@ def test_is_given_up_when_the_node_is_out_of_reach_for_too_long(
 ) -> None:
     started = time.monotonic()
     with pytest.raises(UnreachableError, match=r"pi0: out of reach for 0\.2 s") as caught:
-        run(Breaking(always=True), "true", lost_seconds=0.2)
+        run(Breaking(always=True), f": {SECRET}", lost_seconds=0.2)
 
     assert 0.2 <= time.monotonic() - started < 5
     assert caught.value.hint == "plug it in"
+    assert "may still run there: sh\n" in caught.value.message
+    assert SECRET not in str(caught.value)
 
 
 def test_a_time_out_ends_it_and_keeps_its_last_words(
     run: Callable[..., Completed], tmp_path: Path
 ) -> None:
     with pytest.raises(RemoteTimeoutError, match=r"pi0: command did not end within 0\.5 s") as e:
-        run(LocalRemote("pi0"), "echo last >&2; setsid sleep 60 & sleep 60", timeout_seconds=0.5)
+        run(
+            LocalRemote("pi0"),
+            f"echo last >&2; : {SECRET}; setsid sleep 60 & sleep 60",
+            timeout_seconds=0.5,
+        )
 
-    assert e.value.message.endswith("last")
+    assert e.value.message.endswith(": sh\nlast")
+    assert SECRET not in str(e.value)
     assert (tmp_path / "err").read_text() == "last\n"
     assert left(tmp_path) == []
     assert of_job() == []
@@ -152,17 +161,20 @@ def test_what_is_gone_without_a_status_is_an_error(
         os.kill(pid, signal.SIGKILL)
 
     words = {
-        "lost": "pi0: a command's supervisor was killed, so its exit status is lost: sh -c",
-        "rebooted": "pi0: the node started anew while a command ran: sh -c",
-        "absent": "pi0: a command's folder was deleted while it ran: sh -c",
+        "lost": "pi0: a command's supervisor was killed, so its exit status is lost: sh",
+        "rebooted": "pi0: the node started anew while a command ran: sh",
+        "absent": "pi0: a command's folder was deleted while it ran: sh",
     }
     breaker = threading.Thread(target=harm)
     breaker.start()
     try:
-        with pytest.raises(RemoteError, match=words[what]):
-            run(LocalRemote("pi0"), "exec sleep 60")
+        with pytest.raises(RemoteError) as caught:
+            run(LocalRemote("pi0"), f": {SECRET}; exec sleep 60")
     finally:
         breaker.join()
+    # The program, and nothing of what it was given.
+    assert caught.value.message == words[what]
+    assert SECRET not in str(caught.value)
     assert left(tmp_path) == []
     assert of_job() == []
 

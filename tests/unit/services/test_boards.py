@@ -68,6 +68,7 @@ class Desk:
         provisioned: the boards that were changed, with what each is to have.
         asked: what was asked of ``desired``.
         done: what was done, in order.
+        deep: whether every byte was to be read, each time that boards were looked at or changed.
     """
 
     def __init__(self, spec: ClusterSpec) -> None:
@@ -79,6 +80,7 @@ class Desk:
         self.provisioned: list[dict[str, Any]] = []
         self.asked: list[dict[str, Any]] = []
         self.done: list[str] = []
+        self.deep: list[bool] = []
         self.destroyed = 0
 
     def admin(self, node: Any) -> FakeRemote:
@@ -105,7 +107,8 @@ class Desk:
         self.asked.append({"spec": spec, "node": node.name, "ground": ground, **named})
         return [f"what {node.name} is to have"]
 
-    def plan(self, remote: FakeRemote, wanted: Sequence[str]) -> list[Change]:
+    def plan(self, remote: FakeRemote, wanted: Sequence[str], *, deep: bool) -> list[Change]:
+        self.deep.append(deep)
         assert wanted == [f"what {remote.name} is to have"]
         self.done.append(f"plan {remote.name}")
         return self.planned[remote.name]
@@ -115,8 +118,10 @@ class Desk:
         remotes: Mapping[str, FakeRemote],
         wanted: Mapping[str, Any],
         *,
+        deep: bool,
         said: Callable[[str], None],
     ) -> list[Change]:
+        self.deep.append(deep)
         self.done.append(f"provision {', '.join(sorted(wanted))}")
         assert set(wanted) <= set(remotes)
         return [change for name in wanted for change in self.planned[name]]
@@ -224,6 +229,13 @@ def test_what_was_changed_is_looked_at_again(desk: Desk, prepare: Prepare, tmp_p
     assert load_facts(tmp_path)["worker1"] == after
 
 
+@pytest.mark.parametrize("deep", [False, True])
+def test_every_byte_is_read_only_if_asked(deep: bool, desk: Desk, prepare: Prepare) -> None:
+    prepare(deep=deep)
+
+    assert desk.deep == [deep] * 4  # each board is looked at, and all are changed
+
+
 def test_the_java_of_each_kind_of_board_is_named_once(desk: Desk, prepare: Prepare) -> None:
     java = facts_of(PI_5).javas
     desk.found["worker2"] = [facts_of(PI_4, javas=java)]
@@ -261,7 +273,8 @@ def test_no_board_is_changed_if_one_cannot_be_reached(desk: Desk, prepare: Prepa
 def test_no_board_is_changed_if_one_lacks_space(
     desk: Desk, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def plan(remote: FakeRemote, wanted: object) -> list[Change]:
+    def plan(remote: FakeRemote, wanted: object, *, deep: bool) -> list[Change]:
+        assert not deep
         if remote.name == "worker2":
             raise CapacityError("worker2: no room")
         return [Change(node=remote.name, words="creates /opt/boardcluster for root")]
@@ -490,7 +503,7 @@ def take_back_all(
     tmp_path: Path, spec: ClusterSpec, said: list[str], **named: Any
 ) -> dict[str, list[str]]:
     wanted = {"keep_data": False, "dry_run": False, **named}
-    return take_back(tmp_path, spec, progress=lambda what, *_: said.append(what), **wanted)
+    return take_back(tmp_path, spec.nodes, progress=lambda what, *_: said.append(what), **wanted)
 
 
 @pytest.mark.parametrize(("keep_data", "dry_run"), [(True, False), (False, True)])

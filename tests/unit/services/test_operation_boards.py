@@ -18,6 +18,7 @@ from boardcluster.errors import (
     ClusterNotUpError,
     DaemonError,
     HostError,
+    StoreError,
     UnreachableError,
 )
 from boardcluster.fetch.cache import no_progress
@@ -83,6 +84,7 @@ class Rack:
         fails: what something raises, by its name in ``done``.
         left_over: whether something still runs on the boards.
         layouts: the layouts that boards were made ready for.
+        deep: whether every byte was to be read, each time.
         declared: the clusters that boards were made ready for.
         keepers: what keeps the daemons of each node.
     """
@@ -98,6 +100,7 @@ class Rack:
         self.fails: dict[str, BaseException] = {}
         self.left_over = True
         self.layouts: list[Layout] = []
+        self.deep: list[bool] = []
         self.declared: list[ClusterSpec] = []
         self.keepers = {node.name: Keeper() for node in spec.nodes}
         self.remotes = {
@@ -174,9 +177,17 @@ class Rack:
     # What a cluster asks of its boards.
 
     def make_ready(
-        self, home: Path, declared: ClusterSpec, layout: Layout, *, dry_run: bool = False, **_: Any
+        self,
+        home: Path,
+        declared: ClusterSpec,
+        layout: Layout,
+        *,
+        dry_run: bool = False,
+        deep: bool = False,
+        **_: Any,
     ) -> Ready:
         assert home == self.home
+        self.deep.append(deep)
         self.layouts.append(layout)
         self.declared.append(declared)
         self._do("plan" if dry_run else "make ready")
@@ -395,6 +406,16 @@ def test_after_a_power_cut_everything_starts_afresh(rack: Rack) -> None:
     assert rack.done[:3] == ["end", "check", "make ready"]
 
 
+def test_every_byte_is_read_if_asked(rack: Rack) -> None:
+    rack.up()
+    assert rack.deep == [False]
+    rack.up(deep=True)  # it runs already
+    operation.plan_boards(rack.home, cache=rack.home / "cache", progress=no_progress, deep=True)
+    operation.down(rack.home)
+    rack.up(deep=True)
+    assert rack.deep == [False, True, True, True]
+
+
 def test_a_dry_run_changes_and_records_nothing(rack: Rack) -> None:
     rack.changes = (Change(node="worker1", words="creates /opt/boardcluster for root"),)
 
@@ -456,6 +477,52 @@ def test_a_board_that_does_not_answer_keeps_the_record_of_what_may_run_there(rac
     assert rack.keepers["worker1"].stopped == []
     assert rack.keepers["worker2"].stopped == ["datanode"]
     assert [node.name for node in rack.state().nodes] == ["master", "worker1", "worker2"]
+
+
+def test_boards_that_are_gone_are_neither_asked_nor_ended(
+    rack: Rack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rack.up()
+    asked: list[LiveState] = []
+
+    def alive(state: LiveState) -> list[LiveNode]:
+        asked.append(state)
+        return list(state.nodes)
+
+    def end_boards(_: Path, state: LiveState) -> int:
+        asked.append(state)
+        return 3
+
+    monkeypatch.setattr(rack, "alive", alive)
+    monkeypatch.setattr(operation, "end_boards", end_boards)
+
+    assert operation.down(rack.home, without={"worker1"}) == 1 + 3
+
+    assert len(asked) == 2
+    for state in asked:
+        assert [node.name for node in state.nodes] == ["master", "worker2"]
+        assert {daemon.node for daemon in state.daemons} == {"worker2"}
+    assert rack.keepers["worker1"].stopped == []
+    assert rack.keepers["worker2"].stopped == ["datanode"]
+    assert load_state(rack.home) is None
+
+
+def test_a_damaged_record_of_boards_does_not_keep_them_from_ending(
+    rack: Rack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rack.up()
+    rack.done.clear()
+
+    def damaged(_: Path) -> None:
+        raise StoreError("nodes.json is damaged")
+
+    monkeypatch.setattr(operation, "load_facts", damaged)
+    rack.facts = {}  # what managers are then chosen by
+
+    operation.down(rack.home)
+
+    assert rack.done == ["end"]
+    assert load_state(rack.home) is None
 
 
 def test_down_counts_what_was_asked_and_what_had_to_be_ended(rack: Rack) -> None:

@@ -223,7 +223,7 @@ def test_a_node_that_does_not_answer_runs_nothing_that_counts(watched: Watched) 
 
     seen = watched.see()
 
-    assert seen.phase == "degraded"
+    assert (seen.phase, seen.unreachable) == ("degraded", ("worker2: out of reach",))
     assert [(row.node, row.alive, row.resident_bytes) for row in seen.daemons] == [
         ("master", True, 7),
         ("worker1", True, 7),
@@ -241,17 +241,26 @@ def test_a_master_that_does_not_answer_does_not_hide_the_others(watched: Watched
     assert [row.alive for row in seen.daemons] == [False, True, True]
 
 
-@pytest.mark.parametrize("answers", [True, False])
-def test_a_cluster_of_which_no_daemon_lives_is_dead(answers: bool, watched: Watched) -> None:
-    if answers:
-        watched.tell(master=False, worker1=False, worker2=False)
-    else:
-        watched.lose(*NAMES)
+@pytest.mark.parametrize("lost", [[], ["worker2"], ["master", "worker1"]])
+def test_a_cluster_of_which_no_daemon_lives_is_dead(lost: list[str], watched: Watched) -> None:
+    watched.tell(master=False, worker1=False, worker2=False)
+    watched.lose(*lost)
 
     seen = watched.see()
 
     assert (seen.phase, seen.health) == ("dead", None)
     assert [row.alive for row in seen.daemons] == [False] * 3
+    assert sorted(seen.unreachable) == [f"{name}: out of reach" for name in lost]
+
+
+def test_of_a_cluster_that_cannot_be_asked_nobody_knows_whether_it_lives(watched: Watched) -> None:
+    watched.lose(*NAMES)
+
+    seen = watched.see()
+
+    assert (seen.phase, seen.health) == ("unreachable", None)
+    assert [row.alive for row in seen.daemons] == [False] * 3
+    assert sorted(seen.unreachable) == [f"{name}: out of reach" for name in NAMES]
 
 
 @pytest.mark.parametrize("gone", [{"worker2"}, set(NAMES)])

@@ -79,6 +79,14 @@ def test_a_good_file(tmp_path: Path) -> None:
     assert str(address_of(spec, "pi1")) == "192.168.1.11"
 
 
+@pytest.mark.parametrize(
+    "folder",
+    ["/srv/boardcluster", "/mnt/boardcluster-2", "/mnt/a/b/boardcluster.old", "/home/boardcluster"],
+)
+def test_a_folder_is_named_for_us_wherever_it_is(folder: str, tmp_path: Path) -> None:
+    assert load(tmp_path, GOOD.replace("/mnt/nvme/boardcluster", folder)).nodes[1].folder == folder
+
+
 def test_an_open_cluster_must_be_asked_for(tmp_path: Path) -> None:
     text = GOOD.replace("[network]", 'security = "insecure-lab"\n[network]')
     assert load(tmp_path, text).security is Security.INSECURE_LAB
@@ -128,6 +136,15 @@ def test_an_open_cluster_must_be_asked_for(tmp_path: Path) -> None:
         ('"/mnt/nvme/boardcluster"', '"/mnt/../etc"', "25: node[1].folder: "),
         ('"/mnt/nvme/boardcluster"', '"/mnt/my disk"', "25: node[1].folder: "),
         ('"/mnt/nvme/boardcluster"', '"/mnt"', "25: node[1].folder: "),
+        # The folder becomes ours: no home, no whole disk, nothing that somebody else named.
+        *(
+            ('"/mnt/nvme/boardcluster"', f'"{folder}"', f'25: node[1].folder: "{folder}" is not')
+            for folder in (
+                *("/home/pi", "/mnt/nvme", "/mnt/nvme/data", "/boardcluster"),
+                *("/mnt/boardcluster/data", "/mnt/my-boardcluster", "/mnt/Boardcluster"),
+                *("/mnt/nvme/boardcluster/", "boardcluster", "/mnt/nvme/board"),
+            )
+        ),
     ],
 )
 def test_one_mistake_is_said_with_its_line(old: str, new: str, start: str, tmp_path: Path) -> None:

@@ -92,7 +92,9 @@ def plan(
         InstallError: it cannot be done; says why.
         CapacityError: it does not fit.
     """
-    return _ask(remote, {"do": "plan", **_wanted(wanted, deep=deep)}, root, _LOOK_SECONDS)[0]
+    # A slow card takes minutes to be read.
+    patience_seconds = _CHANGE_SECONDS if deep else _LOOK_SECONDS
+    return _ask(remote, {"do": "plan", **_wanted(wanted, deep=deep)}, root, patience_seconds)[0]
 
 
 def apply(
