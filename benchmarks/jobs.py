@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster.cli.options import cache_folder
+from boardcluster.services.jobs import jobs_jar
 from boardcluster.services.operation import LiveCluster, attach
 from boardcluster.services.spark import spark_submit_command, submit_environment
 from boardcluster.services.yarn import file_system_command
 from boardcluster.units import parse_size
-from boardcluster.services.jobs import jobs_jar
 
 JVM = Path(__file__).resolve().parents[1] / "jvm"
 REFERENCE_JAR = JVM / "target" / "reference" / "boardcluster-reference.jar"
