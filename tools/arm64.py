@@ -149,7 +149,8 @@ def make_root(system: System, folder: Path) -> Path:
         in_root(partial, "dpkg", "--add-architecture", own)
         in_root(partial, "apt-get", "-q", "update")
         names = [*system.later, *(f"{name}:{own}" for name in system.native)]
-        in_root(partial, "apt-get", "-q", "install", "-y", "--no-install-recommends", *names)
+        options = ("-q", "-y", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0")
+        in_root(partial, "apt-get", *options, "install", *names)
     in_root(partial, "apt-get", "clean")
     (partial / "packages").write_text(wanted)
     partial.rename(root)
@@ -301,9 +302,10 @@ def prove(root: Path, folder: Path, cache: Path) -> None:
         bring_up(driver)
         work(driver, folder / "text")
         examine(driver)
-        with step("uninstall"):
+        with step("uninstall") as seen:
             driver("uninstall", "--yes")
             expect(state_of(boards) == before, "uninstall has left something")
+            seen.append("all is as it was")
 
 
 def refuse(root: Path, folder: Path, cache: Path) -> None:

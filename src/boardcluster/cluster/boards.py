@@ -48,6 +48,8 @@ _OWNER_FILE = "/run/boardcluster/owner"
 _TUNNEL_SECONDS = 20 * 24 * 3600.0
 """poll(2) takes no more than 2^31 ms, which is 24 days."""
 _ROOT = "root"
+_CONTROL = "bc-"
+"""Start of the name of the folder of control sockets; the id of our process follows."""
 _ROOTS_JOBS = "/run/boardcluster"
 """In memory, gone after a reboot, and not in a folder that provisioning has yet to make."""
 
@@ -132,8 +134,10 @@ class BoardNodes:
         if self._control is None:
             base = os.environ.get("XDG_RUNTIME_DIR", "")
             # A socket's path is short; the runtime folder may be missing under sudo.
-            place = base if len(base) < 40 and os.access(base or "/nowhere", os.W_OK) else None
-            self._control = Path(tempfile.mkdtemp(prefix="bc-", dir=place))
+            place = base if len(base) < 24 and os.access(base or "/nowhere", os.W_OK) else None
+            _remove_stale(Path(place or tempfile.gettempdir()))
+            name = f"{_CONTROL}{os.getpid()}-"
+            self._control = Path(tempfile.mkdtemp(prefix=name, dir=place))
             atexit.register(self.close)
         return SshRoute(host=host, known_hosts=self._known_hosts, control=self._control)
 
@@ -281,6 +285,16 @@ class BoardNodes:
                 f"without: `boardcluster down{''.join(f' --without {name}' for name in errors)}`",
             ) from next(iter(errors.values()))
         return sum(ended.values())
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove what drivers left that were killed: their connections have ended by themselves."""
+    for path in folder.glob(f"{_CONTROL}*-*"):
+        pid = path.name.removeprefix(_CONTROL).partition("-")[0]
+        with contextlib.suppress(OSError):
+            mine = path.is_dir() and path.lstat().st_uid == os.geteuid()
+            if mine and pid.isdecimal() and not Path(f"/proc/{pid}").exists():
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _named(spec: ClusterSpec, name: str) -> NodeSpec:

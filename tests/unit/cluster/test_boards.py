@@ -1,5 +1,7 @@
 """Boards as nodes: what is recorded of them, and what it means that one does not answer."""
 
+import contextlib
+import os
 import re
 import signal
 import socket
@@ -416,6 +418,21 @@ def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BoardNodes:
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.delenv("TMPDIR", raising=False)
     return BoardNodes(tmp_path)
+
+
+def test_what_killed_drivers_left_is_removed_and_nobody_elses(
+    nodes: BoardNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    dead, alive = tmp_path / f"bc-{2**22 + 1}-x", tmp_path / f"bc-{os.getpid()}-x"
+    other = tmp_path / "bc-tool-data"
+    for folder in (dead, alive, other):
+        folder.mkdir()
+    # A path of tmp_path's length holds no sockets; the folder for them is made before that is said.
+    with contextlib.suppress(HostError):
+        nodes.reach("pi0", "pi@pi0", user=ROOT, folder="/x")
+
+    assert [folder.exists() for folder in (dead, alive, other)] == [False, True, True]
 
 
 def test_connections_are_shared_in_a_folder_of_our_own_that_goes_with_them(
