@@ -17,6 +17,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -355,6 +356,7 @@ def main() -> None:
     if INSIDE not in os.environ:
         again = ["unshare", "--mount", "--", sys.executable, *sys.argv]
         os.execvpe("unshare", again, {**os.environ, INSIDE: "1"})
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # leave nothing behind
     with emulated(system), tempfile.TemporaryDirectory(prefix="arm64-") as folder:
         with step("root folder") as seen:
             root = make_root(system, options.cache / "roots")
