@@ -215,6 +215,7 @@ parameters.pi.samples = 100000
 """
 
 
+@pytest.mark.timeout(1800)
 def test_every_workload_on_every_engine_killed_twice_and_resumed(up: Lab, tmp_path: Path) -> None:
     """On a closed cluster, and with a driver that dies at any moment: I1 to I4, over SSH."""
     file = tmp_path / "campaign.toml"
@@ -230,7 +231,7 @@ def test_every_workload_on_every_engine_killed_twice_and_resumed(up: Lab, tmp_pa
                 process.kill()
                 process.communicate()
             assert process.returncode == -signal.SIGKILL, f"seed {seed}: it ended by itself"
-    done = json.loads(up("run", str(file), "--resume", "--json", timeout=900))
+    done = json.loads(up("run", str(file), "--resume", "--json", timeout=1500))
     assert done["summary"]["ok"] == done["summary"]["planned"] == 16, f"seed {seed}"
     names = {node.name for node in up.boards.nodes}
     for row in done["results"]:
