@@ -118,9 +118,7 @@ rpc: files
 WITHOUT = "-sys_time,-sys_module,-sys_rawio,-mknod"
 """What even root on a node may not do, because it would reach the machine that all nodes share."""
 
-START_NODE = """\
-set -e
-root=$1 name=$2 layers=$3
+MOUNT_ROOT = """\
 mount -t overlay -o "$layers" node "$root"
 mount -t proc proc "$root/proc"
 for part in sys sysrq-trigger; do
@@ -128,11 +126,10 @@ for part in sys sysrq-trigger; do
     mount --bind "$root/proc/$part" "$root/proc/$part"
     mount -o remount,bind,ro "$root/proc/$part"
 done
-mount --bind "$root/proc/sys/net" "$root/proc/sys/net"
-mount -o remount,bind,rw "$root/proc/sys/net"
-mount -t sysfs -o ro sysfs "$root/sys"
-mount -t tmpfs -o mode=755 run "$root/run"
-mount -t tmpfs -o mode=755 dev "$root/dev"
+"""
+"""Mounts the layers of a node with its own /proc, in which little can be changed."""
+
+MAKE_DEVICES = """\
 cd "$root/dev"
 mkdir pts shm
 mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,gid=5 devpts pts
@@ -143,7 +140,18 @@ for device in full null random tty urandom zero; do
 done
 ln -s pts/ptmx ptmx
 ln -s /proc/self/fd fd
-ln -s fd/0 stdin
+"""
+"""Fills /dev, which is mounted already, and ends in it."""
+
+START_NODE = f"""\
+set -e
+root=$1 name=$2 layers=$3
+{MOUNT_ROOT}mount --bind "$root/proc/sys/net" "$root/proc/sys/net"
+mount -o remount,bind,rw "$root/proc/sys/net"
+mount -t sysfs -o ro sysfs "$root/sys"
+mount -t tmpfs -o mode=755 run "$root/run"
+mount -t tmpfs -o mode=755 dev "$root/dev"
+{MAKE_DEVICES}ln -s fd/0 stdin
 ln -s fd/1 stdout
 ln -s fd/2 stderr
 hostname "$name"

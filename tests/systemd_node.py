@@ -15,22 +15,22 @@ from types import TracebackType
 from typing import Self
 
 from boardcluster.remote.local import LocalRemote
-from tests.boards import SYSTEM_PATH, WITHOUT, first_child, prepare
+from tests.boards import (
+    MAKE_DEVICES,
+    MOUNT_ROOT,
+    SYSTEM_PATH,
+    WITHOUT,
+    first_child,
+    prepare,
+)
 
 START_SECONDS_MOST = 60.0
 END_SECONDS_MOST = 20.0
 
-START = """\
+START = f"""\
 set -e
 root=$1 name=$2 layers=$3 address=$4 share=$5 place=$6
-mount -t overlay -o "$layers" node "$root"
-mount -t proc proc "$root/proc"
-for part in sys sysrq-trigger; do
-    [ -e "$root/proc/$part" ] || continue
-    mount --bind "$root/proc/$part" "$root/proc/$part"
-    mount -o remount,bind,ro "$root/proc/$part"
-done
-mount -t sysfs -o ro sysfs "$root/sys"
+{MOUNT_ROOT}mount -t sysfs -o ro sysfs "$root/sys"
 mount -t cgroup2 cgroup "$root/sys/fs/cgroup"
 mount -t tmpfs -o mode=755 run "$root/run"
 mount -t tmpfs -o mode=1777 tmp "$root/tmp"
@@ -38,17 +38,7 @@ mount -t tmpfs -o mode=755 dev "$root/dev"
 mkdir -p "$root$place"
 mount --bind "$share" "$root$place"
 mount -o remount,bind,ro "$root$place"
-cd "$root/dev"
-mkdir pts shm
-mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,gid=5 devpts pts
-mount -t tmpfs -o mode=1777 shm shm
-for device in full null random tty urandom zero; do
-    : > "$device"
-    mount --bind "/dev/$device" "$device"
-done
-ln -s pts/ptmx ptmx
-ln -s /proc/self/fd fd
-hostname "$name"
+{MAKE_DEVICES}hostname "$name"
 ip link set lo up
 ip link add eth0 type veth peer name cable
 ip addr add "$address/24" dev eth0

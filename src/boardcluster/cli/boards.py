@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,13 +14,13 @@ from boardcluster.cluster.boards import BoardNodes, each_node, known_hosts_of, r
 from boardcluster.cluster.discovery import (
     discover,
     facts_table,
-    refusals,
+    require_nodes,
     skews,
     suggest_folder,
 )
-from boardcluster.errors import CapacityError, HostError, HostKeyError, RemoteError, UsageError
+from boardcluster.errors import CapacityError, HostKeyError, RemoteError, UsageError
 from boardcluster.fetch.cache import make_folder
-from boardcluster.records import ClusterSpec, NodeFacts, Security
+from boardcluster.records import ClusterSpec, Security
 from boardcluster.remote.hostkeys import HostKey, known, learn, trust
 from boardcluster.services.profile import build_profile
 from boardcluster.spec import FoundBoard, propose_boards, read_inventory
@@ -120,7 +120,7 @@ def look_at_boards(
     raise_first(errors)
     columns, rows = facts_table(facts)
     print_table("", columns, rows)
-    _refuse(facts)
+    require_nodes(facts, hint="mend that, then run the command again")
     for skew in skews(facts):
         reporter.line(f"remark: {skew}; `boardcluster up` refuses that until it is mended")
     found = [
@@ -149,18 +149,3 @@ def look_at_boards(
     for remark in built.remarks:
         reporter.line(f"remark on profile {profile}: {remark}")
     return spec
-
-
-def _refuse(facts: Mapping[str, NodeFacts]) -> None:
-    """Refuse boards that cannot be nodes.
-
-    Raises:
-        HostError: with the reasons of each board and what mends them.
-    """
-    lines = [
-        f"{name}: {refusal.reason}\n  -> {refusal.fix}"
-        for name, found in facts.items()
-        for refusal in refusals(found)
-    ]
-    if lines:
-        raise HostError("\n".join(lines), hint="mend that, then run the command again")

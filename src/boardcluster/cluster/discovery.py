@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from boardcluster.cluster.facts import parse_facts
+from boardcluster.errors import HostError
 from boardcluster.records import Link, Medium, Mount, NodeFacts, Sudo
 from boardcluster.remote.ask import ask
 from boardcluster.remote.base import Remote
@@ -25,6 +26,7 @@ __all__ = [
     "refuse_memory",
     "refuse_processor",
     "refuse_sudo",
+    "require_nodes",
     "skews",
     "suggest_folder",
 ]
@@ -146,6 +148,25 @@ def refusals(facts: NodeFacts) -> list[Refusal]:
     """Return why this machine cannot be a node; empty if it can."""
     found = (refuse_processor(facts), refuse_sudo(facts), refuse_memory(facts))
     return [refusal for refusal in found if refusal is not None]
+
+
+def require_nodes(boards: Mapping[str, NodeFacts], *, hint: str) -> None:
+    """Refuse boards that cannot be nodes.
+
+    Args:
+        boards: what was found on each, by name.
+        hint: what to do about it.
+
+    Raises:
+        HostError: with the reasons of each board and what mends them.
+    """
+    lines = [
+        f"{name}: {refusal.reason}\n  -> {refusal.fix}"
+        for name, facts in boards.items()
+        for refusal in refusals(facts)
+    ]
+    if lines:
+        raise HostError("\n".join(lines), hint=hint)
 
 
 def refuse_processor(facts: NodeFacts) -> Refusal | None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boardcluster.cluster.boards import SERVICE_USER, BoardNodes, each_node, raise_first
-from boardcluster.cluster.discovery import discover, refusals, skews
+from boardcluster.cluster.discovery import discover, require_nodes, skews
 from boardcluster.cluster.state import Daemon, LiveState, write_atomically
-from boardcluster.errors import ClusterError, HostError, StoreError
+from boardcluster.errors import ClusterError, StoreError
 from boardcluster.fetch.cache import Progress, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
 from boardcluster.remote.base import ProcessRef, Remote
@@ -21,7 +21,13 @@ from boardcluster.services.jobs import jobs_jar
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.pair import EnginePair
 from boardcluster.services.profile import Profile
-from boardcluster.services.provision.desired import INSTALLED_FOLDER, OWN, desired, ground_of
+from boardcluster.services.provision.desired import (
+    INSTALLED_FOLDER,
+    JAVA_LINK,
+    OWN,
+    desired,
+    ground_of,
+)
 from boardcluster.services.provision.manager import PlainProcesses, ServiceManager, Systemd
 from boardcluster.services.provision.provisioning import Change, plan, provision, uninstall
 from boardcluster.services.provision.resources import Tree, tree_of
@@ -97,7 +103,7 @@ def board_layout(
         state: what is known of the nodes.
     """
     # Each board has a Java of its own behind one link, so no version stands here.
-    java = Java(program=INSTALLED / "java" / "bin" / "java", feature=0, version="", vendor="")
+    java = Java(program=Path(JAVA_LINK) / "bin" / "java", feature=0, version="", vendor="")
     return Layout(
         spec=spec,
         profile=profile,
@@ -211,10 +217,7 @@ def _look(nodes: BoardNodes, rows: Sequence[NodeSpec]) -> dict[str, NodeFacts]:
         specs, lambda name: discover(nodes.admin(specs[name]), folder=specs[name].folder)
     )
     raise_first(errors)
-    found = [(name, refusal) for name, row in facts.items() for refusal in refusals(row)]
-    found_lines = [f"{name}: {refusal.reason}\n  -> {refusal.fix}" for name, refusal in found]
-    if found_lines:
-        raise HostError("\n".join(found_lines), hint="mend that, or leave the node out")
+    require_nodes(facts, hint="mend that, or leave the node out")
     if apart := skews(facts):
         raise ClusterError(
             "; ".join(apart),
@@ -252,7 +255,7 @@ def make_ready(
     progress("looking at the boards", 0, 0)
     facts = _look(nodes, layout.spec.nodes)
     pair = layout.engines.pair
-    trees = _trees(layout.engines)
+    trees = _trees(layout)
     wanted = {}
     for node in layout.spec.nodes:
         ground = ground_of(
@@ -301,15 +304,17 @@ def _java_words(facts: Mapping[str, NodeFacts], pair: EnginePair) -> str:
     return " + ".join(dict.fromkeys(found))
 
 
-def _trees(engines: Installation) -> list[Tree]:
+def _trees(layout: Layout) -> list[Tree]:
+    """Return what is copied to boards, each to where the layout says that boards have it."""
+    engines = layout.engines
     listed = json.loads((engines.folder / "manifest.json").read_text())
-    place = INSTALLED / "engines" / engines.pair.id
     trees = []
-    for part in ("hadoop", "spark"):  # and not the manifest, which holds time stamps
+    # Two parts, and not the manifest, which holds time stamps.
+    for part, place in (("hadoop", engines.hadoop_jars), ("spark", engines.spark_home)):
         prefix = f"{part}/"
         sums = {n.removeprefix(prefix): row[2] for n, row in listed.items() if n.startswith(prefix)}
-        trees.append(tree_of(engines.folder / part, str(place / part), sums=sums))
-    return [*trees, tree_of(jobs_jar(), str(INSTALLED / "jobs.jar"))]
+        trees.append(tree_of(engines.folder / part, str(place), sums=sums))
+    return [*trees, tree_of(jobs_jar(), layout.jobs_jar)]
 
 
 def managers_of(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from boardcluster.cluster.boards import each_node, raise_first
 from boardcluster.cluster.nodes import Nodes
-from boardcluster.cluster.state import LiveNode, LiveState, load_state
+from boardcluster.cluster.state import LiveState, load_state
 from boardcluster.errors import ClusterError, RemoteError
 from boardcluster.records import ClusterSpec, Security
 from boardcluster.remote.ask import ProcessView, processes
@@ -22,8 +22,6 @@ from boardcluster.services.pair import load_pair
 from boardcluster.services.profile import build_profile
 
 __all__ = ["DaemonView", "Status", "status"]
-
-_NODES_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,33 +154,35 @@ def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
 
 def _daemon_views(nodes: Nodes, state: LiveState) -> tuple[tuple[DaemonView, ...], dict[str, str]]:
     """Return the daemons, and why those nodes could not be asked that could not."""
-    silent: dict[str, str] = {}
-
-    def of_node(node: LiveNode) -> list[DaemonView]:
-        here = [daemon for daemon in state.daemons if daemon.node == node.name]
-        if not here:
-            return []
-        try:
-            remote = nodes.remote_of(node, state)
-            views = processes(remote, [daemon.process for daemon in here])
-        except RemoteError as error:  # a node that does not answer runs nothing that counts
-            silent[node.name] = error.message
-            views = [ProcessView(alive=False, resident_bytes=0, proportional_bytes=0) for _ in here]
-        return [
-            DaemonView(
-                name=daemon.name,
-                node=node.name,
-                address=node.address,
-                url=daemon.url,
-                pid=daemon.process.pid,
-                alive=view.alive,
-                resident_bytes=view.resident_bytes,
-                proportional_bytes=view.proportional_bytes,
-                log=daemon.log,
-            )
-            for daemon, view in zip(here, views, strict=True)
-        ]
-
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        views = tuple(view for views in pool.map(of_node, state.nodes) for view in views)
-    return views, silent
+    here = {
+        node.name: [daemon for daemon in state.daemons if daemon.node == node.name]
+        for node in state.nodes
+    }
+    asked = {node.name: node for node in state.nodes if here[node.name]}
+    seen, errors = each_node(
+        asked,
+        lambda name: processes(
+            nodes.remote_of(asked[name], state), [daemon.process for daemon in here[name]]
+        ),
+    )
+    raise_first({n: error for n, error in errors.items() if not isinstance(error, RemoteError)})
+    # A node that does not answer runs nothing that counts.
+    nothing = ProcessView(alive=False, resident_bytes=0, proportional_bytes=0)
+    daemons = tuple(
+        DaemonView(
+            name=daemon.name,
+            node=name,
+            address=node.address,
+            url=daemon.url,
+            pid=daemon.process.pid,
+            alive=view.alive,
+            resident_bytes=view.resident_bytes,
+            proportional_bytes=view.proportional_bytes,
+            log=daemon.log,
+        )
+        for name, node in asked.items()
+        for daemon, view in zip(
+            here[name], seen.get(name, [nothing] * len(here[name])), strict=True
+        )
+    )
+    return daemons, {name: error.message for name, error in errors.items()}

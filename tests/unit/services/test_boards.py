@@ -590,7 +590,9 @@ def test_boards_get_the_engines_and_the_jobs_as_they_are_here(
     jobs.write_bytes(b"jobs!")
     monkeypatch.setattr(module, "jobs_jar", lambda: jobs)
 
-    trees = {tree.path: tree for tree in module._trees(engines)}
+    state = board_state(layout.spec, identity="")
+    on_boards = board_layout(layout.spec, layout.profile, engines, state)
+    trees = {tree.path: tree for tree in module._trees(on_boards)}
 
     place = f"/opt/boardcluster/engines/{engines.pair.id}"
     assert set(trees) == {f"{place}/hadoop", f"{place}/spark", "/opt/boardcluster/jobs.jar"}
