@@ -151,7 +151,8 @@ mount -o remount,bind,rw "$root/proc/sys/net"
 mount -t sysfs -o ro sysfs "$root/sys"
 mount -t tmpfs -o mode=755 run "$root/run"
 mount -t tmpfs -o mode=755 dev "$root/dev"
-{MAKE_DEVICES}ln -s fd/0 stdin
+{MAKE_DEVICES}: > kmsg
+ln -s fd/0 stdin
 ln -s fd/1 stdout
 ln -s fd/2 stderr
 hostname "$name"
@@ -167,7 +168,11 @@ until [ -s run/sshd.pid ]; do sleep 0.01; done
 echo ready
 exec env --ignore-signal=CHLD sleep infinity > /dev/null 2>&1
 """
-"""The first process of a node. sshd listens once it has written its process id."""
+"""The first process of a node. sshd listens once it has written its process id.
+
+Its kernel's log is an empty file of its own: what the machine's kernel tells of other tests and
+other disks is no fault of a board.
+"""
 
 START_HOST = """\
 set -e

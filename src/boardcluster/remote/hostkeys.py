@@ -15,8 +15,8 @@ from pathlib import Path
 
 from boardcluster.errors import HostKeyError, RemoteError, RemoteTimeoutError, UnreachableError
 from boardcluster.remote.gate import run_program
-from boardcluster.remote.ssh_route import check_destination, ssh_options
-from boardcluster.remote.ssh_words import NO_STATUS, connection_failure, forget_command
+from boardcluster.remote.ssh_route import check_destination, client_settings, ssh_options
+from boardcluster.remote.ssh_words import connection_failure, forget_command
 
 __all__ = ["HostKey", "known", "learn", "trust"]
 
@@ -135,13 +135,7 @@ def _find(known_hosts: Path, name: str, host: str) -> tuple[HostKey, ...]:
 
 def _name_of(host: str, identity: Path | None) -> str:
     """Return the name under which ssh looks for a host's key, by the user's configuration."""
-    done = run_program(
-        ["ssh", *ssh_options(Path("none"), identity=identity), "-G", "--", host], check=False
-    )
-    if done.returncode != 0:
-        words = done.stderr.decode(errors="replace")
-        raise connection_failure(host, host, words, status=NO_STATUS, known_hosts=Path("none"))
-    settings = dict(line.partition(" ")[::2] for line in done.text.splitlines())
+    settings = client_settings(host, identity=identity)
     alias = settings.get("hostkeyalias", "none")
     if alias != "none":
         return alias

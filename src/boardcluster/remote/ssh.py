@@ -29,7 +29,7 @@ from boardcluster.remote.ask import node_program, start_detached
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed, run_program, shown, tail_text
 from boardcluster.remote.ssh_job import run_job
-from boardcluster.remote.ssh_route import SshRoute
+from boardcluster.remote.ssh_route import SshRoute, client_settings
 from boardcluster.remote.ssh_words import command_failure, connection_failure
 
 __all__ = ["JOBS_FOLDER", "SshRemote", "SshRoute"]
@@ -134,8 +134,9 @@ class SshRemote:
         if not self._user:
             return ()
         if not self._login:
-            done = self._attempt(["id", "-un"], token=_new_token(), become=())
-            self._login = done.text.strip()
+            # The configuration knows: asking the node would cost a round trip for each of them.
+            settings = client_settings(self._route.host, identity=self._route.identity)
+            self._login = settings["user"]
         return () if self._login == self._user else ("sudo", "-n", "-u", self._user, "--")
 
     def _attempt(

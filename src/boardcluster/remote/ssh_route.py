@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster.errors import HostError, SpecError
+from boardcluster.remote.gate import run_program
+from boardcluster.remote.ssh_words import NO_STATUS, connection_failure
 
-__all__ = ["SshRoute", "check_destination", "ssh_options"]
+__all__ = ["SshRoute", "check_destination", "client_settings", "ssh_options"]
 
 _CONNECT_SECONDS = 10
 _ALIVE_SECONDS = 10
@@ -113,6 +115,22 @@ def ssh_options(known_hosts: Path, *, identity: Path | None = None) -> list[str]
         options["IdentityFile"] = _value(identity)
     words = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
     return ["-T", *words]
+
+
+def client_settings(host: str, *, identity: Path | None = None) -> dict[str, str]:
+    """Return what the user's configuration says of a host, as ``ssh -G`` does; connects to nobody.
+
+    Raises:
+        HostError: ssh is missing or does not accept the user's configuration.
+    """
+    none = Path("none")
+    done = run_program(
+        ["ssh", *ssh_options(none, identity=identity), "-G", "--", host], check=False
+    )
+    if done.returncode != 0:
+        words = done.stderr.decode(errors="replace")
+        raise connection_failure(host, host, words, status=NO_STATUS, known_hosts=none)
+    return dict(line.partition(" ")[::2] for line in done.text.splitlines())
 
 
 def _value(path: Path, *, tokens: bool = False) -> str:

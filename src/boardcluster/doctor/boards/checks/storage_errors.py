@@ -17,7 +17,11 @@ def look(view: ClusterView) -> Iterator[Finding]:
 
 
 def _judge(board: BoardView) -> Finding | None:
-    lines = [row for row in board.facts.kernel_faults or () if _ERROR.search(row)]
+    lines = [
+        row
+        for row in board.facts.kernel_faults or ()
+        if _ERROR.search(row) and not _IMAGE.search(row)
+    ]
     if not lines:
         return None
     return fault(
@@ -30,6 +34,8 @@ def _judge(board: BoardView) -> Finding | None:
 
 
 _ERROR = re.compile(r"I/O error|EXT4-fs error|Remounting filesystem read-only|mmc\d+: error")
+# A file mounted as a disk: the medium below it speaks for itself.
+_IMAGE = re.compile(r"\bloop\d+\b")
 
 CHECK = Check(
     name="storage_errors",
