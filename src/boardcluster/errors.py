@@ -18,6 +18,8 @@
     |   +-- UnreachableError          8   no connection, or it broke
     |   +-- LoginError                8   refused: no key fits, or sudo asks for a password
     |   +-- HostKeyError              8   the host's key is unknown, or not the known one
+    |   +-- ProbeOutputError          8   a tool's output is not what a probe can read
+    |   +-- MeterError                8   a power meter does not answer, or not with a reading
     +-- RunError                      9   a job failed, or its output is wrong
     |   +-- StalledError              9   a job did not end in time
     |   +-- VerificationError         9
@@ -49,6 +51,8 @@ __all__ = [
     "JvmCrashError",
     "LockedError",
     "LoginError",
+    "MeterError",
+    "ProbeOutputError",
     "RemoteError",
     "RemoteTimeoutError",
     "RunError",
@@ -174,6 +178,14 @@ class LoginError(RemoteError):
 
 class HostKeyError(RemoteError):
     """A node shows a host key that is unknown, or another one than before."""
+
+
+class ProbeOutputError(RemoteError):
+    """A tool's output is not what a probe can read; the message holds the line."""
+
+
+class MeterError(RemoteError):
+    """A power meter does not answer, or not with a reading."""
 
 
 class RunError(BoardclusterError):

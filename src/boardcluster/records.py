@@ -7,9 +7,15 @@ namespaces, connections) lives in the room that owns it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy.typing
+    import numpy as np
 
 __all__ = [
     "Attempt",
@@ -20,7 +26,10 @@ __all__ = [
     "CampaignSpec",
     "Checksum",
     "ClusterSpec",
+    "Coverage",
     "Dataset",
+    "Energy",
+    "EnergyMethod",
     "Engine",
     "Fingerprint",
     "JavaHome",
@@ -31,15 +40,23 @@ __all__ = [
     "Medium",
     "Mount",
     "NetworkSpec",
+    "MeterSpec",
     "NodeFacts",
+    "NodeSamples",
     "NodeSpec",
     "Policy",
+    "Power",
+    "ProbeFigure",
+    "ProbeMode",
+    "ProbeRun",
     "Result",
     "Role",
     "Security",
     "Sudo",
     "Swap",
+    "Telemetry",
     "Trial",
+    "Verdict",
     "Verification",
 ]
 
@@ -170,6 +187,7 @@ class ClusterSpec:
         network: its network.
         security: who may reach the cluster.
         nodes: every node, master first, in file order after it.
+        meters: its power meters, in file order.
     """
 
     name: str
@@ -179,6 +197,7 @@ class ClusterSpec:
     network: NetworkSpec
     nodes: tuple[NodeSpec, ...]
     security: Security = Security.EMULATED
+    meters: tuple[MeterSpec, ...] = ()
 
     @property
     def master(self) -> NodeSpec:
@@ -642,6 +661,222 @@ class Verification:
     records: int
 
 
+class Verdict(StrEnum):
+    """Whether a number can be trusted, from telemetry.
+
+    VALID: nothing was seen that disturbs it. TAINTED: it was measured while something disturbed it
+    (heat, stolen time, other work); kept, labelled, out of statistics unless asked for. INVALID:
+    it says nothing, for instance because telemetry does not cover the run. UNJUDGED: recorded
+    before there were verdicts.
+    """
+
+    VALID = "valid"
+    TAINTED = "tainted"
+    INVALID = "invalid"
+    UNJUDGED = "unjudged"
+
+
+class EnergyMethod(StrEnum):
+    """Where an energy comes from: METERED by a meter, or MODELLED from utilisation."""
+
+    METERED = "metered"
+    MODELLED = "modelled"
+
+
+class Coverage(StrEnum):
+    """What a power meter sees.
+
+    WALL: everything behind the plug, power supply included. NODE: a whole node behind its supply.
+    BOARD: the board without USB, HAT or NVMe (Raspberry Pi 5 PMIC). PACKAGE: the processor's
+    package only (RAPL). PORT: a port of a PoE switch, the splitter included.
+    """
+
+    WALL = "wall"
+    NODE = "node"
+    BOARD = "board"
+    PACKAGE = "package"
+    PORT = "port"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeterSpec:
+    """One declared ``[[meter]]`` of a ``cluster.toml``.
+
+    Attributes:
+        name: its name, for messages and figures.
+        kind: name of the driver, a file of ``telemetry/meters/``.
+        nodes: names of the nodes it covers; several for a meter of the whole cluster.
+        switch: whether the network switch hangs on it too.
+        options: the driver's own settings as text, e.g. ``url``; never a secret.
+    """
+
+    name: str
+    kind: str
+    nodes: tuple[str, ...]
+    switch: bool = False
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Power:
+    """What one meter recorded over one run.
+
+    Attributes:
+        meter: its name.
+        kind: its driver.
+        coverage: what it sees.
+        nodes: the nodes it covers.
+        switch: whether the network switch hangs on it too.
+        accuracy: its stated accuracy in words, with the source.
+        rate_hertz: readings per second as it took them.
+        energy_joules: over the run; None where the reason says why.
+        watts_mean: mean power over the run; None likewise.
+        watts_most: highest reading; None likewise.
+        readings: readings within the run.
+        method: METERED or MODELLED.
+        remarks: what was odd: gaps, resets, frozen values; one line each.
+        reason: why there is no energy, in one line; empty if there is.
+    """
+
+    meter: str
+    kind: str
+    coverage: Coverage
+    nodes: tuple[str, ...]
+    switch: bool
+    accuracy: str
+    rate_hertz: float
+    energy_joules: float | None
+    watts_mean: float | None
+    watts_most: float | None
+    readings: int
+    method: EnergyMethod = EnergyMethod.METERED
+    remarks: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Energy:
+    """Energy of one run over the whole cluster.
+
+    Attributes:
+        energy_joules: sum over the meters; None unless every node is covered exactly once.
+        method: METERED only if every part is.
+        level: level of the EE HPC WG power measurement methodology that is reached: 1, 2 or 3;
+            0 where none is.
+        level_reason: why it is not higher, in one line.
+        powers: what each meter recorded.
+        reason: why there is no sum, in one line; empty if there is.
+    """
+
+    energy_joules: float | None
+    method: EnergyMethod
+    level: int
+    level_reason: str
+    powers: tuple[Power, ...]
+    reason: str = ""
+
+
+class ProbeMode(StrEnum):
+    """QUICK: the whole set on one node in minutes. PAPER: durations and repetitions of the papers."""
+
+    QUICK = "quick"
+    PAPER = "paper"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeFigure:
+    """One number of a probe.
+
+    Attributes:
+        name: what was measured, unit last: ``sysbench_cpu_events_per_second``.
+        value: in that unit.
+        conditions: what distinguishes it from its siblings: ``threads`` to ``4``.
+    """
+
+    name: str
+    value: float
+    conditions: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRun:
+    """One run of one probe on one node, or between two.
+
+    Attributes:
+        id: unique in the store, sortable by time.
+        probe: its name.
+        mode: quick or paper.
+        node: the node it ran on.
+        peer: the other node; empty where there is none.
+        started_utc: ISO 8601 with offset.
+        duration_seconds: driver's monotonic clock.
+        cluster: the cluster's name.
+        emulated: whether the node is a namespace on this machine; shown wherever figures appear.
+        versions: the tools that measured, with their versions.
+        hardware: one line on the node.
+        figures: what was measured; empty where the reason says why.
+        reason: why it failed, in one line; empty if it did not.
+    """
+
+    id: str
+    probe: str
+    mode: ProbeMode
+    node: str
+    peer: str = ""
+    started_utc: str
+    duration_seconds: float
+    cluster: str
+    emulated: bool
+    versions: tuple[str, ...] = ()
+    hardware: str = ""
+    figures: tuple[ProbeFigure, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NodeSamples:
+    """Telemetry of one node over one run.
+
+    Attributes:
+        node: its name; ``host`` is the machine that emulated nodes share.
+        scope: ``machine``: the kernel's totals; ``node``: only what belongs to an emulated node.
+        interval_seconds: pause between samples, as asked for at the start.
+        cores: CPUs that the node may use.
+        seconds: end of each sample's interval by the driver's monotonic clock; 0 is the start of
+            the run, so that the first samples are before it.
+        columns: by name (see docs/reference/telemetry.md) one value for each sample, over the
+            interval that ends then; NaN where it is not known.
+        clock_offset_seconds: how far the node's wall clock is ahead of the driver's.
+        clock_error_seconds: how wrong the alignment of ``seconds`` may be.
+        notes: what the agent had to say: processes that took CPU time from the run, one a line.
+    """
+
+    node: str
+    scope: str
+    interval_seconds: float
+    cores: int
+    seconds: numpy.typing.NDArray[np.float64]
+    columns: Mapping[str, numpy.typing.NDArray[np.float64]]
+    clock_offset_seconds: float = 0.0
+    clock_error_seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Telemetry:
+    """Telemetry of one run.
+
+    Attributes:
+        duration_seconds: from the start of the run to its end, by the driver's monotonic clock.
+        nodes: one entry for each node that gave samples, in the cluster's order, ``host`` last.
+        phases: name to start and end of each submission, in seconds from the start of the run.
+    """
+
+    duration_seconds: float
+    nodes: tuple[NodeSamples, ...]
+    phases: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """What a valid attempt yields.
@@ -663,6 +898,9 @@ class Measurement:
             kernel's accounting, final output and its replicas included.
         node_read_bytes: per node, bytes they read from storage, which is not the page cache.
         remarks: what was not as the policy asked, in one line each.
+        verdict: whether it can be trusted.
+        verdict_reasons: why it is not valid, in one line each.
+        energy: over the run; None where nothing measures or models it.
     """
 
     duration_seconds: float
@@ -678,6 +916,9 @@ class Measurement:
     node_written_bytes: dict[str, int] = field(default_factory=dict)
     node_read_bytes: dict[str, int] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    verdict: Verdict = Verdict.UNJUDGED
+    verdict_reasons: tuple[str, ...] = ()
+    energy: Energy | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

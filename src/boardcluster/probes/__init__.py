@@ -1,0 +1,1 @@
+"""Node benchmarks: one file each, a command and a pure parser."""

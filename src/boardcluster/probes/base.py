@@ -1,0 +1,109 @@
+"""What a probe is: which tools it needs, what it runs on a node, how its output reads.
+
+A probe is one file of this folder with a module-level ``PROBE``. Parsers are pure: text in, figures
+out; what they cannot read they refuse with ``ProbeOutputError``, naming the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from boardcluster.records import ProbeFigure, ProbeMode
+from boardcluster.remote.base import Remote
+
+__all__ = ["Probe", "Site", "Tell", "Tool"]
+
+Tell = Callable[[str], None]
+"""Told what is being done, in a few words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A program that must be on the node.
+
+    Attributes:
+        program: its name on PATH.
+        package: Debian's package that brings it.
+        version: arguments that make it print its version.
+    """
+
+    program: str
+    package: str
+    version: tuple[str, ...] = ("--version",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where a probe runs.
+
+    Attributes:
+        node: the node's name.
+        remote: the node, as the user that jobs run as.
+        admin: the node as root; the same where there is no other way.
+        cores: cores that the node may use.
+        memory_bytes: its memory.
+        folder: an empty folder on the node's data medium; deleted afterwards.
+        address: its address in the cluster.
+        peer: the other node of a pair; None for probes of one node.
+        mode: quick or paper.
+        tell: told what is being done.
+        settings: the probe's own options, as text.
+    """
+
+    node: str
+    remote: Remote
+    admin: Remote
+    cores: int
+    memory_bytes: int
+    folder: str
+    address: str
+    mode: ProbeMode
+    tell: Tell
+    peer: Site | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class Measure(Protocol):
+    """Runs a probe's commands at a site and returns what they measured.
+
+    It leaves nothing behind: no process and nothing outside ``site.folder``, also when it fails.
+
+    Raises:
+        ProbeOutputError: a tool's output is not what it should be.
+        RemoteError: a tool failed or did not end in time.
+    """
+
+    def __call__(self, site: Site) -> tuple[ProbeFigure, ...]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """One node benchmark.
+
+    Attributes:
+        name: lower-case with hyphens; the name of its file with underscores.
+        area: ``cpu``, ``memory``, ``storage``, ``network``, ``heat`` or ``power``.
+        summary: one line for the help.
+        matches: the papers' tables and figures that it repeats.
+        tools: what must be on the node (and on the peer).
+        measure: runs it.
+        pair: whether it runs between two nodes.
+        quick_seconds: about how long quick mode takes on a fast board.
+        paper_seconds: about how long paper mode takes there.
+        default: whether ``boardcluster probe`` without names runs it.
+        needs_root: whether it needs ``site.admin`` to be root.
+    """
+
+    name: str
+    area: str
+    summary: str
+    matches: tuple[str, ...]
+    tools: tuple[Tool, ...]
+    measure: Measure
+    pair: bool = False
+    quick_seconds: float
+    paper_seconds: float
+    default: bool = True
+    needs_root: bool = False

@@ -1,0 +1,1 @@
+"""Watch every node during a run: the agent, its collector, power meters."""

@@ -1,0 +1,1 @@
+"""Power meters, one file each."""

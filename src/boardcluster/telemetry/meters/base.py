@@ -1,0 +1,85 @@
+"""What a power meter is: a driver with a statement of what it covers and how well it measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from boardcluster.records import Coverage
+from boardcluster.remote.base import Remote
+
+__all__ = ["Kind", "Meter", "Option", "Reading"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One look at a meter.
+
+    Attributes:
+        seconds: the driver's monotonic clock, halfway between question and answer.
+        watts: active power; None for a meter that only counts energy.
+        energy_joules: the meter's own running count of energy; None if it keeps none.
+    """
+
+    seconds: float
+    watts: float | None
+    energy_joules: float | None = None
+
+
+class Meter(Protocol):
+    """An open meter."""
+
+    def read(self) -> Reading:
+        """Ask once.
+
+        Raises:
+            MeterError: it does not answer, or with something that is no reading.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release the connection; safe to repeat."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A setting of a driver in ``cluster.toml``.
+
+    Attributes:
+        name: its key.
+        help: one line.
+        default: what it is when not given; None makes it required.
+    """
+
+    name: str
+    help: str
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of meter: one file of this folder, its module-level ``KIND``.
+
+    Attributes:
+        name: as in ``cluster.toml``.
+        summary: one line.
+        coverage: what it sees.
+        accuracy: as its maker states it, with the source.
+        interval_seconds: how often asking it makes sense.
+        integrates: whether its energy count is integrated by the device itself (EE HPC WG level 3).
+        options: its settings.
+        on_node: whether it is read on the node that it measures (RAPL, PMIC, I2C), by ``Remote``.
+        open: opens it; ``remote`` is the covered node for meters that are read there, else None.
+    """
+
+    name: str
+    summary: str
+    coverage: Coverage
+    accuracy: str
+    interval_seconds: float
+    integrates: bool
+    options: tuple[Option, ...]
+    on_node: bool
+    open: Callable[[Mapping[str, str], Remote | None], Meter]
