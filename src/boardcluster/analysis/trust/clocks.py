@@ -1,0 +1,187 @@
+"""Rules on the speed of CPUs and on wall clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from boardcluster.analysis.trust.rule import Rule, Run
+from boardcluster.analysis.trust.window import Flags, Series, Window, seconds_text
+from boardcluster.records import Verdict
+
+__all__ = ["CLOCK_RULES", "THROTTLE_BITS", "ghz", "throttle_flags"]
+
+THROTTLE_BITS = (
+    (0, "under-voltage", "its power supply or cable is too weak"),
+    (1, "clock capped", "by the firmware"),
+    (2, "throttled", "it is too hot or has too little power"),
+    (3, "slowed at the soft temperature limit", "it is too hot"),
+)
+_SINCE_BOOT = 16
+_BEST_QUANTILE = 0.95
+
+
+def ghz(hertz: float) -> str:
+    """A clock in GHz with two decimals."""
+    return f"{hertz / 1e9:.2f} GHz"
+
+
+def throttle_flags(values: Series, bit: int) -> Flags:
+    """Where a bit of ``get_throttled`` is set, or its since-boot twin came up between samples."""
+    known = np.isfinite(values) & (values >= 0)
+    bits = np.where(known, values, 0).astype(np.int64)
+    now = (bits >> bit) & 1
+    ever = (bits >> (bit + _SINCE_BOOT)) & 1
+    risen = np.zeros(len(bits), dtype=np.bool_)
+    places = np.flatnonzero(known)
+    risen[places[1:]] = np.diff(ever[places]) > 0
+    return np.asarray((now == 1) | risen)
+
+
+def _throttled(run: Run) -> Iterator[str]:
+    for window in run.windows:
+        values = window.column("throttle_bits")
+        if values is None:
+            continue
+        for bit, words, cause in THROTTLE_BITS:
+            flags = throttle_flags(values, bit)
+            seconds = window.seconds(flags)
+            if seconds > run.thresholds.throttled_share * window.span_seconds:
+                yield (
+                    f"{window.node}: {words} for {_of(window, seconds)} (bit {bit},"
+                    f" {window.when(flags)}): {cause}"
+                )
+
+
+def _of(window: Window, part_seconds: float) -> str:
+    return f"{seconds_text(part_seconds)} of {seconds_text(window.span_seconds)}"
+
+
+def _slow_clock(run: Run) -> Iterator[str]:
+    limits = run.thresholds
+    for window in run.windows:
+        measured = window.column("clock_measured_hertz")
+        if measured is None or window.node in run.expectations.mixed:
+            continue
+        busy = window.busy(limits.busy_share) & (measured > 0)
+        for what, expected, ratio in _references(run, window, measured, busy):
+            slow = busy & (measured < ratio * expected)
+            seconds = window.seconds(slow)
+            if seconds > limits.clock_share * window.span_seconds:
+                yield (
+                    f"{window.node}: ran at {ghz(window.median(measured, slow))} for"
+                    f" {_of(window, seconds)} ({window.when(slow)}):"
+                    f" {what} {ghz(window.median(expected, slow))}{_said(window, slow)}"
+                )
+                break
+
+
+def _references(
+    run: Run, window: Window, measured: Series, busy: Flags
+) -> Iterator[tuple[str, Series, float]]:
+    """What the measured clock is held against: words, hertz for each sample, ratio."""
+    limits, everywhere = run.thresholds, np.ones(len(measured))
+    nominal_hertz = run.expectations.nominal_hertz.get(window.node)
+    if nominal_hertz:
+        yield "its nominal clock is", nominal_hertz * everywhere, limits.clock_nominal_ratio
+        return
+    reported = _reported(window)
+    # A kernel that does not steer the clock (most virtual machines) reports a constant.
+    if reported is not None and window.column("clock_nominal_hertz") is not None:
+        yield "it said", reported, limits.clock_nominal_ratio
+    seen = measured[busy]
+    best = max(
+        float(np.quantile(seen, _BEST_QUANTILE)) if len(seen) else 0.0,
+        run.expectations.best_hertz.get(window.node, 0.0),
+    )
+    if best > 0:
+        yield "its own best was", best * everywhere, limits.clock_best_ratio
+
+
+def _reported(window: Window) -> Series | None:
+    """The clock that the kernel reports: of the slowest CPU, so that no idle one is wronged."""
+    rows = list(window.family("clock_hertz").values())
+    if not rows:
+        return None
+    lowest: Series = np.fmin.reduce(rows)
+    return lowest
+
+
+def _said(window: Window, slow: Flags) -> str:
+    reported = _reported(window)
+    middle = float("nan") if reported is None else window.median(reported, slow)
+    return f" (the kernel said {ghz(middle)})" if np.isfinite(middle) else ""
+
+
+def _clock_step(run: Run) -> Iterator[str]:
+    for window in run.windows:
+        steps = window.column("clock_step_seconds")
+        if steps is None:
+            continue
+        sizes = np.where(window.shares > 0, np.nan_to_num(np.abs(steps)), 0.0)
+        if len(sizes) and sizes.max() > run.thresholds.clock_step_seconds:
+            place = int(sizes.argmax())
+            way = "forward" if steps[place] > 0 else "back"
+            moment = min(float(window.ends[place]), window.end_seconds)
+            yield (
+                f"{window.node}: its wall clock was set {way} by {seconds_text(sizes[place])}"
+                f" at {seconds_text(moment)} of {seconds_text(window.span_seconds)}"
+            )
+
+
+def _clock_skew(run: Run) -> Iterator[str]:
+    rows = [node for node in run.samples if np.isfinite(node.clock_offset_seconds)]
+    if len(rows) < 2:
+        return
+    last = min(rows, key=lambda node: node.clock_offset_seconds)
+    first = max(rows, key=lambda node: node.clock_offset_seconds)
+    apart = first.clock_offset_seconds - last.clock_offset_seconds
+    errors = [error for node in (first, last) if (error := node.clock_error_seconds) > 0]
+    if apart - sum(errors) > run.thresholds.clock_skew_seconds:
+        yield f"{first.node}: its wall clock is {seconds_text(apart)} ahead of that of {last.node}"
+
+
+CLOCK_RULES = (
+    Rule(
+        name="throttled",
+        verdict=Verdict.TAINTED,
+        columns=("throttle_bits",),
+        thresholds=("throttled_share",),
+        why="The firmware lowers the clock when a board is too hot or has too little power; a "
+        "Raspberry Pi 4 without a fan took up to 1.97 times as long.",
+        source="Raspberry Pi documentation, vcgencmd get_throttled; Lee, Oh and Park 2021, "
+        "Figure 9",
+        find=_throttled,
+    ),
+    Rule(
+        name="slow clock",
+        verdict=Verdict.TAINTED,
+        columns=("clock_measured_hertz", "clock_hertz/cpuN", "clock_nominal_hertz"),
+        thresholds=("clock_share", "clock_nominal_ratio", "clock_best_ratio", "busy_share"),
+        why="A board may report its full clock and run at a lower one; every CPU-bound phase "
+        "takes longer in proportion.",
+        source="measured with a timed loop of dependent instructions; the ratios are our choice",
+        find=_slow_clock,
+    ),
+    Rule(
+        name="clock step",
+        verdict=Verdict.TAINTED,
+        columns=("clock_step_seconds",),
+        thresholds=("clock_step_seconds",),
+        why="Durations are monotonic, but the engines' own time stamps, time-outs and phases "
+        "follow the wall clock.",
+        source="clock_settime(2); the size is our choice",
+        find=_clock_step,
+    ),
+    Rule(
+        name="clock skew",
+        verdict=Verdict.TAINTED,
+        columns=(),
+        thresholds=("clock_skew_seconds",),
+        why="The engines compare time stamps of different nodes; logs and phases no longer fit "
+        "together.",
+        source="the rule that blocks a start, see the doctor's check of clocks",
+        find=_clock_skew,
+    ),
+)

@@ -1,0 +1,148 @@
+"""Rules on the samples themselves: are there any, and do they cover the run."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from boardcluster.analysis.trust.rule import Rule, Run
+from boardcluster.analysis.trust.window import Window, seconds_text
+from boardcluster.records import Verdict
+
+__all__ = ["COVERAGE_RULES"]
+
+_SHORT_RUN_INTERVALS = 2
+_JITTER_INTERVALS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Pause:
+    """A time without samples: from the last one before it to the first one after it."""
+
+    start_seconds: float
+    end_seconds: float
+    missing_seconds: float
+
+    @property
+    def length_seconds(self) -> float:
+        return self.end_seconds - self.start_seconds
+
+
+def _pauses(window: Window) -> list[_Pause]:
+    """Times that no sample covers; each sample covers one interval, and jitter is forgiven."""
+    interval_seconds = window.interval_seconds
+    start, end = window.start_seconds, window.end_seconds
+    ends = [float(moment) for moment in window.ends]
+    pauses = []
+    if ends[0] - interval_seconds > start:
+        pauses.append(_Pause(start, ends[0], ends[0] - interval_seconds - start))
+    for before, after in itertools.pairwise(ends):
+        missing_seconds = min(after - interval_seconds, end) - max(before, start)
+        if after - before > _JITTER_INTERVALS * interval_seconds and missing_seconds > 0:
+            pauses.append(_Pause(max(before, start), min(after, end), missing_seconds))
+    if end - ends[-1] > interval_seconds:
+        pauses.append(_Pause(max(ends[-1], start), end, end - ends[-1] - interval_seconds))
+    return pauses
+
+
+def _cover(window: Window) -> float:
+    """Share of the run that samples cover."""
+    if not len(window.ends) or not _touches(window):
+        return 0.0
+    if window.span_seconds < _SHORT_RUN_INTERVALS * window.interval_seconds:
+        return 1.0
+    missing_seconds = sum(pause.missing_seconds for pause in _pauses(window))
+    return max(0.0, 1 - missing_seconds / window.span_seconds)
+
+
+def _touches(window: Window) -> bool:
+    """Whether a sample's interval overlaps the run; of a run without length, holds its moment."""
+    if window.span_seconds > 0:
+        return bool((window.shares > 0).any())
+    moment = window.start_seconds
+    return bool(((window.begins <= moment) & (window.ends >= moment)).any())
+
+
+def _missing(run: Run) -> Iterator[str]:
+    given = {window.node for window in run.windows}
+    if not given and not run.expectations.nodes:
+        yield "there is no telemetry at all"
+    for name in run.expectations.nodes:
+        if name not in given:
+            yield f"{name}: gave no samples"
+
+
+def _uncovered(run: Run) -> Iterator[str]:
+    for window in run.windows:
+        cover = _cover(window)
+        if cover >= run.thresholds.cover_share:
+            continue
+        length = seconds_text(run.duration_seconds)
+        if cover == 0:
+            yield f"{window.node}: gave no sample in the run of {length}"
+            continue
+        yield f"{_where(window)}; telemetry covers {_floor(cover)} of the run"
+
+
+def _gaps(run: Run) -> Iterator[str]:
+    for window in run.windows:
+        if _cover(window) < run.thresholds.cover_share:
+            continue
+        allowed_seconds = run.thresholds.gap_intervals * window.interval_seconds
+        short = window.span_seconds < _SHORT_RUN_INTERVALS * window.interval_seconds
+        if not short and any(p.length_seconds > allowed_seconds for p in _pauses(window)):
+            yield _where(window)
+
+
+def _where(window: Window) -> str:
+    """The end of the samples if they end before the run, else the longest pause in them."""
+    pauses = _pauses(window)
+    longest = max(pauses, key=lambda pause: pause.length_seconds)
+    if longest.end_seconds >= window.end_seconds and longest is pauses[-1]:
+        moment, whole = seconds_text(longest.start_seconds), seconds_text(window.span_seconds)
+        return f"{window.node}: its agent ended at {moment} of {whole}"
+    rest = f", one of {len(pauses)} gaps" if len(pauses) > 1 else ""
+    return (
+        f"{window.node}: no samples from {seconds_text(longest.start_seconds)} to"
+        f" {seconds_text(longest.end_seconds)}"
+        f" ({longest.length_seconds / window.interval_seconds:.0f} intervals{rest})"
+    )
+
+
+def _floor(share: float) -> str:
+    """Per cent, rounded down, so that 79.9 does not read as the 80 that would have been enough."""
+    return f"{int(100 * share)} %"
+
+
+_INVARIANT = "invariant I2: a result needs telemetry that covers its run"
+
+COVERAGE_RULES = (
+    Rule(
+        name="missing node",
+        verdict=Verdict.INVALID,
+        columns=(),
+        thresholds=(),
+        why="Of a node that was not watched, nothing can be said.",
+        source=_INVARIANT,
+        find=_missing,
+    ),
+    Rule(
+        name="cover",
+        verdict=Verdict.INVALID,
+        columns=(),
+        thresholds=("cover_share",),
+        why="What happened while nobody looked may have changed the number.",
+        source=f"{_INVARIANT}; the share is our choice",
+        find=_uncovered,
+    ),
+    Rule(
+        name="gaps",
+        verdict=Verdict.TAINTED,
+        columns=(),
+        thresholds=("gap_intervals",),
+        why="An agent that misses several intervals in a row was held up, and so was the work.",
+        source="our choice: two lost samples and half an interval of jitter are forgiven",
+        find=_gaps,
+    ),
+)

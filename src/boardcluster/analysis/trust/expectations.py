@@ -1,0 +1,102 @@
+"""What a run is judged against: who must give samples, what is known of nodes, and thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from boardcluster.records import NodeFacts
+
+__all__ = ["Expectations", "Thresholds", "expect"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """From where on something counts; each holds for one node, and more than it is a reason.
+
+    Shares are of the run's duration, or of all CPU time that the node's cores have in it. The
+    first idea behind them: what lasts 1 % of a run at half speed changes its time by 0.5 %, which
+    no repetition can tell from noise. docs/reference/verdicts.md says why each is what it is.
+
+    Attributes:
+        cover_share: share of the run that the samples of a node must cover.
+        gap_intervals: longest pause between two samples, in sampling intervals.
+        throttled_share: share of the run with a bit of the Raspberry Pi's ``get_throttled``.
+        clock_share: share of the run below the clock that is expected, while busy.
+        clock_nominal_ratio: measured clock over nominal or reported clock that counts as reached.
+        clock_best_ratio: measured clock over the node's own best that counts as reached.
+        busy_share: share of a node's CPU time from which on it is busy.
+        steal_share: CPU time that a hypervisor gave to others.
+        foreign_share: CPU time of programs that do not belong to the run.
+        swap_bytes: bytes swapped in and out together.
+        quota_share: share of the run in which a CPU quota held processes back.
+        drop_share: dropped packets as a share of all, where a packet counts as 1,500 bytes.
+        drops_per_second: dropped packets per second, mean over the run.
+        clock_step_seconds: jump of a wall clock.
+        clock_skew_seconds: difference of the wall clocks of two nodes.
+        hot_celsius: temperature before a run that is worth a remark.
+        low_space_share: free share of a file system that is worth a remark if it is less.
+        low_space_bytes: free space that is worth a remark if it is less.
+    """
+
+    cover_share: float = 0.80
+    gap_intervals: float = 3.5
+    throttled_share: float = 0.01
+    clock_share: float = 0.05
+    clock_nominal_ratio: float = 0.95
+    clock_best_ratio: float = 0.85
+    busy_share: float = 0.50
+    steal_share: float = 0.02
+    foreign_share: float = 0.05
+    swap_bytes: float = 16 * 2**20
+    quota_share: float = 0.05
+    drop_share: float = 0.001
+    drops_per_second: float = 10.0
+    clock_step_seconds: float = 0.5
+    clock_skew_seconds: float = 1.0
+    hot_celsius: float = 70.0
+    low_space_share: float = 0.10
+    low_space_bytes: float = 2 * 2**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectations:
+    """What is known of a cluster before its telemetry is read.
+
+    Attributes:
+        nodes: names that must have given samples; of an emulated cluster also ``host``.
+        nominal_hertz: by node, the clock that it must hold under load; only where that is known.
+        best_hertz: by node, the best clock that was measured before the run under load.
+        quota_cores: by node, a CPU quota that is meant; being held back by it is no fault.
+        mixed: nodes whose CPUs are of several kinds: there a measured clock depends on which CPU
+            happened to measure, so it is not judged.
+        thresholds: from where on something counts.
+    """
+
+    nodes: tuple[str, ...]
+    nominal_hertz: Mapping[str, float] = field(default_factory=dict)
+    best_hertz: Mapping[str, float] = field(default_factory=dict)
+    quota_cores: Mapping[str, float] = field(default_factory=dict)
+    mixed: frozenset[str] = frozenset()
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+
+def expect(nodes: Iterable[str], facts: Mapping[str, NodeFacts]) -> Expectations:
+    """Work out expectations from what discovery found.
+
+    The highest frequency of an ARM board is one that it holds with all cores; that of a PC is a
+    turbo frequency of one core, which it does not, so a PC has no nominal clock here.
+
+    Args:
+        nodes: names that must give samples.
+        facts: what is known of each board; empty for an emulated cluster.
+    """
+    mixed = frozenset(name for name, found in facts.items() if " + " in found.cpu)
+    nominal_hertz = {
+        name: float(found.clock_most_hertz)
+        for name, found in facts.items()
+        if found.clock_most_hertz
+        and name not in mixed
+        and found.architecture.startswith(("aarch64", "arm"))
+    }
+    return Expectations(nodes=tuple(nodes), nominal_hertz=nominal_hertz, mixed=mixed)

@@ -1,0 +1,80 @@
+"""From telemetry to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from boardcluster.analysis.trust.expectations import Expectations
+from boardcluster.records import NodeFacts, Telemetry, Verdict
+
+__all__ = ["Baseline", "Judgement", "judge", "judge_before"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What telemetry says of a run.
+
+    Attributes:
+        verdict: VALID, TAINTED or INVALID.
+        reasons: why it is not valid, in one line each, the gravest first; empty if it is.
+    """
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """What the samples before a run say.
+
+    Attributes:
+        taints: what spoils the run that follows, in one line each.
+        remarks: what is worth knowing with its result, in one line each.
+    """
+
+    taints: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def judge(telemetry: Telemetry, *, expectations: Expectations) -> Judgement:
+    """Judge a run by its telemetry.
+
+    Args:
+        telemetry: of the run; samples before its start and after its end may be in it.
+        expectations: what it is judged against.
+    """
+    # Its arrays need numpy, which takes longer to load than a command that judges nothing.
+    from boardcluster.analysis.trust.rules import RULES, Run  # noqa: PLC0415
+
+    run = Run.of(telemetry, expectations)
+    found: dict[Verdict, list[str]] = {Verdict.INVALID: [], Verdict.TAINTED: []}
+    for rule in RULES:
+        found[rule.verdict] += rule.find(run)
+    reasons = tuple(dict.fromkeys([*found[Verdict.INVALID], *found[Verdict.TAINTED]]))
+    worst = next((verdict for verdict, lines in found.items() if lines), Verdict.VALID)
+    return Judgement(verdict=worst, reasons=reasons)
+
+
+def judge_before(
+    samples: Telemetry,
+    *,
+    facts: Mapping[str, NodeFacts],
+    free_bytes: Mapping[str, int],
+    expectations: Expectations,
+) -> Baseline:
+    """Judge what nodes were like before a run.
+
+    Args:
+        samples: telemetry of the quiet moments before it; all of it is looked at, whatever its
+            times are.
+        facts: what discovery found on each node; empty for an emulated cluster.
+        free_bytes: by node, what is free in its folder; nodes without an entry are not judged.
+        expectations: what nodes are judged against.
+    """
+    from boardcluster.analysis.trust.before import look_before  # noqa: PLC0415
+
+    taints, remarks = look_before(
+        samples, facts=facts, free_bytes=free_bytes, expectations=expectations
+    )
+    return Baseline(taints=taints, remarks=remarks)

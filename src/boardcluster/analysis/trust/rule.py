@@ -1,0 +1,74 @@
+"""What a rule is, and what it looks at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from boardcluster.analysis.trust.expectations import Expectations, Thresholds
+from boardcluster.analysis.trust.window import Window
+from boardcluster.records import NodeSamples, Telemetry, Verdict
+
+__all__ = ["Rule", "Run"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Run:
+    """The telemetry of a run as rules look at it.
+
+    Attributes:
+        duration_seconds: of the run, at least 0.
+        samples: of each node as they came.
+        windows: the same cut to the run.
+        expectations: what they are judged against.
+    """
+
+    duration_seconds: float
+    samples: tuple[NodeSamples, ...]
+    windows: tuple[Window, ...]
+    expectations: Expectations
+
+    @classmethod
+    def of(cls, telemetry: Telemetry, expectations: Expectations) -> Self:
+        """Cut telemetry to its run."""
+        known = math.isfinite(telemetry.duration_seconds) and telemetry.duration_seconds > 0
+        duration_seconds = telemetry.duration_seconds if known else 0.0
+        return cls(
+            duration_seconds=duration_seconds,
+            samples=telemetry.nodes,
+            windows=tuple(
+                Window.of(node, start_seconds=0.0, end_seconds=duration_seconds)
+                for node in telemetry.nodes
+            ),
+            expectations=expectations,
+        )
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """From where on something counts."""
+        return self.expectations.thresholds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One way in which a run can be disturbed.
+
+    Attributes:
+        name: one or two words.
+        verdict: what a run is that it finds something in.
+        columns: the columns of telemetry it looks at; empty where it looks at the times alone.
+        thresholds: fields of ``Thresholds`` that it uses.
+        why: how the disturbance changes the number, in one sentence.
+        source: where the rule or its threshold comes from.
+        find: returns its reasons, one line each.
+    """
+
+    name: str
+    verdict: Verdict
+    columns: tuple[str, ...]
+    thresholds: tuple[str, ...]
+    why: str
+    source: str
+    find: Callable[[Run], Iterable[str]]

@@ -1,0 +1,12 @@
+"""The table of rules, in the order in which their reasons are given."""
+
+from __future__ import annotations
+
+from boardcluster.analysis.trust.clocks import CLOCK_RULES
+from boardcluster.analysis.trust.coverage import COVERAGE_RULES
+from boardcluster.analysis.trust.others import OTHER_RULES
+from boardcluster.analysis.trust.rule import Rule, Run
+
+__all__ = ["RULES", "Rule", "Run"]
+
+RULES: tuple[Rule, ...] = (*COVERAGE_RULES, *CLOCK_RULES, *OTHER_RULES)
