@@ -401,6 +401,11 @@ class Fingerprint:
         emulated: whether nodes are namespaces on one machine.
         security: who could reach the cluster.
         hardware: one line for each board, with its name first; empty for emulated nodes.
+        kernel_command_line: of the machine that ``kernel`` is of, without what differs from card
+            to card or is secret; empty if unknown, as in results from before it was recorded.
+        blas: the library that linear algebra comes from on that machine; empty if unknown.
+        numa: its NUMA nodes and settings, in words; empty if unknown.
+        governor: frequency governors of all nodes, joined by commas; empty if unknown.
     """
 
     kernel: str
@@ -421,6 +426,10 @@ class Fingerprint:
     emulated: bool
     security: Security = Security.EMULATED
     hardware: tuple[str, ...] = ()
+    kernel_command_line: str = ""
+    blas: str = ""
+    numa: str = ""
+    governor: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
