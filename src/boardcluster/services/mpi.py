@@ -5,7 +5,8 @@ start its daemon there (``orted``, in version 5 ``prted``). Here that shell is `
 writes the request into a file, and the driver, which reaches every node anyway, starts the daemon.
 So no node needs a key for another one, and emulated nodes and boards work alike.
 
-``mpirun_command`` makes the command; ``serving`` must surround its run.
+``mpirun_command`` makes the command; ``serving`` must surround its run. ``mpirun_in`` and
+``serving_in`` do the same for nodes on which no cluster is laid out.
 
 Source: Open MPI 4.1, mpirun(1) and ``ompi_info --all`` (plm_rsh, btl_tcp, oob_tcp); the same
 command works with 5.0, which translates these names.
@@ -22,13 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.errors import BoardclusterError, RemoteError
-from boardcluster.records import NodeSpec
 from boardcluster.remote.ask import ask
 from boardcluster.remote.base import Remote
 from boardcluster.services import mpi_agent
 from boardcluster.services.layout import Layout
 
-__all__ = ["MPI_VARIABLE", "mpirun_command", "serving"]
+__all__ = ["MPI_VARIABLE", "mpirun_command", "mpirun_in", "serving", "serving_in"]
 
 MPI_VARIABLE = "BOARDCLUSTER_MPI"
 """Carried by every process of one ``mpirun``, on every node; its value is unique."""
@@ -61,7 +61,32 @@ def mpirun_command(
         program: the program and its arguments; it must be installed on every host.
         environment: variables of the program.
     """
-    subnet = layout.spec.network.subnet
+    return mpirun_in(
+        layout.spec.network.subnet,
+        hosts=hosts,
+        ranks_per_host=ranks_per_host,
+        program=program,
+        environment=environment,
+    )
+
+
+def mpirun_in(
+    subnet: str,
+    *,
+    hosts: Sequence[str],
+    ranks_per_host: int,
+    program: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Return the command, as ``mpirun_command``, for nodes that talk within a subnet. Pure.
+
+    Args:
+        subnet: an address with prefix length.
+        hosts: as for ``mpirun_command``.
+        ranks_per_host: likewise.
+        program: likewise.
+        environment: likewise.
+    """
     settings = {
         "plm_rsh_agent": f"python3 -I -S {_AGENT}",
         # Otherwise daemons would ask for further daemons, on nodes where nobody listens.
@@ -129,12 +154,33 @@ def serving(
         RemoteError: a daemon could not be started, which also ends ``mpirun``; or a node could not
             be reached to clean it up.
     """
-    tag = uuid.uuid4().hex
     nodes = {node.name: node for node in layout.spec.nodes}
+    places = {name: (remotes[name], layout.folder(nodes[name], "tmp")) for name in hosts}
+    with serving_in(places, folder=folder, environment=environment) as variables:
+        yield variables
+
+
+@contextlib.contextmanager
+def serving_in(
+    places: Mapping[str, tuple[Remote, str]], *, folder: str, environment: Mapping[str, str]
+) -> Iterator[dict[str, str]]:
+    """Do as ``serving``, with the nodes given one by one.
+
+    Args:
+        places: the hosts given to ``mpirun_in`` in their order, each with the way to it and a
+            folder for temporary files.
+        folder: existing folder of the first host in which ``mpirun`` is started.
+        environment: marks for every process.
+
+    Raises:
+        RemoteError: as ``serving``.
+    """
+    tag = uuid.uuid4().hex
     taking_part = {
-        name: _host(layout, nodes[name], remotes[name], tag=tag, environment=environment)
-        for name in hosts
+        name: _host(remote, temporary, tag=tag, environment=environment)
+        for name, (remote, temporary) in places.items()
     }
+    hosts = list(places)
     first = taking_part[hosts[0]]
     starter = _Starter(hosts=taking_part, spool=f"{folder}/{mpi_agent.REQUESTS}", tag=tag)
     try:
@@ -160,15 +206,13 @@ def serving(
         raise starter.failure
 
 
-def _host(
-    layout: Layout, node: NodeSpec, remote: Remote, *, tag: str, environment: Mapping[str, str]
-) -> _Host:
+def _host(remote: Remote, temporary: str, *, tag: str, environment: Mapping[str, str]) -> _Host:
     """Choose the folders of a node.
 
     Shared memory gets one of ours, because Open MPI leaves it behind when it is killed. Its name is
     the same on every node, since mpirun hands these variables on to all of them.
     """
-    folder = layout.folder(node, "tmp", f"mpi-{tag[:12]}")
+    folder = f"{temporary}/mpi-{tag[:12]}"
     shared = f"{_SHARED_MEMORY}/boardcluster-{tag[:12]}"
     own = {
         **environment,

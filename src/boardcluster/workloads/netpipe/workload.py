@@ -11,6 +11,7 @@ from boardcluster.errors import UsageError
 from boardcluster.records import Engine, Verification
 from boardcluster.services.layout import Layout
 from boardcluster.services.mpi import mpirun_command
+from boardcluster.services.netpipe import Curve, check_integrity, parse_curve
 from boardcluster.units import parse_size
 from boardcluster.workloads.base import (
     Case,
@@ -23,11 +24,6 @@ from boardcluster.workloads.base import (
     Prepared,
     Proof,
     Takes,
-)
-from boardcluster.workloads.netpipe.output import (
-    Curve,
-    check_integrity,
-    parse_curve,
 )
 
 __all__ = ["WORKLOAD", "NetPipe"]

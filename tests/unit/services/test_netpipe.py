@@ -1,6 +1,6 @@
 """NetPIPE's output, as NPtcp and NPopenmpi 3.7.2 wrote it between two nodes, and wrong ones.
 
-The files beside are real; blanks at the ends of lines are left out.
+The files, which the workload's tests use too, are real; blanks at the ends of lines are left out.
 """
 
 from pathlib import Path
@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from boardcluster.errors import VerificationError
-from boardcluster.workloads.netpipe.output import (
+from boardcluster.services.netpipe import (
     Curve,
     check_integrity,
     parse_curve,
     sizes_up_to,
 )
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1] / "workloads" / "netpipe"
 TCP = (HERE / "tcp.out").read_text()
 TCP_LINES = [line for line in TCP.splitlines() if line.strip()]
 MPI = (HERE / "mpi.out").read_text()
