@@ -1,12 +1,18 @@
-"""Pure: statistics of results. Takes records, never connections."""
+"""Pure: statistics of results, and whether they can be trusted. Takes records, never connections.
+
+Verdicts are in ``boardcluster.analysis.trust``.
+"""
 
 from boardcluster.analysis.cells import (
     Cell,
     Configuration,
     Figure,
+    Untrusted,
     security_of,
     settings,
     summarise,
+    untrusted,
+    verdict_of,
 )
 from boardcluster.analysis.comparisons import (
     Comparison,
@@ -14,18 +20,25 @@ from boardcluster.analysis.comparisons import (
     compare_concurrency,
     compare_engines,
 )
-from boardcluster.analysis.statistics import Interval
+from boardcluster.analysis.fingerprints import differences, differences_among
+from boardcluster.analysis.statistics import Drift, Interval
 
 __all__ = [
     "Cell",
     "Comparison",
     "ConcurrencyComparison",
     "Configuration",
+    "Drift",
     "Figure",
     "Interval",
+    "Untrusted",
     "compare_concurrency",
     "compare_engines",
+    "differences",
+    "differences_among",
     "security_of",
     "settings",
     "summarise",
+    "untrusted",
+    "verdict_of",
 ]

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TypeAlias
 
+from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.statistics import (
+    Drift,
     Interval,
+    bootstrap_interval,
     coefficient_of_variation,
+    drift,
     mean,
     mean_interval,
     median,
+    outliers,
     standard_deviation,
 )
 from boardcluster.records import (
@@ -25,15 +31,19 @@ from boardcluster.records import (
     Result,
     Security,
     Trial,
+    Verdict,
 )
 
 __all__ = [
     "Cell",
     "Configuration",
     "Figure",
+    "Untrusted",
     "security_of",
     "settings",
     "summarise",
+    "untrusted",
+    "verdict_of",
 ]
 
 _OWN_PROGRAM = "submit"
@@ -90,6 +100,8 @@ class Figure:
 class Cell:
     """All verified and measured runs of one configuration on one engine, without warm-ups.
 
+    Tainted runs are in it only if they were asked for.
+
     Attributes:
         workload: name of the workload, or names joined by ``+`` for a mix.
         engine: the engine.
@@ -110,7 +122,12 @@ class Cell:
         maximum_seconds: longest duration.
         deviation_seconds: sample standard deviation; None for one run.
         variation: coefficient of variation, a fraction; None for one run.
-        interval_seconds: 95 % confidence interval of the mean; None for one run.
+        interval_seconds: 95 % confidence interval of the mean by Student's t; None for one run.
+        bootstrap_seconds: the same by the bootstrap; None for fewer than five runs.
+        outliers: places in ``results`` of runs beyond Tukey's fences; they count all the same.
+        drift: how durations changed with run order; None for fewer than five runs.
+        warnings: what a reader of the mean must know, one line each: drift, different setups.
+        left_out: verified runs of the same that are not in it, because they are tainted.
         throughput_bytes_per_second: input of all runs over the time of all runs; None without a
             known input.
         figures: what the workload itself measures, by name, in its own order.
@@ -139,6 +156,11 @@ class Cell:
     deviation_seconds: float | None
     variation: float | None
     interval_seconds: Interval | None
+    bootstrap_seconds: Interval | None
+    outliers: tuple[int, ...]
+    drift: Drift | None
+    warnings: tuple[str, ...]
+    left_out: tuple[Result, ...]
     throughput_bytes_per_second: float | None
     figures: dict[str, Figure]
     mean_intermediate_bytes: float | None
@@ -148,6 +170,10 @@ class Cell:
     def count(self) -> int:
         """Number of runs."""
         return len(self.results)
+
+    def counted(self, verdict: Verdict) -> int:
+        """Number of runs in it with a verdict; unjudged ones are of before there were verdicts."""
+        return sum(verdict_of(result) is verdict for result in self.results)
 
     @property
     def configuration(self) -> Configuration:
@@ -163,6 +189,31 @@ class Cell:
     def label(self) -> str:
         """Short words for what is not the default: see ``settings``."""
         return settings(self.results[0].trial, security=security_of(self.results[0]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untrusted:
+    """Verified runs of one configuration on one engine, none of which is valid: no statistics.
+
+    Attributes:
+        configuration: everything but the engine.
+        engine: the engine.
+        results: the runs, in run order.
+    """
+
+    configuration: Configuration
+    engine: Engine
+    results: tuple[Result, ...]
+
+    @property
+    def label(self) -> str:
+        """Short words for what is not the default: see ``settings``."""
+        return settings(self.results[0].trial, security=security_of(self.results[0]))
+
+
+def verdict_of(result: Result) -> Verdict:
+    """Return whether a result can be trusted; of one without a measurement nothing is known."""
+    return result.measurement.verdict if result.measurement else Verdict.UNJUDGED
 
 
 def security_of(result: Result) -> Security:
@@ -194,21 +245,56 @@ def settings(trial: Trial, *, security: Security) -> str:
     return ", ".join(parts)
 
 
-def summarise(results: Iterable[Result]) -> tuple[Cell, ...]:
+def summarise(results: Iterable[Result], *, tainted: bool = False) -> tuple[Cell, ...]:
     """Group the ok attempts into cells.
 
     They are ordered by workload, input, parameters, size, workers, profile, replication, checksum,
     placement of the master, concurrency, security and engine. Failed and invalid attempts, warm-ups
-    and the user's own programs stay out.
+    and the user's own programs stay out. Configurations without a run that counts have no cell; see
+    ``untrusted``.
+
+    Args:
+        results: trials with their attempts.
+        tainted: whether tainted runs count.
     """
-    groups: dict[tuple[Configuration, Engine], list[Result]] = {}
+    return tuple(
+        _cell(counting, left_out)
+        for _, counting, left_out in _groups(results, tainted=tainted)
+        if counting
+    )
+
+
+def untrusted(results: Iterable[Result], *, tainted: bool = False) -> tuple[Untrusted, ...]:
+    """Return what ``summarise`` leaves out as a whole: configurations without a run that counts."""
+    return tuple(
+        Untrusted(configuration=configuration, engine=engine, results=left_out)
+        for (configuration, engine), counting, left_out in _groups(results, tainted=tainted)
+        if not counting
+    )
+
+
+_Key: TypeAlias = "tuple[Configuration, Engine]"
+
+
+def _groups(
+    results: Iterable[Result], *, tainted: bool
+) -> Iterator[tuple[_Key, tuple[Result, ...], tuple[Result, ...]]]:
+    """Yield each configuration and engine with its runs that count and those that do not."""
+    groups: dict[_Key, list[Result]] = {}
     for result in results:
         attempt, trial = result.attempt, result.trial
         if attempt is None or attempt.state is not AttemptState.OK or result.measurement is None:
             continue
         if trial.workload != _OWN_PROGRAM and not trial.warm_up:
             groups.setdefault((_configuration(result), trial.engine), []).append(result)
-    return tuple(_cell(groups[key]) for key in sorted(groups))
+    good = {Verdict.VALID, Verdict.UNJUDGED} | ({Verdict.TAINTED} if tainted else set())
+    for key in sorted(groups):
+        ordered = sorted(groups[key], key=_run_order)
+        yield (
+            key,
+            tuple(result for result in ordered if verdict_of(result) in good),
+            tuple(result for result in ordered if verdict_of(result) not in good),
+        )
 
 
 def _configuration(result: Result) -> Configuration:
@@ -234,8 +320,7 @@ def _run_order(result: Result) -> tuple[str, str, int, int]:
     return (started_utc, result.trial.campaign_id, result.trial.position, number)
 
 
-def _cell(group: Sequence[Result]) -> Cell:
-    ordered = tuple(sorted(group, key=_run_order))
+def _cell(ordered: tuple[Result, ...], left_out: tuple[Result, ...]) -> Cell:
     measurements = [result.measurement for result in ordered if result.measurement is not None]
     seconds = tuple(measurement.duration_seconds for measurement in measurements)
     sizes = [measurement.input_bytes for measurement in measurements]
@@ -246,6 +331,8 @@ def _cell(group: Sequence[Result]) -> Cell:
         if measurement.intermediate_bytes is not None
     ]
     trial = ordered[0].trial
+    fingerprints = tuple(dict.fromkeys(attempt.fingerprint for attempt in attempts))
+    drifted = drift(seconds)
     return Cell(
         workload=trial.workload,
         engine=trial.engine,
@@ -267,11 +354,28 @@ def _cell(group: Sequence[Result]) -> Cell:
         deviation_seconds=standard_deviation(seconds),
         variation=coefficient_of_variation(seconds),
         interval_seconds=mean_interval(seconds),
+        bootstrap_seconds=bootstrap_interval(seconds),
+        outliers=outliers(seconds),
+        drift=drifted,
+        warnings=_warnings(drifted, fingerprints),
+        left_out=left_out,
         throughput_bytes_per_second=sum(sizes) / math.fsum(seconds) if all(sizes) else None,
         figures=_figures(measurements),
         mean_intermediate_bytes=mean(intermediate) if len(intermediate) == len(ordered) else None,
-        fingerprints=tuple(dict.fromkeys(attempt.fingerprint for attempt in attempts)),
+        fingerprints=fingerprints,
     )
+
+
+def _warnings(drifted: Drift | None, fingerprints: Sequence[Fingerprint]) -> tuple[str, ...]:
+    lines = []
+    if drifted is not None and drifted.is_shown:
+        way = "grow" if drifted.correlation > 0 else "shrink"
+        lines.append(
+            f"times {way} with run order (Spearman's rank correlation {drifted.correlation:.2f},"
+            f" p {drifted.p_value:.2g}): something drifts, such as heat, or a disk that fills"
+        )
+    lines += [f"runs of different setups: {line}" for line in differences_among(fingerprints)]
+    return tuple(lines)
 
 
 def _figures(measurements: Sequence[Measurement]) -> dict[str, Figure]:

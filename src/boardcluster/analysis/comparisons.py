@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from boardcluster.analysis.cells import Cell, Configuration
+from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.statistics import Interval, difference_interval
 from boardcluster.records import Engine
 
@@ -23,14 +24,20 @@ class Comparison:
         ratio: mean of the slower over mean of the faster, at least 1.
         difference_interval_seconds: 95 % interval (Welch) of slower minus faster mean; None if
             either ran once.
-        same_setup: whether all runs of both share one fingerprint.
+        differences: what differs among the fingerprints of their runs, one line each; a
+            comparison across it must say so.
     """
 
     faster: Cell
     slower: Cell
     ratio: float
     difference_interval_seconds: Interval | None
-    same_setup: bool
+    differences: tuple[str, ...]
+
+    @property
+    def same_setup(self) -> bool:
+        """Whether all runs of both were measured on the same."""
+        return not self.differences
 
     @property
     def is_shown(self) -> bool:
@@ -53,14 +60,20 @@ class ConcurrencyComparison:
             take longer.
         difference_interval_seconds: 95 % interval (Welch) of sequential minus concurrent mean;
             None if either ran once.
-        same_setup: whether all runs of both share one fingerprint.
+        differences: what differs among the fingerprints of their runs, one line each; a
+            comparison across it must say so.
     """
 
     sequential: Cell
     concurrent: Cell
     ratio: float
     difference_interval_seconds: Interval | None
-    same_setup: bool
+    differences: tuple[str, ...]
+
+    @property
+    def same_setup(self) -> bool:
+        """Whether all runs of both were measured on the same."""
+        return not self.differences
 
     @property
     def is_shown(self) -> bool:
@@ -91,7 +104,7 @@ def _comparison(first: Cell, second: Cell) -> Comparison:
         difference_interval_seconds=difference_interval(
             slower.durations_seconds, faster.durations_seconds
         ),
-        same_setup=len({*faster.fingerprints, *slower.fingerprints}) == 1,
+        differences=differences_among((*faster.fingerprints, *slower.fingerprints)),
     )
 
 
@@ -110,7 +123,7 @@ def compare_concurrency(cells: Iterable[Cell]) -> tuple[ConcurrencyComparison, .
             difference_interval_seconds=difference_interval(
                 one.durations_seconds, several.durations_seconds
             ),
-            same_setup=len({*one.fingerprints, *several.fingerprints}) == 1,
+            differences=differences_among((*one.fingerprints, *several.fingerprints)),
         )
         for group in groups.values()
         for one in group

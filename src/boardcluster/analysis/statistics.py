@@ -3,27 +3,56 @@
 Sources: sample statistics and Student's t interval as in Montgomery and Runger, *Applied Statistics
 and Probability for Engineers*, chapters 6 and 8; Welch's interval: B. L. Welch, "The generalization
 of 'Student's' problem when several different population variances are involved", *Biometrika* 34,
-1947. Quantiles come from SciPy.
+1947; the bootstrap interval: T. C. Hesterberg, "What Teachers Should Know About the Bootstrap",
+*The American Statistician* 69(4), 2015, section 5.3 (expanded percentile); fences of outliers:
+J. W. Tukey, *Exploratory Data Analysis*, 1977, chapter 2; rank correlation: C. Spearman, "The proof
+and measurement of association between two things", *American Journal of Psychology* 15, 1904.
+Quantiles come from SciPy.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "CONFIDENCE",
+    "LEAST_RUNS",
+    "Drift",
     "Interval",
+    "bootstrap_interval",
     "coefficient_of_variation",
     "difference_interval",
+    "drift",
     "mean",
     "mean_interval",
     "median",
+    "outliers",
     "standard_deviation",
 ]
 
 CONFIDENCE = 0.95
+
+# With fewer values than this none of the three can say anything at 95 %: resampling cannot leave
+# the range of the values, which holds the centre of a symmetric distribution with probability
+# 1 - 2^(1 - n); no value can lie beyond Tukey's fences; and the smallest p of a rank correlation,
+# 2 / n!, is above 0.05.
+LEAST_RUNS = 5
+
+_RESAMPLES = 20_000
+_DRAWS_MOST = 20_000_000
+_SEED = 20260801
+_FENCE_SPREADS = 1.5
+_EXACT_RUNS = 8
+_SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +71,24 @@ class Interval:
     def half_width(self) -> float:
         """Half of the interval's width."""
         return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """How values changed with the order in which they were measured.
+
+    Attributes:
+        correlation: Spearman's rank correlation with the order, -1 to 1; above 0 they grew.
+        p_value: probability of one at least as far from 0 where order does not matter.
+    """
+
+    correlation: float
+    p_value: float
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether it is worth a warning: p below 0.05."""
+        return self.p_value < _SIGNIFICANCE
 
 
 def mean(values: Sequence[float]) -> float:
@@ -97,6 +144,116 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
         return None
     half = _t_quantile(len(values) - 1) * deviation / math.sqrt(len(values))
     return Interval(low=mean(values) - half, high=mean(values) + half)
+
+
+def bootstrap_interval(values: Sequence[float]) -> Interval | None:
+    """95 % confidence interval of the mean by the bootstrap; None for fewer than LEAST_RUNS values.
+
+    Means of resamples, drawn with replacement; the interval goes between two of their quantiles,
+    expanded for small samples: with a = (1 - 0.95) / 2 the lower one is
+    Phi(-sqrt(n / (n - 1)) * t(1 - a, n - 1)). The plain percentile interval is too narrow for few
+    values, and BCa is no better at that. It assumes independent runs, but no distribution. The same
+    values give the same interval: the seed is fixed, and they are sorted first.
+    """
+    count = len(values)
+    if count < LEAST_RUNS:
+        return None
+    # Some commands need no statistics, and these two take long to load.
+    import numpy as np  # noqa: PLC0415
+    from scipy.special import ndtr  # noqa: PLC0415
+
+    resamples = max(2_000, min(_RESAMPLES, _DRAWS_MOST // count))
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    # This generator's stream never changes between versions of numpy (NEP 19).
+    generator = np.random.RandomState(_SEED)
+    means = np.empty(resamples)
+    batch = max(1, min(resamples, 2_000_000 // count))
+    for start in range(0, resamples, batch):
+        size = min(batch, resamples - start)
+        drawn = generator.randint(0, count, size=(size, count))
+        means[start : start + size] = ordered[drawn].mean(axis=1)
+    tail = float(ndtr(-math.sqrt(count / (count - 1)) * _t_quantile(count - 1)))
+    low, high = np.quantile(means, (tail, 1 - tail))
+    return Interval(low=float(low), high=float(high))
+
+
+def outliers(values: Sequence[float]) -> tuple[int, ...]:
+    """Places of the values beyond Tukey's fences: 1.5 spreads below or above the hinges.
+
+    The hinges are the medians of the lower and the upper half, the middle value in both; the
+    spread is the distance between them. An outlier is to be looked at, not to be dropped.
+    """
+    if len(values) < LEAST_RUNS:
+        return ()
+    ordered = sorted(values)
+    half = (len(ordered) + 1) // 2
+    low, high = median(ordered[:half]), median(ordered[-half:])
+    reach = _FENCE_SPREADS * (high - low)
+    return tuple(
+        place for place, value in enumerate(values) if not low - reach <= value <= high + reach
+    )
+
+
+def drift(values: Sequence[float]) -> Drift | None:
+    """Spearman's rank correlation of values with their order; None for fewer than LEAST_RUNS.
+
+    Ties share the mean of their ranks. The two-sided p is exact, over all orders, up to 8 values;
+    from 9 on t = r * sqrt((n - 2) / (1 - r^2)) is taken to have Student's distribution with n - 2
+    degrees of freedom. None as well where all values are equal.
+    """
+    count = len(values)
+    if count < LEAST_RUNS or len(set(values)) == 1:
+        return None
+    ranks = _ranks(values)
+    correlation = _correlation(ranks)
+    if count <= _EXACT_RUNS:
+        p_value = _exact_p(ranks)
+    elif abs(correlation) >= 1:
+        p_value = 0.0
+    else:
+        from scipy.special import stdtr  # noqa: PLC0415
+
+        statistic = abs(correlation) * math.sqrt((count - 2) / (1 - correlation**2))
+        p_value = 2 * float(stdtr(count - 2, -statistic))
+    return Drift(correlation=correlation, p_value=p_value)
+
+
+def _ranks(values: Sequence[float]) -> tuple[float, ...]:
+    """Ranks from 1; equal values share the mean of theirs."""
+    ordered = sorted(values)
+    first = {value: place for place, value in reversed(list(enumerate(ordered, start=1)))}
+    counts = {value: ordered.count(value) for value in first}
+    return tuple(first[value] + (counts[value] - 1) / 2 for value in values)
+
+
+def _correlation(ranks: Sequence[float]) -> float:
+    """Pearson's correlation of ranks with 1, 2, 3 and so on; the ranks are not all equal."""
+    centre = (len(ranks) + 1) / 2
+    places = range(1, len(ranks) + 1)
+    shared = math.fsum(
+        (rank - centre) * (place - centre) for rank, place in zip(ranks, places, strict=True)
+    )
+    squares = math.fsum((rank - centre) ** 2 for rank in ranks)
+    steps = math.fsum((place - centre) ** 2 for place in places)
+    return max(-1.0, min(1.0, shared / math.sqrt(squares * steps)))
+
+
+def _exact_p(ranks: Sequence[float]) -> float:
+    """Share of all orders of these ranks whose correlation is at least as far from 0."""
+    import numpy as np  # noqa: PLC0415
+
+    # Each correlation is the scalar product below over one constant, so that need not be known.
+    centred = np.arange(1, len(ranks) + 1) - (len(ranks) + 1) / 2
+    products = np.abs(np.asarray(ranks)[_orders(len(ranks))] @ centred)
+    seen = abs(float(np.asarray(ranks) @ centred))
+    return float(np.mean(products >= seen - 1e-9))
+
+
+@functools.cache
+def _orders(count: int) -> NDArray[np.int64]:
+    import numpy as np  # noqa: PLC0415
+
+    return np.array(list(itertools.permutations(range(count))), dtype=np.int64)
 
 
 def difference_interval(first: Sequence[float], second: Sequence[float]) -> Interval | None:
