@@ -50,6 +50,8 @@ class Site:
         mode: quick or paper.
         tell: told what is being done.
         settings: the probe's own options, as text.
+        watts: reads the power meter that covers the node: watts now, or None if it does not say;
+            None where no meter is declared.
     """
 
     node: str
@@ -63,6 +65,7 @@ class Site:
     tell: Tell
     peer: Site | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    watts: Callable[[], float | None] | None = None
 
 
 class Measure(Protocol):
