@@ -13,7 +13,9 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 FUNCTION_LINES_MAX = 70
 
 # Programs that are run, not imported: nobody takes a name from them.
-PROGRAMS = {"__main__.py", "remote/nodeside.py", "remote/nodefacts.py"}
+PROGRAMS = {
+    *("__main__.py", "remote/nodeside.py", "remote/nodefacts.py", "telemetry/agent.py"),
+}
 MAY_START_PROGRAMS = {
     *("remote/gate.py", "remote/nodeside.py", "remote/nodefacts.py"),
     "services/provision/node/system.py",

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,7 +32,9 @@ from boardcluster.records import (
     Fingerprint,
     Measurement,
     Result,
+    Telemetry,
     Trial,
+    Verdict,
 )
 from boardcluster.store import rows
 from boardcluster.store.connection import REBUILD_HINT, connect, connect_reading, translated
@@ -47,7 +49,7 @@ from boardcluster.store.files import (
     write_record,
 )
 from boardcluster.store.migrations import transaction
-from boardcluster.store.rules import check_end
+from boardcluster.store.rules import check_end, check_telemetry
 
 __all__ = ["Store", "Summary"]
 
@@ -179,7 +181,8 @@ class Store:
         """Begin the next attempt at a trial and make its artefact folder.
 
         Raises:
-            StoreError: there is no such trial, an attempt is running, or the trial is ok already.
+            StoreError: there is no such trial, an attempt is running, or the trial is ok already
+                and not tainted.
         """
         with self._writing():
             campaign, trial = self._context(trial_id)
@@ -189,7 +192,7 @@ class Store:
                     f"attempt {latest.number} of {trial_id} is still running",
                     hint="end the other driver first; a dead one is found by the next run",
                 )
-            if latest is not None and latest.state is AttemptState.OK:
+            if latest is not None and latest.state is AttemptState.OK and not self._tainted(latest):
                 raise StoreError(
                     f"{trial_id} has a verified result already", hint="start a new campaign"
                 )
@@ -213,6 +216,9 @@ class Store:
             )
         return attempt
 
+    def _tainted(self, attempt: Attempt) -> bool:
+        return rows.select_verdict(self._connection, attempt) is Verdict.TAINTED
+
     def artefact_folder(self, attempt: Attempt) -> Path:
         """The folder of an attempt's raw artefacts."""
         return attempt_path(self._home, attempt.trial_id, attempt.number).parent
@@ -225,8 +231,9 @@ class Store:
         reason: str,
         ended_utc: str,
         measurement: Measurement | None,
+        telemetry: Telemetry | None = None,
     ) -> Attempt:
-        """End an attempt: its state, its measurement and its counters in one transaction.
+        """End an attempt: its state, its measurement, counters and samples in one transaction.
 
         After an exception from here call ``mark_interrupted``; it leaves an ended attempt alone.
 
@@ -236,6 +243,7 @@ class Store:
             reason: why it is not ok, in one line; for an ok attempt, a remark or empty.
             ended_utc: ISO 8601 with offset.
             measurement: what it yielded; needed for ok, kept for the others if there is one.
+            telemetry: the samples; needed for ok where the measurement was judged by them.
 
         Raises:
             StoreError: the attempt has ended already, or may not end like this (see check_end).
@@ -252,8 +260,31 @@ class Store:
                 )
             done = dataclasses.replace(stored, state=state, reason=reason, ended_utc=ended_utc)
             check_end(campaign, done, measurement)
+            check_telemetry(done, measurement, telemetry)
+            if telemetry is not None:
+                # Here and not above: NumPy takes longer to load than most commands take to run.
+                from boardcluster.store.samples import write_telemetry  # noqa: PLC0415
+
+                write_telemetry(self.artefact_folder(done), telemetry)
             self._write_end(campaign, trial, done, measurement)
         return done
+
+    def telemetry(
+        self, attempt: Attempt, *, nodes: Collection[str] = (), columns: Collection[str] = ()
+    ) -> Telemetry | None:
+        """The samples of an attempt; None where it has none.
+
+        Args:
+            attempt: the attempt.
+            nodes: only these; empty for all.
+            columns: only these, each with all behind its slash; empty for all.
+
+        Raises:
+            StoreError: the file is damaged or of an unknown format.
+        """
+        from boardcluster.store.samples import read_telemetry  # noqa: PLC0415
+
+        return read_telemetry(self.artefact_folder(attempt), nodes=nodes, columns=columns)
 
     def running(self) -> tuple[Attempt, ...]:
         """Every attempt that began and has no end: with the driver lock held, a dead driver's."""

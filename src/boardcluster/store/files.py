@@ -7,6 +7,7 @@ are what a damaged database is rebuilt from.
     <home>/campaigns/<campaign id>.json            campaign, trials
     <home>/attempts/<trial id>/<number>/           the attempt's raw artefacts
     <home>/attempts/<trial id>/<number>/attempt.json   campaign, trial, attempt, measurement
+    <home>/attempts/<trial id>/<number>/telemetry.npz  the samples of every node
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from boardcluster.store.codec import JsonValue, from_json, to_json
 
 __all__ = [
     "DATABASE_NAME",
+    "TELEMETRY_NAME",
     "AttemptFile",
     "CampaignFile",
     "attempt_path",
@@ -37,9 +39,11 @@ __all__ = [
 ]
 
 DATABASE_NAME = "store.sqlite"
-_FORMAT = 2
-_READABLE = (1, 2)
-"""Format 1 lacks fields that came with campaign files; they take the records' defaults."""
+TELEMETRY_NAME = "telemetry.npz"
+_FORMAT = 3
+_READABLE = (1, 2, 3)
+"""Earlier formats lack fields, which take the records' defaults: 1 those of campaign files, 2 those
+of verdicts and energy."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 
 

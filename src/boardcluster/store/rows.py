@@ -15,12 +15,14 @@ from boardcluster.records import (
     Campaign,
     CampaignKind,
     Checksum,
+    Energy,
     Engine,
     Fingerprint,
     MasterPlacement,
     Measurement,
     Result,
     Trial,
+    Verdict,
     Verification,
 )
 from boardcluster.store.codec import from_json, to_json
@@ -39,6 +41,7 @@ __all__ = [
     "select_trial",
     "select_trials",
     "select_typical_seconds",
+    "select_verdict",
 ]
 
 _Key: TypeAlias = tuple[str, int]
@@ -60,7 +63,8 @@ _RESULTS = """
         m.duration_seconds AS duration_seconds, m.input_bytes AS input_bytes,
         m.output_bytes AS output_bytes, m.verification AS verification,
         m.exit_status AS exit_status, m.application_id AS application_id,
-        m.intermediate_bytes AS intermediate_bytes, m.remarks AS remarks
+        m.intermediate_bytes AS intermediate_bytes, m.remarks AS remarks, m.verdict AS verdict,
+        m.verdict_reasons AS verdict_reasons, m.energy AS energy
     FROM trials t
     LEFT JOIN attempts a ON a.trial_id = t.id {which}
     LEFT JOIN fingerprints f ON f.sha256 = a.fingerprint_sha256
@@ -78,6 +82,7 @@ _STATES = """
         AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)
     WHERE t.campaign_id = ? ORDER BY t.position
 """
+_VERDICT = "SELECT verdict FROM measurements WHERE trial_id = ? AND number = ?"
 _TYPICAL = """
     SELECT t.workload, t.engine, t.size_bytes, t.workers, avg(m.duration_seconds)
     FROM measurements m
@@ -172,7 +177,7 @@ def _insert_measurement(
     connection: sqlite3.Connection, key: tuple[str, int], measurement: Measurement
 ) -> None:
     connection.execute(
-        "INSERT INTO measurements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO measurements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *key,
             measurement.duration_seconds,
@@ -183,6 +188,9 @@ def _insert_measurement(
             measurement.application_id,
             measurement.intermediate_bytes,
             json.dumps(measurement.remarks),
+            measurement.verdict.value,
+            json.dumps(measurement.verdict_reasons),
+            json.dumps(to_json(measurement.energy)),
         ),
     )
     connection.executemany(
@@ -269,6 +277,12 @@ def select_attempt(
         {"trial": trial_id, "number": number},
     ).fetchone()
     return None if row is None else _attempt(row, _fingerprint(row))
+
+
+def select_verdict(connection: sqlite3.Connection, attempt: Attempt) -> Verdict:
+    """What an attempt's measurement was judged; UNJUDGED where there is none."""
+    row = connection.execute(_VERDICT, (attempt.trial_id, attempt.number)).fetchone()
+    return Verdict.UNJUDGED if row is None else Verdict(row["verdict"])
 
 
 def select_running(connection: sqlite3.Connection) -> tuple[Attempt, ...]:
@@ -396,7 +410,7 @@ def _attempt(row: sqlite3.Row, fingerprint: Fingerprint) -> Attempt:
 
 def _measurement(row: sqlite3.Row, details: _Details) -> Measurement:
     key = (row["trial_id"], row["number"])
-    verification = json.loads(row["verification"])
+    verification, energy = json.loads(row["verification"]), json.loads(row["energy"])
     return Measurement(
         duration_seconds=row["duration_seconds"],
         input_bytes=row["input_bytes"],
@@ -411,4 +425,7 @@ def _measurement(row: sqlite3.Row, details: _Details) -> Measurement:
         node_written_bytes=details.node_written_bytes.get(key, {}),
         node_read_bytes=details.node_read_bytes.get(key, {}),
         remarks=tuple(json.loads(row["remarks"])),
+        verdict=Verdict(row["verdict"]),
+        verdict_reasons=tuple(json.loads(row["verdict_reasons"])),
+        energy=None if energy is None else from_json(Energy, energy),
     )

@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 
 from boardcluster.errors import StoreError
-from boardcluster.records import Attempt, AttemptState, Campaign, CampaignKind, Measurement
+from boardcluster.records import (
+    Attempt,
+    AttemptState,
+    Campaign,
+    CampaignKind,
+    Measurement,
+    Telemetry,
+    Verdict,
+)
 
-__all__ = ["check_end"]
+__all__ = ["check_end", "check_telemetry"]
 
 _HINT = "report this: the driver broke the store's rules"
 
@@ -32,11 +40,27 @@ def check_end(campaign: Campaign, attempt: Attempt, measurement: Measurement | N
         raise StoreError(f"{name} cannot be ok without a measurement", hint=_HINT)
     if measurement.exit_status != 0:
         raise StoreError(f"{name} cannot be ok: status {measurement.exit_status}", hint=_HINT)
+    if measurement.verdict is Verdict.INVALID:
+        raise StoreError(f"{name} cannot be ok: its verdict is invalid", hint=_HINT)
     proof = measurement.verification
     if proof is None and campaign.kind is not CampaignKind.SUBMIT:
         raise StoreError(f"{name} cannot be ok without a verified output", hint=_HINT)
     if proof is not None and proof.expected_sha256 != proof.actual_sha256:
         raise StoreError(f"{name} cannot be ok: its output is not the expected one", hint=_HINT)
+
+
+def check_telemetry(
+    attempt: Attempt, measurement: Measurement | None, telemetry: Telemetry | None
+) -> None:
+    """Check that a judged run comes with the samples that it was judged by.
+
+    Raises:
+        StoreError: it does not.
+    """
+    judged = measurement is not None and measurement.verdict is not Verdict.UNJUDGED
+    if attempt.state is AttemptState.OK and judged and telemetry is None:
+        name = f"attempt {attempt.number} of {attempt.trial_id}"
+        raise StoreError(f"{name} cannot be ok: it was judged without telemetry", hint=_HINT)
 
 
 def _check_numbers(name: str, found: Measurement) -> None:

@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 
 from boardcluster.records import (
     Campaign,
     CampaignKind,
     Checksum,
+    Coverage,
+    Energy,
+    EnergyMethod,
     Engine,
     Fingerprint,
     MasterPlacement,
     Measurement,
+    NodeSamples,
+    Power,
+    Telemetry,
     Trial,
+    Verdict,
     Verification,
 )
 
 DIGEST = "ab" * 32
+TELEMETRY = Telemetry(
+    duration_seconds=24.125,
+    phases={"sort": (0.0, 24.125)},
+    nodes=(
+        NodeSamples(
+            node="worker1",
+            scope="node",
+            interval_seconds=1.0,
+            cores=2,
+            seconds=np.array([-0.5, 0.5, 1.5]),
+            columns={"cpu_user_seconds": np.array([math.nan, 0.25, 1.0])},
+            notes=("1.25 make",),
+        ),
+    ),
+)
 
 
 @pytest.fixture
@@ -102,4 +127,28 @@ def measurement() -> Measurement:
         node_written_bytes={"worker2": 5, "worker1": 2**40},
         node_read_bytes={"worker1": 0, "master": 7},
         remarks=("waited 600 s, still 61 °C",),
+        verdict=Verdict.VALID,
+        verdict_reasons=("worker2 was hot before the run: 71 °C",),
+        energy=Energy(
+            energy_joules=412.5,
+            method=EnergyMethod.METERED,
+            level=1,
+            level_reason="less than one reading a second",
+            powers=(
+                Power(
+                    meter="plug",
+                    kind="shelly",
+                    coverage=Coverage.WALL,
+                    nodes=("master", "worker1", "worker2"),
+                    switch=True,
+                    accuracy="1 %",
+                    rate_hertz=0.5,
+                    energy_joules=412.5,
+                    watts_mean=17.1,
+                    watts_most=20.25,
+                    readings=12,
+                    remarks=("a gap of 3 s",),
+                ),
+            ),
+        ),
     )

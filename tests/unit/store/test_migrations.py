@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.unit.store.conftest import TELEMETRY
 
 from boardcluster.records import (
     AttemptState,
@@ -18,6 +19,7 @@ from boardcluster.records import (
     MasterPlacement,
     Measurement,
     Trial,
+    Verdict,
 )
 from boardcluster.store import Store, rebuild, to_json
 from boardcluster.store.files import CampaignFile, attempt_path, campaign_path, read_record
@@ -32,7 +34,7 @@ NEW = {
     ),
     "measurement": (
         *("figures", "phases_seconds", "intermediate_bytes", "node_written_bytes"),
-        *("node_read_bytes", "remarks"),
+        *("node_read_bytes", "remarks", "verdict", "verdict_reasons", "energy"),
     ),
 }
 
@@ -69,6 +71,9 @@ def old_measurement(measurement: Measurement) -> Measurement:
         node_written_bytes={},
         node_read_bytes={},
         remarks=(),
+        verdict=Verdict.UNJUDGED,
+        verdict_reasons=(),
+        energy=None,
     )
 
 
@@ -163,7 +168,12 @@ def test_a_migrated_store_takes_new_results_beside_the_old(
     with Store.open(old_store) as store:
         attempt = store.begin_attempt(old_trials[1].id, fingerprint, BEGAN)
         store.finish(
-            attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+            attempt,
+            state=AttemptState.OK,
+            reason="",
+            ended_utc=ENDED,
+            measurement=measurement,
+            telemetry=TELEMETRY,
         )
     with Store.open(old_store, read_only=True) as store:
         assert [item.measurement for item in store.results()[:2]] == [old_measurement, measurement]
@@ -187,7 +197,7 @@ def test_files_of_the_first_format_are_read_with_defaults(
     end = attempt_path(tmp_path, old_trials[0].id, 1)
     for path in (plan, end):
         body = json.loads(path.read_text())
-        assert body["format"] == 2
+        assert body["format"] == 3
         record = body["record"]
         for part in (record["campaign"], *record.get("trials", ()), record.get("trial", {})):
             for name in (*NEW["campaign"], *NEW["trial"]):

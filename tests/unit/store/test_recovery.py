@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.unit.store.conftest import TELEMETRY
 
 from boardcluster.records import (
     AttemptState,
@@ -43,7 +44,8 @@ def _fill(
                 state=state,
                 reason="" if state is AttemptState.OK else "because",
                 ended_utc=ENDED,
-                measurement=measurement if state is AttemptState.OK else None,
+                measurement=measurement,
+                telemetry=TELEMETRY if state is AttemptState.OK else None,
             )
         store.begin_attempt(trials[2].id, fingerprint, BEGAN)
 
@@ -117,7 +119,7 @@ def test_rebuilding_an_empty_folder_gives_an_empty_store(tmp_path: Path) -> None
 DRIVER = """
 import json, os, sys
 from pathlib import Path
-from boardcluster.records import AttemptState, Fingerprint, Measurement
+from boardcluster.records import AttemptState, Fingerprint, Measurement, Telemetry
 from boardcluster.store import Store, from_json
 from boardcluster.store import database, files
 from boardcluster.store.files import CampaignFile, read_record
@@ -149,7 +151,8 @@ def drive(folder, steps):
         attempt = store.begin_attempt(trial.id, fingerprint, "2026-08-01T12:00:01+00:00")
         state = AttemptState.FAILED if number else AttemptState.OK
         store.finish(attempt, state=state, reason="because", ended_utc="2026-08-01T12:00:31+00:00",
-                     measurement=None if number else measurement)
+                     measurement=None if number else measurement,
+                     telemetry=None if number else Telemetry(duration_seconds=1.0, nodes=()))
         print(folder.name, trial.id, state, flush=True)
 
 
@@ -238,6 +241,7 @@ def _check_and_resume(
                 reason="because",
                 ended_utc=ENDED,
                 measurement=None if number else measurement,
+                telemetry=None if number else TELEMETRY,
             )
         results = store.results()
         states = [item.attempt.state for item in results if item.attempt]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.store.conftest import TELEMETRY
 
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.records import (
@@ -19,6 +20,7 @@ from boardcluster.records import (
     Fingerprint,
     Measurement,
     Trial,
+    Verdict,
 )
 from boardcluster.store import Store, database, files, migrations, rows
 
@@ -53,7 +55,12 @@ def test_a_finished_attempt_reads_back_as_it_was_written(
     assert store.artefact_folder(attempt) == tmp_path / attempt.artefacts
     assert store.artefact_folder(attempt).is_dir()
     done = store.finish(
-        attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+        attempt,
+        state=AttemptState.OK,
+        reason="",
+        ended_utc=ENDED,
+        measurement=measurement,
+        telemetry=TELEMETRY,
     )
     with Store.open(tmp_path, read_only=True) as reader:
         first, second, *_ = reader.results(campaign.id)
@@ -105,7 +112,14 @@ def test_a_second_attempt_is_numbered_and_the_first_is_kept(
     first = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
     store.finish(first, state=AttemptState.FAILED, reason="oom", ended_utc=ENDED, measurement=None)
     second = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
-    store.finish(second, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement)
+    store.finish(
+        second,
+        state=AttemptState.OK,
+        reason="",
+        ended_utc=ENDED,
+        measurement=measurement,
+        telemetry=TELEMETRY,
+    )
     latest = [item.attempt.number for item in store.results() if item.attempt]
     every = [item.attempt.number for item in store.results(all_attempts=True) if item.attempt]
     assert latest == [2]
@@ -154,7 +168,14 @@ def test_the_users_own_program_needs_no_proof(
         store.add_campaign(replace(campaign, kind=CampaignKind.SUBMIT), trials[:2])
         fine = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
         unproved = replace(measurement, verification=None)
-        store.finish(fine, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=unproved)
+        store.finish(
+            fine,
+            state=AttemptState.OK,
+            reason="",
+            ended_utc=ENDED,
+            measurement=unproved,
+            telemetry=TELEMETRY,
+        )
         broken = store.begin_attempt(trials[1].id, fingerprint, BEGAN)
         kept = replace(unproved, exit_status=3)
         store.finish(
@@ -190,7 +211,12 @@ def test_an_ended_attempt_is_never_overwritten(
     )
     with pytest.raises(StoreError, match="failed, not running"):
         store.finish(
-            attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+            attempt,
+            state=AttemptState.OK,
+            reason="",
+            ended_utc=ENDED,
+            measurement=measurement,
+            telemetry=TELEMETRY,
         )
     connection = sqlite3.connect(tmp_path / "store.sqlite")
     for statement in ("UPDATE attempts SET reason = ''", "DELETE FROM attempts"):
@@ -209,7 +235,12 @@ def test_a_trial_has_one_running_attempt_and_one_verified_result(
     with pytest.raises(StoreError, match="still running"):
         store.begin_attempt(trials[0].id, fingerprint, BEGAN)
     store.finish(
-        attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+        attempt,
+        state=AttemptState.OK,
+        reason="",
+        ended_utc=ENDED,
+        measurement=measurement,
+        telemetry=TELEMETRY,
     )
     with pytest.raises(StoreError, match="verified result already"):
         store.begin_attempt(trials[0].id, fingerprint, BEGAN)
@@ -305,6 +336,7 @@ def test_an_end_that_reached_its_file_is_taken_from_there(
                 reason="",
                 ended_utc=ENDED,
                 measurement=measurement,
+                telemetry=TELEMETRY,
             )
     assert store.summary(campaign.id).ok == 0
     with pytest.raises(StoreError, match="ok, not running"):
@@ -336,11 +368,17 @@ def test_a_full_disk_leaves_the_attempt_running(
                 reason="",
                 ended_utc=ENDED,
                 measurement=measurement,
+                telemetry=TELEMETRY,
             )
     assert caught.value.hint.startswith("free space")
     assert [path.name for path in store.artefact_folder(attempt).iterdir()] == ["attempt.json"]
     done = store.finish(
-        attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+        attempt,
+        state=AttemptState.OK,
+        reason="",
+        ended_utc=ENDED,
+        measurement=measurement,
+        telemetry=TELEMETRY,
     )
     assert done.state is AttemptState.OK
 
@@ -456,7 +494,8 @@ def test_planned_is_always_ok_and_failed_and_invalid_and_pending(
                     state=AttemptState(step),
                     reason="because",
                     ended_utc=ENDED,
-                    measurement=measurement if step == "ok" else None,
+                    measurement=measurement,
+                    telemetry=TELEMETRY if step == "ok" else None,
                 )
                 expected[trial_id] = step
             found = store.summary(copy.id)
@@ -489,7 +528,8 @@ def test_states_are_those_of_the_latest_attempts_in_run_order(
                     state=AttemptState(state),
                     reason="because",
                     ended_utc=ENDED,
-                    measurement=measurement if state == "ok" else None,
+                    measurement=measurement,
+                    telemetry=TELEMETRY if state == "ok" else None,
                 )
     found = store.states(campaign.id)
     assert list(found) == [trial.id for trial in trials]
@@ -529,7 +569,14 @@ def test_typical_seconds_are_means_of_measured_ok_runs(
     ):
         attempt = store.begin_attempt(trial.id, fingerprint, BEGAN)
         timed = replace(measurement, duration_seconds=seconds)
-        store.finish(attempt, state=state, reason="x", ended_utc=ENDED, measurement=timed)
+        store.finish(
+            attempt,
+            state=state,
+            reason="x",
+            ended_utc=ENDED,
+            measurement=timed,
+            telemetry=TELEMETRY,
+        )
     assert store.typical_seconds() == {("wordcount", "spark", 256_000_000, 4): 25.0}
 
 
@@ -559,7 +606,12 @@ def test_one_attempt_does_not_read_the_whole_campaign(
     monkeypatch.setattr(rows, "_trial", build)
     attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
     store.finish(
-        attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+        attempt,
+        state=AttemptState.OK,
+        reason="",
+        ended_utc=ENDED,
+        measurement=measurement,
+        telemetry=TELEMETRY,
     )
     assert built == [trials[0].id] * 2
 
@@ -608,7 +660,12 @@ def test_every_change_takes_the_same_steps(
         store.add_campaign(campaign, trials[:1])
         attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
         store.finish(
-            attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=measurement
+            attempt,
+            state=AttemptState.OK,
+            reason="",
+            ended_utc=ENDED,
+            measurement=measurement,
+            telemetry=TELEMETRY,
         )
     assert steps == [
         *("begin", "insert_campaign", "insert_trials", *FILE, "commit"),
@@ -642,3 +699,55 @@ def test_a_campaign_that_reached_only_its_file_is_taken_from_there(
         assert store.mark_interrupted("driver was killed") == 0
         assert store.campaigns() == (campaign,)
     assert "broken.json" in caplog.text
+
+
+def test_a_judged_run_needs_the_samples_that_it_was_judged_by(
+    store: Store,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    invalid = replace(measurement, verdict=Verdict.INVALID)
+    for bad, telemetry, message in (
+        (measurement, None, "judged without telemetry"),
+        (invalid, TELEMETRY, "verdict is invalid"),
+    ):
+        with pytest.raises(StoreError, match=message):
+            store.finish(
+                attempt,
+                state=AttemptState.OK,
+                reason="",
+                ended_utc=ENDED,
+                measurement=bad,
+                telemetry=telemetry,
+            )
+    assert store.telemetry(attempt) is None
+
+
+def test_a_tainted_run_may_be_repeated_and_a_valid_one_not(
+    store: Store,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    for verdict in (Verdict.TAINTED, Verdict.VALID):
+        attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+        store.finish(
+            attempt,
+            state=AttemptState.OK,
+            reason="",
+            ended_utc=ENDED,
+            measurement=replace(measurement, verdict=verdict),
+            telemetry=TELEMETRY,
+        )
+    with pytest.raises(StoreError, match="verified result already"):
+        store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+    verdicts = [
+        item.measurement.verdict
+        for item in store.results(campaign.id, all_attempts=True)
+        if item.measurement
+    ]
+    assert verdicts == [Verdict.TAINTED, Verdict.VALID]

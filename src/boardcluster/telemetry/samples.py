@@ -1,0 +1,180 @@
+"""What an agent wrote down, as columns on the driver's clock. Pure: text in, samples out."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from boardcluster.errors import ProbeOutputError
+from boardcluster.records import NodeSamples
+
+__all__ = ["Alignment", "parse_samples"]
+
+_WRAPS = (1 << 32, 1 << 64)
+"""Where counters of 32-bit and 64-bit kernels begin again."""
+_WRAPPED_SHARE = 0.5
+"""A counter that fell wrapped if it was in the upper half before; else it was set back."""
+_NANO = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alignment:
+    """A node's clocks against the driver's monotonic clock.
+
+    Attributes:
+        monotonic_offset_seconds: the node's monotonic clock minus the driver's.
+        wall_offset_seconds: how far the node's wall clock is ahead of the driver's.
+        error_seconds: how wrong both may be: half of the round trip that found them.
+    """
+
+    monotonic_offset_seconds: float
+    wall_offset_seconds: float
+    error_seconds: float
+
+
+@dataclass(slots=True)
+class _Column:
+    counter: bool
+    scale: float
+    values: list[float]
+
+
+def parse_samples(
+    text: str,
+    *,
+    node: str,
+    scope: str,
+    cores: int,
+    alignment: Alignment,
+    started_seconds: float,
+) -> NodeSamples:
+    """Read an agent's file.
+
+    Counters become what was added since the last known value; one that wrapped is mended, one that
+    was set back gives NaN. A last line that was cut is left out.
+
+    Args:
+        text: the file.
+        node: the node's name.
+        scope: what its counters mean: ``machine`` or ``node``.
+        cores: CPUs that the node may use.
+        alignment: its clocks.
+        started_seconds: start of the run by the driver's monotonic clock.
+
+    Raises:
+        ProbeOutputError: a line is not what the agent writes, or there is no sample.
+    """
+    columns: dict[str, _Column] = {}
+    order: list[str] = []
+    clocks: list[tuple[int, int]] = []
+    notes: list[str] = []
+    interval_seconds = 0.0
+    whole, _, _ = text.rpartition("\n")
+    for index, line in enumerate(whole.split("\n"), start=1):
+        try:
+            if line.startswith("#"):
+                notes.append(line.removeprefix("# "))
+            elif line.startswith("{"):
+                head = json.loads(line)
+                interval_seconds = interval_seconds or float(head["interval_seconds"])
+                order = _begin(columns, head["columns"], len(clocks))
+            elif line:
+                clocks.append(_take(line, columns, order))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ProbeOutputError(
+                f"{node}: line {index} of its telemetry is not a sample: {line[:80]!r}",
+                hint="look at the node's medium; the file is in the attempt's folder",
+            ) from error
+    if not clocks:
+        raise ProbeOutputError(f"{node}: its telemetry holds no sample")
+    return _samples(
+        columns,
+        clocks,
+        node=node,
+        scope=scope,
+        cores=cores,
+        alignment=alignment,
+        started_seconds=started_seconds,
+        interval_seconds=interval_seconds,
+        notes=tuple(notes),
+    )
+
+
+def _begin(columns: dict[str, _Column], head: Sequence[Sequence[Any]], samples: int) -> list[str]:
+    """Take note of the columns of the lines that follow; return their order."""
+    for name, kind, scale in head:
+        if kind not in ("c", "g"):
+            raise ValueError(kind)
+        if name not in columns:
+            columns[name] = _Column(kind == "c", float(scale), [math.nan] * samples)
+    return [name for name, _, _ in head]
+
+
+def _take(line: str, columns: dict[str, _Column], order: Sequence[str]) -> tuple[int, int]:
+    """Append a sample's values; columns that it lacks get NaN."""
+    monotonic, wall, *words = line.split(" ")
+    values = dict(zip(order, words, strict=True))
+    for name, column in columns.items():
+        word = values.get(name, "-")
+        column.values.append(math.nan if word == "-" else float(int(word)))
+    return int(monotonic), int(wall)
+
+
+def _samples(
+    columns: dict[str, _Column],
+    clocks: Sequence[tuple[int, int]],
+    *,
+    node: str,
+    scope: str,
+    cores: int,
+    alignment: Alignment,
+    started_seconds: float,
+    interval_seconds: float,
+    notes: tuple[str, ...],
+) -> NodeSamples:
+    times = np.array(clocks, dtype=np.float64) * _NANO
+    offset = alignment.monotonic_offset_seconds + started_seconds
+    found = {
+        name: (_added(column.values) if column.counter else np.array(column.values)) * column.scale
+        for name, column in columns.items()
+    }
+    # In whole nanoseconds first: a double holds the time since 1970 to a quarter of a microsecond.
+    drift = np.diff(np.array([wall - monotonic for monotonic, wall in clocks], dtype=np.int64))
+    found["clock_step_seconds"] = np.concatenate([[math.nan], drift * _NANO])
+    return NodeSamples(
+        node=node,
+        scope=scope,
+        interval_seconds=interval_seconds,
+        cores=cores,
+        seconds=times[:, 0] - offset,
+        columns=found,
+        clock_offset_seconds=alignment.wall_offset_seconds,
+        clock_error_seconds=alignment.error_seconds,
+        notes=notes,
+    )
+
+
+def _added(values: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return, for each known value, what was added since the known value before; else NaN."""
+    raw = np.array(values, dtype=np.float64)
+    added = np.full(raw.shape, math.nan)
+    known = np.flatnonzero(~np.isnan(raw))
+    if known.size < 2:
+        return added
+    gained = np.diff(raw[known])
+    for place in np.flatnonzero(gained < 0):
+        gained[place] = _mended(raw[known[place]], raw[known[place + 1]])
+    added[known[1:]] = gained
+    return added
+
+
+def _mended(before: float, after: float) -> float:
+    for wrap in _WRAPS:
+        if wrap * _WRAPPED_SHARE <= before < wrap and after < wrap * _WRAPPED_SHARE:
+            return after + (wrap - before)
+    return math.nan

@@ -1,0 +1,107 @@
+"""Telemetry goes into one file and comes back as it was, to the resolution of each unit."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boardcluster.errors import StoreError
+from boardcluster.records import NodeSamples, Telemetry
+from boardcluster.store.files import TELEMETRY_NAME
+from boardcluster.store.samples import read_telemetry, write_telemetry
+
+NAN = math.nan
+GIVEN = Telemetry(
+    duration_seconds=2.5,
+    phases={"sort": (0.0, 2.25)},
+    nodes=(
+        NodeSamples(
+            node="pi0",
+            scope="machine",
+            interval_seconds=1.0,
+            cores=4,
+            seconds=np.array([-0.125, 0.875, 1.875]),
+            columns={
+                "cpu_user_seconds": np.array([NAN, 0.5, 3.99]),
+                "disk_read_bytes/mmcblk0": np.array([NAN, 2.0**40, 0.0]),
+                "temperature_celsius": np.array([45.2, 46.5, NAN]),
+                "clock_hertz/cpu3": np.array([2.4e9, 2.4e9, 1.5e9]),
+                "clock_step_seconds": np.array([NAN, -120.5, 0.0]),
+            },
+            clock_offset_seconds=-3.5,
+            clock_error_seconds=0.002,
+            notes=("3.20 apt-get",),
+        ),
+        NodeSamples(
+            node="pi-ü",
+            scope="machine",
+            interval_seconds=1.0,
+            cores=4,
+            seconds=np.array([0.5]),
+            columns={
+                "cpu_user_seconds": np.array([0.25]),
+                "net_sent_bytes/eth0": np.array([12.0]),
+            },
+        ),
+    ),
+)
+
+
+def same(given: NodeSamples, found: NodeSamples) -> None:
+    assert set(found.columns) == set(given.columns)
+    np.testing.assert_allclose(found.seconds, given.seconds, atol=1e-6)
+    for name, values in given.columns.items():
+        np.testing.assert_allclose(found.columns[name], values, rtol=1e-6, atol=1e-6)
+    for field in (
+        *("node", "scope", "interval_seconds", "cores", "notes"),
+        *("clock_offset_seconds", "clock_error_seconds"),
+    ):
+        assert getattr(found, field) == getattr(given, field)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    write_telemetry(tmp_path, GIVEN)
+    found = read_telemetry(tmp_path)
+    assert found is not None
+    assert (found.duration_seconds, dict(found.phases)) == (2.5, {"sort": (0.0, 2.25)})
+    for given, read in zip(GIVEN.nodes, found.nodes, strict=True):
+        same(given, read)
+    assert [path.name for path in tmp_path.iterdir()] == [TELEMETRY_NAME]
+
+
+def test_single_nodes_and_columns_are_read(tmp_path: Path) -> None:
+    write_telemetry(tmp_path, GIVEN)
+    found = read_telemetry(tmp_path, nodes=["pi0"], columns=["disk_read_bytes", "cpu_user_seconds"])
+    assert found is not None
+    (node,) = found.nodes
+    assert set(node.columns) == {"cpu_user_seconds", "disk_read_bytes/mmcblk0"}
+
+
+def test_numpy_alone_reads_the_file(tmp_path: Path) -> None:
+    with np.load(write_telemetry(tmp_path, GIVEN)) as archive:
+        assert archive["disk_read_bytes!mmcblk0"][1] == 2**40
+        assert archive["temperature_celsius"].dtype == np.int32
+
+
+def test_no_samples_and_no_file(tmp_path: Path) -> None:
+    assert read_telemetry(tmp_path) is None
+    write_telemetry(tmp_path, Telemetry(duration_seconds=1.0, nodes=()))
+    found = read_telemetry(tmp_path)
+    assert found is not None
+    assert found.nodes == ()
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "other", "flipped"])
+def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
+    path = write_telemetry(tmp_path, GIVEN)
+    data = path.read_bytes()
+    flipped = bytearray(data)
+    flipped[60] ^= 0xFF
+    path.write_bytes(
+        {"cut": data[:-40], "empty": b"", "other": b"hello", "flipped": bytes(flipped)}[damage]
+    )
+    with pytest.raises(StoreError, match=TELEMETRY_NAME):
+        read_telemetry(tmp_path)
