@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import re
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster import __version__
+from boardcluster.campaign.kernel import local_settings, settings_on
 from boardcluster.records import Fingerprint, NodeFacts
 from boardcluster.services.operation import LiveCluster
 from boardcluster.units import format_bytes, format_rate
@@ -95,6 +97,7 @@ def take_fingerprint(live: LiveCluster) -> Fingerprint:
     smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
     found = live.facts.get(smallest.name)
     machine = _board(found) if found else _this_machine()
+    settings = settings_on(live.remotes[smallest.name]) if found else local_settings()
     return Fingerprint(
         kernel=machine.kernel,
         os=machine.os,
@@ -118,4 +121,20 @@ def take_fingerprint(live: LiveCluster) -> Fingerprint:
             for node in spec.nodes
             if node.name in live.facts
         ),
+        kernel_command_line=settings.command_line,
+        blas=settings.blas,
+        numa=settings.numa,
+        governor=_governors(live),
     )
+
+
+def _governors(live: LiveCluster) -> str:
+    """The frequency governors of all nodes, of an emulated cluster those of this machine."""
+    if live.facts:
+        found = {name for facts in live.facts.values() for name in facts.governor.split(",")}
+    else:
+        found = set()
+        for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"):
+            with contextlib.suppress(OSError):
+                found.add(path.read_text().strip())
+    return ",".join(sorted(found - {""}))

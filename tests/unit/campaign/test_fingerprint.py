@@ -10,8 +10,10 @@ from tests.unit.cluster.recordings import DESKTOP, PI_3, PI_4, PI_5, VM, Recordi
 
 from boardcluster import __version__
 from boardcluster.campaign.fingerprint import cpu_model, hardware_line, take_fingerprint
+from boardcluster.campaign.kernel import clean_command_line, local_settings, settings_on
 from boardcluster.cluster.facts import parse_facts
 from boardcluster.records import NodeFacts, Security
+from boardcluster.remote.fake import FakeRemote
 from boardcluster.services.operation import LiveCluster
 
 CPUINFO = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: A CPU @ 3 GHz\nflags\t: x\n"
@@ -230,3 +232,103 @@ def test_who_could_reach_the_cluster_is_in_the_fingerprint(
     security: Security, live: LiveCluster
 ) -> None:
     assert take_fingerprint(boards(live, security)).security is security
+
+
+# Synthetic, of words that raspberrypi/linux (pull requests 6273, 6434) and rpi-eeprom document.
+PI_5_LINE = (
+    "reboot=w coherent_pool=1M 8250.nr_uarts=1 pci=pcie_bus_safe numa_policy=interleave "
+    "numa=fake=8 system_heap.max_order=0 smsc95xx.macaddr=D8:3A:DD:00:00:01 "
+    "vc_mem.mem_base=0x3fc00000 console=ttyAMA10,115200 root=PARTUUID=6c586e13-02 "
+    "rootfstype=ext4 fsck.repair=yes rootwait"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "cleaned"),
+    [
+        ("quiet  rootwait\n", "quiet rootwait"),
+        ("root=PARTUUID=6c586e13-02 ro", "root=PARTUUID=(id) ro"),
+        (
+            "root=UUID=0f2a6e34-5b4e-4a8e-9d5b-1b6a1d0c2f3e ro",
+            "root=UUID=(id) ro",
+        ),
+        ("rd.luks=0f2a6e34-5b4e-4a8e-9d5b-1b6a1d0c2f3e", "rd.luks=(id)"),
+        ("smsc95xx.macaddr=D8:3A:DD:00:00:01", "smsc95xx.macaddr=(id)"),
+        ("bcm2709.serial=0x8d1f2c3a", "bcm2709.serial=(id)"),
+        ("nic=d8:3a:dd:00:00:01", "nic=(id)"),
+        ("wifi.password=tulip quiet", "wifi.password=(hidden) quiet"),
+        ("install.token=abcdef", "install.token=(hidden)"),
+        ("cgroup_enable=memory numa=fake=8", "cgroup_enable=memory numa=fake=8"),
+        ("", ""),
+    ],
+)
+def test_a_command_line_without_secrets_and_ids(line: str, cleaned: str) -> None:
+    assert clean_command_line(line) == cleaned
+
+
+def test_a_command_line_is_bounded() -> None:
+    assert len(clean_command_line("word " * 10_000)) <= 2048
+
+
+def told(blas: str, *, line: str = PI_5_LINE, nodes: str = "0-7") -> FakeRemote:
+    """A node that answers as grep and find of Debian 12 do."""
+    node = FakeRemote("pi")
+    node.tell(
+        *("grep", "-sH", "", "/proc/cmdline", "/proc/sys/kernel/numa_balancing"),
+        "/sys/devices/system/node/online",
+        stdout=f"/proc/cmdline:{line}\n/sys/devices/system/node/online:{nodes}\n",
+        returncode=2,  # no balancing in this kernel
+    )
+    node.tell(
+        *("find", "/etc/alternatives", "-maxdepth", "1", "-name", "libblas.so.3*"),
+        *("-printf", "%f %l\\n"),
+        stdout=blas,
+    )
+    return node
+
+
+def test_settings_of_a_board() -> None:
+    link = "/usr/lib/aarch64-linux-gnu/openblas-pthread/libblas.so.3"
+    found = settings_on(told(f"libblas.so.3-aarch64-linux-gnu {link}\n"))
+
+    assert found.blas == "openblas-pthread/libblas.so.3"
+    assert found.numa == "8 nodes, numa_policy=interleave, numa=fake=8"
+    assert "numa=fake=8" in found.command_line
+    assert "6c586e13" not in found.command_line
+
+
+@pytest.mark.parametrize(
+    ("nodes", "numa"),
+    [("0", "1 node"), ("0-1,4", "3 nodes"), ("", ""), ("nonsense", ""), ("0-", ""), ("7-0", "")],
+)
+def test_numa_nodes_are_counted_and_nonsense_is_not_guessed_at(nodes: str, numa: str) -> None:
+    assert settings_on(told("", line="quiet", nodes=nodes)).numa == numa
+
+
+@pytest.mark.parametrize("blas", ["", "garbled", "\n\n"])
+def test_a_blas_that_is_not_there_is_unknown(blas: str) -> None:
+    assert settings_on(told(blas)).blas == ""
+
+
+def test_a_board_that_does_not_answer_has_unknown_settings(live: LiveCluster) -> None:
+    assert settings_on(FakeRemote("pi")).command_line == ""
+    assert take_fingerprint(boards(live)).kernel_command_line == ""
+
+
+def test_this_machine_says_how_its_kernel_was_started(live: LiveCluster) -> None:
+    found = local_settings()
+
+    assert found.command_line == clean_command_line(Path("/proc/cmdline").read_text())
+    assert take_fingerprint(live).kernel_command_line == found.command_line
+    assert take_fingerprint(live).numa == found.numa
+
+
+def test_settings_come_from_the_smallest_worker_and_governors_from_all(live: LiveCluster) -> None:
+    cluster = boards(live)
+    remotes = {**cluster.remotes, "worker3": told("")}
+
+    fingerprint = take_fingerprint(replace(cluster, remotes=remotes))
+
+    assert "numa=fake=8" in fingerprint.kernel_command_line
+    assert fingerprint.numa.startswith("8 nodes")
+    assert fingerprint.governor == "ondemand,performance,powersave"
