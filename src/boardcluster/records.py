@@ -46,6 +46,7 @@ __all__ = [
     "NodeSpec",
     "Policy",
     "Power",
+    "PowerModel",
     "ProbeFigure",
     "ProbeMode",
     "ProbeRun",
@@ -176,6 +177,21 @@ class NetworkSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PowerModel:
+    """What one node draws, for modelled energy.
+
+    Attributes:
+        node: its name.
+        idle_watts: when it does nothing.
+        stress_watts: when every core is busy.
+    """
+
+    node: str
+    idle_watts: float
+    stress_watts: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSpec:
     """A validated ``cluster.toml``.
 
@@ -188,6 +204,7 @@ class ClusterSpec:
         security: who may reach the cluster.
         nodes: every node, master first, in file order after it.
         meters: its power meters, in file order.
+        power_models: what its nodes draw, where that was declared; in the order of the nodes.
     """
 
     name: str
@@ -198,6 +215,7 @@ class ClusterSpec:
     nodes: tuple[NodeSpec, ...]
     security: Security = Security.EMULATED
     meters: tuple[MeterSpec, ...] = ()
+    power_models: tuple[PowerModel, ...] = ()
 
     @property
     def master(self) -> NodeSpec:
@@ -316,6 +334,7 @@ class Policy:
         cool_down_seconds: pause before each run.
         cool_below_celsius: wait until the hottest sensor of every node is below; 0 does not wait.
         cool_wait_seconds: longest such wait; the run then goes ahead with a remark.
+        repeat_tainted: how often a disturbed run is repeated, after a cool-down; each try is kept.
     """
 
     timeout_seconds: float = 3600.0
@@ -324,6 +343,7 @@ class Policy:
     cool_down_seconds: float = 0.0
     cool_below_celsius: float = 0.0
     cool_wait_seconds: float = 600.0
+    repeat_tainted: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

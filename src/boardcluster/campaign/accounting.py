@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
 
 from boardcluster.errors import BoardclusterError
-from boardcluster.records import Engine, NodeSpec
-from boardcluster.remote.ask import (
-    StorageTotals,
-    end_processes,
-    start_storage_samples,
-    storage,
-)
-from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.records import Engine
+from boardcluster.remote.ask import StorageTotals, storage
+from boardcluster.remote.base import Remote
 from boardcluster.services.operation import LiveCluster
 
 __all__ = [
@@ -25,15 +17,11 @@ __all__ = [
     "intermediate_bytes",
     "left_out_between",
     "read_between",
-    "sampling",
     "storage_totals",
     "written_between",
 ]
 
 _NODES_AT_ONCE = 16
-_GRACE_SECONDS = 3.0
-_LONGEST_SECONDS = 48 * 3600.0
-"""Samples end by themselves after this, should a killed driver never end them."""
 
 _MAPREDUCE_LOCAL = "org.apache.hadoop.mapreduce.FileSystemCounter/FILE_BYTES_WRITTEN"
 _SPARK_LOCAL = ("spark/shuffleWriteBytes", "spark/diskBytesSpilled")
@@ -116,80 +104,3 @@ def intermediate_bytes(engine: Engine, counters: Mapping[str, int]) -> int | Non
     if engine is Engine.SPARK and all(name in counters for name in _SPARK_LOCAL):
         return sum(counters[name] for name in _SPARK_LOCAL)
     return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sampler:
-    """Samples of one node being taken.
-
-    Attributes:
-        remote: the node.
-        process: what takes them.
-        target: their file on the node, without its ending.
-    """
-
-    remote: Remote
-    process: ProcessRef
-    target: str
-
-
-@contextlib.contextmanager
-def sampling(
-    live: LiveCluster, folder: Path, mark: Mapping[str, str], interval_seconds: float = 2.0
-) -> Iterator[list[str]]:
-    """Take storage samples on every node while the block runs.
-
-    Each node's samples come to ``storage/<node>.jsonl`` in the folder: per line the time, and the
-    sums over its processes under the kernel's names (``/proc/PID/io``). A node that fails does not
-    disturb the run. Yields the remarks, one line for each node without samples; those about the
-    end are there after the block.
-
-    Args:
-        live: the cluster.
-        folder: the attempt's folder of artefacts.
-        mark: environment variables of the sampling processes, by which ``end_marked`` finds them.
-        interval_seconds: from one sample to the next.
-    """
-    remarks: list[str] = []
-    unique = uuid.uuid4().hex[:12]
-
-    def begin(node: NodeSpec) -> _Sampler | None:
-        target = live.layout.folder(node, "tmp", f"storage-{unique}")
-        remote = live.remotes[node.name]
-        try:
-            process = start_storage_samples(
-                remote,
-                target=f"{target}.jsonl",
-                stop=f"{target}.stop",
-                log=f"{target}.log",
-                env=mark,
-                interval_seconds=interval_seconds,
-                longest_seconds=_LONGEST_SECONDS,
-            )
-        except BoardclusterError as error:
-            remarks.append(_without_samples(node.name, error))
-            return None
-        return _Sampler(remote=remote, process=process, target=target)
-
-    def finish(sampler: _Sampler) -> None:
-        name, files = sampler.remote.name, sampler.target
-        try:
-            end_processes(sampler.remote, [sampler.process], grace_seconds=_GRACE_SECONDS)
-            sampler.remote.get(f"{files}.jsonl", folder / "storage" / f"{name}.jsonl")
-            sampler.remote.run(["rm", "-f", f"{files}.jsonl", f"{files}.log"])
-        except (BoardclusterError, OSError) as error:
-            remarks.append(_without_samples(name, error))
-
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        samplers = [row for row in pool.map(begin, live.spec.nodes) if row is not None]
-    try:
-        yield remarks
-    finally:
-        (folder / "storage").mkdir(parents=True, exist_ok=True)
-        with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-            list(pool.map(finish, samplers))
-
-
-def _without_samples(name: str, error: Exception) -> str:
-    words = error.message if isinstance(error, BoardclusterError) else str(error)
-    return f"no storage samples of {name}: {' '.join(words.split())[:200]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,10 @@ from boardcluster.services.room import require_room
 from boardcluster.store import Store
 
 __all__ = ["Watch", "interruption", "now_utc", "run_campaign"]
+
+
+_SETTLE_SECONDS = 10.0
+"""Least pause before a disturbed run is repeated: what disturbs often comes in short bursts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +77,14 @@ def run_campaign(
        d. put the input in place and find out, independently, what the output must be;
        e. bring about the conditions: cool down, trim, drop page caches;
        f. run the trial's jobs; the driver's monotonic clock runs around the engine's own
-          submission, a heartbeat watches every node, the kernel counts every byte;
+          submission, a heartbeat watches every node, an agent samples it, the kernel counts
+          every byte;
        g. gather counters, logs, history and configuration;
        h. verify the output against the independent answer;
        i. look whether every daemon lived through it: a faulted run is no measurement;
-       j. delete the output, and commit state and measurement in one transaction.
+       j. judge by the telemetry of every node whether the number can be trusted;
+       k. delete the output, and commit state, measurement and samples in one transaction;
+       l. repeat, after a cool-down, what was disturbed, as often as the policy says.
     2. A trial that fails does not stop the campaign; a cluster that is no longer whole does.
 
     Args:
@@ -98,30 +106,47 @@ def run_campaign(
         if known is None or known[0] is not live:
             known = (live, take_fingerprint(live))
         require_room(live.home)
-        watch.began(trial)
-        attempt = store.begin_attempt(trial.id, known[1], now_utc())
-        try:
-            end = run_trial(
-                live,
-                trial,
-                bench,
-                folder=store.artefact_folder(attempt),
-                attempt=attempt_tag(trial.id, attempt.number),
-            )
-        except BaseException as error:
-            lost = TrialEnd(
-                state=AttemptState.INVALID, reason=interruption(error), measurement=None
-            )
-            _finish(store, attempt, lost)
-            raise
-        attempt = _finish(store, attempt, end)
-        watch.ended(trial, attempt, end.measurement)
+        end = _run(store, live, known[1], trial, bench=bench, watch=watch)
+        for _ in range(bench.policy.repeat_tainted):
+            if not end.tainted:
+                break
+            bench.progress("disturbed: cooling down before it is repeated", 0, 0)
+            time.sleep(max(_SETTLE_SECONDS, bench.policy.cool_down_seconds))
+            end = _run(store, live, known[1], trial, bench=bench, watch=watch)
         if end.lost:
             raise ClusterError(
                 f"lost during campaign {campaign.id}: {end.lost}; the trials left stay pending",
                 hint="see `boardcluster status`; start afresh with `boardcluster down` and `up`, "
                 "then go on with `boardcluster run FILE --resume`",
             )
+
+
+def _run(
+    store: Store,
+    live: LiveCluster,
+    fingerprint: Fingerprint,
+    trial: Trial,
+    *,
+    bench: Bench,
+    watch: Watch,
+) -> TrialEnd:
+    """Make one attempt at a trial; its end is stored whatever it is."""
+    watch.began(trial)
+    attempt = store.begin_attempt(trial.id, fingerprint, now_utc())
+    try:
+        end = run_trial(
+            live,
+            trial,
+            bench,
+            folder=store.artefact_folder(attempt),
+            attempt=attempt_tag(trial.id, attempt.number),
+        )
+    except BaseException as error:
+        lost = TrialEnd(state=AttemptState.INVALID, reason=interruption(error), measurement=None)
+        _finish(store, attempt, lost)
+        raise
+    watch.ended(trial, _finish(store, attempt, end), end.measurement)
+    return end
 
 
 def _finish(store: Store, attempt: Attempt, end: TrialEnd) -> Attempt:
@@ -131,4 +156,5 @@ def _finish(store: Store, attempt: Attempt, end: TrialEnd) -> Attempt:
         reason=end.reason,
         ended_utc=now_utc(),
         measurement=end.measurement,
+        telemetry=end.telemetry,
     )

@@ -115,6 +115,7 @@ class JobRun:
         self.ended_seconds = 0.0
         self.counters: dict[str, int] = {}
         self.phases_seconds: dict[str, float] = {}
+        self.spans_seconds: dict[str, tuple[float, float]] = {}
         self.remarks: tuple[str, ...] = ()
         self.application_id = ""
         self._context.work.mkdir(parents=True, exist_ok=True)
@@ -156,10 +157,11 @@ class JobRun:
             outcome = self._run_phase(phase, phase.name, self._job.case.engine, left_seconds)
             self.duration_seconds += outcome.duration_seconds
 
-    def _note_times(self, outcome: Outcome) -> None:
-        """Note when the first submission began and the last one ended, by the monotonic clock."""
+    def _note_times(self, name: str, outcome: Outcome) -> None:
+        """Note when each submission began and ended, by the monotonic clock."""
         self.started_seconds = min(self.started_seconds, outcome.started_seconds)
         self.ended_seconds = outcome.started_seconds + outcome.duration_seconds
+        self.spans_seconds[name] = (outcome.started_seconds, self.ended_seconds)
 
     def _run_preparing(self, engine: Engine, maker: Callable[[str], Phase]) -> PhaseOutcome:
         self._preparations += 1
@@ -167,13 +169,14 @@ class JobRun:
         self._place.progress(f"preparing input: {phase.name}", 0, 0)
         name = f"prepare-{self._preparations}-{phase.name}"
         kept = (self.counters, self.phases_seconds, self.application_id, self._outcomes)
-        times = (self.started_seconds, self.ended_seconds)
+        times = (self.started_seconds, self.ended_seconds, self.spans_seconds)
+        self.spans_seconds = {}
         self.counters, self.phases_seconds, self._outcomes = {}, {}, {}
         try:
             return self._run_phase(phase, name, engine, self._place.timeout_seconds)
         finally:  # what prepares is no part of the measurement
             self.counters, self.phases_seconds, self.application_id, self._outcomes = kept
-            self.started_seconds, self.ended_seconds = times
+            self.started_seconds, self.ended_seconds, self.spans_seconds = times
 
     def _run_phase(
         self, phase: Phase, name: str, engine: Engine, timeout_seconds: float
@@ -257,7 +260,7 @@ class JobRun:
         for counter, value in outcome.counters.items():
             self.counters[counter] = self.counters.get(counter, 0) + value
         self.phases_seconds[name] = outcome.duration_seconds
-        self._note_times(outcome)
+        self._note_times(name, outcome)
         for part, took in outcome.phases_seconds.items():
             self.phases_seconds[f"{name}/{part}"] = took
         self.application_id = outcome.application_id or self.application_id

@@ -17,8 +17,17 @@ from boardcluster.campaign.execution import (
     write_configuration,
 )
 from boardcluster.campaign.fingerprint import take_fingerprint
+from boardcluster.campaign.observation import Observation, Observed, observing
 from boardcluster.errors import BoardclusterError, InputError, UsageError
-from boardcluster.records import Attempt, AttemptState, Campaign, Engine, Measurement, Trial
+from boardcluster.records import (
+    Attempt,
+    AttemptState,
+    Campaign,
+    Engine,
+    Measurement,
+    Trial,
+    Verdict,
+)
 from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
@@ -113,6 +122,7 @@ def submit_program(
     attempt = store.begin_attempt(trial.id, take_fingerprint(live), now_utc())
     folder = store.artefact_folder(attempt)
     outcome: Outcome | None = None
+    observed: Observed | None = None
     state, reason = AttemptState.INVALID, ""
     try:
         tag = attempt_tag(trial.id, attempt.number)
@@ -125,25 +135,42 @@ def submit_program(
         scratch = scratch_of(live.layout, live.spec.master, tag)
         place = str(cwd) if live.layout.shares_files else scratch
         try:
-            with live.master.lend(program.path.resolve()) as path:
+            with (
+                live.master.lend(program.path.resolve()) as path,
+                observing(live, folder, tag) as observation,
+            ):
                 command = _command(live, program, path, conf=conf, tag=tag)
+                observation.settle()
                 outcome = execution.run(command, timeout_seconds=timeout_seconds, cwd=place)
         finally:
             with contextlib.suppress(BoardclusterError):
                 live.master.run(["rm", "-rf", scratch])
+        observed = _observed(observation, outcome)
         reason = outcome.failure
         state = AttemptState.FAILED if reason else AttemptState.OK
         if state is AttemptState.OK and not outcome.application_id:
             reason = "YARN saw no application: the program did not use the cluster"
+        if observed.verdict is Verdict.INVALID and state is AttemptState.OK:
+            state, reason = AttemptState.INVALID, f"telemetry: {'; '.join(observed.reasons)}"[:1000]
         if dead := dead_daemons(live):
             state, reason = AttemptState.INVALID, f"node_lost: {', '.join(dead)}; {reason}"
     except BoardclusterError as error:
         reason = " ".join(error.message.split())[:1000]
     except BaseException as error:
         reason = interruption(error)
-        _finish(store, attempt, AttemptState.INVALID, reason, None, engine=program.engine)
+        _finish(store, attempt, AttemptState.INVALID, reason, None, None, engine=program.engine)
         raise
-    return _finish(store, attempt, state, reason, outcome, engine=program.engine), outcome
+    ended = _finish(store, attempt, state, reason, outcome, observed, engine=program.engine)
+    return ended, outcome
+
+
+def _observed(observation: Observation, outcome: Outcome) -> Observed:
+    ended_seconds = outcome.started_seconds + outcome.duration_seconds
+    return observation.outcome(
+        started_seconds=outcome.started_seconds,
+        ended_seconds=ended_seconds,
+        phases={"submit": (outcome.started_seconds, ended_seconds)},
+    )
 
 
 def _finish(
@@ -152,6 +179,7 @@ def _finish(
     state: AttemptState,
     reason: str,
     outcome: Outcome | None,
+    observed: Observed | None,
     *,
     engine: Engine,
 ) -> Attempt:
@@ -167,7 +195,15 @@ def _finish(
             application_id=outcome.application_id,
             phases_seconds=outcome.phases_seconds,
             intermediate_bytes=intermediate_bytes(engine, outcome.counters),
+            remarks=observed.remarks if observed else (),
+            verdict=observed.verdict if observed else Verdict.UNJUDGED,
+            verdict_reasons=observed.reasons if observed else (),
         )
     return store.finish(
-        attempt, state=state, reason=reason, ended_utc=now_utc(), measurement=measurement
+        attempt,
+        state=state,
+        reason=reason,
+        ended_utc=now_utc(),
+        measurement=measurement,
+        telemetry=observed.telemetry if observed else None,
     )

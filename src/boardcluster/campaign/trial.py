@@ -15,15 +15,15 @@ from boardcluster.campaign.accounting import (
     intermediate_bytes,
     left_out_between,
     read_between,
-    sampling,
     storage_totals,
     written_between,
 )
 from boardcluster.campaign.cases import jobs_of, settings_of
 from boardcluster.campaign.conditions import prepare_conditions
-from boardcluster.campaign.execution import ATTEMPT_VARIABLE, end_submission
+from boardcluster.campaign.execution import end_submission
 from boardcluster.campaign.heartbeat import Heartbeat
 from boardcluster.campaign.job import JobRun, Place
+from boardcluster.campaign.observation import observing
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
@@ -36,7 +36,9 @@ from boardcluster.records import (
     Dataset,
     Measurement,
     Policy,
+    Telemetry,
     Trial,
+    Verdict,
     Verification,
 )
 from boardcluster.services.lifecycle import health
@@ -85,12 +87,20 @@ class TrialEnd:
         reason: why it is not ok, in one line; empty if it is.
         measurement: what it yielded, if it did.
         lost: the daemon or node that was lost, in words; empty if none was.
+        telemetry: the samples, if there are any.
     """
 
     state: AttemptState
     reason: str
     measurement: Measurement | None
     lost: str = ""
+    telemetry: Telemetry | None = None
+
+    @property
+    def tainted(self) -> bool:
+        """Whether the run is verified but was disturbed, so that it is worth another try."""
+        judged = self.measurement is not None and self.measurement.verdict is Verdict.TAINTED
+        return self.state is AttemptState.OK and judged
 
 
 def run_trial(
@@ -113,7 +123,7 @@ def run_trial(
         for job in jobs:
             job.prepare()
         _require_room(live, jobs)
-        measurement = _measured(this, jobs, losses)
+        measurement, telemetry = _measured(this, jobs, losses)
     except BoardclusterError as error:
         return _judged(live, error, losses)
     finally:
@@ -126,8 +136,13 @@ def run_trial(
             reason=words,
             measurement=measurement,
             lost=", ".join(lost),
+            telemetry=telemetry,
         )
-    return TrialEnd(state=AttemptState.OK, reason="", measurement=measurement)
+    state, reason = AttemptState.OK, ""
+    if measurement.verdict is Verdict.INVALID:
+        state = AttemptState.INVALID
+        reason = f"telemetry: {'; '.join(measurement.verdict_reasons)}"[:1000]
+    return TrialEnd(state=state, reason=reason, measurement=measurement, telemetry=telemetry)
 
 
 def _jobs(this: _Attempt) -> list[JobRun]:
@@ -177,27 +192,35 @@ def _require_room(live: LiveCluster, jobs: Sequence[JobRun]) -> None:
         )
 
 
-def _measured(this: _Attempt, jobs: Sequence[JobRun], losses: list[str]) -> Measurement:
+def _measured(
+    this: _Attempt, jobs: Sequence[JobRun], losses: list[str]
+) -> tuple[Measurement, Telemetry]:
     """Bring about the conditions, run, prove, and put together what was measured."""
     live, trial, bench = this.live, this.trial, this.bench
-    remarks = prepare_conditions(live, bench.policy, drop=False, progress=bench.progress)
 
     def lose(what: str) -> None:
         losses.append(what)
         this.stop.set()
         _give_up(this)
 
-    with sampling(live, this.folder, {ATTEMPT_VARIABLE: this.tag}) as unsampled:
+    with observing(live, this.folder, this.tag) as observation:
+        remarks = prepare_conditions(live, bench.policy, drop=False, progress=bench.progress)
         before = storage_totals(live)
+        observation.settle()
         with Heartbeat(live, on_loss=lose):
             duration_seconds = _run_all(this, jobs)
         after = storage_totals(live)
-    remarks += (*unsampled, *left_out_between(before, after))
+    observed = observation.outcome(
+        started_seconds=min(job.started_seconds for job in jobs),
+        ended_seconds=max(job.ended_seconds for job in jobs),
+        phases=_spans(jobs),
+    )
+    remarks += (*observed.remarks, *left_out_between(before, after))
     remarks += tuple(remark for job in jobs for remark in job.remarks)
     proofs = [job.prove() for job in jobs]
     counted = [intermediate_bytes(trial.engine, job.counters) for job in jobs]
     known = [value for value in counted if value is not None]
-    return Measurement(
+    measurement = Measurement(
         duration_seconds=duration_seconds,
         input_bytes=sum(job.input_bytes for job in jobs),
         output_bytes=sum(proof.output_bytes for proof in proofs),
@@ -213,7 +236,10 @@ def _measured(this: _Attempt, jobs: Sequence[JobRun], losses: list[str]) -> Meas
         node_written_bytes=written_between(before, after),
         node_read_bytes=read_between(before, after),
         remarks=tuple(dict.fromkeys(remarks)),
+        verdict=observed.verdict,
+        verdict_reasons=observed.reasons,
     )
+    return measurement, observed.telemetry
 
 
 def _give_up(this: _Attempt) -> None:
@@ -302,6 +328,15 @@ def _phases(jobs: Sequence[JobRun]) -> dict[str, float]:
         return jobs[0].phases_seconds
     phases = {job.label: job.duration_seconds for job in jobs}
     return phases | _labelled([(job.label, job.phases_seconds) for job in jobs])
+
+
+def _spans(jobs: Sequence[JobRun]) -> dict[str, tuple[float, float]]:
+    """Return start and end of each submission by the driver's monotonic clock."""
+    return {
+        name if len(jobs) == 1 else f"{job.label}/{name}": span
+        for job in jobs
+        for name, span in job.spans_seconds.items()
+    }
 
 
 def _together(proofs: Sequence[Proof]) -> Verification:

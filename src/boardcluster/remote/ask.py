@@ -33,7 +33,6 @@ __all__ = [
     "processes",
     "reach",
     "start_detached",
-    "start_storage_samples",
     "storage",
     "trim",
 ]
@@ -311,38 +310,6 @@ def storage(remote: Remote) -> StorageTotals:
         written_call_bytes=row["wchar"],
         unreadable_processes=row["unreadable"],
     )
-
-
-def start_storage_samples(
-    remote: Remote,
-    *,
-    target: str,
-    stop: str,
-    log: str,
-    env: Mapping[str, str],
-    interval_seconds: float,
-    longest_seconds: float,
-) -> ProcessRef:
-    """Start a process on the node that writes its storage totals down again and again.
-
-    Args:
-        remote: the node.
-        target: file on the node; one JSON object per line is appended, with the kernel's names.
-        stop: file on the node whose appearance ends it, as SIGTERM does at once.
-        log: file on the node for its complaints.
-        env: further variables of its environment, by which it is found again.
-        interval_seconds: from one sample to the next.
-        longest_seconds: after this it ends by itself.
-    """
-    request = {
-        "do": "sample_storage",
-        "target": target,
-        "stop": stop,
-        "interval_seconds": interval_seconds,
-        "longest_seconds": longest_seconds,
-    }
-    argv = ["python3", "-I", "-S", "-c", node_program(), json.dumps(request)]
-    return remote.start(argv, log=log, env=env)
 
 
 def drop_caches(remote: Remote) -> CacheDrop:

@@ -4,8 +4,7 @@ Standard library only and self-contained, because a board needs nothing but pyth
 sends this file's text as the argument of ``python3 -c``. Talks to daemons from inside the cluster,
 where their addresses are reachable, without paying for a JVM per question.
 
-Requests are ``{"do": VERB, ...}``; see the functions for their fields. A request may also be the
-first argument, for what is started detached and has no standard input.
+Requests are ``{"do": VERB, ...}``; see the functions for their fields.
 """
 
 from __future__ import annotations
@@ -371,31 +370,11 @@ def storage(_request: dict[str, Any] | None = None) -> dict[str, int]:
     return {**totals, "bounded": bounded, "unreadable": unreadable}
 
 
-def sample_storage(request: dict[str, Any]) -> dict[str, int]:
-    """Append one line of ``storage`` totals to ``target`` every ``interval_seconds``.
-
-    Ends after ``longest_seconds``, on SIGTERM, or when the file ``stop`` appears; each ends with
-    a last sample. SIGTERM is waited for instead of handled, so that no line is ever cut.
-    """
-    import signal
-
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    interval = request["interval_seconds"]
-    started = time.monotonic()
-    samples, ended = 0, False
-    with open(request["target"], "ab", buffering=0) as target:
-        while True:
-            now = time.monotonic() - started
-            row = {"unix_seconds": time.time(), "elapsed_seconds": round(now, 3), **storage()}
-            target.write(json.dumps(row).encode() + b"\n")
-            samples += 1
-            if ended or now >= request["longest_seconds"]:
-                return {"samples": samples}
-            # A beat that was missed is left out: the next one is on the same grid again.
-            due = (int(now / interval) + 1) * interval
-            pause = max(0.0, due - (time.monotonic() - started))
-            caught = signal.sigtimedwait({signal.SIGTERM}, pause)
-            ended = caught is not None or os.access(request["stop"], os.F_OK)
+def moment(request: dict[str, Any]) -> dict[str, float]:
+    """Answer this node's clocks, as near to each other as can be, and what is free in a folder."""
+    clocks = {"monotonic_seconds": time.monotonic(), "wall_seconds": time.time()}
+    room = os.statvfs(request["folder"])
+    return {**clocks, "free_bytes": room.f_bavail * room.f_frsize}
 
 
 def boot(_request: dict[str, Any] | None = None) -> dict[str, str]:
@@ -554,7 +533,7 @@ VERBS: dict[str, Callable[[dict[str, Any]], object]] = {
     "listening": listening,
     "http": http_requests,
     "storage": storage,
-    "sample_storage": sample_storage,
+    "moment": moment,
     "boot": boot,
     "drop_caches": drop_caches,
     "trim": trim,
@@ -564,5 +543,5 @@ VERBS: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 if __name__ == "__main__":
-    _request = json.loads(sys.argv[1]) if len(sys.argv) > 1 else json.load(sys.stdin)
+    _request = json.load(sys.stdin)
     json.dump(VERBS[_request["do"]](_request), sys.stdout)

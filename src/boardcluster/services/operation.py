@@ -41,6 +41,7 @@ from boardcluster.fetch.cache import Progress, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec
 from boardcluster.remote.ask import processes
 from boardcluster.remote.base import Remote
+from boardcluster.remote.local import LocalRemote
 from boardcluster.services import lifecycle
 from boardcluster.services.archive import provide_archives, refuse_archives
 from boardcluster.services.boards import (
@@ -66,6 +67,7 @@ from boardcluster.spec.form import Form, apply_form, form_words, storage_name
 from boardcluster.units import format_bytes
 
 __all__ = [
+    "HOST",
     "LiveCluster",
     "attach",
     "available_memory_bytes",
@@ -80,6 +82,9 @@ __all__ = [
     "up",
     "wipe",
 ]
+
+HOST = "host"
+"""Name of the machine that emulated nodes share, beside the nodes' own."""
 
 _HEALTHY_WITHIN_SECONDS = 180.0
 _STOP_GRACE_SECONDS = 2.5
@@ -98,6 +103,7 @@ class LiveCluster:
         admins: every node by name, as root, where that is another way; see ``as_root``.
         facts: every board by name, as it was found when the cluster came up; empty for emulated
             nodes.
+        host: the machine that emulated nodes share.
     """
 
     home: Path
@@ -106,6 +112,7 @@ class LiveCluster:
     remotes: Mapping[str, Remote]
     admins: Mapping[str, Remote] = field(default_factory=dict)
     facts: Mapping[str, NodeFacts] = field(default_factory=dict)
+    host: Remote = field(default_factory=lambda: LocalRemote(HOST))
 
     @property
     def as_root(self) -> Mapping[str, Remote]:

@@ -117,6 +117,7 @@ class _Table(BaseModel):
 _Timeout = Annotated[float, BeforeValidator(check_timeout)]
 _Wait = Annotated[float, BeforeValidator(check_wait)]
 _POLICY = Policy()
+_REPEAT_MAX = 10
 _REPETITIONS = f"a whole number from 1 to {REPETITIONS_MAX}"
 _WARM_UPS = f"a whole number from 0 to {WARM_UPS_MAX}"
 
@@ -144,6 +145,9 @@ class _Campaign(_Table):
         description=f"a number from 0 to {_CELSIUS_MAX}; 0 does not wait",
     )
     cool_wait: _Wait = Field(default=_POLICY.cool_wait_seconds, description=WAIT_ALLOWED)
+    repeat_tainted: int = Field(
+        default=1, ge=0, le=_REPEAT_MAX, description=f"a whole number from 0 to {_REPEAT_MAX}"
+    )
 
 
 class _Matrix(_Table):
@@ -428,6 +432,7 @@ def _to_record(campaign: _Campaign, read: Sequence[_Read], folder: Path) -> Camp
             cool_down_seconds=campaign.cool_down,
             cool_below_celsius=campaign.cool_below_celsius,
             cool_wait_seconds=campaign.cool_wait,
+            repeat_tainted=campaign.repeat_tainted,
         ),
         matrices=tuple(_to_matrix(campaign, matrix, folder) for matrix in read),
     )

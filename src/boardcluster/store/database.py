@@ -31,6 +31,7 @@ from boardcluster.records import (
     Campaign,
     Fingerprint,
     Measurement,
+    ProbeRun,
     Result,
     Telemetry,
     Trial,
@@ -49,6 +50,13 @@ from boardcluster.store.files import (
     write_record,
 )
 from boardcluster.store.migrations import transaction
+from boardcluster.store.probes import (
+    adopt_probe_runs,
+    check_probe_run,
+    insert_probe_run,
+    select_probe_runs,
+    write_probe_run,
+)
 from boardcluster.store.rules import check_end, check_telemetry
 
 __all__ = ["Store", "Summary"]
@@ -377,6 +385,28 @@ class Store:
             invalid=invalid,
             pending=pending,
         )
+
+    def add_probe_run(self, run: ProbeRun) -> None:
+        """Store one run of a probe, with its file.
+
+        Raises:
+            StoreError: its id is taken, or it cannot be stored.
+        """
+        check_probe_run(run)
+        with self._writing():
+            adopt_probe_runs(self._connection, self._home)
+            insert_probe_run(self._connection, run)
+            write_probe_run(self._home, run)
+
+    def probe_runs(self, *, node: str = "", probe: str = "") -> tuple[ProbeRun, ...]:
+        """Runs of probes, oldest first, also those that failed.
+
+        Args:
+            node: only on this node; empty for every one.
+            probe: only of this probe; empty for every one.
+        """
+        with translated(self._path):
+            return select_probe_runs(self._connection, node=node, probe=probe)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -14,6 +14,7 @@ from boardcluster.store import rows
 from boardcluster.store.connection import connect, translated
 from boardcluster.store.files import DATABASE_NAME, AttemptFile, CampaignFile, read_record
 from boardcluster.store.migrations import transaction
+from boardcluster.store.probes import adopt_probe_runs
 from boardcluster.store.rules import check_end
 
 __all__ = ["rebuild"]
@@ -79,6 +80,7 @@ def _fill(connection: sqlite3.Connection, home: Path) -> int:
     for campaign in campaigns.values():
         rows.insert_campaign(connection, campaign)
     rows.insert_trials(connection, trials.values())
+    adopt_probe_runs(connection, home)
     return sum(_insert(connection, path, entry) for path, entry in attempts)
 
 

@@ -10,6 +10,7 @@ Started as ``python3 -I -S -c <this text> <request as JSON>``. The request:
 - ``groups``: name of a daemon to its process id on this node.
 - ``namespaces``: inodes of the process-id namespaces whose processes are the cluster's, too.
 - ``trees``: process ids which are the cluster's with their descendants: the driver.
+- ``lives_with``: process id without which it ends; for the machine that the driver runs on.
 
 The file has three kinds of lines. A JSON object heads the lines that follow: the columns with kind
 (``c`` counts up, ``g`` is a state) and scale to the unit in their name, and the interval. A line of
@@ -695,6 +696,12 @@ class Log:
             self._head()
 
 
+def is_alone(request: dict[str, Any]) -> bool:
+    """Say whether the process that the agent lives with has ended."""
+    pid = request.get("lives_with")
+    return pid is not None and not os.access(f"/proc/{pid}", os.F_OK)
+
+
 def run(request: dict[str, Any]) -> int:
     """Take samples until the end; return how many.
 
@@ -722,7 +729,7 @@ def run(request: dict[str, Any]) -> int:
         # A beat that was missed is left out: the next one is on the same grid again.
         due = (int(now / log.interval_seconds) + 1) * log.interval_seconds
         pause = max(0.0, due - (time.monotonic() - started))
-        ended = signal.sigtimedwait({signal.SIGTERM}, pause) is not None
+        ended = signal.sigtimedwait({signal.SIGTERM}, pause) is not None or is_alone(request)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,12 @@ from tests.unit.campaign.world import World, live_cluster
 from boardcluster.records import Campaign, CampaignKind
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
+from boardcluster.telemetry.collector import Recording
+
+
+@pytest.fixture(autouse=True)
+def _no_settling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Recording, "settle", lambda _: None)
 
 
 @pytest.fixture

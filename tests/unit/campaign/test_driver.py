@@ -248,7 +248,7 @@ def test_artefacts_stay_and_the_work_of_the_proof_goes(stage: Stage) -> None:
     for attempt in stage.attempts():
         folder = stage.store.artefact_folder(attempt)
         names = {path.name for path in folder.iterdir()}
-        assert {"conf", "count", "case.json", "storage"} <= names
+        assert {"conf", "count", "case.json", "telemetry.npz"} <= names
         assert "work" not in names
         inner = {path.name for path in (folder / "count").iterdir()}
         assert {"stdout.txt", "stderr.txt", "counters.json", "command.json"} <= inner

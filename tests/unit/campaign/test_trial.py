@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from tests.unit.campaign.fake_workload import PROOF, FakeWorkload, dataset_in
-from tests.unit.campaign.world import PHASES, World, app, ended
+from tests.unit.campaign.world import AGENT, PHASES, Node, World, app, ended
 
 from boardcluster.campaign import trial as module
 from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
@@ -32,10 +32,11 @@ from boardcluster.records import (
     Measurement,
     Policy,
     Trial,
+    Verdict,
     Verification,
 )
 from boardcluster.remote.gate import Completed
-from boardcluster.services.operation import LiveCluster
+from boardcluster.services.operation import HOST, LiveCluster
 from boardcluster.workloads.base import Need, Phase, Takes
 
 PATIENCE_SECONDS = 20.0
@@ -177,6 +178,7 @@ def test_one_job_is_measured_without_what_lies_between_its_phases(bed: Bed) -> N
         node_written_bytes=dict.fromkeys(bed.live.remotes, 700),
         node_read_bytes=dict.fromkeys(bed.live.remotes, 30),
         remarks=(),
+        verdict=Verdict.VALID,
     )
 
 
@@ -184,10 +186,7 @@ def test_artefacts_lie_in_the_attempts_own_folder(bed: Bed) -> None:
     bed.measured()
 
     folder = bed.folder / "attempt"
-    assert {path.name for path in folder.iterdir()} == {"conf", "count", "case.json", "storage"}
-    assert {path.name for path in (folder / "storage").iterdir()} == {
-        f"{name}.jsonl" for name in bed.live.remotes
-    }
+    assert {path.name for path in folder.iterdir()} == {"conf", "count", "case.json"}
 
 
 def test_bytes_are_counted_around_the_run_only(bed: Bed) -> None:
@@ -233,17 +232,55 @@ def test_a_policy_of_kept_caches_drops_none(bed: Bed) -> None:
     assert "drop caches" not in bed.world.verbs()
 
 
-def test_a_node_without_storage_samples_is_remarked(bed: Bed) -> None:
+def test_every_node_is_watched_while_its_jobs_run(bed: Bed) -> None:
+    bed.world.jobs = [lambda: ended(seconds=4.0)]
+
+    telemetry = bed.run().telemetry
+
+    assert telemetry is not None
+    assert [node.node for node in telemetry.nodes] == [*bed.live.remotes, HOST]
+    assert telemetry.duration_seconds == pytest.approx(4.0)
+    assert telemetry.phases["count"] == pytest.approx((0.0, 4.0))
+    agents = [row for row in bed.world.started.values() if row["argv"] == [AGENT]]
+    assert {row["node"] for row in agents} == {*bed.live.remotes, HOST}
+    assert {row["env"]["BOARDCLUSTER_ATTEMPT"] for row in agents} == {"t-1"}
+    for remote in (*bed.live.remotes.values(), bed.live.host):
+        assert isinstance(remote, Node)
+        assert not [path for path in remote.files if "telemetry-" in path]
+
+
+@pytest.mark.parametrize("way", ["no process", "no sample"])
+def test_a_run_that_telemetry_does_not_cover_is_invalid(bed: Bed, way: str) -> None:
     node: Any = bed.live.remotes["worker2"]
 
     def refuse(*_: object, **__: object) -> None:
         raise RemoteError("worker2: no process can be started")
 
-    node.start = refuse
+    if way == "no process":
+        node.start = refuse
+    else:
+        bed.world.mute = {"worker2"}
 
-    (remark,) = bed.measured().remarks
+    end = bed.run()
 
-    assert remark == "no storage samples of worker2: worker2: no process can be started"
+    assert end.state is AttemptState.INVALID
+    assert end.reason.startswith("telemetry: worker2: gave no samples")
+    assert end.measurement is not None
+    assert end.measurement.verdict is Verdict.INVALID
+    assert any("no telemetry of worker2" in remark for remark in end.measurement.remarks)
+
+
+def test_a_disturbed_run_is_tainted_and_names_what_disturbed_it(bed: Bed) -> None:
+    bed.world.foreign_cores = 2.0
+    bed.world.jobs = [lambda: ended(seconds=10.0)]
+
+    end = bed.run()
+
+    assert (end.state, end.tainted) == (AttemptState.OK, True)
+    assert end.measurement is not None
+    (reason,) = end.measurement.verdict_reasons
+    assert reason.startswith("host: other programs used")
+    assert "make" in reason
 
 
 def test_text_is_prepared_for_workloads_that_take_it(bed: Bed) -> None:
@@ -308,7 +345,7 @@ def test_jobs_of_a_mix_have_their_own_folders_tags_and_outputs(bed: Bed) -> None
     bed.measured(mix("grep", "grep"))
 
     folder = bed.folder / "attempt"
-    assert {path.name for path in folder.iterdir()} == {"1-grep", "2-grep", "storage"}
+    assert {path.name for path in folder.iterdir()} == {"1-grep", "2-grep"}
     jobs = bed.workloads["grep"].verified
     assert [job.tag for job in jobs] == ["t-1,t-1-1-grep", "t-1,t-1-2-grep"]
     outputs = ["/boardcluster/output/t-1-1-grep", "/boardcluster/output/t-1-2-grep"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +20,19 @@ from boardcluster.remote.gate import Completed
 from boardcluster.remote.nodeside import IO_COUNTERS
 from boardcluster.services.daemons import DAEMONS, DaemonKind, daemons_of
 from boardcluster.services.layout import PORTS, Layout
-from boardcluster.services.operation import LiveCluster
+from boardcluster.services.operation import HOST, LiveCluster
 
 Job = Callable[[], Completed]
 """What a submission does."""
 
 SUMS = ("bounded", "unreadable")
 """What the node-side program adds to the kernel's counters."""
+
+AGENT = "agent"
+"""What the start of a telemetry agent is kept as."""
+
+SAMPLES = 1000
+"""At 1 Hz that is longer than any job here takes, by its own word."""
 
 _NODESIDE = ("python3", "-I", "-S", "-c")
 
@@ -118,10 +125,8 @@ class Node(LendingRemote):
         process = ProcessRef(next(self._world.next_pid), 1)
         row = {"node": self.name, "argv": list(argv), "env": dict(env or {}), "log": log}
         if tuple(argv[:4]) == _NODESIDE:
-            request = json.loads(argv[-1])
-            assert request["do"] == "sample_storage"
-            self.files[request["target"]] = b'{"samples": 1}\n'
-            row |= {"argv": ["sample_storage"]}
+            self.files[json.loads(argv[-1])["target"]] = self._world.samples(self.name)
+            row |= {"argv": [AGENT]}
         else:
             self._world.happened.append(("start", self.name, *argv))
         self._world.started[process.pid] = row
@@ -166,6 +171,8 @@ class World:
         ended: (node, mark) by which processes were ended.
         when_ended: told when processes are ended by their mark.
         caches_kept: why no node drops its page cache; empty if each does.
+        foreign_cores: CPU cores of the host that other programs use.
+        mute: nodes whose agent writes nothing.
     """
 
     def __init__(self) -> None:
@@ -196,6 +203,24 @@ class World:
         self.ended: list[tuple[str, str]] = []
         self.when_ended: Callable[[], None] = lambda: None
         self.caches_kept = ""
+        self.foreign_cores = 0.0
+        self.mute: set[str] = set()
+
+    def samples(self, node: str) -> bytes:
+        """Return what a node's agent will have written by the end of any run."""
+        if node in self.mute:
+            return b""
+        columns = [["cpu_user_seconds", "c", 0.01], ["foreign_cpu_seconds", "c", 0.01]]
+        lines = [json.dumps({"interval_seconds": 1.0, "columns": columns})]
+        for index in range(-2, SAMPLES):
+            nanoseconds = time.monotonic_ns() + index * 10**9
+            foreign = round((index + 2) * 100 * self.foreign_cores) if node == HOST else "-"
+            lines.append(f"{nanoseconds} {nanoseconds} {(index + 2) * 50} {foreign}")
+        return "".join(f"{line}\n" for line in [*lines, "# 7.00 make"]).encode()
+
+    def do_moment(self, node: str, request: dict[str, Any]) -> object:
+        now = time.monotonic()
+        return {"monotonic_seconds": now, "wall_seconds": time.time(), "free_bytes": 10**12}
 
     def reach(self, node: str) -> None:
         if node in self.lost:
@@ -248,7 +273,7 @@ class World:
         for pid, _ in request["processes"]:
             row = self.started[pid]
             assert row["node"] == node
-            if row["argv"] != ["sample_storage"]:
+            if row["argv"] != [AGENT]:
                 self.happened.append(("end", node, *row["argv"]))
         return {"killed": 0}
 
@@ -404,4 +429,5 @@ def live_cluster(layout: Layout, world: World, home: Path) -> LiveCluster:
         state=state,
         layout=layout,
         remotes={node.name: Node(node.name, world) for node in layout.spec.nodes},
+        host=Node(HOST, world),
     )

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,7 +33,6 @@ from boardcluster.remote.ask import (
     listening,
     processes,
     reach,
-    start_storage_samples,
     storage,
     trim,
 )
@@ -346,19 +344,6 @@ def test_an_answer_that_is_not_json_is_a_remote_error() -> None:
         HttpAnswer(status=200, body="<html>", location=None).json()
 
 
-def test_a_request_may_be_an_argument() -> None:
-    text = Path(nodeside.__file__).read_text()
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", text, '{"do": "boot"}'],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=True,
-        timeout=30,
-    )
-
-    assert json.loads(done.stdout)["boot_id"] == boot_of(HERE)
-
-
 # Storage accounting
 
 
@@ -463,78 +448,13 @@ def test_storage_is_parsed() -> None:
     assert storage(HERE).read_call_bytes > 0
 
 
-def start_samples(
-    folder: Path, *, interval_seconds: float = 0.01, longest_seconds: float = 60.0
-) -> ProcessRef:
-    return start_storage_samples(
-        HERE,
-        target=str(folder / "samples"),
-        stop=str(folder / "stop"),
-        log=str(folder / "log"),
-        env={"MARK": "test-samples"},
-        interval_seconds=interval_seconds,
-        longest_seconds=longest_seconds,
-    )
-
-
-def wait_until_ended(sampler: ProcessRef) -> None:
-    deadline = time.monotonic() + 20
-    while processes(HERE, [sampler])[0].alive:
-        assert time.monotonic() < deadline, "it does not end"
-
-
-def sample_rows(folder: Path, *, at_least: int) -> list[dict[str, Any]]:
-    deadline = time.monotonic() + 20
-    while True:
-        text = (folder / "samples").read_text() if (folder / "samples").exists() else ""
-        if len(text.splitlines()) >= at_least:
-            return [json.loads(line) for line in text.splitlines(keepends=True) if line[-1] == "\n"]
-        assert time.monotonic() < deadline, (folder / "log").read_text()
-        time.sleep(0.01)
-
-
-def test_samples_go_on_until_sigterm_and_none_is_cut(tmp_path: Path) -> None:
-    sampler = start_samples(tmp_path)
-    try:
-        sample_rows(tmp_path, at_least=3)
-    finally:
-        killed = end_processes(HERE, [sampler], grace_seconds=10)
-
-    assert killed == 0
-    text = (tmp_path / "samples").read_text()
-    assert text.endswith("\n")
-    rows = [json.loads(line) for line in text.splitlines()]
-    assert abs(rows[0]["unix_seconds"] - time.time()) < 60
-    times = [row["elapsed_seconds"] for row in rows]
-    assert times == sorted(times)
-    assert rows[0]["rchar"] > 0
-    assert json.loads((tmp_path / "log").read_text()) == {"samples": len(rows)}
-
-
-def test_samples_end_when_the_stop_file_appears(tmp_path: Path) -> None:
-    sampler = start_samples(tmp_path)
-    (tmp_path / "stop").touch()
-
-    wait_until_ended(sampler)
-
-    assert sample_rows(tmp_path, at_least=2)
-
-
-def test_samples_end_by_themselves(tmp_path: Path) -> None:
-    wait_until_ended(start_samples(tmp_path, interval_seconds=0.05, longest_seconds=0.1))
-
-    times = [row["elapsed_seconds"] for row in sample_rows(tmp_path, at_least=2)]
-    assert times[-2] < 0.1 <= times[-1]
-
-
-def test_samples_are_found_by_their_mark(tmp_path: Path) -> None:
-    sampler = start_samples(tmp_path, interval_seconds=30)
-    sample_rows(tmp_path, at_least=1)
-
-    mark = {"do": "end_marked", "mark": "MARK=test-samples", "grace_seconds": 10}
-
-    assert ask(HERE, mark) == {"ended": 1}
-    assert not processes(HERE, [sampler])[0].alive
+def test_the_moment_is_of_both_clocks_with_what_is_free(tmp_path: Path) -> None:
+    before = (time.monotonic(), time.time())
+    answer = ask(HERE, {"do": "moment", "folder": str(tmp_path)})
+    after = (time.monotonic(), time.time())
+    assert before[0] <= answer["monotonic_seconds"] <= after[0]
+    assert before[1] <= answer["wall_seconds"] <= after[1]
+    assert answer["free_bytes"] > 0
 
 
 # Page caches

@@ -1,0 +1,120 @@
+"""What is watched beside a run: telemetry of every node, power; and what they say of it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from boardcluster.analysis.trust import Baseline, Judgement, expect, judge, judge_before
+from boardcluster.campaign.execution import ATTEMPT_VARIABLE
+from boardcluster.records import NodeSamples, Telemetry, Verdict
+from boardcluster.services.operation import LiveCluster
+from boardcluster.telemetry.collector import Recording, recording
+
+__all__ = ["Observation", "Observed", "observing"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What was seen of a run.
+
+    Attributes:
+        telemetry: the samples.
+        verdict: whether the run can be trusted.
+        reasons: why it is not valid, in one line each.
+        remarks: what is worth knowing with the result, in one line each.
+    """
+
+    telemetry: Telemetry
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """A run that is being watched; ask for the outcome after the block of ``observing``.
+
+    Attributes:
+        live: the cluster.
+        recorded: its telemetry.
+    """
+
+    live: LiveCluster
+    recorded: Recording
+
+    def settle(self) -> None:
+        """Wait until there is something to compare the run with; call it just before the run."""
+        self.recorded.settle()
+
+    def outcome(
+        self,
+        *,
+        started_seconds: float,
+        ended_seconds: float,
+        phases: Mapping[str, tuple[float, float]],
+    ) -> Observed:
+        """Judge a run.
+
+        Args:
+            started_seconds: its start by the driver's monotonic clock.
+            ended_seconds: its end by the same clock.
+            phases: name to start and end of each submission, by the same clock.
+        """
+        telemetry = self.recorded.telemetry(
+            started_seconds=started_seconds,
+            duration_seconds=ended_seconds - started_seconds,
+            phases=phases,
+        )
+        expectations = expect(self.recorded.targets, self.live.facts)
+        found = judge(telemetry, expectations=expectations)
+        before = judge_before(
+            _before(telemetry),
+            facts=self.live.facts,
+            free_bytes=self.recorded.free_bytes,
+            expectations=expectations,
+        )
+        found = _joined(found, before)
+        return Observed(
+            telemetry=telemetry,
+            verdict=found.verdict,
+            reasons=found.reasons,
+            remarks=(*self.recorded.remarks, *before.remarks),
+        )
+
+
+@contextlib.contextmanager
+def observing(live: LiveCluster, folder: Path, attempt: str) -> Iterator[Observation]:
+    """Watch a cluster while the block runs.
+
+    Args:
+        live: the cluster.
+        folder: the attempt's folder of artefacts.
+        attempt: tag of the attempt, by which what watches is found and ended.
+    """
+    with recording(live, folder, {ATTEMPT_VARIABLE: attempt}) as recorded:
+        yield Observation(live=live, recorded=recorded)
+
+
+def _before(telemetry: Telemetry) -> Telemetry:
+    """Return the samples that were taken before the run."""
+    return replace(telemetry, nodes=tuple(_until_start(node) for node in telemetry.nodes))
+
+
+def _until_start(node: NodeSamples) -> NodeSamples:
+    kept = node.seconds <= 0
+    return replace(
+        node,
+        seconds=node.seconds[kept],
+        columns={name: values[kept] for name, values in node.columns.items()},
+    )
+
+
+def _joined(found: Judgement, before: Baseline) -> Judgement:
+    """Let what spoiled the run before it began taint it, too."""
+    if not before.taints:
+        return found
+    verdict = Verdict.TAINTED if found.verdict is Verdict.VALID else found.verdict
+    return Judgement(verdict=verdict, reasons=(*found.reasons, *before.taints))

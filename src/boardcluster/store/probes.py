@@ -1,0 +1,193 @@
+"""Runs of probes: their rows, and the file that each has beside the database."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+from boardcluster.errors import StoreError
+from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
+from boardcluster.store.codec import from_json, to_json
+from boardcluster.store.files import check_id, put_in_place, sync_folder, write_temporary
+
+__all__ = [
+    "adopt_probe_runs",
+    "check_probe_run",
+    "insert_probe_run",
+    "probe_path",
+    "select_probe_runs",
+    "write_probe_run",
+]
+
+_LOG = logging.getLogger(__name__)
+_FORMAT = 1
+_HINT = "report this: the driver broke the store's rules"
+
+
+def probe_path(home: Path, run_id: str) -> Path:
+    """Path of the file of one run."""
+    return home / "probes" / f"{check_id(run_id)}.json"
+
+
+def check_probe_run(run: ProbeRun) -> None:
+    """Check that a run can be stored.
+
+    Raises:
+        StoreError: it has neither figures nor a reason, or both, or a number that cannot be one.
+    """
+    check_id(run.id)
+    if bool(run.figures) == bool(run.reason.strip()):
+        raise StoreError(
+            f"probe run {run.id} has {len(run.figures)} figures and the reason {run.reason!r}",
+            hint=_HINT,
+        )
+    numbers = [run.duration_seconds, *(figure.value for figure in run.figures)]
+    if not all(math.isfinite(number) for number in numbers) or run.duration_seconds < 0:
+        raise StoreError(f"probe run {run.id} holds a number that cannot be one", hint=_HINT)
+
+
+def insert_probe_run(connection: sqlite3.Connection, run: ProbeRun) -> None:
+    """Insert a run with its figures.
+
+    Raises:
+        sqlite3.IntegrityError: its id is taken.
+    """
+    connection.execute(
+        "INSERT INTO probe_runs (id, probe, mode, node, peer, started_utc, duration_seconds,"
+        " cluster, emulated, versions, hardware, reason)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            run.id,
+            run.probe,
+            run.mode,
+            run.node,
+            run.peer,
+            run.started_utc,
+            run.duration_seconds,
+            run.cluster,
+            int(run.emulated),
+            json.dumps(run.versions),
+            run.hardware,
+            run.reason,
+        ),
+    )
+    connection.executemany(
+        "INSERT INTO probe_figures (run_id, position, name, value, conditions)"
+        " VALUES (?, ?, ?, ?, ?)",
+        [
+            (run.id, position, figure.name, figure.value, json.dumps(figure.conditions))
+            for position, figure in enumerate(run.figures)
+        ],
+    )
+
+
+def select_probe_runs(
+    connection: sqlite3.Connection, *, node: str, probe: str
+) -> tuple[ProbeRun, ...]:
+    """Return runs, oldest first.
+
+    Args:
+        connection: the database.
+        node: only on this node; empty for every one.
+        probe: only of this probe; empty for every one.
+    """
+    rows = connection.execute(
+        "SELECT * FROM probe_runs WHERE (:node = '' OR node = :node)"
+        " AND (:probe = '' OR probe = :probe) ORDER BY started_utc, id",
+        {"node": node, "probe": probe},
+    ).fetchall()
+    return tuple(replace(_run(row), figures=_figures(connection, row["id"])) for row in rows)
+
+
+def _run(row: sqlite3.Row) -> ProbeRun:
+    return ProbeRun(
+        id=row["id"],
+        probe=row["probe"],
+        mode=ProbeMode(row["mode"]),
+        node=row["node"],
+        peer=row["peer"],
+        started_utc=row["started_utc"],
+        duration_seconds=row["duration_seconds"],
+        cluster=row["cluster"],
+        emulated=bool(row["emulated"]),
+        versions=tuple(json.loads(row["versions"])),
+        hardware=row["hardware"],
+        reason=row["reason"],
+    )
+
+
+def _figures(connection: sqlite3.Connection, run_id: str) -> tuple[ProbeFigure, ...]:
+    rows = connection.execute(
+        "SELECT name, value, conditions FROM probe_figures WHERE run_id = ? ORDER BY position",
+        (run_id,),
+    )
+    return tuple(
+        ProbeFigure(name=row["name"], value=row["value"], conditions=json.loads(row["conditions"]))
+        for row in rows
+    )
+
+
+def write_probe_run(home: Path, run: ProbeRun) -> None:
+    """Write the file of a run: whole, or not at all.
+
+    Raises:
+        OSError: the disk is full, read-only or out of reach.
+    """
+    path = probe_path(home, run.id)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    body = {"format": _FORMAT, "record": to_json(run)}
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        write_temporary(temporary, json.dumps(body, indent=1, allow_nan=False) + "\n")
+        put_in_place(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def _read(path: Path) -> ProbeRun:
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"unreadable: {path}: {error}", hint=f"look at {path}") from error
+    if not isinstance(body, dict) or body.get("format") != _FORMAT:
+        raise StoreError(
+            f"unknown format: {path}", hint="use the version of boardcluster that wrote it"
+        )
+    run = from_json(ProbeRun, body.get("record"))
+    if path.name != f"{run.id}.json":
+        raise StoreError(f"{path} holds run {run.id}", hint=f"look at {path}")
+    return run
+
+
+def adopt_probe_runs(connection: sqlite3.Connection, home: Path) -> int:
+    """Give rows to each run that has a file but no rows: after a crash, or in a new database.
+
+    A file that cannot be used is left where it is and named in a warning of the log.
+
+    Returns:
+        How many got rows.
+    """
+    known = {f"{row['id']}.json" for row in connection.execute("SELECT id FROM probe_runs")}
+    adopted = 0
+    for path in sorted((home / "probes").glob("[!.]*.json")):
+        if path.name in known:
+            continue
+        connection.execute("SAVEPOINT adopted")
+        try:
+            run = _read(path)
+            check_probe_run(run)
+            insert_probe_run(connection, run)
+            adopted += 1
+        except (sqlite3.IntegrityError, StoreError) as error:
+            connection.execute("ROLLBACK TO adopted")
+            _LOG.warning("left out: %s: %s", path, error)
+        finally:
+            connection.execute("RELEASE adopted")
+    return adopted

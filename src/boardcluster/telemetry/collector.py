@@ -1,0 +1,261 @@
+"""Start an agent on every node for the time of a run, and gather what they wrote down."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+
+from boardcluster.cluster.boards import each_node
+from boardcluster.errors import BoardclusterError, ProbeOutputError
+from boardcluster.records import NodeSamples, Telemetry
+from boardcluster.remote.ask import ask, end_processes
+from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.services.operation import HOST, LiveCluster
+from boardcluster.telemetry.samples import Alignment, parse_samples
+
+__all__ = ["Recording", "recording"]
+
+_GRACE_SECONDS = 3.0
+_TRIES = 3
+_RETRY_SECONDS = 1.0
+_LONGEST_SECONDS = 48 * 3600.0
+"""Agents end by themselves after this, should a killed driver never end them."""
+
+_MOST_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """A node to recorded.
+
+    Attributes:
+        remote: the node.
+        request: what its agent is asked for, see agent.py; without the common fields.
+        folder: folder on the node for the agent's file.
+        cores: CPUs that it may use.
+    """
+
+    remote: Remote
+    request: Mapping[str, object]
+    folder: str
+    cores: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Agent:
+    """An agent at work.
+
+    Attributes:
+        process: its process on the node.
+        file: its file on the node, without ending.
+        alignment: the node's clocks when it began.
+    """
+
+    process: ProcessRef
+    file: str
+    alignment: Alignment
+
+
+@dataclass(slots=True, kw_only=True)
+class Recording:
+    """The agents of one run; their samples are there once the block of ``recording`` has ended.
+
+    Attributes:
+        interval_seconds: from one sample to the next.
+        began_seconds: when the last agent had been started, by the driver's monotonic clock.
+        files: what each agent wrote down.
+        alignments: each node's clocks.
+        free_bytes: by node, what may still be written to its data medium.
+        remarks: why a node has no samples, in one line each.
+    """
+
+    interval_seconds: float
+    began_seconds: float = 0.0
+    targets: Mapping[str, _Target] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    alignments: dict[str, Alignment] = field(default_factory=dict)
+    free_bytes: dict[str, int] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def settle(self) -> None:
+        """Wait until each agent has seen one interval, so that there is a state before the run."""
+        left = self.began_seconds + self.interval_seconds - time.monotonic()
+        if left > 0:
+            time.sleep(left)
+
+    def telemetry(
+        self,
+        *,
+        started_seconds: float,
+        duration_seconds: float,
+        phases: Mapping[str, tuple[float, float]],
+    ) -> Telemetry:
+        """Return the samples on the run's own time.
+
+        Args:
+            started_seconds: start of the run by the driver's monotonic clock.
+            duration_seconds: from there to its end.
+            phases: name to start and end of each submission, by the same clock.
+        """
+        nodes: list[NodeSamples] = []
+        for name, text in self.files.items():
+            target = self.targets[name]
+            try:
+                nodes.append(
+                    parse_samples(
+                        text,
+                        node=name,
+                        scope=str(target.request["scope"]),
+                        cores=target.cores,
+                        alignment=self.alignments[name],
+                        started_seconds=started_seconds,
+                    )
+                )
+            except ProbeOutputError as error:
+                self.remarks.append(_lacking(name, error))
+        return Telemetry(
+            duration_seconds=duration_seconds,
+            nodes=tuple(nodes),
+            phases={
+                name: (begin - started_seconds, end - started_seconds)
+                for name, (begin, end) in phases.items()
+            },
+        )
+
+
+@contextlib.contextmanager
+def recording(
+    live: LiveCluster, folder: Path, mark: Mapping[str, str], *, interval_seconds: float = 1.0
+) -> Iterator[Recording]:
+    """Watch every node while the block runs; of an emulated cluster also the machine itself.
+
+    A node that fails does not disturb the run; the recording's remarks name it.
+
+    Args:
+        live: the cluster.
+        folder: folder of the driver for the machine's own samples while they are taken.
+        mark: environment variables of the agents, by which ``end_marked`` finds them.
+        interval_seconds: from one sample to the next; 0.1 to 10.
+    """
+    recorded = Recording(interval_seconds=interval_seconds, targets=_targets(live, folder))
+    unique = uuid.uuid4().hex[:12]
+    agents, errors = each_node(
+        recorded.targets, lambda name: _begin(recorded, name, f"telemetry-{unique}", mark)
+    )
+    recorded.began_seconds = time.monotonic()
+    recorded.remarks += [_lacking(name, error) for name, error in errors.items()]
+    try:
+        yield recorded
+    finally:
+        texts, errors = each_node(
+            agents, lambda name: _finish(recorded, name, agents[name], folder)
+        )
+        recorded.files |= texts
+        recorded.remarks += [_lacking(name, error) for name, error in errors.items()]
+
+
+def _targets(live: LiveCluster, folder: Path) -> dict[str, _Target]:
+    emulated = live.spec.kind == "emulated"
+    targets = {}
+    for node in live.spec.nodes:
+        daemons = [daemon for daemon in live.state.daemons if daemon.node == node.name]
+        targets[node.name] = _Target(
+            remote=live.remotes[node.name],
+            request={
+                "scope": "node" if emulated else "machine",
+                "groups": {daemon.name: daemon.process.pid for daemon in daemons},
+            },
+            folder=live.layout.folder(node, "tmp"),
+            cores=node.cores,
+        )
+    if emulated:
+        targets[HOST] = _Target(
+            remote=live.host,
+            request={
+                "scope": "machine",
+                "groups": {},
+                "namespaces": [_process_namespace(node.pid) for node in live.state.nodes],
+                "trees": [os.getpid()],
+                "lives_with": os.getpid(),
+            },
+            folder=str(folder.resolve()),
+            cores=os.cpu_count() or 1,
+        )
+    return targets
+
+
+def _process_namespace(pid: int) -> int:
+    try:
+        return Path(f"/proc/{pid}/ns/pid").stat().st_ino
+    except OSError:  # it ended a moment ago; the heartbeat says so
+        return 0
+
+
+def _begin(recorded: Recording, name: str, unique: str, mark: Mapping[str, str]) -> _Agent:
+    target = recorded.targets[name]
+    file = f"{target.folder}/{unique}"
+    request = {
+        "target": f"{file}.txt",
+        "interval_seconds": recorded.interval_seconds,
+        "longest_seconds": _LONGEST_SECONDS,
+        "most_bytes": _MOST_BYTES,
+        **target.request,
+    }
+    program = resources.files("boardcluster.telemetry").joinpath("agent.py").read_text()
+    process = target.remote.start(
+        ["python3", "-I", "-S", "-c", program, json.dumps(request)], log=f"{file}.log", env=mark
+    )
+    alignment, recorded.free_bytes[name] = _now(target)
+    return _Agent(process=process, file=file, alignment=alignment)
+
+
+def _now(target: _Target) -> tuple[Alignment, int]:
+    """Compare a node's clocks with the driver's, and return what is free in its folder.
+
+    The answer is of some moment of the round trip, so it may be wrong by half of that.
+    """
+    before, wall_before = time.monotonic(), time.time()
+    there = ask(target.remote, {"do": "moment", "folder": target.folder})
+    after, wall_after = time.monotonic(), time.time()
+    alignment = Alignment(
+        monotonic_offset_seconds=there["monotonic_seconds"] - (before + after) / 2,
+        wall_offset_seconds=there["wall_seconds"] - (wall_before + wall_after) / 2,
+        error_seconds=(after - before) / 2,
+    )
+    return alignment, int(there["free_bytes"])
+
+
+def _finish(recorded: Recording, name: str, agent: _Agent, folder: Path) -> str:
+    """End an agent and return its file; a connection that has just dropped gets a few tries."""
+    target = recorded.targets[name]
+    remote = target.remote
+    kept = folder / f"telemetry-{name}.txt"
+    for left in reversed(range(_TRIES)):
+        try:
+            end_processes(remote, [agent.process], grace_seconds=_GRACE_SECONDS)
+            later, _ = _now(target)
+            recorded.alignments[name] = min(
+                (agent.alignment, later), key=lambda row: row.error_seconds
+            )
+            remote.get(f"{agent.file}.txt", kept)
+            text = kept.read_text(errors="replace")
+            remote.run(["rm", "-f", f"{agent.file}.txt", f"{agent.file}.log"])
+        except BoardclusterError:
+            if not left:
+                raise
+            time.sleep(_RETRY_SECONDS)
+        else:
+            kept.unlink(missing_ok=True)
+            return text
+    raise AssertionError("unreachable: the last try returns or raises")
+
+
+def _lacking(name: str, error: BoardclusterError) -> str:
+    return f"no telemetry of {name}: {' '.join(error.message.split())[:200]}"

@@ -1,0 +1,297 @@
+"""Read all declared power meters in the background while runs go on.
+
+Each meter has a thread of its own, so that a slow one delays nobody; times are the driver's
+monotonic clock. Nothing that a meter does ends or delays a run: what it did not answer is a trouble
+in its trace, and its energy of that run is None with the reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from boardcluster.analysis.energy import Instrument, Trace, Trouble, busy_cores, integrate
+from boardcluster.errors import BoardclusterError, SpecError
+from boardcluster.records import Coverage, MeterSpec, Power, Telemetry
+from boardcluster.remote.base import Remote
+from boardcluster.telemetry.meters.base import Batched, Kind, Meter, Reading, Recorded
+from boardcluster.telemetry.meters.registry import kind_of, settings_of
+
+__all__ = ["STOP_SECONDS", "Metering", "metering", "open_meter"]
+
+STOP_SECONDS = 2.0
+"""Longest wait for meters at the end; a thread that still waits for an answer is left behind."""
+
+_BATCH_SECONDS = 3.0
+_KEPT_SECONDS = 24 * 3600.0
+_LATEST_SECONDS = 4.0
+"""How long ``powers`` waits for the readings that end a run."""
+
+_ACCURACY_OPTION = "accuracy_percent"
+
+
+def open_meter(spec: MeterSpec, remotes: Mapping[str, Remote]) -> Meter:
+    """Open a declared meter without asking it anything.
+
+    Args:
+        spec: the meter.
+        remotes: nodes by name, as root, for meters that are read on one.
+
+    Raises:
+        SpecError: an option has a wrong value, or its node is not there.
+        HostError: a package that it needs is not installed.
+        MeterError: a secret cannot be read.
+    """
+    kind = kind_of(spec)
+    remote = None
+    if kind.on_node:
+        remote = next((remotes[name] for name in spec.nodes if name in remotes), None)
+        if remote is None:
+            raise SpecError(
+                f'meter "{spec.name}": none of its nodes is there: {", ".join(spec.nodes)}',
+                hint="correct nodes in cluster.toml",
+            )
+    try:
+        return kind.open(settings_of(spec), remote)
+    except BoardclusterError as error:
+        raise type(error)(f'meter "{spec.name}": {error.message}', hint=error.hint) from error
+
+
+class _Watch:
+    """One meter, its thread and what it said."""
+
+    def __init__(self, spec: MeterSpec, meter: Meter) -> None:
+        self.spec = spec
+        self.kind: Kind = kind_of(spec)
+        self.settings = settings_of(spec)
+        self.meter = meter
+        room = int(_KEPT_SECONDS / self.kind.interval_seconds)
+        self._readings: deque[Reading] = deque(maxlen=room)
+        self._troubles: deque[Trouble] = deque(maxlen=1000)
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._thread = threading.Thread(target=self._loop, name=f"meter {spec.name}", daemon=True)
+        self._ending = threading.Event()
+
+    def start(self) -> None:
+        if not isinstance(self.meter, Recorded):
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._ending.set()
+
+    def close(self, deadline_seconds: float) -> None:
+        if self._thread.is_alive():
+            self._thread.join(max(0.0, deadline_seconds - time.monotonic()))
+        with contextlib.suppress(BoardclusterError, OSError):
+            self.meter.close()
+
+    def _loop(self) -> None:
+        due = time.monotonic()
+        while not self._ending.is_set():
+            self._ask()
+            # Whoever was held up does not hurry afterwards: a meter that is asked twice at once
+            # says the same twice.
+            due = max(due + self.kind.interval_seconds, time.monotonic())
+            if isinstance(self.meter, Batched):
+                due = time.monotonic()
+            self._ending.wait(due - time.monotonic())
+
+    def _ask(self) -> None:
+        try:
+            if isinstance(self.meter, Batched):
+                found = self.meter.read_for(
+                    _BATCH_SECONDS, interval_seconds=self.kind.interval_seconds
+                )
+            else:
+                found = (self.meter.read(),)
+        except BoardclusterError as error:
+            self._failed(error.message.partition("\n")[0])
+        except Exception as error:  # noqa: BLE001  whatever a device sends must not end the thread
+            self._failed(f"{type(error).__name__} on reading it")
+        else:
+            with self._changed:
+                self._readings.extend(row for row in found if _is_finite(row))
+                self._changed.notify_all()
+
+    def _failed(self, text: str) -> None:
+        with self._changed:
+            self._troubles.append(Trouble(seconds=time.monotonic(), text=text))
+            self._changed.notify_all()
+        if isinstance(self.meter, Batched):
+            self._ending.wait(self.kind.interval_seconds)
+
+    def wait_until(self, seconds: float, deadline_seconds: float) -> None:
+        """Wait for a reading or a trouble that is not older than some time."""
+        if not self._thread.is_alive():
+            return
+        with self._changed:
+            while self._latest() < seconds and (left := deadline_seconds - time.monotonic()) > 0:
+                self._changed.wait(left)
+
+    def _latest(self) -> float:
+        said = self._readings[-1].seconds if self._readings else -math.inf
+        return max(said, self._troubles[-1].seconds if self._troubles else -math.inf)
+
+    def trace(self, started_seconds: float, ended_seconds: float) -> Trace:
+        """Return what is known about a run; clocks count from its start."""
+        interval_seconds = self.kind.interval_seconds
+        troubles: list[Trouble] = []
+        readings: Sequence[Reading] = ()
+        if isinstance(self.meter, Recorded):
+            try:
+                readings = self.meter.between(started_seconds, ended_seconds)
+            except BoardclusterError as error:
+                text = error.message.partition("\n")[0]
+                troubles.append(Trouble(seconds=started_seconds, text=text))
+            if len(readings) > 1:
+                usual = float(np.median(np.diff([row.seconds for row in readings])))
+                interval_seconds = max(usual, 1e-3)
+        else:
+            with self._lock:
+                readings, troubles = tuple(self._readings), list(self._troubles)
+        wraps = [row.wraps_at_joules for row in readings if row.wraps_at_joules is not None]
+        return Trace(
+            seconds=np.array([row.seconds - started_seconds for row in readings]),
+            watts=np.array([_number(row.watts) for row in readings]),
+            counted_joules=np.array([_number(row.energy_joules) for row in readings]),
+            interval_seconds=interval_seconds,
+            wraps_at_joules=wraps[-1] if wraps else None,
+            troubles=tuple(
+                Trouble(seconds=row.seconds - started_seconds, text=row.text) for row in troubles
+            ),
+        )
+
+    def power(
+        self, started_seconds: float, ended_seconds: float, telemetry: Telemetry | None
+    ) -> Power:
+        """Return what the meter recorded over a run."""
+        load = busy_cores(telemetry, {*self.spec.nodes, "host"}) if telemetry else None
+        found = integrate(
+            self.trace(started_seconds, ended_seconds),
+            started_seconds=0.0,
+            ended_seconds=ended_seconds - started_seconds,
+            load=load,
+        )
+        percent = _accuracy(self.kind, self.settings)
+        said = self.settings.get(_ACCURACY_OPTION)
+        return Power(
+            meter=self.spec.name,
+            kind=self.kind.name,
+            coverage=Coverage(self.settings.get("coverage", self.kind.coverage)),
+            nodes=self.spec.nodes,
+            switch=self.spec.switch,
+            accuracy=f"{percent:g} % as cluster.toml says" if said else self.kind.accuracy,
+            rate_hertz=found.rate_hertz,
+            energy_joules=found.energy_joules,
+            watts_mean=found.watts_mean,
+            watts_most=found.watts_most,
+            readings=found.readings,
+            remarks=found.remarks,
+            reason=found.reason,
+        )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _is_finite(row: Reading) -> bool:
+    values = [row.seconds, *(v for v in (row.watts, row.energy_joules) if v is not None)]
+    return len(values) > 1 and all(map(math.isfinite, values))
+
+
+def _accuracy(kind: Kind, settings: Mapping[str, str]) -> float | None:
+    """Return the accuracy in percent: what the file says, else what the maker states.
+
+    Raises:
+        SpecError: the file says no number.
+    """
+    said = settings.get(_ACCURACY_OPTION)
+    if not said:
+        return kind.accuracy_percent
+    try:
+        percent = float(said)
+    except ValueError:
+        percent = math.nan
+    if not 0 < percent <= 100:
+        raise SpecError(
+            f'the option "{_ACCURACY_OPTION}" of a meter is "{said}"; allowed: a number up to 100',
+            hint=f"correct {_ACCURACY_OPTION} in cluster.toml",
+        )
+    return percent
+
+
+class Metering:
+    """Meters that are being read."""
+
+    def __init__(self, watches: Sequence[_Watch]) -> None:
+        self._watches = tuple(watches)
+
+    @property
+    def instruments(self) -> Mapping[str, Instrument]:
+        """What the level of a measurement asks of each meter, by name."""
+        return {
+            watch.spec.name: Instrument(
+                integrates=watch.kind.integrates,
+                accuracy_percent=_accuracy(watch.kind, watch.settings),
+            )
+            for watch in self._watches
+        }
+
+    def powers(
+        self, started_seconds: float, ended_seconds: float, *, telemetry: Telemetry | None = None
+    ) -> tuple[Power, ...]:
+        """Return what each meter recorded over a run that has ended.
+
+        Waits up to four seconds for the readings that follow the end of the run, so that the power
+        at its end is between two readings.
+
+        Args:
+            started_seconds: of the run, by the driver's monotonic clock.
+            ended_seconds: likewise, later.
+            telemetry: of the run; with it a frozen meter is told from a constant load.
+        """
+        if not ended_seconds > started_seconds:
+            raise ValueError("a run ends after its start")
+        deadline = time.monotonic() + _LATEST_SECONDS
+        for watch in self._watches:
+            watch.wait_until(ended_seconds, deadline)
+        return tuple(
+            watch.power(started_seconds, ended_seconds, telemetry) for watch in self._watches
+        )
+
+
+@contextlib.contextmanager
+def metering(specs: Sequence[MeterSpec], remotes: Mapping[str, Remote]) -> Iterator[Metering]:
+    """Read meters in the background during the block.
+
+    Args:
+        specs: declared meters; with none it costs nothing.
+        remotes: nodes by name, as root, for meters that are read on one.
+
+    Raises:
+        SpecError: an option has a wrong value.
+        HostError: a package that a meter needs is not installed.
+        MeterError: a secret cannot be read. A meter that does not answer is no error.
+    """
+    watches: list[_Watch] = []
+    try:
+        watches.extend(_Watch(spec, open_meter(spec, remotes)) for spec in specs)
+        found = Metering(watches)
+        _ = found.instruments  # a wrong accuracy is said before anything runs
+        for watch in watches:
+            watch.start()
+        yield found
+    finally:
+        for watch in watches:
+            watch.stop()
+        deadline = time.monotonic() + STOP_SECONDS
+        for watch in watches:
+            watch.close(deadline)

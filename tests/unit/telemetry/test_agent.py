@@ -1,0 +1,282 @@
+"""The agent's pieces on recorded /proc and /sys, and the whole of it as a process here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boardcluster.remote.ask import ask, end_processes, processes
+from boardcluster.remote.base import ProcessRef
+from boardcluster.remote.local import LocalRemote
+from boardcluster.telemetry import agent
+from boardcluster.telemetry.samples import Alignment, parse_samples
+
+HERE = LocalRemote("here")
+NO_OFFSET = Alignment(monotonic_offset_seconds=0.0, wall_offset_seconds=0.0, error_seconds=0.0)
+PROGRAM = Path(agent.__file__).read_text()
+
+
+def put(root: Path, files: dict[str, str]) -> agent.Files:
+    for path, text in files.items():
+        place = root / path.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    return agent.Files(str(root))
+
+
+def test_cpu_time_by_state_is_that_of_all_cores(tmp_path: Path) -> None:
+    # A Raspberry Pi 5 under load; guest time, the last two, is in user and nice already.
+    files = put(
+        tmp_path, {"/proc/stat": "cpu  100 5 30 400 20 3 4 7 50 2\ncpu0 1 1 1 1 1 1 1 1 0 0\n"}
+    )
+    assert agent.cpu_times(files) == {
+        "cpu_user_seconds": 105,
+        "cpu_system_seconds": 30,
+        "cpu_idle_seconds": 400,
+        "cpu_iowait_seconds": 20,
+        "cpu_irq_seconds": 7,
+        "cpu_steal_seconds": 7,
+    }
+
+
+def test_memory_swap_and_paging(tmp_path: Path) -> None:
+    files = put(
+        tmp_path,
+        {
+            "/proc/meminfo": "MemTotal: 8 kB\nMemAvailable: 6 kB\nBuffers: 1 kB\nCached: 3 kB\n"
+            "SwapTotal: 10 kB\nSwapFree: 4 kB\nDirty: 2 kB\nWriteback: 1 kB\n",
+            "/proc/vmstat": "nr_free_pages 1\npswpin 7\npswpout 9\n",
+        },
+    )
+    assert agent.memory(files) == {
+        "memory_available_bytes": 6,
+        "memory_cached_bytes": 4,
+        "memory_dirty_bytes": 3,
+        "swap_used_bytes": 6,
+        "swap_in_bytes": 7,
+        "swap_out_bytes": 9,
+    }
+
+
+def test_pressure_disks_and_network(tmp_path: Path) -> None:
+    stat = "8 0 sda 10 0 80 0 20 0 160 0 0 250 0\n8 1 sda1 9 9 9 9 9 9 9 9 9 9 9\n"
+    files = put(
+        tmp_path,
+        {
+            "/proc/pressure/io": "some avg10=0.00 avg60=0.00 avg300=0.00 total=500\n"
+            "full avg10=0.00 avg60=0.00 avg300=0.00 total=300\n",
+            "/proc/diskstats": stat,
+            "/sys/block/sda/size": "1\n",
+            "/sys/block/loop0/size": "1\n",
+            "/proc/net/dev": "Inter-|   Receive\n face |bytes\n"
+            "    lo: 1 1 1 1 0 0 0 0 1 1 1 1 0 0 0 0\n"
+            "  eth0: 1000 9 2 3 0 0 0 0 2000 8 4 5 0 0 0 0\n",
+        },
+    )
+    assert agent.pressure(files) == {"pressure_io_seconds": 500, "pressure_io_full_seconds": 300}
+    assert agent.whole_devices(files) == ["sda"]
+    assert agent.disks(files, ["sda"]) == {
+        "disk_reads/sda": 10,
+        "disk_read_bytes/sda": 80,
+        "disk_writes/sda": 20,
+        "disk_written_bytes/sda": 160,
+        "disk_busy_seconds/sda": 250,
+    }
+    assert agent.network(files) == {
+        "net_received_bytes/eth0": 1000,
+        "net_sent_bytes/eth0": 2000,
+        "net_dropped_packets/eth0": 14,
+    }
+
+
+def test_clocks_heat_and_throttle_bits_of_a_board(tmp_path: Path) -> None:
+    cpu = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq"
+    files = put(
+        tmp_path,
+        {
+            cpu.format(0): "2400000\n",
+            cpu.format(10): "1500000\n",
+            cpu.format(2): "1500000\n",
+            "/sys/class/thermal/thermal_zone0/temp": "51200\n",
+            "/sys/class/thermal/thermal_zone1/temp": "48900\n",
+            agent.FIRMWARE: "50005\n",
+        },
+    )
+    cores = agent.cores_with_clock(files)
+    assert cores == ["cpu0", "cpu2", "cpu10"]
+    assert agent.clocks(files, cores)["clock_hertz/cpu10"] == 1500000
+    assert agent.hottest(files, agent.sensors(files)) == {"temperature_celsius": 51200}
+    assert agent.throttled(files, agent.FIRMWARE) == {"throttle_bits": 0x50005}
+
+
+def test_throttle_bits_from_the_firmwares_program(tmp_path: Path) -> None:
+    program = tmp_path / "vcgencmd"
+    program.write_text("#!/bin/sh\necho throttled=0x50000\n")
+    program.chmod(0o755)
+    assert agent.throttled_by_program(str(program)) == {"throttle_bits": 0x50000}
+    program.write_text("#!/bin/sh\necho VCHI initialization failed\n")
+    assert agent.throttled_by_program(str(program)) == {}
+    assert agent.throttled_by_program(str(tmp_path / "none")) == {}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_tightest_quota_of_a_group_and_those_above_it(tmp_path: Path, version: int) -> None:
+    first = {
+        "/proc/40/cgroup": "5:memory:/x\n4:cpu,cpuacct:/board/jobs\n",
+        "/sys/fs/cgroup/cpu/board/cpu.cfs_quota_us": "150000\n",
+        "/sys/fs/cgroup/cpu/board/cpu.cfs_period_us": "100000\n",
+        "/sys/fs/cgroup/cpu/board/cpu.stat": "nr_periods 9\nthrottled_time 7000000\n",
+        "/sys/fs/cgroup/cpu/board/jobs/cpu.cfs_quota_us": "-1\n",
+        "/sys/fs/cgroup/cpu/board/jobs/cpu.cfs_period_us": "100000\n",
+        "/sys/fs/cgroup/cpu/board/jobs/cpu.stat": "nr_periods 9\nthrottled_time 0\n",
+    }
+    second = {
+        "/proc/40/cgroup": "0::/board/jobs\n",
+        "/sys/fs/cgroup/board/cpu.max": "150000 100000\n",
+        "/sys/fs/cgroup/board/cpu.stat": "usage_usec 5\nthrottled_usec 7000\n",
+        "/sys/fs/cgroup/board/jobs/cpu.max": "max 100000\n",
+        "/sys/fs/cgroup/board/jobs/cpu.stat": "usage_usec 5\nthrottled_usec 0\n",
+    }
+    files = put(tmp_path, first if version == 1 else second)
+    assert agent.quota(files, [40]) == {"quota_cores": 1500, "quota_throttled_seconds": 7000}
+    assert agent.quota(files, [41]) == {"quota_cores": None, "quota_throttled_seconds": 0}
+
+
+def process(pid: int, name: str, *, ticks: str, parent: int = 1, flags: int = 0) -> dict[str, str]:
+    zeros = "0 " * 4
+    times = f"{ticks} 20 0 1 0 {pid}00 0 5"
+    return {
+        f"/proc/{pid}/stat": f"{pid} ({name}) S {parent} 1 1 0 -1 {flags} {zeros}{times} 0 0\n",
+        f"/proc/{pid}/io": "rchar: 1\nwchar: 50\nsyscr: 1\nsyscw: 1\nread_bytes: 30\n"
+        "write_bytes: 90\ncancelled_write_bytes: 0\n",
+    }
+
+
+def test_processes_of_a_node_are_counted_with_the_children_that_were_waited_for(
+    tmp_path: Path,
+) -> None:
+    request = {"scope": "node", "groups": {"nodemanager": 20}}
+    put(tmp_path, process(20, "java", ticks="100 10 0 0"))
+    put(tmp_path, process(21, "java) x", ticks="500 50 0 0", parent=20))
+    put(tmp_path, process(2, "kthreadd", ticks="9 9 0 0", flags=agent.KERNEL_THREAD))
+    looking = agent.Processes(agent.Files(str(tmp_path)), request)
+    assert looking.scan()["cpu_user_seconds"] == 0
+    # The job ended and its parent waited for it, so its time moved; another began meanwhile.
+    (tmp_path / "proc/21/stat").unlink()
+    put(tmp_path, process(20, "java", ticks="110 10 530 50"))
+    put(tmp_path, process(22, "java", ticks="40 4 0 0", parent=20))
+    row = looking.scan()
+    assert (row["cpu_user_seconds"], row["cpu_system_seconds"]) == (80, 4)
+    assert row["group_cpu_seconds/nodemanager"] == 10
+    assert row["group_cpu_seconds/jobs"] == 74
+    assert (row["storage_read_bytes"], row["storage_written_bytes"]) == (60, 100)
+    assert "foreign_cpu_seconds" not in row
+    # One that nobody waited for takes its time with it: what the others used still counts.
+    (tmp_path / "proc/22/stat").unlink()
+    put(tmp_path, process(20, "java", ticks="115 10 530 50"))
+    assert looking.scan()["cpu_user_seconds"] == 85
+
+
+def test_foreign_programs_are_told_from_the_driver_and_named(tmp_path: Path) -> None:
+    request = {"scope": "machine", "groups": {}, "namespaces": [1], "trees": [30]}
+    before = {30: "0 0", 31: "0 0", 50: "0 0"}
+    after = {30: "50 0", 31: "70 0", 50: "300 25"}
+    names = {30: "python", 31: "sort", 50: "stress-ng"}
+    parents = {30: 1, 31: 30, 50: 1}
+    looking = agent.Processes(agent.Files(str(tmp_path)), request)
+    for ticks in (before, after):
+        for pid, used in ticks.items():
+            put(tmp_path, process(pid, names[pid], ticks=f"{used} 0 0", parent=parents[pid]))
+        row = looking.scan()
+    assert row == {"foreign_cpu_seconds": 325}
+    assert looking.notes() == [f"# {325 / agent.TICKS:.2f} stress-ng"]
+
+
+@pytest.mark.skipif(os.uname().machine not in agent.LOOPS, reason="no loop for this architecture")
+def test_the_timed_loop_measures_a_clock() -> None:
+    measure = agent.timed_loop()
+    assert measure is not None
+    assert 2e8 < max(measure() for _ in range(5)) < 8e9
+
+
+def start(folder: Path, **request: Any) -> ProcessRef:
+    wanted = {
+        "target": str(folder / "samples"),
+        "interval_seconds": 0.05,
+        "longest_seconds": 60.0,
+        "most_bytes": 1 << 20,
+        "scope": "machine",
+        "groups": {},
+        **request,
+    }
+    argv = ["python3", "-I", "-S", "-c", PROGRAM, json.dumps(wanted)]
+    return HERE.start(argv, log=str(folder / "log"), env={"MARK": "test-agent"})
+
+
+def wait_until_ended(running: ProcessRef, folder: Path) -> None:
+    deadline = time.monotonic() + 20
+    while processes(HERE, [running])[0].alive:
+        assert time.monotonic() < deadline, "it does not end"
+    assert (folder / "log").read_text() == ""
+
+
+def read(folder: Path) -> Any:
+    text = (folder / "samples").read_text()
+    assert text.endswith("\n")
+    return parse_samples(
+        text, node="here", scope="machine", cores=2, alignment=NO_OFFSET, started_seconds=0.0
+    )
+
+
+def test_the_agent_samples_until_sigterm_and_cuts_no_line(tmp_path: Path) -> None:
+    began = time.monotonic()
+    running = start(tmp_path)
+    time.sleep(0.5)
+    assert end_processes(HERE, [running], grace_seconds=10) == 0
+    found = read(tmp_path)
+    assert began < found.seconds[0] < found.seconds[-1] < time.monotonic()
+    assert len(found.seconds) >= 5
+    assert found.columns["cpu_user_seconds"][1:].min() >= 0
+    assert found.columns["memory_available_bytes"].min() > 0
+    assert abs(found.columns["clock_step_seconds"][1:]).max() < 0.05
+    assert found.columns["agent_cpu_seconds"][1:].max() < 0.05
+
+
+def test_the_agent_ends_by_itself_and_with_its_companion(tmp_path: Path) -> None:
+    wait_until_ended(start(tmp_path, longest_seconds=0.2), tmp_path)
+    companion = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(30)"])
+    (tmp_path / "samples").unlink()
+    running = start(tmp_path, lives_with=companion.pid)
+    companion.kill()
+    companion.wait()
+    wait_until_ended(running, tmp_path)
+    assert len(read(tmp_path).seconds) >= 1
+
+
+def test_the_agent_is_found_by_its_mark(tmp_path: Path) -> None:
+    running = start(tmp_path, interval_seconds=30)
+    mark = {"do": "end_marked", "mark": "MARK=test-agent", "grace_seconds": 10}
+    assert ask(HERE, mark) == {"ended": 1}
+    assert not processes(HERE, [running])[0].alive
+
+
+def test_the_file_is_bounded_and_the_interval_doubles_as_it_fills(tmp_path: Path) -> None:
+    path = tmp_path / "samples"
+    log = agent.Log(str(path), most_bytes=4000, interval_seconds=1.0)
+    for index in range(300):
+        log.add({"agent_cpu_seconds": index})
+        log.flush()
+    assert path.stat().st_size <= 4000
+    intervals = [
+        json.loads(line)["interval_seconds"]
+        for line in path.read_text().splitlines()
+        if line.startswith("{")
+    ]
+    assert intervals[:3] == [1.0, 2.0, 4.0]
