@@ -23,8 +23,16 @@ def register(app: typer.Typer) -> None:
     app.command(name="report", epilog="Example: boardcluster report -o ~/my-report")(_report)
 
 
-def write(home: Path, folder: Path, *, campaign: str | None = None) -> tuple[Path, Path]:
+def write(
+    home: Path, folder: Path, *, campaign: str | None = None, tainted: bool = False
+) -> tuple[Path, Path]:
     """Write the report of a home's results; return the HTML and the Markdown file.
+
+    Args:
+        home: state folder of the cluster.
+        folder: where to write; made if there is none.
+        campaign: only this campaign.
+        tainted: whether tainted runs count.
 
     Raises:
         EmptySelectionError: there is no such campaign.
@@ -39,7 +47,7 @@ def write(home: Path, folder: Path, *, campaign: str | None = None) -> tuple[Pat
                 f"no campaign {campaign}", hint="see `boardcluster results` for their ids"
             )
     folder.mkdir(parents=True, exist_ok=True)
-    return write_report(results, campaigns, cluster=_spec(home), folder=folder)
+    return write_report(results, campaigns, cluster=_spec(home), folder=folder, tainted=tainted)
 
 
 def _spec(home: Path) -> ClusterSpec | None:
@@ -60,6 +68,9 @@ def _report(
         Path | None,
         typer.Option("--output", "-o", help="Folder to write to. Default: report/ of the cluster."),
     ] = None,
+    tainted: Annotated[
+        bool, typer.Option("--tainted", help="Let tainted runs count, named as such.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write the report: one HTML file that opens offline, and Markdown."""
@@ -68,7 +79,7 @@ def _report(
         raise ClusterError(
             f"there is no cluster in {state}", hint="name it with --cluster or --home"
         )
-    html, markdown = write(state, output or state / "report", campaign=campaign)
+    html, markdown = write(state, output or state / "report", campaign=campaign, tainted=tainted)
     if as_json:
         print_json({"html": str(html), "markdown": str(markdown)})
     else:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Annotated
 
 import typer
 
-from boardcluster.analysis import Cell, security_of, settings, summarise
-from boardcluster.cli.console import Reporter, print_json, print_table
+from boardcluster.analysis import (
+    Cell,
+    Interval,
+    Untrusted,
+    security_of,
+    settings,
+    summarise,
+    untrusted,
+    verdict_of,
+)
+from boardcluster.cli.console import Reporter, print_json, print_table, say
 from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import EmptySelectionError
-from boardcluster.records import Result
+from boardcluster.records import Campaign, Result, Verdict
 from boardcluster.store import Store, rebuild
 from boardcluster.units import format_bytes, format_seconds
 
-__all__ = ["print_results", "register"]
+__all__ = ["document", "print_results", "register"]
 
 
 def register(app: typer.Typer) -> None:
@@ -40,9 +50,12 @@ def _results(
             "--rebuild", help="Rebuild a damaged store from the files of each attempt, first."
         ),
     ] = False,
+    tainted: Annotated[
+        bool, typer.Option("--tainted", help="Let tainted runs count, named as such.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show stored results: each run, and mean with 95 % interval per engine."""
+    """Show stored results: each run with its verdict, and mean with 95 % intervals per engine."""
     folder = home_folder(home, cluster)
     if from_files:
         with driver_lock(folder, doing="results --rebuild"):
@@ -58,36 +71,90 @@ def _results(
             f"no results in {folder}", hint="run something first: `boardcluster run wordcount`"
         )
     if as_json:
-        print_json({"campaigns": campaigns, "results": results, "cells": summarise(results)})
+        print_json(document(campaigns, results, tainted=tainted))
     else:
-        print_results(results)
+        print_results(results, tainted=tainted)
 
 
-def print_results(results: Sequence[Result]) -> None:
-    """Print one row per run, then one per cell.
+def document(
+    campaigns: Sequence[Campaign], results: Sequence[Result], *, tainted: bool
+) -> dict[str, Sequence[object]]:
+    """What ``--json`` prints: every run, the cells, and the cells without a run that counts."""
+    return {
+        "campaigns": campaigns,
+        "results": results,
+        "cells": summarise(results, tainted=tainted),
+        "untrusted": untrusted(results, tainted=tainted),
+    }
 
+
+def print_results(results: Sequence[Result], *, tainted: bool = False) -> None:
+    """Print one row per run, then one per cell, then what a reader must know of them.
+
+    Tainted runs count in the cells only if asked for; those that do not are counted beside them.
     Workers, profile and other settings of a run are shown where some run differs in them.
     """
     _print("runs", _RUN_COLUMNS, [_run_row(result) for result in results])
-    rows = [
-        [
-            cell.workload,
-            str(cell.engine),
-            cell.profile,
-            format_bytes(cell.size_bytes) if cell.size_bytes else "-",
-            str(cell.workers),
-            cell.label,
-            str(cell.count),
-            format_seconds(cell.mean_seconds),
-            _interval(cell),
-            _figures(cell),
-        ]
-        for cell in summarise(results)
-    ]
+    cells = summarise(results, tainted=tainted)
+    rows = [_cell_row(cell) for cell in cells]
+    rows += [_untrusted_row(row) for row in untrusted(results, tainted=tainted)]
     if rows:
         warm = any(result.trial.warm_up for result in results)
         title = f"verified runs per engine{', without warm-ups' if warm else ''}"
         _print(title, _CELL_COLUMNS, rows)
+    for cell in cells:
+        for line in cell.warnings:
+            say(f"warning: {cell.workload} on {cell.engine}: {line}")
+
+
+def _cell_row(cell: Cell) -> list[str]:
+    counted = _verdicts(cell.results)
+    return [
+        cell.workload,
+        str(cell.engine),
+        cell.profile,
+        format_bytes(cell.size_bytes) if cell.size_bytes else "-",
+        str(cell.workers),
+        cell.label,
+        str(cell.count),
+        f"{counted}; {len(cell.left_out)} left out" if cell.left_out else counted,
+        format_seconds(cell.mean_seconds),
+        _half_width(cell.interval_seconds),
+        _limits(cell.bootstrap_seconds),
+        "\n".join(_outlier(cell, place) for place in cell.outliers),
+        _figures(cell),
+    ]
+
+
+def _untrusted_row(row: Untrusted) -> list[str]:
+    """No mean is made of tainted runs; the row says what there is instead."""
+    at = row.configuration
+    return [
+        at.workload,
+        str(row.engine),
+        at.profile,
+        format_bytes(at.size_bytes) if at.size_bytes else "-",
+        str(at.workers),
+        row.label,
+        "0",
+        f"{_verdicts(row.results)}; all left out",
+        "-",
+        "no valid run: --tainted lets these count",
+        "",
+        "",
+        "",
+    ]
+
+
+def _verdicts(results: Sequence[Result]) -> str:
+    """How many runs have each verdict: ``4 valid, 1 tainted``."""
+    tally = Tally(verdict_of(result) for result in results)
+    return ", ".join(f"{tally[verdict]} {verdict}" for verdict in Verdict if tally[verdict])
+
+
+def _outlier(cell: Cell, place: int) -> str:
+    order = cell.results[place].trial.position + 1
+    return f"{format_seconds(cell.durations_seconds[place])} (order {order})"
 
 
 def _print(title: str, columns: Sequence[tuple[str, _Shown]], rows: Sequence[list[str]]) -> None:
@@ -119,9 +186,14 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def _interval(cell: Cell) -> str:
-    interval = cell.interval_seconds
+def _half_width(interval: Interval | None) -> str:
     return f"± {format_seconds(interval.half_width)}" if interval else "one run: no interval"
+
+
+def _limits(interval: Interval | None) -> str:
+    if interval is None:
+        return ""
+    return f"{format_seconds(max(0.0, interval.low))} to {format_seconds(interval.high)}"
 
 
 class _Shown(Enum):
@@ -145,6 +217,7 @@ _RUN_COLUMNS = [
     ("repetition", _Shown.ALWAYS),
     ("state", _Shown.ALWAYS),
     ("time", _Shown.ALWAYS),
+    ("verdict", _Shown.ALWAYS),
     ("reason", _Shown.ALWAYS),
 ]
 _CELL_COLUMNS = [
@@ -155,16 +228,20 @@ _CELL_COLUMNS = [
     ("workers", _Shown.ALWAYS),
     ("settings", _Shown.FILLED),
     ("runs", _Shown.ALWAYS),
+    ("verdicts", _Shown.ALWAYS),
     ("mean", _Shown.ALWAYS),
     ("95 % interval", _Shown.ALWAYS),
+    ("by bootstrap", _Shown.FILLED),
+    ("outliers", _Shown.FILLED),
     ("figures", _Shown.FILLED),
 ]
 
 
 def _run_row(result: Result) -> list[str]:
     trial, attempt = result.trial, result.attempt
-    timed = result.measurement.duration_seconds if result.measurement else None
-    remarks = result.measurement.remarks if result.measurement else ()
+    found = result.measurement
+    timed = found.duration_seconds if found else None
+    remarks = (*found.verdict_reasons, *found.remarks) if found else ()
     return [
         trial.campaign_id,
         str(trial.position + 1),
@@ -177,5 +254,6 @@ def _run_row(result: Result) -> list[str]:
         f"warm-up {trial.repetition}" if trial.warm_up else str(trial.repetition),
         str(attempt.state) if attempt else "pending",
         format_seconds(timed) if timed is not None else "-",
+        str(verdict_of(result)) if found else "-",
         "; ".join(part for part in (attempt.reason if attempt else "", *remarks) if part),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell, security_of, settings
+from boardcluster.analysis import Cell, security_of, settings, verdict_of
 from boardcluster.analysis.statistics import mean
 from boardcluster.records import ClusterSpec, Fingerprint, Result
 from boardcluster.report import words
@@ -13,6 +13,7 @@ from boardcluster.report.counters import COUNTERS, Unit, format_value
 from boardcluster.report.source import (
     Source,
     configuration,
+    left_out,
     letter,
     state_counts,
     state_of,
@@ -31,7 +32,11 @@ __all__ = [
     "proofs",
     "run_tables",
     "setup_table",
+    "untrusted_table",
 ]
+
+
+_MAY_BE_UNKNOWN = ("Kernel command line", "NUMA", "Governor", "BLAS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +149,7 @@ def _run_table(source: Source, group: Sequence[Result]) -> Table:
             Column("Attempt", Kind.NUMBER),
             Column("Seconds", Kind.NUMBER),
             Column("State", Kind.STATE),
+            Column("Verdict"),
             Column("Reason or remark"),
             Column("Output", Kind.NUMBER),
             Column("Verified", Kind.CODE),
@@ -158,7 +164,7 @@ def _run_table(source: Source, group: Sequence[Result]) -> Table:
 
 def _run_row(source: Source, result: Result) -> tuple[str, ...]:
     trial, attempt, found = result.trial, result.attempt, result.measurement
-    remarks = found.remarks if found else ()
+    remarks = (*found.verdict_reasons, *found.remarks) if found else ()
     return (
         str(trial.position + 1),
         words.workload_name(trial.workload),
@@ -171,6 +177,7 @@ def _run_row(source: Source, result: Result) -> tuple[str, ...]:
         str(attempt.number) if attempt else words.NONE,
         words.seconds(found.duration_seconds) if found else words.NONE,
         state_of(result),
+        verdict_of(result).value if found else words.NONE,
         "; ".join(part for part in (attempt.reason if attempt else "", *remarks) if part),
         format_bytes(found.output_bytes) if found else words.NONE,
         _proof_label(source, result),
@@ -186,6 +193,48 @@ def _proof_label(source: Source, result: Result) -> str:
     if proof.expected_sha256 != proof.actual_sha256:
         return f"{label} wrong"
     return f"{label} {words.short_digest(proof.actual_sha256)}"
+
+
+def untrusted_table(source: Source) -> Table | None:
+    """Configurations of which every verified run is tainted; None if there is none."""
+    rows = []
+    for row in source.untrusted:
+        trial = row.results[0].trial
+        found = [item.measurement for item in row.results if item.measurement]
+        reasons = list(dict.fromkeys(line for item in found for line in item.verdict_reasons))
+        more = f"; and {len(reasons) - 1} more, see every run" if len(reasons) > 1 else ""
+        rows.append(
+            (
+                words.workload_name(trial.workload),
+                format_bytes(trial.size_bytes) if trial.size_bytes else words.NONE,
+                str(trial.workers),
+                trial.profile,
+                row.label or "default",
+                words.engine_name(row.engine),
+                words.verdicts(item.verdict for item in found),
+                ", ".join(words.seconds(item.duration_seconds) for item in found),
+                f"{reasons[0]}{more}" if reasons else "",
+            )
+        )
+    if not rows:
+        return None
+    return Table(
+        caption="Configurations without a valid run",
+        columns=(
+            Column("Workload"),
+            Column("Input", Kind.NUMBER),
+            Column("Workers", Kind.NUMBER),
+            Column("Profile"),
+            Column("Settings"),
+            Column("Engine", Kind.ENGINE),
+            Column("Runs"),
+            Column("Seconds, in run order"),
+            Column("Why they do not count"),
+        ),
+        rows=tuple(rows),
+        emulated=source.is_emulated([item for row in source.untrusted for item in row.results]),
+        note=words.UNTRUSTED,
+    ).without_constant("Workers", "Profile", "Settings")
 
 
 def programs_table(source: Source) -> Table | None:
@@ -249,15 +298,22 @@ def proofs(source: Source) -> tuple[Proof, ...]:
 
 def proof_summary(source: Source) -> str:
     """One sentence over all verified results."""
-    total = len(verified(source))
-    if not total:
+    out = left_out(source)
+    total = len(verified(source)) - len(out)
+    if not total and not out:
         return "No verified result yet."
+    if not total:
+        return (
+            f"{words.count(len(out), 'tainted run')}: their outputs were proved right in a way"
+            " named here, so it is only their times that cannot be trusted."
+        )
     each = "its output was" if total == 1 else "every one of their outputs was"
     runs = "The 1 run" if total == 1 else f"The {total} runs"
     verb = "is" if total == 1 else "are"
     return (
         f"{runs} in the statistics {verb} verified: {each} proved right in a way named here. A run"
         " whose output is wrong or unproved never becomes a result."
+        + (f" Verified, too: {words.count(len(out), 'tainted run')} left out of it." if out else "")
     )
 
 
@@ -270,6 +326,8 @@ def setup_table(source: Source) -> Table | None:
     rows = []
     for name in values[0]:
         row = [item[name] for item in values]
+        if name in _MAY_BE_UNKNOWN and set(row) == {words.NONE}:
+            continue
         rows.append((name if len(set(row)) == 1 else f"{name} (differs)", *row))
     return Table(
         caption="Machine, versions and settings of the runs",
@@ -292,6 +350,10 @@ def _setup_values(found: Fingerprint) -> dict[str, str]:
         "Host memory": format_bytes(found.memory_bytes, binary=True),
         "Operating system": found.os,
         "Kernel": found.kernel,
+        "Kernel command line": found.kernel_command_line or words.NONE,
+        "NUMA": found.numa or words.NONE,
+        "Governor": found.governor or words.NONE,
+        "BLAS": found.blas or words.NONE,
         "Java": found.java,
         "Hadoop": found.hadoop,
         "Spark": found.spark,

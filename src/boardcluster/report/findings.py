@@ -12,14 +12,14 @@ from boardcluster.analysis import (
     compare_concurrency,
     compare_engines,
 )
-from boardcluster.records import Engine
+from boardcluster.records import Engine, Verdict
 from boardcluster.report import words
 from boardcluster.report.source import Source, configuration, groups_of, state_counts
 
 __all__ = ["Finding", "find", "headline"]
 
 _ONE_BY_ONE = "one after the other"
-_OTHER_SETUP = " The runs are of different setups; see below."
+_DIFFERENCES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ def _mix_finding(source: Source, comparison: ConcurrencyComparison) -> Finding:
     )
     ratio = words.ratio(max(comparison.ratio, 1 / comparison.ratio))
     verdict = f"{ratio} times as {'fast' if comparison.ratio >= 1 else 'slow'}"
-    setup = "" if comparison.same_setup else _OTHER_SETUP
+    setup = _setup_words(comparison.differences) + _trust_words(one, several)
     interval = comparison.difference_interval_seconds
     if interval is None:
         certainty = "One of the two ran only once: one run cannot say how much times vary."
@@ -135,17 +135,39 @@ def _spread(cell: Cell) -> str:
 
 
 def _lone_certainty(cell: Cell) -> str:
+    said = _trust_words(cell)
     if cell.interval_seconds is None:
-        return "One run: no interval can be given."
+        return f"One run: no interval can be given.{said}"
     interval = words.interval(cell.interval_seconds)
-    return f"Mean of {cell.count} runs, 95 % interval {interval} s."
+    return f"Mean of {cell.count} runs, 95 % interval {interval} s.{said}"
+
+
+def _setup_words(differences: Sequence[str]) -> str:
+    """Say that setups differ, and in what; empty if they do not."""
+    if not differences:
+        return ""
+    named = list(dict.fromkeys(line.partition(":")[0] for line in differences))
+    more = f" and {len(named) - _DIFFERENCES} more" if len(named) > _DIFFERENCES else ""
+    listed = ", ".join(named[:_DIFFERENCES])
+    return f" The runs are of different setups ({listed}{more}); see below."
+
+
+def _trust_words(*cells: Cell) -> str:
+    """Say what is tainted, left out or drifting; empty if nothing is."""
+    tainted = sum(cell.counted(Verdict.TAINTED) for cell in cells)
+    out = sum(len(cell.left_out) for cell in cells)
+    drifting = any(cell.drift is not None and cell.drift.is_shown for cell in cells)
+    said = f" {words.count(tainted, 'run')} of these tainted." if tainted else ""
+    said += f" {words.count(out, 'tainted run')} left out." if out else ""
+    return said + (" Times drift with run order; see below." if drifting else "")
 
 
 def _compared(start: str, comparison: Comparison, engines: int) -> tuple[str, str, str]:
     """Sentence, certainty and ratio of two engines; a difference only where the runs show one."""
     ratio = words.ratio(comparison.ratio)
     faster = words.engine_name(comparison.faster.engine)
-    setup = "" if comparison.same_setup else _OTHER_SETUP
+    setup = _setup_words(comparison.differences)
+    setup += _trust_words(comparison.faster, comparison.slower)
     slower = words.engine_name(comparison.slower.engine)
     verdict = f"{ratio} times as fast"
     if engines > 2:
@@ -181,6 +203,8 @@ def headline(source: Source, findings: Sequence[Finding]) -> tuple[str, str]:
                 " on both engines and writes a report; `boardcluster run` does it on your cluster."
             ),
         )
+    if source.untrusted:
+        return _untrusted_headline(source)
     programs = [item for item in source.results if source.is_own_program(item)]
     if len(programs) == len(source.results):
         ended = [item for item in programs if item.attempt and item.attempt.ended_utc]
@@ -189,3 +213,21 @@ def headline(source: Source, findings: Sequence[Finding]) -> tuple[str, str]:
             "Their outputs have no known answer, so times are given and nothing is verified.",
         )
     return "No run has ended with a verified result yet", state_counts(source.results) + "."
+
+
+def _untrusted_headline(source: Source) -> tuple[str, str]:
+    """Every verified run is tainted: say so, and why."""
+    found = [
+        item.measurement for row in source.untrusted for item in row.results if item.measurement
+    ]
+    count = len(found)
+    what = "the only verified run is" if count == 1 else f"all {count} verified runs are"
+    reasons = list(dict.fromkeys(line for item in found for line in item.verdict_reasons))
+    first = f"For instance: {reasons[0]}. " if reasons else ""
+    return (
+        f"No valid run yet: {what} tainted",
+        (
+            f"{first}Times and causes are below. Mend the cause and run again, or let them count"
+            " with `boardcluster report --tainted`."
+        ),
+    )

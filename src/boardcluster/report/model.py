@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis import security_of
-from boardcluster.records import Campaign, ClusterSpec, Result, Security
+from boardcluster.records import Campaign, ClusterSpec, Result, Security, Verdict
 from boardcluster.report import words
 from boardcluster.report.details import (
     Proof,
@@ -18,6 +18,7 @@ from boardcluster.report.details import (
     proofs,
     run_tables,
     setup_table,
+    untrusted_table,
 )
 from boardcluster.report.findings import Finding, find, headline
 from boardcluster.report.source import Source, verified
@@ -41,6 +42,8 @@ class Report:
         partly_emulated: whether some are and some are not.
         insecure: whether any number was measured while everybody could take the cluster over.
         times: one per workload.
+        untrusted: configurations of which every verified run is tainted; None without any.
+        tainted: whether some of the runs that count are tainted.
         counters: one table per configuration.
         runs: one table per campaign of workloads.
         programs: the user's own programs; None without any.
@@ -64,6 +67,8 @@ class Report:
     partly_emulated: bool
     insecure: bool
     times: tuple[TimeSection, ...]
+    untrusted: Table | None
+    tainted: bool
     counters: tuple[Table, ...]
     runs: tuple[Table, ...]
     programs: Table | None
@@ -79,7 +84,11 @@ class Report:
 
 
 def build_report(
-    results: Sequence[Result], campaigns: Sequence[Campaign], *, cluster: ClusterSpec | None
+    results: Sequence[Result],
+    campaigns: Sequence[Campaign],
+    *,
+    cluster: ClusterSpec | None,
+    tainted: bool = False,
 ) -> Report:
     """Build the report of these results.
 
@@ -87,8 +96,9 @@ def build_report(
         results: trials with their attempts; give every attempt, so that none is hidden.
         campaigns: their campaigns.
         cluster: the cluster's declaration, for the list of nodes.
+        tainted: whether tainted runs count.
     """
-    source = Source.of(results, campaigns)
+    source = Source.of(results, campaigns, tainted=tainted)
     ordered = source.results
     findings = find(source)
     sentence, note = headline(source, findings)
@@ -106,6 +116,8 @@ def build_report(
         partly_emulated=emulated and bool(ordered) and not source.all_emulated(),
         insecure=any(security_of(item) is Security.INSECURE_LAB for item in ordered),
         times=time_sections(source),
+        untrusted=untrusted_table(source),
+        tainted=any(cell.counted(Verdict.TAINTED) for cell in source.cells),
         counters=counter_tables(source),
         runs=run_tables(source),
         programs=programs_table(source),

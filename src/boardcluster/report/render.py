@@ -36,13 +36,19 @@ _METHOD = (
     ),
     (
         "The 95 % interval is of the mean by Student's t: mean ± t(0.975, n-1) · s / √n. It assumes"
-        " independent runs of one normal distribution. The interval of a difference is Welch's."
-        " CV is the standard deviation over the mean. Throughput is input over time; MB are 10⁶"
-        " bytes."
+        " independent runs of one normal distribution. From five runs on a second one is by the"
+        " bootstrap, which assumes no distribution. The interval of a difference is Welch's."
+        " Outliers lie beyond Tukey's fences; they are shown, never dropped. CV is the standard"
+        " deviation over the mean. Throughput is input over time; MB are 10⁶ bytes."
     ),
     (
         "Failed and invalid attempts are shown with their reason and stay out of every mean, and so"
         " do warm-ups."
+    ),
+    (
+        "The verdict on each run is from the telemetry of its nodes: valid where nothing was seen"
+        " that disturbs it, tainted where something was, unjudged where it was recorded before"
+        " there were verdicts. Tainted runs stay out of every mean unless they were asked for."
     ),
 )
 _MD_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
@@ -60,6 +66,7 @@ def write_report(
     *,
     cluster: ClusterSpec | None,
     folder: Path,
+    tainted: bool = False,
 ) -> tuple[Path, Path]:
     """Write ``report.html`` and ``report.md``; earlier ones there are replaced.
 
@@ -70,6 +77,7 @@ def write_report(
         campaigns: their campaigns.
         cluster: the cluster's declaration, for the list of nodes.
         folder: where to write; made if there is none.
+        tainted: whether tainted runs count.
 
     Returns:
         The HTML file and the Markdown file.
@@ -77,12 +85,13 @@ def write_report(
     Raises:
         StoreError: the folder cannot be written.
     """
-    report = build_report(results, campaigns, cluster=cluster)
+    report = build_report(results, campaigns, cluster=cluster, tainted=tainted)
     environment = _environment()
     shared = {
         "report": report,
         "emulated_text": words.EMULATED,
         "insecure_text": words.INSECURE,
+        "tainted_text": words.TAINTED,
         "counter_note": _COUNTER_NOTE,
         "method": _METHOD,
     }

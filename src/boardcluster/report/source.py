@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from boardcluster.analysis import Cell, Configuration, summarise
+from boardcluster.analysis import Cell, Configuration, Untrusted, summarise, untrusted
 from boardcluster.records import Campaign, CampaignKind, Fingerprint, Result
 from boardcluster.report import words
 from boardcluster.units import format_bytes
@@ -16,6 +16,7 @@ __all__ = [
     "Source",
     "configuration",
     "groups_of",
+    "left_out",
     "letter",
     "state_counts",
     "state_of",
@@ -30,7 +31,9 @@ class Source:
     Attributes:
         results: all of them, campaign by campaign in the order they ran.
         campaigns: by their ids.
-        cells: the verified runs of workloads.
+        cells: the verified runs of workloads that count.
+        untrusted: configurations of which no run counts.
+        tainted: whether tainted runs count.
         fingerprints: the different setups, in the order of their first run.
         methods: the different ways of verification, in the order of their first use.
     """
@@ -38,19 +41,26 @@ class Source:
     results: tuple[Result, ...]
     campaigns: dict[str, Campaign]
     cells: tuple[Cell, ...]
+    untrusted: tuple[Untrusted, ...]
+    tainted: bool
     fingerprints: tuple[Fingerprint, ...]
     methods: tuple[str, ...]
 
     @classmethod
-    def of(cls, results: Iterable[Result], campaigns: Iterable[Campaign]) -> Self:
-        """Order and group the records."""
+    def of(
+        cls, results: Iterable[Result], campaigns: Iterable[Campaign], *, tainted: bool = False
+    ) -> Self:
+        """Order and group the records; tainted runs count only if asked for."""
         ordered = tuple(sorted(results, key=_run_order))
         known = {campaign.id: campaign for campaign in campaigns}
+        workloads = [item for item in ordered if not _is_own_program(item, known)]
         proofs = [item.measurement.verification for item in ordered if item.measurement]
         return cls(
             results=ordered,
             campaigns=known,
-            cells=summarise(item for item in ordered if not _is_own_program(item, known)),
+            cells=summarise(workloads, tainted=tainted),
+            untrusted=untrusted(workloads, tainted=tainted),
+            tainted=tainted,
             fingerprints=tuple(
                 dict.fromkeys(item.attempt.fingerprint for item in ordered if item.attempt)
             ),
@@ -149,10 +159,17 @@ def state_of(result: Result) -> str:
 
 
 def verified(source: Source) -> list[Result]:
-    """The verified results, all of which are in the statistics."""
+    """The verified results: those in the statistics, and those too tainted for them."""
+    groups = [*(cell.results for cell in source.cells), left_out(source)]
     return [
         item
-        for cell in source.cells
-        for item in cell.results
+        for group in groups
+        for item in group
         if item.measurement is not None and item.measurement.verification is not None
     ]
+
+
+def left_out(source: Source) -> tuple[Result, ...]:
+    """The verified results that stay out of the statistics because they are tainted."""
+    beside = [item for cell in source.cells for item in cell.left_out]
+    return (*beside, *(item for row in source.untrusted for item in row.results))

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from boardcluster.analysis import Cell
+from boardcluster.analysis import Cell, differences_among, verdict_of
+from boardcluster.records import Result, Verdict
 from boardcluster.report import words
 from boardcluster.report.measured import figures_table, node_bytes_table, phases_table
 from boardcluster.report.source import Source, configuration, groups_of, state_of
@@ -38,6 +39,8 @@ _CSV_COLUMNS = (
     "warm_up",
     "attempt",
     "state",
+    "verdict",
+    "verdict_reasons",
     "duration_seconds",
     "output_bytes",
     "intermediate_bytes",
@@ -116,17 +119,50 @@ def _left_out(source: Source, workload: str) -> str:
         for result in source.results
         if result.trial.workload == workload and not source.is_own_program(result)
     ]
-    ends = Tally(
-        "warm-up" if result.trial.warm_up and state_of(result) == "ok" else state_of(result)
-        for result in results
-    )
-    out = [f"{ends[state]} {state}" for state in ("failed", "invalid", "warm-up") if ends[state]]
+    ends = Tally(_end_of(result) for result in results)
+    kinds = ("failed", "invalid", "warm-up") + (() if source.tainted else ("tainted",))
+    out = [f"{ends[kind]} {kind}" for kind in kinds if ends[kind]]
     if not out:
         return ""
-    total = ends["failed"] + ends["invalid"] + ends["warm-up"]
+    total = sum(ends[kind] for kind in kinds)
     verb, noun = ("is", "attempt") if total == 1 else ("are", "attempts")
     listed = " and ".join(part for part in (", ".join(out[:-1]), out[-1]) if part)
     return f"{listed} {noun} {verb} not in these numbers; see every run below."
+
+
+def _end_of(result: Result) -> str:
+    """How an attempt ended, as far as numbers go."""
+    if state_of(result) != "ok":
+        return state_of(result)
+    if result.trial.warm_up:
+        return "warm-up"
+    verdict = verdict_of(result)
+    return verdict.value if verdict in (Verdict.TAINTED, Verdict.INVALID) else "ok"
+
+
+def _verdicts(cell: Cell) -> str:
+    """The verdicts of the runs that count, and how many tainted ones do not."""
+    counted = words.verdicts(verdict_of(result) for result in cell.results)
+    return f"{counted}; {len(cell.left_out)} left out" if cell.left_out else counted
+
+
+def _outliers(cell: Cell) -> str:
+    """Runs beyond Tukey's fences, by their time and their place in the campaign."""
+    return ", ".join(
+        f"{words.seconds(cell.durations_seconds[place])}"
+        f" (order {cell.results[place].trial.position + 1})"
+        for place in cell.outliers
+    )
+
+
+def _warnings(cells: Sequence[Cell]) -> str:
+    """Every warning of every cell in sentences, with the cell's name before it."""
+    lines = []
+    for cell in cells:
+        which = configuration(cell, cells)
+        name = words.engine_name(cell.engine) + (f" over {which}" if which else "")
+        lines += [f"{name}: {line}." for line in cell.warnings]
+    return " ".join(lines)
 
 
 def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> Table:
@@ -139,12 +175,15 @@ def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> Table:
             cell.profile,
             cell.label or "default",
             str(cell.count),
+            _verdicts(cell),
             words.seconds(cell.mean_seconds),
             words.interval(cell.interval_seconds),
+            words.interval(cell.bootstrap_seconds),
             words.seconds(cell.median_seconds),
             words.seconds(cell.minimum_seconds),
             words.seconds(cell.maximum_seconds),
             words.percent(cell.variation),
+            _outliers(cell),
             words.NONE
             if cell.throughput_bytes_per_second is None
             else f"{cell.throughput_bytes_per_second / 1e6:.2f}",
@@ -152,7 +191,11 @@ def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> Table:
         )
         for cell in cells
     )
-    mixed = any(len(cell.fingerprints) > 1 for cell in cells)
+    mixed = any(differences_among(cell.fingerprints) for cell in cells)
+    pooled = (
+        "A row that names several setups pools runs of different machines or settings:"
+        " compare with care."
+    )
     table = Table(
         caption=f"{name}{_shared(cells)}: results by engine",
         columns=(
@@ -162,21 +205,21 @@ def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> Table:
             Column("Profile"),
             Column("Settings"),
             Column("Runs", Kind.NUMBER),
+            Column("Verdicts"),
             Column("Mean (s)", Kind.NUMBER),
             Column("95 % interval (s)", Kind.NUMBER),
+            Column("by bootstrap (s)", Kind.NUMBER),
             Column("Median (s)", Kind.NUMBER),
             Column("Min (s)", Kind.NUMBER),
             Column("Max (s)", Kind.NUMBER),
             Column("CV", Kind.NUMBER),
+            Column("Outliers"),
             Column("MB/s", Kind.NUMBER),
             Column("Setup"),
         ),
         rows=rows,
         emulated=source.is_emulated([item for cell in cells for item in cell.results]),
-        note="A row that names several setups pools runs of different machines or settings:"
-        " compare with care."
-        if mixed
-        else "",
+        note=" ".join(part for part in (pooled if mixed else "", _warnings(cells)) if part),
     )
     return table.without_constant("Input", "Workers", "Profile", "Settings").without_empty()
 
@@ -222,6 +265,8 @@ def _csv_link(source: Source, workload: str) -> str:
                 "yes" if trial.warm_up else "no",
                 attempt.number,
                 attempt.state.value,
+                found.verdict.value if found else "",
+                "; ".join(found.verdict_reasons) if found else "",
                 found.duration_seconds if found else "",
                 found.output_bytes if found else "",
                 found.intermediate_bytes if found else None,

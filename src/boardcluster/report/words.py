@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections import Counter as Tally
+from collections.abc import Iterable, Sequence
 
 from boardcluster.analysis import Interval
-from boardcluster.records import Engine, Security
+from boardcluster.records import Engine, Security, Verdict
 from boardcluster.redaction import HIDDEN, redact
 from boardcluster.units import format_seconds
 
@@ -16,6 +17,8 @@ __all__ = [
     "INSECURE",
     "NONE",
     "SECURITY",
+    "TAINTED",
+    "UNTRUSTED",
     "count",
     "engine_name",
     "figure_name",
@@ -29,6 +32,7 @@ __all__ = [
     "seconds",
     "seconds_with_unit",
     "short_digest",
+    "verdicts",
     "workload_name",
 ]
 
@@ -39,6 +43,11 @@ SECURITY = {
     Security.CLOSED: "closed",
     Security.INSECURE_LAB: INSECURE,
 }
+TAINTED = "tainted runs are among these numbers: something disturbed them, see every run"
+UNTRUSTED = (
+    "Something disturbed every one of these runs, so no mean is made of them. `boardcluster report"
+    " --tainted` lets tainted runs count; they are then named beside each number."
+)
 EMULATED = "emulated: nodes are network namespaces on one machine, not boards"
 
 _WORKLOADS = {
@@ -144,6 +153,12 @@ def ratio(value: float) -> str:
 def count(number: int, singular: str, plural: str = "") -> str:
     """A number with its noun."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def verdicts(found: Iterable[Verdict]) -> str:
+    """How many of each verdict, in the order of the verdicts: ``4 valid, 1 tainted``."""
+    tally = Tally(found)
+    return ", ".join(f"{tally[verdict]} {verdict}" for verdict in Verdict if tally[verdict])
 
 
 def moment(utc: str) -> str:

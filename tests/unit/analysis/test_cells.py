@@ -11,6 +11,8 @@ from boardcluster.analysis import (
     security_of,
     settings,
     summarise,
+    untrusted,
+    verdict_of,
 )
 from boardcluster.records import (
     Attempt,
@@ -23,6 +25,7 @@ from boardcluster.records import (
     Result,
     Security,
     Trial,
+    Verdict,
 )
 
 ENGINES = (Engine.MAPREDUCE, Engine.SPARK)
@@ -59,6 +62,7 @@ def _result(
     setup: Fingerprint = SETUP,
     figures: dict[str, float] | None = None,
     intermediate_bytes: int | None = None,
+    verdict: Verdict = Verdict.VALID,
     **settings: Any,
 ) -> Result:
     trial = Trial(
@@ -91,6 +95,8 @@ def _result(
         exit_status=0,
         figures=figures or {},
         intermediate_bytes=intermediate_bytes,
+        verdict=verdict,
+        verdict_reasons=("pi1: throttled",) if verdict is Verdict.TAINTED else (),
     )
     return Result(trial=trial, attempt=attempt, measurement=measurement)
 
@@ -346,3 +352,110 @@ def test_jobs_at_once_that_take_longer_have_a_ratio_below_one() -> None:
     (comparison,) = compare_concurrency(summarise(runs))
     assert comparison.ratio == pytest.approx(51 / 101)
     assert comparison.is_shown
+
+
+def test_tainted_runs_stay_out_and_are_counted() -> None:
+    runs = [
+        _result(Engine.SPARK, 20, position=0),
+        _result(Engine.SPARK, 90, position=1, verdict=Verdict.TAINTED),
+        _result(Engine.SPARK, 22, position=2, verdict=Verdict.UNJUDGED),
+        _result(Engine.SPARK, 99, position=3, verdict=Verdict.INVALID),
+    ]
+    (cell,) = summarise(runs)
+    assert list(cell.durations_seconds) == [20, 22]
+    assert [result.trial.position for result in cell.left_out] == [1, 3]
+    assert (cell.counted(Verdict.VALID), cell.counted(Verdict.UNJUDGED)) == (1, 1)
+    assert cell.counted(Verdict.TAINTED) == 0
+    assert untrusted(runs) == ()
+
+
+def test_tainted_runs_count_if_asked_for_and_invalid_ones_never() -> None:
+    runs = [
+        _result(Engine.SPARK, 20, position=0),
+        _result(Engine.SPARK, 90, position=1, verdict=Verdict.TAINTED),
+        _result(Engine.SPARK, 99, position=2, verdict=Verdict.INVALID),
+    ]
+    (cell,) = summarise(runs, tainted=True)
+    assert list(cell.durations_seconds) == [20, 90]
+    assert cell.counted(Verdict.TAINTED) == 1
+    assert [result.trial.position for result in cell.left_out] == [2]
+
+
+def test_a_configuration_without_a_valid_run_has_no_cell_but_is_not_hidden() -> None:
+    runs = [
+        _result(Engine.SPARK, 20, position=0),
+        _result(Engine.MAPREDUCE, 41, position=2, verdict=Verdict.TAINTED),
+        _result(Engine.MAPREDUCE, 40, position=1, verdict=Verdict.TAINTED, replication=0),
+        _result(Engine.MAPREDUCE, 50, position=3, verdict=Verdict.TAINTED, replication=1),
+    ]
+    assert [cell.engine for cell in summarise(runs)] == [Engine.SPARK]
+    plain, single = untrusted(runs)
+    assert [result.trial.position for result in plain.results] == [1, 2]
+    assert (plain.engine, plain.label, single.label) == (Engine.MAPREDUCE, "", "replication 1")
+    assert untrusted(runs, tainted=True) == ()
+    assert len(summarise(runs, tainted=True)) == 3
+
+
+def test_what_did_not_end_well_is_neither_in_a_cell_nor_untrusted() -> None:
+    bad = Verdict.TAINTED
+    runs = [
+        _result(Engine.SPARK, 1, state=AttemptState.FAILED, verdict=bad),
+        _result(Engine.SPARK, 1, warm_up=True, verdict=bad),
+        _result(Engine.SPARK, 1, workload="submit", verdict=bad),
+        replace(_result(Engine.SPARK, 1), attempt=None, measurement=None),
+    ]
+    assert (summarise(runs), untrusted(runs)) == ((), ())
+    assert verdict_of(runs[-1]) is Verdict.UNJUDGED
+
+
+def test_a_cell_has_both_intervals_its_outliers_and_its_drift() -> None:
+    seconds = (20.0, 20.1, 20.2, 20.3, 20.4, 26.0)
+    (cell,) = summarise(
+        [_result(Engine.SPARK, value, position=place) for place, value in enumerate(seconds)]
+    )
+    assert cell.interval_seconds is not None
+    assert cell.bootstrap_seconds is not None
+    assert cell.bootstrap_seconds.low > cell.interval_seconds.low
+    assert cell.outliers == (5,)
+    assert cell.durations_seconds == seconds  # shown, never dropped
+    assert cell.drift is not None
+    assert cell.warnings == (
+        (
+            "times grow with run order (Spearman's rank correlation 1.00, p 0.0028): something"
+            " drifts, such as heat, or a disk that fills"
+        ),
+    )
+    (falling,) = summarise(
+        [_result(Engine.SPARK, value, position=5 - place) for place, value in enumerate(seconds)]
+    )
+    assert falling.warnings[0].startswith("times shrink with run order")
+
+
+def test_few_runs_or_runs_in_no_order_are_not_warned_of() -> None:
+    for seconds in ((20.0, 21.0, 22.0, 23.0), (21.0, 20.0, 23.0, 20.5, 22.0)):
+        (cell,) = summarise(
+            [_result(Engine.SPARK, value, position=place) for place, value in enumerate(seconds)]
+        )
+        assert cell.warnings == ()
+
+
+def test_runs_of_different_setups_are_warned_of_and_compared_with_a_remark() -> None:
+    other = replace(SETUP, governor="ondemand", numa="8 nodes")
+    judged = replace(SETUP, governor="performance", numa="8 nodes")
+    runs = [
+        _result(Engine.SPARK, 20, setup=judged),
+        _result(Engine.SPARK, 21, setup=other, position=1),
+        _result(Engine.MAPREDUCE, 40, setup=judged, position=2),
+    ]
+    cells = summarise(runs)
+    assert cells[1].warnings == ("runs of different setups: governor: performance, ondemand",)
+    (comparison,) = compare_engines(cells)
+    assert comparison.differences == ("governor: performance, ondemand",)
+    assert not comparison.same_setup
+
+
+def test_what_was_not_recorded_earlier_is_no_difference() -> None:
+    later = replace(SETUP, governor="performance", kernel_command_line="quiet", blas="b", numa="1")
+    cells = summarise([_result(Engine.SPARK, 20), _result(Engine.MAPREDUCE, 40, setup=later)])
+    (comparison,) = compare_engines(cells)
+    assert comparison.same_setup

@@ -1,13 +1,24 @@
 from __future__ import annotations
 
+import itertools
+
+import numpy as np
 import pytest
+import scipy.stats
+from scipy.special import ndtri
 
 from boardcluster.analysis.statistics import (
+    LEAST_RUNS,
+    Drift,
+    Interval,
+    bootstrap_interval,
     coefficient_of_variation,
     difference_interval,
+    drift,
     mean,
     mean_interval,
     median,
+    outliers,
     standard_deviation,
 )
 
@@ -68,3 +79,109 @@ def test_no_values_are_an_error_and_a_mean_of_zero_has_no_variation() -> None:
     with pytest.raises(ValueError, match="no values"):
         median(())
     assert coefficient_of_variation((-1.0, 1.0)) is None
+
+
+def test_bootstrap_interval_agrees_with_every_resample_of_five() -> None:
+    # All 5^5 resamples of these, and the quantile that the expansion asks for:
+    # Phi(-sqrt(5 / 4) * 2.776445) = Phi(-3.10416) = 0.000954.
+    values = (10.0, 11.0, 13.0, 16.0, 20.0)
+    means = np.array([sum(picked) / 5 for picked in itertools.product(values, repeat=5)])
+    low, high = np.quantile(means, (0.000954, 1 - 0.000954))
+    interval = bootstrap_interval(values)
+    assert interval is not None
+    assert interval.low == pytest.approx(low, abs=0.2)
+    assert interval.high == pytest.approx(high, abs=0.4)
+    assert (interval.low, interval.high) != (10.0, 20.0)
+
+
+def test_bootstrap_interval_is_close_to_students_where_runs_are_normal() -> None:
+    # Quantiles of the normal distribution as values: no chance in it.
+    values = [100 + 5 * float(ndtri((place + 0.5) / 40)) for place in range(40)]
+    boot, student = bootstrap_interval(values), mean_interval(values)
+    assert boot is not None
+    assert student is not None
+    assert boot.low == pytest.approx(student.low, abs=0.15)
+    assert boot.high == pytest.approx(student.high, abs=0.15)
+
+
+def test_bootstrap_interval_is_the_same_for_the_same_runs_in_any_order() -> None:
+    values = [20.0, 22.0, 21.0, 25.0, 23.0, 30.0]
+    assert bootstrap_interval(values) == bootstrap_interval(values)
+    assert bootstrap_interval(values) == bootstrap_interval(values[::-1])
+    assert bootstrap_interval(values) != bootstrap_interval([*values[:-1], 31.0])
+
+
+def test_bootstrap_interval_leans_towards_the_long_tail() -> None:
+    interval = bootstrap_interval((10.0, 10.1, 10.2, 10.3, 10.4, 10.5, 10.6, 25.0))
+    assert interval is not None
+    centre = 97.1 / 8
+    assert interval.high - centre > 2 * (centre - interval.low)
+
+
+def test_bootstrap_interval_of_equal_runs_has_no_width() -> None:
+    assert bootstrap_interval((3.0,) * 5) == Interval(low=3.0, high=3.0)
+
+
+def test_bootstrap_interval_of_very_many_runs_is_bounded_in_work() -> None:
+    interval = bootstrap_interval([1.0, 3.0] * 20_000)
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx((2.0, 2.0), abs=0.02)
+
+
+@pytest.mark.parametrize("count", range(LEAST_RUNS))
+def test_few_runs_have_no_bootstrap_no_outliers_and_no_drift(count: int) -> None:
+    values = [1.0, 2.0, 3.0, 99.0][:count]
+    assert bootstrap_interval(values) is None
+    assert outliers(values) == ()
+    assert drift(values) is None
+
+
+def test_outliers_by_hand() -> None:
+    # Hinges of the eight below are 11.5 and 14.5: fences at 7 and 19, which still belong.
+    values = (19.0, 11.0, 12.0, 7.0, 13.0, 14.0, 15.0, 12.0)
+    assert sorted(values) == [7, 11, 12, 12, 13, 14, 15, 19]
+    assert outliers(values) == ()
+    assert outliers((19.1, *values[1:])) == (0,)
+    assert outliers((*values[:3], 6.9, *values[4:])) == (3,)
+    assert outliers((10.0, 10.0, 10.0, 10.0, 10.1)) == (4,)
+
+
+def test_drift_of_a_rising_series_by_hand() -> None:
+    # Of 5! = 120 orders only two are as far from no order: p = 2 / 120.
+    found = drift((10.0, 11.0, 12.5, 12.6, 30.0))
+    assert found == Drift(correlation=1.0, p_value=2 / 120)
+    assert found.is_shown
+    assert drift((5.0, 4.0, 3.0, 2.0, 1.0)) == Drift(correlation=-1.0, p_value=2 / 120)
+
+
+def test_drift_of_one_swap_by_hand() -> None:
+    # r = 1 - 6 * 2 / (5 * 24) = 0.9; the orders with |r| >= 0.9 are 1 + 4 and their mirrors.
+    found = drift((10.0, 12.0, 11.0, 13.0, 14.0))
+    assert found is not None
+    assert found.correlation == pytest.approx(0.9)
+    assert found.p_value == pytest.approx(10 / 120)
+    assert not found.is_shown
+
+
+def test_drift_with_ties_agrees_with_scipy() -> None:
+    # scipy.stats.spearmanr and an exhaustive permutation_test over these.
+    found = drift((1.0, 1.0, 2.0, 3.0, 3.0, 5.0, 4.0))
+    assert found is not None
+    assert found.correlation == pytest.approx(0.9456108576893)
+    assert found.p_value == pytest.approx(0.0031746031746)
+
+
+def test_drift_of_many_runs_agrees_with_scipy() -> None:
+    values = (5.0, 3.0, 8.0, 6.0, 9.0, 7.0, 12.0, 10.0, 11.0)
+    reference = scipy.stats.spearmanr(range(9), values)
+    found = drift(values)
+    assert found is not None
+    assert found.correlation == pytest.approx(reference.statistic)
+    assert found.p_value == pytest.approx(reference.pvalue)
+    assert found.is_shown
+    straight = drift([float(place) for place in range(12)])
+    assert straight == Drift(correlation=1.0, p_value=0.0)
+
+
+def test_no_drift_where_nothing_varies() -> None:
+    assert drift((3.0,) * 6) is None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from boardcluster.cli.results import print_results
+from boardcluster.cli.console import print_json
+from boardcluster.cli.results import document, print_results
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -17,6 +19,7 @@ from boardcluster.records import (
     Result,
     Security,
     Trial,
+    Verdict,
 )
 
 FINGERPRINT = Fingerprint(
@@ -42,9 +45,12 @@ FINGERPRINT = Fingerprint(
 def result(
     position: int,
     seconds: float = 20.0,
+    *,
     figures: dict[str, float] | None = None,
     remarks: tuple[str, ...] = (),
     security: Security = Security.EMULATED,
+    verdict: Verdict = Verdict.VALID,
+    reasons: tuple[str, ...] = (),
     **fields: Any,
 ) -> Result:
     trial = Trial(
@@ -79,6 +85,8 @@ def result(
         exit_status=0,
         figures=figures or {},
         remarks=remarks,
+        verdict=verdict,
+        verdict_reasons=reasons,
     )
     return Result(trial=trial, attempt=attempt, measurement=measurement)
 
@@ -148,3 +156,78 @@ def test_three_figures_are_shown_and_the_others_counted(
     for text in ("a_seconds 1,234", "b_gigaflops 2.346", "c_bytes 3", "and 1 more: --json"):
         assert text in shown
     assert "d_bytes" not in shown
+
+
+REASON = "pi1: throttled for 12 s of 60 s"
+
+
+def test_each_run_has_its_verdict_and_the_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = result(1, 90.0, verdict=Verdict.TAINTED, reasons=(REASON,), remarks=("still warm",))
+    print_results([result(0), bad, result(2, verdict=Verdict.UNJUDGED)])
+    runs, cells = capsys.readouterr().out.split("verified runs per engine")
+    first, second, third = (line for line in runs.splitlines() if "grep" in line)
+    assert " valid " in first
+    assert " tainted " in second
+    assert " unjudged " in third
+    assert REASON in runs
+    assert "still warm" in runs
+    assert "1 valid, 1 unjudged; 1 left out" in cells
+    assert "20 s" in cells
+    assert "tainted" not in cells
+
+
+def test_tainted_runs_count_if_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = result(1, 40.0, verdict=Verdict.TAINTED, reasons=(REASON,))
+    print_results([result(0), bad], tainted=True)
+    cells = capsys.readouterr().out.split("verified runs per engine")[1]
+    assert "1 valid, 1 tainted" in cells
+    assert "30 s" in cells
+
+
+def test_a_cell_without_a_valid_run_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    print_results([result(0, 40.0, verdict=Verdict.TAINTED, reasons=(REASON,))])
+    cells = capsys.readouterr().out.split("verified runs per engine")[1]
+    assert "1 tainted; all left out" in cells
+    assert "no valid run: --tainted lets these count" in cells
+    assert "40 s" not in cells
+
+
+def test_both_intervals_outliers_and_drift(capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = (20.0, 20.1, 20.2, 20.3, 26.0)
+    print_results([result(place, value) for place, value in enumerate(seconds)])
+    shown = capsys.readouterr().out
+    cells = shown.split("verified runs per engine")[1]
+    assert "by bootstrap" in cells
+    assert "±" in cells
+    assert "20 s to" in cells
+    assert "26 s (order 5)" in cells
+    assert "warning: grep on spark: times grow with run order" in shown
+
+
+def test_few_runs_show_no_second_interval(capsys: pytest.CaptureFixture[str]) -> None:
+    print_results([result(0), result(1, 21.0)])
+    shown = capsys.readouterr().out
+    for word in ("by bootstrap", "outliers", "warning:"):
+        assert word not in shown
+
+
+@pytest.mark.parametrize("tainted", [False, True])
+def test_json_hides_nothing(tainted: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [
+        result(0, verdict=Verdict.TAINTED, reasons=(REASON,)),
+        result(1, engine=Engine.MAPREDUCE),
+        result(2, 60.0, engine=Engine.MAPREDUCE, verdict=Verdict.TAINTED),
+    ]
+    print_json(document((), runs, tainted=tainted))
+    found = json.loads(capsys.readouterr().out)
+    assert found["results"][0]["measurement"]["verdict_reasons"] == [REASON]
+    if tainted:
+        assert [len(cell["results"]) for cell in found["cells"]] == [2, 1]
+        assert found["untrusted"] == []
+    else:
+        (cell,) = found["cells"]
+        assert [run["measurement"]["duration_seconds"] for run in cell["left_out"]] == [60.0]
+        assert cell["warnings"] == []
+        (row,) = found["untrusted"]
+        assert (row["engine"], row["configuration"]["workload"]) == ("spark", "grep")
+        assert len(row["results"]) == 1

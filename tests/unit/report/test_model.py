@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
@@ -17,6 +18,7 @@ from boardcluster.records import (
     Fingerprint,
     Result,
     Security,
+    Verdict,
 )
 from boardcluster.report import words
 from boardcluster.report.model import build_report
@@ -318,3 +320,164 @@ def test_without_a_verified_result_the_headline_says_so(
     assert report.headline == "No run has ended with a verified result yet"
     assert report.headline_note.startswith("1 planned = 0 ok")
     assert report.times == ()
+
+
+TAINTED: dict[str, Any] = {
+    "verdict": Verdict.TAINTED,
+    "verdict_reasons": ("host: other programs used 38 % of the machine (from 14 s on)",),
+}
+
+
+def trusted(runs: list[Result], verdict: Verdict = Verdict.VALID) -> list[Result]:
+    """The same runs with this verdict."""
+    return [
+        replace(run, measurement=run.measurement and replace(run.measurement, verdict=verdict))
+        for run in runs
+    ]
+
+
+def test_tainted_runs_stay_out_and_are_counted_beside_the_mean(
+    demo: list[Result], make: Make, campaign: Campaign
+) -> None:
+    runs = [*trusted(demo), make(6, Engine.SPARK, 99.0, measured=TAINTED)]
+    report = build_report(runs, [campaign], cluster=None)
+    assert report.headline.startswith("WordCount over 256 MB: Spark 24.1 s, MapReduce 38.9 s")
+    assert report.headline_note.endswith(" 1 tainted run left out.")
+    section = report.times[0]
+    assert _column(section.table, "Verdicts") == ["3 valid", "3 valid; 1 left out"]
+    assert section.left_out == "1 tainted attempt is not in these numbers; see every run below."
+    assert report.untrusted is None
+    assert not report.tainted
+    assert _column(report.runs[0], "Verdict") == ["valid"] * 6 + ["tainted"]
+    assert _column(report.runs[0], "Reason or remark")[-1] == TAINTED["verdict_reasons"][0]
+    assert report.proof_summary.endswith("Verified, too: 1 tainted run left out of it.")
+    assert (report.verified, report.attempted) == (7, 7)
+
+
+def test_tainted_runs_count_if_asked_for_and_are_named(
+    demo: list[Result], make: Make, campaign: Campaign
+) -> None:
+    runs = [*trusted(demo), make(6, Engine.SPARK, 99.0, measured=TAINTED)]
+    report = build_report(runs, [campaign], cluster=None, tainted=True)
+    assert _column(report.times[0].table, "Runs") == ["3", "4"]
+    assert _column(report.times[0].table, "Verdicts") == ["3 valid", "3 valid, 1 tainted"]
+    assert report.times[0].left_out == ""
+    assert report.tainted
+    assert report.headline_note.endswith(" 1 run of these tainted.")
+    assert report.proof_summary.startswith("The 7 runs in the statistics are verified")
+
+
+def test_where_every_run_is_tainted_the_headline_says_so_and_the_runs_are_there(
+    make: Make, campaign: Campaign
+) -> None:
+    spark = [make(place, Engine.SPARK, 20.0 + place, measured=TAINTED) for place in range(3)]
+    runs = [*spark, make(3, Engine.MAPREDUCE, 41.0, measured=TAINTED)]
+    report = build_report(runs, [campaign], cluster=None)
+    assert report.headline == "No valid run yet: all 4 verified runs are tainted"
+    assert report.headline_note.startswith("For instance: host: other programs used 38 %")
+    assert "`boardcluster report --tainted`" in report.headline_note
+    assert (report.findings, report.times) == ((), ())
+    assert report.untrusted is not None
+    assert report.untrusted.emulated
+    assert _column(report.untrusted, "Engine") == ["MapReduce", "Spark"]
+    assert _column(report.untrusted, "Seconds, in run order") == ["41.0", "20.0, 21.0, 22.0"]
+    assert _column(report.untrusted, "Runs") == ["1 tainted", "3 tainted"]
+    assert _column(report.runs[0], "Verdict") == ["tainted"] * 4
+    assert report.proof_summary.startswith("4 tainted runs: their outputs were proved right")
+    assert report.proofs[0].extent.startswith("4 outputs")
+
+    with_them = build_report(runs, [campaign], cluster=None, tainted=True)
+    assert with_them.headline.startswith("WordCount over 256 MB: Spark 21.0 s, MapReduce 41.0 s")
+    assert with_them.untrusted is None
+
+
+def test_one_tainted_run_is_not_called_all(make: Make, campaign: Campaign) -> None:
+    run = make(0, Engine.SPARK, 20.0, measured={"verdict": Verdict.TAINTED})
+    report = build_report([run], [campaign], cluster=None)
+    assert report.headline == "No valid run yet: the only verified run is tainted"
+    assert report.headline_note.startswith("Times and causes are below.")
+
+
+def test_one_configuration_without_a_valid_run_does_not_hide_behind_the_others(
+    demo: list[Result], make: Make, campaign: Campaign
+) -> None:
+    more = {**TAINTED, "verdict_reasons": (*TAINTED["verdict_reasons"], "pi1: swapped")}
+    large = make(6, Engine.SPARK, 99.0, size_bytes=10**9, measured=more)
+    report = build_report([*demo, large], [campaign], cluster=None)
+    assert report.headline.startswith("WordCount over 256 MB")
+    assert report.untrusted is not None
+    assert _column(report.untrusted, "Input") == ["1 GB"]
+    assert _column(report.untrusted, "Why they do not count")[0].endswith(
+        "; and 1 more, see every run"
+    )
+
+
+def test_runs_from_before_verdicts_count_and_are_labelled(
+    demo: list[Result], campaign: Campaign
+) -> None:
+    report = build_report(demo, [campaign], cluster=None)
+    assert _column(report.times[0].table, "Verdicts") == ["3 unjudged", "3 unjudged"]
+    assert _column(report.runs[0], "Verdict") == ["unjudged"] * 6
+
+
+def test_five_runs_have_a_second_interval_outliers_and_a_warning_of_drift(
+    make: Make, campaign: Campaign
+) -> None:
+    seconds = (20.0, 20.1, 20.2, 20.3, 26.0)
+    runs = [make(place, Engine.SPARK, value) for place, value in enumerate(seconds)]
+    report = build_report(runs, [campaign], cluster=None)
+    table = report.times[0].table
+    assert re.fullmatch(r"20\.\d to 2\d\.\d", _column(table, "by bootstrap (s)")[0])
+    assert _column(table, "Outliers") == ["26.0 (order 5)"]
+    assert _column(table, "Max (s)") == ["26.0"]
+    assert table.note.startswith(
+        "Spark over 256 MB: times grow with run order (Spearman's rank correlation"
+    )
+    assert report.headline_note.endswith("Times drift with run order; see below.")
+
+
+def test_few_runs_have_no_second_interval(demo: list[Result], campaign: Campaign) -> None:
+    table = build_report(demo, [campaign], cluster=None).times[0].table
+    titles = [column.title for column in table.columns]
+    assert "95 % interval (s)" in titles
+    assert not {"by bootstrap (s)", "Outliers"} & set(titles)
+    assert table.note == ""
+
+
+def test_a_comparison_across_setups_names_what_differs(
+    demo: list[Result], make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    changes: dict[str, Any] = {"kernel": "7.0", "os": "Debian 13", "java": "x", "cpu": "y"}
+    runs = [*demo, make(6, Engine.SPARK, 24.4, setup=replace(fingerprint, **changes))]
+    report = build_report(runs, [campaign], cluster=None)
+    assert "(kernel, operating system, CPU and 1 more)" in report.headline_note
+    note = report.times[0].table.note
+    assert "Spark over 256 MB: runs of different setups: kernel: 6.18.0 x86_64, 7.0." in note
+
+
+def test_what_was_not_recorded_earlier_is_no_other_setup(
+    demo: list[Result], make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    later = replace(fingerprint, governor="performance", blas="b", numa="1 node")
+    runs = [*demo, make(6, Engine.SPARK, 24.4, setup=later)]
+    report = build_report(runs, [campaign], cluster=None)
+    assert "different setups" not in report.headline_note
+    assert report.times[0].table.note == ""
+    assert report.setup is not None
+    names = [row[0] for row in report.setup.rows]
+    assert "Governor (differs)" in names
+    assert "Kernel command line" not in names  # nobody recorded it
+
+
+def test_the_csv_has_verdicts_and_reasons(make: Make, campaign: Campaign) -> None:
+    runs = [make(0, Engine.SPARK, 20.0), make(1, Engine.SPARK, 30.0, measured=TAINTED)]
+    link = build_report(runs, [campaign], cluster=None).times[0].csv_link
+    rows = list(csv.DictReader(io.StringIO(unquote(link.partition(",")[2]))))
+    assert [row["verdict"] for row in rows] == ["unjudged", "tainted"]
+    assert rows[1]["verdict_reasons"] == TAINTED["verdict_reasons"][0]
+
+
+def test_verdicts_in_words() -> None:
+    found = [Verdict.TAINTED, Verdict.VALID, Verdict.UNJUDGED, Verdict.VALID]
+    assert words.verdicts(found) == "2 valid, 1 tainted, 1 unjudged"
+    assert words.verdicts([]) == ""

@@ -21,6 +21,7 @@ from boardcluster.records import (
     Result,
     Role,
     Security,
+    Verdict,
 )
 from boardcluster.report import write_report
 from boardcluster.report.words import EMULATED, INSECURE
@@ -278,3 +279,32 @@ def test_drawing_is_loaded_only_when_something_is_drawn(tmp_path: Path) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_tainted_runs_can_be_read_in_both_forms(
+    make: Callable[..., Result], campaign: Campaign, tmp_path: Path
+) -> None:
+    reasons = ("host: other programs used 38 %: <b>stress-ng</b> 37 %",)
+    measured = {"verdict": Verdict.TAINTED, "verdict_reasons": reasons}
+    runs = [make(place, Engine.SPARK, 20.0 + place, measured=measured) for place in range(2)]
+    html, markdown = (
+        path.read_text() for path in write_report(runs, [campaign], cluster=None, folder=tmp_path)
+    )
+    for text in (html, markdown):
+        assert "No valid run yet: all 2 verified runs are tainted" in text
+        assert "Runs that cannot be trusted" in text
+        assert "20.0, 21.0" in text
+        assert "tainted runs are among these numbers" not in text
+    assert "<b>stress-ng</b>" not in html
+    assert "<code>boardcluster report --tainted</code>" in html
+    assert "`boardcluster report --tainted`" in markdown
+    assert html.count('<tr class="out">') == 2
+
+    html, markdown = (
+        path.read_text()
+        for path in write_report(runs, [campaign], cluster=None, folder=tmp_path, tainted=True)
+    )
+    for text in (html, markdown):
+        assert "WordCount over 256 MB: Spark 20.5 s" in text
+        assert "tainted runs are among these numbers" in text
+        assert "cannot be trusted" not in text

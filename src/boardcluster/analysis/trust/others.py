@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -103,12 +104,17 @@ def _quota_changes(window: Window, quota: Series) -> Iterator[str]:
     first = places[0]
     before, after = float(cores[first - 1]), float(cores[first])
     verb = "cut" if after < before else "raised"
-    rest = f", and {len(places) - 1} more changes" if len(places) > 1 else ""
+    rest = _and_more(len(places))
     moment = min(float(window.ends[first]), window.end_seconds)
     yield (
         f"{window.node}: CPU quota {verb} from {_cores(before)} to {_cores(after)} cores at"
         f" {seconds_text(moment)} of {seconds_text(window.span_seconds)}{rest}"
     )
+
+
+def _and_more(changes: int) -> str:
+    """How many changes there were beyond the first that is named."""
+    return f", and {changes - 1} more change{'s' if changes > 2 else ''}" if changes > 1 else ""
 
 
 def _cores(cores: float) -> str:
@@ -121,8 +127,7 @@ def _changes(window: Window, values: Series) -> list[int]:
         place
         for place in range(1, len(values))
         if window.shares[place] > 0
-        and values[place] != values[place - 1]
-        and not abs(values[place] - values[place - 1]) <= _SAME_QUOTA * abs(values[place - 1])
+        and not math.isclose(values[place], values[place - 1], rel_tol=_SAME_QUOTA)
     ]
 
 
@@ -135,7 +140,7 @@ def _link(run: Run) -> Iterator[str]:
             if not len(places):
                 continue
             first = int(places[0])
-            rest = f", and {len(places) - 1} more changes" if len(places) > 1 else ""
+            rest = _and_more(len(places))
             moment = min(float(ends[first]), window.end_seconds)
             yield (
                 f"{window.node}: link {name} renegotiated from"

@@ -1,0 +1,104 @@
+"""What two fingerprints differ in."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from boardcluster.analysis import differences, differences_among
+from boardcluster.records import Fingerprint, Security
+
+SETUP = Fingerprint(
+    kernel="6.6.51 aarch64",
+    os="Debian 12",
+    cpu="Raspberry Pi 5 Model B Rev 1.0",
+    cpu_cores=4,
+    memory_bytes=8 * 2**30,
+    java="Temurin 21.0.8",
+    hadoop="3.4.2",
+    spark="4.1.4",
+    boardcluster="0.1.0",
+    profile="default",
+    config_sha256="9b1c" * 16,
+    nodes=2,
+    node_memory_bytes=6 * 2**30,
+    node_cores=4,
+    link_bits_per_second=10**9,
+    emulated=False,
+    security=Security.CLOSED,
+    hardware=("pi0: a board, firmware 1", "pi1: a board, firmware 1"),
+    kernel_command_line="quiet numa=fake=8 rootwait",
+    blas="blas/libblas.so.3",
+    numa="8 nodes, numa=fake=8",
+    governor="performance",
+)
+
+
+def test_equal_ones_differ_in_nothing() -> None:
+    assert differences(SETUP, replace(SETUP)) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"kernel": "6.12 aarch64"}, "kernel: 6.6.51 aarch64, 6.12 aarch64"),
+        ({"config_sha256": "0"}, "generated configuration"),
+        ({"emulated": True}, "kind of nodes (emulated or boards)"),
+        ({"security": Security.INSECURE_LAB}, "security: closed, insecure-lab"),
+        ({"blas": "openblas/libblas.so.3"}, "BLAS: blas/libblas.so.3, openblas/libblas.so.3"),
+        ({"numa": "1 node"}, "NUMA setting: 8 nodes, numa=fake=8, 1 node"),
+        (
+            {"kernel_command_line": "quiet rootwait mitigations=off"},
+            (
+                "kernel command line: numa=fake=8 only in the first, mitigations=off only in the"
+                " second"
+            ),
+        ),
+        (
+            {"kernel_command_line": "rootwait quiet numa=fake=8"},
+            "kernel command line: another order of the same words",
+        ),
+        (
+            {"hardware": ("pi0: a board, firmware 1", "pi1: a board, firmware 2")},
+            "board pi1: a board, firmware 1; a board, firmware 2",
+        ),
+        (
+            {"hardware": ("pi0: a board, firmware 1",)},
+            "board pi1: a board, firmware 1; not there",
+        ),
+    ],
+)
+def test_what_differs_is_named(change: dict[str, Any], line: str) -> None:
+    assert differences(SETUP, replace(SETUP, **change)) == (line,)
+
+
+def test_every_field_counts() -> None:
+    for field in fields(Fingerprint):
+        value = getattr(SETUP, field.name)
+        other: Any = {
+            str: "different",
+            int: 7,
+            bool: True,
+            tuple: ("pi0: another",),
+            Security: Security.EMULATED,
+        }[type(value)]
+        assert differences(SETUP, replace(SETUP, **{field.name: other})), field.name
+
+
+@pytest.mark.parametrize("name", ["kernel_command_line", "blas", "numa", "governor"])
+def test_what_earlier_versions_did_not_record_is_unknown(name: str) -> None:
+    change: dict[str, Any] = {name: ""}
+    assert differences(SETUP, replace(SETUP, **change)) == ()
+    assert differences(replace(SETUP, **change), SETUP) == ()
+
+
+def test_several_are_compared_with_the_first() -> None:
+    assert differences_among([]) == ()
+    assert differences_among([SETUP]) == ()
+    newer = replace(SETUP, kernel="6.12 aarch64")
+    assert differences_among([SETUP, newer, SETUP, replace(newer, os="Debian 13")]) == (
+        "kernel: 6.6.51 aarch64, 6.12 aarch64",
+        "operating system: Debian 12, Debian 13",
+    )
