@@ -37,6 +37,7 @@ COMMANDS = (
     "down",
     "uninstall",
     "inventory",
+    "probe",
     "data",
     "doctor",
 )

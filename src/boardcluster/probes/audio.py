@@ -1,0 +1,130 @@
+"""Encode the same sound with four encoders, and time each."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from boardcluster.errors import ProbeOutputError
+from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.timing import time_program
+from boardcluster.probes.waveform import write_wave
+from boardcluster.records import ProbeFigure, ProbeMode
+
+__all__ = ["ENCODERS", "PROBE", "Encoder", "figures_of"]
+
+QUICK_AUDIO_SECONDS = 20
+PAPER_AUDIO_SECONDS = 180
+_PAPER_REPEATS = 3
+_LIMIT_SECONDS = 1800.0
+_INPUT = "audio.wav"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoder:
+    """A program that encodes.
+
+    Attributes:
+        tool: the program.
+        before: words before the input file.
+        output: the output file, named as that program wants it.
+        repeats: how often it runs in quick mode: the faster the oftener.
+    """
+
+    tool: Tool
+    before: tuple[str, ...]
+    output: tuple[str, ...]
+    repeats: int
+
+    @property
+    def argv(self) -> list[str]:
+        """The command line."""
+        return [self.tool.program, *self.before, _INPUT, *self.output]
+
+
+ENCODERS = (
+    Encoder(
+        tool=Tool(program="lame", package="lame"),
+        before=("--quiet", "-h"),
+        output=("out.mp3",),
+        repeats=2,
+    ),
+    Encoder(
+        tool=Tool(program="flac", package="flac"),
+        before=("--totally-silent", "--best", "-f"),
+        output=("-o", "out.flac"),
+        repeats=5,
+    ),
+    Encoder(
+        tool=Tool(program="opusenc", package="opus-tools"),
+        before=("--quiet",),
+        output=("out.opus",),
+        repeats=3,
+    ),
+    Encoder(
+        tool=Tool(program="wavpack", package="wavpack"),
+        before=("-q", "-y", "-hhx2"),
+        output=("-o", "out.wv"),
+        repeats=2,
+    ),
+)
+"""With the options of the test profiles that Gamess and Hernandez 2022, Fig. 21 runs."""
+
+
+def figures_of(
+    encoder: str, took_seconds: tuple[float, ...], *, audio_seconds: int
+) -> tuple[ProbeFigure, ProbeFigure]:
+    """Return what the times of one encoder say: the mean, and how much faster than the sound."""
+    mean = fmean(took_seconds)
+    conditions = {
+        "encoder": encoder,
+        "audio": f"{audio_seconds}s",
+        "repeats": str(len(took_seconds)),
+    }
+    return (
+        ProbeFigure(name="audio_encode_seconds", value=mean, conditions=conditions),
+        ProbeFigure(
+            name="audio_encode_times_real_time", value=audio_seconds / mean, conditions=conditions
+        ),
+    )
+
+
+def measure(site: Site) -> tuple[ProbeFigure, ...]:
+    """See ``Measure``. The sound is made on the driver."""
+    paper = site.mode is ProbeMode.PAPER
+    audio_seconds = PAPER_AUDIO_SECONDS if paper else QUICK_AUDIO_SECONDS
+    with tempfile.TemporaryDirectory(prefix="boardcluster-audio-") as folder:
+        path = Path(folder) / _INPUT
+        write_wave(path, seconds=audio_seconds)
+        site.remote.put(path, f"{site.folder}/{_INPUT}")
+    figures: list[ProbeFigure] = []
+    for encoder in ENCODERS:
+        name = encoder.tool.program
+        site.tell(f"encoding {audio_seconds} s of sound with {name}")
+        took = time_program(
+            site.remote,
+            encoder.argv,
+            folder=site.folder,
+            repeats=_PAPER_REPEATS if paper else encoder.repeats,
+            timeout_seconds=_LIMIT_SECONDS,
+        )
+        output = f"{site.folder}/{encoder.output[-1]}"
+        size = site.remote.run(["stat", "-c", "%s", output]).text.strip()
+        if not size.isdecimal() or int(size) < audio_seconds * 1000:
+            raise ProbeOutputError(f"{name} wrote {size} bytes for {audio_seconds} s of sound")
+        figures.extend(figures_of(name, took, audio_seconds=audio_seconds))
+    return tuple(figures)
+
+
+PROBE = Probe(
+    name="audio",
+    area="cpu",
+    summary="seconds to encode a sound as MP3, FLAC, Opus and WavPack",
+    matches=("Gamess and Hernandez 2022, Fig. 22, in kind: it encodes another sound",),
+    tools=tuple(encoder.tool for encoder in ENCODERS),
+    measure=measure,
+    quick_seconds=8,
+    paper_seconds=120,
+)

@@ -1,0 +1,233 @@
+"""A measured board as an entry of the catalog: a TOML file to read, keep and compare with."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from boardcluster.errors import UsageError
+from boardcluster.probes.shown import unit_of
+from boardcluster.records import ProbeFigure, ProbeRun
+from boardcluster.spec.problems import Problem, spec_error, validate
+from boardcluster.spec.toml import read_toml
+
+__all__ = ["BoardEntry", "SourcedFigure", "entry_of", "read_board", "render_board"]
+
+_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_ID_LENGTH_MAX = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcedFigure:
+    """One figure of a board.
+
+    Attributes:
+        figure: name, value and conditions.
+        source: where it is from: ``probe <id> <date>``, or a paper with its table.
+    """
+
+    figure: ProbeFigure
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardEntry:
+    """A board of the catalog.
+
+    Attributes:
+        id: short name: ``raspberry-pi-5-model-b-8gib``.
+        name: as its maker calls it.
+        cores: CPUs.
+        clock_hertz: highest clock; None where it is not known.
+        memory_bytes: memory that the kernel manages.
+        emulated: whether it is no board but a namespace with limits.
+        hardware: one line on the machine that was measured.
+        versions: the tools that measured.
+        figures: what was measured.
+    """
+
+    id: str
+    name: str
+    cores: int
+    clock_hertz: float | None
+    memory_bytes: int
+    emulated: bool
+    hardware: str
+    versions: tuple[str, ...]
+    figures: tuple[SourcedFigure, ...]
+
+
+def _identity(name: str) -> str:
+    """Return a name as an id."""
+    words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return words[:_ID_LENGTH_MAX].strip("-") or "board"
+
+
+def entry_of(
+    runs: Sequence[ProbeRun],
+    *,
+    name: str,
+    cores: int,
+    clock_hertz: float | None,
+    memory_bytes: int,
+) -> BoardEntry:
+    """Return the entry of a board that was measured; runs that failed are left out.
+
+    Args:
+        runs: on one node, in the order in which they ran. Of figures with the same name and
+            conditions the last counts.
+        name: what the board is called.
+        cores: its CPUs.
+        clock_hertz: its highest clock; None where it is not known.
+        memory_bytes: its memory.
+
+    Raises:
+        UsageError: nothing was measured, or on several nodes.
+    """
+    good = [run for run in runs if not run.reason]
+    nodes = sorted({run.node for run in good})
+    if len(nodes) != 1:
+        what = f"figures of {len(nodes)} nodes: {', '.join(nodes)}" if nodes else "no figures"
+        raise UsageError(
+            f"a board's entry needs figures of one node; there are {what}",
+            hint="name one with --node",
+        )
+    kept: dict[tuple[object, ...], SourcedFigure] = {}
+    for run in good:
+        for figure in run.figures:
+            conditions = dict(figure.conditions) | ({"peer": run.peer} if run.peer else {})
+            own = ProbeFigure(name=figure.name, value=figure.value, conditions=conditions)
+            source = f"probe {run.id} {run.started_utc[:10]}"
+            kept[(figure.name, *sorted(conditions.items()))] = SourcedFigure(
+                figure=own, source=source
+            )
+    return BoardEntry(
+        id=_identity(name),
+        name=name,
+        cores=cores,
+        clock_hertz=clock_hertz,
+        memory_bytes=memory_bytes,
+        emulated=any(run.emulated for run in good),
+        hardware=good[-1].hardware,
+        versions=tuple(sorted({version for run in good for version in run.versions})),
+        figures=tuple(kept.values()),
+    )
+
+
+def _quoted(text: str) -> str:
+    """Write text as a basic TOML string: JSON's escapes are TOML's, but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def _inline(table: Mapping[str, str]) -> str:
+    pairs = ", ".join(f"{_key(key)} = {_quoted(value)}" for key, value in table.items())
+    return f"{{ {pairs} }}" if pairs else "{}"
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _quoted(key)
+
+
+def render_board(entry: BoardEntry) -> str:
+    """Write an entry as TOML; ``read_board`` reads it back."""
+    head = [
+        "# A board as it was measured. Values are in the unit that their names end with.",
+        f"id = {_quoted(entry.id)}",
+        f"name = {_quoted(entry.name)}",
+        f"cores = {entry.cores}",
+        *([] if entry.clock_hertz is None else [f"clock_hertz = {entry.clock_hertz!r}"]),
+        f"memory_bytes = {entry.memory_bytes}",
+        f"emulated = {str(entry.emulated).lower()}",
+        f"hardware = {_quoted(entry.hardware)}",
+        f"versions = [{', '.join(_quoted(version) for version in entry.versions)}]",
+    ]
+    tables = [
+        "\n".join(
+            [
+                "",
+                "[[figure]]",
+                f"name = {_quoted(row.figure.name)}",
+                f"value = {row.figure.value!r}",
+                f"unit = {_quoted(unit_of(row.figure.name))}",
+                f"conditions = {_inline(row.figure.conditions)}",
+                f"source = {_quoted(row.source)}",
+            ]
+        )
+        for row in entry.figures
+    ]
+    return "\n".join([*head, *tables, ""])
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+_Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
+
+
+class _Figure(_Strict):
+    name: str = Field(
+        pattern=r"^[a-z0-9]+(_[a-z0-9]+)+$",
+        description="small letters, digits and underscores, the unit last",
+    )
+    value: float = Field(allow_inf_nan=False, description="a number")
+    unit: _Text = Field(description="what the name ends with, in words")
+    conditions: dict[str, str] = Field(default_factory=dict, description="a table of texts")
+    source: _Text
+
+
+class _Board(_Strict):
+    id: str = Field(
+        pattern=rf"^{_ID.pattern}$", max_length=_ID_LENGTH_MAX, description="a-z, 0-9 and hyphens"
+    )
+    name: _Text
+    cores: int = Field(ge=1, le=4096, description="a number from 1")
+    clock_hertz: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="a number above 0"
+    )
+    memory_bytes: int = Field(ge=1, description="a number of bytes above 0")
+    emulated: bool = Field(default=False, description="true or false")
+    hardware: str = Field(default="", description="text")
+    versions: list[str] = Field(default_factory=list, description="a list of texts")
+    figure: list[_Figure] = Field(min_length=1, description="at least one [[figure]]")
+
+
+def read_board(path: Path) -> BoardEntry:
+    """Read an entry of the catalog.
+
+    Raises:
+        SpecError: it is missing, not TOML, or wrong; with line, key and what is allowed.
+    """
+    document = read_toml(path, create_hint="make one with `boardcluster probe --save-board FILE`")
+    board, problems = validate(_Board, document.data, context={}, allowed_words={})
+    if board is None:
+        raise spec_error(document, problems)
+    for place, row in enumerate(board.figure):
+        if row.unit != unit_of(row.name):
+            text = f"the unit of {row.name} is {unit_of(row.name)!r}, not {row.unit!r}"
+            problems.append(Problem(path=("figure", place, "unit"), text=text))
+    if problems:
+        raise spec_error(document, problems)
+    return BoardEntry(
+        id=board.id,
+        name=board.name,
+        cores=board.cores,
+        clock_hertz=board.clock_hertz,
+        memory_bytes=board.memory_bytes,
+        emulated=board.emulated,
+        hardware=board.hardware,
+        versions=tuple(board.versions),
+        figures=tuple(
+            SourcedFigure(
+                figure=ProbeFigure(name=row.name, value=row.value, conditions=row.conditions),
+                source=row.source,
+            )
+            for row in board.figure
+        ),
+    )

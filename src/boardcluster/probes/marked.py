@@ -1,0 +1,112 @@
+"""A node whose programs can all be found and ended again: a Remote around a Remote."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from boardcluster.errors import RemoteError
+from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.remote.gate import Completed
+
+__all__ = ["PROBE_VARIABLE", "MarkedRemote"]
+
+PROBE_VARIABLE = "BOARDCLUSTER_PROBE"
+"""In the environment of whatever a probe starts; its value is the id of the run."""
+
+
+class MarkedRemote:
+    """Put a mark into the environment of every program, and start none once work has to stop.
+
+    Args:
+        inner: the node.
+        mark: the id of the run.
+        stopping: set when everything is to end.
+    """
+
+    def __init__(self, inner: Remote, *, mark: str, stopping: threading.Event) -> None:
+        self._inner = inner
+        self._mark = {PROBE_VARIABLE: mark}
+        self._stopping = stopping
+
+    @property
+    def name(self) -> str:
+        """The node's name, for messages."""
+        return self._inner.name
+
+    def _environment(self, env: Mapping[str, str] | None) -> dict[str, str]:
+        if self._stopping.is_set():
+            raise RemoteError(f"{self.name}: nothing more is started: the command was stopped")
+        return {**self._mark, **(env or {})}
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_seconds: float = 60.0,
+        check: bool = True,
+    ) -> Completed:
+        """See Remote."""
+        return self._inner.run(
+            argv,
+            stdin=stdin,
+            env=self._environment(env),
+            cwd=cwd,
+            timeout_seconds=timeout_seconds,
+            check=check,
+        )
+
+    def run_logged(
+        self,
+        argv: Sequence[str],
+        *,
+        stdout: Path,
+        stderr: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout_seconds: float,
+    ) -> Completed:
+        """See Remote."""
+        return self._inner.run_logged(
+            argv,
+            stdout=stdout,
+            stderr=stderr,
+            env=self._environment(env),
+            cwd=cwd,
+            timeout_seconds=timeout_seconds,
+        )
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        log: str,
+        env: Mapping[str, str] | None = None,
+        cwd: str = "/",
+    ) -> ProcessRef:
+        """See Remote."""
+        return self._inner.start(argv, log=log, env=self._environment(env), cwd=cwd)
+
+    def put(self, source: Path, target: str) -> None:
+        """See Remote."""
+        self._inner.put(source, target)
+
+    def get(self, source: str, target: Path) -> None:
+        """See Remote."""
+        self._inner.get(source, target)
+
+    def lend(self, source: Path) -> AbstractContextManager[str]:
+        """See Remote."""
+        return self._inner.lend(source)
+
+    def collect(self, target: Path) -> AbstractContextManager[str]:
+        """See Remote."""
+        return self._inner.collect(target)
+
+    def close(self) -> None:
+        """See Remote; the node behind stays open, it is not ours."""

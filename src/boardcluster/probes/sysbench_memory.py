@@ -1,0 +1,133 @@
+"""sysbench memory: read and write one buffer again and again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from boardcluster.errors import ProbeOutputError
+from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.records import ProbeFigure, ProbeMode
+from boardcluster.units import MIB
+
+__all__ = ["PROBE", "MemoryTest", "parse_memory", "tests_of"]
+
+_SPARE_SECONDS = 60.0
+_RATE_TOLERANCE = 0.1
+_BLOCKS_KIB = {"1K": 1, "1M": 1024, "64M": 65536}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryTest:
+    """One call of sysbench.
+
+    Attributes:
+        threads: how many at once.
+        block: size of the buffer, as sysbench takes it.
+        operation: ``read`` or ``write``.
+        access: ``seq`` or ``rnd``.
+        limit_seconds: it ends after this time.
+    """
+
+    threads: int
+    block: str
+    operation: str
+    access: str
+    limit_seconds: int
+
+    @property
+    def argv(self) -> list[str]:
+        """The command line; more is to be moved than any memory can in that time."""
+        return [
+            *("sysbench", "memory", f"--threads={self.threads}", "--memory-total-size=1024T"),
+            *(f"--memory-block-size={self.block}", f"--memory-oper={self.operation}"),
+            *(f"--memory-access-mode={self.access}", f"--time={self.limit_seconds}", "run"),
+        ]
+
+
+def tests_of(mode: ProbeMode, cores: int) -> tuple[MemoryTest, ...]:
+    """Return the calls of a mode."""
+    paper = mode is ProbeMode.PAPER
+    return tuple(
+        MemoryTest(
+            threads=threads,
+            block=block,
+            operation=operation,
+            access=access,
+            limit_seconds=10 if paper else 1,
+        )
+        for block in (("1K", "1M", "64M") if paper else ("1M",))
+        for access in (("seq", "rnd") if paper else ("seq",))
+        for operation in ("read", "write")
+        for threads in sorted({1, cores})
+    )
+
+
+def _one(pattern: str, text: str, what: str) -> tuple[str, ...]:
+    found = re.findall(pattern, text, re.MULTILINE)
+    if len(found) != 1:
+        raise ProbeOutputError(
+            f"sysbench memory printed {len(found)} lines of {what!r}: "
+            f"{' '.join(text.split())[-200:]!r}",
+            hint="run `sysbench memory run` on the node; sysbench 1.0 is understood",
+        )
+    return found[0] if isinstance(found[0], tuple) else (str(found[0]),)
+
+
+def parse_memory(text: str, test: MemoryTest) -> ProbeFigure:
+    """Read what sysbench 1.0 prints.
+
+    Args:
+        text: its standard output.
+        test: what was asked for.
+
+    Raises:
+        ProbeOutputError: it is not such an output, or not of this test.
+    """
+    (threads,) = _one(r"^Number of threads: (\d+)$", text, "Number of threads")
+    (block_kib,) = _one(r"^ +block size: (\d+)KiB$", text, "block size")
+    (operation,) = _one(r"^ +operation: (\w+)$", text, "operation")
+    moved, rate = _one(
+        r"^(\d+\.\d+) MiB transferred \((\d+\.\d+) MiB/sec\)$", text, "MiB transferred"
+    )
+    (seconds,) = _one(r"^ +total time: +(\d+\.\d+)s$", text, "total time")
+    seen = (int(threads), int(block_kib), operation)
+    wanted = (test.threads, _BLOCKS_KIB[test.block], test.operation)
+    if seen != wanted:
+        raise ProbeOutputError(f"sysbench memory ran {seen}, not {wanted}")
+    if not float(rate) > 0 or abs(float(moved) / float(seconds) / float(rate) - 1) > (
+        _RATE_TOLERANCE
+    ):
+        raise ProbeOutputError(f"sysbench memory says {rate} MiB/s, but {moved} MiB in {seconds} s")
+    return ProbeFigure(
+        name="sysbench_memory_bytes_per_second",
+        value=float(rate) * MIB,
+        conditions={
+            "operation": test.operation,
+            "access": test.access,
+            "block": f"{test.block}iB",
+            "threads": threads,
+        },
+    )
+
+
+def measure(site: Site) -> tuple[ProbeFigure, ...]:
+    """See ``Measure``."""
+    figures: list[ProbeFigure] = []
+    for test in tests_of(site.mode, site.cores):
+        site.tell(f"sysbench memory, {test.operation} {test.block}, {test.threads} threads")
+        done = site.remote.run(test.argv, timeout_seconds=test.limit_seconds + _SPARE_SECONDS)
+        figures.append(parse_memory(done.text, test))
+    return tuple(figures)
+
+
+PROBE = Probe(
+    name="sysbench-memory",
+    area="memory",
+    summary="read and write one buffer: bytes per second, mostly of the caches",
+    matches=("Gamess and Hernandez 2022, Section IV.D, which gives no numbers",),
+    tools=(Tool(program="sysbench", package="sysbench"),),
+    measure=measure,
+    quick_seconds=5,
+    paper_seconds=245,
+)

@@ -1,0 +1,329 @@
+"""``boardcluster probe``: where it runs, what it prints, stores, saves and refuses."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+from typer.testing import Result as Ran
+
+from boardcluster.cli import probe as command
+from boardcluster.cli.app import app
+from boardcluster.cluster.state import LiveNode, LiveState
+from boardcluster.errors import (
+    BoardclusterError,
+    ClusterNotUpError,
+    EmptySelectionError,
+    HostError,
+    ProbeOutputError,
+    RunError,
+    UsageError,
+)
+from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.catalog_entry import read_board
+from boardcluster.records import ClusterSpec, MeterSpec, ProbeFigure, ProbeMode
+from boardcluster.remote.local import LocalRemote
+from boardcluster.services import operation
+from boardcluster.services.layout import Layout
+from boardcluster.services.operation import LiveCluster
+from boardcluster.store import Store
+
+FIGURE = ProbeFigure(name="stream_copy_bytes_per_second", value=9.8e9, conditions={"threads": "4"})
+HERE = socket.gethostname()
+
+
+def good(_: Site) -> tuple[ProbeFigure, ...]:
+    return (FIGURE,)
+
+
+def make_probe(name: str, **more: Any) -> Probe:
+    named: dict[str, Any] = {"measure": good, "tools": (), "area": "cpu", **more}
+    return Probe(
+        name=name,
+        summary=f"what {name} does",
+        matches=("A paper, Table 1",),
+        quick_seconds=2,
+        paper_seconds=200,
+        **named,
+    )
+
+
+class Bench:
+    """A home, a set of probes, and a cluster that may be up."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.probes: list[Probe] = [make_probe("one"), make_probe("two")]
+        self.live: LiveCluster | None = None
+
+    def __call__(self, *words: str) -> Ran:
+        return CliRunner().invoke(
+            app,
+            ["probe", "--home", str(self.home), "--cache", str(self.home / "cache"), *words],
+            catch_exceptions=False,
+        )
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self(*words, "--json").stdout)
+
+    def refused(self, kind: type[BoardclusterError], *words: str) -> str:
+        with pytest.raises(kind) as caught:
+            self(*words)
+        return str(caught.value)
+
+    def choose(self, names: tuple[str, ...]) -> tuple[Probe, ...]:
+        for name in names:
+            if name not in {probe.name for probe in self.probes}:
+                raise UsageError(f"no probe {name!r}", hint="choose")
+        return tuple(
+            probe for probe in self.probes if probe.name in names or (not names and probe.default)
+        )
+
+    def attach(self, home: Path, **_: object) -> LiveCluster:
+        assert home == self.home
+        if self.live is None:
+            raise ClusterNotUpError("the cluster is not up", hint="run `boardcluster up` first")
+        return self.live
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    bench = Bench(tmp_path / "home")
+    monkeypatch.setattr(command, "choose_probes", bench.choose)
+    monkeypatch.setattr(command, "all_probes", lambda: tuple(bench.probes))
+    monkeypatch.setattr(operation, "attach", bench.attach)
+    return bench
+
+
+@pytest.fixture
+def emulated(
+    bench: Bench, make_spec: Callable[..., ClusterSpec], make_layout: Callable[[Any], Layout]
+) -> Bench:
+    spec = make_spec(workers=2)
+    bench.home.mkdir()
+    (bench.home / "cluster.toml").touch()
+    layout = make_layout(spec)
+    folders = {node.name: str(bench.home / "nodes" / node.name) for node in spec.nodes}
+    nodes = tuple(
+        LiveNode(
+            name=node.name,
+            address=f"198.18.7.{place}",
+            pid=1,
+            start_ticks=1,
+            folder=folders[node.name],
+        )
+        for place, node in enumerate(spec.nodes, start=2)
+    )
+    bench.live = LiveCluster(
+        home=bench.home,
+        state=LiveState(
+            identity="1",
+            boot_id="b",
+            phase="up",
+            own_user=False,
+            subnet="198.18.7.0/24",
+            nodes=nodes,
+        ),
+        layout=replace(layout, folders=folders),
+        remotes={node.name: LocalRemote(node.name) for node in spec.nodes},
+    )
+    return bench
+
+
+def test_the_list_says_what_there_is(bench: Bench) -> None:
+    bench.probes.append(make_probe("three", pair=True, default=False, needs_root=True))
+    printed = bench("--list").stdout
+    assert "between two nodes, if named, as root" in printed
+    assert [row["name"] for row in bench.json("--list")] == ["one", "two", "three"]
+    assert not bench.home.exists()
+
+
+def test_this_machine_is_probed_without_a_cluster(bench: Bench) -> None:
+    sites: list[Site] = []
+
+    def measure(site: Site) -> tuple[ProbeFigure, ...]:
+        sites.append(site)
+        return (FIGURE,)
+
+    bench.probes = [make_probe("one", measure=measure)]
+    printed = bench("--here", "--paper").stdout
+
+    assert "stream copy" in printed
+    assert "threads 4" in printed
+    assert "9,800" in printed
+    assert "MB/s" in printed
+    (site,) = sites
+    assert (site.node, site.mode, site.address) == (HERE, ProbeMode.PAPER, "127.0.0.1")
+    assert site.settings["cache"] == str(bench.home / "cache")
+    assert site.cores >= 1
+    assert site.memory_bytes > 1 << 27
+    with Store.open(bench.home, read_only=True) as store:
+        (run,) = store.probe_runs()
+    assert (run.node, run.cluster, run.emulated, run.figures) == (HERE, "", False, (FIGURE,))
+    assert run.hardware.startswith(f"{HERE}: ")
+
+
+def test_json_holds_the_runs(bench: Bench) -> None:
+    (first, second) = bench.json("--here")["runs"]
+    assert (first["probe"], second["probe"]) == ("one", "two")
+    assert first["figures"] == [
+        {"name": FIGURE.name, "value": FIGURE.value, "conditions": FIGURE.conditions}
+    ]
+
+
+def test_what_needs_two_nodes_is_left_out_and_said(bench: Bench) -> None:
+    bench.probes.append(make_probe("between", pair=True))
+    done = bench("--here")
+    assert "left out, because they need two nodes: between" in done.stderr
+    assert "between needs two nodes" in bench.refused(UsageError, "--here", "between")
+
+
+def test_a_cluster_that_is_not_up_is_said_with_the_other_way(bench: Bench) -> None:
+    assert "--here" in bench.refused(ClusterNotUpError)
+    assert not bench.home.exists()
+    bench.home.mkdir()
+    (bench.home / "cluster.toml").touch()
+    assert "--here" in bench.refused(ClusterNotUpError)
+
+
+def test_a_missing_tool_is_refused_or_skipped(bench: Bench) -> None:
+    absent = Tool(program="no-such-tool", package="no-such-package")
+    bench.probes = [make_probe("one", tools=(absent,)), make_probe("two")]
+    words = bench.refused(HostError, "--here")
+    assert "one needs no-such-tool (package no-such-package)" in words
+    assert f"`sudo apt-get install -y no-such-package` on {HERE}" in words
+
+    printed = bench("--here", "--skip-missing").stdout
+    assert f"{HERE}: one: skipped: {HERE} lacks no-such-tool" in printed
+    with Store.open(bench.home, read_only=True) as store:
+        assert [bool(run.reason) for run in store.probe_runs()] == [True, False]
+
+
+def test_a_probe_that_fails_is_stored_shown_and_an_error(bench: Bench) -> None:
+    def garbled(_: Site) -> tuple[ProbeFigure, ...]:
+        raise ProbeOutputError("nonsense was printed")
+
+    bench.probes = [make_probe("one", measure=garbled), make_probe("two")]
+    assert "1 of 2 probes measured nothing: one on" in bench.refused(RunError, "--here")
+    printed = bench("--show").stdout
+    assert "nonsense was printed" in printed
+    assert "9,800" in printed
+
+
+def test_what_is_stored_is_shown(bench: Bench) -> None:
+    assert "no run of a probe is stored" in bench.refused(EmptySelectionError, "--show")
+    bench("--here")
+    bench("--here", "one")
+    printed = bench("--show", "one").stdout
+    assert printed.count("stream copy") == 1
+    assert "two" not in printed
+    assert len(bench.json("--show")["runs"]) == 3
+    assert "that was asked for" in bench.refused(EmptySelectionError, "--show", "--node", "pi9")
+
+
+def test_a_board_is_saved_and_can_be_read(bench: Bench, tmp_path: Path) -> None:
+    bench("--here", "--save-board", str(tmp_path / "board.toml"), "one")
+    entry = read_board(tmp_path / "board.toml")
+    (row,) = entry.figures
+    assert row.figure == FIGURE
+    assert row.source.startswith("probe ")
+    assert not entry.emulated
+    assert entry.cores >= 1
+
+
+def test_emulated_nodes_run_one_by_one_and_say_what_they_are(emulated: Bench) -> None:
+    done = emulated("one")
+    assert "worker1 (emulated)" in done.stdout
+    with Store.open(emulated.home, read_only=True) as store:
+        runs = store.probe_runs()
+    assert [run.node for run in runs] == ["master", "worker1", "worker2"]
+    assert {(run.cluster, run.emulated) for run in runs} == {("demo", True)}
+    assert runs[1].hardware.startswith("worker1: emulated, 4 cores and 2 GiB of ")
+    assert "share" in emulated.refused(UsageError, "--at-once")
+
+
+def test_pairs_know_the_cluster_s_addresses(emulated: Bench) -> None:
+    seen = []
+
+    def measure(site: Site) -> tuple[ProbeFigure, ...]:
+        assert site.peer is not None
+        seen.append((site.address, site.peer.address))
+        return (FIGURE,)
+
+    emulated.probes = [make_probe("between", measure=measure, pair=True)]
+    emulated("--node", "worker1", "--node", "worker2")
+    assert seen == [("198.18.7.3", "198.18.7.4"), ("198.18.7.4", "198.18.7.3")]
+    printed = emulated("--show").stdout
+    assert "worker1 to worker2 (emulated)" in printed
+
+
+def test_nodes_are_chosen_and_checked(emulated: Bench, tmp_path: Path) -> None:
+    file = tmp_path / "board.toml"
+    assert {run["node"] for run in emulated.json("--node", "worker2")["runs"]} == {"worker2"}
+    assert "no node 'pi7'" in emulated.refused(UsageError, "--node", "pi7")
+    assert "name one with --node: master" in emulated.refused(UsageError, "--save-board", str(file))
+    emulated("--node", "worker2", "--save-board", str(file))
+    entry = read_board(file)
+    assert (entry.name, entry.cores, entry.emulated) == ("Emulated node worker2", 4, True)
+
+
+def test_the_meter_of_a_node_is_read_and_closed(
+    emulated: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+
+    class Opened:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def read(self) -> Any:
+            class Reading:
+                watts = 4.5
+
+            return Reading
+
+        def close(self) -> None:
+            closed.append(self.name)
+
+    def measure(site: Site) -> tuple[ProbeFigure, ...]:
+        watts = site.watts() if site.watts else 0.0
+        assert watts is not None
+        return (ProbeFigure(name="power_idle_watts", value=watts),)
+
+    monkeypatch.setattr(command, "open_meter", lambda spec, _: Opened(spec.name))
+    assert emulated.live is not None
+    meters = (
+        MeterSpec(name="own", kind="shelly", nodes=("worker1",)),
+        MeterSpec(name="all", kind="shelly", nodes=("master", "worker1", "worker2")),
+        MeterSpec(name="switch", kind="shelly", nodes=("worker2",), switch=True),
+    )
+    layout = emulated.live.layout
+    emulated.live = replace(
+        emulated.live, layout=replace(layout, spec=replace(layout.spec, meters=meters))
+    )
+    emulated.probes = [make_probe("power", area="power", measure=measure, default=False)]
+    runs = emulated.json("power")["runs"]
+    assert [run["figures"][0]["value"] for run in runs] == [0.0, 4.5, 0.0]
+    assert closed == ["own"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("nonsense",), "no probe 'nonsense'"),
+        (("--here", "--node", "a"), "--here is this one machine"),
+        (("--here", "--at-once"), "--here is this one machine"),
+        (("--here", "--save-board", "."), "is a folder"),
+        (("--show", "--save-board", "x.toml"), "measured now"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    bench: Bench, words: tuple[str, ...], message: str
+) -> None:
+    assert message in bench.refused(UsageError, *words)
