@@ -21,6 +21,7 @@ from boardcluster.spec.inventory import (
     read_inventory,
     render_inventory,
 )
+from boardcluster.spec.meters import MeterFacts
 from boardcluster.spec.template import propose_cluster, render_cluster, workers_that_fit
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "FoundBoard",
     "Inventory",
     "InventoryHost",
+    "MeterFacts",
     "WorkloadFacts",
     "address_of",
     "host_address",

@@ -41,6 +41,16 @@ from boardcluster.spec.checks import (
     check_subnet,
     choices_text,
 )
+from boardcluster.spec.meters import (
+    METER_TABLE,
+    POWER_TABLE,
+    MeterFacts,
+    MeterTable,
+    PowerTable,
+    meter_problems,
+    meter_specs,
+    power_models,
+)
 from boardcluster.spec.problems import Problem, key_text, spec_error, validate
 from boardcluster.spec.toml import KeyPath, TomlDocument, read_toml
 
@@ -144,10 +154,16 @@ class _ClusterFile(_Table):
         min_length=1,
         description="one [[node]] table per node, each with name, roles, cores, memory",
     )
+    meter: list[MeterTable] = Field(default_factory=list, description=METER_TABLE)
+    power: list[PowerTable] = Field(default_factory=list, description=POWER_TABLE)
 
 
 def load_cluster(
-    path: Path, *, engine_pairs: Collection[str], profiles: Collection[str]
+    path: Path,
+    *,
+    engine_pairs: Collection[str],
+    profiles: Collection[str],
+    meter_kinds: Mapping[str, MeterFacts] | None = None,
 ) -> ClusterSpec:
     """Read and validate a ``cluster.toml``.
 
@@ -155,6 +171,8 @@ def load_cluster(
         path: the file.
         engine_pairs: ids of the known engine pairs.
         profiles: names of the known profiles.
+        meter_kinds: the known kinds of power meters; None leaves kinds and their options unchecked,
+            for callers below the room that knows them.
 
     Returns:
         The cluster, its master first and its other nodes in file order.
@@ -179,6 +197,7 @@ def load_cluster(
     )
     wrong = {problem.path for problem in problems}
     problems += _whole_problems(document, wrong)
+    problems += meter_problems(document, wrong, meter_kinds, boards=_is_boards(document.data))
     if model is None or problems:
         raise spec_error(document, problems)
     return _to_record(model)
@@ -203,16 +222,20 @@ def _to_record(model: _ClusterFile) -> ClusterSpec:
         )
         for node in model.node
     ]
+    nodes.sort(key=lambda node: Role.MASTER not in node.roles)
+    names = [node.name for node in nodes]
     return ClusterSpec(
         name=model.cluster.name,
         kind=model.cluster.kind,
         engines=model.cluster.engines,
         profile=model.cluster.profile,
         network=NetworkSpec(subnet=model.network.subnet, link_bits_per_second=model.network.link),
-        nodes=tuple(sorted(nodes, key=lambda node: Role.MASTER not in node.roles)),
+        nodes=tuple(nodes),
         security=Security(model.cluster.security or Security.CLOSED)
         if boards
         else Security.EMULATED,
+        meters=meter_specs(model.meter, names),
+        power_models=power_models(model.power, names),
     )
 
 

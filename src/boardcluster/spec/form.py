@@ -7,10 +7,11 @@ its own HDFS, because blocks on a worker that is left out would be missing.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from boardcluster.errors import UsageError
-from boardcluster.records import ClusterSpec, MasterPlacement, NodeSpec, Role
+from boardcluster.records import ClusterSpec, MasterPlacement, MeterSpec, NodeSpec, Role
 
 __all__ = ["Form", "apply_form", "form_words", "storage_name"]
 
@@ -49,7 +50,30 @@ def apply_form(spec: ClusterSpec, form: Form) -> ClusterSpec:
         nodes = (first, *chosen[1:])
     else:
         nodes = (replace(spec.master, roles=frozenset({Role.MASTER})), *chosen)
-    return replace(spec, profile=form.profile, nodes=nodes)
+    return replace(
+        spec,
+        profile=form.profile,
+        nodes=nodes,
+        meters=_meters(spec, {node.name for node in nodes}),
+        power_models=tuple(
+            model for model in spec.power_models if any(node.name == model.node for node in nodes)
+        ),
+    )
+
+
+def _meters(spec: ClusterSpec, names: Collection[str]) -> tuple[MeterSpec, ...]:
+    """Return the meters that measure what takes part.
+
+    A board that takes no part still draws power, so a meter that has it too says nothing of the
+    form. An emulated node that takes no part does not exist.
+    """
+    if spec.kind == "boards":
+        return tuple(row for row in spec.meters if set(names).issuperset(row.nodes))
+    kept = (
+        replace(row, nodes=tuple(name for name in row.nodes if name in names))
+        for row in spec.meters
+    )
+    return tuple(row for row in kept if row.nodes)
 
 
 def _is_combined(spec: ClusterSpec, master: MasterPlacement) -> bool:

@@ -30,6 +30,7 @@ from boardcluster.spec.cluster import (
     host_address,
     nodes_that_fit,
 )
+from boardcluster.spec.meters import render_meters
 from boardcluster.units import (
     GIB,
     MIB,
@@ -180,7 +181,7 @@ profile = {_quoted(spec.profile)}
 {_BOARD_COMMENTS if boards else ""}"""
     nodes = "\n".join(_render_node(node) for node in spec.nodes)
     network = _render_board_network(spec) if boards else _render_network(spec)
-    return "\n".join((_HEADER, cluster, network, nodes_comment, nodes))
+    return "\n".join((_HEADER, cluster, network, nodes_comment, nodes, *render_meters(spec)))
 
 
 def _checked(check: Callable[[str], str], value: str, option: str) -> str:

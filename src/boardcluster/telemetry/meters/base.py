@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
 
-__all__ = ["Kind", "Meter", "Option", "Reading"]
+__all__ = ["Batched", "Kind", "Meter", "Option", "Reading", "Recorded"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +20,13 @@ class Reading:
         seconds: the driver's monotonic clock, halfway between question and answer.
         watts: active power; None for a meter that only counts energy.
         energy_joules: the meter's own running count of energy; None if it keeps none.
+        wraps_at_joules: where that count starts again at zero; None if it does not.
     """
 
     seconds: float
     watts: float | None
     energy_joules: float | None = None
+    wraps_at_joules: float | None = None
 
 
 class Meter(Protocol):
@@ -40,6 +42,36 @@ class Meter(Protocol):
 
     def close(self) -> None:
         """Release the connection; safe to repeat."""
+        ...
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """A meter for which asking once costs its node so much that several readings are fetched."""
+
+    def read_for(self, span_seconds: float, *, interval_seconds: float) -> tuple[Reading, ...]:
+        """Take readings at an interval over a span and return them at its end.
+
+        Raises:
+            MeterError: as ``Meter.read``.
+        """
+        ...
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """A meter that something else reads into a file; it is read when the run has ended."""
+
+    def between(self, started_seconds: float, ended_seconds: float) -> tuple[Reading, ...]:
+        """Return what was recorded in a span and next to its ends, in order.
+
+        Args:
+            started_seconds: the driver's monotonic clock.
+            ended_seconds: likewise.
+
+        Raises:
+            MeterError: there is no such file, or it holds something else.
+        """
         ...
 
 
@@ -71,7 +103,10 @@ class Kind:
         integrates: whether its energy count is integrated by the device itself (EE HPC WG level 3).
         options: its settings.
         on_node: whether it is read on the node that it measures (RAPL, PMIC, I2C), by ``Remote``.
-        open: opens it; ``remote`` is the covered node for meters that are read there, else None.
+        open: opens it without asking it anything; ``remote`` is the covered node for meters that
+            are read there, else None. A ``SpecError`` says which option has a wrong value.
+        accuracy_percent: the same as a number, of the reading; None where the maker states none.
+            A meter whose own option says it has the option ``accuracy_percent``.
     """
 
     name: str
@@ -83,3 +118,4 @@ class Kind:
     options: tuple[Option, ...]
     on_node: bool
     open: Callable[[Mapping[str, str], Remote | None], Meter]
+    accuracy_percent: float | None = None

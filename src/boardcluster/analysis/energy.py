@@ -1,0 +1,640 @@
+"""Energy of a run from the readings of power meters, or from a model. Pure.
+
+Integration: the power between two readings is the straight line between them; at the ends of the
+run it is read off that line, and beyond the first or last reading it is theirs. A meter's own count
+of energy is taken instead where it is fine enough, because it has seen what lay between readings.
+
+Levels: Energy Efficient HPC Working Group, "Energy Efficient High Performance Computing Power
+Measurement Methodology", version 2.0: four aspects, and the lowest decides. What each asks for is
+in docs/explanation/energy.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from boardcluster.records import (
+    Coverage,
+    Energy,
+    EnergyMethod,
+    NodeSamples,
+    Power,
+    PowerModel,
+    Telemetry,
+)
+
+__all__ = [
+    "GAP_INTERVALS",
+    "GAP_SECONDS",
+    "MODELLED_ACCURACY",
+    "Instrument",
+    "Integral",
+    "Trace",
+    "Trouble",
+    "busy_cores",
+    "gap_limit_seconds",
+    "integrate",
+    "model_power",
+    "sum_energy",
+]
+
+Array = npt.NDArray[np.float64]
+
+GAP_SECONDS = 10.0
+GAP_INTERVALS = 3.0
+"""A hole in the readings is too long from 10 s or three intervals on, whichever is longer."""
+
+MODELLED_ACCURACY = "modelled from CPU utilisation; see docs/explanation/energy.md"
+
+_FROZEN_SECONDS = 60.0
+_FROZEN_READINGS = 10
+_LOAD_CHANGE_SHARE = 0.25
+_FINE_SHARE = 0.01
+_MOVING_SHARE = 0.9
+_STEP_FACTOR = 10.0
+_STEP_FACTOR_ALONE = 100.0
+_DISAGREEMENT_SHARE = 0.1
+_NEGATIVE_WATTS = -0.5
+_RATE_HERTZ = 0.9
+_MEASURED_COVERAGE_SHARE = 0.9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A question that a meter did not answer.
+
+    Attributes:
+        seconds: when, on the trace's clock.
+        text: why, in one line.
+    """
+
+    seconds: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trace:
+    """What one meter was seen to say, in order.
+
+    Attributes:
+        seconds: when; any clock, as long as the run's ends are given on the same.
+        watts: power; NaN where it was not given.
+        counted_joules: the meter's own count; NaN where there is none.
+        interval_seconds: how often it was asked.
+        wraps_at_joules: where the count begins again at zero; None if it does not.
+        troubles: questions that were not answered.
+    """
+
+    seconds: Array
+    watts: Array
+    counted_joules: Array
+    interval_seconds: float
+    wraps_at_joules: float | None = None
+    troubles: tuple[Trouble, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Integral:
+    """What a trace says of one run.
+
+    Attributes:
+        energy_joules: None where the reason says why.
+        watts_mean: None likewise.
+        watts_most: highest reading; of a count, its fastest rise; None likewise.
+        readings: within the run.
+        rate_hertz: of those, as they were taken.
+        remarks: what was odd, one line each.
+        reason: why there is no energy.
+    """
+
+    energy_joules: float | None
+    watts_mean: float | None
+    watts_most: float | None
+    readings: int
+    rate_hertz: float
+    remarks: tuple[str, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instrument:
+    """What the level asks of a meter beyond what it recorded.
+
+    Attributes:
+        integrates: whether the device itself integrates power to energy.
+        accuracy_percent: as its maker states it; None where none is stated.
+    """
+
+    integrates: bool
+    accuracy_percent: float | None
+
+
+def gap_limit_seconds(interval_seconds: float) -> float:
+    """Return how long a meter may be silent before its energy is not known."""
+    return max(GAP_SECONDS, GAP_INTERVALS * interval_seconds)
+
+
+def busy_cores(telemetry: Telemetry, nodes: Collection[str]) -> tuple[Array, Array]:
+    """Return how many cores of some nodes were busy, for finding frozen meters.
+
+    Returns:
+        Seconds from the start of the run, and busy cores as a share of all; empty if not known.
+    """
+    chosen = [row for row in telemetry.nodes if row.node in nodes]
+    if not chosen or any(not len(row.seconds) for row in chosen):
+        return np.empty(0), np.empty(0)
+    at = chosen[0].seconds
+    total = sum(row.cores for row in chosen)
+    share = sum(
+        (
+            np.interp(at, row.seconds, np.nan_to_num(_busy_seconds(row)) / _spans(row))
+            for row in chosen
+        ),
+        start=np.zeros(len(at)),
+    )
+    return at, share / max(1, total)
+
+
+def _busy_seconds(samples: NodeSamples) -> Array:
+    """CPU seconds that were not idle in each interval; waiting for storage counts as idle."""
+    names = ("cpu_user_seconds", "cpu_system_seconds", "cpu_irq_seconds", "cpu_steal_seconds")
+    known = [samples.columns[name] for name in names if name in samples.columns]
+    if not known:
+        return np.full(len(samples.seconds), np.nan)
+    first = np.array(known[0], dtype=np.float64)
+    for column in known[1:]:
+        first = first + np.nan_to_num(column)
+    return first
+
+
+def _spans(samples: NodeSamples) -> Array:
+    """Length of each sample's interval."""
+    spans = np.diff(samples.seconds, prepend=samples.seconds[0] - samples.interval_seconds)
+    return np.where(spans > 0, spans, samples.interval_seconds)
+
+
+# One meter over one run
+
+
+def integrate(
+    trace: Trace,
+    *,
+    started_seconds: float,
+    ended_seconds: float,
+    load: tuple[Array, Array] | None = None,
+) -> Integral:
+    """Return the energy of a run from what one meter was seen to say.
+
+    Args:
+        trace: its readings, also from before and after the run.
+        started_seconds: of the run, on the trace's clock.
+        ended_seconds: likewise.
+        load: from ``busy_cores``, on the trace's clock; None if not known.
+    """
+    remarks: list[str] = []
+    use = _usable(trace, remarks, started_seconds, ended_seconds)
+    within = (use.seconds >= started_seconds) & (use.seconds <= ended_seconds)
+    inside = use.seconds[within]
+    rate_hertz = (len(inside) - 1) / (inside[-1] - inside[0]) if len(inside) > 1 else 0.0
+    reason, gap = _coverage(use, started_seconds, ended_seconds)
+    counted, counted_reason = _counted(use, started_seconds, ended_seconds, remarks)
+    energy: float | None = None
+    watts = use.watts[np.isfinite(use.watts)]
+    drawn = None if reason or not len(watts) else _drawn(use, started_seconds, ended_seconds)
+    if counted is not None and (drawn is None or _is_fine(use, started_seconds, ended_seconds)):
+        energy, far = (
+            counted,
+            drawn is not None
+            and abs(counted - drawn) > (_DISAGREEMENT_SHARE * max(counted, drawn)),
+        )
+        if far:
+            remarks.append(f"its count says {counted:.0f} J, its power {drawn:.0f} J")
+        if gap:
+            remarks.append(f"{gap}; its own count went on")
+    elif drawn is not None:
+        energy = drawn
+    if energy is None:
+        return Integral(
+            energy_joules=None,
+            watts_mean=None,
+            watts_most=None,
+            readings=len(inside),
+            rate_hertz=float(rate_hertz),
+            remarks=tuple(remarks),
+            reason=reason or counted_reason or "it gave no power",
+        )
+    remarks += _returns(use, started_seconds, ended_seconds)
+    remarks += _frozen(use, started_seconds, ended_seconds, load)
+    return Integral(
+        energy_joules=float(energy),
+        watts_mean=float(energy) / (ended_seconds - started_seconds),
+        watts_most=_most(use, within),
+        readings=len(inside),
+        rate_hertz=float(rate_hertz),
+        remarks=tuple(remarks),
+    )
+
+
+def _usable(trace: Trace, remarks: list[str], started: float, ended: float) -> Trace:
+    """Leave out readings that cannot be: negative power, no finite number."""
+    order = np.argsort(trace.seconds, kind="stable")
+    seconds, watts, counted = (
+        column[order] for column in (trace.seconds, trace.watts, trace.counted_joules)
+    )
+    negative = watts < _NEGATIVE_WATTS
+    within = (seconds >= started) & (seconds <= ended)
+    if count := int(np.count_nonzero(negative & within)):
+        least = float(np.min(watts[negative & within]))
+        remarks.append(
+            f"{count} of {int(np.count_nonzero(within))} readings were negative, down to "
+            f"{least:.1f} W, and left out: a sensor the wrong way round reads so"
+        )
+    watts = np.where(negative | ~np.isfinite(watts), np.nan, np.maximum(watts, 0.0))
+    keep = np.isfinite(watts) | np.isfinite(counted)
+    return replace(trace, seconds=seconds[keep], watts=watts[keep], counted_joules=counted[keep])
+
+
+def _why(trace: Trace, since: float, until: float) -> str:
+    """The last complaint of a span, as the end of a sentence."""
+    told = [row.text for row in trace.troubles if since <= row.seconds <= until]
+    return f": {told[-1]}" if told else ""
+
+
+def _coverage(trace: Trace, started: float, ended: float) -> tuple[str, str]:
+    """Return why the readings do not cover the run, and the hole in words; empty if they do."""
+    limit = gap_limit_seconds(trace.interval_seconds)
+    seconds = trace.seconds
+    inner = seconds[(seconds > started) & (seconds < ended)]
+    before, after = seconds[seconds <= started], seconds[seconds >= ended]
+    if not len(seconds) or (not len(inner) and not (len(before) and len(after))):
+        near = len(seconds) and min(abs(seconds - started).min(), abs(seconds - ended).min())
+        if not len(seconds) or near > limit:
+            return f"it gave no reading{_why(trace, started - limit, ended + limit)}", ""
+    marks = np.concatenate([before[-1:], inner, after[:1]])
+    marks = marks if len(before) else np.concatenate([[started], marks])
+    marks = marks if len(after) else np.concatenate([marks, [ended]])
+    holes = np.diff(marks)
+    worst = int(np.argmax(holes)) if len(holes) else 0
+    if not len(holes) or holes[worst] <= limit:
+        return "", ""
+    first, last = max(started, marks[worst]), min(ended, marks[worst + 1])
+    words = f"it was silent from {first - started:.0f} s to {last - started:.0f} s of the run"
+    return f"{words}{_why(trace, first, last)}", words
+
+
+def _drawn(trace: Trace, started: float, ended: float) -> float:
+    """Integrate power over the run by trapezia."""
+    known = np.isfinite(trace.watts)
+    seconds, watts = trace.seconds[known], trace.watts[known]
+    inner = (seconds > started) & (seconds < ended)
+    at = np.concatenate([[started], seconds[inner], [ended]])
+    return float(np.trapezoid(np.interp(at, seconds, watts), at))
+
+
+def _steps(trace: Trace) -> tuple[Array, Array]:
+    """Return times and values of the count where it is known."""
+    known = np.isfinite(trace.counted_joules)
+    return trace.seconds[known], trace.counted_joules[known]
+
+
+def _around(seconds: Array, started: float, ended: float) -> slice:
+    """The readings of a run and the one before and after it."""
+    first = max(0, int(np.searchsorted(seconds, started, side="right")) - 1)
+    return slice(first, int(np.searchsorted(seconds, ended, side="left")) + 1)
+
+
+def _is_fine(trace: Trace, started: float, ended: float) -> bool:
+    """Whether the count moves with nearly every reading, or in steps of 1 % of the run at most."""
+    seconds, counted = _steps(trace)
+    part = _around(seconds, started, ended)
+    rises = np.diff(counted[part])
+    moving = rises[rises > 0]
+    if not len(moving):
+        return False
+    steady = len(moving) >= _MOVING_SHARE * len(rises) and len(moving) >= _FROZEN_READINGS
+    return bool(steady or np.min(moving) <= _FINE_SHARE * np.sum(moving))
+
+
+def _counted(
+    trace: Trace, started: float, ended: float, remarks: list[str]
+) -> tuple[float | None, str]:
+    """Return the energy by the meter's own count, or why there is none.
+
+    A wrap is undone; a reset and a jump are replaced by the power of that step, if that is known.
+    """
+    seconds, counted = _steps(trace)
+    part = _around(seconds, started, ended)
+    seconds, counted = seconds[part], counted[part]
+    if len(seconds) < 2:
+        return None, "it gave fewer than two counts"
+    limit = gap_limit_seconds(trace.interval_seconds)
+    if seconds[0] - started > limit or ended - seconds[-1] > limit:
+        return None, f"its count does not cover the run{_why(trace, started, ended)}"
+    rises, spans = np.diff(counted), np.maximum(np.diff(seconds), 1e-9)
+    usual_watts, factor = _usual_watts(trace, rises, spans)
+    for index in range(len(rises)):
+        at = f"{seconds[index + 1] - started:.0f} s"
+        rise = float(rises[index])
+        if rise < 0 and trace.wraps_at_joules is not None:
+            rise += trace.wraps_at_joules
+            if rise <= factor * usual_watts * spans[index]:
+                remarks.append(f"its count wrapped at {at} of the run; undone")
+                rises[index] = rise
+                continue
+        jumped = usual_watts > 0 and rise > factor * usual_watts * spans[index]
+        if rise >= 0 and not jumped:
+            continue
+        what = f"jumped by {rises[index]:.0f} J" if rises[index] >= 0 else "was set back"
+        if not np.isfinite(trace.watts).any():
+            return None, f"its count {what} at {at} of the run"
+        rises[index] = _drawn(trace, float(seconds[index]), float(seconds[index + 1]))
+        remarks.append(f"its count {what} at {at} of the run; its power taken for that step")
+    total = np.concatenate([[0.0], np.cumsum(rises)])
+    ends = np.interp([started, ended], seconds, total)
+    lead = max(0.0, seconds[0] - started) + max(0.0, ended - seconds[-1])
+    mean_watts = total[-1] / max(1e-9, seconds[-1] - seconds[0])
+    return float(ends[1] - ends[0] + lead * mean_watts), ""
+
+
+def _usual_watts(trace: Trace, rises: Array, spans: Array) -> tuple[float, float]:
+    """Return a power that is usual for the meter, and how far above it no load goes."""
+    watts = trace.watts[np.isfinite(trace.watts)]
+    if len(watts):
+        return max(1.0, float(np.max(watts))), _STEP_FACTOR
+    rates = (rises / spans)[rises > 0]
+    return (max(1.0, float(np.median(rates))) if len(rates) else 1.0), _STEP_FACTOR_ALONE
+
+
+def _most(trace: Trace, within: npt.NDArray[np.bool_]) -> float | None:
+    watts = trace.watts[within]
+    if np.isfinite(watts).any():
+        return float(np.nanmax(watts))
+    counted = trace.counted_joules[within]
+    rates = np.diff(counted) / np.maximum(np.diff(trace.seconds[within]), 1e-9)
+    rates = rates[rates >= 0]
+    return float(np.max(rates)) if len(rates) else None
+
+
+def _returns(trace: Trace, started: float, ended: float) -> list[str]:
+    """Say where the meter went away for a short while and came back."""
+    told = [row for row in trace.troubles if started <= row.seconds <= ended]
+    if not told:
+        return []
+    count = "once" if len(told) == 1 else f"{len(told)} times"
+    first = f"{told[0].seconds - started:.0f} s of the run"
+    back = ", and came back" if (trace.seconds > told[-1].seconds).any() else ""
+    return [f"it did not answer {count}, first at {first}{back}: {told[0].text}"]
+
+
+def _frozen(
+    trace: Trace, started: float, ended: float, load: tuple[Array, Array] | None
+) -> list[str]:
+    """Find the longest span of one same value, and say so if it is long and the load changed."""
+    known = np.isfinite(trace.watts) & (trace.seconds >= started) & (trace.seconds <= ended)
+    seconds, watts = trace.seconds[known], trace.watts[known]
+    if len(watts) < _FROZEN_READINGS:
+        return []
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(watts)) + 1, [len(watts)]])
+    spans = [
+        (float(seconds[last - 1] - seconds[first]), int(first), int(last))
+        for first, last in itertools.pairwise(begins)
+    ]
+    longest, first, last = max(spans)
+    if longest < _FROZEN_SECONDS or last - first < _FROZEN_READINGS:
+        return []
+    words = f"it showed exactly {watts[first]:g} W for {longest:.0f} s"
+    if load is None or not len(load[0]):
+        return [f"{words}: it may be frozen"]
+    inside = (load[0] >= seconds[first]) & (load[0] <= seconds[last - 1])
+    shares = load[1][inside]
+    if not len(shares) or float(np.ptp(shares)) < _LOAD_CHANGE_SHARE:
+        return []
+    range_words = f"{np.min(shares):.0%} to {np.max(shares):.0%}"
+    return [f"{words} while {range_words} of the cores were busy: it is frozen"]
+
+
+# Modelled
+
+
+def model_power(models: Sequence[PowerModel], telemetry: Telemetry) -> tuple[Power, ...]:
+    """Model each node's power from its CPU utilisation.
+
+    Power is ``idle + (stress - idle) x utilisation``, linear in the share of CPU seconds that were
+    not idle; the linear form of Fan, Weber and Barroso, "Power provisioning for a warehouse-sized
+    computer", ISCA 2007.
+
+    Args:
+        models: what nodes draw.
+        telemetry: of the run.
+
+    Returns:
+        One for each model; without energy where telemetry covers less than 90 % of the run.
+    """
+    by_node = {row.node: row for row in telemetry.nodes}
+    return tuple(
+        _modelled(model, by_node.get(model.node), telemetry.duration_seconds) for model in models
+    )
+
+
+def _modelled(model: PowerModel, samples: NodeSamples | None, duration: float) -> Power:
+    power = Power(
+        meter=f"model of {model.node}",
+        kind="model",
+        coverage=Coverage.WALL,
+        nodes=(model.node,),
+        switch=False,
+        accuracy=MODELLED_ACCURACY,
+        rate_hertz=0.0,
+        energy_joules=None,
+        watts_mean=None,
+        watts_most=None,
+        readings=0,
+        method=EnergyMethod.MODELLED,
+    )
+    if samples is None or not len(samples.seconds):
+        return replace(power, reason=f"modelled, but there is no telemetry of {model.node}")
+    ends = np.clip(samples.seconds, 0.0, duration)
+    spans = ends - np.clip(samples.seconds - _spans(samples), 0.0, duration)
+    busy = _busy_seconds(samples) / (_spans(samples) * max(1, samples.cores))
+    known = (spans > 0) & np.isfinite(busy)
+    covered = float(np.sum(spans[known]))
+    if not duration > 0 or covered < _MEASURED_COVERAGE_SHARE * duration:
+        return replace(
+            power,
+            reason=f"modelled, but CPU times of {model.node} cover only {covered:.0f} s of "
+            f"{duration:.0f} s",
+        )
+    share = np.clip(busy[known], 0.0, 1.0)
+    watts = model.idle_watts + (model.stress_watts - model.idle_watts) * share
+    mean = float(np.sum(watts * spans[known]) / covered)
+    utilisation = float(np.sum(share * spans[known]) / covered)
+    range_words = f"{model.idle_watts:g} W idle, {model.stress_watts:g} W under stress"
+    return replace(
+        power,
+        rate_hertz=float(np.count_nonzero(known) / covered),
+        energy_joules=mean * duration,
+        watts_mean=mean,
+        watts_most=float(np.max(watts)),
+        readings=int(np.count_nonzero(known)),
+        remarks=(f"modelled from {range_words} and {utilisation:.0%} utilisation",),
+    )
+
+
+# The whole cluster
+
+_WHOLE_NODE = frozenset({Coverage.WALL, Coverage.NODE, Coverage.PORT})
+_BROADEST_FIRST = (
+    Coverage.WALL,
+    Coverage.PORT,
+    Coverage.NODE,
+    Coverage.BOARD,
+    Coverage.PACKAGE,
+)
+_PARTS = {
+    Coverage.BOARD: "the board without USB, HAT and NVMe",
+    Coverage.PACKAGE: "the processor's package",
+}
+
+
+def sum_energy(
+    powers: Sequence[Power],
+    *,
+    nodes: Sequence[str],
+    instruments: Mapping[str, Instrument],
+    idle_measured: bool = False,
+) -> Energy | None:
+    """Sum what the meters recorded over one run.
+
+    Of several meters on a node the one that sees more of it counts; a modelled node counts only
+    where no meter is. Two that see the same are a mistake in ``cluster.toml``.
+
+    Args:
+        powers: of every meter, and of every modelled node.
+        nodes: of the cluster in the form that ran.
+        instruments: by name of meter.
+        idle_measured: whether the cluster's idle power was measured with the same meters.
+
+    Returns:
+        The energy with its level; None if there is neither a meter nor a model.
+    """
+    if not powers:
+        return None
+    chosen, reason = _choose(powers, nodes)
+    method = (
+        EnergyMethod.MODELLED
+        if any(row.method is EnergyMethod.MODELLED for row in chosen)
+        else EnergyMethod.METERED
+    )
+    total: float | None = None
+    if not reason:
+        total = sum(row.energy_joules or 0.0 for row in chosen)
+    level, why = (
+        (0, f"there is no sum: {reason}")
+        if reason
+        else _level(chosen, instruments, idle_measured=idle_measured)
+    )
+    return Energy(
+        energy_joules=total,
+        method=method,
+        level=level,
+        level_reason=why,
+        powers=tuple(powers),
+        reason=reason,
+    )
+
+
+def _choose(powers: Sequence[Power], nodes: Sequence[str]) -> tuple[tuple[Power, ...], str]:
+    """Return the meters that make up the sum, and why there is none; empty if there is one."""
+    order = {coverage: place for place, coverage in enumerate(_BROADEST_FIRST)}
+    by_breadth = sorted(
+        powers, key=lambda row: (row.method is EnergyMethod.MODELLED, order[row.coverage])
+    )
+    chosen: list[Power] = []
+    by_node: dict[str, Power] = {}
+    for power in by_breadth:
+        if power.switch and not power.nodes:
+            chosen.append(power)
+            continue
+        taken = [by_node[name] for name in power.nodes if name in by_node]
+        for other in taken:
+            if (other.coverage, other.method) == (power.coverage, power.method):
+                both = next(name for name in power.nodes if by_node.get(name) is other)
+                return (), f"{both} is measured twice, by {other.meter} and {power.meter}"
+        if len(taken) == len(power.nodes):
+            continue
+        if taken:
+            return (), f"{power.meter} measures nodes that {taken[0].meter} measures too"
+        chosen.append(power)
+        by_node |= dict.fromkeys(power.nodes, power)
+    return tuple(chosen), _no_sum(chosen, by_node, nodes)
+
+
+def _no_sum(chosen: Sequence[Power], by_node: Mapping[str, Power], nodes: Sequence[str]) -> str:
+    for power in chosen:
+        if strange := [name for name in power.nodes if name not in nodes]:
+            return (
+                f"{power.meter} also measures {', '.join(strange)}, which took no part in the run"
+            )
+        if power.energy_joules is None:
+            return f"{power.meter}: {power.reason}"
+    if missing := [name for name in nodes if name not in by_node]:
+        return f"no meter covers {', '.join(missing)}"
+    parts = {power.coverage for power in chosen} & set(_PARTS)
+    if parts and len({power.coverage for power in chosen}) > 1:
+        power = next(row for row in chosen if row.coverage in parts)
+        return (
+            f"{power.meter} sees only {_PARTS[power.coverage]}, other meters see whole nodes; that "
+            "is no sum"
+        )
+    return ""
+
+
+def _level(
+    chosen: Sequence[Power], instruments: Mapping[str, Instrument], *, idle_measured: bool
+) -> tuple[int, str]:
+    """Return the level that is reached and why it is not the next."""
+    reached: list[tuple[int, str]] = []
+    for power in chosen:
+        reached += _levels_of(power, instruments.get(power.meter))
+    if not any(power.switch for power in chosen):
+        reached.append((0, "the network switch is not measured"))
+    if not idle_measured:
+        reached.append((1, "no idle power was measured"))
+    level = min((row[0] for row in reached), default=3)
+    if level == 3:
+        return 3, "the highest"
+    reasons = dict.fromkeys(text for limit, text in reached if limit == level)
+    return level, "; ".join(reasons)
+
+
+def _levels_of(power: Power, instrument: Instrument | None) -> list[tuple[int, str]]:
+    """Return what limits one meter: the highest level it allows, and why."""
+    if power.method is EnergyMethod.MODELLED:
+        return [(0, f"the power of {', '.join(power.nodes)} is modelled, not measured")]
+    limits = []
+    if power.coverage in _PARTS:
+        limits.append((0, f"{power.meter} sees only {_PARTS[power.coverage]}"))
+    elif power.coverage is not Coverage.WALL:
+        limits.append((0, f"{power.meter} is behind a power supply whose loss nobody measured"))
+    accuracy = instrument.accuracy_percent if instrument else None
+    if accuracy is None:
+        limits.append((0, f"no accuracy is stated for {power.meter}"))
+    else:
+        for most, level in ((5.0, 0), (2.0, 1), (1.0, 2)):
+            if accuracy > most:
+                limits.append(
+                    (level, f"{power.meter} is accurate to {accuracy:g} %, not {most:g} %")
+                )
+                break
+    if power.rate_hertz < _RATE_HERTZ:
+        limits.append((0, f"{power.meter} gave {power.rate_hertz:.2f} readings a second, not 1"))
+    if power.readings < 10:
+        limits.append((1, f"{power.meter} gave {power.readings} readings in the run, not 10"))
+    if instrument is None or not instrument.integrates:
+        limits.append((2, f"{power.meter} does not integrate energy itself"))
+    return limits

@@ -1,0 +1,54 @@
+"""Texas Instruments INA219 on an I2C bus of the node that it measures, or of another one.
+
+Source: data sheet SBOS448G, sections 7.5 (accuracy) and 8.6 (registers).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from boardcluster.records import Coverage
+from boardcluster.telemetry.meters.base import Kind
+from boardcluster.telemetry.meters.wire.ina import (
+    COMMON_OPTIONS,
+    SHUNT_OPTION,
+    Chip,
+    open_ina,
+    signed,
+)
+
+__all__ = ["CHIP", "KIND", "watts_of"]
+
+_SHUNT_VOLTS_PER_BIT = 10e-6
+_BUS_VOLTS_PER_BIT = 4e-3
+_BUS_SHIFT = 3
+_OVERFLOW = 0x0001
+
+
+def watts_of(shunt: int, bus: int, shunt_ohms: float) -> float:
+    """Return the power from shunt voltage register 01h and bus voltage register 02h.
+
+    Raises:
+        ValueError: the chip says that its arithmetic overflowed.
+    """
+    if bus & _OVERFLOW:
+        raise ValueError("the INA219 reports an overflow: the shunt is too large for the current")
+    amperes = signed(shunt) * _SHUNT_VOLTS_PER_BIT / shunt_ohms
+    return amperes * (bus >> _BUS_SHIFT) * _BUS_VOLTS_PER_BIT
+
+
+CHIP = Chip(name="INA219", identity={}, registers=(0x01, 0x02), watts=watts_of, shunt=True)
+
+KIND = Kind(
+    name="ina219",
+    summary="INA219 on I2C with a shunt in the supply line of a node",
+    coverage=Coverage.NODE,
+    accuracy="current 0.5 % and voltage 0.5 % at 25 C (data sheet SBOS448G, 7.5), with a shunt of "
+    "1 % together 2 %",
+    interval_seconds=1.0,
+    integrates=False,
+    options=(*COMMON_OPTIONS, SHUNT_OPTION),
+    on_node=True,
+    open=partial(open_ina, CHIP),
+    accuracy_percent=2.0,
+)

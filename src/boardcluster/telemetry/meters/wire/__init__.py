@@ -1,0 +1,1 @@
+"""What several kinds of meters share: web requests, secrets, options, register arithmetic."""

@@ -1,0 +1,179 @@
+"""Texas Instruments' power monitors on an I2C bus: register arithmetic, and reading them on nodes.
+
+Power is computed from the voltage registers, so that nothing is written to the chip: its
+calibration register only scales results that it computes itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from boardcluster.errors import MeterError, RemoteError, SpecError
+from boardcluster.remote.base import Remote
+from boardcluster.telemetry.meters.base import Option, Reading
+from boardcluster.telemetry.meters.wire.options import number, whole
+
+__all__ = [
+    "COMMON_OPTIONS",
+    "SHUNT_OPTION",
+    "Chip",
+    "InaMeter",
+    "open_ina",
+    "parse_readings",
+    "signed",
+]
+
+_SAMPLES_PER_SECOND = 10.0
+_ONE_READING_SECONDS = 0.3
+_GRACE_SECONDS = 5.0
+
+COMMON_OPTIONS = (
+    Option(name="bus", help="number of the bus: N of /dev/i2c-N", default="1"),
+    Option(name="address", help="address of the chip on the bus", default="0x40"),
+    Option(name="accuracy_percent", help="of chip and shunt together", default=""),
+)
+SHUNT_OPTION = Option(name="shunt_ohms", help="resistance of the shunt", default="0.1")
+
+
+def signed(word: int) -> int:
+    """Return a 16-bit word in two's complement as a number."""
+    return word - 0x10000 if word & 0x8000 else word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """What distinguishes one chip from another.
+
+    Attributes:
+        name: of the chip.
+        identity: registers that identify it, with what they hold; empty if it has none.
+        registers: the two that are read each time.
+        watts: those two words and the shunt in ohms to watts; raises ValueError with the reason.
+        shunt: whether the shunt is outside of it.
+    """
+
+    name: str
+    identity: Mapping[int, int]
+    registers: tuple[int, int]
+    watts: Callable[[int, int, float], float]
+    shunt: bool
+
+
+def parse_readings(
+    text: str, chip: Chip, *, shunt_ohms: float, ended_seconds: float, where: str
+) -> list[tuple[float, float]]:
+    """Read what the node-side program printed.
+
+    Args:
+        text: its output.
+        chip: which chip it asked.
+        shunt_ohms: resistance of the shunt.
+        ended_seconds: driver's monotonic clock when the program had ended.
+        where: for messages.
+
+    Returns:
+        The driver's monotonic clock and watts of each sample.
+
+    Raises:
+        MeterError: another chip is there, the output is cut, or a value is out of range.
+    """
+    try:
+        first, *rows, last = [line.split() for line in text.splitlines()]
+        identity = [int(word, 16) for word in first[1:]]
+        samples = [(float(row[0]), int(row[1], 16), int(row[2], 16)) for row in rows]
+        late = ended_seconds - float(last[1])
+    except (ValueError, IndexError) as error:
+        raise MeterError(f"{where}: no readings: {text[:80]!r}") from error
+    if first[0] != "id" or last[0] != "end" or not samples:
+        raise MeterError(f"{where}: no readings: {text[:80]!r}")
+    if identity != list(chip.identity.values()):
+        found = " ".join(f"{word:04x}" for word in identity)
+        raise MeterError(
+            f"{where}: the chip there is no {chip.name}: it says {found}",
+            hint="correct kind, bus or address in cluster.toml",
+        )
+    try:
+        return [(at + late, chip.watts(one, two, shunt_ohms)) for at, one, two in samples]
+    except ValueError as error:
+        raise MeterError(f"{where}: {error}") from error
+
+
+class InaMeter:
+    """One chip of a node."""
+
+    def __init__(
+        self, remote: Remote, chip: Chip, *, bus: int, address: int, shunt_ohms: float
+    ) -> None:
+        self._remote, self._chip = remote, chip
+        self._bus, self._address, self._shunt_ohms = bus, address, shunt_ohms
+
+    def read(self) -> Reading:
+        """See Meter."""
+        return self.read_for(_ONE_READING_SECONDS, interval_seconds=_ONE_READING_SECONDS)[0]
+
+    def read_for(self, span_seconds: float, *, interval_seconds: float) -> tuple[Reading, ...]:
+        """See Batched; each reading is the mean of ten samples a second."""
+        count = max(2, round(span_seconds * _SAMPLES_PER_SECOND))
+        per_reading = max(1, round(interval_seconds * _SAMPLES_PER_SECOND))
+        samples = self._samples(count)
+        parts = [samples[at : at + per_reading] for at in range(0, len(samples), per_reading)]
+        return tuple(_mean(part) for part in parts)
+
+    def _samples(self, count: int) -> list[tuple[float, float]]:
+        where = f"{self._remote.name}: {self._chip.name} at {self._address:#04x} of bus {self._bus}"
+        program = resources.files(__package__).joinpath("i2c_node.py").read_bytes()
+        argv = [
+            *("python3", "-I", "-S", "-", str(self._bus), str(self._address)),
+            ",".join(map(str, self._chip.identity)),
+            ",".join(map(str, self._chip.registers)),
+            *(str(count), str(1 / _SAMPLES_PER_SECOND)),
+        ]
+        span_seconds = count / _SAMPLES_PER_SECOND
+        try:
+            done = self._remote.run(
+                argv, stdin=program, timeout_seconds=span_seconds + _GRACE_SECONDS, check=False
+            )
+        except RemoteError as error:
+            raise MeterError(f"{where} cannot be read: {error.message}") from error
+        ended = time.monotonic()
+        if done.returncode != 0:
+            last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2][:120]
+            raise MeterError(
+                f"{where} cannot be read: {last}",
+                hint="turn I2C on, check bus and address with `i2cdetect`, and the right to use it",
+            )
+        return parse_readings(
+            done.text, self._chip, shunt_ohms=self._shunt_ohms, ended_seconds=ended, where=where
+        )
+
+    def close(self) -> None:
+        """See Meter; nothing is held open."""
+
+
+def _mean(samples: Sequence[tuple[float, float]]) -> Reading:
+    seconds, watts = zip(*samples, strict=True)
+    return Reading(seconds=sum(seconds) / len(seconds), watts=sum(watts) / len(watts))
+
+
+def open_ina(chip: Chip, settings: Mapping[str, str], remote: Remote | None) -> InaMeter:
+    """Open a chip.
+
+    Raises:
+        SpecError: an option has a wrong value.
+    """
+    if remote is None:
+        raise SpecError(
+            f"a meter of the kind {chip.name.lower()} is read on a node",
+            hint="name the node that it is wired to in nodes",
+        )
+    shunt_ohms = number(settings, "shunt_ohms", least=1e-5, most=10.0) if chip.shunt else 0.0
+    return InaMeter(
+        remote,
+        chip,
+        bus=whole(settings, "bus", least=0, most=255),
+        address=whole(settings, "address", least=0x08, most=0x77),
+        shunt_ohms=shunt_ohms,
+    )

@@ -1,0 +1,455 @@
+"""Energy from the readings of meters, from a model, and its level."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from boardcluster.analysis.energy import (
+    Instrument,
+    Integral,
+    Trace,
+    Trouble,
+    busy_cores,
+    gap_limit_seconds,
+    integrate,
+    model_power,
+    sum_energy,
+)
+from boardcluster.records import (
+    Coverage,
+    EnergyMethod,
+    NodeSamples,
+    Power,
+    PowerModel,
+    Telemetry,
+)
+
+
+def trace(
+    seconds: list[float],
+    watts: list[float] | None = None,
+    counted: list[float] | None = None,
+    *,
+    interval: float = 1.0,
+    wraps: float | None = None,
+    troubles: tuple[Trouble, ...] = (),
+) -> Trace:
+    nothing = [math.nan] * len(seconds)
+    return Trace(
+        seconds=np.array(seconds, dtype=np.float64),
+        watts=np.array(nothing if watts is None else watts, dtype=np.float64),
+        counted_joules=np.array(nothing if counted is None else counted, dtype=np.float64),
+        interval_seconds=interval,
+        wraps_at_joules=wraps,
+        troubles=troubles,
+    )
+
+
+def over(row: Trace, ended: float = 60.0, load: tuple[list[float], list[float]] | None = None):  # type: ignore[no-untyped-def]
+    shares = (np.array(load[0]), np.array(load[1])) if load else None
+    return integrate(row, started_seconds=0.0, ended_seconds=ended, load=shares)
+
+
+def each(start: float, end: float, step: float = 1.0) -> list[float]:
+    return [float(second) for second in np.arange(start, end + step / 2, step)]
+
+
+# Integration
+
+
+def test_a_ramp_is_integrated_exactly_and_the_ends_are_read_off_the_line() -> None:
+    at = each(-0.5, 60.5)
+    found = over(trace(at, [10 + second for second in at]))
+    assert found.energy_joules == pytest.approx(10 * 60 + 60**2 / 2)
+    assert found.watts_mean == pytest.approx(40)
+    assert found.watts_most == 69.5
+    assert found.readings == 60
+    assert found.rate_hertz == pytest.approx(1.0)
+    assert (found.remarks, found.reason) == ((), "")
+
+
+def test_beyond_the_first_and_last_reading_the_power_is_theirs() -> None:
+    found = over(trace([2.0, 8.0], [10.0, 20.0]), ended=10.0)
+    assert found.energy_joules == pytest.approx(2 * 10 + 6 * 15 + 2 * 20)
+
+
+def test_a_run_between_two_readings_has_energy_but_few_readings() -> None:
+    found = over(trace([-1.0, 1.0], [10.0, 10.0]), ended=0.5)
+    assert found.energy_joules == pytest.approx(5.0)
+    assert (found.readings, found.rate_hertz) == (0, 0.0)
+
+
+def test_the_order_of_readings_does_not_matter() -> None:
+    at = each(0, 60)
+    assert over(trace(at[::-1], [5.0] * 61)).energy_joules == pytest.approx(300)
+
+
+def test_no_reading_at_all() -> None:
+    told = (Trouble(seconds=3, text="http://plug cannot be asked: No route to host"),)
+    found = over(trace([], [], troubles=told))
+    assert found.energy_joules is None
+    assert found.watts_mean is found.watts_most is None
+    assert found.reason == "it gave no reading: http://plug cannot be asked: No route to host"
+
+
+def test_a_meter_that_goes_away_in_mid_run() -> None:
+    at = each(0, 20)
+    told = (Trouble(seconds=21, text="timed out"), Trouble(seconds=55, text="no route"))
+    found = over(trace(at, [5.0] * 21, troubles=told))
+    assert found.energy_joules is None
+    assert found.reason == "it was silent from 20 s to 60 s of the run: no route"
+    assert found.readings == 21
+
+
+def test_a_meter_that_comes_back_too_late() -> None:
+    at = [*each(0, 20), *each(40, 60)]
+    found = over(trace(at, [5.0] * len(at)))
+    assert found.energy_joules is None
+    assert found.reason == "it was silent from 20 s to 40 s of the run"
+
+
+def test_a_meter_that_comes_back_in_time_is_bridged_and_said() -> None:
+    at = [*each(0, 20), *each(29, 60)]
+    told = (Trouble(seconds=22, text="timed out"), Trouble(seconds=24, text="timed out"))
+    found = over(trace(at, [5 + 0.1 * (second % 2) for second in at], troubles=told))
+    assert found.energy_joules == pytest.approx(303, abs=1)
+    words = "it did not answer 2 times, first at 22 s of the run, and came back: timed out"
+    assert found.remarks == (words,)
+
+
+def test_the_longest_hole_follows_the_interval() -> None:
+    assert gap_limit_seconds(1.0) == 10.0
+    assert gap_limit_seconds(60.0) == 180.0
+    at = each(0, 600, 100)
+    assert over(trace(at, [5.0] * 7, interval=60.0), ended=600).energy_joules == pytest.approx(3000)
+
+
+def test_readings_long_before_the_run_do_not_cover_it() -> None:
+    found = over(trace(each(-300, -100), [5.0] * 201))
+    assert found.energy_joules is None
+    assert found.reason == "it gave no reading"
+
+
+# Odd readings
+
+
+def test_negative_readings_are_left_out_and_said() -> None:
+    watts = [5.0] * 61
+    watts[10] = watts[11] = -40.0
+    found = over(trace(each(0, 60), watts))
+    assert found.energy_joules == pytest.approx(300)
+    assert "2 of 61 readings were negative, down to -40.0 W" in found.remarks[0]
+
+
+def test_a_sensor_the_wrong_way_round_gives_no_energy() -> None:
+    found = over(trace(each(0, 60), [-5.0] * 61))
+    assert found.energy_joules is None
+    assert "the wrong way round" in found.remarks[0]
+
+
+def test_noise_around_zero_is_no_sensor_the_wrong_way_round() -> None:
+    found = over(trace(each(0, 60), [-0.1] * 61))
+    assert found.energy_joules == 0
+    assert not found.remarks[:-1]
+
+
+def test_infinite_readings_are_left_out() -> None:
+    watts = [5.0] * 61
+    watts[3] = math.inf
+    assert over(trace(each(0, 60), watts)).energy_joules == pytest.approx(300)
+
+
+def test_a_frozen_meter_is_found_by_the_load() -> None:
+    at = each(0, 200)
+    row = trace(at, [5.0 + 0.1 * (second % 3) if second < 50 else 7.0 for second in at])
+    changing = (each(0, 200), [0.1 if second < 120 else 0.9 for second in at])
+    (words,) = over(row, 200.0, changing).remarks
+    assert words == (
+        "it showed exactly 7 W for 150 s while 10% to 90% of the cores were busy: it is frozen"
+    )
+    steady = (each(0, 200), [0.5] * 201)
+    assert over(row, 200.0, steady).remarks == ()
+    assert over(row, 200.0).remarks == ("it showed exactly 7 W for 150 s: it may be frozen",)
+
+
+def test_a_value_that_stays_for_half_a_minute_is_not_frozen() -> None:
+    assert over(trace(each(0, 40), [26.0] * 41), 40.0).remarks == ()
+
+
+# Counts
+
+
+def test_a_count_alone_is_read_at_the_ends_of_the_run() -> None:
+    at = each(-1, 61)
+    found = over(trace(at, counted=[1000 + 12 * second for second in at]))
+    assert found.energy_joules == pytest.approx(720)
+    assert found.watts_most == pytest.approx(12)
+
+
+def test_a_count_that_wraps_is_undone_and_said() -> None:
+    at = each(0, 60)
+    counted = [(262_000 + 12 * second) % 262_143.328850 for second in at]
+    found = over(trace(at, counted=counted, wraps=262_143.328850))
+    assert found.energy_joules == pytest.approx(720)
+    assert found.remarks == ("its count wrapped at 12 s of the run; undone",)
+
+
+def test_a_count_that_is_set_back_gives_no_energy() -> None:
+    at = each(0, 60)
+    counted = [5000 + 12 * second if second < 30 else 12 * (second - 30) for second in at]
+    found = over(trace(at, counted=counted))
+    assert found.energy_joules is None
+    assert found.reason == "its count was set back at 30 s of the run"
+
+
+def test_a_reboot_is_not_taken_for_a_wrap() -> None:
+    at = each(0, 60)
+    counted = [5000 + 12 * second if second < 30 else 12 * (second - 30) for second in at]
+    found = over(trace(at, counted=counted, wraps=262_143.0))
+    assert found.energy_joules is None
+    assert "was set back at 30 s" in found.reason
+
+
+def test_a_count_that_is_set_back_is_bridged_by_power() -> None:
+    at = each(0, 60)
+    counted = [5000 + 12 * second if second < 30 else 12 * (second - 30) for second in at]
+    found = over(trace(at, [12.0] * 61, counted))
+    assert found.energy_joules == pytest.approx(720)
+    assert "its count was set back at 30 s of the run; its power taken" in found.remarks[0]
+
+
+def test_a_count_that_jumps_is_bridged_or_given_up() -> None:
+    at = each(0, 60)
+    counted = [12 * second + (1e6 if second >= 30 else 0) for second in at]
+    found = over(trace(at, [12.0] * 61, counted))
+    assert found.energy_joules == pytest.approx(720)
+    assert "its count jumped by 1000012 J at 30 s" in found.remarks[0]
+    alone = over(trace(at, counted=counted))
+    assert alone.energy_joules is None
+    assert "jumped" in alone.reason
+
+
+def test_a_coarse_count_leaves_it_to_the_power() -> None:
+    at = each(0, 60)
+    counted = [3600.0 * math.floor(30 * second / 3600) for second in at]  # in steps of 1 Wh
+    found = over(trace(at, [30.0] * 61, counted))
+    assert found.energy_joules == pytest.approx(1800)
+
+
+def test_a_fine_count_sees_what_lay_between_the_readings() -> None:
+    at = each(0, 60)
+    found = over(trace(at, [10.0] * 61, [10.4 * second for second in at]))
+    assert found.energy_joules == pytest.approx(624)
+
+
+def test_a_count_that_contradicts_the_power_is_said() -> None:
+    at = each(0, 60)
+    found = over(trace(at, [10.0] * 61, [20 * second for second in at]))
+    assert "its count says 1200 J, its power 600 J" in found.remarks
+
+
+def test_a_count_goes_on_while_the_meter_is_away() -> None:
+    at = [*each(0, 20), *each(40, 60)]
+    found = over(trace(at, [10.0] * len(at), [10 * second for second in at]))
+    assert found.energy_joules == pytest.approx(600)
+    assert "silent from 20 s to 40 s of the run; its own count went on" in found.remarks[0]
+
+
+# Modelled
+
+
+def samples(node: str, busy: list[float], *, cores: int = 4, first: float = 1.0) -> NodeSamples:
+    count = len(busy)
+    return NodeSamples(
+        node=node,
+        scope="machine",
+        interval_seconds=1.0,
+        cores=cores,
+        seconds=np.arange(first, first + count, dtype=np.float64),
+        columns={
+            "cpu_user_seconds": np.array(busy) * 0.75,
+            "cpu_system_seconds": np.array(busy) * 0.25,
+            "cpu_idle_seconds": cores - np.array(busy),
+        },
+    )
+
+
+MODEL = PowerModel(node="pi0", idle_watts=2.7, stress_watts=6.7)
+
+
+def test_modelled_power_lies_between_idle_and_stress() -> None:
+    row = samples("pi0", [0.0] * 30 + [4.0] * 20 + [2.0] * 10)
+    (power,) = model_power([MODEL], Telemetry(duration_seconds=60.0, nodes=(row,)))
+    assert power.energy_joules == pytest.approx(30 * 2.7 + 20 * 6.7 + 10 * 4.7)
+    assert power.method is EnergyMethod.MODELLED
+    assert power.watts_most == pytest.approx(6.7)
+    assert "modelled" in power.accuracy
+    assert power.remarks == ("modelled from 2.7 W idle, 6.7 W under stress and 42% utilisation",)
+
+
+def test_modelled_power_counts_only_the_run() -> None:
+    row = samples("pi0", [4.0] * 10 + [0.0] * 60 + [4.0] * 10, first=-9.0)
+    (power,) = model_power([MODEL], Telemetry(duration_seconds=60.0, nodes=(row,)))
+    assert power.energy_joules == pytest.approx(60 * 2.7)
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (samples("pi1", [0.0] * 60), "no telemetry of pi0"),
+        (samples("pi0", [0.0] * 30), "cover only 30 s of 60 s"),
+        (samples("pi0", [math.nan] * 60), "cover only 0 s of 60 s"),
+        (samples("pi0", []), "no telemetry of pi0"),
+    ],
+)
+def test_modelled_power_without_telemetry_is_none(row: NodeSamples, words: str) -> None:
+    (power,) = model_power([MODEL], Telemetry(duration_seconds=60.0, nodes=(row,)))
+    assert power.energy_joules is None
+    assert words in power.reason
+    assert "modelled" in power.reason
+
+
+def test_busy_cores_are_those_of_the_nodes_that_are_asked_for() -> None:
+    telemetry = Telemetry(
+        duration_seconds=3.0, nodes=(samples("pi0", [4.0] * 3), samples("pi1", [0.0] * 3))
+    )
+    assert busy_cores(telemetry, ["pi0"])[1] == pytest.approx([1.0] * 3)
+    assert busy_cores(telemetry, ["pi0", "pi1"])[1] == pytest.approx([0.5] * 3)
+    assert len(busy_cores(telemetry, ["pi9"])[0]) == 0
+
+
+# The whole cluster
+
+
+def power(name: str, nodes: str, joules: float | None = 100.0, **more: object) -> Power:
+    row = Power(
+        meter=name,
+        kind="shelly",
+        coverage=Coverage.WALL,
+        nodes=tuple(nodes.split()),
+        switch=False,
+        accuracy="1 %",
+        rate_hertz=1.0,
+        energy_joules=joules,
+        watts_mean=1.0,
+        watts_most=2.0,
+        readings=60,
+        reason="" if joules is not None else "it gave no reading",
+    )
+    return replace(row, **more)  # type: ignore[arg-type]
+
+
+GOOD = Instrument(integrates=True, accuracy_percent=0.5)
+
+
+def summed(*powers: Power, nodes: str = "a b", idle: bool = True, **instruments: Instrument):  # type: ignore[no-untyped-def]
+    known = {row.meter: GOOD for row in powers} | instruments
+    return sum_energy(powers, nodes=nodes.split(), instruments=known, idle_measured=idle)
+
+
+def test_nothing_to_measure_with_is_no_energy() -> None:
+    assert summed() is None
+
+
+def test_meters_of_all_nodes_add_up() -> None:
+    found = summed(power("p", "a", 100), power("q", "b", 50), power("s", "", 7, switch=True))
+    assert found.energy_joules == 157
+    assert found.method is EnergyMethod.METERED
+    assert (found.level, found.level_reason) == (3, "the highest")
+
+
+def test_one_meter_for_all_with_the_switch() -> None:
+    found = summed(power("p", "a b", switch=True))
+    assert (found.energy_joules, found.level) == (100, 3)
+
+
+@pytest.mark.parametrize(
+    ("powers", "reason"),
+    [
+        ([power("p", "a")], "no meter covers b"),
+        ([power("p", "a b", None)], "p: it gave no reading"),
+        ([power("p", "a b"), power("q", "b")], "b is measured twice, by p and q"),
+        ([power("p", "a b c")], "p also measures c, which took no part in the run"),
+        (
+            [power("p", "a"), power("q", "b", coverage=Coverage.PACKAGE)],
+            "q sees only the processor's package, other meters see whole nodes; that is no sum",
+        ),
+        (
+            [power("p", "a"), power("q", "a b", coverage=Coverage.NODE)],
+            "q measures nodes that p measures too",
+        ),
+    ],
+)
+def test_there_is_no_sum_unless_every_node_is_covered_once(
+    powers: list[Power], reason: str
+) -> None:
+    found = summed(*powers)
+    assert found.energy_joules is None
+    assert found.reason == reason
+    assert found.level == 0
+    assert found.powers == tuple(powers)
+
+
+def test_the_meter_that_sees_more_counts() -> None:
+    inner = power("cpu", "a", 20, coverage=Coverage.PACKAGE)
+    found = summed(power("p", "a b"), inner)
+    assert found.energy_joules == 100
+    assert inner in found.powers
+
+
+def test_a_failed_plug_is_not_replaced_by_a_meter_that_sees_less() -> None:
+    inner = power("cpu", "a b", 20, coverage=Coverage.PACKAGE)
+    assert summed(power("p", "a b", None), inner).energy_joules is None
+
+
+def test_modelled_nodes_fill_in_and_are_labelled() -> None:
+    model = power("model of b", "b", 30, method=EnergyMethod.MODELLED)
+    twice = power("model of a", "a", 31, method=EnergyMethod.MODELLED)
+    found = summed(power("p", "a", switch=True), model, twice)
+    assert found.energy_joules == 130
+    assert found.method is EnergyMethod.MODELLED
+    assert found.level == 0
+    assert "modelled, not measured" in found.level_reason
+
+
+@pytest.mark.parametrize(
+    ("change", "instrument", "level", "words"),
+    [
+        ({}, GOOD, 3, "the highest"),
+        ({"switch": False}, GOOD, 0, "the network switch is not measured"),
+        ({}, Instrument(integrates=False, accuracy_percent=0.5), 2, "does not integrate"),
+        ({}, Instrument(integrates=True, accuracy_percent=1.5), 2, "accurate to 1.5 %, not 1 %"),
+        ({}, Instrument(integrates=True, accuracy_percent=3.0), 1, "accurate to 3 %, not 2 %"),
+        ({}, Instrument(integrates=True, accuracy_percent=9.0), 0, "accurate to 9 %, not 5 %"),
+        ({}, Instrument(integrates=True, accuracy_percent=None), 0, "no accuracy is stated"),
+        ({"rate_hertz": 0.2}, GOOD, 0, "0.20 readings a second, not 1"),
+        ({"readings": 9}, GOOD, 1, "9 readings in the run, not 10"),
+        ({"coverage": Coverage.NODE}, GOOD, 0, "behind a power supply"),
+        ({"coverage": Coverage.PORT}, GOOD, 0, "behind a power supply"),
+        ({"coverage": Coverage.BOARD}, GOOD, 0, "without USB, HAT and NVMe"),
+    ],
+)
+def test_the_lowest_aspect_decides_the_level(
+    change: dict[str, object], instrument: Instrument, level: int, words: str
+) -> None:
+    found = summed(power("p", "a b", **{"switch": True, **change}), p=instrument)  # type: ignore[arg-type]
+    assert found.level == level
+    assert words in found.level_reason
+
+
+def test_without_idle_power_there_is_no_second_level() -> None:
+    found = summed(power("p", "a b", switch=True), idle=False)
+    assert (found.level, found.level_reason) == (1, "no idle power was measured")
+
+
+def test_all_that_limits_is_named() -> None:
+    found = summed(power("p", "a b", rate_hertz=0.1), idle=False)
+    assert found.level_reason == (
+        "p gave 0.10 readings a second, not 1; the network switch is not measured"
+    )
+
+
+def test_an_integral_is_plain() -> None:
+    assert isinstance(over(trace([0.0, 60.0], [1.0, 1.0], interval=60.0)), Integral)

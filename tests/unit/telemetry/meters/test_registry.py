@@ -1,0 +1,65 @@
+from importlib import resources
+
+import pytest
+
+from boardcluster.errors import SpecError
+from boardcluster.records import MeterSpec
+from boardcluster.telemetry import meters
+from boardcluster.telemetry.meters.registry import kind_of, kinds, meter_facts, settings_of
+from boardcluster.telemetry.meters.wire.credentials import Secret
+
+
+def test_every_file_is_a_kind_of_the_same_name() -> None:
+    files = {entry.name for entry in resources.files(meters).iterdir() if entry.is_file()}
+    names = {name.removesuffix(".py").replace("_", "-") for name in files}
+    assert set(kinds()) == names - {"--init--", "base", "registry"}
+    assert len(kinds()) >= 9
+
+
+@pytest.mark.parametrize("name", list(kinds()))
+def test_every_kind_states_what_it_is(name: str) -> None:
+    kind = kinds()[name]
+    assert kind.summary
+    assert kind.accuracy
+    assert 0.1 <= kind.interval_seconds <= 10
+    keys = [option.name for option in kind.options]
+    assert len(set(keys)) == len(keys)
+    assert not {"name", "kind", "nodes", "switch"} & set(keys)
+    assert not {"password", "community", "token"} & set(keys), "a secret is never an option"
+    assert all(option.help for option in kind.options)
+
+
+def test_settings_are_defaults_and_what_was_given() -> None:
+    spec = MeterSpec(name="m", kind="tasmota", nodes=("a",), options={"url": "http://plug"})
+    assert settings_of(spec)["channel"] == "0"
+    assert settings_of(spec)["url"] == "http://plug"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "words"),
+    [
+        ("tasmotta", {}, "not a kind"),
+        ("tasmota", {}, '"url" is missing'),
+        ("rapl", {"core": "1"}, "no option"),
+    ],
+)
+def test_what_is_wrong_is_said(kind: str, options: dict[str, str], words: str) -> None:
+    spec = MeterSpec(name="m", kind=kind, nodes=("a",), options=options)
+    with pytest.raises(SpecError, match=words):
+        settings_of(spec)
+
+
+def test_facts_are_what_kinds_say() -> None:
+    facts = meter_facts()
+    assert facts["shelly"].options["url"] is True
+    assert facts["shelly"].options["channel"] is False
+    assert facts["rapl"].on_node
+    assert kind_of(MeterSpec(name="m", kind="rapl", nodes=())).name == "rapl"
+
+
+def test_a_secret_does_not_show_itself() -> None:
+    secret = Secret("horse")
+    assert "horse" not in f"{secret} {secret!r} {[secret]}"
+    assert secret.reveal() == "horse"
+    assert secret
+    assert not Secret("")

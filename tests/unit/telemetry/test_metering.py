@@ -1,0 +1,337 @@
+"""Meters that are read in the background: what a run gets to know, and that nothing delays it."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from boardcluster.errors import HostError, MeterError, SpecError
+from boardcluster.records import Coverage, MeterSpec, NodeSamples, Telemetry
+from boardcluster.remote.base import Remote
+from boardcluster.telemetry import metering as room
+from boardcluster.telemetry.metering import STOP_SECONDS, metering
+from boardcluster.telemetry.meters import registry
+from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
+
+SPEC = MeterSpec(name="plug", kind="scripted", nodes=("pi0",), switch=True)
+INTERVAL_SECONDS = 0.02
+
+
+class Scripted:
+    """A meter that does what a test says."""
+
+    def __init__(self, read: Callable[[], Reading]) -> None:
+        self._read = read
+        self.closed = threading.Event()
+
+    def read(self) -> Reading:
+        return self._read()
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+class Batch(Scripted):
+    def read_for(self, span_seconds: float, *, interval_seconds: float) -> tuple[Reading, ...]:
+        time.sleep(0.05)
+        return tuple(
+            Reading(seconds=time.monotonic() - 0.05 + 0.01 * step, watts=4.0) for step in range(5)
+        )
+
+
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Make the kind ``scripted`` known."""
+
+    def add(meter: Meter | Exception, **more: object) -> None:
+        def open_it(settings: Mapping[str, str], remote: Remote | None) -> Meter:
+            if isinstance(meter, Exception):
+                raise meter
+            return meter
+
+        kind = Kind(
+            name="scripted",
+            summary="of a test",
+            coverage=Coverage.WALL,
+            accuracy="exact",
+            interval_seconds=INTERVAL_SECONDS,
+            integrates=True,
+            options=(Option(name="accuracy_percent", help="", default=""),),
+            on_node=False,
+            open=open_it,
+            accuracy_percent=0.5,
+        )
+        kind = replace(kind, **more)  # type: ignore[arg-type]
+        known = {**registry.kinds(), "scripted": kind}
+        monkeypatch.setattr(registry, "kinds", lambda: known)
+
+    yield add
+    assert all(not row.name.startswith("meter plug") for row in threading.enumerate() if row.daemon)
+
+
+def steady(watts: float = 5.0) -> Callable[[], Reading]:
+    return lambda: Reading(seconds=time.monotonic(), watts=watts)
+
+
+def test_a_run_gets_its_energy(install: Install) -> None:
+    meter = Scripted(steady())
+    install(meter)
+    with metering([SPEC], {}) as meters:
+        time.sleep(0.1)
+        started = time.monotonic()
+        time.sleep(0.4)
+        ended = time.monotonic()
+        (power,) = meters.powers(started, ended)
+        assert power.energy_joules == pytest.approx(5.0 * (ended - started))
+        assert (power.meter, power.kind, power.coverage) == ("plug", "scripted", Coverage.WALL)
+        assert (power.nodes, power.switch, power.accuracy) == (("pi0",), True, "exact")
+        assert power.rate_hertz == pytest.approx(1 / INTERVAL_SECONDS, rel=0.3)
+        assert meters.instruments["plug"].accuracy_percent == 0.5
+        assert not meter.closed.is_set()
+    assert meter.closed.is_set()
+
+
+def test_several_runs_follow_each_other(install: Install) -> None:
+    watts = [3.0]
+    install(Scripted(lambda: Reading(seconds=time.monotonic(), watts=watts[0])))
+    with metering([SPEC], {}) as meters:
+        found = []
+        for value in (3.0, 9.0):
+            watts[0] = value
+            time.sleep(0.1)
+            started = time.monotonic()
+            time.sleep(0.15)
+            found.append(meters.powers(started, time.monotonic())[0].watts_mean)
+    assert found == [pytest.approx(3.0), pytest.approx(9.0)]
+
+
+def test_without_meters_nothing_happens() -> None:
+    before = threading.active_count()
+    with metering([], {}) as meters:
+        assert threading.active_count() == before
+        assert meters.powers(0.0, 1.0) == ()
+
+
+def test_a_meter_that_never_answers_costs_only_its_energy(install: Install) -> None:
+    def fail() -> Reading:
+        raise MeterError("http://plug cannot be asked: No route to host\nmore", hint="look")
+
+    install(Scripted(fail))
+    with metering([SPEC], {}) as meters:
+        started = time.monotonic()
+        time.sleep(0.1)
+        (power,) = meters.powers(started, time.monotonic())
+    assert power.energy_joules is None
+    assert power.reason == "it gave no reading: http://plug cannot be asked: No route to host"
+
+
+def test_whatever_a_device_sends_does_not_end_its_thread(install: Install) -> None:
+    calls = iter(range(10_000))
+
+    def sometimes() -> Reading:
+        if next(calls) % 3 == 1:
+            raise ZeroDivisionError
+        return Reading(seconds=time.monotonic(), watts=5.0)
+
+    install(Scripted(sometimes))
+    with metering([SPEC], {}) as meters:
+        started = time.monotonic()
+        time.sleep(0.3)
+        ended = time.monotonic()
+        (power,) = meters.powers(started, ended)
+    assert power.energy_joules == pytest.approx(5.0 * (ended - started))
+    assert "did not answer" in power.remarks[0]
+    assert "ZeroDivisionError" in power.remarks[0]
+
+
+def test_a_meter_that_goes_away_in_mid_run_leaves_a_reason(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boardcluster.analysis.energy.GAP_SECONDS", 0.2)
+    gone = time.monotonic() + 0.3
+
+    def away() -> Reading:
+        if time.monotonic() > gone:
+            raise MeterError("plug did not answer within 2 s")
+        return Reading(seconds=time.monotonic(), watts=5.0)
+
+    install(Scripted(away))
+    with metering([SPEC], {}) as meters:
+        started = time.monotonic()
+        time.sleep(0.8)
+        (power,) = meters.powers(started, time.monotonic())
+    assert power.energy_joules is None
+    assert power.reason.startswith("it was silent from 0 s to 1 s of the run")
+    assert power.reason.endswith(": plug did not answer within 2 s")
+
+
+def test_a_meter_that_hangs_delays_neither_the_run_nor_the_end(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_LATEST_SECONDS", 0.3)
+    let_go = threading.Event()
+
+    def hang() -> Reading:
+        let_go.wait(20)
+        raise MeterError("late")
+
+    install(Scripted(hang))
+    began = time.monotonic()
+    with metering([SPEC], {}) as meters:
+        started = time.monotonic()
+        assert started - began < 0.5
+        time.sleep(0.05)
+        (power,) = meters.powers(started, time.monotonic())
+        assert power.energy_joules is None
+        assert time.monotonic() - started < 0.8
+        ending = time.monotonic()
+    assert time.monotonic() - ending < STOP_SECONDS + 0.5
+    let_go.set()
+    time.sleep(0.2)
+
+
+def test_a_slow_meter_does_not_delay_the_others(install: Install) -> None:
+    slow = replace(SPEC, name="slow")
+    pace = {"plug": 0.0, "slow": 0.3}
+
+    def reader() -> Reading:
+        time.sleep(pace[threading.current_thread().name.removeprefix("meter ")])
+        return Reading(seconds=time.monotonic(), watts=5.0)
+
+    install(Scripted(reader))
+    with metering([SPEC, slow], {}) as meters:
+        started = time.monotonic()
+        time.sleep(1.0)
+        fast, other = meters.powers(started, time.monotonic())
+    assert fast.readings > 25
+    assert 1 <= other.readings <= 5
+
+
+def test_readings_that_are_no_numbers_are_not_kept(install: Install) -> None:
+    install(Scripted(lambda: Reading(seconds=time.monotonic(), watts=float("nan"))))
+    with metering([SPEC], {}) as meters:
+        started = time.monotonic()
+        time.sleep(0.1)
+        (power,) = meters.powers(started, started + 0.1)
+    assert (power.energy_joules, power.readings) == (None, 0)
+
+
+def test_a_meter_that_gives_batches(install: Install) -> None:
+    install(Batch(steady()))
+    with metering([SPEC], {}) as meters:
+        time.sleep(0.2)
+        started = time.monotonic()
+        time.sleep(0.3)
+        ended = time.monotonic()
+        (power,) = meters.powers(started, ended)
+    assert power.energy_joules == pytest.approx(4.0 * (ended - started))
+    assert power.readings > 10
+
+
+def test_a_meter_that_counts_and_wraps(install: Install) -> None:
+    began = time.monotonic()
+
+    def count() -> Reading:
+        now = time.monotonic()
+        counted = (95 + 50 * (now - began)) % 100
+        return Reading(seconds=now, watts=None, energy_joules=counted, wraps_at_joules=100.0)
+
+    install(Scripted(count))
+    with metering([SPEC], {}) as meters:
+        started = time.monotonic()
+        time.sleep(0.4)
+        ended = time.monotonic()
+        (power,) = meters.powers(started, ended)
+    assert power.energy_joules == pytest.approx(50 * (ended - started), rel=0.1)
+    assert "wrapped" in power.remarks[0]
+
+
+def test_a_file_of_another_logger_is_read_after_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    ended, wall = time.monotonic(), time.time()
+    path.write_text(
+        "time,watts\n" + "".join(f"{wall - 30 + step},{10 + step % 2}\n" for step in range(32))
+    )
+    options = {
+        "path": str(path),
+        "time_format": "unix",
+        "coverage": "node",
+        "accuracy_percent": "0.5",
+    }
+    spec = MeterSpec(name="log", kind="logger-csv", nodes=("pi0",), options=options)
+    with metering([spec], {}) as meters:
+        (power,) = meters.powers(ended - 20, ended)
+        assert power.energy_joules == pytest.approx(210, abs=1)
+        assert power.coverage is Coverage.NODE
+        assert power.accuracy == "0.5 % as cluster.toml says"
+        path.write_text("time,power\n")
+        (broken,) = meters.powers(ended - 20, ended)
+    assert broken.energy_joules is None
+    assert 'no column "watts"' in broken.reason
+
+
+def test_a_logger_that_writes_once_a_minute_covers_its_run(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    ended, wall = time.monotonic(), time.time()
+    rows = "".join(f"{wall - 360 + 60 * step},12\n" for step in range(7))
+    path.write_text("time,watts\n" + rows)
+    options = {"path": str(path), "time_format": "unix"}
+    spec = MeterSpec(name="log", kind="logger-csv", nodes=("pi0",), options=options)
+    with metering([spec], {}) as meters:
+        (power,) = meters.powers(ended - 240, ended)
+    assert power.energy_joules == pytest.approx(2880)
+
+
+def test_telemetry_tells_a_frozen_meter(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    ended, wall = time.monotonic(), time.time()
+    path.write_text("time,watts\n" + "".join(f"{wall - 130 + s},26\n" for s in range(130)))
+    options = {"path": str(path), "time_format": "unix"}
+    spec = MeterSpec(name="log", kind="logger-csv", nodes=("pi0",), options=options)
+    samples = NodeSamples(
+        node="pi0",
+        scope="machine",
+        interval_seconds=1.0,
+        cores=4,
+        seconds=np.arange(1.0, 121.0),
+        columns={"cpu_user_seconds": np.where(np.arange(120) < 60, 0.0, 4.0)},
+    )
+    telemetry = Telemetry(duration_seconds=120.0, nodes=(samples,))
+    with metering([spec], {}) as meters:
+        (power,) = meters.powers(ended - 120, ended, telemetry=telemetry)
+    assert power.energy_joules == pytest.approx(26 * 120, rel=0.01)
+    assert "it is frozen" in power.remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(SpecError("no", hint="h"), SpecError), (HostError("no"), HostError)],
+)
+def test_what_is_wrong_in_the_file_is_said_before_a_run(
+    install: Install, error: Exception, kind: type[Exception]
+) -> None:
+    install(error)
+    with pytest.raises(kind, match='meter "plug": no'), metering([SPEC], {}):
+        pytest.fail("the block was entered")
+
+
+def test_a_wrong_accuracy_is_said_and_the_meter_closed(install: Install) -> None:
+    meter = Scripted(steady())
+    install(meter)
+    spec = replace(SPEC, options={"accuracy_percent": "good"})
+    with pytest.raises(SpecError, match="accuracy_percent"), metering([spec], {}):
+        pytest.fail("the block was entered")
+    assert meter.closed.is_set()
+
+
+def test_a_run_that_ends_before_its_start_is_a_mistake(install: Install) -> None:
+    install(Scripted(steady()))
+    with metering([SPEC], {}) as meters, pytest.raises(ValueError, match="ends after"):
+        meters.powers(2.0, 1.0)
