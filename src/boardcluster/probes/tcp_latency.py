@@ -183,6 +183,6 @@ PROBE = Probe(
     tools=(Tool(program="python3", package="python3"),),
     measure=measure,
     pair=True,
-    quick_seconds=6.0,
-    paper_seconds=120.0,
+    quick_seconds=3.0,
+    paper_seconds=60.0,
 )

@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["sample"]
+__all__ = ["clock_hertz", "hottest", "property_request", "sample", "throttle_bits"]
 
 GET_THROTTLED = 0x00030046
 SUCCESS = 0x80000000

@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["measure", "serve"]
+__all__ = ["measure", "one_size", "prepare", "receive", "serve"]
 
 LARGEST_BYTES = 1 << 20
 ANSWER_SECONDS = 10.0
