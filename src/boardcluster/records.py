@@ -335,6 +335,7 @@ class Policy:
         cool_below_celsius: wait until the hottest sensor of every node is below; 0 does not wait.
         cool_wait_seconds: longest such wait; the run then goes ahead with a remark.
         repeat_tainted: how often a disturbed run is repeated, after a cool-down; each try is kept.
+        telemetry_hertz: samples of each node per second; 0.1 to 10.
     """
 
     timeout_seconds: float = 3600.0
@@ -344,6 +345,7 @@ class Policy:
     cool_below_celsius: float = 0.0
     cool_wait_seconds: float = 600.0
     repeat_tainted: int = 0
+    telemetry_hertz: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -877,7 +879,7 @@ class NodeSamples:
             interval that ends then; NaN where it is not known.
         clock_offset_seconds: how far the node's wall clock is ahead of the driver's.
         clock_error_seconds: how wrong the alignment of ``seconds`` may be.
-        notes: what the agent had to say: processes that took CPU time from the run, one a line.
+        notes: foreign programs with the CPU time that they took, one a line: ``make 3.5 s``.
     """
 
     node: str

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from boardcluster.analysis.trust import Baseline, Judgement, expect, judge, judge_before
 from boardcluster.campaign.execution import ATTEMPT_VARIABLE
-from boardcluster.records import NodeSamples, Telemetry, Verdict
+from boardcluster.records import NodeSamples, Policy, Telemetry, Verdict
 from boardcluster.services.operation import LiveCluster
 from boardcluster.telemetry.collector import Recording, recording
 
@@ -86,15 +86,19 @@ class Observation:
 
 
 @contextlib.contextmanager
-def observing(live: LiveCluster, folder: Path, attempt: str) -> Iterator[Observation]:
+def observing(
+    live: LiveCluster, folder: Path, attempt: str, *, hertz: float = Policy().telemetry_hertz
+) -> Iterator[Observation]:
     """Watch a cluster while the block runs.
 
     Args:
         live: the cluster.
         folder: the attempt's folder of artefacts.
         attempt: tag of the attempt, by which what watches is found and ended.
+        hertz: samples of each node per second.
     """
-    with recording(live, folder, {ATTEMPT_VARIABLE: attempt}) as recorded:
+    mark = {ATTEMPT_VARIABLE: attempt}
+    with recording(live, folder, mark, interval_seconds=1 / hertz) as recorded:
         yield Observation(live=live, recorded=recorded)
 
 

@@ -158,9 +158,11 @@ def submit_program(
         reason = " ".join(error.message.split())[:1000]
     except BaseException as error:
         reason = interruption(error)
-        _finish(store, attempt, AttemptState.INVALID, reason, None, None, engine=program.engine)
+        _finish(store, attempt, AttemptState.INVALID, reason, engine=program.engine)
         raise
-    ended = _finish(store, attempt, state, reason, outcome, observed, engine=program.engine)
+    ended = _finish(
+        store, attempt, state, reason, engine=program.engine, outcome=outcome, observed=observed
+    )
     return ended, outcome
 
 
@@ -178,10 +180,10 @@ def _finish(
     attempt: Attempt,
     state: AttemptState,
     reason: str,
-    outcome: Outcome | None,
-    observed: Observed | None,
     *,
     engine: Engine,
+    outcome: Outcome | None = None,
+    observed: Observed | None = None,
 ) -> Attempt:
     measurement = None
     if outcome is not None:

@@ -203,7 +203,8 @@ def _measured(
         this.stop.set()
         _give_up(this)
 
-    with observing(live, this.folder, this.tag) as observation:
+    hertz = bench.policy.telemetry_hertz
+    with observing(live, this.folder, this.tag, hertz=hertz) as observation:
         remarks = prepare_conditions(live, bench.policy, drop=False, progress=bench.progress)
         before = storage_totals(live)
         observation.settle()

@@ -370,11 +370,11 @@ def storage(_request: dict[str, Any] | None = None) -> dict[str, int]:
     return {**totals, "bounded": bounded, "unreadable": unreadable}
 
 
-def moment(request: dict[str, Any]) -> dict[str, float]:
+def moment(request: dict[str, Any]) -> dict[str, Any]:
     """Answer this node's clocks, as near to each other as can be, and what is free in a folder."""
     clocks = {"monotonic_seconds": time.monotonic(), "wall_seconds": time.time()}
     room = os.statvfs(request["folder"])
-    return {**clocks, "free_bytes": room.f_bavail * room.f_frsize}
+    return {**clocks, **boot(), "free_bytes": room.f_bavail * room.f_frsize}
 
 
 def boot(_request: dict[str, Any] | None = None) -> dict[str, str]:

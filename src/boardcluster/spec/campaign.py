@@ -148,6 +148,13 @@ class _Campaign(_Table):
     repeat_tainted: int = Field(
         default=1, ge=0, le=_REPEAT_MAX, description=f"a whole number from 0 to {_REPEAT_MAX}"
     )
+    telemetry_hertz: float = Field(
+        default=_POLICY.telemetry_hertz,
+        ge=0.1,
+        le=10,
+        allow_inf_nan=False,
+        description="a number from 0.1 to 10",
+    )
 
 
 class _Matrix(_Table):
@@ -433,6 +440,7 @@ def _to_record(campaign: _Campaign, read: Sequence[_Read], folder: Path) -> Camp
             cool_below_celsius=campaign.cool_below_celsius,
             cool_wait_seconds=campaign.cool_wait,
             repeat_tainted=campaign.repeat_tainted,
+            telemetry_hertz=campaign.telemetry_hertz,
         ),
         matrices=tuple(_to_matrix(campaign, matrix, folder) for matrix in read),
     )

@@ -626,8 +626,9 @@ class Sampler:
     def _rarely(self) -> dict[str, Any]:
         """Return what changes rarely, or costs much to ask."""
         files = self._files
-        row = links(files) | quota(files, list(self._request.get("groups", {}).values()))
-        if self._machine:
+        row = quota(files, list(self._request.get("groups", {}).values()))
+        if self._machine:  # an emulated node sees the machine's /sys, whose links are not its own
+            row |= links(files)
             nominal = [
                 number(files.once(f"/sys/devices/system/cpu/{cpu}/cpufreq/cpuinfo_max_freq"))
                 for cpu in self._cpus
@@ -705,11 +706,16 @@ def is_alone(request: dict[str, Any]) -> bool:
 def run(request: dict[str, Any]) -> int:
     """Take samples until the end; return how many.
 
-    SIGTERM is waited for instead of handled, so that no line is ever cut.
+    SIGTERM only ends a pause, so that no line is ever cut. Not sigtimedwait: Python 3.11's returns
+    a signal that never came when the process was stopped for longer than the pause.
     """
+    import select
     import signal
 
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    told, telling = os.pipe()
+    os.set_blocking(telling, False)
+    signal.set_wakeup_fd(telling)
+    signal.signal(signal.SIGTERM, lambda *_: None)
     sampler = Sampler(request, Files())
     log = Log(
         request["target"],
@@ -729,7 +735,7 @@ def run(request: dict[str, Any]) -> int:
         # A beat that was missed is left out: the next one is on the same grid again.
         due = (int(now / log.interval_seconds) + 1) * log.interval_seconds
         pause = max(0.0, due - (time.monotonic() - started))
-        ended = signal.sigtimedwait({signal.SIGTERM}, pause) is not None or is_alone(request)
+        ended = bool(select.select([told], [], [], pause)[0]) or is_alone(request)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,13 @@ from importlib import resources
 from pathlib import Path
 
 from boardcluster.cluster.boards import each_node
+from boardcluster.cluster.state import boot_id
 from boardcluster.errors import BoardclusterError, ProbeOutputError
 from boardcluster.records import NodeSamples, Telemetry
 from boardcluster.remote.ask import ask, end_processes
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.services.operation import HOST, LiveCluster
-from boardcluster.telemetry.samples import Alignment, parse_samples
+from boardcluster.telemetry.samples import SAME_CLOCKS, Alignment, parse_samples
 
 __all__ = ["Recording", "recording"]
 
@@ -219,11 +220,14 @@ def _begin(recorded: Recording, name: str, unique: str, mark: Mapping[str, str])
 def _now(target: _Target) -> tuple[Alignment, int]:
     """Compare a node's clocks with the driver's, and return what is free in its folder.
 
-    The answer is of some moment of the round trip, so it may be wrong by half of that.
+    The answer is of some moment of the round trip, so it may be wrong by half of that. A node that
+    shares the driver's kernel shares its clocks.
     """
     before, wall_before = time.monotonic(), time.time()
     there = ask(target.remote, {"do": "moment", "folder": target.folder})
     after, wall_after = time.monotonic(), time.time()
+    if there["boot_id"] == boot_id():
+        return SAME_CLOCKS, int(there["free_bytes"])
     alignment = Alignment(
         monotonic_offset_seconds=there["monotonic_seconds"] - (before + after) / 2,
         wall_offset_seconds=there["wall_seconds"] - (wall_before + wall_after) / 2,

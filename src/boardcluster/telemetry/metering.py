@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from boardcluster.remote.base import Remote
 from boardcluster.telemetry.meters.base import Batched, Kind, Meter, Reading, Recorded
 from boardcluster.telemetry.meters.registry import kind_of, settings_of
 
-__all__ = ["STOP_SECONDS", "Metering", "metering", "open_meter"]
+__all__ = ["STOP_SECONDS", "Look", "Metering", "look_at", "metering", "open_meter"]
 
 STOP_SECONDS = 2.0
 """Longest wait for meters at the end; a thread that still waits for an answer is left behind."""
@@ -61,6 +62,90 @@ def open_meter(spec: MeterSpec, remotes: Mapping[str, Remote]) -> Meter:
         return kind.open(settings_of(spec), remote)
     except BoardclusterError as error:
         raise type(error)(f'meter "{spec.name}": {error.message}', hint=error.hint) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One look at a declared meter.
+
+    Attributes:
+        meter: its name.
+        kind: its driver.
+        nodes: the nodes it covers.
+        switch: whether the network switch hangs on it too.
+        coverage: what it sees.
+        accuracy: in words.
+        accuracy_percent: as a number; None where none is stated.
+        watts: what is drawn now; None if it did not say.
+        counted_joules: its own count; None if it keeps none.
+        error: why there is no reading, in one line; empty if there is.
+        hint: the next thing to do.
+    """
+
+    meter: str
+    kind: str
+    nodes: tuple[str, ...]
+    switch: bool
+    coverage: Coverage
+    accuracy: str
+    accuracy_percent: float | None
+    watts: float | None
+    counted_joules: float | None
+    error: str = ""
+    hint: str = ""
+
+
+def look_at(spec: MeterSpec, remotes: Mapping[str, Remote]) -> Look:
+    """Read a declared meter once; twice, a second apart, if it only counts energy.
+
+    Args:
+        spec: the meter.
+        remotes: nodes by name, as root, for meters that are read on one.
+
+    Raises:
+        SpecError: there is no such kind of meter, or an option is unknown or missing.
+    """
+    kind, settings = kind_of(spec), settings_of(spec)
+    percent = _accuracy(kind, settings)
+    look = Look(
+        meter=spec.name,
+        kind=kind.name,
+        nodes=spec.nodes,
+        switch=spec.switch,
+        coverage=Coverage(settings.get("coverage", kind.coverage)),
+        accuracy=_accuracy_words(kind, settings, percent),
+        accuracy_percent=percent,
+        watts=None,
+        counted_joules=None,
+    )
+    try:
+        with contextlib.closing(open_meter(spec, remotes)) as meter:
+            first = meter.read()
+            watts = first.watts
+            if watts is None and not isinstance(meter, Recorded):
+                time.sleep(1.0)
+                watts = _rise(first, meter.read())
+    except BoardclusterError as error:
+        text = error.message.partition("\n")[0].removeprefix(f'meter "{spec.name}": ')
+        return replace(look, error=text, hint=error.hint)
+    return replace(look, watts=watts, counted_joules=first.energy_joules)
+
+
+def _rise(first: Reading, second: Reading) -> float | None:
+    """Return the mean power between two counts."""
+    if first.energy_joules is None or second.energy_joules is None:
+        return None
+    rise = second.energy_joules - first.energy_joules
+    if rise < 0:
+        rise += second.wraps_at_joules or math.nan
+    span_seconds = second.seconds - first.seconds
+    watts = rise / span_seconds if span_seconds > 0 else math.nan
+    return watts if math.isfinite(watts) else None
+
+
+def _accuracy_words(kind: Kind, settings: Mapping[str, str], percent: float | None) -> str:
+    said = settings.get(_ACCURACY_OPTION)
+    return f"{percent:g} % as cluster.toml says" if said else kind.accuracy
 
 
 class _Watch:
@@ -180,14 +265,13 @@ class _Watch:
             load=load,
         )
         percent = _accuracy(self.kind, self.settings)
-        said = self.settings.get(_ACCURACY_OPTION)
         return Power(
             meter=self.spec.name,
             kind=self.kind.name,
             coverage=Coverage(self.settings.get("coverage", self.kind.coverage)),
             nodes=self.spec.nodes,
             switch=self.spec.switch,
-            accuracy=f"{percent:g} % as cluster.toml says" if said else self.kind.accuracy,
+            accuracy=_accuracy_words(self.kind, self.settings, percent),
             rate_hertz=found.rate_hertz,
             energy_joules=found.energy_joules,
             watts_mean=found.watts_mean,

@@ -13,7 +13,7 @@ import numpy as np
 from boardcluster.errors import ProbeOutputError
 from boardcluster.records import NodeSamples
 
-__all__ = ["Alignment", "parse_samples"]
+__all__ = ["SAME_CLOCKS", "Alignment", "parse_samples"]
 
 _WRAPS = (1 << 32, 1 << 64)
 """Where counters of 32-bit and 64-bit kernels begin again."""
@@ -35,6 +35,9 @@ class Alignment:
     monotonic_offset_seconds: float
     wall_offset_seconds: float
     error_seconds: float
+
+
+SAME_CLOCKS = Alignment(monotonic_offset_seconds=0.0, wall_offset_seconds=0.0, error_seconds=0.0)
 
 
 @dataclass(slots=True)
@@ -78,7 +81,8 @@ def parse_samples(
     for index, line in enumerate(whole.split("\n"), start=1):
         try:
             if line.startswith("#"):
-                notes.append(line.removeprefix("# "))
+                used, name = line.removeprefix("# ").split(" ", 1)
+                notes.append(f"{name} {float(used):.1f} s")
             elif line.startswith("{"):
                 head = json.loads(line)
                 interval_seconds = interval_seconds or float(head["interval_seconds"])

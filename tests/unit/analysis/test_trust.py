@@ -461,6 +461,87 @@ def test_a_long_pause_says_little_about_its_state() -> None:
     assert any("throttled for 3.5 s of 60 s" in line for line in found.reasons)
 
 
+# What is read less often than samples are taken
+
+
+SPARSE = np.arange(len(AT)) % 5 == 0
+
+
+def sparse(values: Column) -> np.ndarray[Any, Any]:
+    """A column that is read with every fifth sample, the first one included."""
+    return np.where(SPARSE, values, NAN)
+
+
+def added(values: Column) -> np.ndarray[Any, Any]:
+    """The same of an amount, which is not known before the second reading."""
+    return np.where(np.arange(len(AT)) == 0, NAN, sparse(values))
+
+
+@pytest.mark.parametrize(
+    ("quota", "reason"),
+    [
+        (NAN, ""),
+        (2.0, ""),
+        (
+            when(AT, 0.5, outside=2.0, start_seconds=14),
+            "host: CPU quota cut from 2 to 0.5 cores at 18.4 s of 60 s",
+        ),
+        (
+            when(AT, 0.5, outside=NAN, start_seconds=14),
+            "host: CPU quota cut from all to 0.5 cores at 18.4 s of 60 s",
+        ),
+    ],
+)
+def test_between_two_readings_a_quota_is_unknown_and_not_gone(quota: Column, reason: str) -> None:
+    columns: dict[str, Column] = {
+        "quota_cores": sparse(quota),
+        "quota_throttled_seconds": added(0.0),
+    }
+    assert judged(node(columns=columns)).reasons == ((reason,) if reason else ())
+
+
+def test_an_amount_that_is_read_rarely_is_from_the_reading_before() -> None:
+    # 0.4 s in each 5 s: 4 % of two CPUs; 0.6 s: 6 %.
+    assert judged(node(columns={"foreign_cpu_seconds": added(0.4)})).reasons == ()
+    assert one_reason(node(columns={"foreign_cpu_seconds": added(0.6)})) == (
+        "host: other programs used 6.0 % of the machine (all the time)"
+    )
+    assert one_reason(node(columns={"quota_throttled_seconds": added(0.6)})).startswith(
+        "host: held back by its CPU quota for 7.2 s"
+    )
+
+
+def test_a_state_that_is_read_rarely_has_lasted_since_the_reading_before() -> None:
+    bits = sparse(when(AT, 4.0, outside=0.0, start_seconds=30, end_seconds=40))
+    assert one_reason(node(columns={"throttle_bits": bits})).startswith(
+        "host: throttled for 10 s of 60 s (bit 2, from 28.4 s to 38.4 s)"
+    )
+
+
+def test_an_agent_that_halves_its_pace_after_thousands_of_samples_has_no_gaps() -> None:
+    steady = np.arange(-1.0, 3000.0)
+    halved = np.arange(3000.0, 6000.0, 2.0)
+    quartered = np.arange(6000.0, 12001.0, 4.0)
+    kept = np.concatenate((steady, halved, quartered))
+    long = world(node(seconds=kept), duration_seconds=12_000)
+    assert judge(long, expectations=HOST).reasons == ()
+
+    broken = kept[(kept < 7000) | (kept > 7020)]
+    found = judge(world(node(seconds=broken), duration_seconds=12_000), expectations=HOST)
+    assert found.reasons == ("host: no samples from 6996 s to 7024 s (7 intervals)",)
+
+    dead = judge(world(node(seconds=kept), duration_seconds=20_000), expectations=HOST)
+    assert dead.verdict is Verdict.INVALID
+
+
+def test_an_agent_that_is_slow_from_the_start_was_held_up() -> None:
+    found = judge(
+        world(node(seconds=np.arange(-1.0, 61.0, 4.0))), expectations=Expectations(nodes=("host",))
+    )
+    assert found.verdict is Verdict.INVALID
+    assert "telemetry covers" in found.reasons[0]
+
+
 # Expectations
 
 

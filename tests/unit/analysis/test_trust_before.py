@@ -116,7 +116,7 @@ def test_the_best_of_the_measured_clocks_counts() -> None:
         (
             {"cpu_steal_seconds": 0.4},
             {},
-            "pi: the hypervisor kept 10 % of the CPU time, 2 s (all the time)",
+            "pi: the hypervisor kept 10 % of the CPU time, 1.6 s (all the time)",
         ),
         ({}, {"clock_synchronised": False}, "pi: no time service keeps its clock"),
         (

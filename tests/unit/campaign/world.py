@@ -219,8 +219,8 @@ class World:
         return "".join(f"{line}\n" for line in [*lines, "# 7.00 make"]).encode()
 
     def do_moment(self, node: str, request: dict[str, Any]) -> object:
-        now = time.monotonic()
-        return {"monotonic_seconds": now, "wall_seconds": time.time(), "free_bytes": 10**12}
+        clocks = {"monotonic_seconds": time.monotonic(), "wall_seconds": time.time()}
+        return {**clocks, "boot_id": "a boot", "free_bytes": 10**12}
 
     def reach(self, node: str) -> None:
         if node in self.lost:

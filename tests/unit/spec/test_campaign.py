@@ -152,7 +152,9 @@ def test_a_good_file_becomes_a_spec(tmp_path: Path) -> None:
 def test_what_is_left_out_takes_the_defaults(tmp_path: Path) -> None:
     spec = _load(tmp_path, '[campaign]\nname = "A-1"\n[[matrix]]\nworkload = "pi"\n')
     expected = Matrix(workloads=("pi",), sizes_bytes=(), repetitions=3)
-    assert spec == CampaignSpec(name="A-1", seed=1, policy=Policy(repeat_tainted=1), matrices=(expected,))
+    assert spec == CampaignSpec(
+        name="A-1", seed=1, policy=Policy(repeat_tainted=1), matrices=(expected,)
+    )
 
 
 def test_the_campaigns_numbers_hold_where_a_matrix_has_none(tmp_path: Path) -> None:

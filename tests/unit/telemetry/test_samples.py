@@ -87,7 +87,7 @@ def test_columns_may_come_later_and_notes_are_kept() -> None:
     )
     found = parse(text)
     np.testing.assert_allclose(found.columns["swap_used_bytes"], [math.nan, 5120])
-    assert found.notes == ("3.5 make",)
+    assert found.notes == ("make 3.5 s",)
     assert found.interval_seconds == 1.0
 
 
@@ -107,6 +107,7 @@ def test_a_last_line_that_was_cut_is_left_out() -> None:
         (lines(head={"interval_seconds": 1.0, "columns": [["a", "z", 1]]}), "line 1"),
         (lines(head={"interval_seconds": None, "columns": []}), "line 1"),
         ("\x00\x00\n", "line 1"),
+        (lines(row(100, "1 1 1"), "# make"), "line 3"),
     ],
 )
 def test_damage_is_named_with_its_line(text: str, words: str) -> None:
