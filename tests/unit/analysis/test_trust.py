@@ -504,7 +504,7 @@ def test_an_amount_that_is_read_rarely_is_from_the_reading_before() -> None:
     # 0.4 s in each 5 s: 4 % of two CPUs; 0.6 s: 6 %.
     assert judged(node(columns={"foreign_cpu_seconds": added(0.4)})).reasons == ()
     assert one_reason(node(columns={"foreign_cpu_seconds": added(0.6)})) == (
-        "host: other programs used 6.0 % of the machine (all the time)"
+        "host: other programs used 5.8 % of the machine (all the time)"
     )
     assert one_reason(node(columns={"quota_throttled_seconds": added(0.6)})).startswith(
         "host: held back by its CPU quota for 7.2 s"

@@ -64,8 +64,10 @@ def _whole(node: NodeSamples) -> Window:
     times = times[np.isfinite(times)]
     if not len(times):
         return Window.of(node, start_seconds=0.0, end_seconds=0.0)
-    start = float(times.min()) - max(node.interval_seconds, 0.0)
-    return Window.of(node, start_seconds=start, end_seconds=float(times.max()))
+    first, last = float(times.min()), float(times.max())
+    # Amounts are from the first sample on; of a lone one nothing but states is known.
+    start = first if last > first else first - max(node.interval_seconds, 0.0)
+    return Window.of(node, start_seconds=start, end_seconds=last)
 
 
 def _is_steady(found: NodeFacts | None) -> bool:
@@ -73,11 +75,11 @@ def _is_steady(found: NodeFacts | None) -> bool:
 
 
 def _throttled_now(window: Window) -> Iterator[str]:
-    values = window.column("throttle_bits")
-    if values is None:
+    found = window.track("throttle_bits")
+    if found is None:
         return
     for bit, words, cause in THROTTLE_BITS:
-        if throttle_flags(values, bit).any():
+        if throttle_flags(found.values, bit).any():
             yield f"{window.node}: {words} (bit {bit}): {cause}"
 
 
@@ -97,10 +99,10 @@ def _slow(window: Window, found: NodeFacts | None, expectations: Expectations) -
 
 
 def _warm(window: Window, limits: Thresholds) -> Iterator[str]:
-    values = window.column("temperature_celsius")
-    if values is None:
+    found = window.track("temperature_celsius")
+    if found is None:
         return
-    last = float(values[~np.isnan(values)][-1])
+    last = float(found.values[-1])
     if last > limits.hot_celsius:
         yield (
             f"{window.node}: {last:.0f} \N{DEGREE SIGN}C, which leaves little room: a Raspberry"

@@ -28,29 +28,26 @@ def ghz(hertz: float) -> str:
 
 
 def throttle_flags(values: Series, bit: int) -> Flags:
-    """Where a bit of ``get_throttled`` is set, or its since-boot twin came up between samples."""
-    known = np.isfinite(values) & (values >= 0)
-    bits = np.where(known, values, 0).astype(np.int64)
+    """Where a bit of ``get_throttled`` is set, or its since-boot twin came up between readings."""
+    bits = np.clip(values, 0, 1 << 32).astype(np.int64)
     now = (bits >> bit) & 1
     ever = (bits >> (bit + _SINCE_BOOT)) & 1
-    risen = np.zeros(len(bits), dtype=np.bool_)
-    places = np.flatnonzero(known)
-    risen[places[1:]] = np.diff(ever[places]) > 0
+    risen = np.diff(ever, prepend=ever[:1]) > 0
     return np.asarray((now == 1) | risen)
 
 
 def _throttled(run: Run) -> Iterator[str]:
     for window in run.windows:
-        values = window.column("throttle_bits")
-        if values is None:
+        found = window.track("throttle_bits")
+        if found is None:
             continue
         for bit, words, cause in THROTTLE_BITS:
-            flags = throttle_flags(values, bit)
-            seconds = window.seconds(flags)
+            flags = throttle_flags(found.values, bit)
+            seconds = found.seconds(flags)
             if seconds > run.thresholds.throttled_share * window.span_seconds:
                 yield (
                     f"{window.node}: {words} for {_of(window, seconds)} (bit {bit},"
-                    f" {window.when(flags)}): {cause}"
+                    f" {found.when(flags)}): {cause}"
                 )
 
 
@@ -67,11 +64,11 @@ def _slow_clock(run: Run) -> Iterator[str]:
         busy = window.busy(limits.busy_share) & (measured > 0)
         for what, expected, ratio in _references(run, window, measured, busy):
             slow = busy & (measured < ratio * expected)
-            seconds = window.seconds(slow)
+            seconds = window.moments.seconds(slow)
             if seconds > limits.clock_share * window.span_seconds:
                 yield (
                     f"{window.node}: ran at {ghz(window.median(measured, slow))} for"
-                    f" {_of(window, seconds)} ({window.when(slow)}):"
+                    f" {_of(window, seconds)} ({window.moments.when(slow)}):"
                     f" {what} {ghz(window.median(expected, slow))}{_said(window, slow)}"
                 )
                 break
@@ -101,7 +98,7 @@ def _references(
 
 def _reported(window: Window) -> Series | None:
     """The clock that the kernel reports: of the slowest CPU, so that no idle one is wronged."""
-    rows = list(window.family("clock_hertz").values())
+    rows = [window.columns[f"clock_hertz/{cpu}"] for cpu in window.family("clock_hertz")]
     if not rows:
         return None
     lowest: Series = np.fmin.reduce(rows)
@@ -116,17 +113,16 @@ def _said(window: Window, slow: Flags) -> str:
 
 def _clock_step(run: Run) -> Iterator[str]:
     for window in run.windows:
-        steps = window.column("clock_step_seconds")
+        steps = window.track("clock_step_seconds")
         if steps is None:
             continue
-        sizes = np.where(window.shares > 0, np.nan_to_num(np.abs(steps)), 0.0)
-        if len(sizes) and sizes.max() > run.thresholds.clock_step_seconds:
-            place = int(sizes.argmax())
-            way = "forward" if steps[place] > 0 else "back"
-            moment = min(float(window.ends[place]), window.end_seconds)
+        sizes = np.where(steps.shares > 0, np.abs(steps.values), 0.0)
+        place = int(sizes.argmax())
+        if sizes[place] > run.thresholds.clock_step_seconds:
+            way = "forward" if steps.values[place] > 0 else "back"
             yield (
                 f"{window.node}: its wall clock was set {way} by {seconds_text(sizes[place])}"
-                f" at {seconds_text(moment)} of {seconds_text(window.span_seconds)}"
+                f" at {steps.moment(place)}"
             )
 
 

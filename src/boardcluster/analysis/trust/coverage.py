@@ -22,35 +22,42 @@ class _Pause:
 
     start_seconds: float
     end_seconds: float
+    pace_seconds: float
     missing_seconds: float
 
     @property
-    def length_seconds(self) -> float:
-        return self.end_seconds - self.start_seconds
+    def intervals(self) -> float:
+        return (self.end_seconds - self.start_seconds) / self.pace_seconds
 
 
 def _pauses(window: Window) -> list[_Pause]:
     """Times that no sample covers; each sample covers one interval, and jitter is forgiven."""
-    interval_seconds = window.interval_seconds
     start, end = window.start_seconds, window.end_seconds
     ends = [float(moment) for moment in window.ends]
+    paces = [float(pace_seconds) for pace_seconds in window.paces]
     pauses = []
-    if ends[0] - interval_seconds > start:
-        pauses.append(_Pause(start, ends[0], ends[0] - interval_seconds - start))
-    for before, after in itertools.pairwise(ends):
-        missing_seconds = min(after - interval_seconds, end) - max(before, start)
-        if after - before > _JITTER_INTERVALS * interval_seconds and missing_seconds > 0:
-            pauses.append(_Pause(max(before, start), min(after, end), missing_seconds))
-    if end - ends[-1] > interval_seconds:
-        pauses.append(_Pause(max(ends[-1], start), end, end - ends[-1] - interval_seconds))
+    if (missing_seconds := ends[0] - paces[0] - start) > 0:
+        pauses.append(_Pause(start, ends[0], paces[0], missing_seconds))
+    for (before, after), pace_seconds in zip(itertools.pairwise(ends), paces[1:], strict=True):
+        missing_seconds = min(after - pace_seconds, end) - max(before, start)
+        if after - before > _JITTER_INTERVALS * pace_seconds and missing_seconds > 0:
+            pauses.append(
+                _Pause(max(before, start), min(after, end), pace_seconds, missing_seconds)
+            )
+    if (missing_seconds := end - ends[-1] - paces[-1]) > 0:
+        pauses.append(_Pause(max(ends[-1], start), end, paces[-1], missing_seconds))
     return pauses
+
+
+def _is_short(window: Window) -> bool:
+    return bool(window.span_seconds < _SHORT_RUN_INTERVALS * window.paces[0])
 
 
 def _cover(window: Window) -> float:
     """Share of the run that samples cover."""
     if not len(window.ends) or not _touches(window):
         return 0.0
-    if window.span_seconds < _SHORT_RUN_INTERVALS * window.interval_seconds:
+    if _is_short(window):
         return 1.0
     missing_seconds = sum(pause.missing_seconds for pause in _pauses(window))
     return max(0.0, 1 - missing_seconds / window.span_seconds)
@@ -59,9 +66,9 @@ def _cover(window: Window) -> float:
 def _touches(window: Window) -> bool:
     """Whether a sample's interval overlaps the run; of a run without length, holds its moment."""
     if window.span_seconds > 0:
-        return bool((window.shares > 0).any())
-    moment = window.start_seconds
-    return bool(((window.begins <= moment) & (window.ends >= moment)).any())
+        return bool((window.moments.shares > 0).any())
+    moment, found = window.start_seconds, window.moments
+    return bool(((found.begins <= moment) & (found.ends >= moment)).any())
 
 
 def _missing(run: Run) -> Iterator[str]:
@@ -89,16 +96,15 @@ def _gaps(run: Run) -> Iterator[str]:
     for window in run.windows:
         if _cover(window) < run.thresholds.cover_share:
             continue
-        allowed_seconds = run.thresholds.gap_intervals * window.interval_seconds
-        short = window.span_seconds < _SHORT_RUN_INTERVALS * window.interval_seconds
-        if not short and any(p.length_seconds > allowed_seconds for p in _pauses(window)):
+        allowed = run.thresholds.gap_intervals
+        if not _is_short(window) and any(pause.intervals > allowed for pause in _pauses(window)):
             yield _where(window)
 
 
 def _where(window: Window) -> str:
     """The end of the samples if they end before the run, else the longest pause in them."""
     pauses = _pauses(window)
-    longest = max(pauses, key=lambda pause: pause.length_seconds)
+    longest = max(pauses, key=lambda pause: pause.intervals)
     if longest.end_seconds >= window.end_seconds and longest is pauses[-1]:
         moment, whole = seconds_text(longest.start_seconds), seconds_text(window.span_seconds)
         return f"{window.node}: its agent ended at {moment} of {whole}"
@@ -106,7 +112,7 @@ def _where(window: Window) -> str:
     return (
         f"{window.node}: no samples from {seconds_text(longest.start_seconds)} to"
         f" {seconds_text(longest.end_seconds)}"
-        f" ({longest.length_seconds / window.interval_seconds:.0f} intervals{rest})"
+        f" ({longest.intervals:.0f} intervals{rest})"
     )
 
 

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from boardcluster.analysis.trust.rule import Rule, Run
-from boardcluster.analysis.trust.window import Flags, Series, Window, seconds_text
+from boardcluster.analysis.trust.window import Track, Window, seconds_text
 from boardcluster.records import Verdict
 from boardcluster.units import format_bytes, format_rate
 
-__all__ = ["OTHER_RULES", "foreign_words", "rates", "steal_words"]
+__all__ = ["OTHER_RULES", "foreign_words", "steal_words"]
 
 _NOTES = 3
 _PACKET_BYTES = 1500  # the largest of Ethernet; smaller ones are more packets, so a smaller share
 _SAME_QUOTA = 0.01
-
-
-def rates(window: Window, name: str) -> Series | None:
-    """A column of CPU seconds as a share of the node's cores, for each sample."""
-    values = window.column(name)
-    if values is None:
-        return None
-    shares: Series = np.nan_to_num(values) / (window.cores * (window.ends - window.begins))
-    return shares
 
 
 def _percent(share: float) -> str:
@@ -34,23 +24,27 @@ def _percent(share: float) -> str:
 
 def steal_words(window: Window, allowed: float) -> Iterator[str]:
     """Say how much CPU time a hypervisor kept, where it is more than allowed."""
-    stolen, when = window.total("cpu_steal_seconds"), rates(window, "cpu_steal_seconds")
-    if stolen is not None and when is not None and stolen > allowed * window.cpu_seconds:
+    found = window.track("cpu_steal_seconds")
+    if found is not None and (stolen := found.total()) > allowed * window.cpu_seconds:
         yield (
             f"{window.node}: the hypervisor kept {_percent(stolen / window.cpu_seconds)} of the"
-            f" CPU time, {seconds_text(stolen)} ({window.when(when > allowed)})"
+            f" CPU time, {seconds_text(stolen)} ({_when_above(window, found, allowed)})"
         )
 
 
 def foreign_words(window: Window, allowed: float) -> Iterator[str]:
     """Say how much CPU time programs took that are not the run's, where it is more than allowed."""
-    taken, when = window.total("foreign_cpu_seconds"), rates(window, "foreign_cpu_seconds")
-    if taken is not None and when is not None and taken > allowed * window.cpu_seconds:
+    found = window.track("foreign_cpu_seconds")
+    if found is not None and (taken := found.total()) > allowed * window.cpu_seconds:
         named = f": {'; '.join(window.notes[:_NOTES])}" if window.notes else ""
         yield (
             f"{window.node}: other programs used {_percent(taken / window.cpu_seconds)} of the"
-            f" machine ({window.when(when > allowed)}){named}"
+            f" machine ({_when_above(window, found, allowed)}){named}"
         )
+
+
+def _when_above(window: Window, found: Track, allowed: float) -> str:
+    return found.when(np.asarray(found.rates() > allowed * window.cores))
 
 
 def _steal(run: Run) -> Iterator[str]:
@@ -65,50 +59,56 @@ def _foreign(run: Run) -> Iterator[str]:
 
 def _swap(run: Run) -> Iterator[str]:
     for window in run.windows:
-        into = window.total("swap_in_bytes") or 0.0
-        out = window.total("swap_out_bytes") or 0.0
+        into, out = window.total("swap_in_bytes"), window.total("swap_out_bytes")
         if into + out > run.thresholds.swap_bytes:
             flags = np.zeros(len(window.ends), dtype=np.bool_)
             for name in ("swap_in_bytes", "swap_out_bytes"):
-                values = window.column(name)
-                flags |= False if values is None else values > 0
+                flags |= np.nan_to_num(window.columns.get(name, np.zeros(len(flags)))) > 0
             yield (
                 f"{window.node}: swapped {format_bytes(round(out), binary=True)} out and"
-                f" {format_bytes(round(into), binary=True)} in ({window.when(flags)}): its memory"
-                " is too small"
+                f" {format_bytes(round(into), binary=True)} in ({window.moments.when(flags)}): its"
+                " memory is too small"
             )
 
 
 def _quota(run: Run) -> Iterator[str]:
     for window in run.windows:
-        quota = window.column("quota_cores")
-        if quota is not None:
-            yield from _quota_changes(window, quota)
-        held = window.total("quota_throttled_seconds")
+        held = window.track("quota_throttled_seconds")
+        yield from _quota_changes(window)
         meant = window.node in run.expectations.quota_cores
-        if held is None or meant or held <= run.thresholds.quota_share * window.span_seconds:
+        if held is None or meant:
             continue
-        when = window.when(np.nan_to_num(window.columns["quota_throttled_seconds"]) > 0)
-        yield (
-            f"{window.node}: held back by its CPU quota for {seconds_text(held)}, summed over"
-            f" its CPUs, of {seconds_text(window.span_seconds)} ({when})"
-        )
+        held_seconds = held.total()
+        if held_seconds > run.thresholds.quota_share * window.span_seconds:
+            yield (
+                f"{window.node}: held back by its CPU quota for {seconds_text(held_seconds)},"
+                f" summed over its CPUs, of {seconds_text(window.span_seconds)}"
+                f" ({held.when(held.values > 0)})"
+            )
 
 
-def _quota_changes(window: Window, quota: Series) -> Iterator[str]:
-    """NaN is no quota, as long as the column says anything at all."""
-    cores = np.where(np.isnan(quota), np.inf, quota)
-    places = _changes(window, cores)
-    if not places:
+def _quota_changes(window: Window) -> Iterator[str]:
+    """NaN is no quota in a sample in which quotas were read, and else unknown.
+
+    An agent reads them in its first sample and then rarely, together with the time for which they
+    held processes back; that is an amount, so it is never known in the first.
+    """
+    quota = window.column("quota_cores")
+    if quota is None:
         return
-    first = places[0]
-    before, after = float(cores[first - 1]), float(cores[first])
-    verb = "cut" if after < before else "raised"
-    rest = _and_more(len(places))
-    moment = min(float(window.ends[first]), window.end_seconds)
+    held = window.column("quota_throttled_seconds")
+    read = ~np.isnan(quota)
+    if held is not None:
+        read |= ~np.isnan(held)
+        read[:1] = True
+    found = window.track_where(read, np.where(np.isnan(quota), np.inf, quota))
+    places = found.changes(tolerance=_SAME_QUOTA) if found else []
+    if found is None or not places:
+        return
+    before, after = (float(found.values[place]) for place in (places[0] - 1, places[0]))
     yield (
-        f"{window.node}: CPU quota {verb} from {_cores(before)} to {_cores(after)} cores at"
-        f" {seconds_text(moment)} of {seconds_text(window.span_seconds)}{rest}"
+        f"{window.node}: CPU quota {'cut' if after < before else 'raised'} from {_cores(before)} to"
+        f" {_cores(after)} cores at {found.moment(places[0])}{_and_more(len(places))}"
     )
 
 
@@ -121,50 +121,32 @@ def _cores(cores: float) -> str:
     return f"{cores:.3g}" if np.isfinite(cores) else "all"
 
 
-def _changes(window: Window, values: Series) -> list[int]:
-    """Samples within the run whose value differs from that of the sample before."""
-    return [
-        place
-        for place in range(1, len(values))
-        if window.shares[place] > 0
-        and not math.isclose(values[place], values[place - 1], rel_tol=_SAME_QUOTA)
-    ]
-
-
 def _link(run: Run) -> Iterator[str]:
     for window in run.windows:
-        for name, values in window.family("link_bits_per_second").items():
-            known = ~np.isnan(values)
-            rated, ends, shares = values[known], window.ends[known], window.shares[known]
-            places = np.flatnonzero((np.diff(rated, prepend=rated[:1]) != 0) & (shares > 0))
-            if not len(places):
+        for name, found in window.family("link_bits_per_second").items():
+            places = found.changes()
+            if not places:
                 continue
-            first = int(places[0])
-            rest = _and_more(len(places))
-            moment = min(float(ends[first]), window.end_seconds)
+            before, after = (round(found.values[place]) for place in (places[0] - 1, places[0]))
             yield (
-                f"{window.node}: link {name} renegotiated from"
-                f" {format_rate(round(rated[first - 1]))} to {format_rate(round(rated[first]))}"
-                f" at {seconds_text(moment)} of {seconds_text(window.span_seconds)}{rest}:"
-                " look at cable and switch"
+                f"{window.node}: link {name} renegotiated from {format_rate(before)} to"
+                f" {format_rate(after)} at {found.moment(places[0])}{_and_more(len(places))}: look"
+                " at cable and switch"
             )
 
 
 def _drops(run: Run) -> Iterator[str]:
     limits = run.thresholds
     for window in run.windows:
-        for name, values in window.family("net_dropped_packets").items():
-            dropped = window.total(f"net_dropped_packets/{name}") or 0.0
-            carried = sum(
-                window.total(f"net_{way}_bytes/{name}") or 0.0 for way in ("received", "sent")
-            )
+        for name, found in window.family("net_dropped_packets").items():
+            dropped = found.total()
+            carried = sum(window.total(f"net_{way}_bytes/{name}") for way in ("received", "sent"))
             packets = carried / _PACKET_BYTES + dropped
             often = dropped > limits.drops_per_second * window.span_seconds
             if often and dropped > limits.drop_share * packets:
-                flags: Flags = np.nan_to_num(values) > 0
                 yield (
                     f"{window.node}: interface {name} dropped {dropped:.0f} packets,"
-                    f" {_percent(dropped / packets)} of all ({window.when(flags)})"
+                    f" {_percent(dropped / packets)} of all ({found.when(found.values > 0)})"
                 )
 
 

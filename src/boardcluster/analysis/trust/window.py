@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from boardcluster.records import NodeSamples
 
-__all__ = ["Flags", "Series", "Window", "seconds_text"]
+__all__ = ["Flags", "Series", "Track", "Window", "seconds_text"]
 
 Series: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 
-_LONGEST_STANDING_INTERVALS = 3.5  # for longer, one sample does not say what was going on
+_STANDING = 3.5  # for more readings than this, one does not say what was going on
+_PACE_SAMPLES = 15
+_STEADY_SAMPLES = 2000
 
 
 def seconds_text(value_seconds: float) -> str:
@@ -27,6 +29,77 @@ def seconds_text(value_seconds: float) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Track:
+    """The known values of one column. Some are read less often than samples are taken.
+
+    Attributes:
+        values: those that are known.
+        ends: when each was read, in seconds, rising.
+        begins: when the one before it was read: an amount is from then on.
+        start_seconds: begin of the span that is judged.
+        end_seconds: end of the span.
+    """
+
+    values: Series
+    ends: Series
+    begins: Series
+    start_seconds: float
+    end_seconds: float
+
+    @property
+    def shares(self) -> Series:
+        """Share of each value's interval that lies within the span, 0 to 1."""
+        inside: Series = np.minimum(self.ends, self.end_seconds) - np.maximum(
+            self.begins, self.start_seconds
+        )
+        return np.maximum(inside, 0.0) / (self.ends - self.begins)
+
+    def total(self) -> float:
+        """Sum of an amount over the span; a negative one is unknown."""
+        return float(np.sum(self.shares * np.maximum(self.values, 0.0)))
+
+    def rates(self) -> Series:
+        """Amounts per second."""
+        return self.values / (self.ends - self.begins)
+
+    def seconds(self, flags: Flags) -> float:
+        """How long something held, by the readings that say so; a long pause says little."""
+        longest = _STANDING * float(np.median(self.ends - self.begins))
+        begins = np.maximum(np.maximum(self.begins, self.ends - longest), self.start_seconds)
+        lengths = np.minimum(self.ends, self.end_seconds) - begins
+        return float(np.sum(np.maximum(lengths, 0.0) * flags))
+
+    def when(self, flags: Flags) -> str:
+        """From when to when something held: ``from 14 s on``, ``at 20 s``, ``all the time``."""
+        places = np.flatnonzero(flags & (self.shares > 0))
+        if not len(places):
+            return "in parts of it"
+        span_seconds = self.end_seconds - self.start_seconds
+        beat_seconds = float(np.median(self.ends - self.begins))
+        first = max(self.start_seconds, float(self.begins[places[0]]))
+        last = min(self.end_seconds, float(self.ends[places[-1]]))
+        to_end = last >= self.end_seconds - beat_seconds
+        if first <= self.start_seconds + beat_seconds and to_end:
+            whole = self.seconds(flags) >= 0.9 * span_seconds
+            return "all the time" if whole else "on and off"
+        if to_end:
+            return f"from {seconds_text(first)} on"
+        if len(places) == 1:
+            return f"at {seconds_text(last)}"
+        return f"from {seconds_text(first)} to {seconds_text(last)}"
+
+    def changes(self, *, tolerance: float = 0.0) -> list[int]:
+        """Places within the span whose value differs from that of the reading before."""
+        same = np.isclose(self.values[1:], self.values[:-1], rtol=tolerance, atol=0.0)
+        return [int(place) + 1 for place in np.flatnonzero(~same) if self.shares[place + 1] > 0]
+
+    def moment(self, place: int) -> str:
+        """When a value was read, as ``14 s of 60 s``."""
+        moment = min(float(self.ends[place]), self.end_seconds)
+        return f"{seconds_text(moment)} of {seconds_text(self.end_seconds - self.start_seconds)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Window:
     """One node's samples over a span of time; what is unreadable counts as unknown.
 
@@ -34,12 +107,10 @@ class Window:
         node: its name.
         scope: ``machine`` or ``node``.
         cores: CPUs that the node may use, at least 1.
-        interval_seconds: pause between samples as asked for, more than 0.
         start_seconds: begin of the span.
         end_seconds: end of the span.
         ends: end of each sample's interval, in seconds, rising.
-        begins: begin of each sample's interval, in seconds: the end of the one before.
-        shares: share of each sample's interval that lies within the span, 0 to 1.
+        paces: the pause between samples that the agent kept then, in seconds.
         columns: by name; as long as ``ends``; infinite values are NaN.
         notes: what the agent had to say.
     """
@@ -47,12 +118,10 @@ class Window:
     node: str
     scope: str
     cores: int
-    interval_seconds: float
     start_seconds: float
     end_seconds: float
     ends: Series
-    begins: Series
-    shares: Series
+    paces: Series
     columns: Mapping[str, Series]
     notes: tuple[str, ...]
 
@@ -60,25 +129,19 @@ class Window:
     def of(cls, samples: NodeSamples, *, start_seconds: float, end_seconds: float) -> Self:
         """Cut samples to a span. Samples may be unsorted, twice the same, or have no time."""
         times = np.asarray(samples.seconds, dtype=np.float64)
-        asked_seconds = float(samples.interval_seconds)
-        interval_seconds = asked_seconds if 0 < asked_seconds < np.inf else 1.0
         order = np.argsort(times, kind="stable")
         order = order[np.isfinite(times[order])]
-        ends = times[order]
-        fresh = np.diff(ends, prepend=-np.inf) > 0
-        order, ends = order[fresh], ends[fresh]
-        begins = np.concatenate((ends[:1] - interval_seconds, ends[:-1]))
-        inside = np.minimum(ends, end_seconds) - np.maximum(begins, start_seconds)
+        fresh = np.diff(times[order], prepend=-np.inf) > 0
+        order = order[fresh]
+        asked_seconds = float(samples.interval_seconds)
         return cls(
             node=samples.node,
             scope=samples.scope,
             cores=max(1, samples.cores),
-            interval_seconds=interval_seconds,
             start_seconds=start_seconds,
             end_seconds=end_seconds,
-            ends=ends,
-            begins=begins,
-            shares=np.clip(inside, 0.0, None) / (ends - begins),
+            ends=times[order],
+            paces=_paces(times[order], asked_seconds if 0 < asked_seconds < np.inf else 1.0),
             columns={
                 name: _readable(values)[order]
                 for name, values in samples.columns.items()
@@ -97,61 +160,46 @@ class Window:
         """CPU time that all of its cores have in the span."""
         return self.cores * self.span_seconds
 
+    @property
+    def moments(self) -> Track:
+        """Every sample, for what is told by several columns together."""
+        return self._track(np.ones(len(self.ends), dtype=np.bool_), np.ones(len(self.ends)))
+
     def column(self, name: str) -> Series | None:
-        """A column; None if it is missing or has no known value."""
+        """A column, sample by sample; None if it is missing or has no known value."""
         values = self.columns.get(name)
         return None if values is None or bool(np.isnan(values).all()) else values
 
-    def family(self, name: str) -> dict[str, Series]:
+    def track(self, name: str) -> Track | None:
+        """The known values of a column; None if there are none."""
+        values = self.column(name)
+        return None if values is None else self._track(~np.isnan(values), values)
+
+    def family(self, name: str) -> dict[str, Track]:
         """The columns ``name/MEMBER`` that have a known value, by member, in their order."""
         start = f"{name}/"
         return {
-            key.removeprefix(start): values
+            key.removeprefix(start): found
             for key in self.columns
-            if key.startswith(start) and (values := self.column(key)) is not None
+            if key.startswith(start) and (found := self.track(key)) is not None
         }
 
-    def total(self, name: str) -> float | None:
-        """Sum of an amount over the span; None if it is not known. A negative amount is unknown."""
-        values = self.column(name)
-        if values is None:
-            return None
-        return float(np.sum(self.shares * np.where(values > 0, values, 0.0)))
+    def total(self, name: str) -> float:
+        """Sum of an amount over the span; 0 if it is not known."""
+        found = self.track(name)
+        return found.total() if found else 0.0
 
-    def seconds(self, flags: Flags) -> float:
-        """How long something held, by the samples that say so."""
-        return float(np.sum(self._standing_seconds() * flags))
-
-    def when(self, flags: Flags) -> str:
-        """From when to when something held: ``from 14 s on``, ``at 20 s``, ``all the time``."""
-        places = np.flatnonzero(flags & (self.shares > 0))
-        if not len(places):
-            return "at no sample"
-        first = max(self.start_seconds, float(self.begins[places[0]]))
-        last = min(self.end_seconds, float(self.ends[places[-1]]))
-        from_start = first <= self.start_seconds + self.interval_seconds
-        to_end = last >= self.end_seconds - self.interval_seconds
-        if from_start and to_end:
-            return (
-                "all the time" if self.seconds(flags) >= 0.9 * self.span_seconds else "on and off"
-            )
-        if to_end:
-            return f"from {seconds_text(first)} on"
-        if len(places) == 1:
-            return f"at {seconds_text(last)}"
-        return f"from {seconds_text(first)} to {seconds_text(last)}"
+    def track_where(self, known: Flags, values: Series) -> Track | None:
+        """The values of some samples as a track; None if there are none."""
+        return self._track(known, values) if known.any() else None
 
     def busy(self, share: float) -> Flags:
         """Where more than a share of its CPU time was used, I/O wait and steal left out."""
-        lengths = self.ends - self.begins
-        used = sum(
-            (
-                np.nan_to_num(found)
-                for name in ("user", "system", "irq")
-                if (found := self.column(f"cpu_{name}_seconds")) is not None
-            ),
-            start=np.zeros(len(self.ends)),
-        )
+        used = np.zeros(len(self.ends))
+        for name in ("user", "system", "irq"):
+            found = self.column(f"cpu_{name}_seconds")
+            used += 0.0 if found is None else np.nan_to_num(found)
+        lengths = np.diff(self.ends, prepend=self._before_first())
         return np.asarray(used > share * self.cores * lengths)
 
     def median(self, values: Series, flags: Flags) -> float:
@@ -159,12 +207,38 @@ class Window:
         known = values[flags & ~np.isnan(values)]
         return float(np.median(known)) if len(known) else float("nan")
 
-    def _standing_seconds(self) -> Series:
-        """How long each sample's state is taken to have lasted within the span."""
-        longest = self.ends - _LONGEST_STANDING_INTERVALS * self.interval_seconds
-        begins = np.maximum(np.maximum(self.begins, longest), self.start_seconds)
-        lengths: Series = np.minimum(self.ends, self.end_seconds) - begins
-        return np.maximum(lengths, 0.0)
+    def _before_first(self) -> Series:
+        return self.ends[:1] - self.paces[:1]
+
+    def _track(self, known: Flags, values: Series) -> Track:
+        """An agent reads everything in its first sample, so the first amount is from then on."""
+        ends = self.ends[known]
+        first = self._before_first() if known[:1].all() else self.ends[:1]
+        return Track(
+            values=values[known],
+            ends=ends,
+            begins=np.concatenate((first, ends[:-1])),
+            start_seconds=self.start_seconds,
+            end_seconds=self.end_seconds,
+        )
+
+
+def _paces(ends: Series, asked_seconds: float) -> Series:
+    """The pause that an agent kept at each sample.
+
+    It doubles the pause whenever half of the room for its file is gone, which is after thousands of
+    samples. Before that, longer pauses are gaps.
+    """
+    paces = np.full(len(ends), asked_seconds)
+    if len(ends) <= _STEADY_SAMPLES + _PACE_SAMPLES:
+        return paces
+    near = np.lib.stride_tricks.sliding_window_view(np.diff(ends), _PACE_SAMPLES)
+    usual = np.median(near, axis=1)
+    tail = np.concatenate((usual, np.full(len(ends) - len(usual), usual[-1])))
+    doublings = np.floor(np.log2(np.maximum(tail, asked_seconds) / asked_seconds) + 0.1)
+    doublings[:_STEADY_SAMPLES] = 0
+    paces *= 2 ** np.maximum.accumulate(doublings)
+    return paces
 
 
 def _readable(values: Series) -> Series:
