@@ -507,7 +507,7 @@ def test_an_amount_that_is_read_rarely_is_from_the_reading_before() -> None:
         "host: other programs used 5.8 % of the machine (all the time)"
     )
     assert one_reason(node(columns={"quota_throttled_seconds": added(0.6)})).startswith(
-        "host: held back by its CPU quota for 7.2 s"
+        "host: held back by its CPU quota for 7.01 s"
     )
 
 
@@ -532,6 +532,15 @@ def test_an_agent_that_halves_its_pace_after_thousands_of_samples_has_no_gaps() 
 
     dead = judge(world(node(seconds=kept), duration_seconds=20_000), expectations=HOST)
     assert dead.verdict is Verdict.INVALID
+
+
+def test_an_agent_that_is_slow_for_a_while_was_held_up() -> None:
+    slow = np.concatenate(
+        (np.arange(-1.0, 3000.0), np.arange(3000.0, 3200.0, 4.0), np.arange(3200.0, 6001.0))
+    )
+    found = judge(world(node(seconds=slow), duration_seconds=6000), expectations=HOST)
+    (reason,) = found.reasons
+    assert "gaps)" in reason
 
 
 def test_an_agent_that_is_slow_from_the_start_was_held_up() -> None:

@@ -227,7 +227,7 @@ def _paces(ends: Series, asked_seconds: float) -> Series:
     """The pause that an agent kept at each sample.
 
     It doubles the pause whenever half of the room for its file is gone, which is after thousands of
-    samples. Before that, longer pauses are gaps.
+    samples, and never goes back. Longer pauses before that, or for a while, are gaps.
     """
     paces = np.full(len(ends), asked_seconds)
     if len(ends) <= _STEADY_SAMPLES + _PACE_SAMPLES:
@@ -237,7 +237,7 @@ def _paces(ends: Series, asked_seconds: float) -> Series:
     tail = np.concatenate((usual, np.full(len(ends) - len(usual), usual[-1])))
     doublings = np.floor(np.log2(np.maximum(tail, asked_seconds) / asked_seconds) + 0.1)
     doublings[:_STEADY_SAMPLES] = 0
-    paces *= 2 ** np.maximum.accumulate(doublings)
+    paces *= 2 ** np.minimum.accumulate(doublings[::-1])[::-1]
     return paces
 
 
