@@ -104,8 +104,8 @@ class Integral:
 
     Attributes:
         energy_joules: None where the reason says why.
-        watts_mean: None likewise.
-        watts_most: highest reading; of a count, its fastest rise; None likewise.
+        mean_watts: None likewise.
+        most_watts: highest reading; of a count, its fastest rise; None likewise.
         readings: within the run.
         rate_hertz: of those, as they were taken.
         remarks: what was odd, one line each.
@@ -113,8 +113,8 @@ class Integral:
     """
 
     energy_joules: float | None
-    watts_mean: float | None
-    watts_most: float | None
+    mean_watts: float | None
+    most_watts: float | None
     readings: int
     rate_hertz: float
     remarks: tuple[str, ...]
@@ -221,8 +221,8 @@ def integrate(
     if energy is None:
         return Integral(
             energy_joules=None,
-            watts_mean=None,
-            watts_most=None,
+            mean_watts=None,
+            most_watts=None,
             readings=len(inside),
             rate_hertz=float(rate_hertz),
             remarks=tuple(remarks),
@@ -232,8 +232,8 @@ def integrate(
     remarks += _frozen(use, started_seconds, ended_seconds, load)
     return Integral(
         energy_joules=float(energy),
-        watts_mean=float(energy) / (ended_seconds - started_seconds),
-        watts_most=_most(use, within),
+        mean_watts=float(energy) / (ended_seconds - started_seconds),
+        most_watts=_most(use, within),
         readings=len(inside),
         rate_hertz=float(rate_hertz),
         remarks=tuple(remarks),
@@ -441,7 +441,7 @@ def model_power(models: Sequence[PowerModel], telemetry: Telemetry) -> tuple[Pow
     )
 
 
-def _modelled(model: PowerModel, samples: NodeSamples | None, duration: float) -> Power:
+def _modelled(model: PowerModel, samples: NodeSamples | None, duration_seconds: float) -> Power:
     power = Power(
         meter=f"model of {model.node}",
         kind="model",
@@ -458,16 +458,16 @@ def _modelled(model: PowerModel, samples: NodeSamples | None, duration: float) -
     )
     if samples is None or not len(samples.seconds):
         return replace(power, reason=f"modelled, but there is no telemetry of {model.node}")
-    ends = np.clip(samples.seconds, 0.0, duration)
-    spans = ends - np.clip(samples.seconds - _spans(samples), 0.0, duration)
+    ends = np.clip(samples.seconds, 0.0, duration_seconds)
+    spans = ends - np.clip(samples.seconds - _spans(samples), 0.0, duration_seconds)
     busy = _busy_seconds(samples) / (_spans(samples) * max(1, samples.cores))
     known = (spans > 0) & np.isfinite(busy)
     covered = float(np.sum(spans[known]))
-    if not duration > 0 or covered < _MEASURED_COVERAGE_SHARE * duration:
+    if not duration_seconds > 0 or covered < _MEASURED_COVERAGE_SHARE * duration_seconds:
         return replace(
             power,
             reason=f"modelled, but CPU times of {model.node} cover only {covered:.0f} s of "
-            f"{duration:.0f} s",
+            f"{duration_seconds:.0f} s",
         )
     share = np.clip(busy[known], 0.0, 1.0)
     watts = model.idle_watts + (model.stress_watts - model.idle_watts) * share
@@ -477,7 +477,7 @@ def _modelled(model: PowerModel, samples: NodeSamples | None, duration: float) -
     return replace(
         power,
         rate_hertz=float(np.count_nonzero(known) / covered),
-        energy_joules=mean * duration,
+        energy_joules=mean * duration_seconds,
         watts_mean=mean,
         watts_most=float(np.max(watts)),
         readings=int(np.count_nonzero(known)),

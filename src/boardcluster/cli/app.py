@@ -34,6 +34,7 @@ COMMANDS = (
     "results",
     "report",
     "tunnel",
+    "meters",
     "down",
     "uninstall",
     "inventory",

@@ -63,8 +63,8 @@ def test_a_ramp_is_integrated_exactly_and_the_ends_are_read_off_the_line() -> No
     at = each(-0.5, 60.5)
     found = over(trace(at, [10 + second for second in at]))
     assert found.energy_joules == pytest.approx(10 * 60 + 60**2 / 2)
-    assert found.watts_mean == pytest.approx(40)
-    assert found.watts_most == 69.5
+    assert found.mean_watts == pytest.approx(40)
+    assert found.most_watts == 69.5
     assert found.readings == 60
     assert found.rate_hertz == pytest.approx(1.0)
     assert (found.remarks, found.reason) == ((), "")
@@ -90,7 +90,7 @@ def test_no_reading_at_all() -> None:
     told = (Trouble(seconds=3, text="http://plug cannot be asked: No route to host"),)
     found = over(trace([], [], troubles=told))
     assert found.energy_joules is None
-    assert found.watts_mean is found.watts_most is None
+    assert found.mean_watts is found.most_watts is None
     assert found.reason == "it gave no reading: http://plug cannot be asked: No route to host"
 
 
@@ -185,7 +185,7 @@ def test_a_count_alone_is_read_at_the_ends_of_the_run() -> None:
     at = each(-1, 61)
     found = over(trace(at, counted=[1000 + 12 * second for second in at]))
     assert found.energy_joules == pytest.approx(720)
-    assert found.watts_most == pytest.approx(12)
+    assert found.most_watts == pytest.approx(12)
 
 
 def test_a_count_that_wraps_is_undone_and_said() -> None:

@@ -216,7 +216,7 @@ SINGLE_MISTAKES = {
     "unknown table": (
         "[network]",
         "[nodes]\nx = 1\n[network]",
-        '7: nodes: unknown key; allowed: cluster, network, node, meter, power; did you mean "node"?',
+        '7: nodes: unknown key; allowed: cluster, network, node, meter, ...did you mean "node"?',
     ),
     "subnet": (
         '"198.18.0.0/24"',

@@ -20,6 +20,7 @@ __all__ = ["KIND", "RaplMeter", "read_counts"]
 _BASE = "/sys/class/powercap"
 _ZONE = re.compile(r"[a-z-]+(:\d+){1,2}")
 _TIMEOUT_SECONDS = 5.0
+_NONE_HINT = "only Intel and AMD processors have it, and few virtual machines"
 _JOULES_PER_MICROJOULE = 1e-6
 
 
@@ -63,7 +64,7 @@ class RaplMeter:
             why = "only root may read it" if denied else f"there is no {_BASE}/{self._zone}"
             raise MeterError(
                 f"{self._remote.name}: RAPL cannot be read: {why}",
-                hint="run boardcluster as root" if denied else "boards with ARM have no RAPL",
+                hint="run boardcluster as root" if denied else _NONE_HINT,
             )
         counted, most = read_counts(done.text, where=self._remote.name)
         return Reading(seconds=halfway, watts=None, energy_joules=counted, wraps_at_joules=most)

@@ -80,6 +80,7 @@ def test_a_line_that_is_still_being_written_is_left_out(tmp_path: Path) -> None:
             "log.csv:3: the time goes backwards by 3600",
         ),
     ],
+    ids=["empty", "titles", "column", "number", "time", "cell", "backwards"],
 )
 def test_what_cannot_be_read_is_said_with_its_line(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "log.csv"

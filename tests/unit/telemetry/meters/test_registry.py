@@ -1,9 +1,14 @@
+import re
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
 from boardcluster.errors import SpecError
 from boardcluster.records import MeterSpec
+from boardcluster.services.pair import pair_ids
+from boardcluster.services.profile import profile_names
+from boardcluster.spec import load_cluster
 from boardcluster.telemetry import meters
 from boardcluster.telemetry.meters.registry import kind_of, kinds, meter_facts, settings_of
 from boardcluster.telemetry.meters.wire.credentials import Secret
@@ -27,6 +32,41 @@ def test_every_kind_states_what_it_is(name: str) -> None:
     assert not {"name", "kind", "nodes", "switch"} & set(keys)
     assert not {"password", "community", "token"} & set(keys), "a secret is never an option"
     assert all(option.help for option in kind.options)
+
+
+DOCS = Path(__file__).parents[4] / "docs"
+
+
+@pytest.mark.parametrize("name", list(kinds()))
+def test_every_kind_is_documented_as_it_is(name: str) -> None:
+    text = (DOCS / "reference" / "meters.md").read_text() + "\n### "
+    assert f"\n### {name}\n" in text
+    part = text.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
+    kind = kinds()[name]
+    assert f"| `{kind.coverage}` | {kind.interval_seconds:g} s |" in part
+    assert kind.accuracy in part
+    for option in kind.options:
+        shown = "needed" if option.default is None else option.default and f"`{option.default}`"
+        assert f"| `{option.name}` | {shown} | {option.help} |" in part
+
+
+def test_the_tables_of_the_guide_are_valid(tmp_path: Path) -> None:
+    text = (DOCS / "reference" / "cluster-toml.md").read_text()
+    boards = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[1]
+    guide = (DOCS / "how-to" / "measure-energy.md").read_text()
+    tables = re.findall(r"^```toml\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
+    assert len(tables) >= 4
+    for table in tables:
+        (tmp_path / "cluster.toml").write_text(f"{boards}\n{table}")
+        spec = load_cluster(
+            tmp_path / "cluster.toml",
+            engine_pairs=pair_ids(),
+            profiles=profile_names(),
+            meter_kinds=meter_facts(),
+        )
+        assert spec.meters or spec.power_models
+        for meter in spec.meters:
+            assert set(settings_of(meter)) >= set(meter.options)
 
 
 def test_settings_are_defaults_and_what_was_given() -> None:

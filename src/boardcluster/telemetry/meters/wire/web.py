@@ -22,6 +22,7 @@ TIMEOUT_SECONDS = 2.0
 """A plug in the local network answers in milliseconds; one that does not is away."""
 
 _LARGEST_BYTES = 1 << 16
+_AWAY_HINT = "check that it is on, and its url in cluster.toml"
 _CHALLENGE = re.compile(r'(\w+)=(?:"([^"]*)"|([^\s,]+))')
 _DIGESTS = {"MD5": "md5", "SHA-256": "sha256"}
 
@@ -126,10 +127,12 @@ class WebMeter:
             response = connection.getresponse()
             return response.status, response.headers, _body(response, deadline)
         except TimeoutError as error:
-            raise MeterError(f"{self.shown} did not answer within {TIMEOUT_SECONDS:g} s") from error
+            raise MeterError(
+                f"{self.shown} did not answer within {TIMEOUT_SECONDS:g} s", hint=_AWAY_HINT
+            ) from error
         except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
             words = getattr(error, "strerror", None) or type(error).__name__
-            raise MeterError(f"{self.shown} cannot be asked: {words}") from error
+            raise MeterError(f"{self.shown} cannot be asked: {words}", hint=_AWAY_HINT) from error
         finally:
             connection.close()
 

@@ -1,0 +1,123 @@
+"""``boardcluster meters``: the power meters of a cluster, and what they say now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from boardcluster.cli.console import print_json, print_table, say
+from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
+from boardcluster.errors import MeterError
+from boardcluster.records import ClusterSpec
+from boardcluster.remote.base import Remote
+from boardcluster.remote.local import LocalRemote
+from boardcluster.services.boards import board_nodes
+from boardcluster.services.pair import pair_ids
+from boardcluster.services.profile import profile_names
+from boardcluster.spec import load_cluster
+from boardcluster.telemetry.metering import Look, look_at
+from boardcluster.telemetry.meters.registry import kinds, meter_facts
+
+__all__ = ["register"]
+
+_AT_ONCE = 16
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="meters", epilog="Example: boardcluster meters --kinds")(_meters)
+
+
+def _meters(
+    home: HomeOption = None,
+    cluster: ClusterOption = "default",
+    show_kinds: Annotated[
+        bool, typer.Option("--kinds", help="Show the kinds of meters and their options instead.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read each power meter of cluster.toml once. Exit code 8 if one does not answer."""
+    if show_kinds:
+        _show_kinds(as_json=as_json)
+        return
+    folder = home_folder(home, cluster)
+    spec = load_cluster(
+        folder / "cluster.toml",
+        engine_pairs=pair_ids(),
+        profiles=profile_names(),
+        meter_kinds=meter_facts(),
+    )
+    if not spec.meters:
+        if as_json:
+            print_json([])
+        else:
+            say("cluster.toml declares no meters; docs/how-to/measure-energy.md says how")
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        looks = list(pool.map(partial(look_at, remotes=_remotes(folder, spec)), spec.meters))
+    _show(looks, as_json=as_json)
+    if any(look.error for look in looks):
+        raise typer.Exit(MeterError.exit_code)
+
+
+def _remotes(folder: Path, spec: ClusterSpec) -> Mapping[str, Remote]:
+    """Return every node as root; emulated nodes share this machine and its meters."""
+    if spec.kind != "boards":
+        return {node.name: LocalRemote(node.name) for node in spec.nodes}
+    boards = board_nodes(folder)
+    return {node.name: boards.admin(node) for node in spec.nodes}
+
+
+def _show(looks: Sequence[Look], *, as_json: bool) -> None:
+    if as_json:
+        print_json(list(looks))
+        return
+    rows = [
+        [
+            look.meter,
+            look.kind,
+            ", ".join([*look.nodes, *(["the switch"] if look.switch else [])]),
+            look.coverage.value,
+            "-" if look.watts is None else f"{look.watts:.2f}",
+            look.error or look.accuracy,
+        ]
+        for look in looks
+    ]
+    print_table("", ["meter", "kind", "measures", "sees", "W", "accuracy, or what is wrong"], rows)
+    for look in looks:
+        if look.error and look.hint:
+            say(f"{look.meter}: {look.hint}")
+
+
+def _show_kinds(*, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": kind.name,
+                    "summary": kind.summary,
+                    "coverage": kind.coverage.value,
+                    "accuracy": kind.accuracy,
+                    "accuracy_percent": kind.accuracy_percent,
+                    "interval_seconds": kind.interval_seconds,
+                    "on_node": kind.on_node,
+                    "options": [
+                        {"name": row.name, "help": row.help, "default": row.default}
+                        for row in kind.options
+                    ],
+                }
+                for kind in kinds().values()
+            ]
+        )
+        return
+    for kind in kinds().values():
+        say(f"{kind.name}: {kind.summary}")
+        say(f"  sees: {kind.coverage.value}; every {kind.interval_seconds:g} s; {kind.accuracy}")
+        for row in kind.options:
+            default = "needed" if row.default is None else f'default "{row.default}"'
+            say(f"  {row.name}: {row.help} ({default})")
