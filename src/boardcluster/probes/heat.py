@@ -58,6 +58,7 @@ class Sample:
         celsius: the hottest sensor; None where there is none.
         sensor: its name; empty where there is none.
         clock_hertz: what the kernel reports, mean over the cores; None if nothing.
+        clock_source: ``cpufreq``, or ``cpuinfo``, which in a virtual machine never changes.
         throttle_bits: of the firmware; None where there are none.
     """
 
@@ -65,6 +66,7 @@ class Sample:
     celsius: float | None
     sensor: str
     clock_hertz: float | None
+    clock_source: str
     throttle_bits: int | None
 
 
@@ -104,9 +106,11 @@ def parse_samples(answer: Any, *, seconds: float) -> tuple[Sample, ...]:
 
 
 def _sample(row: Any) -> Sample:
-    if not isinstance(row, list) or len(row) != 5 or not isinstance(row[2], str):
+    if not isinstance(row, list) or len(row) != 6:
         raise ProbeOutputError(f"not a sample of heat.py: {str(row)[:80]!r}")
-    seconds, celsius, sensor, clock_hertz, bits = row
+    seconds, celsius, sensor, clock_hertz, source, bits = row
+    if not isinstance(sensor, str) or not isinstance(source, str):
+        raise ProbeOutputError(f"not a sample of heat.py: {str(row)[:80]!r}")
     for value in (seconds, celsius, clock_hertz, bits):
         if isinstance(value, bool) or not isinstance(value, int | float | None):
             raise ProbeOutputError(f"not a sample of heat.py: {str(row)[:80]!r}")
@@ -123,6 +127,7 @@ def _sample(row: Any) -> Sample:
         celsius=celsius,
         sensor=sensor,
         clock_hertz=clock_hertz,
+        clock_source=source,
         throttle_bits=None if bits is None else int(bits),
     )
 
@@ -143,7 +148,11 @@ def figures_of(curves: Curves) -> list[ProbeFigure]:
             f"{NO_SENSOR}, and no clock is reported",
             hint="run this probe on a board; a virtual machine shows neither",
         )
-    conditions = {"sensor": hottest[1] if hottest else NO_SENSOR}
+    sources = {row.clock_source for row in everything if row.clock_hertz is not None}
+    conditions = {
+        "sensor": hottest[1] if hottest else NO_SENSOR,
+        "clock": " and ".join(sorted(sources)) or "none",
+    }
     figures: dict[str, float] = {}
     if hottest:
         figures |= _temperatures(curves)
@@ -191,14 +200,19 @@ def _throttling(stress: Sequence[Sample]) -> list[ProbeFigure]:
     """Return how much of the stress was throttled and when that began; nothing if nothing tells.
 
     The firmware's bits decide where there are any, else a clock clearly below the highest one
-    since the stress began, which a governor that had not caught up yet does not make.
+    since the stress began, which a governor that had not caught up yet does not make. A clock that
+    never changes tells nothing.
     """
     if all(row.throttle_bits is not None for row in stress):
         told_by = "throttle bits"
         throttled = [bool((row.throttle_bits or 0) & _HEAT_BITS) for row in stress]
     else:
         told_by = "clock"
-        clocks = [row.clock_hertz for row in stress if row.clock_hertz is not None]
+        clocks = [
+            row.clock_hertz
+            for row in stress
+            if row.clock_hertz is not None and row.clock_source == "cpufreq"
+        ]
         if len(clocks) < len(stress):
             return []
         highest = accumulate(clocks, max)

@@ -33,7 +33,10 @@ from boardcluster.remote.local import LocalRemote
 
 SENSOR = "cpu-thermal"
 FAST, SLOW, IDLE = 1.8e9, 1.5e9, 0.6e9
-VIRTUAL_MACHINE = [[0.0, None, "", 2596120000.0, None], [1.03, None, "", 2596120000.0, None]]
+VIRTUAL_MACHINE = [
+    [0.0, None, "", 2596120000.0, "cpuinfo", None],
+    [1.03, None, "", 2596120000.0, "cpuinfo", None],
+]
 
 
 def phase(
@@ -45,6 +48,7 @@ def phase(
             celsius=celsius[second],
             sensor=SENSOR if celsius[second] is not None else "",
             clock_hertz=clock[second],
+            clock_source="cpufreq",
             throttle_bits=bits[second],
         )
         for second in range(len(celsius))
@@ -133,6 +137,16 @@ def test_without_a_sensor_the_reason_stands_with_the_clock() -> None:
     assert any(row.name == "heat_clock_hertz" for row in figures)
 
 
+def test_a_clock_that_never_changes_does_not_tell_of_throttling() -> None:
+    samples = parse_samples(VIRTUAL_MACHINE, seconds=1)
+    figures = figures_of(Curves(idle=samples, stress=samples, cool=samples))
+    assert {row.conditions["clock"] for row in figures if "clock" in row.conditions} == {"cpuinfo"}
+    assert values(figures) == {
+        "heat_peak_clock_hertz": 2596120000.0,
+        "heat_steady_clock_hertz": 2596120000.0,
+    }
+
+
 def test_the_sensor_is_named() -> None:
     figures = figures_of(board())
     assert {row.conditions["sensor"] for row in figures if "sensor" in row.conditions} == {SENSOR}
@@ -200,14 +214,14 @@ def test_reads_the_samples_of_a_virtual_machine() -> None:
         ([VIRTUAL_MACHINE[0]], "took 1 samples"),
         ([VIRTUAL_MACHINE[1], VIRTUAL_MACHINE[0]], "not in the order"),
         ([[0, None, ""], VIRTUAL_MACHINE[1]], "not a sample"),
-        ([[0, "45,2", SENSOR, 1e9, 0], VIRTUAL_MACHINE[1]], "not a sample"),
-        ([[0, 45, None, 1e9, 0], VIRTUAL_MACHINE[1]], "not a sample"),
-        ([[0, True, SENSOR, 1e9, 0], VIRTUAL_MACHINE[1]], "not a sample"),
-        ([[-1, 45, SENSOR, 1e9, 0], VIRTUAL_MACHINE[1]], "cannot be true"),
-        ([[None, 45, SENSOR, 1e9, 0], VIRTUAL_MACHINE[1]], "cannot be true"),
-        ([[0, 45, SENSOR, 0, 0], VIRTUAL_MACHINE[1]], "cannot be true"),
-        ([[0, 45000, SENSOR, 1e9, 0], VIRTUAL_MACHINE[1]], "reads 45000 degrees"),
-        ([[0, -274, SENSOR, 1e9, 0], VIRTUAL_MACHINE[1]], "reads -274 degrees"),
+        ([[0, "45,2", SENSOR, 1e9, "cpufreq", 0], VIRTUAL_MACHINE[1]], "not a sample"),
+        ([[0, 45, None, 1e9, "cpufreq", 0], VIRTUAL_MACHINE[1]], "not a sample"),
+        ([[0, True, SENSOR, 1e9, "cpufreq", 0], VIRTUAL_MACHINE[1]], "not a sample"),
+        ([[-1, 45, SENSOR, 1e9, "cpufreq", 0], VIRTUAL_MACHINE[1]], "cannot be true"),
+        ([[None, 45, SENSOR, 1e9, "cpufreq", 0], VIRTUAL_MACHINE[1]], "cannot be true"),
+        ([[0, 45, SENSOR, 0, "cpufreq", 0], VIRTUAL_MACHINE[1]], "cannot be true"),
+        ([[0, 45000, SENSOR, 1e9, "cpufreq", 0], VIRTUAL_MACHINE[1]], "reads 45000 degrees"),
+        ([[0, -274, SENSOR, 1e9, "cpufreq", 0], VIRTUAL_MACHINE[1]], "reads -274 degrees"),
     ],
 )
 def test_refuses_what_is_no_answer(answer: Any, words: str) -> None:
@@ -235,7 +249,7 @@ def tree(root: Path) -> Path:
 def test_the_program_reads_sensor_and_clock(tmp_path: Path) -> None:
     request = {"do": "sample", "seconds": 0.2, "interval_seconds": 0.1, "root": str(tree(tmp_path))}
     rows = ask_program(LocalRemote(), "heat", request, timeout_seconds=10)
-    assert [row[1:] for row in rows] == [[48.312, SENSOR, 1.8e9, None]] * len(rows)
+    assert [row[1:] for row in rows] == [[48.312, SENSOR, 1.8e9, "cpufreq", None]] * len(rows)
     assert len(rows) in {2, 3}
     assert 0 <= rows[0][0] < rows[1][0]
 
@@ -245,7 +259,7 @@ def test_the_program_without_sensor_takes_the_clock_of_cpuinfo(tmp_path: Path) -
     (tmp_path / "proc/cpuinfo").write_text("processor\t: 0\ncpu MHz\t\t: 2596.120\n\n" * 2)
     request = {"do": "sample", "seconds": 0, "interval_seconds": 1, "root": str(tmp_path)}
     ((_, *values_of),) = ask_program(LocalRemote(), "heat", request, timeout_seconds=10)
-    assert values_of == [None, "", 2596120000.0, None]
+    assert values_of == [None, "", 2596120000.0, "cpuinfo", None]
 
 
 def test_a_file_that_is_no_mailbox_gives_no_bits(tmp_path: Path) -> None:
@@ -280,7 +294,7 @@ def node(samples: list[list[Any]] | None = None) -> Answering:
         if samples is not None:
             return done(samples)
         count = int(request["seconds"]) + 1
-        return done([[float(s), 45.0 + s / 10, SENSOR, FAST, 0] for s in range(count)])
+        return done([[float(s), 45.0 + s / 10, SENSOR, FAST, "cpufreq", 0] for s in range(count)])
 
     alive = {"alive": True, "resident_bytes": 1, "proportional_bytes": 1}
     return Answering(
@@ -315,7 +329,7 @@ def test_paper_mode_waits_until_the_temperature_is_stable(monkeypatch: pytest.Mo
         if request["seconds"] != 1:
             return usual(words, request)
         celsius = next(readings)
-        return done([[float(s), celsius, SENSOR, FAST, 0] for s in range(2)])
+        return done([[float(s), celsius, SENSOR, FAST, "cpufreq", 0] for s in range(2)])
 
     remote.answers["sample"] = sample
     measure(make_site(remote, mode=ProbeMode.PAPER))
@@ -329,7 +343,7 @@ def test_a_temperature_that_never_settles_is_an_error(monkeypatch: pytest.Monkey
     step = iter(range(1000))
     remote = node()
     remote.answers["sample"] = lambda *_: done(
-        [[float(s), 40.0 + next(step) % 7, SENSOR, FAST, 0] for s in range(2)]
+        [[float(s), 40.0 + next(step) % 7, SENSOR, FAST, "cpufreq", 0] for s in range(2)]
     )
     with pytest.raises(RemoteError, match="after 30 min the idle temperature is not stable"):
         measure(make_site(remote, mode=ProbeMode.PAPER))
@@ -341,7 +355,7 @@ def test_a_machine_without_a_sensor_says_so_and_does_not_wait(
 ) -> None:
     told: list[str] = []
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("nothing to wait for"))
-    rows = [[float(s), None, "", FAST, None] for s in range(301)]
+    rows = [[float(s), None, "", FAST, "cpuinfo", None] for s in range(301)]
     measure(make_site(node(rows), mode=ProbeMode.PAPER, tell=told.append))
     assert "no temperature sensor: only the clock is noted" in told
 

@@ -64,8 +64,8 @@ def hottest(root: str) -> tuple[float | None, str]:
     return max(found, default=(None, ""))
 
 
-def clock_hertz(root: str) -> float | None:
-    """Return the mean of what the kernel reports for our CPUs; None where it reports nothing."""
+def clock_hertz(root: str) -> tuple[float | None, str]:
+    """Return the mean of what the kernel reports for our CPUs, and where; None if nothing."""
     found = []
     for cpu in os.sched_getaffinity(0):
         place = Path(f"{root}/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq")
@@ -73,14 +73,16 @@ def clock_hertz(root: str) -> float | None:
             found.append(int(place.read_text()) * 1e3)
         except (OSError, ValueError):
             continue
-    if not found:  # a virtual machine, which knows what its processor was started with
-        rows = Path(f"{root}/proc/cpuinfo").read_text()
-        found = [float(row) * 1e6 for row in re.findall(r"^cpu MHz\s*: ([\d.]+)$", rows, re.M)]
-    return sum(found) / len(found) if found else None
+    if found:
+        return sum(found) / len(found), "cpufreq"
+    # A virtual machine knows what its processor was started with.
+    rows = Path(f"{root}/proc/cpuinfo").read_text()
+    found = [float(row) * 1e6 for row in re.findall(r"^cpu MHz\s*: ([\d.]+)$", rows, re.M)]
+    return (sum(found) / len(found), "cpuinfo") if found else (None, "")
 
 
 def sample(request: dict[str, Any]) -> list[list[Any]]:
-    """Answer [second, Celsius, sensor, hertz, bits] now and each ``interval_seconds``.
+    """Answer [second, Celsius, sensor, hertz, its source, bits] now and each ``interval_seconds``.
 
     Ends after ``seconds``; of two samples that are due, one is taken.
     """
@@ -90,7 +92,7 @@ def sample(request: dict[str, Any]) -> list[list[Any]]:
     rows = []
     while True:
         second = time.monotonic() - began
-        rows.append([round(second, 3), *hottest(root), clock_hertz(root), throttle_bits(root)])
+        rows.append([round(second, 3), *hottest(root), *clock_hertz(root), throttle_bits(root)])
         due = (int(second / request["interval_seconds"]) + 1) * request["interval_seconds"]
         if due > request["seconds"]:
             time.sleep(max(0.0, request["seconds"] - (time.monotonic() - began)))
