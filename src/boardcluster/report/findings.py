@@ -221,7 +221,8 @@ def _untrusted_headline(source: Source) -> tuple[str, str]:
         item.measurement for row in source.untrusted for item in row.results if item.measurement
     ]
     count = len(found)
-    what = "the only verified run is" if count == 1 else f"all {count} verified runs are"
+    several = "both verified runs are" if count == 2 else f"all {count} verified runs are"
+    what = "the only verified run is" if count == 1 else several
     reasons = list(dict.fromkeys(line for item in found for line in item.verdict_reasons))
     first = f"For instance: {reasons[0]}. " if reasons else ""
     return (

@@ -291,7 +291,7 @@ def test_tainted_runs_can_be_read_in_both_forms(
         path.read_text() for path in write_report(runs, [campaign], cluster=None, folder=tmp_path)
     )
     for text in (html, markdown):
-        assert "No valid run yet: all 2 verified runs are tainted" in text
+        assert "No valid run yet: both verified runs are tainted" in text
         assert "Runs that cannot be trusted" in text
         assert "20.0, 21.0" in text
         assert "tainted runs are among these numbers" not in text
