@@ -282,7 +282,7 @@ def test_no_telemetry_at_all_is_invalid() -> None:
         (
             times(end_seconds=12),
             Verdict.INVALID,
-            "host: its agent ended at 12.4 s of 60 s; telemetry covers 22 % of the run",
+            "host: its agent ended at 12.4 s of 60 s; samples cover 22 % of the run",
         ),
         (times(end_seconds=55), Verdict.TAINTED, "host: its agent ended at 55.4 s of 60 s"),
         (times(end_seconds=58), Verdict.VALID, ""),
@@ -290,7 +290,7 @@ def test_no_telemetry_at_all_is_invalid() -> None:
             times(without=[(20, 34)]),
             Verdict.INVALID,
             (
-                "host: no samples from 19.4 s to 34.4 s (15 intervals); telemetry covers 76 % of"
+                "host: no samples from 19.4 s to 34.4 s (15 intervals); samples cover 76 % of"
                 " the run"
             ),
         ),
@@ -309,7 +309,7 @@ def test_no_telemetry_at_all_is_invalid() -> None:
         (
             times(without=[(-9, 20)]),
             Verdict.INVALID,
-            "host: no samples from 0 s to 20.4 s (20 intervals); telemetry covers 67 % of the run",
+            "host: no samples from 0 s to 20.4 s (20 intervals); samples cover 67 % of the run",
         ),
         (times(without=[(-9, 5)]), Verdict.TAINTED, "host: no samples from 0 s to 5.4 s"),
         (times(without=[(-9, 0.9)]), Verdict.VALID, ""),
@@ -548,7 +548,7 @@ def test_an_agent_that_is_slow_from_the_start_was_held_up() -> None:
         world(node(seconds=np.arange(-1.0, 61.0, 4.0))), expectations=Expectations(nodes=("host",))
     )
     assert found.verdict is Verdict.INVALID
-    assert "telemetry covers" in found.reasons[0]
+    assert "samples cover" in found.reasons[0]
 
 
 # Expectations

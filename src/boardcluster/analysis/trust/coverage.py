@@ -89,7 +89,7 @@ def _uncovered(run: Run) -> Iterator[str]:
         if cover == 0:
             yield f"{window.node}: gave no sample in the run of {length}"
             continue
-        yield f"{_where(window)}; telemetry covers {_floor(cover)} of the run"
+        yield f"{_where(window)}; samples cover {_floor(cover)} of the run"
 
 
 def _gaps(run: Run) -> Iterator[str]:
