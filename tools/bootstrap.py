@@ -1,7 +1,7 @@
 """Install what this machine lacks to run and build boardcluster. Standard library only.
 
     python3 tools/bootstrap.py system              Debian packages, through apt, only if missing
-    python3 tools/bootstrap.py system --dev        ... and, as root, those of the test nodes
+    python3 tools/bootstrap.py system --dev        ... and those of tests; as root, of test nodes
     python3 tools/bootstrap.py venv                the virtual environment with boardcluster
     python3 tools/bootstrap.py venv --dev          ... and with what the tests need
     python3 tools/bootstrap.py jar                 the jar of the Spark jobs
@@ -42,6 +42,23 @@ PROGRAMS = {
     "NPopenmpi": "netpipe-openmpi",
 }
 """Program and the Debian package that has it."""
+
+DEV_PROGRAMS = {
+    "sysbench": "sysbench",
+    "7z": "p7zip-full",
+    "openssl": "openssl",
+    "gcc": "build-essential",
+    "make": "build-essential",
+    "lame": "lame",
+    "flac": "flac",
+    "opusenc": "opus-tools",
+    "wavpack": "wavpack",
+    "fio": "fio",
+    "iperf3": "iperf3",
+    "stress-ng": "stress-ng",
+    "faketime": "faketime",
+}
+"""What the probes run, and what plants a wrong clock, for tests only."""
 
 TEST_PROGRAMS = {
     "sshd": "openssh-server",
@@ -123,7 +140,8 @@ def system(*, dev: bool) -> None:
     if os.geteuid() != 0:
         allow_namespaces(quiet=True)
     path = search_path()
-    wanted = PROGRAMS | (TEST_PROGRAMS if dev and os.geteuid() == 0 else {})
+    wanted = PROGRAMS | (DEV_PROGRAMS if dev else {})
+    wanted |= TEST_PROGRAMS if dev and os.geteuid() == 0 else {}
     missing = {package for name, package in wanted.items() if not shutil.which(name, path=path)}
     if not has_venv_module():
         missing.add(f"python{sys.version_info.major}.{sys.version_info.minor}-venv")

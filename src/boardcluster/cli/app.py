@@ -32,6 +32,7 @@ COMMANDS = (
     "run",
     "submit",
     "results",
+    "telemetry",
     "report",
     "tunnel",
     "meters",

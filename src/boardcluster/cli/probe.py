@@ -31,7 +31,7 @@ from boardcluster.errors import ClusterNotUpError, EmptySelectionError, RunError
 from boardcluster.probes.catalog_entry import entry_of, render_board
 from boardcluster.probes.registry import all_probes, choose_probes
 from boardcluster.probes.run import LiveSite, Plan, plan_probes, run_probes
-from boardcluster.probes.shown import conditions_text, show_figure
+from boardcluster.probes.shown import conditions_text, is_curve_point, show_figure
 from boardcluster.records import NodeFacts, ProbeMode, ProbeRun
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import operation
@@ -407,6 +407,8 @@ def _print_runs(runs: Sequence[ProbeRun]) -> None:
     rows: dict[str, list[list[str]]] = {}
     for run in runs:
         for figure in run.figures:
+            if is_curve_point(figure):
+                continue
             what, value, unit = show_figure(figure)
             row = [run.probe, what, conditions_text(figure.conditions), value, unit]
             rows.setdefault(_label(run), []).append([_label(run), *row])
@@ -414,6 +416,8 @@ def _print_runs(runs: Sequence[ProbeRun]) -> None:
         about = next(run.hardware for run in runs if _label(run) == place)
         print_table(about, columns, table)
     for run in runs:
+        if points := sum(map(is_curve_point, run.figures)):
+            say(f"{_label(run)}: {run.probe}: {points} points of its curves are in --json")
         if run.reason:
             say(f"{_label(run)}: {run.probe}: {run.reason}")
 

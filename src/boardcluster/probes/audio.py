@@ -91,7 +91,7 @@ def figures_of(
     )
 
 
-def measure(site: Site) -> tuple[ProbeFigure, ...]:
+def _measure(site: Site) -> tuple[ProbeFigure, ...]:
     """See ``Measure``. The sound is made on the driver."""
     paper = site.mode is ProbeMode.PAPER
     audio_seconds = PAPER_AUDIO_SECONDS if paper else QUICK_AUDIO_SECONDS
@@ -124,7 +124,7 @@ PROBE = Probe(
     summary="seconds to encode a sound as MP3, FLAC, Opus and WavPack",
     matches=("Gamess and Hernandez 2022, Fig. 22, in kind: it encodes another sound",),
     tools=tuple(encoder.tool for encoder in ENCODERS),
-    measure=measure,
+    measure=_measure,
     quick_seconds=8,
     paper_seconds=120,
 )

@@ -13,7 +13,7 @@ from typing import Protocol
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.remote.base import Remote
 
-__all__ = ["Probe", "Site", "Tell", "Tool"]
+__all__ = ["Measure", "Probe", "Site", "Tell", "Tool"]
 
 Tell = Callable[[str], None]
 """Told what is being done, in a few words."""
@@ -78,7 +78,9 @@ class Measure(Protocol):
         RemoteError: a tool failed or did not end in time.
     """
 
-    def __call__(self, site: Site) -> tuple[ProbeFigure, ...]: ...
+    def __call__(self, site: Site) -> tuple[ProbeFigure, ...]:
+        """Measure at one site."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

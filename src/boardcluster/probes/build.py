@@ -91,7 +91,7 @@ def check_version(text: str, package: Package) -> None:
         raise ProbeOutputError(f"what was built as {package.name} says {text[:80]!r}")
 
 
-def measure(site: Site) -> tuple[ProbeFigure, ...]:
+def _measure(site: Site) -> tuple[ProbeFigure, ...]:
     """See ``Measure``. The source comes from the driver's cache; the node needs no internet."""
     package = package_of(site.mode)
     archive = fetch_from_pypi(
@@ -135,7 +135,7 @@ PROBE = Probe(
         Tool(program="gcc", package="build-essential"),
         Tool(program="make", package="build-essential"),
     ),
-    measure=measure,
+    measure=_measure,
     quick_seconds=6,
     paper_seconds=110,
 )

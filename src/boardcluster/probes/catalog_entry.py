@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from boardcluster.errors import UsageError
-from boardcluster.probes.shown import unit_of
+from boardcluster.probes.shown import is_curve_point, unit_of
 from boardcluster.records import ProbeFigure, ProbeRun
 from boardcluster.spec.problems import Problem, spec_error, validate
 from boardcluster.spec.toml import read_toml
@@ -77,7 +77,9 @@ def entry_of(
     clock_hertz: float | None,
     memory_bytes: int,
 ) -> BoardEntry:
-    """Return the entry of a board that was measured; runs that failed are left out.
+    """Return the entry of a board that was measured.
+
+    Runs that failed and points of curves are left out.
 
     Args:
         runs: on one node, in the order in which they ran. Of figures with the same name and
@@ -101,6 +103,8 @@ def entry_of(
     kept: dict[tuple[object, ...], SourcedFigure] = {}
     for run in good:
         for figure in run.figures:
+            if is_curve_point(figure):
+                continue
             conditions = dict(figure.conditions) | ({"peer": run.peer} if run.peer else {})
             own = ProbeFigure(name=figure.name, value=figure.value, conditions=conditions)
             source = f"probe {run.id} {run.started_utc[:10]}"

@@ -91,7 +91,7 @@ def parse_aes(text: str, *, processes: int) -> ProbeFigure:
     )
 
 
-def measure(site: Site) -> tuple[ProbeFigure, ...]:
+def _measure(site: Site) -> tuple[ProbeFigure, ...]:
     """See ``Measure``."""
     each_seconds = 10 if site.mode is ProbeMode.PAPER else 1
     figures: list[ProbeFigure] = []
@@ -115,7 +115,7 @@ PROBE = Probe(
     summary="RSA-4096 signatures per second, AES-256 bytes per second",
     matches=("Gamess and Hernandez 2022, Table I",),
     tools=(Tool(program="openssl", package="openssl", version=("version",)),),
-    measure=measure,
+    measure=_measure,
     quick_seconds=7,
     paper_seconds=62,
 )

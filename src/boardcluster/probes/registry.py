@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from pkgutil import iter_modules
 
+from boardcluster import probes
 from boardcluster.errors import UsageError
-from boardcluster.probes import __path__ as _folder
 from boardcluster.probes.base import Probe
 
 __all__ = ["AREAS", "all_probes", "choose_probes"]
@@ -26,8 +26,8 @@ def all_probes() -> tuple[Probe, ...]:
         RuntimeError: a file and its probe have different names; a defect of ours.
     """
     found: list[Probe] = []
-    for module in iter_modules(_folder):
-        probe = getattr(import_module(f"boardcluster.probes.{module.name}"), "PROBE", None)
+    for module in iter_modules(probes.__path__):
+        probe = getattr(import_module(f"{probes.__name__}.{module.name}"), "PROBE", None)
         if probe is None:
             continue
         if not isinstance(probe, Probe) or probe.name.replace("-", "_") != module.name:

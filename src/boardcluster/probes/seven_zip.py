@@ -95,7 +95,7 @@ def parse_seven_zip(text: str, *, threads: int, largest_bits: int) -> tuple[Prob
     return (*figures, total)
 
 
-def measure(site: Site) -> tuple[ProbeFigure, ...]:
+def _measure(site: Site) -> tuple[ProbeFigure, ...]:
     """See ``Measure``."""
     paper = site.mode is ProbeMode.PAPER
     bits = _PAPER_BITS if paper else _QUICK_BITS
@@ -115,7 +115,7 @@ PROBE = Probe(
     summary="7-Zip's benchmark: MIPS of compressing and decompressing",
     matches=("Gamess and Hernandez 2022, Figs. 8 and 9",),
     tools=(Tool(program="7z", package="p7zip-full", version=()),),
-    measure=measure,
+    measure=_measure,
     quick_seconds=20,
     paper_seconds=60,
 )

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from boardcluster.records import ProbeFigure
 
-__all__ = ["ShownFigure", "conditions_text", "show_figure", "unit_of"]
+__all__ = ["ShownFigure", "conditions_text", "is_curve_point", "show_figure", "unit_of"]
+
+_MILLISECONDS_BELOW_SECONDS = 0.1
 
 ShownFigure = tuple[str, str, str]
 """What was measured, the value, its unit."""
@@ -48,6 +50,11 @@ def unit_of(name: str) -> str:
     return name.rpartition("_")[2]
 
 
+def is_curve_point(figure: ProbeFigure) -> bool:
+    """Whether a figure is one of many over time, and so for a curve and not for a table."""
+    return "second" in figure.conditions
+
+
 def conditions_text(conditions: Mapping[str, str]) -> str:
     """Return conditions in one line."""
     return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in conditions.items())
@@ -58,6 +65,8 @@ def show_figure(figure: ProbeFigure) -> ShownFigure:
     for ending, (unit, scale) in _UNITS.items():
         if figure.name.endswith(f"_{ending}"):
             plain = figure.name.removesuffix(f"_{ending}").replace("_", " ")
+            if unit == "s" and abs(figure.value) < _MILLISECONDS_BELOW_SECONDS:
+                return plain, _digits(figure.value * 1000), "ms"
             return plain, _digits(figure.value / scale), unit
     return figure.name.replace("_", " "), _digits(figure.value), ""
 

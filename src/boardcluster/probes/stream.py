@@ -87,7 +87,7 @@ def parse_stream(text: str, *, threads: int, elements: int, times: int = TIMES) 
     return rates
 
 
-def measure(site: Site) -> tuple[ProbeFigure, ...]:
+def _measure(site: Site) -> tuple[ProbeFigure, ...]:
     """See ``Measure``. The program is compiled on the node, for its very CPU."""
     elements = elements_for(site.memory_bytes)
     program = f"{site.folder}/stream_kernels"
@@ -131,7 +131,7 @@ PROBE = Probe(
     summary="memory bandwidth: copy, scale, add and triad, as STREAM defines them",
     matches=("Gamess and Hernandez 2022, Fig. 14, by own code",),
     tools=(Tool(program="gcc", package="build-essential"),),
-    measure=measure,
+    measure=_measure,
     quick_seconds=5,
     paper_seconds=20,
 )

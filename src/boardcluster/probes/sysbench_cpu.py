@@ -119,7 +119,7 @@ def parse_cpu(text: str, test: CpuTest) -> tuple[ProbeFigure, ...]:
     return tuple(figures)
 
 
-def measure(site: Site) -> tuple[ProbeFigure, ...]:
+def _measure(site: Site) -> tuple[ProbeFigure, ...]:
     """See ``Measure``."""
     figures: list[ProbeFigure] = []
     for test in tests_of(site.mode, site.cores):
@@ -141,7 +141,7 @@ PROBE = Probe(
         "Lee and Park 2026, Tables 4 and 23",
     ),
     tools=(Tool(program="sysbench", package="sysbench"),),
-    measure=measure,
+    measure=_measure,
     quick_seconds=22,
     paper_seconds=260,
 )

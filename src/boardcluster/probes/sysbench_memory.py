@@ -111,7 +111,7 @@ def parse_memory(text: str, test: MemoryTest) -> ProbeFigure:
     )
 
 
-def measure(site: Site) -> tuple[ProbeFigure, ...]:
+def _measure(site: Site) -> tuple[ProbeFigure, ...]:
     """See ``Measure``."""
     figures: list[ProbeFigure] = []
     for test in tests_of(site.mode, site.cores):
@@ -127,7 +127,7 @@ PROBE = Probe(
     summary="read and write one buffer: bytes per second, mostly of the caches",
     matches=("Gamess and Hernandez 2022, Section IV.D, which gives no numbers",),
     tools=(Tool(program="sysbench", package="sysbench"),),
-    measure=measure,
+    measure=_measure,
     quick_seconds=5,
     paper_seconds=245,
 )

@@ -169,6 +169,18 @@ def test_this_machine_is_probed_without_a_cluster(bench: Bench) -> None:
     assert run.hardware.startswith(f"{HERE}: ")
 
 
+def test_points_of_curves_are_counted_and_not_listed(bench: Bench) -> None:
+    points = tuple(
+        ProbeFigure(name="heat_clock_hertz", value=1e9, conditions={"second": str(second)})
+        for second in range(7)
+    )
+    bench.probes = [make_probe("one", measure=lambda site: (FIGURE, *points))]
+    printed = bench("--here").stdout
+    assert "7 points of its curves are in --json" in printed
+    assert "heat clock" not in printed
+    assert len(bench.json("--show")["runs"][0]["figures"]) == 8
+
+
 def test_json_holds_the_runs(bench: Bench) -> None:
     (first, second) = bench.json("--here")["runs"]
     assert (first["probe"], second["probe"]) == ("one", "two")

@@ -71,7 +71,7 @@ def test_the_options_are_those_of_the_papers_profiles() -> None:
 )
 def test_every_encoder_encodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audio, "QUICK_AUDIO_SECONDS", 2)
-    figures = audio.measure(site(tmp_path))
+    figures = audio.PROBE.measure(site(tmp_path))
     assert [figure.conditions["encoder"] for figure in figures[::2]] == [
         *("lame", "flac", "opusenc", "wavpack"),
     ]
@@ -91,7 +91,7 @@ def test_an_encoder_that_writes_nothing_is_found(
     monkeypatch.setattr(audio, "QUICK_AUDIO_SECONDS", 2)
     monkeypatch.setattr(audio, "ENCODERS", (idle,))
     with pytest.raises(ProbeOutputError, match="touch wrote 0 bytes for 2 s of sound"):
-        audio.measure(site(tmp_path))
+        audio.PROBE.measure(site(tmp_path))
 
 
 def test_what_is_built_in_each_mode() -> None:
@@ -125,5 +125,5 @@ def test_the_source_is_the_drivers_and_pinned(
 
     monkeypatch.setattr(build, "fetch_from_pypi", fetch)
     with pytest.raises(EnoughError):
-        build.measure(site(tmp_path, settings={"cache": "/cache"}))
+        build.PROBE.measure(site(tmp_path, settings={"cache": "/cache"}))
     assert asked == [(build.SOURCE, build.SOURCE_SHA256, Path("/cache/pypi"), True)]

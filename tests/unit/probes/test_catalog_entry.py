@@ -137,6 +137,7 @@ def test_a_missing_entry_says_how_to_make_one(tmp_path: Path) -> None:
         ("a_bits_per_second", 9.37e8, ("a", "937.0", "Mbit/s"), "bits per second"),
         ("cpu_clock_hertz", 2.4e9, ("cpu clock", "2,400", "MHz"), "hertz"),
         ("a_latency_microseconds", 51.2, ("a latency", "51.2", "µs"), "microseconds"),
+        ("fio_fsync_mean_seconds", 0.0019, ("fio fsync mean", "1.9", "ms"), "seconds"),
         ("a_things", 3.0, ("a things", "3", ""), "things"),
     ],
 )
@@ -145,6 +146,12 @@ def test_figures_are_shown_in_handy_units(
 ) -> None:
     assert show_figure(ProbeFigure(name=name, value=value)) == shown
     assert unit_of(name).startswith(unit)
+
+
+def test_points_of_curves_stay_out_of_an_entry() -> None:
+    point = replace(TIME, conditions={"phase": "idle", "second": "3"})
+    made = entry(replace(RUN, figures=(RATE, point)))
+    assert [row.figure for row in made.figures] == [RATE]
 
 
 def test_conditions_are_one_line() -> None:
