@@ -3,6 +3,7 @@
 The output files are those of the netpipe workload's tests, made by NPtcp and NPopenmpi 3.7.2.
 """
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ from tests.unit.probes.answering import Answering, done, make_site
 
 from boardcluster.errors import ProbeOutputError, RemoteError, RemoteTimeoutError, UsageError
 from boardcluster.probes import netpipe
-from boardcluster.probes.base import Site
+from boardcluster.probes.base import Site, Tool
 from boardcluster.probes.netpipe import PROBE, figures_of, measure, smallest_subnet
 from boardcluster.records import ProbeFigure, ProbeMode
-from boardcluster.remote.gate import Completed
+from boardcluster.remote.gate import Completed, run_program
 from boardcluster.services.mpi import MPI_VARIABLE
 from boardcluster.services.netpipe import parse_curve
 from boardcluster.units import MIB
@@ -193,3 +194,11 @@ def test_one_node_is_not_enough() -> None:
     with pytest.raises(UsageError, match="netpipe needs two nodes"):
         measure(replace(pair(), peer=None))
     assert PROBE.pair
+
+
+@pytest.mark.parametrize("tool", [row for row in PROBE.tools if row.program.startswith("NP")])
+def test_asked_for_its_version_it_ends_at_once_and_claims_none(tool: Tool) -> None:
+    if shutil.which(tool.program) is None:
+        pytest.skip(f"{tool.program} is not installed")
+    done = run_program([tool.program, *tool.version], check=False, timeout_seconds=10)
+    assert not any(letter.isdecimal() for letter in done.text)
