@@ -220,4 +220,4 @@ def test_an_agent_that_halts_for_a_while_leaves_a_gap(live: LiveCluster, folder:
 
     seen = observed(live, folder, fault=halt, hertz=5.0)
     assert seen.verdict is Verdict.TAINTED
-    assert any(reason.startswith("worker1: ") and "gap" in reason for reason in seen.reasons)
+    assert any(reason.startswith("worker1: no samples from") for reason in seen.reasons)

@@ -393,7 +393,8 @@ def gained(before: dict[Any, Any], now: dict[Any, Any], part: int) -> int:
     sums -= sum(row[part] + row[part + CHILD] for row in before.values())
     nothing = (0, 0, 0, 0)
     alive = sum(row[part] - before.get(key, nothing)[part] for key, row in now.items())
-    return max(sums, alive, 0)
+    used: int = max(sums, alive, 0)
+    return used
 
 
 class Processes:
