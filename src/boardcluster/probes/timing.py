@@ -38,7 +38,8 @@ def time_program(
     """
     request = {"argv": list(argv), "folder": folder, "repeats": repeats}
     done = remote.run(
-        ["python3", "-I", "-c", _program(), json.dumps(request)], timeout_seconds=timeout_seconds
+        ["python3", "-I", "-S", "-c", _program(), json.dumps(request)],
+        timeout_seconds=timeout_seconds,
     )
     try:
         answer = json.loads(done.stdout)

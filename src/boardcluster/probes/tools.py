@@ -45,7 +45,7 @@ class Lack:
 
 
 def _look(remote: Remote, programs: Sequence[str]) -> tuple[set[str], bool]:
-    done = remote.run(["python3", "-I", "-c", FIND_PROGRAM, *programs])
+    done = remote.run(["python3", "-I", "-S", "-c", FIND_PROGRAM, *programs])
     try:
         answer = json.loads(done.stdout)
         return {str(name) for name in answer["found"]}, bool(answer["root"])
