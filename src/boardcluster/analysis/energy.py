@@ -37,6 +37,7 @@ __all__ = [
     "Trace",
     "Trouble",
     "busy_cores",
+    "energy_of_run",
     "gap_limit_seconds",
     "integrate",
     "model_power",
@@ -206,7 +207,8 @@ def integrate(
     energy: float | None = None
     watts = use.watts[np.isfinite(use.watts)]
     drawn = None if reason or not len(watts) else _drawn(use, started_seconds, ended_seconds)
-    if counted is not None and (drawn is None or _is_fine(use, started_seconds, ended_seconds)):
+    # A count in steps that are large for the run says nothing, not even across a hole.
+    if counted is not None and (not len(watts) or _is_fine(use, started_seconds, ended_seconds)):
         energy, far = (
             counted,
             drawn is not None
@@ -545,6 +547,36 @@ def sum_energy(
         level_reason=why,
         powers=tuple(powers),
         reason=reason,
+    )
+
+
+def energy_of_run(
+    powers: Sequence[Power],
+    *,
+    nodes: Sequence[str],
+    instruments: Mapping[str, Instrument],
+    models: Sequence[PowerModel] = (),
+    telemetry: Telemetry | None = None,
+    idle_measured: bool = False,
+) -> Energy | None:
+    """Sum the meters, and model the nodes that no meter covers.
+
+    Args:
+        powers: of every meter.
+        nodes: of the cluster in the form that ran.
+        instruments: by name of meter.
+        models: what nodes draw, where that was declared.
+        telemetry: of the run; without it nothing is modelled.
+        idle_measured: whether the cluster's idle power was measured with the same meters.
+
+    Returns:
+        The energy with its level; None if there is neither a meter nor a model.
+    """
+    metered = {name for power in powers for name in power.nodes}
+    wanted = [row for row in models if row.node in nodes and row.node not in metered]
+    modelled = model_power(wanted, telemetry) if telemetry is not None else ()
+    return sum_energy(
+        (*powers, *modelled), nodes=nodes, instruments=instruments, idle_measured=idle_measured
     )
 
 

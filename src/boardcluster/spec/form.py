@@ -73,7 +73,7 @@ def _meters(spec: ClusterSpec, names: Collection[str]) -> tuple[MeterSpec, ...]:
         replace(row, nodes=tuple(name for name in row.nodes if name in names))
         for row in spec.meters
     )
-    return tuple(row for row in kept if row.nodes)
+    return tuple(row for row in kept if row.nodes or row.switch)
 
 
 def _is_combined(spec: ClusterSpec, master: MasterPlacement) -> bool:

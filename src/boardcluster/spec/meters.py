@@ -68,12 +68,12 @@ def _check_meter_name(value: str) -> str:
     return check_name(value, length_max=_NAME_LENGTH_MAX, allowed=_NAME_ALLOWED)
 
 
-def _check_nodes(value: Any) -> tuple[str, ...]:
-    """Return names; the empty tuple stands for all of them."""
+def _check_nodes(value: Any) -> tuple[str, ...] | None:
+    """Return names; None stands for all of them."""
     if value == _ALL:
-        return ()
-    names = value if isinstance(value, list) else []
-    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    names = value if isinstance(value, list) else [None]
+    if not all(isinstance(name, str) for name in names):
         raise refusal(f"{shown(value)} names no nodes", allowed=_NODES_ALLOWED)
     if len(set(names)) < len(names):
         raise refusal(f"{shown(value)} names a node twice", allowed=_NODES_ALLOWED)
@@ -86,7 +86,7 @@ def _check_watts(value: Any) -> float:
     return float(value)
 
 
-_Nodes = Annotated[tuple[str, ...], BeforeValidator(_check_nodes)]
+_Nodes = Annotated[tuple[str, ...] | None, BeforeValidator(_check_nodes)]
 _Watts = Annotated[float, BeforeValidator(_check_watts)]
 
 
@@ -165,6 +165,9 @@ def _node_problems(
             if {path, path[:2], path[:1]} & set(wrong):
                 continue
             chosen = names if table["nodes"] == _ALL else table["nodes"]
+            if not chosen and not (kind == "meter" and table.get("switch") is True):
+                allowed = f"{_NODES_ALLOWED}; none only for a meter with switch = true"
+                problems.append(Problem(path=path, text=complaint("no nodes", allowed=allowed)))
             for place, name in enumerate(chosen):
                 here = path if table["nodes"] == _ALL else (*path, place)
                 try:
@@ -233,7 +236,11 @@ def _kind_problems(
         if needed and key not in table
     ]
     nodes = table.get("nodes")
-    if facts.on_node and boards and (nodes == _ALL or (isinstance(nodes, list) and len(nodes) > 1)):
+    if (
+        facts.on_node
+        and boards
+        and (nodes == _ALL or (isinstance(nodes, list) and len(nodes) != 1))
+    ):
         text = complaint(
             f"{shown(nodes)} for a meter that is read on the node it measures",
             allowed='one node, as in ["pi0"], and a [[meter]] table for each',
@@ -263,7 +270,7 @@ def meter_specs(tables: Sequence[MeterTable], names: Sequence[str]) -> tuple[Met
         MeterSpec(
             name=table.name,
             kind=table.kind,
-            nodes=tuple(name for name in names if name in (table.nodes or names)),
+            nodes=tuple(names if table.nodes is None else filter(table.nodes.__contains__, names)),
             switch=table.switch,
             options={key: _text(value) for key, value in (table.model_extra or {}).items()},
         )
@@ -278,7 +285,9 @@ def power_models(tables: Sequence[PowerTable], names: Sequence[str]) -> tuple[Po
         tables: validated.
         names: of all nodes, in their order.
     """
-    by_node = {name: table for table in tables for name in (table.nodes or names)}
+    by_node = {
+        name: table for table in tables for name in (names if table.nodes is None else table.nodes)
+    }
     return tuple(
         PowerModel(
             node=name,

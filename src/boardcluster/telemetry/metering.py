@@ -11,13 +11,23 @@ import contextlib
 import math
 import threading
 import time
+from array import array
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from boardcluster.analysis.energy import Instrument, Trace, Trouble, busy_cores, integrate
+from boardcluster.analysis.energy import (
+    Instrument,
+    Trace,
+    Trouble,
+    busy_cores,
+    gap_limit_seconds,
+    integrate,
+)
 from boardcluster.errors import BoardclusterError, SpecError
 from boardcluster.records import Coverage, MeterSpec, Power, Telemetry
 from boardcluster.remote.base import Remote
@@ -29,8 +39,12 @@ __all__ = ["STOP_SECONDS", "Look", "Metering", "look_at", "metering", "open_mete
 STOP_SECONDS = 2.0
 """Longest wait for meters at the end; a thread that still waits for an answer is left behind."""
 
+_Array = npt.NDArray[np.float64]
+
 _BATCH_SECONDS = 3.0
-_KEPT_SECONDS = 24 * 3600.0
+_KEPT_READINGS = 1_000_000
+"""Readings kept of a meter: more than eleven days at one a second, in 24 MB at most."""
+
 _LATEST_SECONDS = 4.0
 """How long ``powers`` waits for the readings that end a run."""
 
@@ -148,6 +162,38 @@ def _accuracy_words(kind: Kind, settings: Mapping[str, str], percent: float | No
     return f"{percent:g} % as cluster.toml says" if said else kind.accuracy
 
 
+class _Kept:
+    """Readings in order, three numbers each; the oldest half goes when there are too many."""
+
+    def __init__(self) -> None:
+        self._columns = (array("d"), array("d"), array("d"))
+
+    def add(self, row: Reading) -> None:
+        values = (row.seconds, _number(row.watts), _number(row.energy_joules))
+        for column, value in zip(self._columns, values, strict=True):
+            column.append(value)
+        if len(self._columns[0]) > _KEPT_READINGS:
+            for column in self._columns:
+                del column[: _KEPT_READINGS // 2]
+
+    @property
+    def latest_seconds(self) -> float:
+        return self._columns[0][-1] if self._columns[0] else -math.inf
+
+    def between(self, first_seconds: float, last_seconds: float) -> _Kept:
+        """Copy the readings of a span."""
+        at = self._columns[0]
+        part = slice(bisect_left(at, first_seconds), bisect_right(at, last_seconds))
+        found = _Kept()
+        found._columns = tuple(column[part] for column in self._columns)  # type: ignore[assignment]
+        return found
+
+    def columns(self) -> tuple[_Array, _Array, _Array]:
+        """Return times, watts and counts."""
+        first, second, third = (np.array(column, dtype=np.float64) for column in self._columns)
+        return first, second, third
+
+
 class _Watch:
     """One meter, its thread and what it said."""
 
@@ -156,8 +202,8 @@ class _Watch:
         self.kind: Kind = kind_of(spec)
         self.settings = settings_of(spec)
         self.meter = meter
-        room = int(_KEPT_SECONDS / self.kind.interval_seconds)
-        self._readings: deque[Reading] = deque(maxlen=room)
+        self._readings = _Kept()
+        self._wraps_at_joules: float | None = None
         self._troubles: deque[Trouble] = deque(maxlen=1000)
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
@@ -202,7 +248,10 @@ class _Watch:
             self._failed(f"{type(error).__name__} on reading it")
         else:
             with self._changed:
-                self._readings.extend(row for row in found if _is_finite(row))
+                for row in found:
+                    if _is_finite(row):
+                        self._readings.add(row)
+                        self._wraps_at_joules = row.wraps_at_joules
                 self._changed.notify_all()
 
     def _failed(self, text: str) -> None:
@@ -221,33 +270,37 @@ class _Watch:
                 self._changed.wait(left)
 
     def _latest(self) -> float:
-        said = self._readings[-1].seconds if self._readings else -math.inf
-        return max(said, self._troubles[-1].seconds if self._troubles else -math.inf)
+        return max(
+            self._readings.latest_seconds,
+            self._troubles[-1].seconds if self._troubles else -math.inf,
+        )
 
     def trace(self, started_seconds: float, ended_seconds: float) -> Trace:
-        """Return what is known about a run; clocks count from its start."""
-        interval_seconds = self.kind.interval_seconds
+        """Return what is known about a run and the time around it; clocks count from its start."""
+        interval_seconds, wraps = self.kind.interval_seconds, self._wraps_at_joules
         troubles: list[Trouble] = []
-        readings: Sequence[Reading] = ()
+        kept = _Kept()
         if isinstance(self.meter, Recorded):
             try:
-                readings = self.meter.between(started_seconds, ended_seconds)
+                for row in self.meter.between(started_seconds, ended_seconds):
+                    kept.add(row)
             except BoardclusterError as error:
                 text = error.message.partition("\n")[0]
                 troubles.append(Trouble(seconds=started_seconds, text=text))
-            if len(readings) > 1:
-                usual = float(np.median(np.diff([row.seconds for row in readings])))
-                interval_seconds = max(usual, 1e-3)
         else:
             with self._lock:
-                readings, troubles = tuple(self._readings), list(self._troubles)
-        wraps = [row.wraps_at_joules for row in readings if row.wraps_at_joules is not None]
+                around = 2 * gap_limit_seconds(interval_seconds)
+                kept = self._readings.between(started_seconds - around, ended_seconds + around)
+                troubles = list(self._troubles)
+        seconds, watts, counted_joules = kept.columns()
+        if isinstance(self.meter, Recorded) and len(seconds) > 1:
+            interval_seconds = max(float(np.median(np.diff(seconds))), 1e-3)
         return Trace(
-            seconds=np.array([row.seconds - started_seconds for row in readings]),
-            watts=np.array([_number(row.watts) for row in readings]),
-            counted_joules=np.array([_number(row.energy_joules) for row in readings]),
+            seconds=seconds - started_seconds,
+            watts=watts,
+            counted_joules=counted_joules,
             interval_seconds=interval_seconds,
-            wraps_at_joules=wraps[-1] if wraps else None,
+            wraps_at_joules=wraps,
             troubles=tuple(
                 Trouble(seconds=row.seconds - started_seconds, text=row.text) for row in troubles
             ),

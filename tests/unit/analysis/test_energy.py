@@ -12,6 +12,7 @@ from boardcluster.analysis.energy import (
     Trace,
     Trouble,
     busy_cores,
+    energy_of_run,
     gap_limit_seconds,
     integrate,
     model_power,
@@ -257,6 +258,14 @@ def test_a_count_goes_on_while_the_meter_is_away() -> None:
     assert "silent from 20 s to 40 s of the run; its own count went on" in found.remarks[0]
 
 
+def test_a_coarse_count_does_not_bridge_a_silence() -> None:
+    at = [*each(0, 20), *each(40, 60)]
+    for counted in ([18.0] * len(at), [3600.0 * (second > 30) for second in at]):
+        found = over(trace(at, [10.0] * len(at), counted))
+        assert found.energy_joules is None
+        assert found.reason == "it was silent from 20 s to 40 s of the run"
+
+
 # Modelled
 
 
@@ -412,6 +421,26 @@ def test_modelled_nodes_fill_in_and_are_labelled() -> None:
     assert found.method is EnergyMethod.MODELLED
     assert found.level == 0
     assert "modelled, not measured" in found.level_reason
+
+
+def test_only_nodes_without_a_meter_are_modelled() -> None:
+    telemetry = Telemetry(
+        duration_seconds=10.0, nodes=(samples("a", [0.0] * 10), samples("b", [4.0] * 10))
+    )
+    models = [PowerModel(node=name, idle_watts=2.0, stress_watts=5.0) for name in ("a", "b", "c")]
+
+    def run(*powers: Power, seen: Telemetry | None = telemetry):  # type: ignore[no-untyped-def]
+        return energy_of_run(
+            powers, nodes=["a", "b"], instruments={}, models=models, telemetry=seen
+        )
+
+    found = run(power("p", "a", 100))
+    assert found.energy_joules == pytest.approx(150)
+    assert [row.meter for row in found.powers] == ["p", "model of b"]
+    assert found.method is EnergyMethod.MODELLED
+    assert run().energy_joules == pytest.approx(70)
+    assert run(power("p", "a", 100), seen=None).reason == "no meter covers b"
+    assert run(seen=None) is None
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_kinds_are_left_unchecked_below_the_room_that_knows_them(tmp_path: Path)
         ('nodes = "all"', "", "meter[0].nodes: missing"),
         ('nodes = "all"', 'nodes = ["pi7"]', 'nodes[0]: "pi7" is not a node of this cluster'),
         ('nodes = "all"', 'nodes = ["pi0", "pi0"]', "names a node twice"),
-        ('nodes = "all"', "nodes = []", "names no nodes"),
+        ('nodes = "all"\nswitch = true', "nodes = []", "nodes: no nodes; allowed"),
         ('nodes = "all"', 'nodes = "pi0"', "names no nodes"),
         ("switch = true", 'switch = "yes"', "meter[0].switch"),
         ("channel = 1", "channel = [1]", "is no option; allowed: text in quotes"),
@@ -128,6 +128,12 @@ def test_mistakes_are_said_with_line_and_key(
     assert re.search(plain, caught.value.message), caught.value.message
     assert all(":" in line for line in caught.value.message.split("\n"))
     assert "horse" not in caught.value.message
+
+
+def test_a_meter_of_the_switch_alone(tmp_path: Path) -> None:
+    spec = load(tmp_path, boards(PLUG.replace('"all"', "[]")))
+    assert (spec.meters[0].nodes, spec.meters[0].switch) == ((), True)
+    assert load(tmp_path, render_cluster(spec, engine_pairs=PAIRS, profiles=PROFILES)) == spec
 
 
 def test_two_meters_of_one_name_are_refused(tmp_path: Path) -> None:

