@@ -73,10 +73,11 @@ def observed(
         live.remotes["worker1"].run(command)
         ended = time.monotonic()
         timer.join()
+        seen = observation.outcome(
+            started_seconds=began, ended_seconds=ended, phases={"work": (began, ended)}
+        )
     assert not list(folder.iterdir())
-    return observation.outcome(
-        started_seconds=began, ended_seconds=ended, phases={"work": (began, ended)}
-    )
+    return seen
 
 
 def test_a_clean_machine_yields_valid(live: LiveCluster, folder: Path) -> None:

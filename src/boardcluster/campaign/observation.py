@@ -1,4 +1,4 @@
-"""What is watched beside a run: telemetry of every node, power; and what they say of it."""
+"""What is watched beside a run: every node, and every power meter; and what they say of it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from boardcluster.analysis.energy import energy_of_run
 from boardcluster.analysis.trust import Baseline, Judgement, expect, judge, judge_before
 from boardcluster.campaign.execution import ATTEMPT_VARIABLE
-from boardcluster.records import NodeSamples, Policy, Telemetry, Verdict
+from boardcluster.records import Energy, NodeSamples, Policy, Telemetry, Verdict
+from boardcluster.remote.base import Remote
 from boardcluster.services.operation import LiveCluster
 from boardcluster.telemetry.collector import Recording, recording
+from boardcluster.telemetry.metering import Metering, metering
 
 __all__ = ["Observation", "Observed", "observing"]
 
@@ -25,25 +28,29 @@ class Observed:
         verdict: whether the run can be trusted.
         reasons: why it is not valid, in one line each.
         remarks: what is worth knowing with the result, in one line each.
+        energy: over the run; None where nothing measures or models it.
     """
 
     telemetry: Telemetry
     verdict: Verdict
     reasons: tuple[str, ...]
     remarks: tuple[str, ...]
+    energy: Energy | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """A run that is being watched; ask for the outcome after the block of ``observing``.
+    """A run that is being watched.
 
     Attributes:
         live: the cluster.
         recorded: its telemetry.
+        meters: its power meters.
     """
 
     live: LiveCluster
     recorded: Recording
+    meters: Metering
 
     def settle(self) -> None:
         """Wait until there is something to compare the run with; call it just before the run."""
@@ -56,13 +63,14 @@ class Observation:
         ended_seconds: float,
         phases: Mapping[str, tuple[float, float]],
     ) -> Observed:
-        """Judge a run.
+        """Stop watching, and judge the run; within the block, since meters are still to be read.
 
         Args:
             started_seconds: its start by the driver's monotonic clock.
             ended_seconds: its end by the same clock.
             phases: name to start and end of each submission, by the same clock.
         """
+        self.recorded.end()
         telemetry = self.recorded.telemetry(
             started_seconds=started_seconds,
             duration_seconds=ended_seconds - started_seconds,
@@ -82,6 +90,13 @@ class Observation:
             verdict=found.verdict,
             reasons=found.reasons,
             remarks=(*self.recorded.remarks, *before.remarks),
+            energy=energy_of_run(
+                self.meters.powers(started_seconds, ended_seconds, telemetry=telemetry),
+                nodes=[node.name for node in self.live.spec.nodes],
+                instruments=self.meters.instruments,
+                models=self.live.spec.power_models,
+                telemetry=telemetry,
+            ),
         )
 
 
@@ -98,8 +113,18 @@ def observing(
         hertz: samples of each node per second.
     """
     mark = {ATTEMPT_VARIABLE: attempt}
-    with recording(live, folder, mark, interval_seconds=1 / hertz) as recorded:
-        yield Observation(live=live, recorded=recorded)
+    with (
+        metering(live.spec.meters, _metered(live)) as meters,
+        recording(live, folder, mark, interval_seconds=1 / hertz) as recorded,
+    ):
+        yield Observation(live=live, recorded=recorded, meters=meters)
+
+
+def _metered(live: LiveCluster) -> Mapping[str, Remote]:
+    """Return where meters are read that are part of a node: emulated ones share this machine."""
+    if live.spec.kind == "emulated":
+        return {node.name: live.host for node in live.spec.nodes}
+    return live.as_root
 
 
 def _before(telemetry: Telemetry) -> Telemetry:

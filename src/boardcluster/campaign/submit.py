@@ -142,10 +142,10 @@ def submit_program(
                 command = _command(live, program, path, conf=conf, tag=tag)
                 observation.settle()
                 outcome = execution.run(command, timeout_seconds=timeout_seconds, cwd=place)
+                observed = _observed(observation, outcome)
         finally:
             with contextlib.suppress(BoardclusterError):
                 live.master.run(["rm", "-rf", scratch])
-        observed = _observed(observation, outcome)
         reason = outcome.failure
         state = AttemptState.FAILED if reason else AttemptState.OK
         if state is AttemptState.OK and not outcome.application_id:
@@ -200,6 +200,7 @@ def _finish(
             remarks=observed.remarks if observed else (),
             verdict=observed.verdict if observed else Verdict.UNJUDGED,
             verdict_reasons=observed.reasons if observed else (),
+            energy=observed.energy if observed else None,
         )
     return store.finish(
         attempt,

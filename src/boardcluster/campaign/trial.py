@@ -211,11 +211,11 @@ def _measured(
         with Heartbeat(live, on_loss=lose):
             duration_seconds = _run_all(this, jobs)
         after = storage_totals(live)
-    observed = observation.outcome(
-        started_seconds=min(job.started_seconds for job in jobs),
-        ended_seconds=max(job.ended_seconds for job in jobs),
-        phases=_spans(jobs),
-    )
+        observed = observation.outcome(
+            started_seconds=min(job.started_seconds for job in jobs),
+            ended_seconds=max(job.ended_seconds for job in jobs),
+            phases=_spans(jobs),
+        )
     remarks += (*observed.remarks, *left_out_between(before, after))
     remarks += tuple(remark for job in jobs for remark in job.remarks)
     proofs = [job.prove() for job in jobs]
@@ -239,6 +239,7 @@ def _measured(
         remarks=tuple(dict.fromkeys(remarks)),
         verdict=observed.verdict,
         verdict_reasons=observed.reasons,
+        energy=observed.energy,
     )
     return measurement, observed.telemetry
 

@@ -21,7 +21,7 @@ from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.services.operation import HOST, LiveCluster
 from boardcluster.telemetry.samples import SAME_CLOCKS, Alignment, parse_samples
 
-__all__ = ["Recording", "recording"]
+__all__ = ["Recording", "Target", "node_targets", "recording", "start_agent"]
 
 _GRACE_SECONDS = 3.0
 _TRIES = 3
@@ -33,8 +33,8 @@ _MOST_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Target:
-    """A node to recorded.
+class Target:
+    """A node to watch.
 
     Attributes:
         remote: the node.
@@ -66,7 +66,7 @@ class _Agent:
 
 @dataclass(slots=True, kw_only=True)
 class Recording:
-    """The agents of one run; their samples are there once the block of ``recording`` has ended.
+    """The agents of one run; their samples are there once ``end`` was called.
 
     Attributes:
         interval_seconds: from one sample to the next.
@@ -79,11 +79,22 @@ class Recording:
 
     interval_seconds: float
     began_seconds: float = 0.0
-    targets: Mapping[str, _Target] = field(default_factory=dict)
+    targets: Mapping[str, Target] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     alignments: dict[str, Alignment] = field(default_factory=dict)
     free_bytes: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    _agents: dict[str, _Agent] = field(default_factory=dict)
+    _folder: Path = field(default_factory=Path)
+
+    def end(self) -> None:
+        """End the agents that are still at work and fetch what they wrote down; safe to repeat."""
+        agents, self._agents = self._agents, {}
+        texts, errors = each_node(
+            agents, lambda name: _finish(self, name, agents[name], self._folder)
+        )
+        self.files |= texts
+        self.remarks += [_lacking(name, error) for name, error in errors.items()]
 
     def settle(self) -> None:
         """Wait until each agent has seen one interval, so that there is a state before the run."""
@@ -145,9 +156,11 @@ def recording(
         mark: environment variables of the agents, by which ``end_marked`` finds them.
         interval_seconds: from one sample to the next; 0.1 to 10.
     """
-    recorded = Recording(interval_seconds=interval_seconds, targets=_targets(live, folder))
+    recorded = Recording(
+        interval_seconds=interval_seconds, targets=node_targets(live, folder), _folder=folder
+    )
     unique = uuid.uuid4().hex[:12]
-    agents, errors = each_node(
+    recorded._agents, errors = each_node(
         recorded.targets, lambda name: _begin(recorded, name, f"telemetry-{unique}", mark)
     )
     recorded.began_seconds = time.monotonic()
@@ -155,19 +168,21 @@ def recording(
     try:
         yield recorded
     finally:
-        texts, errors = each_node(
-            agents, lambda name: _finish(recorded, name, agents[name], folder)
-        )
-        recorded.files |= texts
-        recorded.remarks += [_lacking(name, error) for name, error in errors.items()]
+        recorded.end()
 
 
-def _targets(live: LiveCluster, folder: Path) -> dict[str, _Target]:
+def node_targets(live: LiveCluster, folder: Path) -> dict[str, Target]:
+    """The nodes to watch by name, and of an emulated cluster the machine itself.
+
+    Args:
+        live: the cluster.
+        folder: folder of the driver for the machine's own file.
+    """
     emulated = live.spec.kind == "emulated"
     targets = {}
     for node in live.spec.nodes:
         daemons = [daemon for daemon in live.state.daemons if daemon.node == node.name]
-        targets[node.name] = _Target(
+        targets[node.name] = Target(
             remote=live.remotes[node.name],
             request={
                 "scope": "node" if emulated else "machine",
@@ -177,7 +192,7 @@ def _targets(live: LiveCluster, folder: Path) -> dict[str, _Target]:
             cores=node.cores,
         )
     if emulated:
-        targets[HOST] = _Target(
+        targets[HOST] = Target(
             remote=live.host,
             request={
                 "scope": "machine",
@@ -202,22 +217,51 @@ def _process_namespace(pid: int) -> int:
 def _begin(recorded: Recording, name: str, unique: str, mark: Mapping[str, str]) -> _Agent:
     target = recorded.targets[name]
     file = f"{target.folder}/{unique}"
-    request = {
-        "target": f"{file}.txt",
-        "interval_seconds": recorded.interval_seconds,
-        "longest_seconds": _LONGEST_SECONDS,
-        "most_bytes": _MOST_BYTES,
-        **target.request,
-    }
-    program = resources.files("boardcluster.telemetry").joinpath("agent.py").read_text()
-    process = target.remote.start(
-        ["python3", "-I", "-S", "-c", program, json.dumps(request)], log=f"{file}.log", env=mark
+    process = start_agent(
+        target,
+        file,
+        mark,
+        interval_seconds=recorded.interval_seconds,
+        longest_seconds=_LONGEST_SECONDS,
+        most_bytes=_MOST_BYTES,
     )
     alignment, recorded.free_bytes[name] = _now(target)
     return _Agent(process=process, file=file, alignment=alignment)
 
 
-def _now(target: _Target) -> tuple[Alignment, int]:
+def start_agent(
+    target: Target,
+    file: str,
+    mark: Mapping[str, str],
+    *,
+    interval_seconds: float,
+    longest_seconds: float,
+    most_bytes: int,
+) -> ProcessRef:
+    """Start an agent on a node.
+
+    Args:
+        target: the node.
+        file: its file on the node, without ending: samples go to ``.txt``, messages to ``.log``.
+        mark: environment variables of the agent.
+        interval_seconds: from one sample to the next.
+        longest_seconds: it ends by itself after this.
+        most_bytes: bound of its file.
+    """
+    request = {
+        "target": f"{file}.txt",
+        "interval_seconds": interval_seconds,
+        "longest_seconds": longest_seconds,
+        "most_bytes": most_bytes,
+        **target.request,
+    }
+    program = resources.files("boardcluster.telemetry").joinpath("agent.py").read_text()
+    return target.remote.start(
+        ["python3", "-I", "-S", "-c", program, json.dumps(request)], log=f"{file}.log", env=mark
+    )
+
+
+def _now(target: Target) -> tuple[Alignment, int]:
     """Compare a node's clocks with the driver's, and return what is free in its folder.
 
     The answer is of some moment of the round trip, so it may be wrong by half of that. A node that
