@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy.typing
     import numpy as np
+    import numpy.typing
 
 __all__ = [
     "Attempt",
@@ -38,9 +38,9 @@ __all__ = [
     "Matrix",
     "Measurement",
     "Medium",
+    "MeterSpec",
     "Mount",
     "NetworkSpec",
-    "MeterSpec",
     "NodeFacts",
     "NodeSamples",
     "NodeSpec",
@@ -761,8 +761,8 @@ class Power:
         accuracy: its stated accuracy in words, with the source.
         rate_hertz: readings per second as it took them.
         energy_joules: over the run; None where the reason says why.
-        watts_mean: mean power over the run; None likewise.
-        watts_most: highest reading; None likewise.
+        mean_watts: mean power over the run; None likewise.
+        most_watts: highest reading; None likewise.
         readings: readings within the run.
         method: METERED or MODELLED.
         remarks: what was odd: gaps, resets, frozen values; one line each.
@@ -777,8 +777,8 @@ class Power:
     accuracy: str
     rate_hertz: float
     energy_joules: float | None
-    watts_mean: float | None
-    watts_most: float | None
+    mean_watts: float | None
+    most_watts: float | None
     readings: int
     method: EnergyMethod = EnergyMethod.METERED
     remarks: tuple[str, ...] = ()
@@ -808,7 +808,7 @@ class Energy:
 
 
 class ProbeMode(StrEnum):
-    """QUICK: the whole set on one node in minutes. PAPER: durations and repetitions of the papers."""
+    """QUICK: the whole set on one node in minutes. PAPER: as long and as often as the papers."""
 
     QUICK = "quick"
     PAPER = "paper"

@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 
+from boardcluster.records import Energy
+
 __all__ = [
     "DURATION_ALLOWED",
     "GIB",
@@ -22,6 +24,7 @@ __all__ = [
     "TIB",
     "format_bytes",
     "format_bytes_exact",
+    "format_energy",
     "format_rate",
     "format_rate_exact",
     "format_seconds",
@@ -239,3 +242,13 @@ def format_seconds(seconds: float) -> str:
         return f"{sign}{minutes} min {rest_seconds:02d} s"
     hours, rest_minutes = divmod(minutes, 60)
     return f"{sign}{hours} h {rest_minutes:02d} min {rest_seconds:02d} s"
+
+
+def format_energy(energy: Energy) -> str:
+    """Return an energy for people, always with where it comes from: ``412 J metered, level 1``."""
+    if energy.energy_joules is None:
+        return f"none: {energy.reason}"
+    joules = energy.energy_joules
+    amount = f"{joules / 1000:.4g} kJ" if joules >= 10_000 else f"{joules:.4g} J"
+    level = f", level {energy.level}" if energy.level else ""
+    return f"{amount} {energy.method}{level}"

@@ -1,9 +1,11 @@
 import random
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from boardcluster.records import Energy, EnergyMethod
 from boardcluster.units import (
     GIB,
     KIB,
@@ -11,6 +13,7 @@ from boardcluster.units import (
     TIB,
     format_bytes,
     format_bytes_exact,
+    format_energy,
     format_rate,
     format_rate_exact,
     format_seconds,
@@ -253,3 +256,18 @@ def test_a_formatted_duration_never_shows_sixty_of_anything_but_hours() -> None:
     near = [60 * factor - delta for factor in (1, 2, 60, 120) for delta in (0.6, 0.5, 0.4, 0.05, 0)]
     for seconds in (*near, *(rng.random() * 10 ** rng.randrange(-3, 6) for _ in range(2000))):
         assert re.search(r"\b60 (s|min)|\b1000 ms", format_seconds(seconds)) is None
+
+
+def test_an_energy_always_says_where_it_comes_from() -> None:
+    energy = Energy(
+        energy_joules=412.3,
+        method=EnergyMethod.METERED,
+        level=1,
+        level_reason="one reading a second",
+        powers=(),
+    )
+    assert format_energy(energy) == "412.3 J metered, level 1"
+    modelled = replace(energy, energy_joules=52_345.6, method=EnergyMethod.MODELLED, level=0)
+    assert format_energy(modelled) == "52.35 kJ modelled"
+    gone = replace(energy, energy_joules=None, reason="plug: no answer from 12 s on")
+    assert format_energy(gone) == "none: plug: no answer from 12 s on"

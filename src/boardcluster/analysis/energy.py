@@ -453,8 +453,8 @@ def _modelled(model: PowerModel, samples: NodeSamples | None, duration_seconds: 
         accuracy=MODELLED_ACCURACY,
         rate_hertz=0.0,
         energy_joules=None,
-        watts_mean=None,
-        watts_most=None,
+        mean_watts=None,
+        most_watts=None,
         readings=0,
         method=EnergyMethod.MODELLED,
     )
@@ -480,8 +480,8 @@ def _modelled(model: PowerModel, samples: NodeSamples | None, duration_seconds: 
         power,
         rate_hertz=float(np.count_nonzero(known) / covered),
         energy_joules=mean * duration_seconds,
-        watts_mean=mean,
-        watts_most=float(np.max(watts)),
+        mean_watts=mean,
+        most_watts=float(np.max(watts)),
         readings=int(np.count_nonzero(known)),
         remarks=(f"modelled from {range_words} and {utilisation:.0%} utilisation",),
     )

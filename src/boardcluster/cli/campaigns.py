@@ -27,10 +27,11 @@ from boardcluster.records import (
     Measurement,
     Policy,
     Trial,
+    Verdict,
 )
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
-from boardcluster.units import format_bytes, format_seconds
+from boardcluster.units import format_bytes, format_energy, format_seconds
 from boardcluster.workloads import load_workload
 from boardcluster.workloads.base import Takes
 
@@ -175,7 +176,12 @@ def run_trials(
             words += f", {measurement.duration_seconds:.1f} s"
             if measurement.verification is not None:
                 words += f", {measurement.verification.records:,} records verified"
-            words += "".join(f"; {remark}" for remark in measurement.remarks)
+            if measurement.verdict is not Verdict.UNJUDGED:
+                words += f", {measurement.verdict}"
+            if measurement.energy is not None:
+                words += f", energy {format_energy(measurement.energy)}"
+            remarks = dict.fromkeys((*measurement.verdict_reasons, *measurement.remarks))
+            words += "".join(f"; {remark}" for remark in remarks)
         if attempt.reason:
             words += f": {attempt.reason}"
         reporter.line(f"run {places[trial.id]} of {total}: {words}")

@@ -25,7 +25,7 @@ from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import EmptySelectionError
 from boardcluster.records import Campaign, Result, Verdict
 from boardcluster.store import Store, rebuild
-from boardcluster.units import format_bytes, format_seconds
+from boardcluster.units import format_bytes, format_energy, format_seconds
 
 __all__ = ["document", "print_results", "register"]
 
@@ -218,6 +218,7 @@ _RUN_COLUMNS = [
     ("state", _Shown.ALWAYS),
     ("time", _Shown.ALWAYS),
     ("verdict", _Shown.ALWAYS),
+    ("energy", _Shown.FILLED),
     ("reason", _Shown.ALWAYS),
 ]
 _CELL_COLUMNS = [
@@ -255,5 +256,6 @@ def _run_row(result: Result) -> list[str]:
         str(attempt.state) if attempt else "pending",
         format_seconds(timed) if timed is not None else "-",
         str(verdict_of(result)) if found else "-",
+        format_energy(found.energy) if found and found.energy else "",
         "; ".join(part for part in (attempt.reason if attempt else "", *remarks) if part),
     ]

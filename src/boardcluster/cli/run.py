@@ -62,6 +62,7 @@ from boardcluster.services.boards import boards_free_bytes
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import SEED_MAX, TIMEOUT_SECONDS_MAX, load_campaign
 from boardcluster.store import Store
+from boardcluster.telemetry.meters.registry import meter_facts
 from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload, workload_names
 from boardcluster.workloads.base import Takes, check_parameters
@@ -426,7 +427,7 @@ def _refuse(outlook: Outlook) -> None:
 
 
 def _show(folder: Path, wanted: _Wanted, *, as_json: bool) -> None:
-    declared = operation.read_spec(folder / "cluster.toml")
+    declared = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     with Store.open(folder, read_only=True) as store:
         work = _work(store, wanted, declared, campaign_id="dry-run")
         outlook = _outlook(folder, declared, store, work.chosen)
@@ -440,7 +441,7 @@ def _show(folder: Path, wanted: _Wanted, *, as_json: bool) -> None:
 def _perform(folder: Path, cache: Path, wanted: _Wanted, *, as_json: bool) -> None:
     reporter = Reporter()
     with driver_lock(folder, doing="run"):
-        declared = operation.read_spec(folder / "cluster.toml")
+        declared = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
         with Store.open(folder) as store:
             if wanted.is_file:
                 campaign, chosen = _run_file(folder, cache, wanted, declared, store, reporter)

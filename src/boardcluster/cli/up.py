@@ -27,6 +27,7 @@ from boardcluster.services.boards import Ready
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
+from boardcluster.telemetry.meters.registry import meter_facts
 
 __all__ = ["bring_up", "recover", "register", "reported_health"]
 
@@ -118,7 +119,7 @@ def _up(
             "--json is only for --dry-run", hint="run `boardcluster status --json` afterwards"
         )
     folder = home_folder(home, cluster)
-    spec = operation.read_spec(folder / "cluster.toml")
+    spec = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     reporter = Reporter()
     if spec.kind == "boards":
         accept_host_keys([node.host for node in spec.nodes], home=folder, accept=yes)

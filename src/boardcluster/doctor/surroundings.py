@@ -15,6 +15,7 @@ from boardcluster.records import ClusterSpec, NetworkSpec
 from boardcluster.services.operation import read_spec
 from boardcluster.services.pair import EnginePair, load_pair, pair_ids
 from boardcluster.spec import DEFAULT_LINK_BITS_PER_SECOND, DEFAULT_SUBNET, KINDS
+from boardcluster.telemetry.meters.registry import meter_facts
 
 __all__ = ["Surroundings", "driver_of", "look_around"]
 
@@ -135,7 +136,7 @@ def _read(path: Path) -> tuple[ClusterSpec | None, SpecError | None]:
             hint=f"mend the permissions of {path.parent}",
         )
     try:
-        return read_spec(path), None
+        return read_spec(path, meter_kinds=meter_facts()), None
     except SpecError as error:
         return None, error
 

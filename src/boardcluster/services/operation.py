@@ -62,7 +62,7 @@ from boardcluster.services.lifecycle import Health, StartedDaemon
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, profile_names
 from boardcluster.services.room import require_room
-from boardcluster.spec import load_cluster, render_cluster
+from boardcluster.spec import MeterFacts, load_cluster, render_cluster
 from boardcluster.spec.form import Form, apply_form, form_words, storage_name
 from boardcluster.units import format_bytes
 
@@ -130,13 +130,19 @@ class LiveCluster:
         return self.remotes[self.spec.master.name]
 
 
-def read_spec(path: Path) -> ClusterSpec:
+def read_spec(path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None) -> ClusterSpec:
     """Load a ``cluster.toml``.
+
+    Args:
+        path: the file.
+        meter_kinds: the known kinds of power meters; None leaves their options unchecked.
 
     Raises:
         SpecError: it is wrong, missing or unreadable.
     """
-    return load_cluster(path, engine_pairs=pair_ids(), profiles=profile_names())
+    return load_cluster(
+        path, engine_pairs=pair_ids(), profiles=profile_names(), meter_kinds=meter_kinds
+    )
 
 
 def _digest(path: Path) -> str:

@@ -293,7 +293,7 @@ def test_modelled_power_lies_between_idle_and_stress() -> None:
     (power,) = model_power([MODEL], Telemetry(duration_seconds=60.0, nodes=(row,)))
     assert power.energy_joules == pytest.approx(30 * 2.7 + 20 * 6.7 + 10 * 4.7)
     assert power.method is EnergyMethod.MODELLED
-    assert power.watts_most == pytest.approx(6.7)
+    assert power.most_watts == pytest.approx(6.7)
     assert "modelled" in power.accuracy
     assert power.remarks == ("modelled from 2.7 W idle, 6.7 W under stress and 42% utilisation",)
 
@@ -342,8 +342,8 @@ def power(name: str, nodes: str, joules: float | None = 100.0, **more: object) -
         accuracy="1 %",
         rate_hertz=1.0,
         energy_joules=joules,
-        watts_mean=1.0,
-        watts_most=2.0,
+        mean_watts=1.0,
+        most_watts=2.0,
         readings=60,
         reason="" if joules is not None else "it gave no reading",
     )

@@ -120,7 +120,7 @@ def test_a_plug_over_http_that_loses_its_power_in_mid_run(
             (good,) = meters.powers(started, started + 1.1)
             time.sleep(1.5)
             (bad,) = meters.powers(started, time.monotonic())
-    assert good.watts_mean == pytest.approx(4.1)
+    assert good.mean_watts == pytest.approx(4.1)
     assert bad.energy_joules is None
     assert bad.reason.endswith("cannot be asked: Connection refused")
 
@@ -135,7 +135,7 @@ def test_several_runs_follow_each_other(install: Install) -> None:
             time.sleep(0.1)
             started = time.monotonic()
             time.sleep(0.15)
-            found.append(meters.powers(started, time.monotonic())[0].watts_mean)
+            found.append(meters.powers(started, time.monotonic())[0].mean_watts)
     assert found == [pytest.approx(3.0), pytest.approx(9.0)]
 
 
