@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from boardcluster.store.samples import read_telemetry
 from tests.boards import Boards
 
 pytestmark = pytest.mark.needs_root
@@ -193,6 +194,7 @@ EVERYTHING = """\
 name = "everything"
 seed = 5
 repetitions = 1
+repeat_tainted = 0  # this machine has other work; that such runs are repeated is tested elsewhere
 
 # WordCount is in test_cluster.py.
 [[matrix]]
@@ -243,9 +245,32 @@ def test_every_workload_on_every_engine_killed_twice_and_resumed(up: Lab, tmp_pa
         assert fingerprint["security"] == "closed"
         assert not fingerprint["emulated"]
         assert {line.split(":")[0] for line in fingerprint["hardware"]} == names
+        assert row["measurement"]["verdict"] in ("valid", "tainted")
+        telemetry = read_telemetry(up.home / row["attempt"]["artefacts"])
+        assert telemetry is not None
+        assert {node.node for node in telemetry.nodes} == names
+        for node in telemetry.nodes:
+            assert node.scope == "machine"
+            assert {"cpu_iowait_seconds", "group_cpu_seconds/jobs"} <= set(node.columns)
     stored = up.json("results")["results"]
     assert {row["trial"]["id"] for row in stored} == {row["trial"]["id"] for row in done["results"]}
     assert len(stored) == 16
+
+
+def test_boards_are_probed_over_ssh(up: Lab) -> None:
+    found = json.loads(
+        up("probe", "stream", "tcp-latency", "--node", "pi1", "--node", "pi2", "--json")
+    )
+    runs = {(row["probe"], row["node"], row["peer"]): row for row in found["runs"]}
+    assert set(runs) == {
+        *(("stream", node, "") for node in ("pi1", "pi2")),
+        *(("tcp-latency", node, peer) for node, peer in (("pi1", "pi2"), ("pi2", "pi1"))),
+    }
+    for row in runs.values():
+        assert row["reason"] == ""
+        assert row["figures"]
+        assert not row["emulated"]
+        assert all(figure["value"] > 0 for figure in row["figures"])
 
 
 def test_outside_gets_nothing_but_ssh_also_while_a_job_runs(up: Lab) -> None:

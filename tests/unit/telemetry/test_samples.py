@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from boardcluster.records import NodeSamples
 from boardcluster.telemetry.samples import Alignment, parse_samples
 
 SECOND = 10**9
-HEAD = {
+HEAD: dict[str, Any] = {
     "interval_seconds": 1.0,
     "columns": [
         ["cpu_user_seconds", "c", 0.01],
@@ -81,7 +82,7 @@ def test_columns_may_come_later_and_notes_are_kept() -> None:
         **HEAD,
         "interval_seconds": 2.0,
         "columns": [*HEAD["columns"], ["swap_used_bytes", "g", 1024]],
-    }  # type: ignore[misc]
+    }
     text = (
         lines(row(100, "1 1 1")) + json.dumps(more) + "\n" + row(102, "2 1 1 5") + "\n# 3.5 make\n"
     )
