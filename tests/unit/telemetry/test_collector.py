@@ -1,0 +1,114 @@
+"""Agents are started, ended and fetched on every node, whatever single nodes do."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.campaign.world import AGENT, World, live_cluster
+
+from boardcluster.cluster.state import boot_id
+from boardcluster.errors import UnreachableError
+from boardcluster.services.layout import Layout
+from boardcluster.services.operation import HOST, LiveCluster
+from boardcluster.telemetry import collector
+from boardcluster.telemetry.collector import recording
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def live(layout: Layout, world: World, tmp_path: Path) -> LiveCluster:
+    return live_cluster(layout, world, tmp_path / "home")
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_RETRY_SECONDS", 0.0)
+
+
+def agents(world: World) -> list[str]:
+    return sorted(row["node"] for row in world.started.values() if row["argv"] == [AGENT])
+
+
+def test_every_node_and_the_machine_are_watched(
+    live: LiveCluster, world: World, tmp_path: Path
+) -> None:
+    with recording(live, tmp_path, {"MARK": "7"}) as recorded:
+        assert agents(world) == sorted([*live.remotes, HOST])
+        recorded.end()
+        first = dict(recorded.files)
+    assert recorded.files == first
+    assert set(first) == {*live.remotes, HOST}
+    assert recorded.remarks == []
+    telemetry = recorded.telemetry(
+        started_seconds=time.monotonic(), duration_seconds=5.0, phases={}
+    )
+    assert [node.scope for node in telemetry.nodes] == ["node"] * len(live.remotes) + ["machine"]
+    assert not list(tmp_path.glob("telemetry-*"))
+
+
+def test_a_connection_that_drops_at_the_end_is_tried_again(
+    live: LiveCluster, tmp_path: Path
+) -> None:
+    node: Any = live.remotes["worker1"]
+    getting, failures = node.get, [1, 1]
+
+    def get(source: str, target: Path) -> None:
+        if failures:
+            failures.pop()
+            raise UnreachableError("worker1: connection lost")
+        getting(source, target)
+
+    node.get = get
+    with recording(live, tmp_path, {}) as recorded:
+        pass
+    assert "worker1" in recorded.files
+    assert recorded.remarks == []
+
+
+def test_a_node_that_is_gone_at_the_end_is_named(
+    live: LiveCluster, world: World, tmp_path: Path
+) -> None:
+    with recording(live, tmp_path, {}) as recorded:
+        world.lost = {"worker2"}
+    assert "worker2" not in recorded.files
+    (remark,) = recorded.remarks
+    assert remark.startswith("no telemetry of worker2: ")
+
+
+def test_agents_end_though_the_run_fails(live: LiveCluster, tmp_path: Path) -> None:
+    with pytest.raises(KeyError), recording(live, tmp_path, {}) as recorded:
+        raise KeyError
+    assert set(recorded.files) == {*live.remotes, HOST}
+
+
+def test_a_nodes_clocks_are_compared_with_the_drivers(
+    live: LiveCluster, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One is minutes behind and began to count elsewhere; another runs on this very kernel."""
+
+    def moment(node: str, request: dict[str, Any]) -> object:
+        behind = 180.0 if node == "worker1" else 0.0
+        return {
+            "monotonic_seconds": time.monotonic() + 5000.0 * bool(behind),
+            "wall_seconds": time.time() - behind,
+            "boot_id": "another" if node == "worker1" else boot_id(),
+            "free_bytes": 7,
+        }
+
+    monkeypatch.setattr(world, "do_moment", moment)
+    with recording(live, tmp_path, {}) as recorded:
+        pass
+    found = recorded.alignments["worker1"]
+    assert found.wall_offset_seconds == pytest.approx(-180.0, abs=0.5)
+    assert found.monotonic_offset_seconds == pytest.approx(5000.0, abs=0.5)
+    assert 0 < found.error_seconds < 0.5
+    same = recorded.alignments["worker2"]
+    assert (same.wall_offset_seconds, same.monotonic_offset_seconds) == (0.0, 0.0)
+    assert recorded.free_bytes["worker1"] == 7
