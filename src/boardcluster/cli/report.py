@@ -9,13 +9,18 @@ import typer
 
 from boardcluster.cli.console import print_json, say
 from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
-from boardcluster.errors import ClusterError, EmptySelectionError, SpecError
+from boardcluster.cli.runs import find_run, runs_with_samples
+from boardcluster.errors import ClusterError, EmptySelectionError, SpecError, UsageError
 from boardcluster.records import ClusterSpec
 from boardcluster.report import write_report
 from boardcluster.services.operation import read_spec
 from boardcluster.store import Store
 
 __all__ = ["register", "write"]
+
+_PAGES = 50
+"""The report links to the pages of so many runs, the latest; each takes about 0.05 s."""
+_PAGES_FOLDER = "runs"
 
 
 def register(app: typer.Typer) -> None:
@@ -40,14 +45,51 @@ def write(
     with Store.open(home, read_only=True) as store:
         results = store.results(campaign, all_attempts=True)
         campaigns = store.campaigns()
+        pages = _write_pages(store, folder, campaign)
     if campaign is not None:
         campaigns = tuple(row for row in campaigns if row.id == campaign)
         if not campaigns:
             raise EmptySelectionError(
                 f"no campaign {campaign}", hint="see `boardcluster results` for their ids"
             )
-    folder.mkdir(parents=True, exist_ok=True)
-    return write_report(results, campaigns, cluster=_spec(home), folder=folder, tainted=tainted)
+    return write_report(
+        results, campaigns, cluster=_spec(home), folder=folder, tainted=tainted, pages=pages
+    )
+
+
+def _write_pages(store: Store, folder: Path, campaign: str | None) -> dict[tuple[str, int], str]:
+    """Write the pages of the latest runs; return where they are, by trial and attempt."""
+    from boardcluster.report.run_page import write_run_page  # noqa: PLC0415  loads numpy
+
+    campaigns = {row.id: row for row in store.campaigns()}
+    pages = {}
+    for result, attempt, telemetry in runs_with_samples(store, campaign=campaign, most=_PAGES):
+        page = write_run_page(
+            result,
+            attempt,
+            telemetry,
+            folder=folder / _PAGES_FOLDER,
+            campaign=campaigns.get(result.trial.campaign_id),
+            report="../report.html",
+        )
+        pages[attempt.trial_id, attempt.number] = f"{_PAGES_FOLDER}/{page.name}"
+    return pages
+
+
+def _write_one(home: Path, folder: Path, run: str) -> Path:
+    """Write the page of one run."""
+    from boardcluster.report.run_page import write_run_page  # noqa: PLC0415
+
+    with Store.open(home, read_only=True) as store:
+        result, attempt, telemetry = find_run(store, run)
+        campaigns = {row.id: row for row in store.campaigns()}
+    return write_run_page(
+        result,
+        attempt,
+        telemetry,
+        folder=folder,
+        campaign=campaigns.get(result.trial.campaign_id),
+    )
 
 
 def _spec(home: Path) -> ClusterSpec | None:
@@ -71,15 +113,32 @@ def _report(
     tainted: Annotated[
         bool, typer.Option("--tainted", help="Let tainted runs count, named as such.")
     ] = False,
+    run: Annotated[
+        str | None,
+        typer.Option(help="Only the page of this run: TRIAL/NUMBER, or TRIAL for its latest."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the report: one HTML file that opens offline, and Markdown."""
+    """Write the report: one HTML file that opens offline, and Markdown; and a page for each run.
+
+    The page of a run shows what every node did: CPU, disk, network, clock, temperature, memory.
+    """
     state = home_folder(home, cluster)
     if not state.is_dir():
         raise ClusterError(
             f"there is no cluster in {state}", hint="name it with --cluster or --home"
         )
-    html, markdown = write(state, output or state / "report", campaign=campaign, tainted=tainted)
+    folder = output or state / "report"
+    if run is not None:
+        if campaign is not None or tainted:
+            raise UsageError(
+                "--run writes the page of one run: --campaign and --tainted are of the report",
+                hint="leave them out",
+            )
+        page = _write_one(state, folder, run)
+        print_json({"page": str(page)}) if as_json else say(f"page: {page}")
+        return
+    html, markdown = write(state, folder, campaign=campaign, tainted=tainted)
     if as_json:
         print_json({"html": str(html), "markdown": str(markdown)})
     else:

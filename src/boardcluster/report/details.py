@@ -20,7 +20,7 @@ from boardcluster.report.source import (
     verified,
 )
 from boardcluster.report.tables import Column, Kind, Table
-from boardcluster.units import format_bytes, format_rate
+from boardcluster.units import format_bytes, format_energy, format_rate
 
 __all__ = [
     "Proof",
@@ -32,6 +32,7 @@ __all__ = [
     "proofs",
     "run_tables",
     "setup_table",
+    "setup_values",
     "untrusted_table",
 ]
 
@@ -150,6 +151,7 @@ def _run_table(source: Source, group: Sequence[Result]) -> Table:
             Column("Seconds", Kind.NUMBER),
             Column("State", Kind.STATE),
             Column("Verdict"),
+            Column("Energy"),
             Column("Reason or remark"),
             Column("Output", Kind.NUMBER),
             Column("Verified", Kind.CODE),
@@ -157,6 +159,7 @@ def _run_table(source: Source, group: Sequence[Result]) -> Table:
         ),
         rows=tuple(_run_row(source, result) for result in group),
         emulated=source.is_emulated(group),
+        links=tuple(source.page_of(result) for result in group),
     )
     varying = ("Workload", "Input", "Workers", "Profile", "Settings", "Attempt")
     return table.without_constant(*varying).without_empty()
@@ -178,6 +181,7 @@ def _run_row(source: Source, result: Result) -> tuple[str, ...]:
         words.seconds(found.duration_seconds) if found else words.NONE,
         state_of(result),
         verdict_of(result).value if found else words.NONE,
+        format_energy(found.energy) if found and found.energy else words.NONE,
         "; ".join(part for part in (attempt.reason if attempt else "", *remarks) if part),
         format_bytes(found.output_bytes) if found else words.NONE,
         _proof_label(source, result),
@@ -321,7 +325,7 @@ def setup_table(source: Source) -> Table | None:
     """The machines, versions and settings of all attempts; None without any."""
     if not source.fingerprints:
         return None
-    values = [_setup_values(fingerprint) for fingerprint in source.fingerprints]
+    values = [setup_values(fingerprint) for fingerprint in source.fingerprints]
     single = len(values) == 1
     rows = []
     for name in values[0]:
@@ -340,7 +344,8 @@ def setup_table(source: Source) -> Table | None:
     )
 
 
-def _setup_values(found: Fingerprint) -> dict[str, str]:
+def setup_values(found: Fingerprint) -> dict[str, str]:
+    """The machine, versions and settings of a fingerprint, by heading."""
     return {
         "Nodes": f"{found.nodes}, {'emulated on one machine' if found.emulated else 'boards'}",
         "Smallest worker": f"{words.count(found.node_cores, 'core')},"

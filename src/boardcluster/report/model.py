@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis import security_of
@@ -89,6 +89,7 @@ def build_report(
     *,
     cluster: ClusterSpec | None,
     tainted: bool = False,
+    pages: Mapping[tuple[str, int], str] | None = None,
 ) -> Report:
     """Build the report of these results.
 
@@ -97,8 +98,9 @@ def build_report(
         campaigns: their campaigns.
         cluster: the cluster's declaration, for the list of nodes.
         tainted: whether tainted runs count.
+        pages: by trial and number of an attempt, the page of its curves.
     """
-    source = Source.of(results, campaigns, tainted=tainted)
+    source = Source.of(results, campaigns, tainted=tainted, pages=pages)
     ordered = source.results
     findings = find(source)
     sentence, note = headline(source, findings)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,10 +20,10 @@ from boardcluster.report.figures import NARROW_POINTS, WIDE_POINTS, draw_duratio
 from boardcluster.report.model import Report, build_report
 from boardcluster.report.times import TimeSection
 
-__all__ = ["write_report"]
+__all__ = ["STATE_MARKS", "make_environment", "style_sheets", "write_report", "write_texts"]
 
 _ROWS_PER_DRAWING = 16
-_MARKS = {"ok": "✓", "failed": "✕", "invalid": "✕", "running": "…", "pending": "…"}
+STATE_MARKS = {"ok": "✓", "failed": "✕", "invalid": "✕", "running": "…", "pending": "…"}
 _COUNTER_NOTE = (
     "These are each engine's own counters under their own names, so they do not match line by line:"
     " MapReduce counts what its tasks moved through local disks, Spark what crossed a shuffle"
@@ -67,6 +68,7 @@ def write_report(
     cluster: ClusterSpec | None,
     folder: Path,
     tainted: bool = False,
+    pages: Mapping[tuple[str, int], str] | None = None,
 ) -> tuple[Path, Path]:
     """Write ``report.html`` and ``report.md``; earlier ones there are replaced.
 
@@ -78,6 +80,7 @@ def write_report(
         cluster: the cluster's declaration, for the list of nodes.
         folder: where to write; made if there is none.
         tainted: whether tainted runs count.
+        pages: by trial and number of an attempt, the page of its curves, relative to ``folder``.
 
     Returns:
         The HTML file and the Markdown file.
@@ -85,8 +88,8 @@ def write_report(
     Raises:
         StoreError: the folder cannot be written.
     """
-    report = build_report(results, campaigns, cluster=cluster, tainted=tainted)
-    environment = _environment()
+    report = build_report(results, campaigns, cluster=cluster, tainted=tainted, pages=pages)
+    environment = make_environment()
     shared = {
         "report": report,
         "emulated_text": words.EMULATED,
@@ -97,28 +100,20 @@ def write_report(
     }
     html = environment.get_template("report.html.j2").render(
         **shared,
-        marks=_MARKS,
+        marks=STATE_MARKS,
         drawings=_drawings(report),
-        style=Markup(_source(environment, "style.css")),  # noqa: S704 - our own file
+        style=style_sheets(environment, "style.css"),
     )
     markdown = environment.get_template("report.md.j2").render(**shared)
     tidy = re.sub(r"\n{3,}", "\n\n", markdown).rstrip("\n") + "\n"
     targets = (folder / "report.html", folder / "report.md")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, text in zip(targets, (html, tidy), strict=True):
-            temporary = path.with_name(f".{path.name}.{os.getpid()}")
-            # A name of undecodable bytes must not cost the report.
-            temporary.write_text(text, encoding="utf-8", errors="replace")
-            temporary.replace(path)
-    except OSError as error:
-        raise StoreError(
-            f"the report cannot be written: {error}", hint="choose another folder for the report"
-        ) from error
+    write_texts(dict(zip(targets, (html, tidy), strict=True)))
     return targets
 
 
-def _environment() -> jinja2.Environment:
+@functools.cache
+def make_environment() -> jinja2.Environment:
+    """The templates with their filters."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("boardcluster.report"),
         autoescape=jinja2.select_autoescape(enabled_extensions=("html.j2",)),
@@ -134,9 +129,30 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _source(environment: jinja2.Environment, name: str) -> str:
+def style_sheets(environment: jinja2.Environment, *names: str) -> Markup:
+    """Our own style sheets, one after the other."""
     loader = environment.loader
-    return loader.get_source(environment, name)[0] if loader else ""
+    texts = [loader.get_source(environment, name)[0] for name in names] if loader else []
+    return Markup("\n".join(texts))  # noqa: S704 - our own files
+
+
+def write_texts(texts: Mapping[Path, str]) -> None:
+    """Write files, each whole or not at all; their folders are made.
+
+    Raises:
+        StoreError: they cannot be written.
+    """
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f".{path.name}.{os.getpid()}")
+            # A name of undecodable bytes must not cost the report.
+            temporary.write_text(text, encoding="utf-8", errors="replace")
+            temporary.replace(path)
+    except OSError as error:
+        raise StoreError(
+            f"the report cannot be written: {error}", hint="choose another folder for the report"
+        ) from error
 
 
 def _units(text: str) -> str:

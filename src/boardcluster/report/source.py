@@ -36,6 +36,7 @@ class Source:
         tainted: whether tainted runs count.
         fingerprints: the different setups, in the order of their first run.
         methods: the different ways of verification, in the order of their first use.
+        pages: by trial and number of an attempt, the page of its curves, where there is one.
     """
 
     results: tuple[Result, ...]
@@ -45,10 +46,16 @@ class Source:
     tainted: bool
     fingerprints: tuple[Fingerprint, ...]
     methods: tuple[str, ...]
+    pages: Mapping[tuple[str, int], str]
 
     @classmethod
     def of(
-        cls, results: Iterable[Result], campaigns: Iterable[Campaign], *, tainted: bool = False
+        cls,
+        results: Iterable[Result],
+        campaigns: Iterable[Campaign],
+        *,
+        tainted: bool = False,
+        pages: Mapping[tuple[str, int], str] | None = None,
     ) -> Self:
         """Order and group the records; tainted runs count only if asked for."""
         ordered = tuple(sorted(results, key=_run_order))
@@ -65,6 +72,7 @@ class Source:
                 dict.fromkeys(item.attempt.fingerprint for item in ordered if item.attempt)
             ),
             methods=tuple(dict.fromkeys(proof.method for proof in proofs if proof is not None)),
+            pages=pages or {},
         )
 
     def is_emulated(self, results: Sequence[Result]) -> bool:
@@ -84,6 +92,11 @@ class Source:
     def is_own_program(self, result: Result) -> bool:
         """Say whether a result is of the user's own program."""
         return _is_own_program(result, self.campaigns)
+
+    def page_of(self, result: Result) -> str:
+        """Where the curves of a run are; empty if it has no page."""
+        attempt = result.attempt
+        return self.pages.get((attempt.trial_id, attempt.number), "") if attempt else ""
 
     def setup_letter(self, fingerprint: Fingerprint) -> str:
         """The letter under which the report lists a fingerprint."""

@@ -47,6 +47,7 @@ class Table:
         rows: one text per column each.
         emulated: whether any of its numbers is of emulated nodes.
         note: a sentence below it; may be empty.
+        links: for each row, where its first cell leads in HTML; empty for nowhere.
     """
 
     caption: str
@@ -54,6 +55,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     emulated: bool = False
     note: str = ""
+    links: tuple[str, ...] = ()
 
     def without_empty(self) -> Table:
         """The same table without columns that say nothing in any row."""

@@ -1,0 +1,498 @@
+"""What telemetry says of a run, by node and phase: pure arithmetic on samples.
+
+Amounts (CPU seconds, bytes) are spread evenly over the time since the value before was known, which
+may be several samples earlier: some columns are read less often than others. So sums are exact, and
+a rate is never counted twice. States (a clock, a temperature) hold until the next known value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from boardcluster.analysis.trust.clocks import THROTTLE_BITS, throttle_flags
+from boardcluster.analysis.trust.window import Flags, Series, Track, Window
+from boardcluster.records import NodeSamples, Telemetry
+
+__all__ = [
+    "COLUMNS",
+    "WHOLE_RUN",
+    "Column",
+    "ColumnSummary",
+    "NodeSummary",
+    "base_name",
+    "busy_cores",
+    "column_names",
+    "column_summaries",
+    "disk_rate",
+    "grid",
+    "level",
+    "mean_rate",
+    "members",
+    "network_rate",
+    "node_memory",
+    "node_summaries",
+    "rate",
+    "samples_within",
+    "throttled",
+    "window_of",
+]
+
+WHOLE_RUN = ""
+"""Stands for the span from start to end of a run, beside the names of its phases."""
+
+_GAP_INTERVALS = 3.5  # the same as the verdict's rule on gaps
+_SLOW_SECONDS = 5.0  # what the agent reads rarely is known at least so often, see agent.py
+_VIRTUAL_INTERFACES = ("bond", "br-", "docker", "dummy", "ifb", "tap", "tun", "veth", "virbr", "wg")
+"""Interfaces whose packets another interface counts, too, or that belong to somebody else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What a column of telemetry is.
+
+    Attributes:
+        unit: of its values.
+        amount: whether values add up over time; else they are states of a moment.
+    """
+
+    unit: str
+    amount: bool
+
+
+COLUMNS: Mapping[str, Column] = {
+    **{
+        f"cpu_{state}_seconds": Column("s", amount=True)
+        for state in ("user", "system", "idle", "iowait", "irq", "steal")
+    },
+    "clock_hertz": Column("Hz", amount=False),
+    "clock_measured_hertz": Column("Hz", amount=False),
+    "clock_nominal_hertz": Column("Hz", amount=False),
+    "temperature_celsius": Column("°C", amount=False),
+    "throttle_bits": Column("", amount=False),
+    "memory_available_bytes": Column("B", amount=False),
+    "memory_cached_bytes": Column("B", amount=False),
+    "memory_dirty_bytes": Column("B", amount=False),
+    "swap_used_bytes": Column("B", amount=False),
+    "swap_in_bytes": Column("B", amount=True),
+    "swap_out_bytes": Column("B", amount=True),
+    **{
+        f"pressure_{kind}_seconds": Column("s", amount=True)
+        for kind in ("cpu", "io", "io_full", "memory", "memory_full")
+    },
+    "disk_read_bytes": Column("B", amount=True),
+    "disk_written_bytes": Column("B", amount=True),
+    "disk_reads": Column("", amount=True),
+    "disk_writes": Column("", amount=True),
+    "disk_busy_seconds": Column("s", amount=True),
+    "net_received_bytes": Column("B", amount=True),
+    "net_sent_bytes": Column("B", amount=True),
+    "net_dropped_packets": Column("packets", amount=True),
+    "link_bits_per_second": Column("bit/s", amount=False),
+    "group_cpu_seconds": Column("s", amount=True),
+    "group_memory_bytes": Column("B", amount=False),
+    "storage_read_bytes": Column("B", amount=True),
+    "storage_written_bytes": Column("B", amount=True),
+    "quota_cores": Column("cores", amount=False),
+    "quota_throttled_seconds": Column("s", amount=True),
+    "foreign_cpu_seconds": Column("s", amount=True),
+    "clock_step_seconds": Column("s", amount=True),
+    "agent_cpu_seconds": Column("s", amount=True),
+}
+"""Every column by its name before the slash; docs/reference/telemetry.md says more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSummary:
+    """One node over one span. None is unknown: the node has no such column, or no value in it.
+
+    Attributes:
+        node: its name.
+        scope: ``machine`` or ``node``.
+        cores: CPUs that it may use.
+        span: name of a phase; empty for the whole run.
+        duration_seconds: length of the span.
+        samples: how many samples touch it.
+        cpu_busy_mean_cores: CPU time used per second, I/O wait and steal left out.
+        cpu_busy_most_cores: the same in the busiest interval.
+        cpu_busy_mean_share: the mean over its cores; above 1 where an emulated node takes more.
+        cpu_iowait_mean_share: time that cores were idle and a disk was waited for.
+        cpu_steal_mean_share: time that a hypervisor kept.
+        disk_read_bytes_per_second: mean. Of a machine its devices, of an emulated node its
+            processes.
+        disk_written_bytes_per_second: likewise.
+        net_received_bytes_per_second: mean over its own interfaces.
+        net_sent_bytes_per_second: likewise.
+        clock_least_hertz: lowest clock that was measured.
+        clock_reported_least_hertz: lowest clock that the kernel reported, of any core.
+        temperature_most_celsius: highest.
+        memory_available_least_bytes: lowest.
+        memory_own_most_bytes: highest sum over the cluster's processes.
+        swap_used_most_bytes: highest.
+        throttled_seconds: how long any of the firmware's four bits was set.
+        quota_throttled_seconds: how long a CPU quota held it back.
+        foreign_cpu_seconds: CPU time of other programs.
+        agent_cpu_seconds: CPU time of the agent.
+    """
+
+    node: str
+    scope: str
+    cores: int
+    span: str
+    duration_seconds: float
+    samples: int
+    cpu_busy_mean_cores: float | None
+    cpu_busy_most_cores: float | None
+    cpu_busy_mean_share: float | None
+    cpu_iowait_mean_share: float | None
+    cpu_steal_mean_share: float | None
+    disk_read_bytes_per_second: float | None
+    disk_written_bytes_per_second: float | None
+    net_received_bytes_per_second: float | None
+    net_sent_bytes_per_second: float | None
+    clock_least_hertz: float | None
+    clock_reported_least_hertz: float | None
+    temperature_most_celsius: float | None
+    memory_available_least_bytes: float | None
+    memory_own_most_bytes: float | None
+    swap_used_most_bytes: float | None
+    throttled_seconds: float | None
+    quota_throttled_seconds: float | None
+    foreign_cpu_seconds: float | None
+    agent_cpu_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSummary:
+    """One column of one node over one span.
+
+    Attributes:
+        node: its name.
+        column: its name, with what is behind the slash.
+        unit: of its values.
+        total: sum of an amount; None for a state.
+        mean: of an amount per second, of a state over the samples; None if unknown.
+        least: lowest known value of a state, or of an amount per second.
+        most: highest.
+    """
+
+    node: str
+    column: str
+    unit: str
+    total: float | None
+    mean: float | None
+    least: float | None
+    most: float | None
+
+
+def base_name(column: str) -> str:
+    """The name of a column before its slash."""
+    return column.partition("/")[0]
+
+
+def column_names(telemetry: Telemetry) -> tuple[str, ...]:
+    """Every column that some node has."""
+    return tuple(sorted({name for node in telemetry.nodes for name in node.columns}))
+
+
+def window_of(node: NodeSamples, telemetry: Telemetry, span: str = WHOLE_RUN) -> Window:
+    """Cut a node's samples to the run or to a phase.
+
+    Raises:
+        KeyError: there is no such phase.
+    """
+    begin, end = 0.0, telemetry.duration_seconds
+    if span != WHOLE_RUN:
+        begin, end = telemetry.phases[span]
+    return Window.of(node, start_seconds=begin, end_seconds=end)
+
+
+def grid(window: Window, *, most: int = 0) -> Series:
+    """Edges of equal intervals over a window's span, about as long as its samples are apart.
+
+    Args:
+        window: the samples.
+        most: no more intervals than this; 0 for as many as there are samples.
+    """
+    wanted = max(1, round(window.span_seconds / _pace_seconds(window)))
+    count = min(wanted, most) if most else wanted
+    edges: Series = np.linspace(window.start_seconds, window.end_seconds, count + 1)
+    return edges
+
+
+def _pace_seconds(window: Window) -> float:
+    return float(np.median(window.paces)) if len(window.paces) else 1.0
+
+
+def rate(window: Window, name: str, edges: Series) -> Series | None:
+    """An amount per second in each interval; NaN where no sample is near. None if unknown.
+
+    Args:
+        window: the samples.
+        name: a column of amounts.
+        edges: of the intervals, rising.
+    """
+    track = window.track(name)
+    if track is None:
+        return None
+    times, sums = _running_sum(track)
+    lengths = np.diff(edges)
+    inside = np.minimum(edges[1:], times[-1]) - np.maximum(edges[:-1], times[0])
+    # Beyond the first and the last sample nothing is known: the rate is that of the known part.
+    known = np.clip(inside, 0.0, None)
+    added = np.diff(np.interp(edges, times, sums))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Series = np.where(known > 0.5 * lengths, added / known, np.nan)
+    return np.where(_watched(window, edges), found, np.nan)
+
+
+def level(window: Window, name: str, edges: Series) -> Series | None:
+    """A state in each interval: mean of its known values there, or the last one before.
+
+    Args:
+        window: the samples.
+        name: a column of states.
+        edges: of the intervals, rising.
+    """
+    track = window.track(name)
+    if track is None:
+        return None
+    times, values = track.ends, track.values
+    places = np.searchsorted(edges, times, side="left") - 1
+    inside = (places >= 0) & (places < len(edges) - 1)
+    counts = np.bincount(places[inside], minlength=len(edges) - 1)
+    sums = np.bincount(places[inside], weights=values[inside], minlength=len(edges) - 1)
+    before = np.searchsorted(times, edges[1:], side="right") - 1
+    age_seconds = edges[1:] - times[np.maximum(before, 0)]
+    fresh = (before >= 0) & (age_seconds <= _oldest_seconds(window))
+    held = np.where(fresh, values[np.maximum(before, 0)], np.nan)
+    found: Series = np.where(counts > 0, sums / np.maximum(counts, 1), held)
+    return np.where(_watched(window, edges), found, np.nan)
+
+
+def mean_rate(window: Window, names: Iterable[str]) -> float | None:
+    """Sum over columns of an amount per second over the whole span; None if none is known."""
+    edges = np.array([window.start_seconds, window.end_seconds])
+    found = [_spread(window, name, edges) for name in names]
+    known = [value for value in found if value is not None]
+    return sum(known) if known else None
+
+
+def _spread(window: Window, name: str, edges: Series) -> float | None:
+    track = window.track(name)
+    if track is None:
+        return None
+    times, sums = _running_sum(track)
+    begin, end = max(edges[0], times[0]), min(edges[1], times[-1])
+    if end <= begin:
+        return None
+    low, high = np.interp([begin, end], times, sums)
+    return float((high - low) / (end - begin))
+
+
+def _running_sum(track: Track) -> tuple[Series, Series]:
+    """Moments, and the sum of an amount until then; a negative amount is unknown."""
+    return (
+        np.concatenate((track.begins[:1], track.ends)),
+        np.concatenate(([0.0], np.cumsum(np.maximum(track.values, 0.0)))),
+    )
+
+
+def _oldest_seconds(window: Window) -> float:
+    """How long a state stands without being read again."""
+    return max(_GAP_INTERVALS * _pace_seconds(window), 2 * _SLOW_SECONDS)
+
+
+def _watched(window: Window, edges: Series) -> Flags:
+    """Which intervals have a sample near: the agent was at work."""
+    if not len(window.ends):
+        return np.zeros(len(edges) - 1, dtype=np.bool_)
+    middles = (edges[:-1] + edges[1:]) / 2
+    places = np.searchsorted(window.ends, middles, side="left")
+    after = window.ends[np.minimum(places, len(window.ends) - 1)]
+    before = np.where(places > 0, window.ends[np.maximum(places - 1, 0)], -np.inf)
+    longest = max(_GAP_INTERVALS * _pace_seconds(window), float(np.diff(edges).max()))
+    late = places == len(window.ends)
+    inside = ~late & (after - before <= longest)
+    # Just before the first sample and just after the last one, the nearest still counts.
+    near = np.minimum(abs(middles - window.ends[0]), abs(middles - window.ends[-1]))
+    return np.asarray(inside | (near <= longest / 2))
+
+
+def members(window: Window, name: str) -> tuple[str, ...]:
+    """The columns ``name/MEMBER`` of a window that have a value; of a network its own ones."""
+    found = window.family(name)
+    if name.startswith("net_"):
+        found = {key: row for key, row in found.items() if not key.startswith(_VIRTUAL_INTERFACES)}
+    return tuple(f"{name}/{member}" for member in found)
+
+
+def busy_cores(window: Window, edges: Series) -> Series | None:
+    """CPU time used per second, I/O wait and steal left out."""
+    return _sum(window, ("cpu_user_seconds", "cpu_system_seconds", "cpu_irq_seconds"), edges)
+
+
+def disk_rate(window: Window, way: str, edges: Series) -> Series | None:
+    """Bytes per second ``read`` or ``written``: of a machine's devices, of a node's processes."""
+    return _sum(window, _disk_columns(window, way), edges)
+
+
+def network_rate(window: Window, way: str, edges: Series) -> Series | None:
+    """Bytes per second ``received`` or ``sent`` by its own interfaces."""
+    return _sum(window, members(window, f"net_{way}_bytes"), edges)
+
+
+def node_memory(window: Window, edges: Series) -> Series | None:
+    """Bytes of memory of the cluster's processes."""
+    found = [level(window, name, edges) for name in members(window, "group_memory_bytes")]
+    return _added(found)
+
+
+def _disk_columns(window: Window, way: str) -> tuple[str, ...]:
+    devices = members(window, f"disk_{way}_bytes")
+    return devices or (f"storage_{way}_bytes",)
+
+
+def _sum(window: Window, names: Iterable[str], edges: Series) -> Series | None:
+    return _added(rate(window, name, edges) for name in names)
+
+
+def _added(rows: Iterable[Series | None]) -> Series | None:
+    """Sum of the rows that there are; one that is NaN somewhere counts as nothing there."""
+    known = [row for row in rows if row is not None]
+    if not known:
+        return None
+    unknown = reduce(np.logical_and, [np.isnan(row) for row in known])
+    total: Series = np.sum([np.nan_to_num(row) for row in known], axis=0)
+    return np.where(unknown, np.nan, total)
+
+
+def throttled(window: Window) -> tuple[Track, Flags] | None:
+    """Readings of the firmware's bits, and whether it held the clock back; None if unknown."""
+    track = window.track("throttle_bits")
+    if track is None:
+        return None
+    flags = [throttle_flags(track.values, bit) for bit, _, _ in THROTTLE_BITS]
+    return track, np.asarray(reduce(np.logical_or, flags))
+
+
+def node_summaries(telemetry: Telemetry, span: str = WHOLE_RUN) -> tuple[NodeSummary, ...]:
+    """Sum up every node over the run or one of its phases.
+
+    Raises:
+        KeyError: there is no such phase.
+    """
+    windows = [window_of(node, telemetry, span) for node in telemetry.nodes]
+    return tuple(_summary(window, span) for window in windows)
+
+
+def _summary(window: Window, span: str) -> NodeSummary:
+    inside = samples_within(window)
+    busy = busy_cores(window, grid(window))
+    busy_mean = mean_rate(window, ("cpu_user_seconds", "cpu_system_seconds", "cpu_irq_seconds"))
+    flags = throttled(window)
+    reported = members(window, "clock_hertz")
+    own = node_memory(window, grid(window))
+    return NodeSummary(
+        node=window.node,
+        scope=window.scope,
+        cores=window.cores,
+        span=span,
+        duration_seconds=window.span_seconds,
+        samples=int(inside.sum()),
+        cpu_busy_mean_cores=busy_mean,
+        cpu_busy_most_cores=_extreme(busy, most=True),
+        cpu_busy_mean_share=None if busy_mean is None else busy_mean / window.cores,
+        cpu_iowait_mean_share=_share(window, "cpu_iowait_seconds"),
+        cpu_steal_mean_share=_share(window, "cpu_steal_seconds"),
+        disk_read_bytes_per_second=mean_rate(window, _disk_columns(window, "read")),
+        disk_written_bytes_per_second=mean_rate(window, _disk_columns(window, "written")),
+        net_received_bytes_per_second=mean_rate(window, members(window, "net_received_bytes")),
+        net_sent_bytes_per_second=mean_rate(window, members(window, "net_sent_bytes")),
+        clock_least_hertz=_seen(window, ("clock_measured_hertz",), most=False),
+        clock_reported_least_hertz=_seen(window, reported, most=False),
+        temperature_most_celsius=_seen(window, ("temperature_celsius",), most=True),
+        memory_available_least_bytes=_seen(window, ("memory_available_bytes",), most=False),
+        memory_own_most_bytes=_extreme(own, most=True),
+        swap_used_most_bytes=_seen(window, ("swap_used_bytes",), most=True),
+        throttled_seconds=None if flags is None else flags[0].seconds(flags[1]),
+        quota_throttled_seconds=_amount(window, "quota_throttled_seconds"),
+        foreign_cpu_seconds=_amount(window, "foreign_cpu_seconds"),
+        agent_cpu_seconds=_amount(window, "agent_cpu_seconds"),
+    )
+
+
+def samples_within(window: Window) -> Flags:
+    """Which samples were taken in the span; the one just after its end is in it, too."""
+    late = window.ends >= window.end_seconds
+    first_late = late & (np.cumsum(late) == 1)
+    near = first_late & (window.ends < window.end_seconds + _pace_seconds(window))
+    return np.asarray((window.ends > window.start_seconds) & (~late | near))
+
+
+def _amount(window: Window, name: str) -> float | None:
+    found = mean_rate(window, (name,))
+    return None if found is None else found * window.span_seconds
+
+
+def _share(window: Window, name: str) -> float | None:
+    found = mean_rate(window, (name,))
+    return None if found is None else found / window.cores
+
+
+def _seen(window: Window, names: Iterable[str], *, most: bool) -> float | None:
+    """Highest or lowest value of states at the samples within the span."""
+    found = [
+        _extreme(window.columns[name][samples_within(window)], most=most)
+        for name in names
+        if name in window.columns
+    ]
+    known = [value for value in found if value is not None]
+    return (max(known) if most else min(known)) if known else None
+
+
+def _extreme(values: Series | None, *, most: bool) -> float | None:
+    if values is None or not len(values) or bool(np.isnan(values).all()):
+        return None
+    return float(np.nanmax(values) if most else np.nanmin(values))
+
+
+def column_summaries(
+    telemetry: Telemetry, columns: Iterable[str], span: str = WHOLE_RUN
+) -> tuple[ColumnSummary, ...]:
+    """Sum up single columns; a name without its slash stands for all behind it.
+
+    Raises:
+        KeyError: there is no such phase.
+    """
+    wanted = set(columns)
+    windows = [window_of(node, telemetry, span) for node in telemetry.nodes]
+    return tuple(
+        _column_summary(window, name)
+        for window in windows
+        for name in sorted(window.columns)
+        if {name, base_name(name)} & wanted
+    )
+
+
+def _column_summary(window: Window, name: str) -> ColumnSummary:
+    what = COLUMNS.get(base_name(name), Column("", amount=False))
+    if what.amount:
+        values = rate(window, name, grid(window))
+        mean, total = mean_rate(window, (name,)), _amount(window, name)
+    else:
+        values = window.columns[name][samples_within(window)]
+        known = values[~np.isnan(values)]
+        mean, total = (float(known.mean()) if len(known) else None), None
+    return ColumnSummary(
+        node=window.node,
+        column=name,
+        unit=what.unit,
+        total=total,
+        mean=mean,
+        least=_extreme(values, most=False),
+        most=_extreme(values, most=True),
+    )

@@ -1,0 +1,97 @@
+"""Find the run that a person means."""
+
+from __future__ import annotations
+
+import difflib
+
+from boardcluster.errors import EmptySelectionError, StoreError, UsageError
+from boardcluster.records import Attempt, Result, Telemetry
+from boardcluster.store import Store
+
+__all__ = ["find_run", "nearest", "run_name", "runs_with_samples"]
+
+_SHOWN = 3
+
+
+def run_name(attempt: Attempt) -> str:
+    """How a person names an attempt: ``TRIAL/NUMBER``."""
+    return f"{attempt.trial_id}/{attempt.number}"
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """The known words that are most like this one, for a hint; empty if there are none."""
+    found = difflib.get_close_matches(word, known, n=_SHOWN, cutoff=0.0)
+    return ", ".join(found)
+
+
+def find_run(store: Store, name: str | None) -> tuple[Result, Attempt, Telemetry | None]:
+    """Return the run of a name with its samples.
+
+    Args:
+        store: the store.
+        name: ``TRIAL/NUMBER``, or ``TRIAL`` for its latest attempt; None for the latest attempt
+            that has samples.
+
+    Raises:
+        EmptySelectionError: there is no such run; the hint names the nearest.
+        StoreError: its samples are damaged.
+    """
+    runs = _begun(store)
+    if name is None:
+        for result, attempt in reversed(runs):
+            telemetry = store.telemetry(attempt)
+            if telemetry is not None:
+                return result, attempt, telemetry
+        raise EmptySelectionError(
+            "no run has samples yet", hint="run something first: `boardcluster run wordcount`"
+        )
+    trial, slash, number = name.partition("/")
+    if slash and not (number.isascii() and number.isdecimal()):
+        raise UsageError(f"{name!r} is not TRIAL/NUMBER", hint="name it like trial-1/1")
+    chosen = [
+        (result, attempt)
+        for result, attempt in runs
+        if attempt.trial_id == trial and (not slash or attempt.number == int(number))
+    ]
+    if not chosen:
+        known = [run_name(attempt) for _, attempt in runs]
+        words = nearest(name if slash else f"{name}/1", known)
+        raise EmptySelectionError(
+            f"no run {name}",
+            hint=f"name one of: {words}" if words else "run something first",
+        )
+    result, attempt = chosen[-1]
+    return result, attempt, store.telemetry(attempt)
+
+
+def runs_with_samples(
+    store: Store, *, campaign: str | None = None, most: int
+) -> list[tuple[Result, Attempt, Telemetry]]:
+    """The latest runs that have samples, latest first; damaged samples are passed over.
+
+    Args:
+        store: the store.
+        campaign: only of this campaign.
+        most: no more than so many.
+    """
+    found: list[tuple[Result, Attempt, Telemetry]] = []
+    for result, attempt in reversed(_begun(store, campaign)):
+        try:
+            telemetry = store.telemetry(attempt)
+        except StoreError:  # one damaged file must not cost the report
+            continue
+        if telemetry is not None:
+            found.append((result, attempt, telemetry))
+            if len(found) == most:
+                break
+    return found
+
+
+def _begun(store: Store, campaign: str | None = None) -> list[tuple[Result, Attempt]]:
+    """Every attempt with its result, oldest first."""
+    pairs = [
+        (result, result.attempt)
+        for result in store.results(campaign, all_attempts=True)
+        if result.attempt is not None
+    ]
+    return sorted(pairs, key=lambda row: (row[1].started_utc, row[0].trial.position, row[1].number))

@@ -1,0 +1,73 @@
+"""When something disturbed a node in a run: the signs that verdicts are made of, with times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from boardcluster.analysis.telemetry import throttled, window_of
+from boardcluster.analysis.trust.window import Flags, Track, Window
+from boardcluster.records import Telemetry
+
+__all__ = ["Disturbance", "disturbances"]
+
+_SHARE = 0.05  # of its cores, or of the time; the same as in the verdict's rules
+_STOLEN_SHARE = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disturbance:
+    """One kind of disturbance of one node.
+
+    Attributes:
+        node: its name.
+        what: the kind, in words.
+        spans: begin and end of each time, in seconds from the start of the run.
+        seconds: how long it lasted in all.
+    """
+
+    node: str
+    what: str
+    spans: tuple[tuple[float, float], ...]
+    seconds: float
+
+
+def disturbances(telemetry: Telemetry) -> tuple[Disturbance, ...]:
+    """Find what disturbed the nodes, node by node."""
+    windows = [window_of(node, telemetry) for node in telemetry.nodes]
+    return tuple(found for window in windows for found in _of(window))
+
+
+def _of(window: Window) -> Iterator[Disturbance]:
+    held = throttled(window)
+    if held is not None:
+        yield from _one(window, "clock held back by the firmware", *held)
+    for column, what, share in (
+        ("quota_throttled_seconds", "held back by a CPU quota", _SHARE),
+        ("foreign_cpu_seconds", "CPU used by other programs", _SHARE * window.cores),
+        ("cpu_steal_seconds", "CPU kept by the hypervisor", _STOLEN_SHARE * window.cores),
+        ("swap_in_bytes", "swapping", 0.0),
+        ("swap_out_bytes", "swapping", 0.0),
+    ):
+        track = window.track(column)
+        if track is not None:
+            yield from _one(window, what, track, np.asarray(track.rates() > share))
+
+
+def _one(window: Window, what: str, track: Track, flags: Flags) -> Iterator[Disturbance]:
+    spans: list[tuple[float, float]] = []
+    for place in np.flatnonzero(flags & (track.shares > 0)):
+        begin = max(float(track.begins[place]), window.start_seconds)
+        end = min(float(track.ends[place]), window.end_seconds)
+        if spans and begin <= spans[-1][1]:
+            begin = spans.pop()[0]
+        spans.append((begin, end))
+    if spans:
+        yield Disturbance(
+            node=window.node,
+            what=what,
+            spans=tuple(spans),
+            seconds=sum(end - begin for begin, end in spans),
+        )
