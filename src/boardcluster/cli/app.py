@@ -35,6 +35,7 @@ COMMANDS = (
     "telemetry",
     "report",
     "tunnel",
+    "metrics",
     "meters",
     "down",
     "uninstall",
