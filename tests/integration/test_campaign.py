@@ -23,6 +23,8 @@ from tests.integration.test_faults import still_running, wait_for
 QUICK = """\
 [campaign]
 name = "{name}"
+repeat_tainted = 0  # this machine has other work
+telemetry_hertz = 10
 seed = 3
 repetitions = {repetitions}
 
@@ -35,6 +37,7 @@ parameters.netpipe.repeats = 1
 LONG_PI = """\
 [campaign]
 name = "long-pi"
+repeat_tainted = 0
 repetitions = 1
 
 [[matrix]]
@@ -207,6 +210,7 @@ def test_a_lost_node_is_found_in_seconds_and_a_resume_goes_on(site: Cli, tmp_pat
 FORMS = """\
 [campaign]
 name = "forms"
+repeat_tainted = 0
 repetitions = 1
 cache = "drop"
 

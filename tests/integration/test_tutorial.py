@@ -12,9 +12,10 @@ from tests.tidy.docs_blocks import console_blocks, script
 ROOT = Path(__file__).resolve().parents[2]
 QUICKER = {
     "make demo\n": "boardcluster demo --workers 2 --size 8MB --repetitions 1\n",
+    "--size 64MB --repetitions 2": "--size 8MB --repetitions 1",
     "init --workers 2": "init --workers 2 --subnet 198.18.205.0/24",
 }
-"""The demo is the longest step and is run in full by hand; the subnet must be free here."""
+"""The runs are the longest steps and are run in full by hand; the subnet must be free here."""
 
 
 def test_every_command_of_the_tutorial_works(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from boardcluster.records import (
     Measurement,
     Policy,
     Trial,
+    Verdict,
 )
 from boardcluster.remote.gate import Completed
 from boardcluster.services.operation import LiveCluster
@@ -67,6 +68,7 @@ class Stage:
         self,
         trials: Sequence[Trial] | None = None,
         cluster: Callable[[Trial], LiveCluster] | None = None,
+        repeat_tainted: int = 0,
     ) -> None:
         run_campaign(
             self.store,
@@ -74,7 +76,7 @@ class Stage:
             self.trials if trials is None else trials,
             cluster=cluster or self.cluster,
             bench=Bench(
-                policy=Policy(timeout_seconds=60),
+                policy=Policy(timeout_seconds=60, repeat_tainted=repeat_tainted),
                 cache=self.tmp_path / "cache",
                 progress=no_progress,
                 text=lambda _: dataset_in(self.tmp_path),
@@ -635,3 +637,27 @@ def test_reasons_of_interruptions_are_one_line_each() -> None:
 def test_now_is_utc_to_the_second() -> None:
     assert now_utc().endswith("+00:00")
     assert "." not in now_utc()
+
+
+@pytest.mark.parametrize("settles", [True, False])
+def test_a_disturbed_run_is_repeated_after_a_pause_and_each_try_is_kept(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, settles: bool
+) -> None:
+    paused: list[float] = []
+
+    def pause(seconds: float) -> None:
+        paused.append(seconds)
+        stage.world.foreign_cores = 0.0 if settles else 2.0
+
+    monkeypatch.setattr("boardcluster.campaign.driver.time.sleep", pause)
+    stage.world.foreign_cores = 2.0
+    (trial, *_) = stage.trials
+
+    stage.run([trial], repeat_tainted=2)
+
+    verdicts = [found.verdict for _, _, found in stage.ended if found]
+    last = [Verdict.VALID] if settles else [Verdict.TAINTED] * 2
+    assert verdicts == [Verdict.TAINTED, *last]
+    assert paused == [10.0] * len(last)
+    stored = stage.store.results(stage.campaign.id, all_attempts=True)
+    assert [row.attempt.number for row in stored if row.attempt] == [*range(1, len(verdicts) + 1)]
