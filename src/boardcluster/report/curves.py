@@ -200,7 +200,7 @@ def csv_link(chart: Chart) -> str:
         writer.writerow(
             [f"{end:.2f}", *("" if math.isnan(value) else f"{value:.5g}" for value in values)]
         )
-    return "data:text/csv;charset=utf-8," + quote(buffer.getvalue(), errors="replace")
+    return "data:text/csv;charset=utf-8," + quote(buffer.getvalue(), safe=",: ()", errors="replace")
 
 
 def _frame(chart: Chart) -> _Frame:

@@ -28,7 +28,7 @@ __all__ = ["MOST_LINES", "Section", "sections"]
 MOST_LINES = 10
 """More nodes than this are shown as quantiles."""
 
-_MOST_POINTS = 240
+_MOST_POINTS = 180
 _MEGA, _GIGA, _GIB = 1e6, 1e9, float(1 << 30)
 _STATES = (
     ("user", "programs"),
@@ -342,7 +342,9 @@ def _quantiles(rows: Sequence[Series]) -> tuple[tuple[Line, ...], tuple[Band, ..
     table = np.array(rows)
     edges = np.full((5, table.shape[1]), np.nan)
     known = ~np.isnan(table).all(axis=0)
-    edges[:, known] = np.nanquantile(table[:, known], [0, 0.25, 0.5, 0.75, 1], axis=0)
+    # Quantiles that leave NaN out take a hundred times as long.
+    quantile = np.nanquantile if np.isnan(table[:, known]).any() else np.quantile
+    edges[:, known] = quantile(table[:, known], [0, 0.25, 0.5, 0.75, 1], axis=0)
     least, low, middle, high, most = edges
     return (Line(label="median", values=middle, colour=0),), (
         Band(label="all nodes", low=least, high=most),

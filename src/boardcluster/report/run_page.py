@@ -161,7 +161,6 @@ def _facts(result: Result, attempt: Attempt) -> list[tuple[str, str]]:
 _COLUMNS = (
     Column("Node"),
     Column("CPU busy, cores", Kind.NUMBER),
-    Column("of", Kind.NUMBER),
     Column("At most", Kind.NUMBER),
     Column("I/O wait", Kind.NUMBER),
     Column("Steal", Kind.NUMBER),
@@ -171,8 +170,8 @@ _COLUMNS = (
     Column("Sent, MB/s", Kind.NUMBER),
     Column("Lowest clock, GHz", Kind.NUMBER),
     Column("Hottest, °C", Kind.NUMBER),
-    Column("Least memory available, GiB", Kind.NUMBER),
-    Column("Own memory at most, GiB", Kind.NUMBER),
+    Column("Least memory, GiB", Kind.NUMBER),
+    Column("Most used, GiB", Kind.NUMBER),
     Column("Throttled, s", Kind.NUMBER),
     Column("Held by quota, s", Kind.NUMBER),
     Column("Others' CPU, s", Kind.NUMBER),
@@ -203,8 +202,7 @@ def _tables(telemetry: Telemetry, *, emulated: bool) -> list[Table]:
 def _row(row: NodeSummary) -> tuple[str, ...]:
     return (
         row.node,
-        _number(row.cpu_busy_mean_cores, 2),
-        str(row.cores),
+        f"{_number(row.cpu_busy_mean_cores, 2)} of {row.cores}",
         _number(row.cpu_busy_most_cores, 2),
         _percent(row.cpu_iowait_mean_share),
         _percent(row.cpu_steal_mean_share or None),

@@ -187,7 +187,7 @@ def test_a_long_run_is_drawn_with_few_points() -> None:
     telemetry = Telemetry(duration_seconds=7200.0, nodes=(node("pi1", seconds=seconds),))
     for part in sections(telemetry, ()):
         for row in part.charts:
-            assert len(row.edges) <= 241
+            assert len(row.edges) <= 181
 
 
 def test_nothing_is_drawn_of_what_nobody_measured() -> None:
