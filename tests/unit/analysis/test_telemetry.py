@@ -219,3 +219,36 @@ def test_bits_since_boot_alone_hold_nothing_back() -> None:
     assert found is not None
     assert not found[1].any()
     assert throttled(window({"throttle_bits": NAN})) is None
+
+
+def test_a_negative_amount_is_unknown_and_takes_nothing_away() -> None:
+    values = np.ones(13)
+    values[5] = -100.0
+    found = window({"disk_reads/sda": values})
+    assert mean_rate(found, ["disk_reads/sda"]) == pytest.approx(0.9)
+    rates = rate(found, "disk_reads/sda", grid(found))
+    assert rates is not None
+    assert rates.min() == pytest.approx(0.0)
+
+
+def test_a_state_that_nobody_read_for_long_is_unknown_again() -> None:
+    seconds = np.arange(-1.0, 61.0)
+    values = np.full(len(seconds), NAN)
+    values[[1, 61]] = 50.0
+    made = node(seconds=seconds, columns={"temperature_celsius": values})
+    found = window_of(made, world(made))
+    shown = level(found, "temperature_celsius", grid(found))
+    assert shown is not None
+    assert shown[5] == 50.0
+    assert np.isnan(shown[30])
+    assert shown[59] == 50.0
+
+
+def test_an_interval_of_which_little_is_known_is_unknown() -> None:
+    values = np.full(13, NAN)
+    values[[1, 6]] = 1.0, 1.0  # the last value is of 5 s; nothing is known of what follows
+    found = window({"cpu_user_seconds": values})
+    rates = rate(found, "cpu_user_seconds", np.array([0.0, 4.5, 9.0]))
+    assert rates is not None
+    assert rates[0] == pytest.approx(0.2)
+    assert np.isnan(rates[1])

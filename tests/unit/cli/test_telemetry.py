@@ -75,7 +75,9 @@ class Desk:
         with Store.open(home) as store:
             store.add_campaign(campaign, self._trials)
 
-    def add(self, number: int, telemetry: Telemetry | None, **fields: Any) -> Attempt:
+    def add(
+        self, number: int, telemetry: Telemetry | None, *, hour: int | None = None, **fields: Any
+    ) -> Attempt:
         """Store a run; without samples one that failed."""
         proof = Verification(
             method="made up", expected_sha256=DIGEST, actual_sha256=DIGEST, records=1
@@ -88,7 +90,7 @@ class Desk:
             exit_status=0,
             **{"verdict": Verdict.VALID, **fields},
         )
-        started = f"2026-08-01T1{number}:00:00+00:00"
+        started = f"2026-08-01T{10 + number if hour is None else hour}:00:00+00:00"
         with Store.open(self.home) as store:
             attempt = store.begin_attempt(self._trials[number].id, FINGERPRINT, started)
             return store.finish(
@@ -144,6 +146,15 @@ def test_the_latest_run_with_samples_is_meant_and_a_trial_means_its_latest_attem
     assert "run wordcount-1/2" in desk("telemetry").stdout
     assert "run wordcount-1/2" in desk("telemetry", "wordcount-1").stdout
     assert "run wordcount-1/1" in desk("telemetry", "wordcount-1/1").stdout
+
+
+def test_the_latest_run_is_the_one_that_began_last_whatever_its_place_in_the_plan(
+    desk: Desk,
+) -> None:
+    desk.add(2, TELEMETRY, hour=10)
+    desk.add(0, TELEMETRY, hour=12)
+    desk.add(1, TELEMETRY, hour=11)
+    assert "run wordcount-0/1" in desk("telemetry").stdout
 
 
 def test_one_phase_and_one_node(desk: Desk) -> None:
