@@ -26,7 +26,8 @@ from boardcluster.records import ClusterSpec, NodeSpec
 from boardcluster.remote.ask import ask, boot_of
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import end_programs, run_program
-from boardcluster.remote.ssh import SshRemote, SshRoute
+from boardcluster.remote.ssh import SshRemote
+from boardcluster.remote.ssh_route import Silence, SshRoute
 
 __all__ = [
     "SERVICE_USER",
@@ -110,6 +111,7 @@ class BoardNodes:
         self._known_hosts = known_hosts_of(home)
         self._control: Path | None = None
         self._remotes: dict[tuple[str, str], SshRemote] = {}
+        self._silences: dict[str, Silence] = {}
         self._owner = f"{socket.gethostname()}:{home.resolve()}"
         self._making = threading.Lock()
 
@@ -139,7 +141,12 @@ class BoardNodes:
             name = f"{_CONTROL}{os.getpid()}-"
             self._control = Path(tempfile.mkdtemp(prefix=name, dir=place))
             atexit.register(self.close)
-        return SshRoute(host=host, known_hosts=self._known_hosts, control=self._control)
+        return SshRoute(
+            host=host,
+            known_hosts=self._known_hosts,
+            control=self._control,
+            silence=self._silences.setdefault(host, Silence()),
+        )
 
     def admin(self, node: NodeSpec) -> Remote:
         """Return the way to a declared node as root."""

@@ -30,7 +30,7 @@ from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed, run_program, shown, tail_text
 from boardcluster.remote.ssh_job import run_job
 from boardcluster.remote.ssh_route import SshRoute, client_settings
-from boardcluster.remote.ssh_words import command_failure, connection_failure
+from boardcluster.remote.ssh_words import command_failure, connection_failure, is_silence
 
 __all__ = ["JOBS_FOLDER", "SshRemote", "SshRoute"]
 
@@ -151,6 +151,7 @@ class SshRemote:
         timeout_seconds: float = 60.0,
     ) -> Completed:
         """Run a command; raise if it did not run or did not end in time."""
+        self._route.silence.check()
         words, data = _shortened(argv, stdin)
         variables = {"LC_ALL": "C.UTF-8", _MARK: token, **(env or {})}
         inside = ["env", f"--chdir={cwd or '/'}", "--", *(f"{k}={v}" for k, v in variables.items())]
@@ -194,23 +195,28 @@ class SshRemote:
         )
 
     def _no_connection(self, words: bytes, status: int) -> BoardclusterError:
-        return connection_failure(
+        error = connection_failure(
             self._name,
             self._route.host,
             words.decode(errors="replace"),
             status=status,
             known_hosts=self._route.known_hosts,
         )
+        if isinstance(error, UnreachableError) and is_silence(words):
+            self._route.silence.note(error)
+        return error
 
     def _timed_out(
         self, argv: Sequence[str], token: str, stderr: bytes, timeout_seconds: float
     ) -> RemoteError:
         _, began, words = stderr.partition(f"{token}\n".encode())
         if not began:
-            return UnreachableError(
+            error = UnreachableError(
                 f"{self._name}: no connection to {self._route.host} within {timeout_seconds:g} s",
                 hint=f"check power and network of {self._name}",
             )
+            self._route.silence.note(error)
+            return error
         return RemoteTimeoutError(
             f"{self._name}: command did not end within {timeout_seconds:g} s: {shown(argv)}\n"
             f"{tail_text(words)}".rstrip(),

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from boardcluster.errors import HostError, SpecError
+from boardcluster.errors import HostError, SpecError, UnreachableError
 from boardcluster.remote.gate import run_program
 from boardcluster.remote.ssh_words import NO_STATUS, connection_failure
 
-__all__ = ["SshRoute", "check_destination", "client_settings", "ssh_options"]
+__all__ = ["Silence", "SshRoute", "check_destination", "client_settings", "ssh_options"]
 
 _CONNECT_SECONDS = 10
 _ALIVE_SECONDS = 10
@@ -19,11 +20,41 @@ _ALIVE_COUNT = 3
 """A connection over which nothing comes for so many times so long is dead."""
 
 _PERSIST_SECONDS = 60
+_SILENT_SECONDS = 10.0
 _SOCKET_PATH_BYTES_MAX = 104
 _SOCKET_NAME_BYTES = 58
 """A slash, the 40 digits of %C, and the 17 characters that ssh adds while it makes the socket."""
 
 _DESTINATION = re.compile(r"(?!-)(ssh://)?([^\s/@-][^\s/@]*@)?[^\s/@-][^\s/@]*")
+
+
+@dataclass(slots=True)
+class Silence:
+    """What is known of a host that did not answer a moment ago.
+
+    Each try at a dead host takes its whole time-out; a driver that ends a run on one makes many.
+
+    Attributes:
+        error: how the last try ended.
+        until_seconds: so long, by the monotonic clock, no other is made.
+    """
+
+    error: UnreachableError | None = None
+    until_seconds: float = 0.0
+
+    def note(self, error: UnreachableError) -> None:
+        """Take note of a try without an answer."""
+        self.error = error
+        self.until_seconds = time.monotonic() + _SILENT_SECONDS
+
+    def check(self) -> None:
+        """Say again at once what the last try said.
+
+        Raises:
+            UnreachableError: it was a moment ago.
+        """
+        if self.error is not None and time.monotonic() < self.until_seconds:
+            raise UnreachableError(self.error.message, hint=self.error.hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +68,7 @@ class SshRoute:
         control: existing folder that only we may enter, for the sockets of shared connections;
             a short path, because a socket's is limited to 104 bytes.
         identity: private key file to offer as well; None for only what the configuration says.
+        silence: shared by all who go this way.
 
     Raises:
         SpecError: the host could be taken for an option, or is no destination at all.
@@ -47,6 +79,7 @@ class SshRoute:
     known_hosts: Path
     control: Path
     identity: Path | None = None
+    silence: Silence = field(default_factory=Silence, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check_destination(self.host)

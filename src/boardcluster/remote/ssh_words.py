@@ -20,7 +20,13 @@ from boardcluster.errors import (
     UnreachableError,
 )
 
-__all__ = ["NO_STATUS", "command_failure", "connection_failure", "forget_command"]
+__all__ = [
+    "NO_STATUS",
+    "command_failure",
+    "connection_failure",
+    "forget_command",
+    "is_silence",
+]
 
 NO_STATUS = 255
 """ssh's own exit status when something is wrong with the connection."""
@@ -77,6 +83,11 @@ def connection_failure(
         f"{node}: cannot reach {host}: {text}",
         hint=f"check that it is on, and that `ssh {host} true` works",
     )
+
+
+def is_silence(words: bytes) -> bool:
+    """Say whether nobody answered, and not somebody who refused."""
+    return re.search(rb"timed out|No route to host|Host is down", words) is not None
 
 
 def _key_failure(

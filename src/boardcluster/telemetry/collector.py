@@ -24,7 +24,7 @@ from boardcluster.telemetry.samples import SAME_CLOCKS, Alignment, parse_samples
 __all__ = ["Recording", "Target", "node_targets", "recording", "start_agent"]
 
 _GRACE_SECONDS = 3.0
-_TRIES = 3
+_TRIES = 2
 _RETRY_SECONDS = 1.0
 _LONGEST_SECONDS = 48 * 3600.0
 """Agents end by themselves after this, should a killed driver never end them."""
