@@ -57,7 +57,7 @@ def test_a_connection_that_drops_at_the_end_is_tried_again(
     live: LiveCluster, tmp_path: Path
 ) -> None:
     node: Any = live.remotes["worker1"]
-    getting, failures = node.get, [1, 1]
+    getting, failures = node.get, [1]
 
     def get(source: str, target: Path) -> None:
         if failures:
