@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from boardcluster.probes.catalog_entry import read_board
+from boardcluster.catalog.entry import read_board
 from tests.integration.conftest import Cli
 
 SUBNET = "198.18.62.0/24"

@@ -1,23 +1,35 @@
-"""A measured board as an entry of the catalog: a TOML file to read, keep and compare with."""
+"""A board as an entry of the catalog: a TOML file to read, keep and compare with.
+
+A board that was measured and one from the papers have the same form and are read by the same code.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from boardcluster.catalog.shown import is_curve_point, unit_of
 from boardcluster.errors import UsageError
-from boardcluster.probes.shown import is_curve_point, unit_of
 from boardcluster.records import ProbeFigure, ProbeRun
 from boardcluster.spec.problems import Problem, spec_error, validate
 from boardcluster.spec.toml import read_toml
 
-__all__ = ["BoardEntry", "SourcedFigure", "entry_of", "read_board", "render_board"]
+__all__ = [
+    "BoardEntry",
+    "FigureRow",
+    "SourcedFigure",
+    "entry_of",
+    "read_board",
+    "render_board",
+    "sourced",
+    "unit_problems",
+]
 
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _ID_LENGTH_MAX = 60
@@ -50,6 +62,8 @@ class BoardEntry:
         hardware: one line on the machine that was measured.
         versions: the tools that measured.
         figures: what was measured.
+        sources: where ``cores``, ``clock_hertz`` and ``memory_bytes`` are from; empty for a board
+            that told them itself.
     """
 
     id: str
@@ -61,6 +75,7 @@ class BoardEntry:
     hardware: str
     versions: tuple[str, ...]
     figures: tuple[SourcedFigure, ...]
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 def _identity(name: str) -> str:
@@ -150,6 +165,7 @@ def render_board(entry: BoardEntry) -> str:
         f"emulated = {str(entry.emulated).lower()}",
         f"hardware = {_quoted(entry.hardware)}",
         f"versions = [{', '.join(_quoted(version) for version in entry.versions)}]",
+        *([f"sources = {_inline(entry.sources)}"] if entry.sources else []),
     ]
     tables = [
         "\n".join(
@@ -175,7 +191,9 @@ class _Strict(BaseModel):
 _Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
 
 
-class _Figure(_Strict):
+class FigureRow(_Strict):
+    """One ``[[figure]]`` of a file."""
+
     name: str = Field(
         pattern=r"^[a-z0-9]+(_[a-z0-9]+)+$",
         description="small letters, digits and underscores, the unit last",
@@ -199,7 +217,33 @@ class _Board(_Strict):
     emulated: bool = Field(default=False, description="true or false")
     hardware: str = Field(default="", description="text")
     versions: list[str] = Field(default_factory=list, description="a list of texts")
-    figure: list[_Figure] = Field(min_length=1, description="at least one [[figure]]")
+    sources: dict[Literal["cores", "clock_hertz", "memory_bytes"], _Text] = Field(
+        default_factory=dict, description="texts for cores, clock_hertz and memory_bytes"
+    )
+    figure: list[FigureRow] = Field(min_length=1, description="at least one [[figure]]")
+
+
+def unit_problems(rows: Sequence[FigureRow]) -> list[Problem]:
+    """Return what is wrong where a unit is not that which the figure's name ends with."""
+    return [
+        Problem(
+            path=("figure", place, "unit"),
+            text=f"the unit of {row.name} is {unit_of(row.name)!r}, not {row.unit!r}",
+        )
+        for place, row in enumerate(rows)
+        if row.unit != unit_of(row.name)
+    ]
+
+
+def sourced(rows: Iterable[FigureRow]) -> tuple[SourcedFigure, ...]:
+    """Return the figures of a file."""
+    return tuple(
+        SourcedFigure(
+            figure=ProbeFigure(name=row.name, value=row.value, conditions=row.conditions),
+            source=row.source,
+        )
+        for row in rows
+    )
 
 
 def read_board(path: Path) -> BoardEntry:
@@ -212,10 +256,7 @@ def read_board(path: Path) -> BoardEntry:
     board, problems = validate(_Board, document.data, context={}, allowed_words={})
     if board is None:
         raise spec_error(document, problems)
-    for place, row in enumerate(board.figure):
-        if row.unit != unit_of(row.name):
-            text = f"the unit of {row.name} is {unit_of(row.name)!r}, not {row.unit!r}"
-            problems.append(Problem(path=("figure", place, "unit"), text=text))
+    problems.extend(unit_problems(board.figure))
     if problems:
         raise spec_error(document, problems)
     return BoardEntry(
@@ -227,11 +268,6 @@ def read_board(path: Path) -> BoardEntry:
         emulated=board.emulated,
         hardware=board.hardware,
         versions=tuple(board.versions),
-        figures=tuple(
-            SourcedFigure(
-                figure=ProbeFigure(name=row.name, value=row.value, conditions=row.conditions),
-                source=row.source,
-            )
-            for row in board.figure
-        ),
+        figures=sourced(board.figure),
+        sources={str(key): text for key, text in board.sources.items()},
     )

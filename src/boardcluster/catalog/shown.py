@@ -37,6 +37,9 @@ _UNITS: Mapping[str, tuple[str, float]] = {
     "mips": ("MIPS", 1.0),
     "iops": ("IOPS", 1.0),
     "retransmits": ("retransmits", 1.0),
+    "us_dollars": ("US$", 1.0),
+    "amperes": ("A", 1.0),
+    "volts": ("V", 1.0),
 }
 """Ending of a name to the unit that is shown, and how much of the name's own unit that is. Longer
 endings stand before those that they end with."""

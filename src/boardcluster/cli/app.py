@@ -41,6 +41,7 @@ COMMANDS = (
     "uninstall",
     "inventory",
     "probe",
+    "catalog",
     "data",
     "doctor",
 )

@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.fingerprint import hardware_line
+from boardcluster.catalog.entry import entry_of, render_board
+from boardcluster.catalog.shown import conditions_text, is_curve_point, show_figure
 from boardcluster.cli.console import Reporter, print_json, print_table, say
 from boardcluster.cli.options import (
     CacheOption,
@@ -28,10 +30,8 @@ from boardcluster.cluster.discovery import discover
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.cluster.state import write_atomically
 from boardcluster.errors import ClusterNotUpError, EmptySelectionError, RunError, UsageError
-from boardcluster.probes.catalog_entry import entry_of, render_board
 from boardcluster.probes.registry import all_probes, choose_probes
 from boardcluster.probes.run import LiveSite, Plan, plan_probes, run_probes
-from boardcluster.probes.shown import conditions_text, is_curve_point, show_figure
 from boardcluster.records import NodeFacts, ProbeMode, ProbeRun
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import operation

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from boardcluster.catalog.entry import BoardEntry, entry_of, read_board, render_board
+from boardcluster.catalog.shown import conditions_text, show_figure, unit_of
 from boardcluster.errors import SpecError, UsageError
-from boardcluster.probes.catalog_entry import BoardEntry, entry_of, read_board, render_board
-from boardcluster.probes.shown import conditions_text, show_figure, unit_of
 from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
 
 RATE = ProbeFigure(
@@ -157,3 +157,12 @@ def test_points_of_curves_stay_out_of_an_entry() -> None:
 def test_conditions_are_one_line() -> None:
     assert conditions_text({"prime_limit": "2000", "threads": "4"}) == "prime limit 2000, threads 4"
     assert conditions_text({}) == ""
+
+
+def test_sources_of_what_a_board_did_not_tell_itself_are_kept(tmp_path: Path) -> None:
+    made = replace(entry(RUN), sources={"cores": "a paper Table 1", "memory_bytes": "its maker"})
+    text = render_board(made)
+    assert 'sources = { cores = "a paper Table 1", memory_bytes = "its maker" }' in text
+    assert read(tmp_path, text) == made
+    with pytest.raises(SpecError, match="sources"):
+        read(tmp_path, text.replace("{ cores", "{ colour"))

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
+from boardcluster.catalog.entry import read_board
 from boardcluster.cli import probe as command
 from boardcluster.cli.app import app
 from boardcluster.cluster.state import LiveNode, LiveState
@@ -26,7 +27,6 @@ from boardcluster.errors import (
     UsageError,
 )
 from boardcluster.probes.base import Probe, Site, Tool
-from boardcluster.probes.catalog_entry import read_board
 from boardcluster.records import ClusterSpec, MeterSpec, ProbeFigure, ProbeMode
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import operation

@@ -1,0 +1,179 @@
+"""The papers' tables: one CSV each, one row per cell, and the index that says what they are."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from boardcluster.catalog.room import nearest
+from boardcluster.errors import SpecError, UsageError
+from boardcluster.spec.problems import spec_error, validate
+from boardcluster.spec.toml import read_toml
+
+__all__ = [
+    "PUBLISHED",
+    "Cell",
+    "Index",
+    "Paper",
+    "PublishedTable",
+    "find_table",
+    "read_cells",
+    "read_index",
+]
+
+PUBLISHED = Path(__file__).parent / "published"
+
+_CELL_COLUMNS = ("quantity", "value", "unit", "note")
+_HINT = "restore the file from the package"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One cell of a table.
+
+    Attributes:
+        keys: the columns that say which cell it is: ``storage`` to ``UFS``.
+        quantity: what it is: ``execution_time``.
+        value: as printed, without thousands separators; empty where the text cannot be read.
+        unit: of the value; empty for text.
+        note: what was printed beside the value, or is doubtful.
+    """
+
+    keys: Mapping[str, str]
+    quantity: str
+    value: str
+    unit: str
+    note: str
+
+
+_Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Paper(_Strict):
+    """A paper, as the index has it."""
+
+    id: _Text
+    authors: _Text
+    title: _Text
+    published_in: str = Field(description="text")
+    year: int = Field(ge=1990, le=2100, description="a year")
+    doi: str = Field(description="text")
+
+
+class PublishedTable(_Strict):
+    """A table, as the index has it.
+
+    A table that the text does not have says so in ``missing`` and has no file.
+    """
+
+    id: _Text
+    paper: _Text
+    table: _Text
+    title: _Text
+    file: str = Field(default="", description="the name of a CSV file")
+    keys: list[_Text] = Field(default_factory=list, description="a list of column names")
+    units: list[_Text] = Field(default_factory=list, description="a list of texts")
+    cells: int = Field(default=0, ge=0, description="a number of rows")
+    missing: str = Field(default="", description="text")
+    conditions: str = Field(default="", description="text")
+    doubts: list[_Text] = Field(default_factory=list, description="a list of texts")
+
+
+class _Index(_Strict):
+    paper: list[Paper] = Field(min_length=1, description="at least one [[paper]]")
+    table: list[PublishedTable] = Field(min_length=1, description="at least one [[table]]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """What is published.
+
+    Attributes:
+        folder: where the files are.
+        papers: by id.
+        tables: by id, in the order of the papers.
+    """
+
+    folder: Path
+    papers: Mapping[str, Paper]
+    tables: Mapping[str, PublishedTable] = field(default_factory=dict)
+
+
+@cache
+def read_index(folder: Path = PUBLISHED) -> Index:
+    """Read ``index.toml``.
+
+    Raises:
+        SpecError: it is missing or wrong.
+    """
+    document = read_toml(folder / "index.toml", create_hint=_HINT)
+    index, problems = validate(_Index, document.data, context={}, allowed_words={})
+    if index is None:
+        raise spec_error(document, problems)
+    return Index(
+        folder=folder,
+        papers={paper.id: paper for paper in index.paper},
+        tables={table.id: table for table in index.table},
+    )
+
+
+def find_table(name: str, *, index: Index) -> PublishedTable:
+    """Return a table by its id.
+
+    Raises:
+        UsageError: there is none; the nearest id is offered.
+    """
+    if name not in index.tables:
+        near = nearest(name, list(index.tables))
+        raise UsageError(
+            f"the catalog has no published table {name!r}"
+            + (f'; did you mean "{near}"?' if near else ""),
+            hint="see the tables with: boardcluster catalog published",
+        )
+    return index.tables[name]
+
+
+def read_cells(table: PublishedTable, *, folder: Path = PUBLISHED) -> tuple[Cell, ...]:
+    """Read the cells of a table; none if the text does not have it.
+
+    Raises:
+        SpecError: the file is missing, cut short, or not what the index says.
+    """
+    if not table.file:
+        return ()
+    path = folder / table.file
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path}: cannot be read as UTF-8: {error}", hint=_HINT) from error
+    head, *rows = list(csv.reader(io.StringIO(text, newline=""))) or [[]]
+    columns = [*table.keys, *_CELL_COLUMNS]
+    if head != columns:
+        raise SpecError(f"{path}:1: the columns are not {', '.join(columns)}", hint=_HINT)
+    for line, row in enumerate(rows, start=2):
+        if len(row) != len(columns):
+            raise SpecError(f"{path}:{line}: {len(row)} columns, not {len(columns)}", hint=_HINT)
+    if len(rows) != table.cells:
+        raise SpecError(f"{path}: {len(rows)} cells, not {table.cells}", hint=_HINT)
+    count = len(table.keys)
+    return tuple(
+        Cell(
+            keys=dict(zip(table.keys, row[:count], strict=True)),
+            quantity=row[count],
+            value=row[count + 1],
+            unit=row[count + 2],
+            note=row[count + 3],
+        )
+        for row in rows
+    )

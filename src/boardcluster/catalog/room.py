@@ -1,0 +1,170 @@
+"""The catalog's entries by kind and name. A name that does not exist gets the nearest offered."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from boardcluster.catalog.entry import (
+    BoardEntry,
+    FigureRow,
+    SourcedFigure,
+    read_board,
+    sourced,
+    unit_problems,
+)
+from boardcluster.errors import UsageError
+from boardcluster.spec.problems import spec_error, validate
+from boardcluster.spec.toml import read_toml
+
+__all__ = [
+    "KINDS",
+    "Part",
+    "entry_names",
+    "find_board",
+    "find_part",
+    "nearest",
+    "read_part",
+]
+
+_FOLDER = Path(__file__).parent
+
+KINDS = ("boards", "media", "supplies", "networks")
+"""Kinds of entries; each is a folder of TOML files."""
+
+_NEAR = 0.5
+"""How alike names must be that have no word in common; 1 is the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A medium, a power supply or a network.
+
+    Attributes:
+        id: short name.
+        name: as its maker calls it.
+        kind: in words: ``microSD``, ``NVMe SSD``, ``USB power supply``, ``Gigabit Ethernet``.
+        model: its maker's code; empty if no source gives it.
+        summary: one line on it, with what is doubtful.
+        figures: what is known of it, each with its source.
+    """
+
+    id: str
+    name: str
+    kind: str
+    model: str
+    summary: str
+    figures: tuple[SourcedFigure, ...]
+
+
+_Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: str = Field(
+        pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$",
+        max_length=60,
+        description="a-z, 0-9 and hyphens",
+    )
+    name: _Text
+    kind: _Text
+    model: str = Field(default="", description="text")
+    summary: str = Field(default="", description="text")
+    figure: list[FigureRow] = Field(min_length=1, description="at least one [[figure]]")
+
+
+def read_part(path: Path) -> Part:
+    """Read a medium, a power supply or a network.
+
+    Raises:
+        SpecError: it is missing, not TOML, or wrong; with line, key and what is allowed.
+    """
+    document = read_toml(path, create_hint="see docs/reference/catalog.md for the form of the file")
+    part, problems = validate(_Part, document.data, context={}, allowed_words={})
+    if part is not None:
+        problems.extend(unit_problems(part.figure))
+    if part is None or problems:
+        raise spec_error(document, problems)
+    return Part(
+        id=part.id,
+        name=part.name,
+        kind=part.kind,
+        model=part.model,
+        summary=part.summary,
+        figures=sourced(part.figure),
+    )
+
+
+@cache
+def entry_names(kind: str) -> tuple[str, ...]:
+    """Return the names of the entries of a kind, sorted.
+
+    Args:
+        kind: one of ``KINDS``.
+    """
+    return tuple(sorted(path.stem for path in (_FOLDER / kind).glob("*.toml")))
+
+
+def _words(name: str) -> set[str]:
+    """Return the runs of letters and of digits, the same of ``Raspberry Pi 5B`` and ``rpi-5b``."""
+    short = re.sub(r"\b(raspberry[ _-]*)?pi(?![a-z])", "rpi", name.lower())
+    return set(re.findall(r"[a-z]+|[0-9]+", short))
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """Return the name that is most like another; empty if none is.
+
+    Words in common count first, so that ``rpi5b-8gb`` finds ``rpi-5b-8gb-2400mhz`` and not the
+    shorter ``rpi-b``.
+    """
+
+    def likeness(other: str) -> tuple[int, float]:
+        alike = difflib.SequenceMatcher(a=name.lower(), b=other).ratio()
+        return len(_words(name) & _words(other)), alike
+
+    best = max(names, key=likeness, default="")
+    shared, alike = likeness(best)
+    return best if shared or alike >= _NEAR else ""
+
+
+def _path(kind: str, name: str) -> Path:
+    names = entry_names(kind)
+    if name not in names:
+        near = nearest(name, names)
+        raise UsageError(
+            f"the catalog has no {name!r} among its {kind}"
+            + (f'; did you mean "{near}"?' if near else ""),
+            hint=f"see the names with: boardcluster catalog {kind}",
+        )
+    return _FOLDER / kind / f"{name}.toml"
+
+
+def find_board(name: str) -> BoardEntry:
+    """Return a board by its name.
+
+    Raises:
+        UsageError: there is none; the nearest name is offered.
+    """
+    return read_board(_path("boards", name))
+
+
+def find_part(kind: str, name: str) -> Part:
+    """Return a medium, a power supply or a network by its name.
+
+    Args:
+        kind: ``media``, ``supplies`` or ``networks``.
+        name: its id.
+
+    Raises:
+        UsageError: there is none; the nearest name is offered.
+    """
+    return read_part(_path(kind, name))

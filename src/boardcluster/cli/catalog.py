@@ -1,0 +1,252 @@
+"""``boardcluster catalog``: boards, media, supplies, networks, and the papers' tables."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from boardcluster.catalog.entry import BoardEntry, SourcedFigure
+from boardcluster.catalog.published import (
+    Cell,
+    Index,
+    PublishedTable,
+    find_table,
+    read_cells,
+    read_index,
+)
+from boardcluster.catalog.ratios import Answer, Check, check_ratios
+from boardcluster.catalog.room import KINDS, Part, entry_names, find_board, find_part, nearest
+from boardcluster.catalog.shown import conditions_text, show_figure
+from boardcluster.cli.console import print_json, print_table, say
+from boardcluster.cli.options import JsonOption
+from boardcluster.errors import UsageError
+
+__all__ = ["register"]
+
+_PUBLISHED = "published"
+_ALL = (*KINDS, _PUBLISHED)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(name="catalog", epilog="Example: boardcluster catalog boards rpi-5b-8gb-2400mhz")(
+        _catalog
+    )
+
+
+def _catalog(
+    kind: Annotated[
+        str | None,
+        typer.Argument(help="boards, media, supplies, networks or published; default: what is in."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="An entry, or a published table; default: all names.")
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Recompute the papers' ratios from their tables; with published."
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the figures of boards, media, supplies and networks, and the papers' tables."""
+    if kind is not None and kind not in _ALL:
+        near = nearest(kind, _ALL)
+        raise UsageError(
+            f"the catalog has no {kind!r}" + (f'; did you mean "{near}"?' if near else ""),
+            hint=f"choose one of {', '.join(_ALL)}",
+        )
+    if check and (kind != _PUBLISHED or name is not None):
+        raise UsageError(
+            "--check is for published", hint="run: boardcluster catalog published --check"
+        )
+    if kind is None:
+        _show_kinds(as_json=as_json)
+    elif check:
+        _show_checks(check_ratios(), as_json=as_json)
+    elif kind == _PUBLISHED:
+        _show_published(name, as_json=as_json)
+    elif kind == "boards":
+        _show_boards(name, as_json=as_json)
+    else:
+        _show_parts(kind, name, as_json=as_json)
+
+
+def _show_kinds(*, as_json: bool) -> None:
+    tables = read_index().tables.values()
+    counts = {kind: len(entry_names(kind)) for kind in KINDS}
+    counts[_PUBLISHED] = sum(1 for table in tables if table.file)
+    if as_json:
+        print_json(counts)
+        return
+    print_table("", ["kind", "entries"], [[kind, str(count)] for kind, count in counts.items()])
+
+
+def _show_boards(name: str | None, *, as_json: bool) -> None:
+    if name is not None:
+        board = find_board(name)
+        if as_json:
+            print_json(_plain(board))
+            return
+        clock = "unknown" if board.clock_hertz is None else f"{board.clock_hertz / 1e9:g} GHz"
+        say(f"{board.name}: {board.hardware}")
+        for what, value, key in (
+            ("cores", str(board.cores), "cores"),
+            ("clock", clock, "clock_hertz"),
+            ("memory", f"{board.memory_bytes / (1 << 20):,.0f} MiB", "memory_bytes"),
+        ):
+            say(f"  {what}: {value} ({board.sources.get(key, 'no source')})")
+        _show_figures(board.figures)
+        return
+    boards = [find_board(each) for each in entry_names("boards")]
+    if as_json:
+        print_json([_plain(board) for board in boards])
+        return
+    rows = [
+        [
+            board.id,
+            board.name,
+            str(board.cores),
+            "-" if board.clock_hertz is None else f"{board.clock_hertz / 1e6:.0f}",
+            f"{board.memory_bytes / (1 << 20):.0f}",
+            str(len(board.figures)),
+        ]
+        for board in boards
+    ]
+    print_table("", ["name", "board", "cores", "MHz", "MiB", "figures"], rows)
+
+
+def _show_parts(kind: str, name: str | None, *, as_json: bool) -> None:
+    if name is not None:
+        part = find_part(kind, name)
+        if as_json:
+            print_json(_plain(part))
+            return
+        say(": ".join(text for text in (part.name, part.kind, part.summary) if text))
+        _show_figures(part.figures)
+        return
+    parts = [find_part(kind, each) for each in entry_names(kind)]
+    if as_json:
+        print_json([_plain(part) for part in parts])
+        return
+    rows = [[part.id, part.name, part.kind, part.model, str(len(part.figures))] for part in parts]
+    print_table("", ["name", "what", "kind", "model", "figures"], rows)
+
+
+def _plain(entry: BoardEntry | Part) -> dict[str, object]:
+    """Return an entry for JSON, each figure on one level."""
+    plain = {
+        field.name: getattr(entry, field.name)
+        for field in dataclasses.fields(entry)
+        if field.name not in {"figures", "sources"}
+    }
+    if isinstance(entry, BoardEntry):
+        plain["sources"] = dict(entry.sources)
+    plain["figures"] = [
+        {
+            "name": row.figure.name,
+            "value": row.figure.value,
+            "conditions": row.figure.conditions,
+            "source": row.source,
+        }
+        for row in entry.figures
+    ]
+    return plain
+
+
+def _show_figures(figures: Sequence[SourcedFigure]) -> None:
+    rows = []
+    for row in figures:
+        plain, value, unit = show_figure(row.figure)
+        rows.append([plain, value, unit, conditions_text(row.figure.conditions), row.source])
+    print_table("", ["figure", "value", "unit", "conditions", "source"], rows)
+
+
+def _show_published(name: str | None, *, as_json: bool) -> None:
+    index = read_index()
+    if name is not None:
+        _show_table(find_table(name, index=index), index, as_json=as_json)
+        return
+    tables = list(index.tables.values())
+    if as_json:
+        print_json([table.model_dump() for table in tables])
+        return
+    rows = [
+        [table.id, table.table, str(table.cells) if table.file else "-", table.title]
+        for table in tables
+    ]
+    print_table("", ["name", "table", "cells", "what"], rows)
+
+
+def _show_table(table: PublishedTable, index: Index, *, as_json: bool) -> None:
+    cells = read_cells(table, folder=index.folder)
+    if as_json:
+        print_json({**table.model_dump(), "rows": [_row(cell) for cell in cells]})
+        return
+    paper = index.papers[table.paper]
+    say(f"{table.table} of {paper.authors}: {paper.title} ({paper.year}): {table.title}")
+    for words in (table.conditions, *table.doubts):
+        if words:
+            say(f"  {words}")
+    if not table.file:
+        say(f"  no cells: {table.missing}")
+        return
+    columns = [*table.keys, "quantity", "value", "unit", "note"]
+    print_table("", columns, [[_row(cell)[column] for column in columns] for cell in cells])
+
+
+def _row(cell: Cell) -> dict[str, str]:
+    return {
+        **cell.keys,
+        "quantity": cell.quantity,
+        "value": cell.value,
+        "unit": cell.unit,
+        "note": cell.note,
+    }
+
+
+def _show_checks(checks: Sequence[Check], *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [
+                {
+                    **{
+                        key: getattr(check.ratio, key)
+                        for key in ("id", "paper", "section", "words", "says", "needs", "note")
+                    },
+                    "answer": check.answer.value,
+                    "given": None if check.given is None else dataclasses.asdict(check.given),
+                }
+                for check in checks
+            ]
+        )
+        return
+    for title, answers in (
+        ("These follow from the tables", {Answer.ROUNDED, Answer.CUT}),
+        ("These do not follow from the tables", {Answer.NOT}),
+        ("These cannot be recomputed from what we have", {Answer.UNKNOWN}),
+    ):
+        chosen = [check for check in checks if check.answer in answers]
+        print_table(
+            f"{title}: {len(chosen)}",
+            ["paper", "section", "what", "said", "tables give", "remark"],
+            [_check_row(check) for check in chosen],
+        )
+
+
+def _check_row(check: Check) -> list[str]:
+    ratio, given = check.ratio, check.given
+    remark = ratio.needs and f"needs {ratio.needs}"
+    if check.answer is Answer.CUT:
+        remark = "cut off, not rounded"
+    text = "-"
+    if given is not None:
+        text = f"{given.value:,.2f}"
+        if check.answer is Answer.NOT and given.pairs > 1:
+            text += f" ({given.least:.2f} to {given.most:.2f}, mean {given.mean:.2f})"
+    remarks = "; ".join(words for words in (remark, ratio.note) if words)
+    return [ratio.paper, ratio.section, ratio.words, ratio.says, text, remarks]
