@@ -137,6 +137,8 @@ def nearest(name: str, names: Sequence[str]) -> str:
 
 
 def _path(kind: str, name: str) -> Path:
+    if name.endswith(".toml"):
+        return Path(name)
     names = entry_names(kind)
     if name not in names:
         near = nearest(name, names)
@@ -149,22 +151,27 @@ def _path(kind: str, name: str) -> Path:
 
 
 def find_board(name: str) -> BoardEntry:
-    """Return a board by its name.
+    """Return a board by its name, or from a file of one's own.
+
+    Args:
+        name: its id, or the path of a file that ends with ``.toml``.
 
     Raises:
         UsageError: there is none; the nearest name is offered.
+        SpecError: the file is missing or wrong.
     """
     return read_board(_path("boards", name))
 
 
 def find_part(kind: str, name: str) -> Part:
-    """Return a medium, a power supply or a network by its name.
+    """Return a medium, a power supply or a network by its name, or from a file of one's own.
 
     Args:
         kind: ``media``, ``supplies`` or ``networks``.
-        name: its id.
+        name: its id, or the path of a file that ends with ``.toml``.
 
     Raises:
         UsageError: there is none; the nearest name is offered.
+        SpecError: the file is missing or wrong.
     """
     return read_part(_path(kind, name))

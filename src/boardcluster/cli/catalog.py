@@ -43,7 +43,8 @@ def _catalog(
         typer.Argument(help="boards, media, supplies, networks or published; default: what is in."),
     ] = None,
     name: Annotated[
-        str | None, typer.Argument(help="An entry, or a published table; default: all names.")
+        str | None,
+        typer.Argument(help="An entry, a .toml file, or a published table; default: all names."),
     ] = None,
     check: Annotated[
         bool,
@@ -99,7 +100,7 @@ def _show_boards(name: str | None, *, as_json: bool) -> None:
             ("clock", clock, "clock_hertz"),
             ("memory", f"{board.memory_bytes / (1 << 20):,.0f} MiB", "memory_bytes"),
         ):
-            say(f"  {what}: {value} ({board.sources.get(key, 'no source')})")
+            say(f"  {what}: {value} ({board.sources.get(key, 'as the board says')})")
         _show_figures(board.figures)
         return
     boards = [find_board(each) for each in entry_names("boards")]

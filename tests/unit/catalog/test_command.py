@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from boardcluster.catalog.entry import render_board
 from boardcluster.catalog.published import read_index
 from boardcluster.catalog.ratios import Answer, check_ratios
-from boardcluster.catalog.room import KINDS, entry_names
+from boardcluster.catalog.room import KINDS, entry_names, find_board
 from boardcluster.cli.app import app
 from boardcluster.errors import UsageError
 
@@ -48,6 +51,15 @@ def test_a_board_shows_where_each_value_is_from() -> None:
     text = ran("boards", "rpi-5b-8gb-2400mhz").stdout
     assert "cores: 4 (lee-park-2026 Table 1)" in text
     assert "lee-park-2026 Table 3" in text
+
+
+def test_a_measured_board_is_shown_from_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    measured = replace(find_board("rpi-3b"), sources={}, clock_hertz=None)
+    path.write_text(render_board(measured))
+    text = ran("boards", str(path)).stdout
+    assert "cores: 4 (as the board says)" in text
+    assert "clock: unknown" in text
 
 
 def test_a_table_shows_its_cells_conditions_and_doubts() -> None:

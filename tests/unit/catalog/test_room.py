@@ -149,6 +149,14 @@ def test_nothing_is_offered_where_nothing_is_near() -> None:
     assert caught.value.message == "the catalog has no 'zzz' among its media"
 
 
+def test_a_file_of_ones_own_is_an_entry(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(GOOD)
+    assert find_part("media", str(path)) == read_part(path)
+    with pytest.raises(SpecError, match="no such file"):
+        find_board(str(tmp_path / "none.toml"))
+
+
 GOOD = """\
 id = "card"
 name = "Card"
