@@ -246,6 +246,8 @@ def test_every_workload_on_every_engine_killed_twice_and_resumed(up: Lab, tmp_pa
         assert not fingerprint["emulated"]
         assert {line.split(":")[0] for line in fingerprint["hardware"]} == names
         assert row["measurement"]["verdict"] in ("valid", "tainted")
+        reasons = row["measurement"]["verdict_reasons"]
+        assert not [reason for reason in reasons if "other programs" in reason], reasons
         telemetry = read_telemetry(up.home / row["attempt"]["artefacts"])
         assert telemetry is not None
         assert {node.node for node in telemetry.nodes} == names

@@ -216,9 +216,10 @@ def test_an_agent_that_halts_for_a_while_leaves_a_gap(live: LiveCluster, folder:
     def halt() -> None:
         agent = agent_of("worker1", live)
         os.kill(agent, signal.SIGSTOP)
-        time.sleep(0.9)
+        time.sleep(1.2)
         os.kill(agent, signal.SIGCONT)
 
-    seen = observed(live, folder, fault=halt, hertz=5.0)
+    command = ("python3", "-c", BUSY.format(1.5 * RUN_SECONDS))
+    seen = observed(live, folder, command=command, fault=halt, hertz=5.0)
     assert seen.verdict is Verdict.TAINTED
     assert any(reason.startswith("worker1: no samples from") for reason in seen.reasons)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boardcluster.campaign.execution import attempt_tag
 from boardcluster.campaign.fingerprint import take_fingerprint
@@ -112,7 +112,7 @@ def run_campaign(
                 break
             bench.progress("disturbed: cooling down before it is repeated", 0, 0)
             time.sleep(max(_SETTLE_SECONDS, bench.policy.cool_down_seconds))
-            end = _run(store, live, known[1], trial, bench=bench, watch=watch)
+            end = _run(store, live, known[1], trial, bench=bench, watch=watch, again=True)
         if end.lost:
             raise ClusterError(
                 f"lost during campaign {campaign.id}: {end.lost}; the trials left stay pending",
@@ -129,6 +129,7 @@ def _run(
     *,
     bench: Bench,
     watch: Watch,
+    again: bool = False,
 ) -> TrialEnd:
     """Make one attempt at a trial; its end is stored whatever it is."""
     watch.began(trial)
@@ -145,6 +146,9 @@ def _run(
         lost = TrialEnd(state=AttemptState.INVALID, reason=interruption(error), measurement=None)
         _finish(store, attempt, lost)
         raise
+    if again and end.state is not AttemptState.OK:
+        words = f"{end.reason}; attempt {attempt.number - 1} was verified, but tainted"
+        end = replace(end, reason=words)
     watch.ended(trial, _finish(store, attempt, end), end.measurement)
     return end
 

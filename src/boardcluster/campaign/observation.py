@@ -10,6 +10,7 @@ from pathlib import Path
 from boardcluster.analysis.energy import energy_of_run
 from boardcluster.analysis.trust import Baseline, Judgement, expect, judge, judge_before
 from boardcluster.campaign.execution import ATTEMPT_VARIABLE
+from boardcluster.errors import HostError
 from boardcluster.records import Energy, NodeSamples, Policy, Telemetry, Verdict
 from boardcluster.remote.base import Remote
 from boardcluster.services.operation import LiveCluster
@@ -17,6 +18,10 @@ from boardcluster.telemetry.collector import Recording, recording
 from boardcluster.telemetry.metering import Metering, metering
 
 __all__ = ["Observation", "Observed", "observing"]
+
+
+_BEFORE_SECONDS = 12.0
+"""So long before a run its nodes are looked at: twice what agents read rarely, and a little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +58,21 @@ class Observation:
     meters: Metering
 
     def settle(self) -> None:
-        """Wait until there is something to compare the run with; call it just before the run."""
+        """Wait until there is something to compare the run with; call it just before the run.
+
+        Raises:
+            HostError: a node is not watched, so that the run would be invalid.
+        """
+        if self.recorded.remarks:
+            raise HostError(
+                "; ".join(self.recorded.remarks),
+                hint="a run is only ok with samples of every node; see `boardcluster doctor`",
+            )
         self.recorded.settle()
+
+    def hurry(self) -> None:
+        """Do not wait for nodes that do not answer: something was lost."""
+        self.recorded.tries = 1
 
     def outcome(
         self,
@@ -133,7 +151,9 @@ def _before(telemetry: Telemetry) -> Telemetry:
 
 
 def _until_start(node: NodeSamples) -> NodeSamples:
-    kept = node.seconds <= 0
+    """Return the samples of the quiet moment just before; what came earlier is cooled away."""
+    span_seconds = max(_BEFORE_SECONDS, 2 * node.interval_seconds)
+    kept = (node.seconds <= 0) & (node.seconds > -span_seconds)
     return replace(
         node,
         seconds=node.seconds[kept],

@@ -28,6 +28,8 @@ from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
     HostError,
+    MeterError,
+    SpecError,
     StalledError,
 )
 from boardcluster.fetch.cache import Progress
@@ -198,13 +200,14 @@ def _measured(
     """Bring about the conditions, run, prove, and put together what was measured."""
     live, trial, bench = this.live, this.trial, this.bench
 
-    def lose(what: str) -> None:
-        losses.append(what)
-        this.stop.set()
-        _give_up(this)
-
     hertz = bench.policy.telemetry_hertz
     with observing(live, this.folder, this.tag, hertz=hertz) as observation:
+
+        def lose(what: str) -> None:
+            losses.append(what)
+            observation.hurry()
+            _give_up(this)
+
         remarks = prepare_conditions(live, bench.policy, drop=False, progress=bench.progress)
         before = storage_totals(live)
         observation.settle()
@@ -306,7 +309,7 @@ def _judged(live: LiveCluster, error: BoardclusterError, losses: Sequence[str]) 
         return TrialEnd(state=AttemptState.INVALID, reason=words, measurement=None)
     if isinstance(error, CapacityError):
         return TrialEnd(state=AttemptState.INVALID, reason=f"storage: {words}", measurement=None)
-    if isinstance(error, HostError):
+    if isinstance(error, HostError | SpecError | MeterError):
         return TrialEnd(state=AttemptState.INVALID, reason=f"host: {words}", measurement=None)
     return TrialEnd(state=AttemptState.FAILED, reason=words, measurement=None)
 

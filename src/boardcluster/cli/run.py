@@ -385,7 +385,8 @@ def _resumed(store: Store, wanted: _Wanted, campaign: Campaign | None, digest: s
     planned = store.trials(campaign.id)
     states = store.states(campaign.id)
     done = {AttemptState.OK} if wanted.retry_failed else {AttemptState.OK, AttemptState.FAILED}
-    left = tuple(trial for trial in planned if states[trial.id] not in done)
+    again = store.tainted(campaign.id, attempts_most=wanted.spec.policy.repeat_tainted)
+    left = tuple(trial for trial in planned if states[trial.id] not in done or trial.id in again)
     if not left:
         raise EmptySelectionError(
             f"nothing is left of campaign {campaign.id}",

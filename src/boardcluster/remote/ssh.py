@@ -29,7 +29,7 @@ from boardcluster.remote.ask import node_program, start_detached
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed, run_program, shown, tail_text
 from boardcluster.remote.ssh_job import run_job
-from boardcluster.remote.ssh_route import SshRoute, client_settings
+from boardcluster.remote.ssh_route import CONNECT_SECONDS, SshRoute, client_settings
 from boardcluster.remote.ssh_words import command_failure, connection_failure, is_silence
 
 __all__ = ["JOBS_FOLDER", "SshRemote", "SshRoute"]
@@ -168,6 +168,7 @@ class SshRemote:
         before, began, after = done.stderr.partition(f"{token}\n".encode())
         if not began:
             raise self._no_connection(before, done.returncode)
+        self._route.silence.error = None
         ended = re.search(rb"%b (\d+)\n" % token.encode(), after)
         if ended is None:
             last = tail_text(after, lines=1) or f"ssh ended with status {done.returncode}"
@@ -215,7 +216,8 @@ class SshRemote:
                 f"{self._name}: no connection to {self._route.host} within {timeout_seconds:g} s",
                 hint=f"check power and network of {self._name}",
             )
-            self._route.silence.note(error)
+            if timeout_seconds >= CONNECT_SECONDS:  # after less the board may only be busy
+                self._route.silence.note(error)
             return error
         return RemoteTimeoutError(
             f"{self._name}: command did not end within {timeout_seconds:g} s: {shown(argv)}\n"

@@ -12,9 +12,16 @@ from boardcluster.errors import HostError, SpecError, UnreachableError
 from boardcluster.remote.gate import run_program
 from boardcluster.remote.ssh_words import NO_STATUS, connection_failure
 
-__all__ = ["Silence", "SshRoute", "check_destination", "client_settings", "ssh_options"]
+__all__ = [
+    "CONNECT_SECONDS",
+    "Silence",
+    "SshRoute",
+    "check_destination",
+    "client_settings",
+    "ssh_options",
+]
 
-_CONNECT_SECONDS = 10
+CONNECT_SECONDS = 10
 _ALIVE_SECONDS = 10
 _ALIVE_COUNT = 3
 """A connection over which nothing comes for so many times so long is dead."""
@@ -128,7 +135,7 @@ def ssh_options(known_hosts: Path, *, identity: Path | None = None) -> list[str]
     """
     options = {
         "BatchMode": "yes",
-        "ConnectTimeout": str(_CONNECT_SECONDS),
+        "ConnectTimeout": str(CONNECT_SECONDS),
         "ServerAliveInterval": str(_ALIVE_SECONDS),
         "ServerAliveCountMax": str(_ALIVE_COUNT),
         "LogLevel": "ERROR",

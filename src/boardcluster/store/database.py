@@ -358,6 +358,18 @@ class Store:
         with translated(self._path):
             return rows.select_states(self._connection, campaign_id)
 
+    def tainted(self, campaign_id: str, *, attempts_most: int) -> frozenset[str]:
+        """The trials that were verified, but each time disturbed, and at most so many times.
+
+        A resume repeats them, should the driver have been killed before it could.
+
+        Raises:
+            EmptySelectionError: there is no such campaign.
+        """
+        self._campaign(campaign_id)
+        with translated(self._path):
+            return rows.select_tainted(self._connection, campaign_id, attempts_most)
+
     def typical_seconds(self) -> Mapping[tuple[str, str, int, int], float]:
         """Mean duration of the ok runs by workload, engine, size in bytes and number of workers.
 

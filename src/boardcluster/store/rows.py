@@ -38,6 +38,7 @@ __all__ = [
     "select_results",
     "select_running",
     "select_states",
+    "select_tainted",
     "select_trial",
     "select_trials",
     "select_typical_seconds",
@@ -81,6 +82,14 @@ _STATES = """
     FROM trials t LEFT JOIN attempts a ON a.trial_id = t.id
         AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)
     WHERE t.campaign_id = ? ORDER BY t.position
+"""
+_TAINTED = """
+    SELECT m.trial_id
+    FROM measurements m
+    JOIN attempts a ON a.trial_id = m.trial_id AND a.number = m.number
+    JOIN trials t ON t.id = m.trial_id
+    WHERE t.campaign_id = ? AND a.state = 'ok'
+    GROUP BY m.trial_id HAVING sum(m.verdict = 'tainted') = count(*) AND count(*) <= ?
 """
 _VERDICT = "SELECT verdict FROM measurements WHERE trial_id = ? AND number = ?"
 _TYPICAL = """
@@ -277,6 +286,14 @@ def select_attempt(
         {"trial": trial_id, "number": number},
     ).fetchone()
     return None if row is None else _attempt(row, _fingerprint(row))
+
+
+def select_tainted(
+    connection: sqlite3.Connection, campaign_id: str, attempts_most: int
+) -> frozenset[str]:
+    """The trials whose ok attempts are all tainted, and no more than so many."""
+    rows = connection.execute(_TAINTED, (campaign_id, attempts_most))
+    return frozenset(row[0] for row in rows)
 
 
 def select_verdict(connection: sqlite3.Connection, attempt: Attempt) -> Verdict:

@@ -380,6 +380,8 @@ def timed_loop() -> Callable[[], int] | None:
 
 USER, SYSTEM = 0, 1
 CHILD = 2  # so much further on are the times of children that were waited for
+REAPERS = frozenset({"init", "systemd", "sshd", "sshd-session", "sudo"})
+"""Programs that wait for processes of the cluster: what their children took is not theirs."""
 
 
 def gained(before: dict[Any, Any], now: dict[Any, Any], part: int) -> int:
@@ -429,7 +431,10 @@ class Processes:
             if kind in ("agent", "driver"):
                 continue
             part = "foreign" if kind == "foreign" else "own"
-            now[part][key] = tuple(map(int, words[11:15]))
+            times = tuple(map(int, words[11:15]))
+            if part == "foreign" and (key[0] == 1 or name in REAPERS):
+                times = (*times[:CHILD], 0, 0)
+            now[part][key] = times
             names[key] = name if kind == "foreign" else kind
             if kind != "foreign":
                 resident[kind] = resident.get(kind, 0) + int(words[21])
@@ -466,7 +471,8 @@ class Processes:
                 head, _, tail = self._files.once(f"/proc/{entry}/stat").rpartition(b")")
                 words = tail.split()  # proc(5): the first of them is field 3
                 if len(words) > 21 and not int(words[6]) & KERNEL_THREAD:
-                    name = head.partition(b"(")[2].decode(errors="replace")
+                    # A name may hold a line break; a line of our file may not.
+                    name = " ".join(head.partition(b"(")[2].decode(errors="replace").split())
                     found.append(((int(entry), int(words[19])), words, name))
         return found
 
@@ -538,14 +544,18 @@ def quota(files: Files, pids: list[int]) -> dict[str, Any]:
             number_, controllers, path = line.split(":", 2)
             if number_ == "0" or "cpu" in controllers.split(","):
                 groups.add((number_ == "0", path))
+    places = {
+        (second, path[:end])
+        for second, path in groups
+        for end, letter in enumerate(f"{path}/")
+        if letter == "/"
+    }
     limits, held = [], 0
-    for second, path in groups:
-        places = [path[:end] for end, letter in enumerate(path + "/") if letter == "/"]
-        for place in places:
-            cores, microseconds = (quota_2 if second else quota_1)(files, place)
-            held += microseconds
-            if cores is not None:
-                limits.append(cores)
+    for second, place in sorted(places):  # each once, though several daemons may be in it
+        cores, microseconds = (quota_2 if second else quota_1)(files, place)
+        held += microseconds
+        if cores is not None:
+            limits.append(cores)
     row: dict[str, Any] = {"quota_throttled_seconds": held}
     row["quota_cores"] = min(limits) if limits else None
     return row

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
 from boardcluster.cluster.boards import each_node
 from boardcluster.cluster.state import boot_id
-from boardcluster.errors import BoardclusterError, ProbeOutputError
+from boardcluster.errors import BoardclusterError
 from boardcluster.records import NodeSamples, Telemetry
 from boardcluster.remote.ask import ask, end_processes
 from boardcluster.remote.base import ProcessRef, Remote
@@ -24,8 +25,10 @@ from boardcluster.telemetry.samples import SAME_CLOCKS, Alignment, parse_samples
 __all__ = ["Recording", "Target", "node_targets", "recording", "start_agent"]
 
 _GRACE_SECONDS = 3.0
-_TRIES = 2
-_RETRY_SECONDS = 1.0
+_TRIES = 3
+_RETRY_SECONDS = 11.0
+"""Longer than a host is taken to be silent, see remote/ssh_route.py."""
+
 _LONGEST_SECONDS = 48 * 3600.0
 """Agents end by themselves after this, should a killed driver never end them."""
 
@@ -56,12 +59,12 @@ class _Agent:
     Attributes:
         process: its process on the node.
         file: its file on the node, without ending.
-        alignment: the node's clocks when it began.
+        alignment: the node's clocks when it began; None until they are known.
     """
 
     process: ProcessRef
     file: str
-    alignment: Alignment
+    alignment: Alignment | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,8 +74,8 @@ class Recording:
     Attributes:
         interval_seconds: from one sample to the next.
         began_seconds: when the last agent had been started, by the driver's monotonic clock.
-        files: what each agent wrote down.
-        alignments: each node's clocks.
+        samples: what each agent wrote down, on the driver's monotonic clock.
+        tries: how often a node that does not answer at the end is asked.
         free_bytes: by node, what may still be written to its data medium.
         remarks: why a node has no samples, in one line each.
     """
@@ -80,8 +83,8 @@ class Recording:
     interval_seconds: float
     began_seconds: float = 0.0
     targets: Mapping[str, Target] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
-    alignments: dict[str, Alignment] = field(default_factory=dict)
+    samples: dict[str, NodeSamples] = field(default_factory=dict)
+    tries: int = _TRIES
     free_bytes: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     _agents: dict[str, _Agent] = field(default_factory=dict)
@@ -90,10 +93,8 @@ class Recording:
     def end(self) -> None:
         """End the agents that are still at work and fetch what they wrote down; safe to repeat."""
         agents, self._agents = self._agents, {}
-        texts, errors = each_node(
-            agents, lambda name: _finish(self, name, agents[name], self._folder)
-        )
-        self.files |= texts
+        found, errors = each_node(agents, lambda name: _finish(self, name, agents[name]))
+        self.samples |= found
         self.remarks += [_lacking(name, error) for name, error in errors.items()]
 
     def settle(self) -> None:
@@ -116,25 +117,13 @@ class Recording:
             duration_seconds: from there to its end.
             phases: name to start and end of each submission, by the same clock.
         """
-        nodes: list[NodeSamples] = []
-        for name, text in self.files.items():
-            target = self.targets[name]
-            try:
-                nodes.append(
-                    parse_samples(
-                        text,
-                        node=name,
-                        scope=str(target.request["scope"]),
-                        cores=target.cores,
-                        alignment=self.alignments[name],
-                        started_seconds=started_seconds,
-                    )
-                )
-            except ProbeOutputError as error:
-                self.remarks.append(_lacking(name, error))
         return Telemetry(
             duration_seconds=duration_seconds,
-            nodes=tuple(nodes),
+            nodes=tuple(
+                replace(self.samples[name], seconds=self.samples[name].seconds - started_seconds)
+                for name in self.targets
+                if name in self.samples
+            ),
             phases={
                 name: (begin - started_seconds, end - started_seconds)
                 for name, (begin, end) in phases.items()
@@ -160,12 +149,12 @@ def recording(
         interval_seconds=interval_seconds, targets=node_targets(live, folder), _folder=folder
     )
     unique = uuid.uuid4().hex[:12]
-    recorded._agents, errors = each_node(
-        recorded.targets, lambda name: _begin(recorded, name, f"telemetry-{unique}", mark)
-    )
-    recorded.began_seconds = time.monotonic()
-    recorded.remarks += [_lacking(name, error) for name, error in errors.items()]
     try:
+        _, errors = each_node(
+            recorded.targets, lambda name: _begin(recorded, name, f"telemetry-{unique}", mark)
+        )
+        recorded.began_seconds = time.monotonic()
+        recorded.remarks += [_lacking(name, error) for name, error in errors.items()]
         yield recorded
     finally:
         recorded.end()
@@ -214,7 +203,7 @@ def _process_namespace(pid: int) -> int:
         return 0
 
 
-def _begin(recorded: Recording, name: str, unique: str, mark: Mapping[str, str]) -> _Agent:
+def _begin(recorded: Recording, name: str, unique: str, mark: Mapping[str, str]) -> None:
     target = recorded.targets[name]
     file = f"{target.folder}/{unique}"
     process = start_agent(
@@ -225,8 +214,10 @@ def _begin(recorded: Recording, name: str, unique: str, mark: Mapping[str, str])
         longest_seconds=_LONGEST_SECONDS,
         most_bytes=_MOST_BYTES,
     )
+    # From here on it is ours to end, whatever becomes of the next question.
+    recorded._agents[name] = _Agent(process=process, file=file, alignment=None)
     alignment, recorded.free_bytes[name] = _now(target)
-    return _Agent(process=process, file=file, alignment=alignment)
+    recorded._agents[name] = _Agent(process=process, file=file, alignment=alignment)
 
 
 def start_agent(
@@ -280,29 +271,36 @@ def _now(target: Target) -> tuple[Alignment, int]:
     return alignment, int(there["free_bytes"])
 
 
-def _finish(recorded: Recording, name: str, agent: _Agent, folder: Path) -> str:
-    """End an agent and return its file; a connection that has just dropped gets a few tries."""
-    target = recorded.targets[name]
-    remote = target.remote
-    kept = folder / f"telemetry-{name}.txt"
-    for left in reversed(range(_TRIES)):
+def _finish(recorded: Recording, name: str, agent: _Agent) -> NodeSamples:
+    """End an agent and read its file; a connection that has just dropped gets a few tries.
+
+    The file stays beside the attempt's artefacts where it cannot be read.
+    """
+    remote = recorded.targets[name].remote
+    kept = recorded._folder / f"telemetry-{name}.txt"
+    for left in itertools.count(recorded.tries - 1, -1):
         try:
             end_processes(remote, [agent.process], grace_seconds=_GRACE_SECONDS)
-            later, _ = _now(target)
-            recorded.alignments[name] = min(
-                (agent.alignment, later), key=lambda row: row.error_seconds
-            )
+            later, _ = _now(recorded.targets[name])
             remote.get(f"{agent.file}.txt", kept)
-            text = kept.read_text(errors="replace")
-            remote.run(["rm", "-f", f"{agent.file}.txt", f"{agent.file}.log"])
+            break
         except BoardclusterError:
-            if not left:
+            if left <= 0:
                 raise
             time.sleep(_RETRY_SECONDS)
-        else:
-            kept.unlink(missing_ok=True)
-            return text
-    raise AssertionError("unreachable: the last try returns or raises")
+    with contextlib.suppress(BoardclusterError):  # what is fetched counts; what is left is small
+        remote.run(["rm", "-f", f"{agent.file}.txt", f"{agent.file}.log"])
+    known = [row for row in (agent.alignment, later) if row is not None]
+    found = parse_samples(
+        kept.read_text(errors="replace"),
+        node=name,
+        scope=str(recorded.targets[name].request["scope"]),
+        cores=recorded.targets[name].cores,
+        alignment=min(known, key=lambda row: row.error_seconds),
+        started_seconds=0.0,
+    )
+    kept.unlink(missing_ok=True)
+    return found
 
 
 def _lacking(name: str, error: BoardclusterError) -> str:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Self
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from tests.unit.campaign.fake_workload import PROOF, FakeWorkload, dataset_in
 from tests.unit.campaign.world import AGENT, PHASES, Node, World, app, ended
 
+from boardcluster.campaign import observation
 from boardcluster.campaign import trial as module
 from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
 from boardcluster.errors import (
@@ -249,17 +251,23 @@ def test_every_node_is_watched_while_its_jobs_run(bed: Bed) -> None:
         assert not [path for path in remote.files if "telemetry-" in path]
 
 
-@pytest.mark.parametrize("way", ["no process", "no sample"])
-def test_a_run_that_telemetry_does_not_cover_is_invalid(bed: Bed, way: str) -> None:
+def test_a_run_that_cannot_be_watched_is_not_begun(bed: Bed) -> None:
     node: Any = bed.live.remotes["worker2"]
 
     def refuse(*_: object, **__: object) -> None:
         raise RemoteError("worker2: no process can be started")
 
-    if way == "no process":
-        node.start = refuse
-    else:
-        bed.world.mute = {"worker2"}
+    node.start = refuse
+
+    end = bed.run()
+
+    assert (end.state, end.measurement) == (AttemptState.INVALID, None)
+    assert end.reason == "host: no telemetry of worker2: worker2: no process can be started"
+    assert bed.world.submissions == []
+
+
+def test_a_run_that_telemetry_does_not_cover_is_invalid(bed: Bed) -> None:
+    bed.world.mute = {"worker2"}
 
     end = bed.run()
 
@@ -268,6 +276,20 @@ def test_a_run_that_telemetry_does_not_cover_is_invalid(bed: Bed, way: str) -> N
     assert end.measurement is not None
     assert end.measurement.verdict is Verdict.INVALID
     assert any("no telemetry of worker2" in remark for remark in end.measurement.remarks)
+
+
+def test_what_was_before_a_cool_down_does_not_taint_the_run(bed: Bed) -> None:
+    """The baseline is the quiet moment before the run, and not the heat of the run before."""
+    bed.world.jobs = [lambda: ended(seconds=10.0)]
+    telemetry = bed.run().telemetry
+    assert telemetry is not None
+    node = telemetry.nodes[-1]
+    seconds = np.arange(-120.0, 11.0)
+    bits = np.where(seconds < -100, 4.0, 0.0)
+    hot = replace(node, seconds=seconds, columns={"throttle_bits": bits})
+    until = observation._until_start(hot)
+    assert until.seconds[0] > -13
+    assert not until.columns["throttle_bits"].any()
 
 
 def test_a_disturbed_run_is_tainted_and_names_what_disturbed_it(bed: Bed) -> None:

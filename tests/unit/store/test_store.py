@@ -734,6 +734,7 @@ def test_a_tainted_run_may_be_repeated_and_a_valid_one_not(
     measurement: Measurement,
 ) -> None:
     for verdict in (Verdict.TAINTED, Verdict.VALID):
+        assert store.tainted(campaign.id, attempts_most=0) == frozenset()
         attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
         store.finish(
             attempt,
@@ -743,6 +744,8 @@ def test_a_tainted_run_may_be_repeated_and_a_valid_one_not(
             measurement=replace(measurement, verdict=verdict),
             telemetry=TELEMETRY,
         )
+        left = {trials[0].id} if verdict is Verdict.TAINTED else set()
+        assert store.tainted(campaign.id, attempts_most=1) == left
     with pytest.raises(StoreError, match="verified result already"):
         store.begin_attempt(trials[0].id, fingerprint, BEGAN)
     verdicts = [

@@ -146,6 +146,9 @@ def test_the_tightest_quota_of_a_group_and_those_above_it(tmp_path: Path, versio
     }
     files = put(tmp_path, first if version == 1 else second)
     assert agent.quota(files, [40]) == {"quota_cores": 1500, "quota_throttled_seconds": 7000}
+    (tmp_path / "proc/42").mkdir()
+    (tmp_path / "proc/42/cgroup").write_text((tmp_path / "proc/40/cgroup").read_text())
+    assert agent.quota(files, [40, 42]) == agent.quota(files, [40])
     assert agent.quota(files, [41]) == {"quota_cores": None, "quota_throttled_seconds": 0}
 
 
@@ -197,6 +200,28 @@ def test_foreign_programs_are_told_from_the_driver_and_named(tmp_path: Path) -> 
         row = looking.scan()
     assert row == {"foreign_cpu_seconds": 325}
     assert looking.notes() == [f"# {325 / agent.TICKS:.2f} stress-ng"]
+
+
+def test_what_others_reap_of_the_cluster_is_not_theirs(tmp_path: Path) -> None:
+    """Jobs are orphans, so that they outlive a connection: the first process waits for them."""
+    request = {"scope": "machine", "groups": {}, "namespaces": [1], "trees": [30]}
+    looking = agent.Processes(agent.Files(str(tmp_path)), request)
+    for reaped in ("100 0", "4100 50"):
+        put(tmp_path, process(1, "systemd", ticks=f"5 5 {reaped}"))
+        put(tmp_path, process(60, "sshd", ticks=f"5 5 {reaped}"))
+        put(tmp_path, process(61, "make", ticks=f"5 5 {reaped}"))
+        row = looking.scan()
+    assert row == {"foreign_cpu_seconds": 4050}  # only what make had others do
+
+
+def test_a_line_break_in_a_name_stays_out_of_the_file(tmp_path: Path) -> None:
+    looking = agent.Processes(
+        agent.Files(str(tmp_path)), {"scope": "machine", "groups": {}, "namespaces": [1]}
+    )
+    for ticks in ("0 0 0 0", "90 0 0 0"):
+        put(tmp_path, process(70, "my\nprog", ticks=ticks))
+        looking.scan()
+    assert looking.notes() == [f"# {90 / agent.TICKS:.2f} my prog"]
 
 
 @pytest.mark.skipif(os.uname().machine not in agent.LOOPS, reason="no loop for this architecture")

@@ -42,8 +42,8 @@ def test_every_node_and_the_machine_are_watched(
     with recording(live, tmp_path, {"MARK": "7"}) as recorded:
         assert agents(world) == sorted([*live.remotes, HOST])
         recorded.end()
-        first = dict(recorded.files)
-    assert recorded.files == first
+        first = dict(recorded.samples)
+    assert recorded.samples == first
     assert set(first) == {*live.remotes, HOST}
     assert recorded.remarks == []
     telemetry = recorded.telemetry(
@@ -57,7 +57,7 @@ def test_a_connection_that_drops_at_the_end_is_tried_again(
     live: LiveCluster, tmp_path: Path
 ) -> None:
     node: Any = live.remotes["worker1"]
-    getting, failures = node.get, [1]
+    getting, failures = node.get, [1, 1]
 
     def get(source: str, target: Path) -> None:
         if failures:
@@ -68,7 +68,7 @@ def test_a_connection_that_drops_at_the_end_is_tried_again(
     node.get = get
     with recording(live, tmp_path, {}) as recorded:
         pass
-    assert "worker1" in recorded.files
+    assert "worker1" in recorded.samples
     assert recorded.remarks == []
 
 
@@ -77,7 +77,7 @@ def test_a_node_that_is_gone_at_the_end_is_named(
 ) -> None:
     with recording(live, tmp_path, {}) as recorded:
         world.lost = {"worker2"}
-    assert "worker2" not in recorded.files
+    assert "worker2" not in recorded.samples
     (remark,) = recorded.remarks
     assert remark.startswith("no telemetry of worker2: ")
 
@@ -85,7 +85,7 @@ def test_a_node_that_is_gone_at_the_end_is_named(
 def test_agents_end_though_the_run_fails(live: LiveCluster, tmp_path: Path) -> None:
     with pytest.raises(KeyError), recording(live, tmp_path, {}) as recorded:
         raise KeyError
-    assert set(recorded.files) == {*live.remotes, HOST}
+    assert set(recorded.samples) == {*live.remotes, HOST}
 
 
 def test_a_nodes_clocks_are_compared_with_the_drivers(
@@ -105,10 +105,79 @@ def test_a_nodes_clocks_are_compared_with_the_drivers(
     monkeypatch.setattr(world, "do_moment", moment)
     with recording(live, tmp_path, {}) as recorded:
         pass
-    found = recorded.alignments["worker1"]
-    assert found.wall_offset_seconds == pytest.approx(-180.0, abs=0.5)
-    assert found.monotonic_offset_seconds == pytest.approx(5000.0, abs=0.5)
-    assert 0 < found.error_seconds < 0.5
-    same = recorded.alignments["worker2"]
-    assert (same.wall_offset_seconds, same.monotonic_offset_seconds) == (0.0, 0.0)
+    found, same = recorded.samples["worker1"], recorded.samples["worker2"]
+    assert found.clock_offset_seconds == pytest.approx(-180.0, abs=0.5)
+    assert 0 < found.clock_error_seconds < 0.5
+    assert found.seconds[0] - same.seconds[0] == pytest.approx(-5000.0, abs=0.5)
+    assert (same.clock_offset_seconds, same.clock_error_seconds) == (0.0, 0.0)
     assert recorded.free_bytes["worker1"] == 7
+
+
+def test_a_garbled_file_is_kept_for_people_to_look_at(
+    live: LiveCluster, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world, "samples", lambda node: b"bash: setlocale: C.UTF-8\n")
+    with recording(live, tmp_path, {}) as recorded:
+        pass
+    assert recorded.samples == {}
+    assert len(recorded.remarks) == len(live.remotes) + 1
+    assert "setlocale" in (tmp_path / "telemetry-worker1.txt").read_text()
+
+
+def test_a_lost_answer_to_the_cleaning_up_costs_no_samples(
+    live: LiveCluster, tmp_path: Path
+) -> None:
+    node: Any = live.remotes["worker1"]
+    running = node.run
+
+    def run(argv: Any, **options: Any) -> Any:
+        if tuple(argv[:2]) == ("rm", "-f"):
+            raise UnreachableError("worker1: the connection broke")
+        return running(argv, **options)
+
+    node.run = run
+    with recording(live, tmp_path, {}) as recorded:
+        pass
+    assert "worker1" in recorded.samples
+    assert recorded.remarks == []
+
+
+def test_an_agent_is_ended_though_its_node_was_lost_right_after_the_start(
+    live: LiveCluster, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([UnreachableError("worker1: lost"), None])
+    asked = world.do_moment
+
+    def moment(node: str, request: dict[str, Any]) -> object:
+        if node == "worker1" and (error := next(answers, None)):
+            raise error
+        return asked(node, request)
+
+    monkeypatch.setattr(world, "do_moment", moment)
+    ended: list[str] = []
+    ending = world.do_end
+    monkeypatch.setattr(
+        world, "do_end", lambda node, request: (ended.append(node), ending(node, request))[1]
+    )
+    with recording(live, tmp_path, {}) as recorded:
+        assert [remark.split(":")[0] for remark in recorded.remarks] == ["no telemetry of worker1"]
+    assert "worker1" in ended
+
+
+def test_agents_that_were_started_before_an_interruption_are_ended(
+    live: LiveCluster, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(node: str, request: dict[str, Any]) -> object:
+        if node == "worker2":
+            raise KeyboardInterrupt
+        return {"monotonic_seconds": 0.0, "wall_seconds": 0.0, "boot_id": "b", "free_bytes": 1}
+
+    ended: list[str] = []
+    monkeypatch.setattr(world, "do_moment", interrupted)
+    ending = world.do_end
+    monkeypatch.setattr(
+        world, "do_end", lambda node, request: (ended.append(node), ending(node, request))[1]
+    )
+    with pytest.raises(KeyboardInterrupt), recording(live, tmp_path, {}):
+        raise AssertionError("the block is not entered")
+    assert set(agents(world)) == set(ended)

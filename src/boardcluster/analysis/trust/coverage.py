@@ -96,9 +96,14 @@ def _gaps(run: Run) -> Iterator[str]:
     for window in run.windows:
         if _cover(window) < run.thresholds.cover_share:
             continue
-        allowed = run.thresholds.gap_intervals
-        if not _is_short(window) and any(pause.intervals > allowed for pause in _pauses(window)):
+        if not _is_short(window) and any(_is_gap(pause, run) for pause in _pauses(window)):
             yield _where(window)
+
+
+def _is_gap(pause: _Pause, run: Run) -> bool:
+    most = run.thresholds
+    lasted_seconds = pause.end_seconds - pause.start_seconds
+    return pause.intervals > most.gap_intervals and lasted_seconds > most.gap_seconds
 
 
 def _where(window: Window) -> str:
@@ -146,7 +151,7 @@ COVERAGE_RULES = (
         name="gaps",
         verdict=Verdict.TAINTED,
         columns=(),
-        thresholds=("gap_intervals",),
+        thresholds=("gap_intervals", "gap_seconds"),
         why="An agent that misses several intervals in a row was held up, and so was the work.",
         source="our choice: two lost samples and half an interval of jitter are forgiven",
         find=_gaps,

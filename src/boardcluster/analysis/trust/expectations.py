@@ -21,6 +21,7 @@ class Thresholds:
     Attributes:
         cover_share: share of the run that the samples of a node must cover.
         gap_intervals: longest pause between two samples, in sampling intervals.
+        gap_seconds: shorter ones are no gap, however fast samples are taken.
         throttled_share: share of the run with a bit of the Raspberry Pi's ``get_throttled``.
         clock_share: share of the run below the clock that is expected, while busy.
         clock_nominal_ratio: measured clock over nominal or reported clock that counts as reached.
@@ -41,6 +42,7 @@ class Thresholds:
 
     cover_share: float = 0.80
     gap_intervals: float = 3.5
+    gap_seconds: float = 1.0
     throttled_share: float = 0.01
     clock_share: float = 0.05
     clock_nominal_ratio: float = 0.95
