@@ -139,8 +139,10 @@ def clear_leftovers(live: LiveCluster) -> None:
         WebHdfs(live.layout, live.master).delete(OUTPUT_FOLDER)
 
     def one(node: NodeSpec) -> None:
+        remote, samples = live.remotes[node.name], live.layout.folder(node, "tmp")
         with contextlib.suppress(BoardclusterError):
-            live.remotes[node.name].run(["rm", "-rf", live.layout.folder(node, "scratch")])
+            remote.run(["rm", "-rf", live.layout.folder(node, "scratch")])
+            remote.run(["find", samples, "-maxdepth", "1", "-name", "telemetry-*", "-delete"])
 
     with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
         list(pool.map(one, live.spec.nodes))

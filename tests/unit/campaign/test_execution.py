@@ -643,8 +643,12 @@ def test_lack_of_memory_that_yarn_does_not_mention_is_named(
 
 
 def test_what_attempts_left_is_cleared_on_every_node(live: LiveCluster, world: Any) -> None:
+    node: Any = live.remotes["worker1"]
+    node.files |= {"/nodes/worker1/tmp/telemetry-1.txt": b"", "/nodes/worker1/tmp/other": b""}
+
     clear_leftovers(live)
 
+    assert list(node.files) == ["/nodes/worker1/tmp/other"]
     assert world.deleted == ["/boardcluster/output"]
     removed = {(row[1], row[2]) for row in world.happened if row[0] == "rm"}
     assert removed == {(name, f"/nodes/{name}/scratch") for name in live.remotes}
