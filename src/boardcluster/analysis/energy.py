@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from boardcluster.analysis.telemetry import window_of
+from boardcluster.analysis.trust.window import Window
 from boardcluster.records import (
     Coverage,
     Energy,
@@ -63,6 +65,8 @@ _DISAGREEMENT_SHARE = 0.1
 _NEGATIVE_WATTS = -0.5
 _RATE_HERTZ = 0.9
 _MEASURED_COVERAGE_SHARE = 0.9
+_OVER_SHARE = 0.01
+"""CPU times come in ticks of 10 ms, so full cores may seem a little more than full for a moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,40 +147,52 @@ def gap_limit_seconds(interval_seconds: float) -> float:
 def busy_cores(telemetry: Telemetry, nodes: Collection[str]) -> tuple[Array, Array]:
     """Return how many cores of some nodes were busy, for finding frozen meters.
 
+    Where one of them is a machine, what runs on it as an emulated node is in its figures already.
+
     Returns:
-        Seconds from the start of the run, and busy cores as a share of all; empty if not known.
+        Seconds from the start of the run, and busy cores as a share of all in the interval that
+        ends then; empty if not known.
     """
-    chosen = [row for row in telemetry.nodes if row.node in nodes]
-    if not chosen or any(not len(row.seconds) for row in chosen):
+    chosen = [window_of(row, telemetry) for row in telemetry.nodes if row.node in nodes]
+    chosen = [row for row in chosen if row.scope == "machine"] or chosen
+    known = [found for row in chosen if (found := _busy_sum(row)) is not None]
+    if not known or len(known) < len(chosen):
         return np.empty(0), np.empty(0)
-    at = chosen[0].seconds
-    total = sum(row.cores for row in chosen)
-    share = sum(
-        (
-            np.interp(at, row.seconds, np.nan_to_num(_busy_seconds(row)) / _spans(row))
-            for row in chosen
-        ),
-        start=np.zeros(len(at)),
-    )
-    return at, share / max(1, total)
+    first, last = max(at[0] for at, _ in known), min(at[-1] for at, _ in known)
+    at = known[0][0]
+    at = at[(at >= first) & (at <= last)]
+    if len(at) < 2:
+        return np.empty(0), np.empty(0)
+    total = np.sum([np.interp(at, *row) for row in known], axis=0)
+    return at[1:], np.diff(total) / np.diff(at) / sum(row.cores for row in chosen)
 
 
-def _busy_seconds(samples: NodeSamples) -> Array:
-    """CPU seconds that were not idle in each interval; waiting for storage counts as idle."""
-    names = ("cpu_user_seconds", "cpu_system_seconds", "cpu_irq_seconds", "cpu_steal_seconds")
-    known = [samples.columns[name] for name in names if name in samples.columns]
-    if not known:
-        return np.full(len(samples.seconds), np.nan)
-    first = np.array(known[0], dtype=np.float64)
-    for column in known[1:]:
-        first = first + np.nan_to_num(column)
-    return first
+_BUSY = ("cpu_user_seconds", "cpu_system_seconds", "cpu_irq_seconds", "cpu_steal_seconds")
+_BUSY_NEEDED = 2
 
 
-def _spans(samples: NodeSamples) -> Array:
-    """Length of each sample's interval."""
-    spans = np.diff(samples.seconds, prepend=samples.seconds[0] - samples.interval_seconds)
-    return np.where(spans > 0, spans, samples.interval_seconds)
+def _busy_sum(window: Window) -> tuple[Array, Array] | None:
+    """Moments of the span, and the CPU seconds until then that were not idle; None if not known.
+
+    Waiting for storage counts as idle. Columns are read at different times, some rarely: an amount
+    is spread evenly over the time since the value before it.
+    """
+    tracks = [window.track(name) for name in _BUSY]
+    needed = [track for track in tracks[:_BUSY_NEEDED] if track is not None]
+    if len(needed) < _BUSY_NEEDED:
+        return None
+    first = max(window.start_seconds, *(track.begins[0] for track in needed))
+    last = min(window.end_seconds, *(track.ends[-1] for track in needed))
+    if last <= first:
+        return None
+    at = np.unique(np.clip(np.concatenate([[first], needed[0].ends, [last]]), first, last))
+    total = np.zeros(len(at))
+    for track in tracks:
+        if track is not None:
+            moments = np.concatenate([track.begins[:1], track.ends])
+            sums = np.concatenate([[0.0], np.cumsum(np.maximum(track.values, 0.0))])
+            total += np.interp(at, moments, sums)
+    return at, total
 
 
 # One meter over one run
@@ -460,30 +476,37 @@ def _modelled(model: PowerModel, samples: NodeSamples | None, duration_seconds: 
     )
     if samples is None or not len(samples.seconds):
         return replace(power, reason=f"modelled, but there is no telemetry of {model.node}")
-    ends = np.clip(samples.seconds, 0.0, duration_seconds)
-    spans = ends - np.clip(samples.seconds - _spans(samples), 0.0, duration_seconds)
-    busy = _busy_seconds(samples) / (_spans(samples) * max(1, samples.cores))
-    known = (spans > 0) & np.isfinite(busy)
-    covered = float(np.sum(spans[known]))
+    window = Window.of(samples, start_seconds=0.0, end_seconds=duration_seconds)
+    at, total = _busy_sum(window) or (np.zeros(1), np.zeros(1))
+    spans = np.diff(at)
+    covered = float(np.sum(spans))
     if not duration_seconds > 0 or covered < _MEASURED_COVERAGE_SHARE * duration_seconds:
         return replace(
             power,
             reason=f"modelled, but CPU times of {model.node} cover only {covered:.0f} s of "
             f"{duration_seconds:.0f} s",
         )
-    share = np.clip(busy[known], 0.0, 1.0)
+    used = np.diff(total) / spans / window.cores
+    share = np.minimum(used, 1.0)
     watts = model.idle_watts + (model.stress_watts - model.idle_watts) * share
-    mean = float(np.sum(watts * spans[known]) / covered)
-    utilisation = float(np.sum(share * spans[known]) / covered)
+    mean = float(np.sum(watts * spans) / covered)
+    utilisation = float(np.sum(share * spans) / covered)
     range_words = f"{model.idle_watts:g} W idle, {model.stress_watts:g} W under stress"
+    remarks = [f"modelled from {range_words} and {utilisation:.0%} utilisation"]
+    over_seconds = float(np.sum((used - share) * spans)) * window.cores
+    if over_seconds > _OVER_SHARE * float(total[-1] - total[0]):
+        remarks.append(
+            f"it used {over_seconds:.1f} s of CPU time more than its {window.cores} cores have; "
+            "the model knows no power for that and leaves it out"
+        )
     return replace(
         power,
-        rate_hertz=float(np.count_nonzero(known) / covered),
+        rate_hertz=len(spans) / covered,
         energy_joules=mean * duration_seconds,
         mean_watts=mean,
         most_watts=float(np.max(watts)),
-        readings=int(np.count_nonzero(known)),
-        remarks=(f"modelled from {range_words} and {utilisation:.0%} utilisation",),
+        readings=len(spans),
+        remarks=tuple(remarks),
     )
 
 
@@ -519,7 +542,8 @@ def sum_energy(
         powers: of every meter, and of every modelled node.
         nodes: of the cluster in the form that ran.
         instruments: by name of meter.
-        idle_measured: whether the cluster's idle power was measured with the same meters.
+        idle_measured: whether the cluster's idle power was measured with the same meters. No run
+            measures it yet, so none has a level above 1.
 
     Returns:
         The energy with its level; None if there is neither a meter nor a model.
@@ -557,7 +581,6 @@ def energy_of_run(
     instruments: Mapping[str, Instrument],
     models: Sequence[PowerModel] = (),
     telemetry: Telemetry | None = None,
-    idle_measured: bool = False,
 ) -> Energy | None:
     """Sum the meters, and model the nodes that no meter covers.
 
@@ -567,17 +590,15 @@ def energy_of_run(
         instruments: by name of meter.
         models: what nodes draw, where that was declared.
         telemetry: of the run; without it nothing is modelled.
-        idle_measured: whether the cluster's idle power was measured with the same meters.
 
     Returns:
-        The energy with its level; None if there is neither a meter nor a model.
+        The energy with its level, 1 at most, because no run measures idle power yet; None if there
+        is neither a meter nor a model.
     """
     metered = {name for power in powers for name in power.nodes}
     wanted = [row for row in models if row.node in nodes and row.node not in metered]
     modelled = model_power(wanted, telemetry) if telemetry is not None else ()
-    return sum_energy(
-        (*powers, *modelled), nodes=nodes, instruments=instruments, idle_measured=idle_measured
-    )
+    return sum_energy((*powers, *modelled), nodes=nodes, instruments=instruments)
 
 
 def _choose(powers: Sequence[Power], nodes: Sequence[str]) -> tuple[tuple[Power, ...], str]:
@@ -603,7 +624,23 @@ def _choose(powers: Sequence[Power], nodes: Sequence[str]) -> tuple[tuple[Power,
             return (), f"{power.meter} measures nodes that {taken[0].meter} measures too"
         chosen.append(power)
         by_node |= dict.fromkeys(power.nodes, power)
-    return tuple(chosen), _no_sum(chosen, by_node, nodes)
+    return tuple(chosen), _switch_twice(chosen) or _no_sum(chosen, by_node, nodes)
+
+
+def _switch_twice(chosen: Sequence[Power]) -> str:
+    """Return why the switch, or what it feeds, is in the sum twice; empty if it is not."""
+    with_switch = [power for power in chosen if power.switch]
+    if len(with_switch) > 1:
+        first, second = (power.meter for power in with_switch[:2])
+        return f"the switch is measured twice, by {first} and {second}"
+    ports = [power for power in chosen if power.coverage is Coverage.PORT]
+    for power in with_switch:
+        if ports and power.coverage is not Coverage.PORT:
+            return (
+                f"{power.meter} measures the switch, and its plug also feeds the boards that "
+                f"{ports[0].meter} measures"
+            )
+    return ""
 
 
 def _no_sum(chosen: Sequence[Power], by_node: Mapping[str, Power], nodes: Sequence[str]) -> str:
@@ -636,7 +673,7 @@ def _level(
     if not any(power.switch for power in chosen):
         reached.append((0, "the network switch is not measured"))
     if not idle_measured:
-        reached.append((1, "no idle power was measured"))
+        reached.append((1, "idle power is not measured"))
     level = min((row[0] for row in reached), default=3)
     if level == 3:
         return 3, "the highest"

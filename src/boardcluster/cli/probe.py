@@ -6,7 +6,6 @@ import contextlib
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -37,8 +36,8 @@ from boardcluster.remote.local import LocalRemote
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
-from boardcluster.telemetry.metering import open_meter
-from boardcluster.telemetry.meters.base import Meter
+from boardcluster.telemetry.metering import open_meter, rise
+from boardcluster.telemetry.meters.base import Meter, Reading
 from boardcluster.units import format_bytes, format_seconds
 
 __all__ = ["register"]
@@ -337,12 +336,23 @@ def _meters(
             continue
         meter = open_meter(spec, live.as_root)
         open_meters.callback(meter.close)
-        found.setdefault(spec.nodes[0], partial(_watts_now, meter))
+        found.setdefault(spec.nodes[0], _WattsNow(meter))
     return found
 
 
-def _watts_now(meter: Meter) -> float | None:
-    return meter.read().watts
+class _WattsNow:
+    """Reads a meter; of one that only counts energy, the mean power since it was read before."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._before: Reading | None = None
+
+    def __call__(self) -> float | None:
+        now = self._meter.read()
+        before, self._before = self._before, now
+        if now.watts is not None or before is None:
+            return now.watts
+        return rise(before, now)
 
 
 def _machine(site: LiveSite, facts: NodeFacts | None) -> _Machine:

@@ -34,7 +34,16 @@ from boardcluster.remote.base import Remote
 from boardcluster.telemetry.meters.base import Batched, Kind, Meter, Reading, Recorded
 from boardcluster.telemetry.meters.registry import kind_of, settings_of
 
-__all__ = ["STOP_SECONDS", "Look", "Metering", "look_at", "metering", "open_meter"]
+__all__ = [
+    "STOP_SECONDS",
+    "Look",
+    "Metering",
+    "check_meters",
+    "look_at",
+    "metering",
+    "open_meter",
+    "rise",
+]
 
 STOP_SECONDS = 2.0
 """Longest wait for meters at the end; a thread that still waits for an answer is left behind."""
@@ -76,6 +85,27 @@ def open_meter(spec: MeterSpec, remotes: Mapping[str, Remote]) -> Meter:
         return kind.open(settings_of(spec), remote)
     except BoardclusterError as error:
         raise type(error)(f'meter "{spec.name}": {error.message}', hint=error.hint) from error
+
+
+def check_meters(specs: Sequence[MeterSpec], remotes: Mapping[str, Remote]) -> None:
+    """Open and close each meter, so that a mistake is said before anything begins. Asks none.
+
+    Args:
+        specs: declared meters.
+        remotes: nodes by name, as root, for meters that are read on one.
+
+    Raises:
+        SpecError: an option has a wrong value, or a meter's node is not there.
+        HostError: a package that a meter needs is not installed.
+        MeterError: a secret cannot be read. A meter that does not answer is no error.
+    """
+    for spec in specs:
+        meter = open_meter(spec, remotes)
+        try:
+            _accuracy(kind_of(spec), settings_of(spec))
+        finally:
+            with contextlib.suppress(BoardclusterError, OSError):
+                meter.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,22 +168,22 @@ def look_at(spec: MeterSpec, remotes: Mapping[str, Remote]) -> Look:
             watts = first.watts
             if watts is None and not isinstance(meter, Recorded):
                 time.sleep(1.0)
-                watts = _rise(first, meter.read())
+                watts = rise(first, meter.read())
     except BoardclusterError as error:
         text = error.message.partition("\n")[0].removeprefix(f'meter "{spec.name}": ')
         return replace(look, error=text, hint=error.hint)
     return replace(look, watts=watts, counted_joules=first.energy_joules)
 
 
-def _rise(first: Reading, second: Reading) -> float | None:
-    """Return the mean power between two counts."""
+def rise(first: Reading, second: Reading) -> float | None:
+    """Return the mean power between two counts, in watts; None if they do not tell it."""
     if first.energy_joules is None or second.energy_joules is None:
         return None
-    rise = second.energy_joules - first.energy_joules
-    if rise < 0:
-        rise += second.wraps_at_joules or math.nan
+    joules = second.energy_joules - first.energy_joules
+    if joules < 0:
+        joules += second.wraps_at_joules or math.nan
     span_seconds = second.seconds - first.seconds
-    watts = rise / span_seconds if span_seconds > 0 else math.nan
+    watts = joules / span_seconds if span_seconds > 0 else math.nan
     return watts if math.isfinite(watts) else None
 
 

@@ -1,4 +1,8 @@
-"""Serve what nodes do now to Prometheus: an agent on each, asked for news when somebody looks."""
+"""Serve what nodes do now to Prometheus: an agent on each, asked for news again and again.
+
+Each node has a thread of its own, so that one that hangs holds up neither the others nor an answer
+to Prometheus: that is made from what was seen last.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,10 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from boardcluster.cluster.boards import each_node
 from boardcluster.errors import AddressError, BoardclusterError, ProbeOutputError
 from boardcluster.remote.ask import end_processes
 from boardcluster.remote.base import ProcessRef
+from boardcluster.remote.gate import end_programs
 from boardcluster.telemetry.collector import Target, start_agent
 from boardcluster.telemetry.exposition import CONTENT_TYPE, Latest, NodeState, exposition
 
@@ -25,10 +29,16 @@ _LOOK_SECONDS = 10.0
 """A node that does not answer in this time is not up."""
 _FLUSH_SECONDS = 5.0  # the agent writes so often, see agent.py
 _LATE_INTERVALS = 3
+_STALE_INTERVALS = 3
+"""What was seen longer ago is not served."""
 _RETRY_SECONDS = 30.0
+_FIRST_SECONDS = 1.0
+"""An agent that has just been started is asked so often."""
 _GRACE_SECONDS = 3.0
-_TOGETHER_SECONDS = 0.5
-"""Looks that follow each other faster than this get the same answer."""
+_CLOSE_SECONDS = 15.0
+"""Longest wait for nodes at the end; one that still does not answer is left behind."""
+_LEAVE_SECONDS = 0.5
+"""For the programs that still ask it to end."""
 _ROTATE_BYTES = 2 << 20
 _MOST_BYTES = 4 * _ROTATE_BYTES  # an agent slows down when half of it is full
 _ROTATE_SECONDS = 3600.0
@@ -37,9 +47,27 @@ _LONGEST_SECONDS = 2 * _ROTATE_SECONDS
 _MARK = {"BOARDCLUSTER_METRICS": "1"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What a node was last seen to do; replaced as a whole, so that it is read without a lock.
+
+    Attributes:
+        values: by column.
+        error: why it is not up, in one line; empty if it is.
+        seconds: when, by the monotonic clock.
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    error: str = ""
+    seconds: float = 0.0
+
+
+_NOT_YET = _Seen(error="it has not answered yet")
+
+
 @dataclass(slots=True, kw_only=True)
 class _Watched:
-    """A node with its agent.
+    """A node with its agent; all but ``seen`` is its own thread's.
 
     Attributes:
         target: the node.
@@ -50,7 +78,7 @@ class _Watched:
         latest: what they said.
         news_seconds: when there was something new.
         next_seconds: before this it is not tried again.
-        error: why it is not up, in one line.
+        seen: what is served.
     """
 
     target: Target
@@ -61,7 +89,7 @@ class _Watched:
     latest: Latest = field(default_factory=Latest)
     news_seconds: float = 0.0
     next_seconds: float = 0.0
-    error: str = ""
+    seen: _Seen = _NOT_YET
 
 
 class Exporter:
@@ -70,7 +98,7 @@ class Exporter:
     Args:
         targets: the nodes by name.
         port: makes the names of the agents' files differ from those of another exporter.
-        interval_seconds: from one sample to the next.
+        interval_seconds: from one sample to the next, and from one look to the next.
     """
 
     def __init__(
@@ -81,39 +109,79 @@ class Exporter:
             name: _Watched(target=target, file=f"{target.folder}/metrics-{port}")
             for name, target in targets.items()
         }
-        self._lock = threading.Lock()
-        self._looked_seconds = -_TOGETHER_SECONDS
+        self._ending = threading.Event()
+        self._leaving = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._watch, args=(row,), name=f"metrics {name}", daemon=True)
+            for name, row in self._nodes.items()
+        ]
+
+    def start(self) -> None:
+        """Start an agent on every node, and begin to look at them."""
+        for thread in self._threads:
+            thread.start()
+
+    def settle(self, *, longest_seconds: float) -> None:
+        """Wait until every node has given a sample or failed."""
+        deadline = time.monotonic() + longest_seconds
+        while time.monotonic() < deadline:
+            if all(row.seen is not _NOT_YET for row in self._nodes.values()):
+                return
+            time.sleep(0.05)
 
     def look(self) -> str:
-        """Ask every node for news; return all of it in Prometheus' text format."""
-        with self._lock:
-            now = time.monotonic()
-            if now - self._looked_seconds >= _TOGETHER_SECONDS:
-                each_node(self._nodes, self._look_at)
-                self._looked_seconds = time.monotonic()
-            return exposition(
-                NodeState(
-                    node=name,
-                    scope=str(watched.target.request["scope"]),
-                    cores=watched.target.cores,
-                    up=not watched.error,
-                    values=watched.latest.values,
-                )
-                for name, watched in self._nodes.items()
+        """Return what every node was last seen to do, in Prometheus' text format; asks none."""
+        seen = {name: self._now(row.seen) for name, row in self._nodes.items()}
+        return exposition(
+            NodeState(
+                node=name,
+                scope=str(watched.target.request["scope"]),
+                cores=watched.target.cores,
+                up=not seen[name].error,
+                values=seen[name].values,
             )
+            for name, watched in self._nodes.items()
+        )
 
     def errors(self) -> dict[str, str]:
         """Why nodes are not up, in one line each."""
-        return {name: row.error for name, row in self._nodes.items() if row.error}
+        seen = {name: self._now(row.seen) for name, row in self._nodes.items()}
+        return {name: row.error for name, row in seen.items() if row.error}
+
+    def _now(self, seen: _Seen) -> _Seen:
+        """What was seen of a node, if that is not too long ago."""
+        age_seconds = time.monotonic() - seen.seconds
+        if seen.error or age_seconds <= _STALE_INTERVALS * self._interval_seconds:
+            return seen
+        return _Seen(error=f"it has not answered for {age_seconds:.0f} s")
 
     def close(self) -> None:
         """End the agents and remove their files; a node that does not answer is left alone."""
-        with self._lock:
-            each_node(self._nodes, lambda name: self._end(self._nodes[name]))
+        self._ending.set()
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        started = [thread for thread in self._threads if thread.ident is not None]
+        for thread in started:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        late = [thread for thread in started if thread.is_alive()]
+        if late:
+            self._leaving.set()
+            end_programs()
+            time.sleep(_LEAVE_SECONDS)
 
-    def _look_at(self, name: str) -> None:
+    def _watch(self, watched: _Watched) -> None:
+        """Look at one node until the end, then end its agent. Runs in a thread of its own."""
+        due = time.monotonic()
+        while not self._ending.is_set():
+            self._look_at(watched)
+            pause_seconds = self._interval_seconds
+            if watched.process is not None and not watched.latest.samples:
+                pause_seconds = min(pause_seconds, _FIRST_SECONDS)
+            due = max(due + pause_seconds, time.monotonic())
+            self._ending.wait(due - time.monotonic())
+        self._end(watched)
+
+    def _look_at(self, watched: _Watched) -> None:
         """Read what an agent wrote; start one where there is none."""
-        watched = self._nodes[name]
         now = time.monotonic()
         if watched.process is None and now < watched.next_seconds:
             return
@@ -124,24 +192,19 @@ class Exporter:
             if watched.process is None:
                 self._start(watched)
             self._read(watched)
-        except BoardclusterError as error:
-            self._lost(watched, error.message.splitlines()[0])
+        except Exception as error:  # noqa: BLE001  whatever a node does must not end its thread
+            self._lost(watched, _line(error))
             return
         late_seconds = _LATE_INTERVALS * self._interval_seconds + _FLUSH_SECONDS
         if time.monotonic() - watched.news_seconds > late_seconds:
             self._lost(watched, f"no sample for {late_seconds:.0f} s")
         elif watched.latest.samples:
-            watched.error = ""
+            watched.seen = _Seen(values=dict(watched.latest.values), seconds=time.monotonic())
 
     def _start(self, watched: _Watched) -> None:
         # One that an exporter left behind goes on writing to a file without a name.
-        remote = watched.target.remote
-        remote.run(
-            ["rm", "-f", f"{watched.file}.txt", f"{watched.file}.log"],
-            timeout_seconds=_LOOK_SECONDS,
-        )
+        self._remove(watched)
         watched.latest, watched.offset = Latest(), 0
-        watched.error = watched.error or "its agent has just been started"
         watched.process = start_agent(
             watched.target,
             watched.file,
@@ -170,24 +233,32 @@ class Exporter:
 
     def _lost(self, watched: _Watched, reason: str) -> None:
         """Forget what a node said; its agent is ended if that can be, and started anew later."""
-        watched.error = reason
+        watched.seen = _Seen(error=reason)
         watched.latest = Latest()
         watched.next_seconds = time.monotonic() + _RETRY_SECONDS
         self._end(watched)
 
     def _end(self, watched: _Watched) -> None:
         process, watched.process = watched.process, None
-        if process is None:
+        if process is None or self._leaving.is_set():
             return
-        remote = watched.target.remote
         try:
-            end_processes(remote, [process], grace_seconds=_GRACE_SECONDS)
-            remote.run(
-                ["rm", "-f", f"{watched.file}.txt", f"{watched.file}.log"],
-                timeout_seconds=_LOOK_SECONDS,
-            )
-        except BoardclusterError as error:
-            watched.error = error.message.splitlines()[0]
+            end_processes(watched.target.remote, [process], grace_seconds=_GRACE_SECONDS)
+            self._remove(watched)
+        except Exception as error:  # noqa: BLE001  likewise
+            watched.seen = _Seen(error=_line(error))
+
+    def _remove(self, watched: _Watched) -> None:
+        watched.target.remote.run(
+            ["rm", "-f", f"{watched.file}.txt", f"{watched.file}.log"],
+            timeout_seconds=_LOOK_SECONDS,
+        )
+
+
+def _line(error: Exception) -> str:
+    if isinstance(error, BoardclusterError):
+        return error.message.partition("\n")[0]
+    return f"{type(error).__name__} on looking at it"
 
 
 class Server:

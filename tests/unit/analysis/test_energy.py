@@ -304,6 +304,49 @@ def test_modelled_power_counts_only_the_run() -> None:
     assert power.energy_joules == pytest.approx(60 * 2.7)
 
 
+def rarely(node: str, busy: list[float], *, every: int = 3, scope: str = "node") -> NodeSamples:
+    """CPU times of processes that are looked at in one sample of three; each covers all three."""
+    cpu = np.full(every * len(busy) + 1, math.nan)
+    cpu[every::every] = every * np.array(busy)
+    return NodeSamples(
+        node=node,
+        scope=scope,
+        interval_seconds=1.0,
+        cores=4,
+        seconds=np.arange(len(cpu), dtype=np.float64),
+        columns={"cpu_user_seconds": cpu * 0.75, "cpu_system_seconds": cpu * 0.25},
+    )
+
+
+def test_an_amount_that_is_read_rarely_covers_all_the_time_since_the_reading_before() -> None:
+    row = rarely("pi0", [0.0] * 10 + [4.0] * 10)
+    (power,) = model_power([MODEL], Telemetry(duration_seconds=60.0, nodes=(row,)))
+    assert power.reason == ""
+    assert power.energy_joules == pytest.approx(30 * 2.7 + 30 * 6.7)
+    assert power.most_watts == pytest.approx(6.7)
+    assert power.readings == 20
+    assert power.remarks == ("modelled from 2.7 W idle, 6.7 W under stress and 50% utilisation",)
+
+
+def test_of_an_amount_only_what_lies_in_the_run_counts() -> None:
+    row = rarely("pi0", [0.0] * 5 + [2.0] * 15)
+    (power,) = model_power([MODEL], Telemetry(duration_seconds=58.0, nodes=(row,)))
+    assert power.energy_joules == pytest.approx(15 * 2.7 + 43 * 4.7)
+
+
+def test_more_cpu_than_the_node_has_cores_is_said() -> None:
+    row = rarely("pi0", [2.0] * 10 + [6.0] * 10)
+    (power,) = model_power([MODEL], Telemetry(duration_seconds=60.0, nodes=(row,)))
+    assert power.energy_joules == pytest.approx(30 * 4.7 + 30 * 6.7)
+    assert power.remarks[1] == (
+        "it used 60.0 s of CPU time more than its 4 cores have; the model knows no power for that "
+        "and leaves it out"
+    )
+    little = rarely("pi0", [4.0] * 19 + [4.04])
+    (power,) = model_power([MODEL], Telemetry(duration_seconds=60.0, nodes=(little,)))
+    assert len(power.remarks) == 1
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -327,6 +370,33 @@ def test_busy_cores_are_those_of_the_nodes_that_are_asked_for() -> None:
     assert busy_cores(telemetry, ["pi0"])[1] == pytest.approx([1.0] * 3)
     assert busy_cores(telemetry, ["pi0", "pi1"])[1] == pytest.approx([0.5] * 3)
     assert len(busy_cores(telemetry, ["pi9"])[0]) == 0
+
+
+def test_busy_cores_of_nodes_that_are_read_rarely() -> None:
+    telemetry = Telemetry(
+        duration_seconds=30.0,
+        nodes=(rarely("pi0", [1.0] * 5 + [3.0] * 5), rarely("pi1", [1.0] * 6, every=5)),
+    )
+    at, share = busy_cores(telemetry, ["pi0", "pi1"])
+    assert at == pytest.approx(np.arange(3.0, 31.0, 3.0))
+    assert share == pytest.approx([2 / 8] * 5 + [4 / 8] * 5)
+    silent = replace(telemetry.nodes[1], columns={})
+    assert len(busy_cores(replace(telemetry, nodes=(telemetry.nodes[0], silent)), ["pi1"])[0]) == 0
+
+
+def test_a_machine_holds_its_emulated_nodes_already() -> None:
+    machine = rarely("host", [2.0] * 10, scope="machine")
+    telemetry = Telemetry(duration_seconds=30.0, nodes=(rarely("pi0", [1.0] * 10), machine))
+    assert busy_cores(telemetry, ["pi0", "host"])[1] == pytest.approx([0.5] * 10)
+
+
+def test_a_steady_load_that_is_read_rarely_does_not_make_a_meter_frozen() -> None:
+    at = each(0, 120)
+    load = busy_cores(
+        Telemetry(duration_seconds=120.0, nodes=(rarely("pi0", [1.0] * 40),)), ["pi0"]
+    )
+    found = integrate(trace(at, [7.0] * 121), started_seconds=0.0, ended_seconds=120.0, load=load)
+    assert found.remarks == ()
 
 
 # The whole cluster
@@ -389,6 +459,28 @@ def test_one_meter_for_all_with_the_switch() -> None:
             [power("p", "a"), power("q", "a b", coverage=Coverage.NODE)],
             "q measures nodes that p measures too",
         ),
+        (
+            [power("p", "a b", switch=True), power("q", "", switch=True)],
+            "the switch is measured twice, by p and q",
+        ),
+        (
+            [power("p", "a", switch=True), power("q", "b", switch=True)],
+            "the switch is measured twice, by p and q",
+        ),
+        (
+            [
+                power("poe", "a b", coverage=Coverage.PORT),
+                power("plug", "", 40, switch=True),
+            ],
+            "plug measures the switch, and its plug also feeds the boards that poe measures",
+        ),
+        (
+            [
+                power("poe", "b", coverage=Coverage.PORT),
+                power("plug", "a", 40, switch=True),
+            ],
+            "plug measures the switch, and its plug also feeds the boards that poe measures",
+        ),
     ],
 )
 def test_there_is_no_sum_unless_every_node_is_covered_once(
@@ -406,6 +498,11 @@ def test_the_meter_that_sees_more_counts() -> None:
     found = summed(power("p", "a b"), inner)
     assert found.energy_joules == 100
     assert inner in found.powers
+
+
+def test_a_port_meter_behind_the_plug_of_everything_is_not_added() -> None:
+    inner = power("poe", "a b", 60, coverage=Coverage.PORT)
+    assert summed(power("p", "a b", switch=True), inner).energy_joules == 100
 
 
 def test_a_failed_plug_is_not_replaced_by_a_meter_that_sees_less() -> None:
@@ -470,7 +567,15 @@ def test_the_lowest_aspect_decides_the_level(
 
 def test_without_idle_power_there_is_no_second_level() -> None:
     found = summed(power("p", "a b", switch=True), idle=False)
-    assert (found.level, found.level_reason) == (1, "no idle power was measured")
+    assert (found.level, found.level_reason) == (1, "idle power is not measured")
+
+
+def test_no_run_has_more_than_the_first_level_because_idle_power_is_not_measured() -> None:
+    found = energy_of_run(
+        [power("p", "a b", switch=True)], nodes=["a", "b"], instruments={"p": GOOD}
+    )
+    assert found is not None
+    assert (found.level, found.level_reason) == (1, "idle power is not measured")
 
 
 def test_all_that_limits_is_named() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from boardcluster.errors import (
     ClusterNotUpError,
     EmptySelectionError,
     HostError,
+    MeterError,
     ProbeOutputError,
     RunError,
     UsageError,
@@ -33,6 +34,7 @@ from boardcluster.services import operation
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
+from boardcluster.telemetry.meters.base import Reading
 
 FIGURE = ProbeFigure(name="stream_copy_bytes_per_second", value=9.8e9, conditions={"threads": "4"})
 HERE = socket.gethostname()
@@ -323,6 +325,36 @@ def test_the_meter_of_a_node_is_read_and_closed(
     runs = emulated.json("power")["runs"]
     assert [run["figures"][0]["value"] for run in runs] == [0.0, 4.5, 0.0]
     assert closed == ["own"]
+
+
+def test_a_meter_that_only_counts_gives_the_power_since_it_was_read_before() -> None:
+    rows: Iterator[Reading | MeterError] = iter(
+        [
+            Reading(seconds=10.0, watts=None, energy_joules=70.0, wraps_at_joules=100.0),
+            Reading(seconds=12.0, watts=None, energy_joules=90.0, wraps_at_joules=100.0),
+            Reading(seconds=14.0, watts=None, energy_joules=10.0, wraps_at_joules=100.0),
+            MeterError("timed out"),
+            Reading(seconds=18.0, watts=None, energy_joules=50.0, wraps_at_joules=100.0),
+            Reading(seconds=18.0, watts=None, energy_joules=50.0, wraps_at_joules=100.0),
+            Reading(seconds=19.0, watts=None),
+            Reading(seconds=20.0, watts=3.0, energy_joules=55.0),
+        ]
+    )
+
+    class Counts:
+        def read(self) -> Reading:
+            row = next(rows)
+            if isinstance(row, MeterError):
+                raise row
+            return row
+
+        def close(self) -> None: ...
+
+    watts = command._WattsNow(Counts())
+    assert [watts(), watts(), watts()] == [None, 10.0, 10.0]
+    with pytest.raises(MeterError):
+        watts()
+    assert [watts(), watts(), watts(), watts()] == [10.0, None, None, 3.0]
 
 
 @pytest.mark.parametrize(

@@ -57,17 +57,49 @@ def test_without_a_meter_says_how_to_declare_one() -> None:
     assert remote.started == []
 
 
-def test_a_meter_that_fails_under_stress_leaves_no_stress() -> None:
+def test_a_meter_that_fails_under_stress_leaves_no_stress_and_is_given_up_early() -> None:
     remote = node()
+    asked = itertools.count()
 
     def watts() -> float:
         if remote.started:
-            raise MeterError("the meter does not answer")
+            raise MeterError(f"no answer to question {next(asked)}\nof many")
         return 5.0
 
-    with pytest.raises(MeterError, match="does not answer"):
-        run(remote, watts)
+    settings = {**SHORT, "power_stress_seconds": "5"}
+    words = r"gave 0 of (\d+) readings during stress, .* needed; it said last: no answer to .* \1\b"
+    began = time.monotonic()
+    with pytest.raises(MeterError, match=words):
+        run(remote, watts, settings=settings)
+    assert time.monotonic() - began < 4
     assert remote.ended == [[101, 7]]
+
+
+def test_one_answer_that_is_lost_is_one_reading_less() -> None:
+    remote = node()
+    asked = itertools.count()
+
+    def watts() -> float:
+        if next(asked) in (0, 4):
+            raise MeterError("timed out")
+        return 10.0 if remote.started else 5.0
+
+    found = run(remote, watts)
+    assert found["power_idle_mean_watts"] == 5.0
+    assert found["power_stress_mean_watts"] == 10.0
+
+
+def test_a_meter_that_counts_begins_anew_with_each_phase() -> None:
+    remote = node()
+    load = []
+
+    def watts() -> float:
+        load.append(10.0 if remote.started else 5.0)
+        return load[-1] if len(load) > 1 and load[-2] == load[-1] else 7.5  # of before and after
+
+    found = run(remote, watts)
+    assert (found["power_idle_mean_watts"], found["power_idle_most_watts"]) == (5.0, 5.0)
+    assert found["power_stress_mean_watts"] == 10.0
 
 
 @pytest.mark.parametrize("stress", [5.0, 4.9])

@@ -15,7 +15,7 @@ from boardcluster.errors import HostError, MeterError, SpecError
 from boardcluster.records import Coverage, MeterSpec, NodeSamples, Telemetry
 from boardcluster.remote.base import Remote
 from boardcluster.telemetry import metering as room
-from boardcluster.telemetry.metering import STOP_SECONDS, metering
+from boardcluster.telemetry.metering import STOP_SECONDS, check_meters, metering
 from boardcluster.telemetry.meters import registry
 from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
 
@@ -342,7 +342,10 @@ def test_telemetry_tells_a_frozen_meter(tmp_path: Path) -> None:
         interval_seconds=1.0,
         cores=4,
         seconds=np.arange(1.0, 121.0),
-        columns={"cpu_user_seconds": np.where(np.arange(120) < 60, 0.0, 4.0)},
+        columns={
+            "cpu_user_seconds": np.where(np.arange(120) < 60, 0.0, 3.5),
+            "cpu_system_seconds": np.full(120, 0.1),
+        },
     )
     telemetry = Telemetry(duration_seconds=120.0, nodes=(samples,))
     with metering([spec], {}) as meters:
@@ -370,6 +373,41 @@ def test_a_wrong_accuracy_is_said_and_the_meter_closed(install: Install) -> None
     with pytest.raises(SpecError, match="accuracy_percent"), metering([spec], {}):
         pytest.fail("the block was entered")
     assert meter.closed.is_set()
+
+
+def test_a_check_opens_and_closes_each_meter_and_asks_none(install: Install) -> None:
+    def fail() -> Reading:
+        raise MeterError("it does not answer")
+
+    meter = Scripted(fail)
+    install(meter)
+    check_meters([SPEC], {})
+    assert meter.closed.is_set()
+    check_meters([], {})
+
+
+@pytest.mark.parametrize("error", [SpecError("no"), HostError("no"), MeterError("no")])
+def test_a_check_says_what_a_run_would_stumble_over(install: Install, error: Exception) -> None:
+    install(error)
+    with pytest.raises(type(error), match='meter "plug": no'):
+        check_meters([SPEC], {})
+
+
+def test_a_check_says_a_wrong_accuracy_and_a_node_that_is_not_there(install: Install) -> None:
+    meter = Scripted(steady())
+    install(meter)
+    with pytest.raises(SpecError, match="accuracy_percent"):
+        check_meters([replace(SPEC, options={"accuracy_percent": "101"})], {})
+    assert meter.closed.is_set()
+    with pytest.raises(SpecError, match="none of its nodes is there: pi0"):
+        check_meters([MeterSpec(name="cpu", kind="rapl", nodes=("pi0",))], {})
+
+
+def test_a_secret_that_cannot_be_read_is_found_by_a_check(tmp_path: Path) -> None:
+    options = {"url": "http://plug", "password_file": str(tmp_path / "none")}
+    spec = MeterSpec(name="plug", kind="shelly", nodes=("pi0",), options=options)
+    with pytest.raises(MeterError, match=r'meter "plug": .*none'):
+        check_meters([spec], {})
 
 
 def test_a_run_that_ends_before_its_start_is_a_mistake(install: Install) -> None:

@@ -23,13 +23,16 @@ from boardcluster.telemetry.metrics import Exporter, Server
 
 
 class Node(LocalRemote):
-    """This machine under a name; it can go away."""
+    """This machine under a name; it can go away, or take everything and answer nothing."""
 
     gone = False
+    hangs = False
 
     def run(self, *args: Any, **named: Any) -> Any:
         if self.gone:
             raise UnreachableError(f"{self.name}: no answer")
+        if self.hangs:
+            super().run(["sleep", "60"], timeout_seconds=named.get("timeout_seconds", 60.0))
         return super().run(*args, **named)
 
 
@@ -39,20 +42,39 @@ def node() -> Node:
 
 
 @pytest.fixture
-def exporter(node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Exporter]:
-    monkeypatch.setattr(metrics, "_TOGETHER_SECONDS", 0.0)
+def other() -> Node:
+    return Node("pi2")
+
+
+def watching(folder: Path, *nodes: Node) -> Exporter:
+    targets = {
+        node.name: Target(
+            remote=node,
+            request={"scope": "machine", "groups": {}, "lives_with": os.getpid()},
+            folder=str(folder / node.name),
+            cores=2,
+        )
+        for node in nodes
+    }
+    for node in nodes:
+        (folder / node.name).mkdir()
+    return Exporter(targets, port=9400, interval_seconds=0.1)
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "_RETRY_SECONDS", 0.0)
-    target = Target(
-        remote=node,
-        request={"scope": "machine", "groups": {}, "lives_with": os.getpid()},
-        folder=str(tmp_path),
-        cores=2,
-    )
-    made = Exporter({"pi1": target}, port=9400, interval_seconds=0.1)
+    monkeypatch.setattr(metrics, "_STALE_INTERVALS", 20)
+
+
+@pytest.fixture
+def exporter(node: Node, tmp_path: Path) -> Iterator[Exporter]:
+    made = watching(tmp_path, node)
+    made.start()
     yield made
     node.gone = False
     made.close()
-    assert not list(tmp_path.glob("metrics-*"))
+    assert not list(tmp_path.glob("*/metrics-*"))
 
 
 def until(exporter: Exporter, holds: Callable[[Series], bool]) -> Series:
@@ -65,8 +87,8 @@ def until(exporter: Exporter, holds: Callable[[Series], bool]) -> Series:
     raise AssertionError(f"never: {exporter.errors()}")
 
 
-def is_up(found: Series) -> bool:
-    return found["boardcluster_up", (("node", "pi1"),)] == 1
+def is_up(found: Series, name: str = "pi1") -> bool:
+    return found["boardcluster_up", (("node", name),)] == 1
 
 
 def agent_of(exporter: Exporter) -> int:
@@ -84,18 +106,25 @@ def test_a_node_is_up_and_its_counters_rise(exporter: Exporter) -> None:
 
 def test_only_what_is_new_is_read(exporter: Exporter, node: Node, tmp_path: Path) -> None:
     until(exporter, is_up)
-    offset = exporter._nodes["pi1"].offset
-    assert 0 < offset <= (tmp_path / "metrics-9400.txt").stat().st_size
-    asked: list[list[str]] = []
+    asked: list[tuple[list[str], int]] = []
     run = node.run
 
     def spy(argv: list[str], **named: Any) -> Any:
-        asked.append(argv)
-        return run(argv, **named)
+        done = run(argv, **named)
+        asked.append((argv, len(done.stdout)))
+        return done
 
     node.run = spy  # type: ignore[method-assign]
-    exporter.look()
-    assert asked == [["tail", "-c", f"+{offset + 1}", f"{tmp_path}/metrics-9400.txt"]]
+    for _ in range(200):
+        if sum(size for _, size in asked):
+            break
+        time.sleep(0.1)
+    (first, _) = asked[0]
+    place = int(first[2])
+    assert place > 1
+    for argv, size in asked:
+        assert argv == ["tail", "-c", f"+{place}", f"{tmp_path}/pi1/metrics-9400.txt"]
+        place += size
 
 
 def test_a_node_that_goes_away_is_down_and_comes_back(exporter: Exporter, node: Node) -> None:
@@ -122,7 +151,7 @@ def test_an_agent_that_was_killed_is_missed_and_replaced(
 
 def test_a_garbled_file_is_one_lost_node(exporter: Exporter, tmp_path: Path) -> None:
     until(exporter, is_up)
-    with (tmp_path / "metrics-9400.txt").open("a") as stream:
+    with (tmp_path / "pi1" / "metrics-9400.txt").open("a") as stream:
         stream.write("\x00garbage\n")
     until(exporter, lambda found: not is_up(found))
     until(exporter, is_up)
@@ -134,9 +163,11 @@ def test_a_long_file_is_begun_anew(
     until(exporter, is_up)
     before = agent_of(exporter)
     monkeypatch.setattr(metrics, "_ROTATE_BYTES", 10)
-    exporter.look()
+    until_ended(before)
     monkeypatch.setattr(metrics, "_ROTATE_BYTES", 1 << 30)
     until(exporter, is_up)
+    watched = exporter._nodes["pi1"]
+    until(exporter, lambda _: watched.process is not None and watched.latest.samples > 0)
     assert agent_of(exporter) != before
 
 
@@ -145,7 +176,70 @@ def test_agents_end_with_the_exporter(exporter: Exporter, tmp_path: Path) -> Non
     pid = agent_of(exporter)
     exporter.close()
     until_ended(pid)
-    assert not list(tmp_path.glob("metrics-*"))
+    assert not list(tmp_path.glob("*/metrics-*"))
+
+
+def test_a_node_that_hangs_is_down_and_delays_nobody(
+    node: Node, other: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = watching(tmp_path, node, other)
+    made.start()
+    until(made, lambda found: is_up(found) and is_up(found, "pi2"))
+    other.hangs = True
+    began = time.monotonic()
+    until(made, lambda found: not is_up(found, "pi2"))
+    assert 1.5 < time.monotonic() - began < 8, "not before it is stale, nor only at its time-out"
+    assert "it has not answered for " in made.errors()["pi2"]
+    user = ("boardcluster_cpu_seconds_total", (("node", "pi1"), ("state", "user")))
+    since = time.monotonic()
+    found = read(made.look())
+    assert time.monotonic() - since < 0.2
+    until(made, lambda now: is_up(now) and now[user] > found[user])
+    assert ("boardcluster_cpu_seconds_total", (("node", "pi2"), ("state", "user"))) not in found
+
+    monkeypatch.setattr(metrics, "_CLOSE_SECONDS", 1.0)
+    pid = agent_of(made)
+    since = time.monotonic()
+    made.close()
+    assert time.monotonic() - since < 4
+    until_ended(pid)
+    assert not list((tmp_path / "pi1").iterdir())
+    assert not [row for row in threading.enumerate() if row.name.startswith("metrics ")]
+
+
+def test_a_node_that_hangs_from_the_start_is_named_and_left(
+    node: Node, other: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "_CLOSE_SECONDS", 3.0)
+    other.hangs = True
+    made = watching(tmp_path, node, other)
+    made.start()
+    began = time.monotonic()
+    made.settle(longest_seconds=2.0)
+    assert 1.5 < time.monotonic() - began < 4
+    until(made, is_up)
+    assert made.errors() == {"pi2": "it has not answered yet"}
+    made.close()
+    assert not list((tmp_path / "pi1").iterdir())
+
+
+def test_an_exporter_that_was_never_started_can_be_closed(node: Node, tmp_path: Path) -> None:
+    made = watching(tmp_path, node)
+    assert not is_up(read(made.look()))
+    made.close()
+
+
+def test_whatever_a_node_does_its_thread_goes_on(exporter: Exporter, node: Node) -> None:
+    until(exporter, is_up)
+    run = node.run
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError
+
+    node.run = broken  # type: ignore[method-assign]
+    until(exporter, lambda found: not is_up(found))
+    node.run = run  # type: ignore[method-assign]
+    until(exporter, is_up)
 
 
 def until_ended(pid: int) -> None:
