@@ -23,7 +23,7 @@ from boardcluster.spec import load_cluster
 from boardcluster.telemetry.metering import Look, look_at
 from boardcluster.telemetry.meters.registry import kinds, meter_facts
 
-__all__ = ["register"]
+__all__ = ["meter_remotes", "register"]
 
 _AT_ONCE = 16
 
@@ -59,13 +59,13 @@ def _meters(
             say("cluster.toml declares no meters; docs/how-to/measure-energy.md says how")
         return
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        looks = list(pool.map(partial(look_at, remotes=_remotes(folder, spec)), spec.meters))
+        looks = list(pool.map(partial(look_at, remotes=meter_remotes(folder, spec)), spec.meters))
     _show(looks, as_json=as_json)
     if any(look.error for look in looks):
         raise typer.Exit(MeterError.exit_code)
 
 
-def _remotes(folder: Path, spec: ClusterSpec) -> Mapping[str, Remote]:
+def meter_remotes(folder: Path, spec: ClusterSpec) -> Mapping[str, Remote]:
     """Return every node as root; emulated nodes share this machine and its meters."""
     if spec.kind != "boards":
         return {node.name: LocalRemote(node.name) for node in spec.nodes}

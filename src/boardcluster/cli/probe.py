@@ -15,6 +15,7 @@ from boardcluster.campaign.fingerprint import hardware_line
 from boardcluster.catalog.entry import entry_of, render_board
 from boardcluster.catalog.shown import conditions_text, is_curve_point, show_figure
 from boardcluster.cli.console import Reporter, print_json, print_table, say
+from boardcluster.cli.meters import meter_remotes
 from boardcluster.cli.options import (
     CacheOption,
     ClusterOption,
@@ -334,7 +335,7 @@ def _meters(
     for spec in live.spec.meters:
         if len(spec.nodes) != 1 or spec.switch:
             continue
-        meter = open_meter(spec, live.as_root)
+        meter = open_meter(spec, meter_remotes(live.home, live.spec))
         open_meters.callback(meter.close)
         found.setdefault(spec.nodes[0], _WattsNow(meter))
     return found

@@ -26,6 +26,7 @@ from boardcluster.cli.campaigns import (
     single_spec,
 )
 from boardcluster.cli.console import Reporter, print_json
+from boardcluster.cli.meters import meter_remotes
 from boardcluster.cli.options import (
     CacheOption,
     ClusterOption,
@@ -62,6 +63,7 @@ from boardcluster.services.boards import boards_free_bytes
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import SEED_MAX, TIMEOUT_SECONDS_MAX, load_campaign
 from boardcluster.store import Store
+from boardcluster.telemetry.metering import check_meters
 from boardcluster.telemetry.meters.registry import meter_facts
 from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload, workload_names
@@ -443,6 +445,7 @@ def _perform(folder: Path, cache: Path, wanted: _Wanted, *, as_json: bool) -> No
     reporter = Reporter()
     with driver_lock(folder, doing="run"):
         declared = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
+        check_meters(declared.meters, meter_remotes(folder, declared))
         with Store.open(folder) as store:
             if wanted.is_file:
                 campaign, chosen = _run_file(folder, cache, wanted, declared, store, reporter)

@@ -17,6 +17,7 @@ from boardcluster.errors import (
     ClusterNotUpError,
     EmptySelectionError,
     InputError,
+    MeterError,
     RemoteError,
     RunError,
     SpecError,
@@ -625,3 +626,14 @@ def test_yes_does_not_ask(desk: Desk, small: str, monkeypatch: pytest.MonkeyPatc
 
     assert "start?" not in desk("run", small, "--yes").stderr
     assert len(desk.ran) == 4
+
+
+def test_a_meters_missing_secret_is_said_before_anything_starts(desk: Desk, small: str) -> None:
+    with (desk.home / "cluster.toml").open("a") as stream:
+        stream.write(
+            '\n[[meter]]\nname = "plug"\nkind = "shelly"\nnodes = "all"\n'
+            'url = "http://127.0.0.1:9"\npassword_variable = "NO_SUCH_VARIABLE"\n'
+        )
+    with pytest.raises(MeterError, match="NO_SUCH_VARIABLE"):
+        desk("run", small)
+    assert desk.ran == []
