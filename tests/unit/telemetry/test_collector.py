@@ -32,6 +32,16 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collector, "_RETRY_SECONDS", 0.0)
 
 
+def note_ends(world: World, ended: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    ending = world.do_end
+
+    def do_end(node: str, request: dict[str, Any]) -> object:
+        ended.append(node)
+        return ending(node, request)
+
+    monkeypatch.setattr(world, "do_end", do_end)
+
+
 def agents(world: World) -> list[str]:
     return sorted(row["node"] for row in world.started.values() if row["argv"] == [AGENT])
 
@@ -155,10 +165,7 @@ def test_an_agent_is_ended_though_its_node_was_lost_right_after_the_start(
 
     monkeypatch.setattr(world, "do_moment", moment)
     ended: list[str] = []
-    ending = world.do_end
-    monkeypatch.setattr(
-        world, "do_end", lambda node, request: (ended.append(node), ending(node, request))[1]
-    )
+    note_ends(world, ended, monkeypatch)
     with recording(live, tmp_path, {}) as recorded:
         assert [remark.split(":")[0] for remark in recorded.remarks] == ["no telemetry of worker1"]
     assert "worker1" in ended
@@ -174,10 +181,7 @@ def test_agents_that_were_started_before_an_interruption_are_ended(
 
     ended: list[str] = []
     monkeypatch.setattr(world, "do_moment", interrupted)
-    ending = world.do_end
-    monkeypatch.setattr(
-        world, "do_end", lambda node, request: (ended.append(node), ending(node, request))[1]
-    )
+    note_ends(world, ended, monkeypatch)
     with pytest.raises(KeyboardInterrupt), recording(live, tmp_path, {}):
         raise AssertionError("the block is not entered")
     assert set(agents(world)) == set(ended)
