@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 ADMINISTRATORS = ("adm", "admin", "docker", "lxd", "root", "sudo", "wheel")
+DATABASES = ("passwd", "shadow", "group", "gshadow", "subuid", "subgid")
 NO_SHELLS = ("/bin/false", "/sbin/nologin", "/usr/bin/false", "/usr/sbin/nologin")
 
 
@@ -66,8 +67,21 @@ class User(Kind):
             )
         return ""
 
+    def sweep(self) -> None:
+        """Delete the lock files of tools that were killed while they changed users and groups.
+
+        Each such tool makes one with its process id as ending (shadow, lib/commonio.c).
+        """
+        folder = self.node.at("/etc")
+        for entry in os.listdir(folder):
+            base, _, pid = entry.rpartition(".")
+            if base in DATABASES and pid.isdecimal() and not os.path.exists(f"/proc/{pid}"):
+                os.unlink(f"{folder}/{entry}")
+
     def do(self) -> str:
         """See Kind."""
+        if self.resumed:
+            self.sweep()
         name = self.resource["name"]
         if self.group() is None:
             insist(["groupadd", "--system", name])
@@ -83,6 +97,8 @@ class User(Kind):
 
     def undo(self) -> str:
         """See Kind."""
+        if self.resumed:
+            self.sweep()
         name = self.resource["name"]
         if not self.before["user"] and self.user() is not None:
             insist(["userdel", name], hint="run `boardcluster down` first")

@@ -16,6 +16,9 @@ __all__ = [
 LOCK_SECONDS_MOST = 600
 APT_SECONDS = 3600.0
 
+CUT_SHORT = ("half-installed", "unpacked", "half-configured")
+"""States of dpkg(1) in which a package is left when the machine stops in mid-way."""
+
 
 class Packages(Kind):
     """Debian packages, each with alternatives, and all that they need."""
@@ -75,10 +78,24 @@ class Packages(Kind):
                 return status, text
             time.sleep(2)
 
+    def mend(self) -> None:
+        """Finish what was cut short; what cannot be finished and came with us is taken out whole.
+
+        A package whose unpacking was cut short can neither be configured nor, without force,
+        removed, and stands in the way of those that need it.
+        """
+        self.dpkg("--configure", "-a")
+        now = self.states()
+        broken = [
+            name for name in self.noted("new", {}) if now.get(name.split(":")[0]) in CUT_SHORT
+        ]
+        if broken:
+            self.dpkg("--remove", "--force-remove-reinstreq", "--force-depends", *broken)
+
     def do(self) -> str:
         """See Kind. Refuses to remove any package in exchange."""
         if self.resumed:
-            self.dpkg("--configure", "-a")
+            self.mend()
         if not self.missing():
             return ""
         # What cannot be reached is passed over: the lists that are there may do.
@@ -136,7 +153,7 @@ class Packages(Kind):
     def undo(self) -> str:
         """See Kind. A package that another one has come to need since is left."""
         if self.resumed:
-            self.dpkg("--configure", "-a")
+            self.mend()
         new = self.noted("new", {})
         names = self.removable()
         text = ""
