@@ -12,7 +12,6 @@ from boardcluster.analysis.trust import Baseline, Judgement, expect, judge, judg
 from boardcluster.campaign.execution import ATTEMPT_VARIABLE
 from boardcluster.errors import HostError
 from boardcluster.records import Energy, NodeSamples, Policy, Telemetry, Verdict
-from boardcluster.remote.base import Remote
 from boardcluster.services.operation import LiveCluster
 from boardcluster.telemetry.collector import Recording, recording
 from boardcluster.telemetry.metering import Metering, metering
@@ -41,6 +40,13 @@ class Observed:
     reasons: tuple[str, ...]
     remarks: tuple[str, ...]
     energy: Energy | None
+
+    @property
+    def refusal(self) -> str:
+        """Why the run is invalid, in one line; empty if it is not."""
+        if self.verdict is not Verdict.INVALID:
+            return ""
+        return f"telemetry: {'; '.join(self.reasons)}"[:1000]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,17 +138,10 @@ def observing(
     """
     mark = {ATTEMPT_VARIABLE: attempt}
     with (
-        metering(live.spec.meters, _metered(live)) as meters,
+        metering(live.spec.meters, live.metered) as meters,
         recording(live, folder, mark, interval_seconds=1 / hertz) as recorded,
     ):
         yield Observation(live=live, recorded=recorded, meters=meters)
-
-
-def _metered(live: LiveCluster) -> Mapping[str, Remote]:
-    """Return where meters are read that are part of a node: emulated ones share this machine."""
-    if live.spec.kind == "emulated":
-        return {node.name: live.host for node in live.spec.nodes}
-    return live.as_root
 
 
 def _before(telemetry: Telemetry) -> Telemetry:

@@ -150,8 +150,8 @@ def submit_program(
         state = AttemptState.FAILED if reason else AttemptState.OK
         if state is AttemptState.OK and not outcome.application_id:
             reason = "YARN saw no application: the program did not use the cluster"
-        if observed.verdict is Verdict.INVALID and state is AttemptState.OK:
-            state, reason = AttemptState.INVALID, f"telemetry: {'; '.join(observed.reasons)}"[:1000]
+        if observed.refusal and state is AttemptState.OK:
+            state, reason = AttemptState.INVALID, observed.refusal
         if dead := dead_daemons(live):
             state, reason = AttemptState.INVALID, f"node_lost: {', '.join(dead)}; {reason}"
     except BoardclusterError as error:

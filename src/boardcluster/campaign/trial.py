@@ -23,7 +23,7 @@ from boardcluster.campaign.conditions import prepare_conditions
 from boardcluster.campaign.execution import end_submission
 from boardcluster.campaign.heartbeat import Heartbeat
 from boardcluster.campaign.job import JobRun, Place
-from boardcluster.campaign.observation import observing
+from boardcluster.campaign.observation import Observed, observing
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
@@ -125,7 +125,7 @@ def run_trial(
         for job in jobs:
             job.prepare()
         _require_room(live, jobs)
-        measurement, telemetry = _measured(this, jobs, losses)
+        measurement, observed = _measured(this, jobs, losses)
     except BoardclusterError as error:
         return _judged(live, error, losses)
     finally:
@@ -138,13 +138,14 @@ def run_trial(
             reason=words,
             measurement=measurement,
             lost=", ".join(lost),
-            telemetry=telemetry,
+            telemetry=observed.telemetry,
         )
-    state, reason = AttemptState.OK, ""
-    if measurement.verdict is Verdict.INVALID:
-        state = AttemptState.INVALID
-        reason = f"telemetry: {'; '.join(measurement.verdict_reasons)}"[:1000]
-    return TrialEnd(state=state, reason=reason, measurement=measurement, telemetry=telemetry)
+    return TrialEnd(
+        state=AttemptState.INVALID if observed.refusal else AttemptState.OK,
+        reason=observed.refusal,
+        measurement=measurement,
+        telemetry=observed.telemetry,
+    )
 
 
 def _jobs(this: _Attempt) -> list[JobRun]:
@@ -196,7 +197,7 @@ def _require_room(live: LiveCluster, jobs: Sequence[JobRun]) -> None:
 
 def _measured(
     this: _Attempt, jobs: Sequence[JobRun], losses: list[str]
-) -> tuple[Measurement, Telemetry]:
+) -> tuple[Measurement, Observed]:
     """Bring about the conditions, run, prove, and put together what was measured."""
     live, trial, bench = this.live, this.trial, this.bench
 
@@ -244,7 +245,7 @@ def _measured(
         verdict_reasons=observed.reasons,
         energy=observed.energy,
     )
-    return measurement, observed.telemetry
+    return measurement, observed
 
 
 def _give_up(this: _Attempt) -> None:

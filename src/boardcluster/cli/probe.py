@@ -15,7 +15,6 @@ from boardcluster.campaign.fingerprint import hardware_line
 from boardcluster.catalog.entry import entry_of, render_board
 from boardcluster.catalog.shown import conditions_text, is_curve_point, show_figure
 from boardcluster.cli.console import Reporter, print_json, print_table, say
-from boardcluster.cli.meters import meter_remotes
 from boardcluster.cli.options import (
     CacheOption,
     ClusterOption,
@@ -335,7 +334,7 @@ def _meters(
     for spec in live.spec.meters:
         if len(spec.nodes) != 1 or spec.switch:
             continue
-        meter = open_meter(spec, meter_remotes(live.home, live.spec))
+        meter = open_meter(spec, live.metered)
         open_meters.callback(meter.close)
         found.setdefault(spec.nodes[0], _WattsNow(meter))
     return found

@@ -445,7 +445,8 @@ def _perform(folder: Path, cache: Path, wanted: _Wanted, *, as_json: bool) -> No
     reporter = Reporter()
     with driver_lock(folder, doing="run"):
         declared = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
-        check_meters(declared.meters, meter_remotes(folder, declared))
+        if declared.meters:  # reaching boards makes a folder for their connections
+            check_meters(declared.meters, meter_remotes(folder, declared))
         with Store.open(folder) as store:
             if wanted.is_file:
                 campaign, chosen = _run_file(folder, cache, wanted, declared, store, reporter)

@@ -15,7 +15,6 @@ from boardcluster.campaign.driver import now_utc
 from boardcluster.campaign.submit import Program, check_program, submit_program
 from boardcluster.cli.campaigns import new_campaign_id
 from boardcluster.cli.console import Reporter, print_json
-from boardcluster.cli.meters import meter_remotes
 from boardcluster.cli.options import (
     CacheOption,
     ClusterOption,
@@ -97,7 +96,7 @@ def _submit(
     with driver_lock(folder, doing="submit"):
         live = operation.attach(folder, cache=store_folder, progress=reporter.progress)
         _check_spark_fits(live, engine)
-        check_meters(live.spec.meters, meter_remotes(folder, live.spec))
+        check_meters(live.spec.meters, live.metered)
         campaign, trial = _record(live, engine, program)
         reporter.line(f"submitting to {engine}, recorded as {campaign.id}")
         with (

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from collections.abc import Sequence
-from importlib import resources
 
 from boardcluster.errors import ProbeOutputError, RemoteError
+from boardcluster.remote.ask import node_program
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import tail_text
 
 __all__ = ["time_program"]
-
-
-@functools.cache
-def _program() -> str:
-    return resources.files("boardcluster.probes").joinpath("stopwatch.py").read_text()
 
 
 def time_program(
@@ -37,8 +31,9 @@ def time_program(
         RemoteError: the program failed, or did not end in time.
     """
     request = {"argv": list(argv), "folder": folder, "repeats": repeats}
+    program = node_program("stopwatch", package="boardcluster.probes")
     done = remote.run(
-        ["python3", "-I", "-S", "-c", _program(), json.dumps(request)],
+        ["python3", "-I", "-S", "-c", program, json.dumps(request)],
         timeout_seconds=timeout_seconds,
     )
     try:

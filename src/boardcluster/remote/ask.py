@@ -169,9 +169,9 @@ class Reaching:
 
 
 @functools.cache
-def node_program(name: str = "nodeside") -> str:
-    """Return the text of a program that runs on nodes, a file of this folder."""
-    return resources.files("boardcluster.remote").joinpath(f"{name}.py").read_text()
+def node_program(name: str = "nodeside", *, package: str = "boardcluster.remote") -> str:
+    """Return the text of a program that runs on nodes, a file of this folder or another's."""
+    return resources.files(package).joinpath(f"{name}.py").read_text()
 
 
 def ask(

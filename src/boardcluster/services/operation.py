@@ -120,6 +120,13 @@ class LiveCluster:
         return self.admins or self.remotes
 
     @property
+    def metered(self) -> Mapping[str, Remote]:
+        """Where a meter is read that is part of a node: emulated ones share this machine's."""
+        if self.spec.kind == "emulated":
+            return dict.fromkeys((node.name for node in self.spec.nodes), self.host)
+        return self.as_root
+
+    @property
     def spec(self) -> ClusterSpec:
         """The cluster's specification."""
         return self.layout.spec

@@ -10,14 +10,13 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 
 from boardcluster.cluster.boards import each_node
 from boardcluster.cluster.state import boot_id
 from boardcluster.errors import BoardclusterError
 from boardcluster.records import NodeSamples, Telemetry
-from boardcluster.remote.ask import ask, end_processes
+from boardcluster.remote.ask import ask, end_processes, node_program
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.services.operation import HOST, LiveCluster
 from boardcluster.telemetry.samples import SAME_CLOCKS, Alignment, parse_samples
@@ -246,7 +245,7 @@ def start_agent(
         "most_bytes": most_bytes,
         **target.request,
     }
-    program = resources.files("boardcluster.telemetry").joinpath("agent.py").read_text()
+    program = node_program("agent", package="boardcluster.telemetry")
     return target.remote.start(
         ["python3", "-I", "-S", "-c", program, json.dumps(request)], log=f"{file}.log", env=mark
     )

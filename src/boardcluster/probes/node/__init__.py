@@ -6,13 +6,12 @@ input or as its first argument, and writes one answer as JSON.
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any
 
 from boardcluster.errors import ProbeOutputError
+from boardcluster.remote.ask import node_program
 from boardcluster.remote.base import Remote
 
 __all__ = ["ask_program", "program_command"]
@@ -20,14 +19,9 @@ __all__ = ["ask_program", "program_command"]
 _PYTHON = ("python3", "-I", "-S", "-c")
 
 
-@functools.cache
-def _text(name: str) -> str:
-    return resources.files("boardcluster.probes.node").joinpath(f"{name}.py").read_text()
-
-
 def program_command(name: str, request: Mapping[str, Any]) -> list[str]:
     """Return the command that runs a program of this folder without standard input."""
-    return [*_PYTHON, _text(name), json.dumps(request)]
+    return [*_PYTHON, node_program(name, package=__name__), json.dumps(request)]
 
 
 def ask_program(
@@ -40,7 +34,7 @@ def ask_program(
         RemoteError: the program failed or did not end in time.
     """
     done = remote.run(
-        [*_PYTHON, _text(name)],
+        [*_PYTHON, node_program(name, package=__name__)],
         stdin=json.dumps(request).encode(),
         timeout_seconds=timeout_seconds,
     )

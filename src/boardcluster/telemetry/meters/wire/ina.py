@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 
 from boardcluster.errors import MeterError, RemoteError, SpecError
+from boardcluster.remote.ask import node_program
 from boardcluster.remote.base import Remote
 from boardcluster.telemetry.meters.base import Option, Reading
 from boardcluster.telemetry.meters.wire.options import number, whole
@@ -124,7 +124,7 @@ class InaMeter:
 
     def _samples(self, count: int) -> list[tuple[float, float]]:
         where = f"{self._remote.name}: {self._chip.name} at {self._address:#04x} of bus {self._bus}"
-        program = resources.files(__package__).joinpath("i2c_node.py").read_bytes()
+        program = node_program("i2c_node", package=__package__).encode()
         argv = [
             *("python3", "-I", "-S", "-", str(self._bus), str(self._address)),
             ",".join(map(str, self._chip.identity)),
