@@ -65,8 +65,17 @@ TEST_PROGRAMS = {
     "sudo": "sudo",
     "nft": "nftables",
     "systemd-analyze": "systemd",
+    "losetup": "mount",
+    "mkfs.ext4": "e2fsprogs",
 }
-"""What tests/boards.py takes from this machine for its nodes. Tests without root use no nodes."""
+"""What tests/boards.py takes from this machine for its nodes, and what makes the disks of emulated
+boards. Tests without root use neither."""
+
+MACHINE_PROGRAMS = {
+    "qemu-system-x86_64": "qemu-system-x86",
+    "mkfs.ext4": "e2fsprogs",
+}
+"""What tests/small_machine.py needs for a virtual machine; it is for x86-64 only."""
 
 NO_SSHD = Path("/etc/ssh/sshd_not_to_be_run")
 """Debian's ssh service, whichever program starts it, does not start while this file exists."""
@@ -141,6 +150,7 @@ def system(*, dev: bool) -> None:
         allow_namespaces(quiet=True)
     path = search_path()
     wanted = PROGRAMS | (DEV_PROGRAMS if dev else {})
+    wanted |= MACHINE_PROGRAMS if dev and os.uname().machine == "x86_64" else {}
     wanted |= TEST_PROGRAMS if dev and os.geteuid() == 0 else {}
     missing = {package for name, package in wanted.items() if not shutil.which(name, path=path)}
     if not has_venv_module():

@@ -28,6 +28,7 @@ __all__ = [
     "ClusterSpec",
     "Coverage",
     "Dataset",
+    "DiskLimits",
     "Energy",
     "EnergyMethod",
     "Engine",
@@ -42,8 +43,10 @@ __all__ = [
     "Mount",
     "NetworkSpec",
     "NodeFacts",
+    "NodeLimits",
     "NodeSamples",
     "NodeSpec",
+    "NodeTwin",
     "Policy",
     "Power",
     "PowerModel",
@@ -57,6 +60,7 @@ __all__ = [
     "Swap",
     "Telemetry",
     "Trial",
+    "TwinSpec",
     "Verdict",
     "Verification",
 ]
@@ -137,6 +141,78 @@ class AttemptState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTwin:
+    """What an emulated node is to behave like. Names are those of the catalog, or paths of files.
+
+    Attributes:
+        board: a board; its CPU and its link.
+        medium: a storage medium; empty leaves the disk as fast as this machine's.
+        pcie: version of PCI Express by which the medium is reached, where its figures differ by
+            that: ``2.0`` or ``3.0``; else empty.
+        supply: a power supply; empty models none.
+        cooling: what cools the board; empty models no heat.
+        disk_bytes: size of the node's disk; 0 without a medium.
+    """
+
+    board: str
+    medium: str = ""
+    pcie: str = ""
+    supply: str = ""
+    cooling: str = ""
+    disk_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwinSpec:
+    """How emulated nodes are limited to what boards can do.
+
+    Attributes:
+        dilation: by how much everything is slower than on the boards; at least 1. None takes the
+            least that leaves this machine idle headroom.
+    """
+
+    dilation: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskLimits:
+    """What the kernel lets a node do with its disk; rates are divided by the dilation already.
+
+    Attributes:
+        size_bytes: size of its file system's device.
+        read_bytes_per_second: all reads together.
+        write_bytes_per_second: all writes together.
+        read_iops: read requests per second.
+        write_iops: write requests per second.
+    """
+
+    size_bytes: int
+    read_bytes_per_second: int
+    write_bytes_per_second: int
+    read_iops: int
+    write_iops: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLimits:
+    """What the kernel gives one emulated node; rates are divided by the dilation already.
+
+    Attributes:
+        node: its name.
+        cpu_cores: CPU time per second, in seconds of this machine's cores.
+        memory_bytes: memory, page cache included.
+        disk: None leaves its files on this machine's disk, at its speed.
+        link_bits_per_second: rate of its link in each direction.
+    """
+
+    node: str
+    cpu_cores: float
+    memory_bytes: int
+    disk: DiskLimits | None
+    link_bits_per_second: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
     """One declared node.
 
@@ -150,6 +226,7 @@ class NodeSpec:
             address follows from its place.
         folder: folder on the node for data, logs and configuration, on the medium to be used;
             empty for an emulated node, which has one in the cluster's home.
+        twin: the board that an emulated node is to behave like; None leaves it unlimited.
     """
 
     name: str
@@ -159,6 +236,7 @@ class NodeSpec:
     host: str = ""
     address: str = ""
     folder: str = ""
+    twin: NodeTwin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +283,7 @@ class ClusterSpec:
         nodes: every node, master first, in file order after it.
         meters: its power meters, in file order.
         power_models: what its nodes draw, where that was declared; in the order of the nodes.
+        twin: how its nodes are limited to what boards can do; None if none of them is.
     """
 
     name: str
@@ -216,6 +295,7 @@ class ClusterSpec:
     security: Security = Security.EMULATED
     meters: tuple[MeterSpec, ...] = ()
     power_models: tuple[PowerModel, ...] = ()
+    twin: TwinSpec | None = None
 
     @property
     def master(self) -> NodeSpec:
@@ -428,6 +508,10 @@ class Fingerprint:
         blas: the library that linear algebra comes from on that machine; empty if unknown.
         numa: its NUMA nodes and settings, in words; empty if unknown.
         governor: frequency governors of all nodes, joined by commas; empty if unknown.
+        limits: what the kernel gave each emulated board, one line for each node with its name
+            first; empty for other nodes.
+        twin: the boards, media and the like that emulated nodes stand for, in words; empty for
+            other nodes.
     """
 
     kernel: str
@@ -452,6 +536,8 @@ class Fingerprint:
     blas: str = ""
     numa: str = ""
     governor: str = ""
+    limits: str = ""
+    twin: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -932,6 +1018,9 @@ class Measurement:
         verdict: whether it can be trusted.
         verdict_reasons: why it is not valid, in one line each.
         energy: over the run; None where nothing measures or models it.
+        dilation: by how much the nodes were slower than the boards they stand for; every time and
+            every rate here is already divided or multiplied by it, so that it is the board's. See
+            ``undilated`` for what is not.
     """
 
     duration_seconds: float
@@ -950,6 +1039,7 @@ class Measurement:
     verdict: Verdict = Verdict.UNJUDGED
     verdict_reasons: tuple[str, ...] = ()
     energy: Energy | None = None
+    dilation: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,6 +100,12 @@ def traces() -> dict[str, set[str]]:
                 ["losetup", "-a"], capture_output=True, text=True, check=False
             ).stdout.splitlines()
         ),
+        "groups": {str(path) for path in _hierarchies("boardcluster-*")},
+        "throttles": {
+            f"{path.name} {row}"
+            for path in _hierarchies("blkio.throttle.*_device")
+            for row in path.read_text().splitlines()
+        },
         "rules": set(
             subprocess.run(
                 ["ip", "rule"], capture_output=True, text=True, check=True
@@ -114,9 +120,15 @@ def traces() -> dict[str, set[str]]:
     }
 
 
+def _hierarchies(pattern: str) -> Iterator[Path]:
+    """Find names at the root of every hierarchy of control groups, of either version."""
+    for root in (Path("/sys/fs/cgroup"), *Path("/sys/fs/cgroup").glob("*/")):
+        yield from root.glob(pattern)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def nothing_left_behind() -> Iterator[None]:
-    """After every module: no daemon, link, mount, loop device, namespace or temporary file."""
+    """After every module: nothing of what ``traces`` looks for."""
     before = traces()
     yield
     after = traces()

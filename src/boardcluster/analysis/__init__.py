@@ -8,6 +8,7 @@ from boardcluster.analysis.cells import (
     Configuration,
     Figure,
     Untrusted,
+    label_of,
     security_of,
     settings,
     summarise,
@@ -22,6 +23,7 @@ from boardcluster.analysis.comparisons import (
 )
 from boardcluster.analysis.fingerprints import differences, differences_among
 from boardcluster.analysis.statistics import Drift, Interval
+from boardcluster.analysis.twins import dilation_words, is_twin, twin_words
 
 __all__ = [
     "Cell",
@@ -36,9 +38,13 @@ __all__ = [
     "compare_engines",
     "differences",
     "differences_among",
+    "dilation_words",
+    "is_twin",
+    "label_of",
     "security_of",
     "settings",
     "summarise",
+    "twin_words",
     "untrusted",
     "verdict_of",
 ]

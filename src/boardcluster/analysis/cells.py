@@ -21,6 +21,7 @@ from boardcluster.analysis.statistics import (
     outliers,
     standard_deviation,
 )
+from boardcluster.analysis.twins import twin_words
 from boardcluster.records import (
     AttemptState,
     Checksum,
@@ -39,6 +40,7 @@ __all__ = [
     "Configuration",
     "Figure",
     "Untrusted",
+    "label_of",
     "security_of",
     "settings",
     "summarise",
@@ -187,8 +189,8 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """Short words for what is not the default: see ``settings``."""
-        return settings(self.results[0].trial, security=security_of(self.results[0]))
+        """Short words for what is not the default: see ``label_of``."""
+        return label_of(self.results)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,8 +209,8 @@ class Untrusted:
 
     @property
     def label(self) -> str:
-        """Short words for what is not the default: see ``settings``."""
-        return settings(self.results[0].trial, security=security_of(self.results[0]))
+        """Short words for what is not the default: see ``label_of``."""
+        return label_of(self.results)
 
 
 def verdict_of(result: Result) -> Verdict:
@@ -221,13 +223,25 @@ def security_of(result: Result) -> Security:
     return result.attempt.fingerprint.security if result.attempt else Security.EMULATED
 
 
-def settings(trial: Trial, *, security: Security) -> str:
+def label_of(results: Sequence[Result]) -> str:
+    """Short words for what is not the default in results of one configuration: see ``settings``."""
+    first = results[0]
+    return settings(first.trial, security=security_of(first), twin=twin_words(results))
+
+
+def settings(trial: Trial, *, security: Security, twin: str = "") -> str:
     """Short words for what is not the default in a trial, e.g. ``replication 1, checksum null``.
 
     Size, number of workers and profile are not in it. Empty where all is default.
+
+    Args:
+        trial: the trial.
+        security: who could reach the cluster.
+        twin: see ``twin_words``; empty where nodes stand for no boards.
     """
     mix = _MIX in trial.workload
     parts = ["INSECURE LAB"] if security is Security.INSECURE_LAB else []
+    parts += [twin] if twin else []
     if mix or trial.concurrency != 1:
         at_once = f"{trial.concurrency} at once"
         parts.append("one after the other" if trial.concurrency == 1 else at_once)

@@ -44,6 +44,8 @@ __all__ = [
     "integrate",
     "model_power",
     "sum_energy",
+    "undilated_energy",
+    "without_energy",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -67,6 +69,10 @@ _RATE_HERTZ = 0.9
 _MEASURED_COVERAGE_SHARE = 0.9
 _OVER_SHARE = 0.01
 """CPU times come in ticks of 10 ms, so full cores may seem a little more than full for a moment."""
+_OVER_SHARE_LIMITED = 0.05
+"""A tick is more of a small quota, and a quota holds per period of the kernel, not per sample."""
+
+_OF_THIS_MACHINE = "it measures this machine, not the boards that the nodes stand for"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -439,7 +445,12 @@ def _frozen(
 # Modelled
 
 
-def model_power(models: Sequence[PowerModel], telemetry: Telemetry) -> tuple[Power, ...]:
+def model_power(
+    models: Sequence[PowerModel],
+    telemetry: Telemetry,
+    *,
+    capacity_cores: Mapping[str, float] | None = None,
+) -> tuple[Power, ...]:
     """Model each node's power from its CPU utilisation.
 
     Power is ``idle + (stress - idle) x utilisation``, linear in the share of CPU seconds that were
@@ -449,17 +460,33 @@ def model_power(models: Sequence[PowerModel], telemetry: Telemetry) -> tuple[Pow
     Args:
         models: what nodes draw.
         telemetry: of the run.
+        capacity_cores: by emulated board, its CPU quota: the CPU time per second, in seconds of
+            this machine's cores, at which all the board's cores are busy. Other nodes are busy
+            when all the cores of their telemetry are.
 
     Returns:
         One for each model; without energy where telemetry covers less than 90 % of the run.
     """
     by_node = {row.node: row for row in telemetry.nodes}
+    quotas = capacity_cores or {}
     return tuple(
-        _modelled(model, by_node.get(model.node), telemetry.duration_seconds) for model in models
+        _modelled(
+            model,
+            by_node.get(model.node),
+            telemetry.duration_seconds,
+            quota_cores=quotas.get(model.node),
+        )
+        for model in models
     )
 
 
-def _modelled(model: PowerModel, samples: NodeSamples | None, duration_seconds: float) -> Power:
+def _modelled(
+    model: PowerModel,
+    samples: NodeSamples | None,
+    duration_seconds: float,
+    *,
+    quota_cores: float | None,
+) -> Power:
     power = Power(
         meter=f"model of {model.node}",
         kind="model",
@@ -486,17 +513,20 @@ def _modelled(model: PowerModel, samples: NodeSamples | None, duration_seconds: 
             reason=f"modelled, but CPU times of {model.node} cover only {covered:.0f} s of "
             f"{duration_seconds:.0f} s",
         )
-    used = np.diff(total) / spans / window.cores
+    cores = quota_cores or float(window.cores)
+    used = np.diff(total) / spans / cores
     share = np.minimum(used, 1.0)
     watts = model.idle_watts + (model.stress_watts - model.idle_watts) * share
     mean = float(np.sum(watts * spans) / covered)
     utilisation = float(np.sum(share * spans) / covered)
     range_words = f"{model.idle_watts:g} W idle, {model.stress_watts:g} W under stress"
     remarks = [f"modelled from {range_words} and {utilisation:.0%} utilisation"]
-    over_seconds = float(np.sum((used - share) * spans)) * window.cores
-    if over_seconds > _OVER_SHARE * float(total[-1] - total[0]):
+    over_seconds = float(np.sum((used - share) * spans)) * cores
+    allowed = _OVER_SHARE_LIMITED if quota_cores else _OVER_SHARE
+    if over_seconds > allowed * float(total[-1] - total[0]):
+        what = f"quota of {cores:.3g} cores has" if quota_cores else f"{window.cores} cores have"
         remarks.append(
-            f"it used {over_seconds:.1f} s of CPU time more than its {window.cores} cores have; "
+            f"it used {over_seconds:.1f} s of CPU time more than its {what}; "
             "the model knows no power for that and leaves it out"
         )
     return replace(
@@ -581,8 +611,12 @@ def energy_of_run(
     instruments: Mapping[str, Instrument],
     models: Sequence[PowerModel] = (),
     telemetry: Telemetry | None = None,
+    capacity_cores: Mapping[str, float] | None = None,
 ) -> Energy | None:
     """Sum the meters, and model the nodes that no meter covers.
+
+    What meters say of emulated boards is of the machine below them, so of those all that counts is
+    the model; the meters are listed without their energy.
 
     Args:
         powers: of every meter.
@@ -590,15 +624,75 @@ def energy_of_run(
         instruments: by name of meter.
         models: what nodes draw, where that was declared.
         telemetry: of the run; without it nothing is modelled.
+        capacity_cores: by emulated board, its CPU quota, see ``model_power``; None or empty where
+            nodes are none.
 
     Returns:
         The energy with its level, 1 at most, because no run measures idle power yet; None if there
         is neither a meter nor a model.
     """
-    metered = {name for power in powers for name in power.nodes}
+    counted = () if capacity_cores else tuple(powers)
+    metered = {name for power in counted for name in power.nodes}
     wanted = [row for row in models if row.node in nodes and row.node not in metered]
-    modelled = model_power(wanted, telemetry) if telemetry is not None else ()
-    return sum_energy((*powers, *modelled), nodes=nodes, instruments=instruments)
+    modelled = (
+        model_power(wanted, telemetry, capacity_cores=capacity_cores)
+        if telemetry is not None
+        else ()
+    )
+    found = sum_energy((*counted, *modelled), nodes=nodes, instruments=instruments)
+    if not capacity_cores or not powers:
+        return found
+    found = found or _no_energy(_OF_THIS_MACHINE)
+    return replace(
+        found,
+        powers=(*found.powers, *(without_energy(power, _OF_THIS_MACHINE) for power in powers)),
+    )
+
+
+def without_energy(power: Power, reason: str) -> Power:
+    """Return what a meter recorded without its numbers, and why they do not count."""
+    return replace(power, energy_joules=None, mean_watts=None, most_watts=None, reason=reason)
+
+
+def _no_energy(reason: str) -> Energy:
+    return Energy(
+        energy_joules=None,
+        method=EnergyMethod.METERED,
+        level=0,
+        level_reason=f"there is no sum: {reason}",
+        powers=(),
+        reason=reason,
+    )
+
+
+def undilated_energy(energy: Energy, dilation: float) -> Energy:
+    """Return the energy that the boards would have taken for a run that was slower by a factor.
+
+    What was modelled is the boards' power over this machine's seconds, so it is divided. What was
+    metered says nothing of the boards and is removed. Powers stay: they are the boards'. How often
+    there were readings stays, too: that is how they were taken.
+
+    Args:
+        energy: of the run on this machine.
+        dilation: by how much the nodes were slower than the boards they stand for.
+    """
+    powers = tuple(_undilated_power(power, dilation) for power in energy.powers)
+    lost = any(
+        before.energy_joules is not None and after.energy_joules is None
+        for before, after in zip(energy.powers, powers, strict=True)
+    )
+    if lost:
+        return replace(_no_energy(_OF_THIS_MACHINE), powers=powers)
+    total = energy.energy_joules
+    return replace(energy, energy_joules=None if total is None else total / dilation, powers=powers)
+
+
+def _undilated_power(power: Power, dilation: float) -> Power:
+    if power.energy_joules is None:
+        return power
+    if power.method is EnergyMethod.METERED:
+        return without_energy(power, _OF_THIS_MACHINE)
+    return replace(power, energy_joules=power.energy_joules / dilation)
 
 
 def _choose(powers: Sequence[Power], nodes: Sequence[str]) -> tuple[tuple[Power, ...], str]:

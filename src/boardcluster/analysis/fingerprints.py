@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from boardcluster.records import Fingerprint
 
@@ -25,6 +25,7 @@ _WORDS = {
     "emulated": "kind of nodes (emulated or boards)",
     "blas": "BLAS",
     "numa": "NUMA setting",
+    "twin": "boards that nodes stand for",
 }
 _DIGESTS = ("config_sha256", "emulated")  # whose values say nothing to a person
 _LATER = ("kernel_command_line", "blas", "numa", "governor")
@@ -44,7 +45,11 @@ def differences(first: Fingerprint, second: Fingerprint) -> tuple[str, ...]:
             continue
         words = _WORDS.get(name, name.replace("_", " "))
         if name == "hardware":
-            found += _boards(first.hardware, second.hardware)
+            found += _by_node("board", first.hardware, second.hardware)
+        elif name == "limits":
+            found += _by_node("limits of", first.limits.splitlines(), second.limits.splitlines())
+        elif name == "twin":
+            found.append(f"{words}: {one or 'none'}; {other or 'none'}")
         elif name == "kernel_command_line":
             found.append(f"{words}: {_words_of_lines(one, other)}")
         elif name in _DIGESTS:
@@ -61,11 +66,11 @@ def differences_among(fingerprints: Iterable[Fingerprint]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lines))
 
 
-def _boards(first: tuple[str, ...], second: tuple[str, ...]) -> list[str]:
-    """Name the boards whose lines differ."""
+def _by_node(what: str, first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Name the nodes whose lines differ."""
     one, other = (dict(_parted(line) for line in lines) for lines in (first, second))
     return [
-        f"board {name}: {one.get(name, 'not there')}; {other.get(name, 'not there')}"
+        f"{what} {name}: {one.get(name, 'not there')}; {other.get(name, 'not there')}"
         for name in dict.fromkeys([*one, *other])
         if one.get(name) != other.get(name)
     ]

@@ -14,6 +14,7 @@ from functools import reduce
 import numpy as np
 
 from boardcluster.analysis.trust.clocks import THROTTLE_BITS, throttle_flags
+from boardcluster.analysis.trust.others import quota_track
 from boardcluster.analysis.trust.window import Flags, Series, Track, Window
 from boardcluster.records import NodeSamples, Telemetry
 
@@ -25,6 +26,7 @@ __all__ = [
     "NodeSummary",
     "base_name",
     "busy_cores",
+    "capacity_cores",
     "column_names",
     "column_summaries",
     "disk_rate",
@@ -118,7 +120,8 @@ class NodeSummary:
         samples: how many samples touch it.
         cpu_busy_mean_cores: CPU time used per second, I/O wait and steal left out.
         cpu_busy_most_cores: the same in the busiest interval.
-        cpu_busy_mean_share: the mean over its cores; above 1 where an emulated node takes more.
+        cpu_busy_mean_share: the mean over what it can have, see ``capacity_cores``; above 1 where
+            an emulated node without a quota takes more.
         cpu_iowait_mean_share: time that cores were idle and a disk was waited for.
         cpu_steal_mean_share: time that a hypervisor kept.
         disk_read_bytes_per_second: mean. Of a machine its devices, of an emulated node its
@@ -330,6 +333,16 @@ def members(window: Window, name: str) -> tuple[str, ...]:
     return tuple(f"{name}/{member}" for member in found)
 
 
+def capacity_cores(window: Window) -> float:
+    """CPU time per second that a node can have: its cores, or less if it has a CPU quota.
+
+    Where the quota changed, the largest counts.
+    """
+    quota = quota_track(window)
+    most = float(quota.values.max()) if quota else float(window.cores)
+    return min(most, float(window.cores)) if most > 0 else float(window.cores)
+
+
 def busy_cores(window: Window, edges: Series) -> Series | None:
     """CPU time used per second, I/O wait and steal left out."""
     return _sum(window, ("cpu_user_seconds", "cpu_system_seconds", "cpu_irq_seconds"), edges)
@@ -405,7 +418,7 @@ def _summary(window: Window, span: str) -> NodeSummary:
         samples=int(inside.sum()),
         cpu_busy_mean_cores=busy_mean,
         cpu_busy_most_cores=_extreme(busy, most=True),
-        cpu_busy_mean_share=None if busy_mean is None else busy_mean / window.cores,
+        cpu_busy_mean_share=None if busy_mean is None else busy_mean / capacity_cores(window),
         cpu_iowait_mean_share=_share(window, "cpu_iowait_seconds"),
         cpu_steal_mean_share=_share(window, "cpu_steal_seconds"),
         disk_read_bytes_per_second=mean_rate(window, _disk_columns(window, "read")),

@@ -45,7 +45,7 @@ _UNREGISTER_WAIT_SECONDS = 10.0
 _NODES_AT_ONCE = 16
 
 _OOM = re.compile(
-    r"OutOfMemoryError|Java heap space|GC overhead limit|"
+    r"(?<!-XX:On)OutOfMemoryError|Java heap space|GC overhead limit|"  # an option is no error
     r"beyond the '(PHYSICAL|VIRTUAL)' memory limit"
     r"|(?i:exit ?(?:code|status):? (?:is )?137\b)"
 )
@@ -54,6 +54,7 @@ OUTPUT_FOLDER = "/boardcluster/output"
 
 ATTEMPT_VARIABLE = "BOARDCLUSTER_ATTEMPT"
 _GRACE_SECONDS = 3.0
+_ASK_SECONDS = 30.0
 _KILL_WAIT_SECONDS = 20.0
 _SIZES = (
     "the node's memory in cluster.toml, or mapreduce.map.memory.mb, mapreduce.reduce.memory.mb, "
@@ -107,19 +108,21 @@ def end_submission(live: LiveCluster, tag: str) -> None:
     Raises:
         RemoteError: YARN does not answer, or still runs the application after a while.
     """
+    dilation = live.layout.dilation
+    grace_seconds = _GRACE_SECONDS * dilation
     mark = {
         "do": "end_marked",
         "mark": f"{ATTEMPT_VARIABLE}={tag}",
-        "grace_seconds": _GRACE_SECONDS,
+        "grace_seconds": grace_seconds,
     }
 
     def one(remote: Remote) -> None:
         with contextlib.suppress(BoardclusterError):  # a node that is gone runs nothing
-            ask(remote, mark, timeout_seconds=_GRACE_SECONDS + 30)
+            ask(remote, mark, timeout_seconds=grace_seconds + _ASK_SECONDS * dilation)
 
     with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
         list(pool.map(one, live.remotes.values()))
-    deadline = time.monotonic() + _KILL_WAIT_SECONDS
+    deadline = time.monotonic() + _KILL_WAIT_SECONDS * dilation
     while kill(live.layout, live.master, tag=tag):
         if time.monotonic() > deadline:
             raise RemoteError(
@@ -239,12 +242,19 @@ class Execution:
     ) -> Outcome:
         """Submit, wait, gather. Ctrl-C or a time-out kills the application in YARN, too.
 
+        Args:
+            command: what to run.
+            timeout_seconds: longest duration, in seconds of the boards: on nodes that are slower
+                by a dilation it ends after so many times longer.
+            cwd: where to run it on the node.
+
         Raises:
             StalledError: time ran out; the message holds the last state seen.
         """
         record = {"argv": redact(command), "env": self.environment, "node": self._node}
         (self._folder / "command.json").write_text(json.dumps(record, indent=1))
         earlier = self._known()
+        dilation = self._live.layout.dilation
         started_seconds = time.monotonic()
         try:
             done = self._live.remotes[self._node].run_logged(
@@ -253,13 +263,14 @@ class Execution:
                 stderr=self.stderr,
                 env=self.environment,
                 cwd=cwd,
-                timeout_seconds=timeout_seconds,
+                timeout_seconds=timeout_seconds * dilation,
             )
         except RemoteTimeoutError as error:
             states = self._states()
             self._end()
+            here = f" ({timeout_seconds * dilation:g} s here)" if dilation != 1 else ""
             raise StalledError(
-                f"stalled: not done after {timeout_seconds:g} s; last seen: {states}\n"
+                f"stalled: not done after {timeout_seconds:g} s{here}; last seen: {states}\n"
                 + tail_text(self.stderr, lines=3),
                 hint=error.hint,
             ) from error
@@ -277,7 +288,7 @@ class Execution:
 
     def _end(self) -> None:
         """Kill in YARN and wait, for a while, until nothing of it runs beside the next trial."""
-        deadline = time.monotonic() + _KILL_WAIT_SECONDS
+        deadline = time.monotonic() + _KILL_WAIT_SECONDS * self._live.layout.dilation
         with contextlib.suppress(BoardclusterError):
             while self._engine is not Engine.MPI and time.monotonic() < deadline:
                 if not kill(self._live.layout, self._live.master, tag=self._tag):
@@ -363,7 +374,7 @@ class Execution:
         Raises:
             RemoteError: the submission ended well, but YARN does not answer.
         """
-        deadline = time.monotonic() + _UNREGISTER_WAIT_SECONDS
+        deadline = time.monotonic() + _UNREGISTER_WAIT_SECONDS * self._live.layout.dilation
         while True:
             late = time.monotonic() > deadline
             try:

@@ -6,16 +6,25 @@ import contextlib
 import os
 import platform
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from boardcluster import __version__
 from boardcluster.campaign.kernel import local_settings, settings_on
-from boardcluster.records import Fingerprint, NodeFacts
+from boardcluster.records import (
+    DiskLimits,
+    Fingerprint,
+    NodeFacts,
+    NodeLimits,
+    NodeSpec,
+    NodeTwin,
+)
 from boardcluster.services.operation import LiveCluster
 from boardcluster.units import format_bytes, format_rate
 
-__all__ = ["cpu_model", "hardware_line", "take_fingerprint"]
+__all__ = ["cpu_model", "hardware_line", "limits_line", "take_fingerprint", "twin_line"]
 
 
 def cpu_model() -> str:
@@ -125,7 +134,47 @@ def take_fingerprint(live: LiveCluster) -> Fingerprint:
         blas=settings.blas,
         numa=settings.numa,
         governor=_governors(live),
+        limits="\n".join(limits_line(row) for row in live.state.limits),
+        twin=twin_line(spec.nodes),
     )
+
+
+def limits_line(limits: NodeLimits) -> str:
+    """Describe in one line what the kernel gave an emulated board, its name first."""
+    disk = limits.disk
+    parts = [
+        f"{limits.cpu_cores:.4g} cores of this machine",
+        f"{format_bytes(limits.memory_bytes, binary=True)} memory",
+        "" if disk is None else _disk_words(disk),
+        f"link {format_rate(limits.link_bits_per_second)}",
+    ]
+    return f"{limits.node}: {', '.join(part for part in parts if part)}"
+
+
+def _disk_words(disk: DiskLimits) -> str:
+    return (
+        f"disk {format_bytes(disk.size_bytes, binary=True)} reading"
+        f" {format_bytes(disk.read_bytes_per_second)}/s and {disk.read_iops} requests/s, writing"
+        f" {format_bytes(disk.write_bytes_per_second)}/s and {disk.write_iops} requests/s"
+    )
+
+
+def twin_line(nodes: Iterable[NodeSpec]) -> str:
+    """Describe the boards that emulated nodes stand for: ``1 x A with B + 8 x C``; may be empty."""
+    counted = Counter(_twin_words(node.twin) for node in nodes if node.twin is not None)
+    return " + ".join(f"{count} x {words}" for words, count in counted.items())
+
+
+def _twin_words(twin: NodeTwin) -> str:
+    parts = [twin.medium, f"PCIe {twin.pcie}" if twin.pcie else "", twin.supply, twin.cooling]
+    named = ", ".join(_part_name(part) for part in parts if part)
+    board = _part_name(twin.board)
+    return f"{board} with {named}" if named else board
+
+
+def _part_name(name: str) -> str:
+    """The name of a part; of a file of the user's own, its name without folder and ending."""
+    return PurePath(name).stem if name.endswith(".toml") else name
 
 
 def _governors(live: LiveCluster) -> str:

@@ -2,7 +2,8 @@
 
 HDFS misses a DataNode after 630 s and YARN a NodeManager after 600 s, by their own defaults. So the
 master tries, every few seconds, the ports that the cluster's own traffic uses: a daemon that ended
-refuses, a node that is off or cut from the network does not answer.
+refuses, a node that is off or cut from the network does not answer. On nodes that are slower than
+their boards by a dilation, all its times are so many times longer.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class _Looks:
         self._master = live.master
         self._most_mute = most_mute
         self._wait = wait
+        self._dilation = live.layout.dilation
         self._targets = _targets(live.spec)
         self._mute: dict[_Target, int] = {}
 
@@ -77,7 +79,7 @@ class _Looks:
         """
         missed = self._look(self._targets, _FIRST_LOOK_SECONDS)
         if missed:
-            if self._wait(_PAUSE_SECONDS):
+            if self._wait(_PAUSE_SECONDS * self._dilation):
                 return ""
             missed = self._look(list(missed), _SECOND_LOOK_SECONDS)
         self._mute = {
@@ -90,7 +92,7 @@ class _Looks:
     def _look(self, targets: Sequence[_Target], timeout_seconds: float) -> dict[_Target, Reaching]:
         """Return the targets that could not be reached."""
         addresses = [(target.node, target.port) for target in targets]
-        views = reach(self._master, addresses, timeout_seconds=timeout_seconds)
+        views = reach(self._master, addresses, timeout_seconds=timeout_seconds * self._dilation)
         return {
             target: view
             for target, view in zip(targets, views, strict=True)
@@ -145,7 +147,7 @@ class Heartbeat:
     Args:
         live: the cluster.
         on_loss: called once, from the watching thread, with what was lost in words.
-        interval_seconds: pause between two beats.
+        interval_seconds: pause between two beats, in seconds of the boards.
         wait: waits so many seconds and tells whether the block has ended.
 
     Attributes:
@@ -164,7 +166,7 @@ class Heartbeat:
         self._wait = wait or self._ended.wait
         self._live = live
         self._on_loss = on_loss
-        self._interval_seconds = interval_seconds
+        self._interval_seconds = interval_seconds * live.layout.dilation
         self._looks = _Looks(live, most_mute=_PATIENCE_BEATS, wait=self._wait)
         self._thread = threading.Thread(target=self._watch, name="heartbeat", daemon=True)
         self.lost = ""
@@ -180,7 +182,7 @@ class Heartbeat:
         trace: TracebackType | None,
     ) -> None:
         self._ended.set()
-        self._thread.join(_JOIN_SECONDS)
+        self._thread.join(_JOIN_SECONDS * self._live.layout.dilation)
 
     def _watch(self) -> None:
         silent_beats = 0

@@ -45,7 +45,8 @@ class Place:
         folder: the attempt's folder of artefacts.
         attempt: tag of the attempt.
         cache: the driver's cache folder.
-        timeout_seconds: longest duration of the job.
+        timeout_seconds: longest duration of the job, in seconds of the boards: nodes that are
+            slower by a dilation may take so many times longer.
         progress: told what is being done.
         stop: set when something was lost or another job failed: no further phase begins.
     """
@@ -151,7 +152,8 @@ class JobRun:
                 raise RunError(f"{phase.name}: not started, because the trial was given up")
             if phase.drops_caches:
                 self.remarks += drop_node_caches(self._live)
-            left_seconds = self._place.timeout_seconds - self.duration_seconds
+            used_seconds = self.duration_seconds / self._live.layout.dilation
+            left_seconds = self._place.timeout_seconds - used_seconds
             if left_seconds <= 0:
                 raise StalledError(f"stalled: no time left for the phase {phase.name}")
             outcome = self._run_phase(phase, phase.name, self._job.case.engine, left_seconds)
@@ -233,7 +235,8 @@ class JobRun:
             spec = next(row for row in self._live.spec.nodes if row.name == node)
             log = self._live.layout.folder(spec, "logs", f"{self._tag}-{phase.name}.log")
             process = remote.start(command, log=log.replace(" ", "-"), env=mark)
-            stack.callback(end_processes, remote, [process], grace_seconds=_SERVER_GRACE_SECONDS)
+            grace_seconds = _SERVER_GRACE_SECONDS * self._live.layout.dilation
+            stack.callback(end_processes, remote, [process], grace_seconds=grace_seconds)
 
         if phase.mpi_hosts:
             variables = stack.enter_context(

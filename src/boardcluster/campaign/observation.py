@@ -10,6 +10,7 @@ from pathlib import Path
 from boardcluster.analysis.energy import energy_of_run
 from boardcluster.analysis.trust import Baseline, Judgement, expect, judge, judge_before
 from boardcluster.campaign.execution import ATTEMPT_VARIABLE
+from boardcluster.campaign.keeping import Keeper
 from boardcluster.errors import HostError
 from boardcluster.records import Energy, NodeSamples, Policy, Telemetry, Verdict
 from boardcluster.services.operation import LiveCluster
@@ -57,11 +58,13 @@ class Observation:
         live: the cluster.
         recorded: its telemetry.
         meters: its power meters.
+        keeper: watches over the limits of emulated boards.
     """
 
     live: LiveCluster
     recorded: Recording
     meters: Metering
+    keeper: Keeper
 
     def settle(self) -> None:
         """Wait until there is something to compare the run with; call it just before the run.
@@ -95,12 +98,19 @@ class Observation:
             phases: name to start and end of each submission, by the same clock.
         """
         self.recorded.end()
+        broken = self.keeper.end()
         telemetry = self.recorded.telemetry(
             started_seconds=started_seconds,
             duration_seconds=ended_seconds - started_seconds,
             phases=phases,
         )
-        expectations = expect(self.recorded.targets, self.live.facts)
+        limits = self.keeper.limits
+        expectations = expect(
+            self.recorded.targets,
+            self.live.facts,
+            limits=limits,
+            steered=self.keeper.steered,
+        )
         found = judge(telemetry, expectations=expectations)
         before = judge_before(
             _before(telemetry),
@@ -108,25 +118,31 @@ class Observation:
             free_bytes=self.recorded.free_bytes,
             expectations=expectations,
         )
-        found = _joined(found, before)
+        found = _joined(_broken(found, broken), before)
         return Observed(
             telemetry=telemetry,
             verdict=found.verdict,
             reasons=found.reasons,
-            remarks=(*self.recorded.remarks, *before.remarks),
+            remarks=(*self.recorded.remarks, *before.remarks, *self.keeper.remarks),
             energy=energy_of_run(
                 self.meters.powers(started_seconds, ended_seconds, telemetry=telemetry),
                 nodes=[node.name for node in self.live.spec.nodes],
                 instruments=self.meters.instruments,
-                models=self.live.spec.power_models,
+                models=self.live.spec.power_models or self.keeper.power_models,
                 telemetry=telemetry,
+                capacity_cores={node.node: node.cpu_cores for node in limits},
             ),
         )
 
 
 @contextlib.contextmanager
 def observing(
-    live: LiveCluster, folder: Path, attempt: str, *, hertz: float = Policy().telemetry_hertz
+    live: LiveCluster,
+    folder: Path,
+    attempt: str,
+    *,
+    hertz: float = Policy().telemetry_hertz,
+    cpu_share: float = 1.0,
 ) -> Iterator[Observation]:
     """Watch a cluster while the block runs.
 
@@ -135,13 +151,15 @@ def observing(
         folder: the attempt's folder of artefacts.
         attempt: tag of the attempt, by which what watches is found and ended.
         hertz: samples of each node per second.
+        cpu_share: what the run's class of workload gets of the CPU limit of emulated boards.
     """
     mark = {ATTEMPT_VARIABLE: attempt}
     with (
         metering(live.spec.meters, live.metered) as meters,
         recording(live, folder, mark, interval_seconds=1 / hertz) as recorded,
+        Keeper(live, folder, cpu_share=cpu_share) as keeper,
     ):
-        yield Observation(live=live, recorded=recorded, meters=meters)
+        yield Observation(live=live, recorded=recorded, meters=meters, keeper=keeper)
 
 
 def _before(telemetry: Telemetry) -> Telemetry:
@@ -158,6 +176,14 @@ def _until_start(node: NodeSamples) -> NodeSamples:
         seconds=node.seconds[kept],
         columns={name: values[kept] for name, values in node.columns.items()},
     )
+
+
+def _broken(found: Judgement, limits: tuple[str, ...]) -> Judgement:
+    """Make a run invalid whose limits somebody changed."""
+    if not limits:
+        return found
+    reasons = tuple(f"limits were changed from outside: {line}" for line in limits)
+    return Judgement(verdict=Verdict.INVALID, reasons=(*reasons, *found.reasons))
 
 
 def _joined(found: Judgement, before: Baseline) -> Judgement:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster.campaign.accounting import intermediate_bytes
+from boardcluster.campaign.dilated import undilated
 from boardcluster.campaign.driver import interruption, now_utc
 from boardcluster.campaign.execution import (
     Execution,
@@ -161,7 +162,14 @@ def submit_program(
         _finish(store, attempt, AttemptState.INVALID, reason, engine=program.engine)
         raise
     ended = _finish(
-        store, attempt, state, reason, engine=program.engine, outcome=outcome, observed=observed
+        store,
+        attempt,
+        state,
+        reason,
+        engine=program.engine,
+        dilation=live.state.dilation,
+        outcome=outcome,
+        observed=observed,
     )
     return ended, outcome
 
@@ -182,6 +190,7 @@ def _finish(
     reason: str,
     *,
     engine: Engine,
+    dilation: float = 1.0,
     outcome: Outcome | None = None,
     observed: Observed | None = None,
 ) -> Attempt:
@@ -202,6 +211,7 @@ def _finish(
             verdict_reasons=observed.reasons if observed else (),
             energy=observed.energy if observed else None,
         )
+        measurement = undilated(measurement, dilation)
     return store.finish(
         attempt,
         state=state,

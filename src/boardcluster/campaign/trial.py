@@ -20,6 +20,7 @@ from boardcluster.campaign.accounting import (
 )
 from boardcluster.campaign.cases import jobs_of, settings_of
 from boardcluster.campaign.conditions import prepare_conditions
+from boardcluster.campaign.dilated import undilated
 from boardcluster.campaign.execution import end_submission
 from boardcluster.campaign.heartbeat import Heartbeat
 from boardcluster.campaign.job import JobRun, Place
@@ -47,6 +48,7 @@ from boardcluster.services.lifecycle import health
 from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.room import sick_disks
 from boardcluster.services.yarn import unhealthy_nodes
+from boardcluster.twin.calibration import cpu_share_of
 from boardcluster.units import format_bytes
 from boardcluster.workloads.base import Proof, Takes
 
@@ -122,15 +124,17 @@ def run_trial(
     losses: list[str] = []
     try:
         jobs += _jobs(this)
-        for job in jobs:
-            job.prepare()
+        with live.unlimited():
+            for job in jobs:
+                job.prepare()
         _require_room(live, jobs)
         measurement, observed = _measured(this, jobs, losses)
     except BoardclusterError as error:
         return _judged(live, error, losses)
     finally:
-        for job in jobs:
-            job.clean()
+        with live.unlimited():
+            for job in jobs:
+                job.clean()
     if lost := losses or dead_daemons(live):
         words = f"node_lost: {', '.join(lost)} during the run; the output was right"
         return TrialEnd(
@@ -202,7 +206,8 @@ def _measured(
     live, trial, bench = this.live, this.trial, this.bench
 
     hertz = bench.policy.telemetry_hertz
-    with observing(live, this.folder, this.tag, hertz=hertz) as observation:
+    share, classes = _cpu_share(this)
+    with observing(live, this.folder, this.tag, hertz=hertz, cpu_share=share) as observation:
 
         def lose(what: str) -> None:
             losses.append(what)
@@ -220,9 +225,10 @@ def _measured(
             ended_seconds=max(job.ended_seconds for job in jobs),
             phases=_spans(jobs),
         )
-    remarks += (*observed.remarks, *left_out_between(before, after))
+    remarks += (*observed.remarks, *left_out_between(before, after), *classes)
     remarks += tuple(remark for job in jobs for remark in job.remarks)
-    proofs = [job.prove() for job in jobs]
+    with live.unlimited():
+        proofs = [job.prove() for job in jobs]
     counted = [intermediate_bytes(trial.engine, job.counters) for job in jobs]
     known = [value for value in counted if value is not None]
     measurement = Measurement(
@@ -245,7 +251,15 @@ def _measured(
         verdict_reasons=observed.reasons,
         energy=observed.energy,
     )
-    return measurement, observed
+    return undilated(measurement, live.state.dilation), observed
+
+
+def _cpu_share(this: _Attempt) -> tuple[float, tuple[str, ...]]:
+    """Return what the trial's class gets of emulated boards' CPU, and a remark that says so."""
+    if this.live.limiter is None:
+        return 1.0, ()
+    share, names = cpu_share_of(this.trial.workload.split("+"), this.trial.engine)
+    return share, (f"CPU quota of emulated boards: {share:.3g} of sysbench's ({', '.join(names)})",)
 
 
 def _give_up(this: _Attempt) -> None:

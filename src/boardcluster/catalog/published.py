@@ -23,6 +23,7 @@ __all__ = [
     "Index",
     "Paper",
     "PublishedTable",
+    "find_cell",
     "find_table",
     "read_cells",
     "read_index",
@@ -177,3 +178,46 @@ def read_cells(table: PublishedTable, *, folder: Path = PUBLISHED) -> tuple[Cell
         )
         for row in rows
     )
+
+
+def find_cell(
+    table: PublishedTable, where: Mapping[str, str], quantity: str, *, folder: Path = PUBLISHED
+) -> Cell:
+    """Return the one cell of a table that has these values in its columns.
+
+    Args:
+        table: the table.
+        where: values by column; columns that are left out may have any.
+        quantity: what the cell is.
+        folder: where the table's file is.
+
+    Raises:
+        UsageError: there is none, or more than one; says which values there are.
+        SpecError: the file is missing, cut short, or not what the index says.
+    """
+    for column in where:
+        if column not in table.keys:
+            near = nearest(column, table.keys)
+            raise UsageError(
+                f"{table.id} has no column {column!r}"
+                + (f'; did you mean "{near}"?' if near else ""),
+                hint=f"its columns: {', '.join(table.keys)}",
+            )
+    cells = [cell for cell in read_cells(table, folder=folder) if cell.quantity == quantity]
+    if table.missing or not cells:
+        what = table.missing or f"it has no cells of {quantity!r}"
+        raise UsageError(
+            f"{table.id}: {what}", hint=f"see it with: boardcluster catalog published {table.id}"
+        )
+    found = [cell for cell in cells if all(cell.keys[key] == value for key, value in where.items())]
+    if len(found) != 1:
+        words = ", ".join(f"{key} {value!r}" for key, value in where.items())
+        there = "; ".join(
+            f"{key}: {', '.join(dict.fromkeys(cell.keys[key] for cell in cells))}"
+            for key in table.keys
+        )
+        raise UsageError(
+            f"{table.id} has {len(found)} cells of {quantity!r} with {words}",
+            hint=f"name one; it has {there}",
+        )
+    return found[0]

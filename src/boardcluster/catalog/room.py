@@ -36,7 +36,7 @@ __all__ = [
 
 _FOLDER = Path(__file__).parent
 
-KINDS = ("boards", "media", "supplies", "networks")
+KINDS = ("boards", "media", "supplies", "networks", "cooling")
 """Kinds of entries; each is a folder of TOML files."""
 
 _NEAR = 0.5
@@ -45,12 +45,13 @@ _NEAR = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A medium, a power supply or a network.
+    """A medium, a power supply, a network or a way of cooling.
 
     Attributes:
         id: short name.
         name: as its maker calls it.
-        kind: in words: ``microSD``, ``NVMe SSD``, ``USB power supply``, ``Gigabit Ethernet``.
+        kind: in words: ``microSD``, ``NVMe SSD``, ``USB power supply``, ``Gigabit Ethernet``,
+            ``fan``.
         model: its maker's code; empty if no source gives it.
         summary: one line on it, with what is doubtful.
         figures: what is known of it, each with its source.
@@ -83,7 +84,7 @@ class _Part(BaseModel):
 
 
 def read_part(path: Path) -> Part:
-    """Read a medium, a power supply or a network.
+    """Read a medium, a power supply, a network or a way of cooling.
 
     Raises:
         SpecError: it is missing, not TOML, or wrong; with line, key and what is allowed.
@@ -164,10 +165,10 @@ def find_board(name: str) -> BoardEntry:
 
 
 def find_part(kind: str, name: str) -> Part:
-    """Return a medium, a power supply or a network by its name, or from a file of one's own.
+    """Return a part that is no board by its name, or from a file of one's own.
 
     Args:
-        kind: ``media``, ``supplies`` or ``networks``.
+        kind: ``media``, ``supplies``, ``networks`` or ``cooling``.
         name: its id, or the path of a file that ends with ``.toml``.
 
     Raises:

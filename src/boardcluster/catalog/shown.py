@@ -40,6 +40,9 @@ _UNITS: Mapping[str, tuple[str, float]] = {
     "us_dollars": ("US$", 1.0),
     "amperes": ("A", 1.0),
     "volts": ("V", 1.0),
+    "kelvin_per_watt": ("K/W", 1.0),
+    "joules_per_kelvin": ("J/K", 1.0),
+    "cubic_feet_per_minute": ("ft³/min", 1.0),
 }
 """Ending of a name to the unit that is shown, and how much of the name's own unit that is. Longer
 endings stand before those that they end with."""

@@ -31,6 +31,7 @@ COMMANDS = (
     "status",
     "run",
     "submit",
+    "experiment",
     "results",
     "telemetry",
     "report",

@@ -1,4 +1,4 @@
-"""``boardcluster catalog``: boards, media, supplies, networks, and the papers' tables."""
+"""``boardcluster catalog``: boards, media, supplies, networks, cooling, and the papers' tables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def register(app: typer.Typer) -> None:
 def _catalog(
     kind: Annotated[
         str | None,
-        typer.Argument(help="boards, media, supplies, networks or published; default: what is in."),
+        typer.Argument(
+            help="boards, media, supplies, networks, cooling or published; default: what is in."
+        ),
     ] = None,
     name: Annotated[
         str | None,
@@ -54,7 +56,7 @@ def _catalog(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the figures of boards, media, supplies and networks, and the papers' tables."""
+    """Show the figures of boards, media, supplies, networks and cooling, and the papers' tables."""
     if kind is not None and kind not in _ALL:
         near = nearest(kind, _ALL)
         raise UsageError(

@@ -17,9 +17,7 @@ from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services.boards import board_nodes
-from boardcluster.services.pair import pair_ids
-from boardcluster.services.profile import profile_names
-from boardcluster.spec import load_cluster
+from boardcluster.services.operation import read_spec
 from boardcluster.telemetry.metering import Look, look_at
 from boardcluster.telemetry.meters.registry import kinds, meter_facts
 
@@ -46,12 +44,7 @@ def _meters(
         _show_kinds(as_json=as_json)
         return
     folder = home_folder(home, cluster)
-    spec = load_cluster(
-        folder / "cluster.toml",
-        engine_pairs=pair_ids(),
-        profiles=profile_names(),
-        meter_kinds=meter_facts(),
-    )
+    spec = read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     if not spec.meters:
         if as_json:
             print_json([])

@@ -206,6 +206,8 @@ def _measure(folder: Path, cache: Path, wanted: _Wanted, *, options: str) -> Non
                 live = operation.attach(folder, cache=cache, progress=reporter.progress)
             except ClusterNotUpError as error:
                 raise _or_here(error) from error
+            if live.limiter is not None:
+                live.limiter.set()  # a driver that was killed while it prepared left them lifted
             sites = _sites(live, wanted, facts)
             if any(probe.area == "power" for probe in choose_probes(wanted.names)):
                 watts = _meters(live, open_meters)
@@ -316,7 +318,8 @@ def _sites(live: LiveCluster, wanted: _Wanted, facts: dict[str, NodeFacts]) -> l
                 admin=live.as_root[node.name],
                 cores=node.cores,
                 memory_bytes=node.memory_bytes,
-                folder=live.layout.folder(node, "scratch"),
+                folder=live.layout.on_medium(node, "scratch"),
+                dilation=live.state.dilation,
                 address=addresses[node.name],
                 hardware=hardware,
                 cluster=live.spec.name,

@@ -56,20 +56,30 @@ from boardcluster.records import (
     ClusterSpec,
     Engine,
     Policy,
+    Result,
     Trial,
 )
 from boardcluster.services import operation
 from boardcluster.services.boards import boards_free_bytes
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import SEED_MAX, TIMEOUT_SECONDS_MAX, load_campaign
-from boardcluster.store import Store
+from boardcluster.store import Store, Summary
 from boardcluster.telemetry.metering import check_meters
 from boardcluster.telemetry.meters.registry import meter_facts
 from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload, workload_names
 from boardcluster.workloads.base import Takes, check_parameters
 
-__all__ = ["parse_size_option", "register"]
+__all__ = [
+    "Performed",
+    "Wanted",
+    "left_of",
+    "outlook_of",
+    "parse_size_option",
+    "perform",
+    "register",
+    "unverified",
+]
 
 DEFAULT_SIZE = "256 MB"
 
@@ -105,8 +115,8 @@ def register(app: typer.Typer) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """What the command line asks for.
+class Wanted:
+    """What is asked for.
 
     Attributes:
         spec: what to run.
@@ -239,7 +249,7 @@ def _run(
         raise UsageError("--retry-failed goes with --resume", hint="give both")
     if resume and new:
         raise UsageError("--resume and --new contradict each other", hint="give one of them")
-    wanted = _Wanted(
+    wanted = Wanted(
         spec=spec,
         is_file=is_file,
         only=tuple(only or ()),
@@ -348,7 +358,7 @@ class _Work:
     chosen: tuple[Trial, ...]
 
 
-def _work(store: Store, wanted: _Wanted, declared: ClusterSpec, *, campaign_id: str) -> _Work:
+def _work(store: Store, wanted: Wanted, declared: ClusterSpec, *, campaign_id: str) -> _Work:
     """Find the place to begin or to go on.
 
     Raises:
@@ -373,7 +383,7 @@ def _work(store: Store, wanted: _Wanted, declared: ClusterSpec, *, campaign_id: 
     return _Work(campaign=None, planned=planned, chosen=select(planned, parse_only(wanted.only)))
 
 
-def _resumed(store: Store, wanted: _Wanted, campaign: Campaign | None, digest: str) -> _Work:
+def _resumed(store: Store, wanted: Wanted, campaign: Campaign | None, digest: str) -> _Work:
     if campaign is None:
         raise UsageError(
             f"there is no campaign {wanted.spec.name!r} to resume", hint="run it without --resume"
@@ -384,21 +394,50 @@ def _resumed(store: Store, wanted: _Wanted, campaign: Campaign | None, digest: s
             "would not be alike",
             hint="restore it, or start a new campaign with --new",
         )
-    planned = store.trials(campaign.id)
-    states = store.states(campaign.id)
-    done = {AttemptState.OK} if wanted.retry_failed else {AttemptState.OK, AttemptState.FAILED}
-    again = store.tainted(campaign.id, attempts_most=wanted.spec.policy.repeat_tainted)
-    left = tuple(trial for trial in planned if states[trial.id] not in done or trial.id in again)
+    left = left_of(store, campaign, wanted.spec.policy, retry_failed=wanted.retry_failed)
     if not left:
         raise EmptySelectionError(
             f"nothing is left of campaign {campaign.id}",
             hint=f"see `boardcluster results --campaign {campaign.id}`, or start anew with --new",
         )
-    return _Work(campaign=campaign, planned=planned, chosen=select(left, parse_only(wanted.only)))
+    return _Work(
+        campaign=campaign,
+        planned=store.trials(campaign.id),
+        chosen=select(left, parse_only(wanted.only)),
+    )
 
 
-def _outlook(folder: Path, declared: ClusterSpec, store: Store, chosen: Sequence[Trial]) -> Outlook:
+def left_of(
+    store: Store, campaign: Campaign, policy: Policy, *, retry_failed: bool = False
+) -> tuple[Trial, ...]:
+    """Return what a resume of a campaign runs, in run order; none if it is finished.
+
+    Args:
+        store: the results.
+        campaign: one of its campaigns.
+        policy: says how often a disturbed run is repeated.
+        retry_failed: whether failed trials are run again.
+    """
+    states = store.states(campaign.id)
+    done = {AttemptState.OK} if retry_failed else {AttemptState.OK, AttemptState.FAILED}
+    again = store.tainted(campaign.id, attempts_most=policy.repeat_tainted)
+    return tuple(
+        trial
+        for trial in store.trials(campaign.id)
+        if states[trial.id] not in done or trial.id in again
+    )
+
+
+def outlook_of(
+    folder: Path, declared: ClusterSpec, store: Store, chosen: Sequence[Trial]
+) -> Outlook:
     """Say what trials will take.
+
+    Args:
+        folder: the cluster's state folder.
+        declared: the cluster as its file says it.
+        store: its results.
+        chosen: the trials.
 
     Raises:
         InputError: a text that they read is missing or cannot be read.
@@ -429,11 +468,11 @@ def _refuse(outlook: Outlook) -> None:
         )
 
 
-def _show(folder: Path, wanted: _Wanted, *, as_json: bool) -> None:
+def _show(folder: Path, wanted: Wanted, *, as_json: bool) -> None:
     declared = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     with Store.open(folder, read_only=True) as store:
         work = _work(store, wanted, declared, campaign_id="dry-run")
-        outlook = _outlook(folder, declared, store, work.chosen)
+        outlook = outlook_of(folder, declared, store, work.chosen)
     if as_json:
         print_json({"outlook": outlook, "trials": work.chosen, "policy": wanted.spec.policy})
     else:
@@ -441,8 +480,35 @@ def _show(folder: Path, wanted: _Wanted, *, as_json: bool) -> None:
     _refuse(outlook)
 
 
-def _perform(folder: Path, cache: Path, wanted: _Wanted, *, as_json: bool) -> None:
-    reporter = Reporter()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Performed:
+    """What was done.
+
+    Attributes:
+        campaign: the campaign.
+        chosen: the trials that ran now.
+        summary: how many of its trials are in which state.
+        results: all its trials with their latest attempts.
+    """
+
+    campaign: Campaign
+    chosen: tuple[Trial, ...]
+    summary: Summary
+    results: tuple[Result, ...]
+
+
+def perform(folder: Path, cache: Path, wanted: Wanted, reporter: Reporter) -> Performed:
+    """Run what is asked for, as the only driver of the cluster.
+
+    A campaign file brings the cluster up in each form that it needs, and whatever happens, Ctrl-C
+    included, leaves it up or down as it was found.
+
+    Args:
+        folder: the cluster's state folder.
+        cache: folder of fetched engines and data.
+        wanted: what is asked for.
+        reporter: told what is done.
+    """
     with driver_lock(folder, doing="run"):
         declared = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
         if declared.meters:  # reaching boards makes a folder for their connections
@@ -453,33 +519,43 @@ def _perform(folder: Path, cache: Path, wanted: _Wanted, *, as_json: bool) -> No
             else:
                 with reporter.following():
                     campaign, chosen = _run_single(folder, cache, wanted, store, reporter)
-            results = store.results(campaign.id)
-            summary = store.summary(campaign.id)
+            return Performed(
+                campaign=campaign,
+                chosen=chosen,
+                summary=store.summary(campaign.id),
+                results=store.results(campaign.id),
+            )
+
+
+def unverified(results: Sequence[Result]) -> tuple[Result, ...]:
+    """Return the trials whose latest attempt has no verified result."""
+    return tuple(
+        row for row in results if row.attempt is None or row.attempt.state is not AttemptState.OK
+    )
+
+
+def _perform(folder: Path, cache: Path, wanted: Wanted, *, as_json: bool) -> None:
+    done = perform(folder, cache, wanted, Reporter())
     if as_json:
-        print_json({"campaign": campaign, "summary": summary, "results": results})
+        print_json({"campaign": done.campaign, "summary": done.summary, "results": done.results})
     else:
-        print_results(results)
-    ran = {trial.id for trial in chosen}
-    bad = [
-        row
-        for row in results
-        if row.trial.id in ran and (row.attempt is None or row.attempt.state is not AttemptState.OK)
-    ]
-    if bad:
+        print_results(done.results)
+    ran = {trial.id for trial in done.chosen}
+    if bad := [row for row in unverified(done.results) if row.trial.id in ran]:
         raise RunError(
-            f"{len(bad)} of {len(chosen)} runs have no verified result",
+            f"{len(bad)} of {len(ran)} runs have no verified result",
             hint="see the reasons above and the artefacts under the cluster's attempts folder",
         )
 
 
 def _run_single(
-    folder: Path, cache: Path, wanted: _Wanted, store: Store, reporter: Reporter
+    folder: Path, cache: Path, wanted: Wanted, store: Store, reporter: Reporter
 ) -> tuple[Campaign, tuple[Trial, ...]]:
     """Run a workload on the cluster as it is up."""
     live = operation.attach(folder, cache=cache, progress=reporter.progress)
     recover(store, reporter, live)
     work = _work(store, wanted, live.spec, campaign_id=new_campaign_id())
-    outlook = _outlook(folder, live.spec, store, work.chosen)
+    outlook = outlook_of(folder, live.spec, store, work.chosen)
     for note in outlook.notes:
         reporter.line(note)
     _refuse(outlook)
@@ -517,7 +593,7 @@ def _recover(folder: Path, cache: Path, store: Store, reporter: Reporter) -> Non
 def _run_file(
     folder: Path,
     cache: Path,
-    wanted: _Wanted,
+    wanted: Wanted,
     declared: ClusterSpec,
     store: Store,
     reporter: Reporter,
@@ -525,7 +601,7 @@ def _run_file(
     """Run a campaign file in every form of the cluster that it needs."""
     _recover(folder, cache, store, reporter)
     work = _work(store, wanted, declared, campaign_id=new_campaign_id())
-    outlook = _outlook(folder, declared, store, work.chosen)
+    outlook = outlook_of(folder, declared, store, work.chosen)
     print_outlook(outlook, reporter=reporter)
     _refuse(outlook)
     if wanted.confirm and not typer.confirm("start?", default=True, err=True):
@@ -537,7 +613,7 @@ def _run_file(
 def _run_forms(
     folder: Path,
     cache: Path,
-    wanted: _Wanted,
+    wanted: Wanted,
     declared: ClusterSpec,
     store: Store,
     work: _Work,

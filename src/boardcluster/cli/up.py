@@ -16,9 +16,11 @@ from boardcluster.cli.options import (
     CacheOption,
     ClusterOption,
     HomeOption,
+    again,
     cache_folder,
     home_folder,
 )
+from boardcluster.cli.twin import place_twin, read_twin, twin_home
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import UsageError
 from boardcluster.records import Security
@@ -87,7 +89,8 @@ def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
         name="up",
-        epilog="Examples: boardcluster up && boardcluster status; boardcluster up --dry-run",
+        epilog="Examples: boardcluster up && boardcluster status; boardcluster up --dry-run; "
+        "sudo boardcluster up --twin examples/twin/rpi5-nvme-8.toml",
     )(_up)
 
 
@@ -95,6 +98,14 @@ def _up(
     home: HomeOption = None,
     cluster: ClusterOption = "default",
     cache: CacheOption = None,
+    twin: Annotated[
+        Path | None,
+        typer.Option(
+            "--twin",
+            help="A cluster.toml of emulated boards; its state folder is named like its cluster.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Boards: only show each change that would be made on them."),
@@ -119,6 +130,10 @@ def _up(
             "--json is only for --dry-run", hint="run `boardcluster status --json` afterwards"
         )
     folder = home_folder(home, cluster)
+    if twin is not None:
+        declared = read_twin(twin)
+        cluster, folder = declared.name, twin_home(home, declared)
+        place_twin(twin, folder)
     spec = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     reporter = Reporter()
     if spec.kind == "boards":
@@ -140,6 +155,16 @@ def _up(
         live = bring_up(folder, cache=cache_folder(cache), reporter=reporter, deep=deep)
         with Store.open(folder) as store:
             recover(store, reporter, live)
+    _say_up(live, again(home, cluster))
+
+
+def _say_up(live: LiveCluster, options: str) -> None:
+    """Show where the cluster can be seen, and how to go on.
+
+    Args:
+        live: the cluster.
+        options: those that name it again.
+    """
     say(f"up: 1 master and {len(live.spec.workers)} workers, profile {live.spec.profile}")
     for name in ("namenode", "resourcemanager", "jobhistory", "sparkhistory"):
         say(f"  {name:<16} {_url(live, name)}")
@@ -147,6 +172,9 @@ def _up(
         say(INSECURE_WARNING)
     if live.spec.kind == "boards":
         say("  (open these pages through `boardcluster tunnel`)")
+    elif live.limiter is not None:
+        say(f"  emulated boards, dilation {live.state.dilation:g}")
+        say(f"  (go on with: boardcluster run ...{options})")
     elif not live.state.host_link:
         say("  (made without root: see `boardcluster status` for how to open these pages)")
 

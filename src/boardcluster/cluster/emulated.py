@@ -24,6 +24,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from boardcluster.cluster.limits.cgroups import find_cgroups
+from boardcluster.cluster.limits.disks import attach_disk, check_tools, device_of
+from boardcluster.cluster.limits.limiter import (
+    Limiter,
+    Port,
+    clear_leftovers,
+    join_prefixes,
+    make_groups,
+)
+from boardcluster.cluster.limits.links import check_rate, shape
 from boardcluster.cluster.state import (
     IDENTITY_VARIABLE,
     LiveNode,
@@ -45,12 +55,11 @@ __all__ = [
     "destroy",
     "is_alive",
     "leftover_processes",
+    "limiter_of",
     "new_state",
     "remote_of",
 ]
 
-_BURST = "256kb"  # above 64 KB, the largest segment the kernel hands to a queue
-_LATENCY = "50ms"
 _SHORT_WAIT_SECONDS = 10.0
 _HUGE_PREFIX = 8
 _ALLOW_PREFERENCE = 5080
@@ -100,6 +109,24 @@ def check_host(spec: ClusterSpec) -> None:
         )
     if os.geteuid() == 0:
         _check_subnet(spec)
+    if spec.twin is not None:
+        _check_limits()
+
+
+def _check_limits() -> None:
+    """Check that this machine can limit nodes to what boards can do.
+
+    Raises:
+        HostError: no root, no control groups, or a program is missing.
+    """
+    if os.geteuid() != 0:
+        raise HostError(
+            "nodes with a `board` are limited by the kernel, which only root may ask for",
+            hint="run with sudo; or, without root, a cluster whose nodes have no `board` still "
+            "works: `boardcluster demo`",
+        )
+    find_cgroups("")
+    check_tools()
 
 
 def _namespace_hint() -> str:
@@ -133,7 +160,10 @@ def _check_subnet(spec: ClusterSpec) -> None:
 
 def remote_of(node: LiveNode, state: LiveState) -> NetnsRemote:
     """Return the way to reach a live node."""
-    return NetnsRemote(node.name, pid=node.pid, own_user=state.own_user)
+    joins = join_prefixes(state.identity, [node.name]) if state.limits else {}
+    return NetnsRemote(
+        node.name, pid=node.pid, own_user=state.own_user, joining=joins.get(node.name, ())
+    )
 
 
 def create_nodes(spec: ClusterSpec, state: LiveState, home: Path) -> LiveState:
@@ -154,9 +184,10 @@ def create_nodes(spec: ClusterSpec, state: LiveState, home: Path) -> LiveState:
     _await_idle(switch.pid, log)
 
     into_switch = enter(switch.pid, own_user=state.own_user, kinds="nm")
-    starter = LocalRemote("switch", prefix=into_switch)
     anchors: dict[str, _Anchor] = {}
+    joins = _make_groups(spec, state)
     for node in spec.nodes:
+        starter = LocalRemote("switch", prefix=(*joins.get(node.name, ()), *into_switch))
         isolate = ["--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
         parent = starter.start(["unshare", *isolate, *_IDLE], log=log, env=env)
         anchors[node.name] = _child_of(parent.pid, log)
@@ -175,7 +206,27 @@ def create_nodes(spec: ClusterSpec, state: LiveState, home: Path) -> LiveState:
         )
         _configure_node(spec, state, live, hosts)
         nodes.append(live)
-    return replace(state, nodes=tuple(nodes))
+    state = replace(state, nodes=tuple(nodes), switch_pid=switch.pid)
+    _attach_disks(state)
+    return state
+
+
+def _make_groups(spec: ClusterSpec, state: LiveState) -> dict[str, tuple[str, ...]]:
+    """Make the groups of limited nodes; return by node how a program joins them."""
+    if not state.limits:
+        return {}
+    names = [node.name for node in spec.nodes]
+    make_groups(state.identity, state.limits)
+    return join_prefixes(state.identity, names)
+
+
+def _attach_disks(state: LiveState) -> None:
+    """Give limited nodes their disks."""
+    disks = {row.node: row.disk for row in state.limits}
+    for node in state.nodes:
+        disk = disks.get(node.name)
+        if disk is not None:
+            attach_disk(Path(node.folder), remote_of(node, state), size_bytes=disk.size_bytes)
 
 
 def _await_idle(pid: int, log: str) -> None:
@@ -229,23 +280,6 @@ def _batch(prefix: Sequence[str], program: Sequence[str], lines: Sequence[str]) 
     run_program([*prefix, *program, "-batch", "-"], stdin=("\n".join(lines) + "\n").encode())
 
 
-def _shape(device: str, rate_bits_per_second: int) -> str:
-    return (
-        f"qdisc add dev {device} root tbf rate {rate_bits_per_second}bit "
-        f"burst {_BURST} latency {_LATENCY}"
-    )
-
-
-def _check_shape(prefix: Sequence[str], device: str, rate_bits_per_second: int) -> None:
-    rows = json.loads(run_program([*prefix, "tc", "-j", "qdisc", "show", "dev", device]).text)
-    rates = [row["options"]["rate"] * 8 for row in rows if row.get("kind") == "tbf"]
-    if len(rates) != 1 or abs(rates[0] - rate_bits_per_second) > rate_bits_per_second * 0.001:
-        raise ClusterError(
-            f"link rate of {device} reads back as {rates} bit/s, not {rate_bits_per_second}",
-            hint="run `boardcluster doctor`; the kernel needs the tbf queue (sch_tbf)",
-        )
-
-
 def _connect(
     spec: ClusterSpec, state: LiveState, switch: _Anchor, anchors: dict[str, _Anchor]
 ) -> None:
@@ -262,7 +296,7 @@ def _connect(
             f"link add name {port} type veth peer name eth0 netns {anchors[node.name].pid}",
             f"link set {port} master switch up",
         ]
-        shapes.append(_shape(port, rate))
+        shapes.append(shape(port, rate))
     if state.host_link:
         _guard(state)
         _link_host(state, switch, gateway)
@@ -272,7 +306,7 @@ def _connect(
     _batch(inside, ["ip"], lines)
     _batch(inside, ["tc"], shapes)
     for index in range(len(spec.nodes)):
-        _check_shape(inside, f"port{index}", rate)
+        check_rate(inside, f"port{index}", rate)
 
 
 def _guard(state: LiveState) -> None:
@@ -369,8 +403,8 @@ def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, hosts: 
         remote.run(["mount", "--bind", str(switch_file), "/etc/nsswitch.conf"])
     inside = enter(node.pid, own_user=state.own_user, kinds="nm")
     _batch(inside, ["ip"], lines)
-    _batch(inside, ["tc"], [_shape("eth0", rate)])
-    _check_shape(inside, "eth0", rate)
+    _batch(inside, ["tc"], [shape("eth0", rate)])
+    check_rate(inside, "eth0", rate)
     seen = remote.run(["hostname"]).text.strip()
     if seen != node.name:
         raise ClusterError(f"host name of {node.name} reads back as {seen!r}")
@@ -397,11 +431,15 @@ def leftover_processes(identity: str) -> list[int]:
     return found
 
 
-def destroy(state: LiveState) -> int:
-    """End every process of the cluster and wait until its interfaces are gone.
+def destroy(state: LiveState, home: Path) -> int:
+    """End every process of the cluster and wait until its interfaces and limits are gone.
 
     Safe to repeat, and safe after a reboot: processes are found by the cluster's identity, never
     by name. Returns how many processes were ended.
+
+    Args:
+        state: of the cluster.
+        home: its state folder.
 
     Raises:
         ClusterError: something could not be ended.
@@ -427,7 +465,38 @@ def destroy(state: LiveState) -> int:
     if state.host_link:
         with contextlib.suppress(RemoteError):  # a kernel without rules has none of ours
             _unguard(state)
+    if not state.own_user:
+        clear_leftovers(state.identity, home / "nodes")
     return len(ended)
+
+
+def limiter_of(spec: ClusterSpec, state: LiveState) -> Limiter | None:
+    """Return the limits of a live cluster; None if it has none.
+
+    Raises:
+        HostError: this machine's control groups are gone.
+    """
+    if not state.limits:
+        return None
+    places = {node.name: node for node in state.nodes}
+    return Limiter(
+        groups=find_cgroups(state.identity),
+        limits=state.limits,
+        devices={
+            name: device
+            for name, node in places.items()
+            if (device := device_of(Path(node.folder)))
+        },
+        ports={
+            node.name: Port(
+                node_pid=places[node.name].pid,
+                switch_pid=state.switch_pid,
+                name=f"port{index}",
+                open_bits_per_second=spec.network.link_bits_per_second,
+            )
+            for index, node in enumerate(spec.nodes)
+        },
+    )
 
 
 class EmulatedNodes:
@@ -472,4 +541,4 @@ class EmulatedNodes:
 
     def destroy(self, state: LiveState) -> int:
         """See Nodes."""
-        return destroy(state)
+        return destroy(state, self._home)

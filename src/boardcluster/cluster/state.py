@@ -17,6 +17,7 @@ from typing import Any
 
 from boardcluster.errors import ClusterError, HostError
 from boardcluster.fetch.cache import writing
+from boardcluster.records import DiskLimits, NodeLimits
 from boardcluster.remote.base import ProcessRef
 
 __all__ = [
@@ -96,6 +97,9 @@ class LiveState:
         storage: name of the folder, on each node, of its HDFS data and the like.
         temporary: whether a campaign brought it up that found it down, and will bring it down.
         kind: how the nodes exist, as in ``cluster.toml``.
+        limits: what the kernel gives each emulated board; empty where nodes are not limited.
+        dilation: by how much the nodes are slower than the boards they stand for.
+        switch_pid: the first process of the switch of emulated nodes, as this machine sees it.
     """
 
     identity: str
@@ -113,6 +117,9 @@ class LiveState:
     storage: str = "data"
     temporary: bool = False
     kind: str = "emulated"
+    limits: tuple[NodeLimits, ...] = ()
+    dilation: float = 1.0
+    switch_pid: int = 0
 
     def with_daemon(self, daemon: Daemon) -> LiveState:
         """Return the state with one more daemon."""
@@ -198,4 +205,10 @@ def _parse(raw: Mapping[str, Any]) -> LiveState:
         Daemon(**{**daemon, "process": ProcessRef(**daemon["process"])})
         for daemon in raw["daemons"]
     )
-    return LiveState(**{**raw, "nodes": nodes, "daemons": daemons})
+    limits = tuple(_parse_limits(row) for row in raw.get("limits", ()))
+    return LiveState(**{**raw, "nodes": nodes, "daemons": daemons, "limits": limits})
+
+
+def _parse_limits(raw: Mapping[str, Any]) -> NodeLimits:
+    disk = raw["disk"]
+    return NodeLimits(**{**raw, "disk": None if disk is None else DiskLimits(**disk)})

@@ -24,12 +24,16 @@ class MarkedRemote:
         inner: the node.
         mark: the id of the run.
         stopping: set when everything is to end.
+        dilation: by how much the node is slower than a board; time-outs are so many times longer.
     """
 
-    def __init__(self, inner: Remote, *, mark: str, stopping: threading.Event) -> None:
+    def __init__(
+        self, inner: Remote, *, mark: str, stopping: threading.Event, dilation: float = 1.0
+    ) -> None:
         self._inner = inner
         self._mark = {PROBE_VARIABLE: mark}
         self._stopping = stopping
+        self._dilation = dilation
 
     @property
     def name(self) -> str:
@@ -57,7 +61,7 @@ class MarkedRemote:
             stdin=stdin,
             env=self._environment(env),
             cwd=cwd,
-            timeout_seconds=timeout_seconds,
+            timeout_seconds=timeout_seconds * self._dilation,
             check=check,
         )
 
@@ -78,7 +82,7 @@ class MarkedRemote:
             stderr=stderr,
             env=self._environment(env),
             cwd=cwd,
-            timeout_seconds=timeout_seconds,
+            timeout_seconds=timeout_seconds * self._dilation,
         )
 
     def start(

@@ -10,9 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from boardcluster.analysis.twins import undilated_value
 from boardcluster.errors import BoardclusterError, ProbeOutputError, UsageError
 from boardcluster.probes.base import Probe, Site, Tell
 from boardcluster.probes.marked import PROBE_VARIABLE, MarkedRemote
@@ -49,6 +50,7 @@ class LiveSite:
         cluster: name of its cluster; empty for a machine that is in none.
         emulated: whether it is a namespace on this machine.
         watts: reads the power meter of this node alone; None where none is declared.
+        dilation: by how much it is slower than the board it stands for.
     """
 
     node: str
@@ -62,6 +64,7 @@ class LiveSite:
     cluster: str
     emulated: bool
     watts: Callable[[], float | None] | None = None
+    dilation: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +158,22 @@ def check_figures(figures: Sequence[ProbeFigure], *, probe: str) -> tuple[ProbeF
     return tuple(figures)
 
 
+def _of_board(figures: tuple[ProbeFigure, ...], dilation: float) -> tuple[ProbeFigure, ...]:
+    """Return what the board would have shown that a slowed-down node stands for.
+
+    The factor becomes a condition of each figure. What says nothing of the board, like this
+    machine's clock, is left out.
+    """
+    if dilation == 1:
+        return figures
+    values = [(row, undilated_value(row.name, row.value, dilation)) for row in figures]
+    return tuple(
+        replace(row, value=value, conditions={**row.conditions, "dilation": f"{dilation:g}"})
+        for row, value in values
+        if value is not None
+    )
+
+
 @dataclass(kw_only=True)
 class _Runner:
     """What all runs of one command share."""
@@ -178,7 +197,9 @@ class _Runner:
             try:
                 with self._site(job, identity) as site:
                     found = job.probe.measure(site)
-                    figures = check_figures(found, probe=job.probe.name)
+                    figures = _of_board(
+                        check_figures(found, probe=job.probe.name), job.site.dilation
+                    )
             except BoardclusterError as error:
                 figures, reason = (), _one_line(error)
         if reason:
@@ -224,12 +245,15 @@ class _Runner:
             for word in _clear(site, identity):
                 self.tell(word)
 
+    def _marked(self, remote: Remote, mark: str, dilation: float) -> MarkedRemote:
+        return MarkedRemote(remote, mark=mark, stopping=self.stopping, dilation=dilation)
+
     def _prepare(self, live: LiveSite, identity: str, peer: Site | None) -> Site:
         folder = f"{live.folder}/{identity}"
-        remote = MarkedRemote(live.remote, mark=identity, stopping=self.stopping)
+        remote = self._marked(live.remote, identity, live.dilation)
         admin = remote
         if live.admin is not live.remote:
-            admin = MarkedRemote(live.admin, mark=identity, stopping=self.stopping)
+            admin = self._marked(live.admin, identity, live.dilation)
         remote.run(["mkdir", "-p", folder])
         return Site(
             node=live.node,

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any
 
 from boardcluster.errors import RemoteError
-from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.remote.base import Charged, ProcessRef, Remote
 
 __all__ = [
     "CacheDrop",
@@ -23,6 +23,7 @@ __all__ = [
     "Trimmed",
     "ask",
     "boot_of",
+    "bystander",
     "drop_caches",
     "end_processes",
     "hottest_celsius",
@@ -174,6 +175,11 @@ def node_program(name: str = "nodeside", *, package: str = "boardcluster.remote"
     return resources.files(package).joinpath(f"{name}.py").read_text()
 
 
+def bystander(remote: Remote) -> Remote:
+    """Return the way to run on a node what only watches it."""
+    return remote.aside if isinstance(remote, Charged) else remote
+
+
 def ask(
     remote: Remote,
     request: dict[str, Any],
@@ -183,11 +189,14 @@ def ask(
 ) -> Any:
     """Send one request to a node-side program, a file of this folder, and return its answer.
 
+    An emulated board with limits is not charged for it, unless it starts something.
+
     Raises:
         RemoteError: the node cannot be reached, the program failed, or a login script of the node
             writes into its answer.
     """
-    done = remote.run(
+    asked = remote if request.get("do") == "start" else bystander(remote)
+    done = asked.run(
         ["python3", "-I", "-S", "-c", node_program(program)],
         stdin=json.dumps(request).encode(),
         timeout_seconds=timeout_seconds,

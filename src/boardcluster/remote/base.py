@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from boardcluster.remote.gate import Completed
 
-__all__ = ["ProcessRef", "Remote"]
+__all__ = ["Charged", "ProcessRef", "Remote"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,4 +125,17 @@ class Remote(Protocol):
 
     def close(self) -> None:
         """Release the connection; the node and its processes go on."""
+        ...
+
+
+@runtime_checkable
+class Charged(Protocol):
+    """A way to a node that is charged for what runs there: an emulated board with limits."""
+
+    @property
+    def aside(self) -> Remote:
+        """The same node, but what runs there is not charged to it.
+
+        For whoever watches it: a board that is slowed down must not pay for that.
+        """
         ...

@@ -87,13 +87,18 @@ class LocalRemote:
 
     def put(self, source: Path, target: str) -> None:
         """See Remote. Nodes on this machine share its file system, so this is a copy."""
-        _copy(source, Path(target))
+        _copy(source, self._seen_from_here(target))
 
     def get(self, source: str, target: Path) -> None:
         """See Remote."""
-        if not Path(source).exists():
+        found = self._seen_from_here(source)
+        if not found.exists():
             raise RemoteError(f"{self._name}: {source} does not exist")
-        _copy(Path(source), target)
+        _copy(found, target)
+
+    def _seen_from_here(self, path: str) -> Path:
+        """Return where a path of the node is found by this process."""
+        return Path(path)
 
     @contextlib.contextmanager
     def lend(self, source: Path) -> Iterator[str]:

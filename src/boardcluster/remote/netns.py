@@ -5,6 +5,9 @@ Adds one thing to LocalRemote: the prefix that enters the namespaces of the node
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from boardcluster.remote.local import LocalRemote
 
 __all__ = ["NetnsRemote", "enter"]
@@ -30,7 +33,21 @@ class NetnsRemote(LocalRemote):
         name: the node's host name.
         pid: process id, on this machine, of the node's first process.
         own_user: whether the node lives in a user namespace made without root.
+        joining: command prefix that joins the node's control groups; empty if it has none.
     """
 
-    def __init__(self, name: str, *, pid: int, own_user: bool) -> None:
-        super().__init__(name, prefix=enter(pid, own_user=own_user, kinds="nmup"))
+    def __init__(self, name: str, *, pid: int, own_user: bool, joining: Sequence[str] = ()) -> None:
+        inside = enter(pid, own_user=own_user, kinds="nmup")
+        super().__init__(name, prefix=(*joining, *inside))
+        self._inside = inside
+        self._limited = bool(joining)
+        self._root = Path(f"/proc/{pid}/root") if joining else Path("/")
+
+    @property
+    def aside(self) -> LocalRemote:
+        """See Charged; a node without limits is charged for nothing anyway."""
+        return LocalRemote(self.name, prefix=self._inside) if self._limited else self
+
+    def _seen_from_here(self, path: str) -> Path:
+        """See LocalRemote. A limited node has a disk that is mounted in it alone."""
+        return self._root / path.lstrip("/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell, security_of, settings, verdict_of
+from boardcluster.analysis import Cell, label_of, verdict_of
 from boardcluster.analysis.statistics import mean
 from boardcluster.records import ClusterSpec, Fingerprint, Result
 from boardcluster.report import words
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-_MAY_BE_UNKNOWN = ("Kernel command line", "NUMA", "Governor", "BLAS")
+_MAY_BE_UNKNOWN = ("Stands for", "Limits", "Kernel command line", "NUMA", "Governor", "BLAS")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +174,7 @@ def _run_row(source: Source, result: Result) -> tuple[str, ...]:
         format_bytes(trial.size_bytes) if trial.size_bytes else words.NONE,
         str(trial.workers),
         trial.profile,
-        settings(trial, security=security_of(result)) or "default",
+        label_of([result]) or "default",
         words.engine_name(trial.engine),
         f"warm-up {trial.repetition}" if trial.warm_up else str(trial.repetition),
         str(attempt.number) if attempt else words.NONE,
@@ -348,6 +348,8 @@ def setup_values(found: Fingerprint) -> dict[str, str]:
     """The machine, versions and settings of a fingerprint, by heading."""
     return {
         "Nodes": f"{found.nodes}, {'emulated on one machine' if found.emulated else 'boards'}",
+        "Stands for": found.twin or words.NONE,
+        "Limits": "; ".join(found.limits.splitlines()) or words.NONE,
         "Smallest worker": f"{words.count(found.node_cores, 'core')},"
         f" {format_bytes(found.node_memory_bytes, binary=True)} declared",
         "Link of each node": format_rate(found.link_bits_per_second),

@@ -62,6 +62,7 @@ def draw_durations(
     name: str,
     description: str,
     emulated: bool,
+    twins: str = "",
 ) -> str:
     """Draw time per engine: every run as a point, the mean as a bar, its 95 % interval.
 
@@ -71,6 +72,7 @@ def draw_durations(
         name: unique on the page; prefixes every id inside.
         description: for people who do not see it.
         emulated: whether the axis says that nodes are emulated.
+        twins: as which boards, see ``analysis.twin_words``; may be empty.
 
     Returns:
         An ``<svg>`` element.
@@ -107,7 +109,7 @@ def draw_durations(
             ticks=9 if width_points >= WIDE_POINTS else 4,
         )
         axes.set_xlabel(
-            "seconds (emulated nodes on one machine)" if emulated else "seconds",
+            f"seconds ({twins or 'emulated nodes on one machine'})" if emulated else "seconds",
             color=_MUTED,
             fontsize=12,
         )

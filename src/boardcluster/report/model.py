@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import security_of
+from boardcluster.analysis import security_of, twin_words
 from boardcluster.records import Campaign, ClusterSpec, Result, Security, Verdict
 from boardcluster.report import words
 from boardcluster.report.details import (
@@ -40,6 +40,7 @@ class Report:
         findings: one per configuration, the headline's first.
         emulated: whether any number is of emulated nodes.
         partly_emulated: whether some are and some are not.
+        twins: which emulated boards they are, see ``analysis.twin_words``; may be empty.
         insecure: whether any number was measured while everybody could take the cluster over.
         times: one per workload.
         untrusted: configurations of which every verified run is tainted; None without any.
@@ -65,6 +66,7 @@ class Report:
     findings: tuple[Finding, ...]
     emulated: bool
     partly_emulated: bool
+    twins: str
     insecure: bool
     times: tuple[TimeSection, ...]
     untrusted: Table | None
@@ -116,6 +118,7 @@ def build_report(
         findings=findings,
         emulated=emulated,
         partly_emulated=emulated and bool(ordered) and not source.all_emulated(),
+        twins=twin_words(ordered),
         insecure=any(security_of(item) is Security.INSECURE_LAB for item in ordered),
         times=time_sections(source),
         untrusted=untrusted_table(source),

@@ -12,7 +12,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from boardcluster.analysis import Cell
+from boardcluster.analysis import Cell, twin_words
 from boardcluster.errors import StoreError
 from boardcluster.records import Campaign, ClusterSpec, Result
 from boardcluster.report import words
@@ -92,11 +92,11 @@ def write_report(
     environment = make_environment()
     shared = {
         "report": report,
-        "emulated_text": words.EMULATED,
+        "emulated_text": words.emulated(report.twins),
         "insecure_text": words.INSECURE,
         "tainted_text": words.TAINTED,
         "counter_note": _COUNTER_NOTE,
-        "method": _METHOD,
+        "method": (*_METHOD, words.DILATED) if report.twins else _METHOD,
     }
     html = environment.get_template("report.html.j2").render(
         **shared,
@@ -227,6 +227,9 @@ def _draw(
                 name=f"{name}-{width_points}",
                 description=f"{section.title}: {said}",
                 emulated=section.table.emulated,
+                twins=twin_words(
+                    result for _, cells in groups for cell in cells for result in cell.results
+                ),
             )
         )
         for width_points in (WIDE_POINTS, NARROW_POINTS)

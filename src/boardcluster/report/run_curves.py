@@ -9,6 +9,7 @@ import numpy as np
 
 from boardcluster.analysis.telemetry import (
     busy_cores,
+    capacity_cores,
     disk_rate,
     grid,
     level,
@@ -139,11 +140,11 @@ def _cpu_by_state(source: _Source) -> Iterator[Chart]:
                 name=f"cpu-{window.node}",
                 title=f"CPU of {window.node}"
                 + (", the machine that all nodes share" if host else ""),
-                unit=f"cores, of {window.cores}",
+                unit=f"cores, of {capacity_cores(window):.3g}",
                 edges=source.edges,
                 lines=lines,
                 stacked=True,
-                most=float(window.cores),
+                most=capacity_cores(window),
                 phases=source.phases,
                 marks=source.marks([window]),
             )

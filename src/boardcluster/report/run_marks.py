@@ -15,6 +15,7 @@ __all__ = ["Disturbance", "disturbances"]
 
 _SHARE = 0.05  # of its cores, or of the time; the same as in the verdict's rules
 _STOLEN_SHARE = 0.02
+_QUOTA = "held back by a CPU quota"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +35,20 @@ class Disturbance:
     seconds: float
 
 
-def disturbances(telemetry: Telemetry) -> tuple[Disturbance, ...]:
-    """Find what disturbed the nodes, node by node."""
+def disturbances(telemetry: Telemetry, *, limited: bool = False) -> tuple[Disturbance, ...]:
+    """Find what disturbed the nodes, node by node.
+
+    Args:
+        telemetry: of the run.
+        limited: whether nodes stand for boards, so that their CPU quota is meant to hold them back.
+    """
     windows = [window_of(node, telemetry) for node in telemetry.nodes]
-    return tuple(found for window in windows for found in _of(window))
+    return tuple(
+        found
+        for window in windows
+        for found in _of(window)
+        if not (limited and found.what == _QUOTA)
+    )
 
 
 def _of(window: Window) -> Iterator[Disturbance]:
@@ -45,7 +56,7 @@ def _of(window: Window) -> Iterator[Disturbance]:
     if held is not None:
         yield from _one(window, "clock held back by the firmware", *held)
     for column, what, share in (
-        ("quota_throttled_seconds", "held back by a CPU quota", _SHARE),
+        ("quota_throttled_seconds", _QUOTA, _SHARE),
         ("foreign_cpu_seconds", "CPU used by other programs", _SHARE * window.cores),
         ("cpu_steal_seconds", "CPU kept by the hypervisor", _STOLEN_SHARE * window.cores),
         ("swap_in_bytes", "swapping", 0.0),

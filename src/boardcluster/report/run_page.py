@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from boardcluster.analysis import security_of, settings, verdict_of
+from boardcluster.analysis import is_twin, label_of, twin_words, verdict_of
 from boardcluster.analysis.telemetry import WHOLE_RUN, NodeSummary, node_summaries
 from boardcluster.records import Attempt, Campaign, Result, Telemetry
 from boardcluster.report import words
@@ -88,7 +88,7 @@ def write_run_page(
     environment = make_environment()
     emulated = attempt.fingerprint.emulated
     shown = telemetry or Telemetry(duration_seconds=0.0, nodes=())
-    found = disturbances(shown)
+    found = disturbances(shown, limited=is_twin(result))
     curves = sections(shown, found)
     text = environment.get_template("run.html.j2").render(
         result=result,
@@ -114,9 +114,9 @@ def write_run_page(
             emulated=emulated,
         ),
         emulated=emulated,
-        emulated_text=words.EMULATED,
+        emulated_text=words.emulated(twin_words([result])),
         marks=STATE_MARKS,
-        method=_METHOD,
+        method=(*_METHOD, words.DILATED) if is_twin(result) else _METHOD,
         interval=_step_words(curves),
         style=style_sheets(environment, "style.css", "run.css"),
     )
@@ -142,7 +142,7 @@ def _facts(result: Result, attempt: Attempt) -> list[tuple[str, str]]:
         ("Repetition", f"warm-up {trial.repetition}" if trial.warm_up else str(trial.repetition)),
         ("Workers", str(trial.workers)),
         ("Profile", trial.profile),
-        ("Settings", settings(trial, security=security_of(result)) or "default"),
+        ("Settings", label_of([result]) or "default"),
         ("State", f"{attempt.state.value}{': ' if attempt.reason else ''}{attempt.reason}"),
         ("Ended", words.moment(attempt.ended_utc) if attempt.ended_utc else ""),
     ]

@@ -47,6 +47,7 @@ _CSV_COLUMNS = (
     "figures",
     "application_id",
     "emulated",
+    "dilation",
 )
 
 
@@ -273,6 +274,7 @@ def _csv_link(source: Source, workload: str) -> str:
                 json.dumps(found.figures) if found else "",
                 found.application_id if found else "",
                 "yes" if source.is_emulated([result]) else "no",
+                found.dilation if found else "",
             )
         )
     return "data:text/csv;charset=utf-8," + quote(buffer.getvalue(), errors="replace")

@@ -13,6 +13,7 @@ from boardcluster.redaction import HIDDEN, redact
 from boardcluster.units import format_seconds
 
 __all__ = [
+    "DILATED",
     "EMULATED",
     "INSECURE",
     "NONE",
@@ -20,6 +21,7 @@ __all__ = [
     "TAINTED",
     "UNTRUSTED",
     "count",
+    "emulated",
     "engine_name",
     "figure_name",
     "figure_value",
@@ -49,6 +51,12 @@ UNTRUSTED = (
     " --tainted` lets tainted runs count; they are then named beside each number."
 )
 EMULATED = "emulated: nodes are network namespaces on one machine, not boards"
+DILATED = (
+    "Emulated boards may be slower than the boards they stand for by one factor, the time dilation:"
+    " CPU, disk and link alike. Times are divided by it and rates multiplied, so that they are the"
+    " boards'; the remark of each run says how long it took on this machine. Engines' own counters,"
+    " telemetry and the reasons of verdicts stay in this machine's time."
+)
 
 _WORKLOADS = {
     "dfsio": "TestDFSIO",
@@ -76,6 +84,17 @@ _UNITS = {
     "_percent": "%",
     "_watts": "W",
 }
+
+
+def emulated(twins: str) -> str:
+    """What is said of numbers of emulated nodes.
+
+    Args:
+        twins: what the nodes stand for, see ``analysis.twin_words``; empty for no boards.
+    """
+    if not twins:
+        return EMULATED
+    return f"{twins}: nodes are network namespaces on one machine, with the limits of boards"
 
 
 def workload_name(workload: str) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
 from boardcluster.records import NodeSpec
+from boardcluster.services.dilation import LONGEST_MILLISECONDS, capped, dilated
+from boardcluster.services.jvm import processor_flags
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.security import security_properties
 
@@ -79,12 +81,14 @@ def _yarn(layout: Layout, node: NodeSpec) -> dict[str, str]:
 
 def _mapred(layout: Layout, node: NodeSpec) -> dict[str, str]:
     master = layout.spec.master.name
+    # Hadoop before 3.4 does not open the JDK's packages to its own injection by itself.
+    flags = ["-Djava.net.preferIPv4Stack=true", _ADD_OPENS]
+    every_jvm = " ".join([*flags, *processor_flags(layout, layout.spec.workers)])
     return {
         "mapreduce.framework.name": "yarn",
-        # Hadoop before 3.4 does not open the JDK's packages to its own injection by itself.
-        "yarn.app.mapreduce.am.admin-command-opts": f"-Djava.net.preferIPv4Stack=true {_ADD_OPENS}",
-        "mapreduce.admin.map.child.java.opts": f"-Djava.net.preferIPv4Stack=true {_ADD_OPENS}",
-        "mapreduce.admin.reduce.child.java.opts": f"-Djava.net.preferIPv4Stack=true {_ADD_OPENS}",
+        "yarn.app.mapreduce.am.admin-command-opts": every_jvm,
+        "mapreduce.admin.map.child.java.opts": every_jvm,
+        "mapreduce.admin.reduce.child.java.opts": every_jvm,
         "mapreduce.application.classpath": f"{layout.engines.hadoop_jars}/*",
         "mapreduce.jobhistory.address": f"{master}:{PORTS['jobhistory']}",
         "mapreduce.jobhistory.admin.address": f"{master}:{PORTS['jobhistory-admin']}",
@@ -94,8 +98,19 @@ def _mapred(layout: Layout, node: NodeSpec) -> dict[str, str]:
     }
 
 
+_SPARK_ON_TWINS = {"spark.ui.enabled": "false"}
+"""While its pages start, Spark adds YARN's filter to them without a lock; on a node that is slowed
+down the two meet, and the application ends with a ConcurrentModificationException."""
+
+
 def _spark(layout: Layout) -> dict[str, str]:
     events = f"file://{layout.spark_events}"
+    # Not the extraJavaOptions of driver and executors: those are the user's.
+    jvms = {
+        "spark.driver.defaultJavaOptions": [layout.spec.master],
+        "spark.executor.defaultJavaOptions": layout.spec.workers,
+        "spark.yarn.am.extraJavaOptions": layout.spec.workers,
+    }
     return {
         "spark.master": "yarn",
         "spark.submit.deployMode": "client",
@@ -109,6 +124,12 @@ def _spark(layout: Layout) -> dict[str, str]:
         "spark.history.fs.logDirectory": events,
         "spark.history.ui.port": str(PORTS["sparkhistory-web"]),
         "spark.yarn.historyServer.address": layout.url(layout.spec.master, "sparkhistory-web"),
+        **(_SPARK_ON_TWINS if layout.spec.twin is not None else {}),
+        **{
+            name: " ".join(flags)
+            for name, nodes in jvms.items()
+            if (flags := processor_flags(layout, nodes))
+        },
     }
 
 
@@ -148,6 +169,28 @@ def _plain(title: str, parts: Mapping[str, Mapping[str, str]]) -> str:
     return "\n".join([*rows, ""])
 
 
+def _with_dilation(
+    layout: Layout, parts: Mapping[str, Mapping[str, Mapping[str, str]]]
+) -> dict[str, dict[str, Mapping[str, str]]]:
+    """Return the parts of each file with a last one of dilated intervals, in none of the others."""
+    chosen = {
+        file: {key: value for part in rows.values() for key, value in part.items()}
+        for file, rows in parts.items()
+    }
+    slowed = dilated(chosen, layout.dilation, pair_id=layout.engines.pair.id)
+    result: dict[str, dict[str, Mapping[str, str]]] = {}
+    for file, rows in parts.items():
+        heading = f"time dilation {layout.dilation:g}: intervals times {layout.dilation:g}"
+        if ended := capped(slowed[file]):
+            heading += f", at most {LONGEST_MILLISECONDS} ms: {', '.join(ended)}"
+        result[file] = {
+            title: {key: value for key, value in part.items() if key not in slowed[file]}
+            for title, part in rows.items()
+        }
+        result[file][heading] = slowed[file]
+    return result
+
+
 def render_node(
     layout: Layout, node: NodeSpec, *, extra: Mapping[str, Mapping[str, str]] | None = None
 ) -> dict[str, str]:
@@ -157,6 +200,9 @@ def render_node(
         layout: the cluster.
         node: the node.
         extra: per file, properties of one submission.
+
+    Raises:
+        UsageError: nodes are dilated and a property that must be a time is none.
     """
     profile = layout.profile
     title = (
@@ -173,24 +219,25 @@ def render_node(
     }
     security = security_properties(layout)
     who_may = f"who may do what: security {layout.spec.security}, docs/explanation/security.md"
-    files = {}
+    parts: dict[str, dict[str, Mapping[str, str]]] = {}
     for name, properties in fixed.items():
         closing = security.get(name, {})
-        chosen = profile.properties[name]
-        parts: dict[str, Mapping[str, str]] = {
+        parts[name] = {
             place: properties,
             who_may: closing,
             f"profile {profile.name}: {profile.source}": {
-                key: value for key, value in chosen.items() if key not in closing
+                key: value for key, value in profile.properties[name].items() if key not in closing
             },
         }
         if name == "yarn-site":
-            parts["this node's own sizes"] = profile.per_node.get(node.name, {})
-        parts["this submission only"] = (extra or {}).get(name, {})
+            parts[name]["this node's own sizes"] = profile.per_node.get(node.name, {})
+        parts[name]["this submission only"] = (extra or {}).get(name, {})
+    files = {}
+    for name, rows in _with_dilation(layout, parts).items():
         if name == "spark-defaults":
-            files["spark-defaults.conf"] = _plain(title, parts)
+            files["spark-defaults.conf"] = _plain(title, rows)
         else:
-            files[f"{name}.xml"] = _xml(title, parts)
+            files[f"{name}.xml"] = _xml(title, rows)
     queues = {
         "one queue for everything": _CAPACITY,
         who_may: security.get("capacity-scheduler", {}),

@@ -1,12 +1,14 @@
-"""JVM options of the daemons, by node size."""
+"""JVM options of the daemons, by node size; and what jobs' JVMs must know of their node."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from boardcluster.records import NodeSpec
 from boardcluster.services.archive import archive_options
 from boardcluster.services.layout import Layout
 
-__all__ = ["daemon_environment", "daemon_options"]
+__all__ = ["daemon_environment", "daemon_options", "processor_flags"]
 
 _MIB = 1 << 20
 _SHARE = {
@@ -62,6 +64,23 @@ def daemon_options(layout: Layout, node: NodeSpec, daemon: str) -> list[str]:
         f"-Djava.io.tmpdir={layout.folder(node, 'tmp')}",
         f"-Dhadoop.log.dir={layout.folder(node, 'logs')}",
     ]
+
+
+def processor_flags(layout: Layout, nodes: Sequence[NodeSpec]) -> list[str]:
+    """Return what tells a job's JVM how many cores its node has; nothing on boards, where it sees.
+
+    On an emulated node a JVM would count this machine's cores, or a quota's. It is told all cores
+    of the node, as a board's JVM sees all, also where several tasks share them. One configuration
+    serves all nodes: where they differ, it is the fewest, so that no JVM counts on cores that its
+    node lacks.
+
+    Args:
+        layout: the cluster.
+        nodes: where the JVM may run.
+    """
+    if layout.spec.kind != "emulated":
+        return []
+    return [f"-XX:ActiveProcessorCount={min(node.cores for node in nodes)}"]
 
 
 def daemon_environment(layout: Layout, node: NodeSpec) -> dict[str, str]:

@@ -53,6 +53,8 @@ class Layout:
         storage: name of the folder, on each node, of its HDFS data and the like.
         jobs_jar: the jar of our Spark jobs on nodes with files of their own; empty if they see
             this machine's.
+        dilation: by how much the nodes run slower than the boards they stand for; the intervals
+            that engines measure, and the driver's own waits for nodes, are so many times longer.
     """
 
     spec: ClusterSpec
@@ -64,6 +66,7 @@ class Layout:
     user: str
     storage: str = "data"
     jobs_jar: str = ""
+    dilation: float = 1.0
 
     def folder(self, node: NodeSpec, *parts: str) -> str:
         """Return a path inside a node's own folder."""
@@ -72,6 +75,10 @@ class Layout:
     def data(self, node: NodeSpec, *parts: str) -> str:
         """Return a path inside a node's storage folder."""
         return self.folder(node, self.storage, *parts)
+
+    def on_medium(self, node: NodeSpec, *parts: str) -> str:
+        """Return a path on the medium of a node's storage folder, beside that."""
+        return self.folder(node, *Path(self.storage).parent.parts, *parts)
 
     def conf(self, node: NodeSpec) -> str:
         """Return the folder of a node's configuration files."""

@@ -34,6 +34,7 @@ _PARALLEL = 16
 """Nodes asked at once; enough for a rack of boards, bounded for a thousand."""
 
 _POLL_SECONDS = 0.3
+_ANSWER_SECONDS = 5.0
 _LOOK_AT_PROCESSES_EVERY = 6
 _JVM_CRASH = "A fatal error has been detected by the Java Runtime Environment"
 _CRASH_LINE = re.compile(r"^# +(SIG[A-Z]+|[VCJjv]  |Internal Error)")
@@ -217,6 +218,7 @@ def health(layout: Layout, remote: Remote) -> Health:
             layout.url(master, "jobhistory-web") + "/ws/v1/history/info",
             layout.url(master, "sparkhistory-web") + "/api/v1/version",
         ],
+        timeout_seconds=_ANSWER_SECONDS * layout.dilation,
     )
     live, safe, free = 0, True, 0
     if name_node.status == 200 and (beans := name_node.json()["beans"]):

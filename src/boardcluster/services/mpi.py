@@ -38,6 +38,7 @@ _SHARED_MEMORY = "/dev/shm"  # noqa: S108  a folder of our own is made in it
 _POLL_SECONDS = 0.1
 _START_TIMEOUT_SECONDS = 60.0
 _GRACE_SECONDS = 3.0
+_ASK_SECONDS = 30.0
 
 
 def mpirun_command(
@@ -156,13 +157,19 @@ def serving(
     """
     nodes = {node.name: node for node in layout.spec.nodes}
     places = {name: (remotes[name], layout.folder(nodes[name], "tmp")) for name in hosts}
-    with serving_in(places, folder=folder, environment=environment) as variables:
+    with serving_in(
+        places, folder=folder, environment=environment, dilation=layout.dilation
+    ) as variables:
         yield variables
 
 
 @contextlib.contextmanager
 def serving_in(
-    places: Mapping[str, tuple[Remote, str]], *, folder: str, environment: Mapping[str, str]
+    places: Mapping[str, tuple[Remote, str]],
+    *,
+    folder: str,
+    environment: Mapping[str, str],
+    dilation: float = 1.0,
 ) -> Iterator[dict[str, str]]:
     """Do as ``serving``, with the nodes given one by one.
 
@@ -171,6 +178,7 @@ def serving_in(
             folder for temporary files.
         folder: existing folder of the first host in which ``mpirun`` is started.
         environment: marks for every process.
+        dilation: by how much longer the hosts may take, as ``Layout.dilation``.
 
     Raises:
         RemoteError: as ``serving``.
@@ -182,7 +190,8 @@ def serving_in(
     }
     hosts = list(places)
     first = taking_part[hosts[0]]
-    starter = _Starter(hosts=taking_part, spool=f"{folder}/{mpi_agent.REQUESTS}", tag=tag)
+    spool = f"{folder}/{mpi_agent.REQUESTS}"
+    starter = _Starter(hosts=taking_part, spool=spool, tag=tag, dilation=dilation)
     try:
         for host in taking_part.values():
             host.remote.run(["mkdir", "-p", *host.folders])
@@ -193,11 +202,11 @@ def serving_in(
     except BaseException as error:
         # mpirun's own end says little if it ended because a daemon could not be started.
         cause = starter.failure
-        _clean(taking_part, tag)
+        _clean(taking_part, tag, dilation=dilation)
         if cause is not None and isinstance(error, BoardclusterError):
             raise cause from error
         raise
-    if left := _clean(taking_part, tag):
+    if left := _clean(taking_part, tag, dilation=dilation):
         raise RemoteError(
             f"MPI processes or files may be left: {'; '.join(left)}",
             hint="run `boardcluster status`; `boardcluster down` ends everything",
@@ -227,22 +236,23 @@ def _host(remote: Remote, temporary: str, *, tag: str, environment: Mapping[str,
     return _Host(remote=remote, folders=(folder, shared), environment=own)
 
 
-def _clean(hosts: Mapping[str, _Host], tag: str) -> list[str]:
+def _clean(hosts: Mapping[str, _Host], tag: str, *, dilation: float) -> list[str]:
     """End every process and delete every folder of ours; return what did not work."""
     left = []
     for name, host in hosts.items():
         try:
-            _end_marked(host.remote, tag)
+            _end_marked(host.remote, tag, dilation=dilation)
             host.remote.run(["rm", "-rf", *host.folders])
         except BoardclusterError as error:
             left.append(f"{name}: {error.message}")
     return left
 
 
-def _end_marked(remote: Remote, tag: str) -> None:
+def _end_marked(remote: Remote, tag: str, *, dilation: float) -> None:
     mark = f"{MPI_VARIABLE}={tag}"
-    request = {"do": "end_marked", "mark": mark, "grace_seconds": _GRACE_SECONDS}
-    ask(remote, request, timeout_seconds=_GRACE_SECONDS + 30)
+    grace_seconds = _GRACE_SECONDS * dilation
+    request = {"do": "end_marked", "mark": mark, "grace_seconds": grace_seconds}
+    ask(remote, request, timeout_seconds=grace_seconds + _ASK_SECONDS * dilation)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -255,12 +265,14 @@ class _Starter:
         hosts: nodes that take part, the first one first.
         spool: file of requests on the first host.
         tag: mark of this run.
+        dilation: by how much longer a host may take.
         failure: why a daemon could not be started; None if all went well.
     """
 
     hosts: Mapping[str, _Host]
     spool: str
     tag: str
+    dilation: float
     failure: BoardclusterError | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
 
@@ -291,7 +303,7 @@ class _Starter:
             )
             # mpirun would wait for its daemon for ever.
             with contextlib.suppress(BoardclusterError):
-                _end_marked(first.remote, self.tag)
+                _end_marked(first.remote, self.tag, dilation=self.dilation)
 
     def _requests(self, remote: Remote) -> list[tuple[str, str]]:
         text = remote.run(["cat", self.spool], check=False).text
@@ -316,7 +328,7 @@ class _Starter:
             host.remote.run(
                 ["sh", "-c", command],
                 env=host.environment,
-                timeout_seconds=_START_TIMEOUT_SECONDS,
+                timeout_seconds=_START_TIMEOUT_SECONDS * self.dilation,
             )
         except RemoteError as error:
             raise RemoteError(

@@ -11,14 +11,17 @@ import contextlib
 import hashlib
 import shutil
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from boardcluster.cluster.boards import known_hosts_of
-from boardcluster.cluster.emulated import EmulatedNodes
+from boardcluster.cluster.emulated import EmulatedNodes, limiter_of
+from boardcluster.cluster.limits.disks import DISK
+from boardcluster.cluster.limits.host import look_at_host
+from boardcluster.cluster.limits.limiter import Limiter
 from boardcluster.cluster.nodes import Nodes
 from boardcluster.cluster.state import (
     Daemon,
@@ -64,6 +67,8 @@ from boardcluster.services.profile import build_profile, profile_names
 from boardcluster.services.room import require_room
 from boardcluster.spec import MeterFacts, load_cluster, render_cluster
 from boardcluster.spec.form import Form, apply_form, form_words, storage_name
+from boardcluster.twin.parts import catalog_parts
+from boardcluster.twin.plan import plan_limits
 from boardcluster.units import format_bytes
 
 __all__ = [
@@ -104,6 +109,7 @@ class LiveCluster:
         facts: every board by name, as it was found when the cluster came up; empty for emulated
             nodes.
         host: the machine that emulated nodes share.
+        limiter: what holds emulated boards to their limits; None where nothing is limited.
     """
 
     home: Path
@@ -113,6 +119,7 @@ class LiveCluster:
     admins: Mapping[str, Remote] = field(default_factory=dict)
     facts: Mapping[str, NodeFacts] = field(default_factory=dict)
     host: Remote = field(default_factory=lambda: LocalRemote(HOST))
+    limiter: Limiter | None = None
 
     @property
     def as_root(self) -> Mapping[str, Remote]:
@@ -125,6 +132,28 @@ class LiveCluster:
         if self.spec.kind == "emulated":
             return dict.fromkeys((node.name for node in self.spec.nodes), self.host)
         return self.as_root
+
+    @contextlib.contextmanager
+    def unlimited(self) -> Iterator[None]:
+        """Lift the limits of emulated boards while the block prepares or proves something.
+
+        What is measured begins with every byte written, as it does on boards that had their time.
+        A limit that cannot be lifted or set again, because its node is lost, is no error here: a
+        run reads all of them back.
+        """
+        if self.limiter is None:
+            yield
+            return
+        with contextlib.suppress(BoardclusterError):
+            self.limiter.lift()
+        try:
+            yield
+            for node in self.state.nodes:
+                with contextlib.suppress(RemoteError):
+                    self.remotes[node.name].run(["sync", "-f", f"{node.folder}/{DISK}"])
+        finally:
+            with contextlib.suppress(BoardclusterError):
+                self.limiter.set()
 
     @property
     def spec(self) -> ClusterSpec:
@@ -148,7 +177,11 @@ def read_spec(path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None
         SpecError: it is wrong, missing or unreadable.
     """
     return load_cluster(
-        path, engine_pairs=pair_ids(), profiles=profile_names(), meter_kinds=meter_kinds
+        path,
+        engine_pairs=pair_ids(),
+        profiles=profile_names(),
+        meter_kinds=meter_kinds,
+        parts=catalog_parts(),
     )
 
 
@@ -204,6 +237,7 @@ def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
         folders={node.name: node.folder for node in state.nodes},
         user=EMULATED_USER,
         storage=state.storage,
+        dilation=state.dilation,
     )
 
 
@@ -245,7 +279,8 @@ def up(
             return running if temporary else _lasting(home, running)
     nodes = nodes_of(home, spec.kind)
     if spec.kind == "emulated":
-        check_memory(spec)
+        if spec.twin is None:
+            check_memory(spec)
         require_room(home)
     nodes.check(spec)
     state = nodes.new_state(spec, identity=str(uuid.uuid4()))
@@ -315,6 +350,9 @@ def _start_afresh(
         state = replace(state, java=layout.java.description)
     save_state(home, state)
     try:
+        if spec.twin is not None:
+            state = _limited(home, spec, state, progress)
+            layout = replace(layout, storage=state.storage, dilation=state.dilation)
         return _bring_up(home, spec, state, layout, facts=facts, seen=seen)
     except BaseException as error:
         try:
@@ -325,6 +363,26 @@ def _start_afresh(
         if isinstance(error, JvmCrashError) and layout.profile.small_daemons:
             refuse_archives(layout.archives, error.message)
         raise
+
+
+def _limited(home: Path, spec: ClusterSpec, state: LiveState, progress: Progress) -> LiveState:
+    """Work out what the nodes are limited to, and record it before anything is limited.
+
+    Raises:
+        CapacityError: this machine cannot hold them; with the arithmetic.
+        HostError: its speed cannot be measured.
+        UsageError: the catalog lacks a figure of a board.
+    """
+    progress("measuring how fast this machine is", 0, 0)
+    host = look_at_host(home, state.identity, memory_available_bytes=available_memory_bytes())
+    plan = plan_limits(spec, host)
+    for line in plan.words:
+        progress(line, 0, 0)
+    state = replace(
+        state, limits=plan.limits, dilation=plan.dilation, storage=f"{DISK}/{state.storage}"
+    )
+    save_state(home, state)
+    return state
 
 
 def _say_changes(ready: Ready, progress: Progress) -> None:
@@ -362,6 +420,8 @@ def _still_running(
         down(home)
         return None
     live = _attached(home, left, cache=cache, progress=progress)
+    if live.limiter is not None:
+        live.limiter.set()  # a driver that was killed while it prepared left them lifted
     if live.spec.kind == "boards":
         # A firewall that somebody switched off must not stay off because the daemons still run.
         ready = make_ready(home, read_spec(path), live.layout, deep=deep, progress=progress)
@@ -430,10 +490,19 @@ def _bring_up(
     lifecycle.wait_healthy(
         layout, remotes, daemons, timeout_seconds=_HEALTHY_WITHIN_SECONDS, seen=seen
     )
+    limiter = limiter_of(spec, state)
+    if limiter is not None:
+        limiter.set()
     state = replace(record[-1], phase="up")
     save_state(home, state)
     return LiveCluster(
-        home=home, state=state, layout=layout, remotes=remotes, admins=admins, facts=facts
+        home=home,
+        state=state,
+        layout=layout,
+        remotes=remotes,
+        admins=admins,
+        facts=facts,
+        limiter=limiter,
     )
 
 
@@ -480,13 +549,15 @@ def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = Fals
 
 def _attached(home: Path, state: LiveState, *, cache: Path, progress: Progress) -> LiveCluster:
     nodes = nodes_of(home, state.kind)
+    spec = read_spec(home / "running.toml")
     return LiveCluster(
         home=home,
         state=state,
-        layout=_layout(read_spec(home / "running.toml"), state, cache, progress),
+        layout=_layout(spec, state, cache, progress),
         remotes={node.name: nodes.remote_of(node, state) for node in state.nodes},
         admins={node.name: nodes.admin_of(node, state) for node in state.nodes},
         facts=load_facts(home) if state.kind == "boards" else {},
+        limiter=limiter_of(spec, state),
     )
 
 

@@ -18,6 +18,10 @@ from boardcluster.services.layout import Layout
 
 __all__ = ["HdfsEntry", "WebHdfs"]
 
+_ANSWER_SECONDS = 20.0
+_DATA_SECONDS = 300.0
+"""For each read or write of a file's content, not for the whole file."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HdfsEntry:
@@ -46,6 +50,26 @@ class WebHdfs:
         self._remote = remote
         self._base = layout.url(layout.spec.master, "namenode-web") + "/webhdfs/v1"
         self._user = layout.user
+        self._dilation = layout.dilation
+
+    def _http(
+        self,
+        method: str,
+        url: str,
+        *,
+        source: str = "",
+        target: str = "",
+        timeout_seconds: float = _ANSWER_SECONDS,
+    ) -> HttpAnswer:
+        """Ask from the master, as patiently as its node is slow."""
+        return http(
+            self._remote,
+            method,
+            url,
+            source=source,
+            target=target,
+            timeout_seconds=timeout_seconds * self._dilation,
+        )
 
     def _url(self, path: str, operation: str, **parameters: str) -> str:
         query = urlencode({"op": operation, "user.name": self._user, **parameters})
@@ -62,21 +86,21 @@ class WebHdfs:
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or folder."""
-        answer = http(self._remote, "GET", self._url(path, "GETFILESTATUS"))
+        answer = self._http("GET", self._url(path, "GETFILESTATUS"))
         if answer.status not in (200, 404):
             raise self._fail(f"looking at {path}", answer)
         return answer.status == 200
 
     def size_bytes(self, path: str) -> int:
         """Return the size of a file or of everything in a folder, without replicas."""
-        answer = http(self._remote, "GET", self._url(path, "GETCONTENTSUMMARY"))
+        answer = self._http("GET", self._url(path, "GETCONTENTSUMMARY"))
         if answer.status != 200:
             raise self._fail(f"measuring {path}", answer)
         return int(answer.json()["ContentSummary"]["length"])
 
     def list(self, path: str) -> list[HdfsEntry]:
         """Return what is in a folder, by name."""
-        answer = http(self._remote, "GET", self._url(path, "LISTSTATUS"))
+        answer = self._http("GET", self._url(path, "LISTSTATUS"))
         if answer.status != 200:
             raise self._fail(f"listing {path}", answer)
         rows = answer.json()["FileStatuses"]["FileStatus"]
@@ -89,19 +113,19 @@ class WebHdfs:
 
     def make_folder(self, path: str) -> None:
         """Create a folder and its parents."""
-        answer = http(self._remote, "PUT", self._url(path, "MKDIRS"))
+        answer = self._http("PUT", self._url(path, "MKDIRS"))
         if answer.status != 200:
             raise self._fail(f"creating {path}", answer)
 
     def delete(self, path: str) -> None:
         """Delete a file or a folder with everything in it; nothing if there is none."""
-        answer = http(self._remote, "DELETE", self._url(path, "DELETE", recursive="true"))
+        answer = self._http("DELETE", self._url(path, "DELETE", recursive="true"))
         if answer.status not in (200, 404):
             raise self._fail(f"deleting {path}", answer)
 
     def rename(self, source: str, target: str) -> None:
         """Rename a file or folder."""
-        answer = http(self._remote, "PUT", self._url(source, "RENAME", destination=target))
+        answer = self._http("PUT", self._url(source, "RENAME", destination=target))
         if answer.status != 200 or not answer.json()["boolean"]:
             raise self._fail(f"renaming {source}", answer)
 
@@ -116,21 +140,21 @@ class WebHdfs:
         partial = f"{target}.partial"
         copies = {"replication": str(replication)} if replication else {}
         url = self._url(partial, "CREATE", overwrite="true", **copies)
-        answer = http(self._remote, "PUT", url)
+        answer = self._http("PUT", url)
         if answer.status != 307 or not answer.location:
             raise self._fail(f"storing {target}", answer)
         with self._remote.lend(source) as path:
-            answer = http(self._remote, "PUT", answer.location, source=path, timeout_seconds=300)
+            answer = self._http("PUT", answer.location, source=path, timeout_seconds=_DATA_SECONDS)
         if answer.status != 201:
             raise self._fail(f"storing {target}", answer)
         self.rename(partial, target)
 
     def get(self, source: str, target: Path) -> None:
         """Read a file into a file of this machine."""
-        answer = http(self._remote, "GET", self._url(source, "OPEN"))
+        answer = self._http("GET", self._url(source, "OPEN"))
         if answer.status != 307 or not answer.location:
             raise self._fail(f"reading {source}", answer)
         with self._remote.collect(target) as path:
-            answer = http(self._remote, "GET", answer.location, target=path, timeout_seconds=300)
+            answer = self._http("GET", answer.location, target=path, timeout_seconds=_DATA_SECONDS)
             if answer.status != 200:
                 raise self._fail(f"reading {source}", answer)

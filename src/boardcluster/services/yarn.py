@@ -12,8 +12,9 @@ from typing import Any
 from urllib.parse import quote
 
 from boardcluster.errors import RemoteError
-from boardcluster.remote.ask import http, http_get_all
+from boardcluster.remote.ask import HttpAnswer, http, http_get_all
 from boardcluster.remote.base import Remote
+from boardcluster.services.jvm import processor_flags
 from boardcluster.services.layout import Layout
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 _HISTORY_WAIT_SECONDS = 20.0
+_ANSWER_SECONDS = 20.0
+_DOCUMENT_SECONDS = 5.0
 _ENDED = ("FINISHED", "FAILED", "KILLED")
 
 
@@ -81,6 +84,7 @@ def hadoop_command(
     class_path = ":".join([*layout.engines.jars("hadoop"), conf, *jars])
     return [
         *(str(layout.java.program), "-Xmx256m", "-XX:-UsePerfData"),
+        *processor_flags(layout, [layout.spec.master]),
         "--add-opens=java.base/java.lang=ALL-UNNAMED",
         "-Djava.net.preferIPv4Stack=true",
         f"-Djava.io.tmpdir={layout.folder(layout.spec.master, 'tmp')}",
@@ -110,11 +114,16 @@ def file_system_command(layout: Layout, *, conf: str, arguments: Sequence[str]) 
     return hadoop_command(layout, conf=conf, main=main, arguments=arguments)
 
 
+def _get(layout: Layout, remote: Remote, url: str) -> HttpAnswer:
+    """Ask a daemon, as patiently as its node is slow."""
+    return http(remote, "GET", url, timeout_seconds=_ANSWER_SECONDS * layout.dilation)
+
+
 def applications(layout: Layout, remote: Remote, *, tag: str) -> list[YarnApplication]:
     """Return the applications that were submitted with a tag, oldest first."""
     base = layout.url(layout.spec.master, "resourcemanager-web")
     # A mix's tag holds plus signs, which a query would read as blanks.
-    answer = http(remote, "GET", f"{base}/ws/v1/cluster/apps?applicationTags={quote(tag)}")
+    answer = _get(layout, remote, f"{base}/ws/v1/cluster/apps?applicationTags={quote(tag)}")
     if answer.status != 200:
         raise RemoteError(
             f"the ResourceManager does not answer (status {answer.status}): {answer.body[:200]}",
@@ -144,6 +153,7 @@ def kill(layout: Layout, remote: Remote, *, tag: str) -> list[str]:
                 f"{base}/ws/v1/cluster/apps/{application.id}/state?user.name={layout.user}",
                 body='{"state": "KILLED"}',
                 headers={"Content-Type": "application/json"},
+                timeout_seconds=_ANSWER_SECONDS * layout.dilation,
             )
             killed.append(application.id)
     return killed
@@ -155,7 +165,7 @@ def unhealthy_nodes(layout: Layout, remote: Remote) -> list[str]:
     A full disk (90 % by default) or one that cannot be written makes a node unhealthy.
     """
     base = layout.url(layout.spec.master, "resourcemanager-web")
-    answer = http(remote, "GET", f"{base}/ws/v1/cluster/nodes?states=UNHEALTHY")
+    answer = _get(layout, remote, f"{base}/ws/v1/cluster/nodes?states=UNHEALTHY")
     if answer.status != 200:
         return []
     rows = (answer.json().get("nodes") or {}).get("node") or []
@@ -170,9 +180,13 @@ def job_history(layout: Layout, remote: Remote, application_id: str) -> JobHisto
     """
     job = application_id.replace("application_", "job_")
     base = f"{layout.url(layout.spec.master, 'jobhistory-web')}/ws/v1/history/mapreduce/jobs/{job}"
-    deadline = time.monotonic() + _HISTORY_WAIT_SECONDS
+    deadline = time.monotonic() + _HISTORY_WAIT_SECONDS * layout.dilation
     while True:
-        answers = http_get_all(remote, [base, f"{base}/tasks", f"{base}/counters"])
+        answers = http_get_all(
+            remote,
+            [base, f"{base}/tasks", f"{base}/counters"],
+            timeout_seconds=_DOCUMENT_SECONDS * layout.dilation,
+        )
         if all(answer.status == 200 for answer in answers):
             break
         if time.monotonic() > deadline:

@@ -23,6 +23,7 @@ from boardcluster.spec.inventory import (
 )
 from boardcluster.spec.meters import MeterFacts
 from boardcluster.spec.template import propose_cluster, render_cluster, workers_that_fit
+from boardcluster.spec.twin import BoardFacts, MediumFacts, TwinParts
 
 __all__ = [
     "BOARDS_MAX",
@@ -34,10 +35,13 @@ __all__ = [
     "NODES_MAX",
     "SEED_MAX",
     "TIMEOUT_SECONDS_MAX",
+    "BoardFacts",
     "FoundBoard",
     "Inventory",
     "InventoryHost",
+    "MediumFacts",
     "MeterFacts",
+    "TwinParts",
     "WorkloadFacts",
     "address_of",
     "host_address",

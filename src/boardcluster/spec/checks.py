@@ -16,6 +16,7 @@ from typing import Any
 from boardcluster.records import Role
 from boardcluster.units import (
     DURATION_ALLOWED,
+    GIB,
     MIB,
     RATE_ALLOWED,
     SIZE_ALLOWED,
@@ -34,6 +35,9 @@ __all__ = [
     "CAMPAIGN_NAME_ALLOWED",
     "CLUSTER_NAME_ALLOWED",
     "CLUSTER_NAME_LENGTH_MAX",
+    "DILATION_ALLOWED",
+    "DISK_ALLOWED",
+    "DISK_BYTES_MIN",
     "FOLDER_ALLOWED",
     "HOST_ALLOWED",
     "INPUT_SIZE_ALLOWED",
@@ -56,6 +60,8 @@ __all__ = [
     "check_campaign_name",
     "check_choice",
     "check_cluster_name",
+    "check_dilation",
+    "check_disk",
     "check_folder",
     "check_host",
     "check_input_size",
@@ -87,6 +93,9 @@ NODE_NAME_LENGTH_MAX = 63
 
 MEMORY_BYTES_MIN = 256 * MIB
 MEMORY_BYTES_MAX = 16 * TIB
+DILATION_MAX = 1000
+DISK_BYTES_MIN = GIB
+DISK_BYTES_MAX = 16 * TIB
 LINK_BITS_PER_SECOND_MIN = 10**6
 LINK_BITS_PER_SECOND_MAX = 100 * 10**9
 INPUT_SIZE_BYTES_MAX = 1000 * 10**12
@@ -128,6 +137,11 @@ MEMORY_ALLOWED = (
     f"{SIZE_ALLOWED}, from {format_bytes_exact(MEMORY_BYTES_MIN)} to "
     f"{format_bytes_exact(MEMORY_BYTES_MAX)}"
 )
+DISK_ALLOWED = (
+    f"{SIZE_ALLOWED}, from {format_bytes_exact(DISK_BYTES_MIN)} to "
+    f"{format_bytes_exact(DISK_BYTES_MAX)}"
+)
+DILATION_ALLOWED = f'"auto", or a number from 1 to {DILATION_MAX}'
 LINK_ALLOWED = (
     f"{RATE_ALLOWED}, from {format_rate_exact(LINK_BITS_PER_SECOND_MIN)} to "
     f"{format_rate_exact(LINK_BITS_PER_SECOND_MAX)}"
@@ -330,13 +344,17 @@ def check_input_size(value: Any) -> int:
     Raises:
         ValueError: no size, or out of range.
     """
+    return _check_size(value, 1, INPUT_SIZE_BYTES_MAX, allowed=INPUT_SIZE_ALLOWED)
+
+
+def _check_size(value: Any, least_bytes: int, most_bytes: int, *, allowed: str) -> int:
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise refusal(f"{shown(value)} is not a size", allowed=INPUT_SIZE_ALLOWED)
+        raise refusal(f"{shown(value)} is not a size", allowed=allowed)
     size_bytes = parse_size(value)
-    if size_bytes < 1:
-        raise refusal(f"{shown(value)} is too small", allowed=INPUT_SIZE_ALLOWED)
-    if size_bytes > INPUT_SIZE_BYTES_MAX:
-        raise refusal(f"{shown(value)} is too large", allowed=INPUT_SIZE_ALLOWED)
+    if size_bytes < least_bytes:
+        raise refusal(f"{shown(value)} is too small", allowed=allowed)
+    if size_bytes > most_bytes:
+        raise refusal(f"{shown(value)} is too large", allowed=allowed)
     return size_bytes
 
 
@@ -377,14 +395,31 @@ def check_memory(value: Any) -> int:
     Raises:
         ValueError: no size, or out of range.
     """
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise refusal(f"{shown(value)} is not a size", allowed=MEMORY_ALLOWED)
-    size_bytes = parse_size(value)
-    if size_bytes < MEMORY_BYTES_MIN:
-        raise refusal(f"{shown(value)} is too small", allowed=MEMORY_ALLOWED)
-    if size_bytes > MEMORY_BYTES_MAX:
-        raise refusal(f"{shown(value)} is too large", allowed=MEMORY_ALLOWED)
-    return size_bytes
+    return _check_size(value, MEMORY_BYTES_MIN, MEMORY_BYTES_MAX, allowed=MEMORY_ALLOWED)
+
+
+def check_disk(value: Any) -> int:
+    """Return the bytes of an emulated board's disk.
+
+    Raises:
+        ValueError: no size, or out of range.
+    """
+    return _check_size(value, DISK_BYTES_MIN, DISK_BYTES_MAX, allowed=DISK_ALLOWED)
+
+
+def check_dilation(value: Any) -> float | None:
+    """Return by how much emulated boards are slower than real ones; None stands for ``"auto"``.
+
+    Raises:
+        ValueError: neither ``"auto"`` nor a number in range.
+    """
+    if value == "auto":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise refusal(f"{shown(value)} is not a dilation", allowed=DILATION_ALLOWED)
+    if not 1 <= value <= DILATION_MAX:
+        raise refusal(f"{shown(value)} is out of range", allowed=DILATION_ALLOWED)
+    return float(value)
 
 
 def check_link(value: Any) -> int:

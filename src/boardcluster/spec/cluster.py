@@ -17,11 +17,20 @@ from pydantic import (
 )
 
 from boardcluster.errors import UsageError
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role, Security
+from boardcluster.records import (
+    ClusterSpec,
+    NetworkSpec,
+    NodeSpec,
+    NodeTwin,
+    Role,
+    Security,
+    TwinSpec,
+)
 from boardcluster.spec.checks import (
     ADDRESS_ALLOWED,
     BOARD_SUBNET_ALLOWED,
     CLUSTER_NAME_ALLOWED,
+    DISK_ALLOWED,
     FOLDER_ALLOWED,
     HOST_ALLOWED,
     LINK_ALLOWED,
@@ -32,6 +41,7 @@ from boardcluster.spec.checks import (
     check_board_subnet,
     check_choice,
     check_cluster_name,
+    check_disk,
     check_folder,
     check_host,
     check_link,
@@ -53,6 +63,19 @@ from boardcluster.spec.meters import (
 )
 from boardcluster.spec.problems import Problem, key_text, spec_error, validate
 from boardcluster.spec.toml import KeyPath, TomlDocument, read_toml
+from boardcluster.spec.twin import (
+    BOARD_ALLOWED,
+    COOLING_ALLOWED,
+    DEFAULT_DISK_BYTES,
+    MEDIUM_ALLOWED,
+    PCIE_ALLOWED,
+    SUPPLY_ALLOWED,
+    TWIN_TABLE,
+    TwinParts,
+    TwinTable,
+    part_name,
+    twin_problems,
+)
 
 __all__ = [
     "BOARDS_MAX",
@@ -80,6 +103,7 @@ BOARDS_MAX = 1000
 """Most boards of a cluster; what the design plans for."""
 
 CORES_MAX = 1024
+_CORES_ALLOWED = f"a whole number from 1 to {CORES_MAX}"
 
 _CREATE_HINT = "run `boardcluster init` to write one, or name another file"
 
@@ -134,14 +158,25 @@ class _Node(_Table):
         min_length=1,
         description=f'an array with one or more of {", ".join(Role)}, e.g. ["worker"]',
     )
-    cores: int = Field(ge=1, le=CORES_MAX, description=f"a whole number from 1 to {CORES_MAX}")
-    memory: Annotated[int, BeforeValidator(check_memory)] = Field(description=MEMORY_ALLOWED)
+    # Needed, except where the node has a board: see _missing_problems.
+    cores: int | None = Field(default=None, ge=1, le=CORES_MAX, description=_CORES_ALLOWED)
+    memory: Annotated[int | None, BeforeValidator(check_memory)] = Field(
+        default=None, description=MEMORY_ALLOWED
+    )
     host: Annotated[str, AfterValidator(check_host)] = Field(default="", description=HOST_ALLOWED)
     address: Annotated[str, AfterValidator(check_address)] = Field(
         default="", description=ADDRESS_ALLOWED
     )
     folder: Annotated[str, AfterValidator(check_folder)] = Field(
         default="", description=FOLDER_ALLOWED
+    )
+    board: str = Field(default="", min_length=1, description=BOARD_ALLOWED)
+    medium: str = Field(default="", min_length=1, description=MEDIUM_ALLOWED)
+    pcie: str = Field(default="", min_length=1, description=PCIE_ALLOWED)
+    supply: str = Field(default="", min_length=1, description=SUPPLY_ALLOWED)
+    cooling: str = Field(default="", min_length=1, description=COOLING_ALLOWED)
+    disk: Annotated[int, BeforeValidator(check_disk)] = Field(
+        default=DEFAULT_DISK_BYTES, description=DISK_ALLOWED
     )
 
 
@@ -156,6 +191,7 @@ class _ClusterFile(_Table):
     )
     meter: list[MeterTable] = Field(default_factory=list, description=METER_TABLE)
     power: list[PowerTable] = Field(default_factory=list, description=POWER_TABLE)
+    twin: TwinTable = Field(default_factory=TwinTable, description=TWIN_TABLE)
 
 
 def load_cluster(
@@ -164,6 +200,7 @@ def load_cluster(
     engine_pairs: Collection[str],
     profiles: Collection[str],
     meter_kinds: Mapping[str, MeterFacts] | None = None,
+    parts: TwinParts | None = None,
 ) -> ClusterSpec:
     """Read and validate a ``cluster.toml``.
 
@@ -173,6 +210,8 @@ def load_cluster(
         profiles: names of the known profiles.
         meter_kinds: the known kinds of power meters; None leaves kinds and their options unchecked,
             for callers below the room that knows them.
+        parts: the catalog of boards and media; None leaves their names unchecked, and then a node
+            with a board needs ``cores`` and ``memory`` like any other.
 
     Returns:
         The cluster, its master first and its other nodes in file order.
@@ -196,11 +235,14 @@ def load_cluster(
         },
     )
     wrong = {problem.path for problem in problems}
+    boards = _is_boards(document.data)
     problems += _whole_problems(document, wrong)
-    problems += meter_problems(document, wrong, meter_kinds, boards=_is_boards(document.data))
+    problems += _missing_problems(document, wrong, parts, boards=boards)
+    problems += twin_problems(document, wrong, parts, boards=boards)
+    problems += meter_problems(document, wrong, meter_kinds, boards=boards)
     if model is None or problems:
         raise spec_error(document, problems)
-    return _to_record(model)
+    return _to_record(model, path.parent, parts)
 
 
 def _is_boards(data: Mapping[str, Any]) -> bool:
@@ -208,22 +250,64 @@ def _is_boards(data: Mapping[str, Any]) -> bool:
     return isinstance(cluster, dict) and cluster.get("kind") == "boards"
 
 
-def _to_record(model: _ClusterFile) -> ClusterSpec:
-    boards = model.cluster.kind == "boards"
-    nodes = [
-        NodeSpec(
-            name=node.name,
-            roles=frozenset(node.roles),
-            cores=node.cores,
-            memory_bytes=node.memory,
-            host=node.host,
-            address=node.address,
-            folder=node.folder or (DEFAULT_FOLDER if boards else ""),
+def _missing_problems(
+    document: TomlDocument,
+    wrong: Collection[KeyPath],
+    parts: TwinParts | None,
+    *,
+    boards: bool,
+) -> list[Problem]:
+    """Find nodes that say neither their cores or memory nor a board to take them from."""
+    nodes = document.data.get("node")
+    problems = []
+    for index, node in enumerate(nodes if isinstance(nodes, list) else []):
+        if ("node", index) in wrong or ("node",) in wrong:
+            continue
+        if "board" in node and parts is not None and not boards:
+            continue
+        problems += [
+            Problem(path=("node", index, key), text=f"missing; allowed: {allowed}")
+            for key, allowed in (("cores", _CORES_ALLOWED), ("memory", MEMORY_ALLOWED))
+            if key not in node
+        ]
+    return problems
+
+
+def _node(node: _Node, *, boards: bool, folder: Path, parts: TwinParts | None) -> NodeSpec:
+    cores, memory_bytes, twin = node.cores, node.memory, None
+    if node.board:
+        twin = NodeTwin(
+            board=part_name(node.board, folder),
+            medium=part_name(node.medium, folder),
+            pcie=node.pcie,
+            supply=part_name(node.supply, folder),
+            cooling=part_name(node.cooling, folder),
+            disk_bytes=node.disk if node.medium else 0,
         )
-        for node in model.node
-    ]
+        if parts is not None:
+            facts = parts.board(twin.board)
+            cores = cores or facts.cores
+            memory_bytes = memory_bytes or facts.memory_bytes
+    if cores is None or memory_bytes is None:
+        raise RuntimeError(f"{node.name}: cores or memory are missing and nothing noticed")
+    return NodeSpec(
+        name=node.name,
+        roles=frozenset(node.roles),
+        cores=cores,
+        memory_bytes=memory_bytes,
+        host=node.host,
+        address=node.address,
+        folder=node.folder or (DEFAULT_FOLDER if boards else ""),
+        twin=twin,
+    )
+
+
+def _to_record(model: _ClusterFile, folder: Path, parts: TwinParts | None) -> ClusterSpec:
+    boards = model.cluster.kind == "boards"
+    nodes = [_node(node, boards=boards, folder=folder, parts=parts) for node in model.node]
     nodes.sort(key=lambda node: Role.MASTER not in node.roles)
     names = [node.name for node in nodes]
+    twin = TwinSpec(dilation=model.twin.dilation) if nodes[0].twin is not None else None
     return ClusterSpec(
         name=model.cluster.name,
         kind=model.cluster.kind,
@@ -236,6 +320,7 @@ def _to_record(model: _ClusterFile) -> ClusterSpec:
         else Security.EMULATED,
         meters=meter_specs(model.meter, names),
         power_models=power_models(model.power, names),
+        twin=twin,
     )
 
 

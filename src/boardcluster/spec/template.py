@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from ipaddress import IPv4Network
 
 from boardcluster.errors import CapacityError, UsageError
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
+from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, NodeTwin, Role, TwinSpec
 from boardcluster.spec.checks import (
     BENCHMARK_NETWORK,
     CLUSTER_NAME_LENGTH_MAX,
@@ -31,6 +31,7 @@ from boardcluster.spec.cluster import (
     nodes_that_fit,
 )
 from boardcluster.spec.meters import render_meters
+from boardcluster.spec.twin import DEFAULT_DISK_BYTES
 from boardcluster.units import (
     GIB,
     MIB,
@@ -88,8 +89,30 @@ def _render_node(node: NodeSpec) -> str:
         f"roles = [{roles}]\n"
         f"cores = {node.cores}\n"
         f"memory = {_quoted(format_bytes_exact(node.memory_bytes))}\n"
-        f"{board}"
+        f"{board}{_render_node_twin(node.twin) if node.twin else ''}"
     )
+
+
+def _render_node_twin(twin: NodeTwin) -> str:
+    parts = {
+        "board": twin.board,
+        "medium": twin.medium,
+        "pcie": twin.pcie,
+        "supply": twin.supply,
+        "cooling": twin.cooling,
+        "disk": format_bytes_exact(twin.disk_bytes) if twin.disk_bytes else "",
+    }
+    return "".join(f"{key} = {_quoted(value)}\n" for key, value in parts.items() if value)
+
+
+def _render_twin(twin: TwinSpec) -> str:
+    dilation = _quoted("auto") if twin.dilation is None else repr(twin.dilation)
+    return f"""\
+[twin]
+# Nodes are limited to what their boards can do. By how much everything is slower than on the
+# boards: "auto" is the least that leaves this machine idle headroom; or a number from 1 to 1000.
+dilation = {dilation}
+"""
 
 
 def _render_board_network(spec: ClusterSpec) -> str:
@@ -109,6 +132,16 @@ _BOARD_COMMENTS = f"""\
 #   address its IPv4 address in the subnet above
 #   folder  where data, logs and configuration go, on the fastest medium of the node;
 #           leave it out for {_quoted(DEFAULT_FOLDER)}
+"""
+
+_TWIN_COMMENTS = f"""\
+#
+#   board   which board of the catalog the node is limited to; cores and memory are that board's,
+#           memory may be less
+#   medium  which medium of the catalog its disk is limited to; pcie says by which version of
+#           PCI Express, where its figures differ by that
+#   disk    size of its disk; leave it out for {_quoted(format_bytes_exact(DEFAULT_DISK_BYTES))}
+#   supply  its power supply; cooling  what cools it: both are modelled
 """
 
 _SECURITY = """\
@@ -178,10 +211,12 @@ profile = {_quoted(spec.profile)}
 #   cores   CPU cores the profile may count on, 1 to {CORES_MAX}
 #   memory  memory the profile may count on, {format_bytes_exact(MEMORY_BYTES_MIN)} to \
 {format_bytes_exact(MEMORY_BYTES_MAX)}
-{_BOARD_COMMENTS if boards else ""}"""
+{_BOARD_COMMENTS if boards else ""}{_TWIN_COMMENTS if spec.twin else ""}"""
     nodes = "\n".join(_render_node(node) for node in spec.nodes)
     network = _render_board_network(spec) if boards else _render_network(spec)
-    return "\n".join((_HEADER, cluster, network, nodes_comment, nodes, *render_meters(spec)))
+    twin = (_render_twin(spec.twin),) if spec.twin else ()
+    parts = (_HEADER, cluster, network, *twin, nodes_comment, nodes, *render_meters(spec))
+    return "\n".join(parts)
 
 
 def _checked(check: Callable[[str], str], value: str, option: str) -> str:

@@ -373,7 +373,8 @@ class Store:
     def typical_seconds(self) -> Mapping[tuple[str, str, int, int], float]:
         """Mean duration of the ok runs by workload, engine, size in bytes and number of workers.
 
-        Over the whole store, to estimate how long a campaign takes. Warm-ups and the user's own
+        On this machine: a dilated run counts with the time that it really took. Over the whole
+        store, to estimate how long a campaign takes. Warm-ups and the user's own
         programs stay out; profiles and other settings are pooled.
         """
         with translated(self._path):

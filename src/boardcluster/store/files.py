@@ -40,10 +40,10 @@ __all__ = [
 
 DATABASE_NAME = "store.sqlite"
 TELEMETRY_NAME = "telemetry.npz"
-_FORMAT = 3
-_READABLE = (1, 2, 3)
+_FORMAT = 4
+_READABLE = (1, 2, 3, 4)
 """Earlier formats lack fields, which take the records' defaults: 1 those of campaign files, 2 those
-of verdicts and energy."""
+of verdicts and energy, 3 those of emulated boards."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 
 

@@ -232,11 +232,17 @@ _PROBES = (
     """,
 )
 
+_TWINS = (
+    # By how much nodes were slower than the boards they stand for; times are the boards'.
+    "ALTER TABLE measurements ADD COLUMN dilation REAL NOT NULL DEFAULT 1 CHECK (dilation >= 1)",
+)
+
 MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("0001_first", _FIRST),
     ("0002_campaigns", _CAMPAIGNS),
     ("0003_trust", _TRUST),
     ("0004_probes", _PROBES),
+    ("0005_twins", _TWINS),
 )
 
 

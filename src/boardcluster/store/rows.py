@@ -65,7 +65,7 @@ _RESULTS = """
         m.output_bytes AS output_bytes, m.verification AS verification,
         m.exit_status AS exit_status, m.application_id AS application_id,
         m.intermediate_bytes AS intermediate_bytes, m.remarks AS remarks, m.verdict AS verdict,
-        m.verdict_reasons AS verdict_reasons, m.energy AS energy
+        m.verdict_reasons AS verdict_reasons, m.energy AS energy, m.dilation AS dilation
     FROM trials t
     LEFT JOIN attempts a ON a.trial_id = t.id {which}
     LEFT JOIN fingerprints f ON f.sha256 = a.fingerprint_sha256
@@ -93,7 +93,8 @@ _TAINTED = """
 """
 _VERDICT = "SELECT verdict FROM measurements WHERE trial_id = ? AND number = ?"
 _TYPICAL = """
-    SELECT t.workload, t.engine, t.size_bytes, t.workers, avg(m.duration_seconds)
+    SELECT t.workload, t.engine, t.size_bytes, t.workers,
+        avg(m.duration_seconds * m.dilation)
     FROM measurements m
     JOIN attempts a ON a.trial_id = m.trial_id AND a.number = m.number
     JOIN trials t ON t.id = m.trial_id
@@ -186,7 +187,7 @@ def _insert_measurement(
     connection: sqlite3.Connection, key: tuple[str, int], measurement: Measurement
 ) -> None:
     connection.execute(
-        "INSERT INTO measurements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO measurements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *key,
             measurement.duration_seconds,
@@ -200,6 +201,7 @@ def _insert_measurement(
             measurement.verdict.value,
             json.dumps(measurement.verdict_reasons),
             json.dumps(to_json(measurement.energy)),
+            measurement.dilation,
         ),
     )
     connection.executemany(
@@ -263,7 +265,7 @@ def select_states(
 def select_typical_seconds(
     connection: sqlite3.Connection,
 ) -> dict[tuple[str, str, int, int], float]:
-    """Mean duration of ok runs by workload, engine, size in bytes and number of workers."""
+    """Mean time on this machine of ok runs by workload, engine, bytes and number of workers."""
     return {(row[0], row[1], row[2], row[3]): row[4] for row in connection.execute(_TYPICAL)}
 
 
@@ -445,4 +447,5 @@ def _measurement(row: sqlite3.Row, details: _Details) -> Measurement:
         verdict=Verdict(row["verdict"]),
         verdict_reasons=tuple(json.loads(row["verdict_reasons"])),
         energy=None if energy is None else from_json(Energy, energy),
+        dilation=row["dilation"],
     )

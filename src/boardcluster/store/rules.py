@@ -67,6 +67,8 @@ def _check_numbers(name: str, found: Measurement) -> None:
     """Refuse what neither JSON nor SQLite can hold, and times and bytes below zero."""
     if not (math.isfinite(found.duration_seconds) and found.duration_seconds > 0):
         raise StoreError(f"{name} took {found.duration_seconds} s", hint=_HINT)
+    if not (math.isfinite(found.dilation) and found.dilation >= 1):
+        raise StoreError(f"{name} has a dilation of {found.dilation}", hint=_HINT)
     for phase, seconds in found.phases_seconds.items():
         if not (math.isfinite(seconds) and seconds >= 0):
             raise StoreError(f"{name}: phase {phase} took {seconds} s", hint=_HINT)

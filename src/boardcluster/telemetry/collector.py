@@ -16,7 +16,7 @@ from boardcluster.cluster.boards import each_node
 from boardcluster.cluster.state import boot_id
 from boardcluster.errors import BoardclusterError
 from boardcluster.records import NodeSamples, Telemetry
-from boardcluster.remote.ask import ask, end_processes, node_program
+from boardcluster.remote.ask import ask, bystander, end_processes, node_program
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.services.operation import HOST, LiveCluster
 from boardcluster.telemetry.samples import SAME_CLOCKS, Alignment, parse_samples
@@ -246,7 +246,7 @@ def start_agent(
         **target.request,
     }
     program = node_program("agent", package="boardcluster.telemetry")
-    return target.remote.start(
+    return bystander(target.remote).start(
         ["python3", "-I", "-S", "-c", program, json.dumps(request)], log=f"{file}.log", env=mark
     )
 

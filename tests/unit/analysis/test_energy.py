@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from boardcluster.analysis.energy import (
     integrate,
     model_power,
     sum_energy,
+    undilated_energy,
 )
 from boardcluster.records import (
     Coverage,
@@ -347,6 +349,30 @@ def test_more_cpu_than_the_node_has_cores_is_said() -> None:
     assert len(power.remarks) == 1
 
 
+def test_an_emulated_board_is_busy_when_its_quota_is_used_up() -> None:
+    row = rarely("pi0", [0.0] * 10 + [0.1] * 5 + [0.2] * 5)
+    seen = Telemetry(duration_seconds=60.0, nodes=(row,))
+    (power,) = model_power([MODEL], seen, capacity_cores={"pi0": 0.2})
+    assert power.energy_joules == pytest.approx(30 * 2.7 + 15 * 4.7 + 15 * 6.7)
+    assert power.most_watts == pytest.approx(6.7)
+    assert power.remarks == ("modelled from 2.7 W idle, 6.7 W under stress and 38% utilisation",)
+    # of another node's quota nothing follows for this one: it has four cores
+    (other,) = model_power([MODEL], seen, capacity_cores={"pi1": 0.2})
+    assert other.energy_joules == pytest.approx(30 * 2.7 + 15 * 2.8 + 15 * 2.9)
+
+
+@pytest.mark.parametrize(("used", "said"), [(0.204, False), (0.3, True)])
+def test_more_cpu_than_a_quota_is_said(*, used: float, said: bool) -> None:
+    seen = Telemetry(duration_seconds=60.0, nodes=(rarely("pi0", [used] * 20),))
+    (power,) = model_power([MODEL], seen, capacity_cores={"pi0": 0.2})
+    assert power.energy_joules == pytest.approx(60 * 6.7)
+    more = (
+        "it used 6.0 s of CPU time more than its quota of 0.2 cores has; the model knows no power "
+        "for that and leaves it out"
+    )
+    assert power.remarks[1:] == ((more,) if said else ())
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -538,6 +564,75 @@ def test_only_nodes_without_a_meter_are_modelled() -> None:
     assert run().energy_joules == pytest.approx(70)
     assert run(power("p", "a", 100), seen=None).reason == "no meter covers b"
     assert run(seen=None) is None
+
+
+def test_of_emulated_boards_only_the_model_counts() -> None:
+    models = [PowerModel(node=name, idle_watts=2.0, stress_watts=6.0) for name in "ab"]
+    rows = tuple(rarely(name, [0.1] * 20) for name in "ab")
+    quotas = {"a": 0.1, "b": 0.2}
+
+    def run(*powers: Power, seen: bool = True, quota: dict[str, float] = quotas) -> Any:
+        return energy_of_run(
+            powers,
+            nodes=["a", "b"],
+            instruments={},
+            models=models if seen else (),
+            telemetry=Telemetry(duration_seconds=60.0, nodes=rows),
+            capacity_cores=quota,
+        )
+
+    found = run(power("package", "a", 900))
+    assert found.energy_joules == pytest.approx(60 * 6.0 + 60 * 4.0)
+    assert found.method is EnergyMethod.MODELLED
+    *modelled, metered = found.powers
+    assert [row.meter for row in modelled] == ["model of a", "model of b"]
+    assert (metered.meter, metered.energy_joules, metered.mean_watts, metered.most_watts) == (
+        *("package", None, None),
+        None,
+    )
+    assert metered.reason == "it measures this machine, not the boards that the nodes stand for"
+
+    found = run(power("package", "a", 900), seen=False)
+    assert (found.energy_joules, found.reason) == (None, metered.reason)
+    assert found.powers == (metered,)
+    assert run(seen=False) is None
+    assert run(power("wall", "a b", 900), quota={}).energy_joules == pytest.approx(900)
+
+
+def test_modelled_energy_of_a_dilated_run_is_divided_and_watts_are_the_boards() -> None:
+    models = [PowerModel(node=name, idle_watts=2.0, stress_watts=6.0) for name in "ab"]
+    rows = tuple(rarely(name, [0.1] * 20) for name in "ab")
+    found = energy_of_run(
+        [power("package", "a", 900)],
+        nodes=["a", "b"],
+        instruments={},
+        models=models,
+        telemetry=Telemetry(duration_seconds=60.0, nodes=rows),
+        capacity_cores={"a": 0.1, "b": 0.1},
+    )
+    assert found is not None
+    divided = undilated_energy(found, 4.0)
+    assert found.energy_joules == pytest.approx(720)
+    assert divided.energy_joules == pytest.approx(180)
+    assert [row.energy_joules for row in divided.powers] == [
+        pytest.approx(90),
+        pytest.approx(90),
+        None,
+    ]
+    assert [row.mean_watts for row in divided.powers[:2]] == [
+        row.mean_watts for row in found.powers[:2]
+    ]
+    assert (divided.method, divided.level) == (found.method, found.level)
+
+
+def test_metered_energy_of_a_dilated_run_is_removed() -> None:
+    found = summed(power("p", "a b", 100, switch=True))
+    assert found.energy_joules == pytest.approx(100)
+    divided = undilated_energy(found, 4.0)
+    assert divided.energy_joules is None
+    assert "this machine, not the boards" in divided.reason
+    assert divided.level == 0
+    assert [(row.energy_joules, bool(row.reason)) for row in divided.powers] == [(None, True)]
 
 
 @pytest.mark.parametrize(

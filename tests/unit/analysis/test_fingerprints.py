@@ -33,6 +33,8 @@ SETUP = Fingerprint(
     blas="blas/libblas.so.3",
     numa="8 nodes, numa=fake=8",
     governor="performance",
+    limits="worker1: 0.5 cores\nworker2: 0.5 cores",
+    twin="3 x rpi-5b",
 )
 
 
@@ -64,6 +66,13 @@ def test_equal_ones_differ_in_nothing() -> None:
             {"hardware": ("pi0: a board, firmware 1", "pi1: a board, firmware 2")},
             "board pi1: a board, firmware 1; a board, firmware 2",
         ),
+        ({"twin": "3 x rpi-4b"}, "boards that nodes stand for: 3 x rpi-5b; 3 x rpi-4b"),
+        ({"twin": ""}, "boards that nodes stand for: 3 x rpi-5b; none"),
+        (
+            {"limits": "worker1: 0.5 cores\nworker2: 0.2 cores"},
+            "limits of worker2: 0.5 cores; 0.2 cores",
+        ),
+        ({"limits": "worker1: 0.5 cores"}, "limits of worker2: 0.5 cores; not there"),
         (
             {"hardware": ("pi0: a board, firmware 1",)},
             "board pi1: a board, firmware 1; not there",

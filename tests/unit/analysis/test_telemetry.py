@@ -252,3 +252,27 @@ def test_an_interval_of_which_little_is_known_is_unknown() -> None:
     assert rates is not None
     assert rates[0] == pytest.approx(0.2)
     assert np.isnan(rates[1])
+
+
+@pytest.mark.parametrize(
+    ("quota", "share"),
+    [
+        (0.5, 0.4),
+        (NAN, 0.05),
+        (8.0, 0.05),  # more than it has cores
+        (when(times(), 0.25, outside=0.5, start_seconds=30), 0.4),  # the largest counts
+        (when(times(), 0.25, outside=NAN, start_seconds=30), 0.05),
+    ],
+    ids=["quota", "none", "large", "cut", "set late"],
+)
+def test_a_node_is_busy_when_its_quota_is_used_up(quota: Column, share: float) -> None:
+    columns: dict[str, Column] = {
+        "cpu_user_seconds": 0.15,
+        "cpu_system_seconds": 0.05,
+        "cpu_irq_seconds": NAN,
+        "quota_cores": quota,
+    }
+    found = node("worker1", scope="node", columns=columns, cores=4)
+    [summary] = node_summaries(world(found))
+    assert summary.cpu_busy_mean_share == pytest.approx(share)
+    assert summary.cpu_busy_mean_cores == pytest.approx(0.2)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -93,6 +94,7 @@ def test_out_of_memory_is_named_with_the_sizes_to_change(diagnostics: str) -> No
     "words",
     [
         "Application killed by user.\nmemory limit of the queue",
+        "exec java -Xmx256m -XX:OnOutOfMemoryError='kill %p' org.apache.spark",
         "Container exited with a non-zero exit code 1. Error file: prelaunch.err.",
         "Container exited with a non-zero exit code 1371.",
         "Exit code is 143",
@@ -133,9 +135,15 @@ def execute(live: LiveCluster, folder: Path) -> Callable[..., Execution]:
     """Make the submission of a phase; phases of one job have folders beside each other."""
     conf = write_configuration(live, folder / "conf", tag=TAG, extra={})
 
-    def make(engine: Engine = Engine.MAPREDUCE, *, phase: str = "one", node: str = "") -> Execution:
+    def make(
+        engine: Engine = Engine.MAPREDUCE,
+        *,
+        phase: str = "one",
+        node: str = "",
+        dilation: float = 1.0,
+    ) -> Execution:
         return Execution(
-            live,
+            replace(live, layout=replace(live.layout, dilation=dilation)),
             folder=folder / phase,
             conf=conf,
             engine=engine,
@@ -531,6 +539,28 @@ def test_time_out_names_the_last_state_and_kills_in_yarn(
     ]
     assert caught.value.hint == "a hint"
     assert world.killed == ["application_1_0003"]
+
+
+def test_dilated_nodes_may_take_so_many_times_longer(execute: MakeExecution, world: World) -> None:
+    world.jobs.append(timed_out)
+
+    with pytest.raises(StalledError, match=r"stalled: not done after 9 s \(36 s here\); last seen"):
+        execute(dilation=4.0).run(["job"], timeout_seconds=9)
+
+    assert [row["timeout"] for row in world.submissions] == [36.0]
+
+
+def test_a_dilated_yarn_has_longer_to_answer(
+    execute: MakeExecution, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.jobs.append(ended)
+    world.yarn_answers = False
+    clock = Clock(monkeypatch)
+
+    with pytest.raises(RemoteError, match="the ResourceManager does not answer"):
+        execute(dilation=4.0).run(["job"], timeout_seconds=9)
+
+    assert 40 < clock.now_seconds < 41
 
 
 def test_time_out_of_a_job_that_yarn_never_accepted(execute: MakeExecution, world: World) -> None:

@@ -12,7 +12,7 @@ from boardcluster import __version__
 from boardcluster.campaign.fingerprint import cpu_model, hardware_line, take_fingerprint
 from boardcluster.campaign.kernel import clean_command_line, local_settings, settings_on
 from boardcluster.cluster.facts import parse_facts
-from boardcluster.records import NodeFacts, Security
+from boardcluster.records import DiskLimits, NodeFacts, NodeLimits, NodeTwin, Security
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services.operation import LiveCluster
 
@@ -78,6 +78,51 @@ def test_the_smallest_worker_is_described(live: LiveCluster) -> None:
     fingerprint = take_fingerprint(replace(live, layout=layout))
 
     assert (fingerprint.node_memory_bytes, fingerprint.node_cores) == (3 << 29, 2)
+
+
+def test_emulated_boards_and_their_limits_are_described(live: LiveCluster) -> None:
+    assert (take_fingerprint(live).twin, take_fingerprint(live).limits) == ("", "")
+    master, *workers = live.spec.nodes
+    board = NodeTwin(board="rpi-5b-8gb-2400mhz")
+    fast = replace(board, medium="an-nvme", pcie="3.0", supply="rpi-27w", cooling="fan")
+    own = NodeTwin(board="boards/my-board.toml", medium="parts/card.toml")
+    twins = [fast, *[own] * (len(workers) - 1)]
+    nodes = [
+        replace(master, twin=board),
+        *(replace(node, twin=twin) for node, twin in zip(workers, twins, strict=True)),
+    ]
+    disk = DiskLimits(
+        size_bytes=8 << 30,
+        read_bytes_per_second=100_000_000,
+        write_bytes_per_second=80_000_000,
+        read_iops=900,
+        write_iops=700,
+    )
+    limits = tuple(
+        NodeLimits(
+            node=name,
+            cpu_cores=0.35123,
+            memory_bytes=8 << 30,
+            disk=its_disk,
+            link_bits_per_second=85_000_000,
+        )
+        for name, its_disk in (("master", None), ("worker1", disk))
+    )
+    layout = replace(live.layout, spec=replace(live.spec, nodes=tuple(nodes)))
+    found = take_fingerprint(
+        replace(live, layout=layout, state=replace(live.state, limits=limits, dilation=4.0))
+    )
+
+    assert found.twin == (
+        "1 x rpi-5b-8gb-2400mhz"
+        " + 1 x rpi-5b-8gb-2400mhz with an-nvme, PCIe 3.0, rpi-27w, fan"
+        f" + {len(workers) - 1} x my-board with card"
+    )
+    assert found.limits == (
+        "master: 0.3512 cores of this machine, 8 GiB memory, link 85 Mbit/s\n"
+        "worker1: 0.3512 cores of this machine, 8 GiB memory, disk 8 GiB reading 100 MB/s and 900"
+        " requests/s, writing 80 MB/s and 700 requests/s, link 85 Mbit/s"
+    )
 
 
 def facts_of(recording: Recording, folder: str = "/var/lib/boardcluster") -> NodeFacts:

@@ -118,6 +118,17 @@ def test_a_daemon_that_refuses_twice_is_lost(look_at: Any) -> None:
     assert master.looks[2] == [("worker2", DATANODE)]
 
 
+def test_on_dilated_nodes_everything_waits_longer(look_at: Any) -> None:
+    live, master = look_at({}, {("worker2", DATANODE): "refused"})
+    live = replace(live, layout=replace(live.layout, dilation=3.0))
+
+    _, losses, wait = watch(live)
+
+    assert losses == ["datanode on worker2 refuses connections"]
+    assert wait.seconds == [12.0, 12.0, 3.0]
+    assert {request["timeout_seconds"] for request in master.requests} == {6.0, 7.5}
+
+
 @pytest.mark.parametrize("sight", [gone("worker1"), {("worker1", DATANODE): "refused"}])
 def test_a_miss_that_the_second_look_does_not_confirm_is_none(look_at: Any, sight: Sight) -> None:
     live, master = look_at(sight, {})

@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -318,6 +318,17 @@ def test_the_last_application_stays_known_when_a_later_phase_has_none(shop: Shop
     finish(job)
 
     assert job.application_id == "application_1_0001"
+
+
+def test_time_is_for_the_whole_job_in_seconds_of_the_boards(shop: Shop) -> None:
+    shop.live = replace(shop.live, layout=replace(shop.live.layout, dilation=4.0))
+    shop.world.jobs = taking(180.0, 60.0, 1.0)
+    job = shop.job(phase("one"), phase("two"), phase("three"), timeout_seconds=60.0)
+
+    with pytest.raises(StalledError, match="no time left for the phase three"):
+        finish(job)
+
+    assert [row["timeout"] for row in shop.world.submissions] == [240.0, 60.0]
 
 
 def test_time_is_for_the_whole_job(shop: Shop) -> None:

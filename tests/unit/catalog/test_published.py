@@ -14,6 +14,7 @@ from boardcluster.catalog.published import (
     PUBLISHED,
     Cell,
     PublishedTable,
+    find_cell,
     find_table,
     read_cells,
     read_index,
@@ -227,3 +228,35 @@ def test_the_page_on_published_numbers_counts_right() -> None:
         )
         for paper in read_index().papers
     }
+
+
+# One cell
+
+
+def test_a_cell_is_found_by_some_of_its_columns() -> None:
+    table = find_table("lee-park-2026-table-16", index=read_index())
+
+    cell = find_cell(table, {"storage": "SSD", "nodes": "4"}, "execution_time")
+
+    assert (cell.value, cell.unit, cell.keys["maps"]) == ("76", "s", "100")
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "quantity", "said"),
+    [
+        ("lee-park-2026-table-16", {"nods": "4"}, "execution_time", 'no column .nods.*"nodes"'),
+        ("lee-park-2026-table-16", {"nodes": "4"}, "execution_time", "has 2 cells"),
+        ("lee-park-2026-table-16", {"nodes": "5"}, "execution_time", "has 0 cells"),
+        ("lee-park-2026-table-16", {"nodes": "4"}, "power", "has no cells of 'power'"),
+        ("lee-park-2026-table-s24", {}, "execution_time", "in the paper's supplement"),
+    ],
+)
+def test_no_cell_or_several_are_refused(
+    name: str, where: dict[str, str], quantity: str, said: str
+) -> None:
+    table = find_table(name, index=read_index())
+
+    with pytest.raises(UsageError, match=said) as caught:
+        find_cell(table, where, quantity)
+
+    assert caught.value.hint

@@ -231,3 +231,25 @@ def test_json_hides_nothing(tainted: bool, capsys: pytest.CaptureFixture[str]) -
         (row,) = found["untrusted"]
         assert (row["engine"], row["configuration"]["workload"]) == ("spark", "grep")
         assert len(row["results"]) == 1
+
+
+def test_times_of_emulated_boards_are_named_with_their_dilation(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    slow = result(0)
+    assert slow.attempt
+    assert slow.measurement
+    twin = replace(slow.attempt.fingerprint, twin="4 x rpi-5b")
+    slow = replace(
+        slow,
+        attempt=replace(slow.attempt, fingerprint=twin),
+        measurement=replace(slow.measurement, dilation=4.0),
+    )
+    print_results([slow])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("emulated boards,") == 2  # of the run, and of its cell
+    assert "dilation 4.0" in shown
+    print_results([result(0)])
+    assert "emulated boards" not in capsys.readouterr().out
+    print_json(document([], [slow], tainted=False))
+    assert json.loads(capsys.readouterr().out)["results"][0]["measurement"]["dilation"] == 4.0

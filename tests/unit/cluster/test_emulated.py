@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from boardcluster.cluster import emulated
+from boardcluster.cluster.limits import links
 from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveNode, LiveState, boot_id
 from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
 from boardcluster.records import ClusterSpec
@@ -122,27 +123,27 @@ def test_finds_processes_by_the_identity_in_their_environment(
 
 
 def test_destroy_ends_what_carries_the_identity_and_nothing_else(
-    marked: "subprocess.Popen[bytes]", make_spec: MakeSpec
+    marked: "subprocess.Popen[bytes]", make_spec: MakeSpec, tmp_path: Path
 ) -> None:
     state = replace(emulated.new_state(make_spec(), identity=IDENTITY), host_link="")
     with subprocess.Popen(["sleep", "60"]) as other:
-        assert emulated.destroy(state) == 1
+        assert emulated.destroy(state, tmp_path) == 1
         assert marked.wait(10) == -signal.SIGKILL
         assert other.poll() is None
         other.kill()
 
-    assert emulated.destroy(state) == 0  # safe to repeat
+    assert emulated.destroy(state, tmp_path) == 0  # safe to repeat
 
 
 def test_destroy_names_what_does_not_end(
-    make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
+    make_spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = replace(emulated.new_state(make_spec(), identity=IDENTITY), host_link="")
     monkeypatch.setattr(emulated, "leftover_processes", lambda _: [2**22 + 1])
     monkeypatch.setattr(emulated, "_SHORT_WAIT_SECONDS", 0.1)
 
     with pytest.raises(ClusterError, match="4194305") as caught:
-        emulated.destroy(state)
+        emulated.destroy(state, tmp_path)
 
     assert "kill -9" in caught.value.hint
 
@@ -390,9 +391,11 @@ def test_the_rules_stand_before_the_link_and_only_with_one(
     switch = emulated._Anchor(2**22 + 1, 1)
     anchors = {node.name: emulated._Anchor(2**22 + 2, 1) for node in spec.nodes}
     guarded, alone = Kernel(), Kernel()
-    monkeypatch.setattr(emulated, "run_program", guarded)
+    for module in (emulated, links):
+        monkeypatch.setattr(module, "run_program", guarded)
     emulated._connect(spec, rooted, switch, anchors)
-    monkeypatch.setattr(emulated, "run_program", alone)
+    for module in (emulated, links):
+        monkeypatch.setattr(module, "run_program", alone)
     emulated._connect(spec, replace(rooted, own_user=True, host_link=""), switch, anchors)
 
     outside = [call for call in guarded.calls if call[0] == "ip"]
@@ -477,7 +480,7 @@ def test_only_this_clusters_rules_are_removed_each_of_them(
 
 
 def test_destroy_removes_the_rules_of_a_cluster_with_a_link_only(
-    rooted: LiveState, monkeypatch: pytest.MonkeyPatch
+    rooted: LiveState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = Kernel(
         rules=[
@@ -488,9 +491,9 @@ def test_destroy_removes_the_rules_of_a_cluster_with_a_link_only(
     monkeypatch.setattr(emulated, "run_program", kernel)
     monkeypatch.setattr(emulated, "leftover_processes", lambda _: [])
 
-    assert emulated.destroy(replace(rooted, host_link="")) == 0
+    assert emulated.destroy(replace(rooted, host_link=""), tmp_path) == 0
     assert kernel.calls == []
-    assert emulated.destroy(rooted) == 0
+    assert emulated.destroy(rooted, tmp_path) == 0
     assert kernel.calls == [SHOW, remove(5081), remove(5082)]
 
 
@@ -531,27 +534,3 @@ def test_every_node_knows_every_name(make_spec: MakeSpec, tmp_path: Path) -> Non
     assert len(addresses) == 3
     assert all(address.startswith("198.18.7.") for address in addresses)
     assert "dns" not in (tmp_path / "nsswitch.conf").read_text()
-
-
-@pytest.mark.parametrize(
-    ("rows", "good"),
-    [
-        ([{"kind": "tbf", "options": {"rate": 125_000_000}}], True),
-        ([{"kind": "tbf", "options": {"rate": 12_500_000}}], False),
-        ([{"kind": "noqueue", "options": {}}], False),
-        ([], False),
-    ],
-)
-def test_a_link_rate_is_read_back(
-    rows: list[dict[str, Any]], good: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def answer(argv: list[str], **_: Any) -> Completed:
-        text = json.dumps(rows).encode()
-        return Completed(argv=(), returncode=0, stdout=text, stderr=b"", duration_seconds=0)
-
-    monkeypatch.setattr(emulated, "run_program", answer)
-    if good:
-        emulated._check_shape([], "port0", 10**9)
-    else:
-        with pytest.raises(ClusterError, match="port0 reads back as"):
-            emulated._check_shape([], "port0", 10**9)

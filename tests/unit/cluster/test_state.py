@@ -20,6 +20,7 @@ from boardcluster.cluster.state import (
     write_atomically,
 )
 from boardcluster.errors import CapacityError, ClusterError, HostError
+from boardcluster.records import DiskLimits, NodeLimits
 from boardcluster.remote.base import ProcessRef
 
 STATE = LiveState(
@@ -61,12 +62,42 @@ BOARDS = LiveState(
         ),
     ),
 )
+TWINS = LiveState(
+    identity="1234-5678",
+    boot_id="boot",
+    phase="up",
+    own_user=False,
+    subnet="198.18.0.0/24",
+    dilation=4.5,
+    limits=(
+        NodeLimits(
+            node="worker1",
+            cpu_cores=0.35,
+            memory_bytes=8 << 30,
+            disk=DiskLimits(
+                size_bytes=8 << 30,
+                read_bytes_per_second=100_000_000,
+                write_bytes_per_second=80_000_000,
+                read_iops=900,
+                write_iops=700,
+            ),
+            link_bits_per_second=85_000_000,
+        ),
+        NodeLimits(
+            node="worker2",
+            cpu_cores=0.2,
+            memory_bytes=1 << 30,
+            disk=None,
+            link_bits_per_second=10_000_000,
+        ),
+    ),
+)
 BARE = LiveState(
     identity="1", boot_id="b", phase="starting", own_user=False, subnet="198.18.0.0/24"
 )
 
 
-@pytest.mark.parametrize("state", [STATE, BOARDS, BARE])
+@pytest.mark.parametrize("state", [STATE, BOARDS, TWINS, BARE])
 def test_round_trip(state: LiveState, tmp_path: Path) -> None:
     save_state(tmp_path, state)
 
@@ -77,7 +108,7 @@ def test_a_state_of_before_there_were_boards_is_of_emulated_nodes(tmp_path: Path
     save_state(tmp_path, STATE)
     path = tmp_path / "state.json"
     raw = json.loads(path.read_text())
-    del raw["kind"]
+    del raw["kind"], raw["limits"], raw["dilation"]
     for node in raw["nodes"]:
         del node["host"], node["boot_id"]
     path.write_text(json.dumps(raw))
@@ -202,6 +233,8 @@ GOOD = {
         json.dumps({**GOOD, "unknown": 1}),
         json.dumps({**GOOD, "nodes": [{"name": "master"}]}),
         json.dumps({**GOOD, "nodes": 5}),
+        json.dumps({**GOOD, "limits": [{"node": "worker1"}]}),
+        json.dumps({**GOOD, "limits": [{"disk": {"size_bytes": 1}}]}),
         json.dumps({**GOOD, "daemons": [{"name": "namenode"}]}),
         json.dumps({**GOOD, "daemons": [{"process": {"pid": 1}}]}),
     ],

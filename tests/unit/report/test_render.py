@@ -16,6 +16,7 @@ from boardcluster.records import (
     CampaignKind,
     ClusterSpec,
     Engine,
+    Fingerprint,
     NetworkSpec,
     NodeSpec,
     Result,
@@ -171,6 +172,48 @@ def test_an_open_cluster_is_said_beside_emulated_nodes(
     assert EMULATED in quoted[0]
     assert quoted[1] == f"> **{INSECURE}**"
     assert f"\n\n{quoted[1]}\n\n" in markdown
+
+
+def test_times_of_emulated_boards_are_named_with_their_dilation(
+    make: Make, fingerprint: Fingerprint, campaign: Campaign, tmp_path: Path
+) -> None:
+    twin = replace(
+        fingerprint, twin="4 x rpi-5b", limits="worker1: 0.35 cores\nworker2: 0.35 cores"
+    )
+    runs = [
+        make(place, Engine.SPARK, 20.0 + place, setup=twin, measured={"dilation": 4.0})
+        for place in (0, 1)
+    ]
+    html, markdown = _texts(runs, [campaign], None, tmp_path)
+    words = "emulated boards, dilation 4.0"
+    assert f"> **{words}: nodes are network namespaces on one machine, with the limits" in markdown
+    times = next(line for line in markdown.splitlines() if "results by engine" in line)
+    assert times.count(words) == 2  # what its rows have in common, and what all numbers are
+    assert f"seconds ({words})" in html
+    assert "the remark of each run says how long it took on this machine" in html
+    assert "| Stands for | 4 x rpi-5b |" in markdown
+    assert "| Limits | worker1: 0.35 cores; worker2: 0.35 cores |" in markdown
+    assert EMULATED not in html + markdown
+
+
+def test_dilated_and_undilated_runs_are_told_apart(
+    make: Make, fingerprint: Fingerprint, campaign: Campaign, tmp_path: Path
+) -> None:
+    runs = [
+        make(0, Engine.SPARK, 20.0),
+        make(
+            1,
+            Engine.SPARK,
+            21.0,
+            setup=replace(fingerprint, twin="4 x rpi-5b", limits="worker1: 0.35 cores"),
+            measured={"dilation": 2.5},
+        ),
+    ]
+    _, markdown = _texts(runs, [campaign], None, tmp_path)
+    assert "partly emulated boards, dilation 2.5" in markdown
+    assert "runs of different setups: boards that nodes stand for: none; 4 x rpi-5b" in markdown
+    [row] = [line for line in markdown.splitlines() if line.startswith("| 2 |")]
+    assert "| emulated boards, dilation 2.5 |" in row
 
 
 @pytest.mark.parametrize("security", [Security.CLOSED, Security.EMULATED])

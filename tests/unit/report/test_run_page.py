@@ -17,7 +17,16 @@ import pytest
 from tests.unit.analysis.telemetry import DURATION_SECONDS, NAN, node, times, when
 
 from boardcluster.errors import StoreError
-from boardcluster.records import Attempt, Campaign, Engine, NodeSamples, Result, Telemetry, Verdict
+from boardcluster.records import (
+    Attempt,
+    Campaign,
+    Engine,
+    Fingerprint,
+    NodeSamples,
+    Result,
+    Telemetry,
+    Verdict,
+)
 from boardcluster.report import write_report
 from boardcluster.report.curves import Band, Chart, Line, Mark, csv_link, describe, draw
 from boardcluster.report.run_curves import MOST_LINES, sections
@@ -286,6 +295,45 @@ def test_the_page_says_what_it_was_and_why_it_cannot_be_trusted(make: Make, tmp_
         assert words in shown
     assert text.count("<svg") == text.count('download="run-')
     assert text.count("<svg") >= 10
+
+
+def test_the_page_of_an_emulated_board_says_whose_seconds_are_whose(
+    make: Make, fingerprint: Fingerprint, tmp_path: Path
+) -> None:
+    result = make(
+        0,
+        Engine.SPARK,
+        15.0,
+        setup=replace(fingerprint, twin="4 x rpi-5b", limits="worker1: 0.35 cores"),
+        measured={"dilation": 4.0, "remarks": ("time dilation 4.0: 60.0 s on this machine",)},
+    )
+    shown = page(result, emulated_run(), tmp_path).replace("\N{NO-BREAK SPACE}", " ")
+    for words in (
+        "emulated boards, dilation 4.0: nodes are network namespaces",
+        "time dilation 4.0: 60.0 s on this machine",
+        "<dt>Settings</dt><dd>emulated boards, dilation 4.0</dd>",
+        "stay in this machine&#39;s time",
+        "4 x rpi-5b",
+    ):
+        assert words in shown, words
+    plain = page(make(0, Engine.SPARK, 15.0), emulated_run(), tmp_path)
+    assert "dilation" not in plain
+
+
+def test_a_quota_that_is_meant_disturbs_nothing() -> None:
+    held = node("worker1", scope="node", columns={"quota_throttled_seconds": 0.6})
+    telemetry = Telemetry(duration_seconds=DURATION_SECONDS, nodes=(held,))
+    assert [row.what for row in disturbances(telemetry)] == ["held back by a CPU quota"]
+    assert disturbances(telemetry, limited=True) == ()
+
+
+def test_a_node_with_a_quota_is_drawn_up_to_it() -> None:
+    quota = node("worker1", scope="node", columns={"quota_cores": 0.35}, cores=4)
+    plain = node("worker2", scope="node", columns={"quota_cores": NAN}, cores=4)
+    telemetry = Telemetry(duration_seconds=DURATION_SECONDS, nodes=(quota, plain, node("host")))
+    charts = {chart.name: chart for row in sections(telemetry, ()) for chart in row.charts}
+    assert (charts["cpu-worker1"].unit, charts["cpu-worker1"].most) == ("cores, of 0.35", 0.35)
+    assert (charts["cpu-worker2"].unit, charts["cpu-worker2"].most) == ("cores, of 4", 4.0)
 
 
 def test_the_page_opens_without_a_network_and_every_anchor_is_there(

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from boardcluster.records import ClusterSpec, NodeSpec, Role
+from boardcluster.records import ClusterSpec, NodeSpec, Role, TwinSpec
 from boardcluster.services.conf import config_sha256, render_node
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.profile import profile_names
@@ -229,3 +229,76 @@ def test_a_combined_master_gets_the_properties_of_both_roles(
 
     assert yarn["yarn.nodemanager.hostname"] == "master"
     assert yarn["yarn.nodemanager.resource.memory-mb"] == "2208"
+
+
+def test_dilated_intervals_stand_last_and_nowhere_else(
+    make_spec: MakeSpec, make_layout: MakeLayout
+) -> None:
+    layout = replace(make_layout(make_spec()), dilation=4.0)
+    own = {"mapred-site": {"mapreduce.task.timeout": "90000", "mapreduce.job.name": "mine"}}
+
+    files = render_node(layout, layout.spec.workers[0], extra=own)
+
+    for file in SITES:
+        names = [row[0] for row in rows_of(files[file])]
+        assert len(set(names)) == len(names), file
+        assert "<!-- time dilation 4: intervals times 4 -->" in files[file]
+        assert "<!--" not in files[file].split("times 4 -->")[1]
+    yarn = dict(rows_of(files["yarn-site.xml"]))
+    assert yarn["yarn.resourcemanager.nodemanagers.heartbeat-interval-ms"] == "1000"  # 250: profile
+    assert yarn["yarn.nm.liveness-monitor.expiry-interval-ms"] == "2400000"  # 600000: YARN's own
+    mapred = dict(rows_of(files["mapred-site.xml"]))
+    assert mapred["mapreduce.task.timeout"] == "360000"  # the submission's own
+    assert mapred["mapreduce.job.name"] == "mine"
+    assert dict(spark_rows(files["spark-defaults.conf"]))["spark.network.timeout"] == "480s"
+
+
+def test_an_interval_that_was_cut_is_named(layout: Layout) -> None:
+    files = render_node(replace(layout, dilation=1000.0), layout.spec.master)
+
+    heading = next(row for row in files["hdfs-site.xml"].splitlines() if "time dilation" in row)
+    assert "at most 2147483647 ms: dfs.blockreport.intervalMsec" in heading
+    assert "at most" not in files["core-site.xml"]
+
+
+def test_without_dilation_files_stay_as_they_were(layout: Layout) -> None:
+    for files in render_all(layout).values():
+        assert not any("time dilation" in text for text in files.values())
+    extra = {"mapred-site": {"mapreduce.task.timeout": "90000"}}
+    text = render_node(layout, layout.spec.master, extra=extra)["mapred-site.xml"]
+    assert dict(rows_of(text))["mapreduce.task.timeout"] == "90000"
+
+
+def test_jvms_of_jobs_count_their_nodes_cores(
+    make_spec: MakeSpec, make_layout: MakeLayout, board_spec: ClusterSpec
+) -> None:
+    spec = make_spec(workers=2, cores=4)
+    nodes = (replace(spec.nodes[0], cores=2), spec.nodes[1], replace(spec.nodes[2], cores=3))
+    files = render_node(make_layout(replace(spec, nodes=nodes)), nodes[0])
+
+    mapred = dict(rows_of(files["mapred-site.xml"]))
+    for name in (
+        "yarn.app.mapreduce.am.admin-command-opts",
+        "mapreduce.admin.map.child.java.opts",
+        "mapreduce.admin.reduce.child.java.opts",
+    ):
+        assert mapred[name].endswith(" -XX:ActiveProcessorCount=3"), name  # the fewest of workers
+    spark = dict(spark_rows(files["spark-defaults.conf"]))
+    assert spark["spark.driver.defaultJavaOptions"] == "-XX:ActiveProcessorCount=2"
+    assert spark["spark.executor.defaultJavaOptions"] == "-XX:ActiveProcessorCount=3"
+    assert spark["spark.yarn.am.extraJavaOptions"] == "-XX:ActiveProcessorCount=3"
+
+    boards = render_node(make_layout(board_spec), board_spec.master)
+    assert not any("ActiveProcessorCount" in text for text in boards.values())
+    assert not any("avaOptions" in text for text in boards.values())
+
+
+def test_the_pages_of_a_spark_application_are_off_on_twins_only(
+    make_spec: MakeSpec, make_layout: MakeLayout
+) -> None:
+    plain = make_layout(make_spec())
+    twin = replace(plain, spec=replace(plain.spec, twin=TwinSpec()))
+
+    assert "spark.ui.enabled" not in render_node(plain, plain.spec.master)["spark-defaults.conf"]
+    files = render_node(twin, twin.spec.master)
+    assert "spark.ui.enabled false" in files["spark-defaults.conf"]

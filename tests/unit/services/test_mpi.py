@@ -32,9 +32,13 @@ class Recording(LocalRemote):
         super().__init__(name)
         self.commands: list[tuple[str, ...]] = []
         self.broken: tuple[str, ...] = ()
+        self.patience_seconds: list[float] = []
 
     def run(self, argv: Sequence[str], **options: Any) -> Completed:
         self.commands.append(tuple(argv))
+        self.patience_seconds += (
+            [options["timeout_seconds"]] if "timeout_seconds" in options else []
+        )
         if self.broken and tuple(argv[: len(self.broken)]) == self.broken:
             raise RemoteError(f"{self.name}: out of reach")
         return super().run(argv, **options)
@@ -121,6 +125,15 @@ def test_starts_what_is_asked_for_on_its_host_with_the_marks(
     assert env["TMPDIR"].startswith(here.folders["worker1"])
     asked = [words for words in remotes["worker2"].commands if words[0] == "sh"]
     assert asked == [("sh", "-c", f"cd {work}; env > new; mv new done")]
+
+
+def test_dilated_hosts_have_longer_to_start_and_to_end(
+    here: Layout, remotes: dict[str, Recording], work: Path
+) -> None:
+    with serve(replace(here, dilation=2.0), remotes, work) as variables:
+        play(remotes["worker1"], work, variables, "worker2", daemon(work))
+
+    assert remotes["worker2"].patience_seconds == [120.0, 66.0]  # start; end, of which 6 s grace
 
 
 def test_two_runs_have_different_marks(

@@ -56,7 +56,7 @@ def test_what_could_not_be_ended_is_said_and_stays_recorded(
         starts.append("start")
         raise error
 
-    def destroy(_: object) -> int:
+    def destroy(*_: object) -> int:
         if stays:
             raise ClusterError("processes do not end")
         return 0
@@ -115,7 +115,8 @@ class Machine:
         text = render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
         (self.home / "cluster.toml").write_text(text)
 
-    def _destroy(self, state: LiveState) -> int:
+    def _destroy(self, state: LiveState, home: Path) -> int:
+        assert home.is_dir()
         self.destroyed.append(state)
         return 0
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -102,6 +103,14 @@ def test_paths_are_quoted(hdfs: Hdfs) -> None:
     hdfs.client.exists("/a b/ü?x#y")
 
     assert hdfs.asked[0][1] == "master:9870/webhdfs/v1/a%20b/%C3%BC%3Fx%23y"
+
+
+def test_a_dilated_name_node_has_longer_to_answer(layout: Layout) -> None:
+    hdfs = Hdfs(replace(layout, dilation=3.0))
+    hdfs.answer(200)
+    hdfs.client.exists("/data")
+
+    assert hdfs.item(0)["timeout"] == 60.0
 
 
 def test_size(hdfs: Hdfs) -> None:

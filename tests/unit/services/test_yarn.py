@@ -1,11 +1,14 @@
 """YARN's and the history server's answers, as they are, and what is made of them."""
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from boardcluster.errors import RemoteError
+from boardcluster.records import ClusterSpec
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services import yarn
 from boardcluster.services.layout import Layout
@@ -268,6 +271,17 @@ def test_a_job_that_the_history_never_has_is_a_remote_error(
         job_history(layout, remote, "application_1_0001")
 
 
+def test_dilated_daemons_have_longer_to_answer(layout: Layout, remote: FakeRemote) -> None:
+    slow = replace(layout, dilation=3.0)
+    remote.tell_nodeside("http", history())
+    remote.tell_nodeside("http", ok({"apps": None}))
+    job_history(slow, remote, "application_1_0001")
+    applications(slow, remote, tag="trial-1")
+
+    waits = [{item["timeout"] for item in request["requests"]} for request in remote.requests]
+    assert waits == [{15.0}, {60.0}]
+
+
 def test_nodes_that_yarn_gave_up_are_named_with_their_report(
     layout: Layout, remote: FakeRemote
 ) -> None:
@@ -299,3 +313,12 @@ def test_submits_as_hadoop_jar_does(layout: Layout) -> None:
     class_path = command[command.index("-cp") + 1].split(":")
     assert class_path == [*layout.engines.jars("hadoop"), "/attempt/conf"]
     assert len(class_path) == 3
+    assert "-XX:ActiveProcessorCount=4" in command
+
+
+def test_a_client_on_a_board_sees_the_cores_by_itself(
+    board_spec: ClusterSpec, make_layout: Callable[[ClusterSpec], Layout]
+) -> None:
+    command = file_system_command(make_layout(board_spec), conf="/c", arguments=["-ls"])
+
+    assert not any("ActiveProcessorCount" in word for word in command)

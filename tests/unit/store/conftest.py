@@ -129,6 +129,7 @@ def measurement() -> Measurement:
         remarks=("waited 600 s, still 61 °C",),
         verdict=Verdict.VALID,
         verdict_reasons=("worker2 was hot before the run: 71 °C",),
+        dilation=2.5,
         energy=Energy(
             energy_joules=412.5,
             method=EnergyMethod.METERED,

@@ -35,6 +35,7 @@ NEW = {
     "measurement": (
         *("figures", "phases_seconds", "intermediate_bytes", "node_written_bytes"),
         *("node_read_bytes", "remarks", "verdict", "verdict_reasons", "energy"),
+        "dilation",
     ),
 }
 
@@ -74,6 +75,7 @@ def old_measurement(measurement: Measurement) -> Measurement:
         verdict=Verdict.UNJUDGED,
         verdict_reasons=(),
         energy=None,
+        dilation=1.0,
     )
 
 
@@ -158,6 +160,39 @@ def test_a_store_of_the_first_format_reads_as_it_was(
     assert [item.attempt for item in others] == [None] * (len(old_trials) - 1)
 
 
+def test_a_store_of_before_there_were_emulated_boards_reads_as_undilated(
+    tmp_path: Path,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    fingerprint: Fingerprint,
+    measurement: Measurement,
+) -> None:
+    with Store.open(tmp_path) as store:
+        store.add_campaign(campaign, trials)
+        attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
+        store.finish(
+            attempt,
+            state=AttemptState.OK,
+            reason="",
+            ended_utc=ENDED,
+            measurement=measurement,
+            telemetry=TELEMETRY,
+        )
+    connection = sqlite3.connect(tmp_path / "store.sqlite")
+    connection.execute("ALTER TABLE measurements DROP COLUMN dilation")
+    connection.execute("DELETE FROM migrations WHERE name = '0005_twins'")
+    record = json.loads(connection.execute("SELECT record FROM fingerprints").fetchone()[0])
+    del record["limits"], record["twin"]
+    connection.execute("UPDATE fingerprints SET record = ?", (json.dumps(record),))
+    connection.commit()
+    connection.close()
+    with Store.open(tmp_path) as store:
+        [found] = [row for row in store.results() if row.measurement]
+    assert found.measurement == replace(measurement, dilation=1.0)
+    assert found.attempt is not None
+    assert found.attempt.fingerprint == replace(fingerprint, limits="", twin="")
+
+
 def test_a_migrated_store_takes_new_results_beside_the_old(
     old_store: Path,
     old_trials: tuple[Trial, ...],
@@ -197,7 +232,7 @@ def test_files_of_the_first_format_are_read_with_defaults(
     end = attempt_path(tmp_path, old_trials[0].id, 1)
     for path in (plan, end):
         body = json.loads(path.read_text())
-        assert body["format"] == 3
+        assert body["format"] == 4
         record = body["record"]
         for part in (record["campaign"], *record.get("trials", ()), record.get("trial", {})):
             for name in (*NEW["campaign"], *NEW["trial"]):

@@ -143,6 +143,8 @@ def test_ok_needs_a_measurement_and_its_proof(
         (replace(measurement, verification=wrong), "not the expected one"),
         (replace(measurement, exit_status=1), "status 1"),
         (replace(measurement, duration_seconds=float("nan")), "took nan s"),
+        (replace(measurement, dilation=0.5), "dilation of 0.5"),
+        (replace(measurement, dilation=float("inf")), "dilation of inf"),
         (replace(measurement, figures={"a": float("inf")}), "figure a is inf"),
         (replace(measurement, phases_seconds={"map": float("nan")}), "phase map took nan s"),
         (replace(measurement, phases_seconds={"map": -1.0}), "phase map took -1.0 s"),
@@ -560,15 +562,15 @@ def test_typical_seconds_are_means_of_measured_ok_runs(
     store.add_campaign(own, [program])
     spark = [trial for trial in trials if trial.engine == "spark"]
     assert [trial.warm_up for trial in spark] == [True, False, False]
-    for trial, state, seconds in (
-        (program, AttemptState.OK, 1.0),
-        (spark[0], AttemptState.OK, 900.0),
-        (spark[1], AttemptState.FAILED, 800.0),
-        (spark[1], AttemptState.OK, 20.0),
-        (spark[2], AttemptState.OK, 30.0),
+    for trial, state, seconds, dilation in (
+        (program, AttemptState.OK, 1.0, 1.0),
+        (spark[0], AttemptState.OK, 900.0, 1.0),
+        (spark[1], AttemptState.FAILED, 800.0, 1.0),
+        (spark[1], AttemptState.OK, 20.0, 1.0),
+        (spark[2], AttemptState.OK, 10.0, 3.0),  # which took 30 s here
     ):
         attempt = store.begin_attempt(trial.id, fingerprint, BEGAN)
-        timed = replace(measurement, duration_seconds=seconds)
+        timed = replace(measurement, duration_seconds=seconds, dilation=dilation)
         store.finish(
             attempt,
             state=state,

@@ -174,9 +174,11 @@ def test_an_agent_is_ended_though_its_node_was_lost_right_after_the_start(
 def test_agents_that_were_started_before_an_interruption_are_ended(
     live: LiveCluster, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    interruptions = iter([KeyboardInterrupt()])  # once: a second would cut the ending short too
+
     def interrupted(node: str, request: dict[str, Any]) -> object:
-        if node == "worker2":
-            raise KeyboardInterrupt
+        if node == "worker2" and (interruption := next(interruptions, None)):
+            raise interruption
         return {"monotonic_seconds": 0.0, "wall_seconds": 0.0, "boot_id": "b", "free_bytes": 1}
 
     ended: list[str] = []

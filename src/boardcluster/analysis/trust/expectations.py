@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from boardcluster.records import NodeFacts
+from boardcluster.records import NodeFacts, NodeLimits
 
 __all__ = ["Expectations", "Thresholds", "expect"]
 
@@ -31,6 +31,10 @@ class Thresholds:
         foreign_share: CPU time of programs that do not belong to the run.
         swap_bytes: bytes swapped in and out together.
         quota_share: share of the run in which a CPU quota held processes back.
+        quota_ratio: how far a CPU quota may be from the one that is meant, as a share of it.
+        host_idle_share: share of its CPU time that the machine below emulated boards must have
+            idle, waiting for a disk included.
+        idle_window_seconds: in any time of this length; a shorter run is one such time.
         drop_share: dropped packets as a share of all, where a packet counts as 1,500 bytes.
         drops_per_second: dropped packets per second, mean over the run.
         clock_step_seconds: jump of a wall clock.
@@ -52,6 +56,9 @@ class Thresholds:
     foreign_share: float = 0.05
     swap_bytes: float = 16 * 2**20
     quota_share: float = 0.05
+    quota_ratio: float = 0.01
+    host_idle_share: float = 0.10
+    idle_window_seconds: float = 5.0
     drop_share: float = 0.001
     drops_per_second: float = 10.0
     clock_step_seconds: float = 0.5
@@ -69,7 +76,11 @@ class Expectations:
         nodes: names that must have given samples; of an emulated cluster also ``host``.
         nominal_hertz: by node, the clock that it must hold under load; only where that is known.
         best_hertz: by node, the best clock that was measured before the run under load.
-        quota_cores: by node, a CPU quota that is meant; being held back by it is no fault.
+        quota_cores: by node, a CPU quota that is meant; being held back by it is no fault, another
+            quota is.
+        steered: those of them whose quota is lowered on purpose as they get hot, and raised again.
+        host_idle_share: share of CPU time that the machine below the nodes must have idle at any
+            time; None where nodes have no limits, so that keeping it busy is no fault.
         mixed: nodes whose CPUs are of several kinds: there a measured clock depends on which CPU
             happened to measure, so it is not judged.
         thresholds: from where on something counts.
@@ -79,11 +90,19 @@ class Expectations:
     nominal_hertz: Mapping[str, float] = field(default_factory=dict)
     best_hertz: Mapping[str, float] = field(default_factory=dict)
     quota_cores: Mapping[str, float] = field(default_factory=dict)
+    steered: frozenset[str] = frozenset()
+    host_idle_share: float | None = None
     mixed: frozenset[str] = frozenset()
     thresholds: Thresholds = field(default_factory=Thresholds)
 
 
-def expect(nodes: Iterable[str], facts: Mapping[str, NodeFacts]) -> Expectations:
+def expect(
+    nodes: Iterable[str],
+    facts: Mapping[str, NodeFacts],
+    *,
+    limits: Sequence[NodeLimits] = (),
+    steered: Collection[str] = (),
+) -> Expectations:
     """Work out expectations from what discovery found.
 
     The highest frequency of an ARM board is one that it holds with all cores; that of a PC is a
@@ -92,7 +111,10 @@ def expect(nodes: Iterable[str], facts: Mapping[str, NodeFacts]) -> Expectations
     Args:
         nodes: names that must give samples.
         facts: what is known of each board; empty for an emulated cluster.
+        limits: what the kernel gives emulated boards; empty where nodes are not limited.
+        steered: emulated boards whose quota follows modelled heat.
     """
+    thresholds = Thresholds()
     mixed = frozenset(name for name, found in facts.items() if " + " in found.cpu)
     nominal_hertz = {
         name: float(found.clock_most_hertz)
@@ -101,4 +123,12 @@ def expect(nodes: Iterable[str], facts: Mapping[str, NodeFacts]) -> Expectations
         and name not in mixed
         and found.architecture.startswith(("aarch64", "arm"))
     }
-    return Expectations(nodes=tuple(nodes), nominal_hertz=nominal_hertz, mixed=mixed)
+    return Expectations(
+        nodes=tuple(nodes),
+        nominal_hertz=nominal_hertz,
+        quota_cores={row.node: row.cpu_cores for row in limits},
+        steered=frozenset(steered),
+        host_idle_share=thresholds.host_idle_share if limits else None,
+        mixed=mixed,
+        thresholds=thresholds,
+    )

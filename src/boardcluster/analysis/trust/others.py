@@ -11,7 +11,7 @@ from boardcluster.analysis.trust.window import Track, Window, seconds_text
 from boardcluster.records import Verdict
 from boardcluster.units import format_bytes, format_rate
 
-__all__ = ["OTHER_RULES", "foreign_words", "steal_words"]
+__all__ = ["OTHER_RULES", "cores_text", "foreign_words", "quota_track", "steal_words"]
 
 _NOTES = 3
 _PACKET_BYTES = 1500  # the largest of Ethernet; smaller ones are more packets, so a smaller share
@@ -73,10 +73,11 @@ def _swap(run: Run) -> Iterator[str]:
 
 def _quota(run: Run) -> Iterator[str]:
     for window in run.windows:
+        if window.node in run.expectations.quota_cores:
+            continue  # what it must be is another rule's
         held = window.track("quota_throttled_seconds")
         yield from _quota_changes(window)
-        meant = window.node in run.expectations.quota_cores
-        if held is None or meant:
+        if held is None:
             continue
         held_seconds = held.total()
         if held_seconds > run.thresholds.quota_share * window.span_seconds:
@@ -88,28 +89,35 @@ def _quota(run: Run) -> Iterator[str]:
 
 
 def _quota_changes(window: Window) -> Iterator[str]:
-    """NaN is no quota in a sample in which quotas were read, and else unknown.
-
-    An agent reads them in its first sample and then rarely, together with the time for which they
-    held processes back; that is an amount, so it is never known in the first.
-    """
-    quota = window.column("quota_cores")
-    if quota is None:
-        return
-    held = window.column("quota_throttled_seconds")
-    read = ~np.isnan(quota)
-    if held is not None:
-        read |= ~np.isnan(held)
-        read[:1] = True
-    found = window.track_where(read, np.where(np.isnan(quota), np.inf, quota))
+    """Say when a quota changed that nobody meant to."""
+    found = quota_track(window)
     places = found.changes(tolerance=_SAME_QUOTA) if found else []
     if found is None or not places:
         return
     before, after = (float(found.values[place]) for place in (places[0] - 1, places[0]))
     yield (
-        f"{window.node}: CPU quota {'cut' if after < before else 'raised'} from {_cores(before)} to"
-        f" {_cores(after)} cores at {found.moment(places[0])}{_and_more(len(places))}"
+        f"{window.node}: CPU quota {'cut' if after < before else 'raised'} from"
+        f" {cores_text(before)} to {cores_text(after)} cores at {found.moment(places[0])}"
+        f"{_and_more(len(places))}"
     )
+
+
+def quota_track(window: Window) -> Track | None:
+    """The CPU quota in cores each time it was read, infinite for none; None if it is not known.
+
+    NaN is no quota in a sample in which quotas were read, and else unknown. An agent reads them in
+    its first sample and then rarely, together with the time for which they held processes back;
+    that is an amount, so it is never known in the first.
+    """
+    quota = window.column("quota_cores")
+    if quota is None:
+        return None
+    held = window.column("quota_throttled_seconds")
+    read = ~np.isnan(quota)
+    if held is not None:
+        read |= ~np.isnan(held)
+        read[:1] = True
+    return window.track_where(read, np.where(np.isnan(quota), np.inf, quota))
 
 
 def _and_more(changes: int) -> str:
@@ -117,7 +125,8 @@ def _and_more(changes: int) -> str:
     return f", and {changes - 1} more change{'s' if changes > 2 else ''}" if changes > 1 else ""
 
 
-def _cores(cores: float) -> str:
+def cores_text(cores: float) -> str:
+    """A number of cores; an infinite one is all of them."""
     return f"{cores:.3g}" if np.isfinite(cores) else "all"
 
 

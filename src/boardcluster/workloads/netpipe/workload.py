@@ -40,9 +40,9 @@ _METHOD = (
 )
 _TRANSMIT = """\
 import subprocess, sys, time
-deadline = time.monotonic() + 30
+deadline = time.monotonic() + float(sys.argv[1])
 while True:
-    status = subprocess.run(sys.argv[1:]).returncode
+    status = subprocess.run(sys.argv[2:]).returncode
     if status != 246 or time.monotonic() > deadline:
         sys.exit(status)
     time.sleep(0.05)
@@ -50,6 +50,8 @@ while True:
 """Runs on the transmitter's node, until the receiver listens: NPtcp tries only once, and then ends
 with 246 (-10). Nobody else may try the receiver's port: it serves its first caller and no other.
 """
+
+_LISTEN_SECONDS = 30
 
 
 def _is_count(text: str) -> bool:
@@ -128,7 +130,7 @@ class NetPipe:
                 name = _name(job.case, pair) + (_CHECK if check else "")
                 options = _options(job.case, check=check)
                 if job.case.parameters["transport"] == _TCP:
-                    phases.append(_tcp_phase(name, pair, options))
+                    phases.append(_tcp_phase(layout, name, pair, options))
                 else:
                     phases.append(_mpi_phase(layout, name, pair, options))
         return tuple(phases)
@@ -184,12 +186,13 @@ def _options(case: Case, *, check: bool) -> tuple[str, ...]:
     )
 
 
-def _tcp_phase(name: str, pair: tuple[str, str], options: Sequence[str]) -> Phase:
+def _tcp_phase(layout: Layout, name: str, pair: tuple[str, str], options: Sequence[str]) -> Phase:
     transmitter, receiver = pair
+    patience = f"{_LISTEN_SECONDS * layout.dilation:g}"
     program = ("NPtcp", "-h", receiver, *options, "-o", _OUTPUT)
     return Phase(
         name=name,
-        command=("python3", "-I", "-S", "-c", _TRANSMIT, *program),
+        command=("python3", "-I", "-S", "-c", _TRANSMIT, patience, *program),
         node=transmitter,
         beside=((receiver, ("NPtcp", *options)),),
         results=(_OUTPUT,),

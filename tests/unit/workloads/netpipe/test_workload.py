@@ -84,6 +84,16 @@ def outcomes(tmp_path: Path, transport: str, pairs: list[str]) -> dict[str, Phas
     return made
 
 
+def test_on_dilated_nodes_the_transmitter_waits_longer(
+    make_context: Callable[[int], Context],
+) -> None:
+    context = make_context(2)
+    slow = replace(context.live, layout=replace(context.live.layout, dilation=2.5))
+
+    assert transmitter(context)[-1] == "30"
+    assert transmitter(replace(context, live=slow))[-1] == "75"
+
+
 def test_one_worker_is_refused() -> None:
     with pytest.raises(UsageError, match="needs two workers, and there is 1"):
         WORKLOAD.check(job(1).case)

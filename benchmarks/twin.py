@@ -1,0 +1,341 @@
+"""How faithful emulated boards are, and what it costs to start them. As root, on a quiet machine.
+
+    benchmarks/twin.py points      what a node's own probes see against the board's figures
+    benchmarks/twin.py start       up of five limited nodes against five plain ones, in pairs
+    benchmarks/twin.py dilation    the same jobs at dilation 2 and 4 against 1, after division
+    benchmarks/twin.py shape       published cells of benchmarks/twin/: ratios against the papers'
+    benchmarks/twin.py calibrate   from stored runs: the share of the CPU quota of each class
+
+Prints Markdown tables with every cell, also the bad ones, and ends with 1 if a target is missed.
+Results are kept in --root, so that what was measured once is not measured again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from boardcluster.records import AttemptState
+from boardcluster.services.operation import read_spec
+from boardcluster.spec import render_cluster
+from boardcluster.store import Store
+from boardcluster.twin.calibration import calibrations, share_of
+from boardcluster.twin.setpoints import SetPoint, set_points
+
+CLI = (sys.executable, "-m", "boardcluster")
+FILES = Path(__file__).parent / "twin"
+EXAMPLES = Path(__file__).parent.parent / "examples" / "twin"
+EXPERIMENTS = ("workers", "media", "hadoop")
+DILATIONS = (1, 2, 4)
+POINTS = ("rpi5-microsd-4.toml", "rpi5-nvme-4.toml")
+JOBS = (("pi", "mapreduce"),)
+START_MORE_MOST_SECONDS = 10.0
+DILATION_OFF_MOST = 0.05
+SHAPE_OFF_MOST = 0.15
+
+FIGURES: dict[str, tuple[str, dict[str, str], float]] = {
+    "cpu_events_per_second": (
+        "sysbench_cpu_events_per_second",
+        {"threads": "4", "prime_limit": "2000"},
+        0.02,
+    ),
+    "link_bits_per_second": ("iperf3_bits_per_second", {}, 0.02),
+    "disk_read_bytes_per_second": (
+        "fio_sequential_read_bytes_per_second",
+        {"record_bytes": "524288"},
+        0.05,
+    ),
+    "disk_write_bytes_per_second": (
+        "fio_sequential_write_bytes_per_second",
+        {"record_bytes": "524288"},
+        0.05,
+    ),
+    "disk_read_iops": (
+        "fio_random_read_operations_per_second",
+        {"record_bytes": "4096"},
+        0.05,
+    ),
+    "disk_write_iops": (
+        "fio_random_write_operations_per_second",
+        {"record_bytes": "4096"},
+        0.05,
+    ),
+}
+"""By set point: the probe's figure, its conditions, and how far it may be off."""
+
+
+class Program:
+    """The command line on one home."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._env = {**os.environ, "BOARDCLUSTER_HOME": str(home)}
+
+    def run(self, *arguments: str, codes: tuple[int, ...] = (0,)) -> str:
+        """Return the standard output of a command that must end with one of these codes."""
+        done = subprocess.run(
+            [*CLI, *arguments], stdout=subprocess.PIPE, text=True, env=self._env, check=False
+        )
+        if done.returncode not in codes:
+            sys.exit(f"{' '.join(arguments)} ended with {done.returncode}")
+        return done.stdout
+
+
+class Missed:
+    """Rows that missed their targets."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+
+    def note(self, what: str, off: float, most: float) -> str:
+        """Return how far something is off, and remember it if that is too far."""
+        if abs(off) <= most:
+            return f"{100 * off:+.1f} %"
+        self.rows.append(what)
+        return f"{100 * off:+.1f} %, missed"
+
+
+def points(root: Path, missed: Missed, runs: int) -> None:
+    """Compare what probes see on a node with its set points."""
+    print("\n| node | set point | asked | seen | off | source |\n|---|---|--:|--:|--:|---|")
+    for name in POINTS:
+        spec = read_spec(EXAMPLES / name)
+        pair = replace(spec, nodes=spec.nodes[:2])
+        program = Program(root / f"points-{pair.name}")
+        program.home.mkdir(parents=True, exist_ok=True)
+        file = program.home / "twin.toml"
+        file.write_text(render_cluster(pair, engine_pairs=[pair.engines], profiles=[pair.profile]))
+        program.run("up", "--twin", str(file), "--home", str(program.home))
+        seen: list[list[dict[str, Any]]] = []
+        try:
+            for _ in range(runs):
+                text = program.run("probe", "sysbench-cpu", "fio", "iperf3", "--json")
+                seen.append(json.loads(text)["runs"])
+        finally:
+            program.run("down", "--wipe")
+        worker = pair.workers[0]
+        for point in set_points(worker, pair.network.link_bits_per_second).all:
+            if point.quantity in FIGURES:
+                _point_row(worker.twin.board if worker.twin else "", point, seen, missed)
+
+
+def _point_row(
+    board: str, point: SetPoint, seen: list[list[dict[str, Any]]], missed: Missed
+) -> None:
+    figure, conditions, most = FIGURES[point.quantity]
+    values = [value for run in seen if (value := _figure(run, figure, conditions)) is not None]
+    if not values:
+        missed.rows.append(f"{board} {point.quantity}: no figure")
+        return
+    median = statistics.median(values)
+    off = missed.note(f"{board} {point.quantity}", median / point.value - 1, most)
+    print(
+        f"| {board} | {point.quantity} | {point.value:,.0f} | {median:,.0f} | {off} | "
+        f"{point.source} |",
+        flush=True,
+    )
+
+
+def _figure(runs: list[dict[str, Any]], name: str, conditions: dict[str, str]) -> float | None:
+    """Return the mean of a figure over the runs on the worker, or from it to the master."""
+    found = [
+        float(figure["value"])
+        for run in runs
+        if run["node"] == "worker1"
+        for figure in run["figures"]
+        if figure["name"] == name and conditions.items() <= figure["conditions"].items()
+    ]
+    return statistics.fmean(found) if found else None
+
+
+def start(root: Path, missed: Missed, runs: int) -> None:
+    """Time ``up`` of five nodes, limited and plain, in turn."""
+    twin, plain = Program(root / "start-twin"), Program(root / "start-plain")
+    spec = read_spec(FILES / "rpi4-ufs.toml")
+    nodes = tuple(
+        replace(node, memory_bytes=min(node.memory_bytes, 2 << 30)) for node in spec.nodes
+    )
+    for program in (twin, plain):
+        program.home.mkdir(parents=True, exist_ok=True)
+    text = render_cluster(
+        replace(spec, nodes=nodes), engine_pairs=[spec.engines], profiles=[spec.profile]
+    )
+    (twin.home / "cluster.toml").write_text(text)
+    without = replace(spec, twin=None, nodes=tuple(replace(node, twin=None) for node in nodes))
+    (plain.home / "cluster.toml").write_text(
+        render_cluster(without, engine_pairs=[spec.engines], profiles=[spec.profile])
+    )
+    took: dict[Program, list[float]] = {twin: [], plain: []}
+    for turn in range(runs + 1):  # the first creates HDFS and disks
+        for program in (twin, plain) if turn % 2 else (plain, twin):
+            began = time.monotonic()
+            program.run("up")
+            took[program].append(time.monotonic() - began)
+            program.run("down")
+    for program in took:
+        program.run("down", "--wipe")
+    more = [one - other for one, other in zip(took[twin], took[plain], strict=True)]
+    print("\n| up of 1 + 4 nodes | median of later ones | first |\n|---|--:|--:|")
+    for what, program in (("limited", twin), ("plain", plain)):
+        rows = took[program]
+        print(f"| {what} | {statistics.median(rows[1:]):.1f} s | {rows[0]:.1f} s |")
+    median = statistics.median(more[1:])
+    print(f"| more | {median:.1f} s | {more[0]:.1f} s |")
+    if max(median, more[0]) > START_MORE_MOST_SECONDS:
+        missed.rows.append("start")
+
+
+def dilation(root: Path, missed: Missed, runs: int) -> None:
+    """Run the same jobs at several dilations."""
+    times: dict[tuple[str, str], dict[int, float]] = {}
+    for factor in DILATIONS:
+        program = Program(root / f"dilation-{factor}")
+        file = FILES / f"half-{factor}.toml"
+        program.run("up", "--twin", str(file), "--home", str(program.home))
+        try:
+            for workload, engine in JOBS:
+                size = ["--size", "64 MB"] if workload != "pi" else []
+                more = [] if size else ["--set", "maps=4", "--set", "samples=10000"]
+                program.run(
+                    *("run", workload, "--engine", engine, *size, *more, "--yes"),
+                    *("--repetitions", str(runs)),
+                    codes=(0, 9),
+                )
+        finally:
+            program.run("down", "--wipe")
+        for key, seconds in _times(program.home).items():
+            times.setdefault(key, {})[factor] = statistics.median(seconds)
+    print("\n| job | dilation 1 | 2 | off | 4 | off |\n|---|--:|--:|--:|--:|--:|")
+    for (workload, engine), row in times.items():
+        cells = [f"{row[1]:.1f} s" if 1 in row else "none"]
+        for factor in DILATIONS[1:]:
+            if factor not in row or 1 not in row:
+                cells += ["none", "missed"]
+                missed.rows.append(f"{workload} {engine} at {factor}: no run")
+                continue
+            what = f"{workload} {engine} at dilation {factor}"
+            off = missed.note(what, row[factor] / row[1] - 1, DILATION_OFF_MOST)
+            cells += [f"{row[factor]:.1f} s", off]
+        print(f"| {workload}, {engine} | {' | '.join(cells)} |", flush=True)
+
+
+def _times(home: Path) -> dict[tuple[str, str], list[float]]:
+    """Return the seconds of all verified runs by workload and engine."""
+    found: dict[tuple[str, str], list[float]] = {}
+    with Store.open(home, read_only=True) as store:
+        for campaign in store.campaigns():
+            for result in store.results(campaign.id):
+                attempt, measurement = result.attempt, result.measurement
+                if attempt and measurement and attempt.state is AttemptState.OK:
+                    key = (result.trial.workload, str(result.trial.engine))
+                    found.setdefault(key, []).append(measurement.duration_seconds)
+    return found
+
+
+def shape(root: Path, missed: Missed, runs: int) -> None:
+    """Run the experiments and compare every ratio that was published."""
+    del runs  # the campaign files say how often
+    off: list[float] = []
+    print("\n| experiment | cell | time | published | ratio | published | off |")
+    print("|---|---|--:|--:|--:|--:|--:|")
+    for name in EXPERIMENTS:
+        program = Program(root)
+        file = str(FILES / f"{name}.toml")
+        text = program.run("experiment", file, "--home-root", str(root), "--json", codes=(0, 9))
+        for row in json.loads(text)["table"]["rows"]:
+            for entry in row["entries"]:
+                if entry["difference_percent"] is not None:
+                    off.append(entry["difference_percent"] / 100)
+                print(_shape_row(name, row, entry), flush=True)
+    if off:
+        median = statistics.median(abs(value) for value in off)
+        what = f"median of {len(off)} ratios"
+        print(f"\n{what}: {missed.note(what, median, SHAPE_OFF_MOST)} off")
+
+
+def _shape_row(name: str, row: dict[str, Any], entry: dict[str, Any]) -> str:
+    def text(value: float | None, digits: int) -> str:
+        return "-" if value is None else f"{value:.{digits}f}"
+
+    off = entry["difference_percent"]
+    cells = (
+        name,
+        f"{row['words']}, {entry['column']}" if "words" in row else str(entry["column"]),
+        text(entry["mean_seconds"], 1),
+        text(entry["published_seconds"], 1),
+        text(entry["ratio"], 2),
+        text(entry["published_ratio"], 2),
+        "-" if off is None else f"{off:+.0f} %",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def calibrate(root: Path, missed: Missed, runs: int) -> None:
+    """Work out from stored runs of one worker what share of the CPU quota each class needs."""
+    del runs, missed
+    print("\n| class | seconds at share | published | share |\n|---|---|--:|--:|")
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for home in sorted(root.iterdir()):
+        if (home / "store.sqlite").exists():
+            for key, pair in _shares(home):
+                found.setdefault(key, []).append(pair)
+    for row in calibrations():
+        pairs = list(row.runs)
+        pairs += [pair for name in row.workloads for pair in found.get((name, str(row.engine)), [])]
+        pairs = sorted(set(pairs))
+        words = ", ".join(f"{seconds:.1f} at {share:g}" for share, seconds in pairs)
+        try:
+            share = f"{share_of(pairs, row.published_seconds):.3f}"
+        except ValueError as error:
+            share = str(error)
+        print(f"| {row.name} | {words} | {row.published_seconds} | {share} |")
+
+
+def _shares(home: Path) -> Iterator[tuple[tuple[str, str], tuple[float, float]]]:
+    """Yield workload and engine, and CPU share and seconds, of each verified run on one worker."""
+    with Store.open(home, read_only=True) as store:
+        results = [row for campaign in store.campaigns() for row in store.results(campaign.id)]
+    for result in results:
+        attempt, measurement = result.attempt, result.measurement
+        if not attempt or not measurement or attempt.state is not AttemptState.OK:
+            continue
+        share = re.search(r"CPU quota of emulated boards: ([0-9.]+) of", str(measurement.remarks))
+        if share and result.trial.workers == 1:
+            key = (result.trial.workload, str(result.trial.engine))
+            yield key, (float(share.group(1)), round(measurement.duration_seconds, 1))
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parts = {
+        "points": points,
+        "start": start,
+        "dilation": dilation,
+        "shape": shape,
+        "calibrate": calibrate,
+    }
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("what", choices=parts)
+    parser.add_argument("--root", type=Path, default=Path("twin-results"), help="where results go")
+    parser.add_argument("--runs", type=int, default=3, help="how often each thing is done")
+    given = parser.parse_args()
+    root = given.root.resolve()
+    root.mkdir(parents=True, exist_ok=True)
+    missed = Missed()
+    parts[given.what](root, missed, given.runs)
+    if missed.rows:
+        sys.exit(f"missed: {'; '.join(missed.rows)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,313 @@
+"""The table of an experiment: our times by column, how they relate, what the papers have. Pure.
+
+Emulated boards are compared with real ones by their ratios: how many times as fast a column is as
+the first. Times of the papers stand beside ours without any claim.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from boardcluster.analysis.cells import (
+    Cell,
+    Configuration,
+    security_of,
+    settings,
+    summarise,
+    verdict_of,
+)
+from boardcluster.analysis.statistics import Interval
+from boardcluster.analysis.twins import dilation_of
+from boardcluster.records import AttemptState, Engine, Result, Trial, Verdict
+
+__all__ = [
+    "FAR_PERCENT",
+    "Entry",
+    "ExperimentTable",
+    "LeftOut",
+    "Published",
+    "Row",
+    "column_of",
+    "column_words",
+    "is_of",
+    "tabulate",
+]
+
+_TWIN = "twin"
+
+FAR_PERCENT = 15.0
+"""A ratio further from the published one than this is marked; it is the project's own target."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What a paper says of one of our cells.
+
+    Attributes:
+        of: which one: names of a trial's attributes, and ``twin``, with their values.
+        seconds: its time; None where the paper states only a ratio.
+        ratio: how many times as fast as the first column it is, where the paper states it itself.
+        source: paper and table, and which cell of it.
+    """
+
+    of: Mapping[str, str | int]
+    seconds: float | None
+    ratio: float | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One column of a row.
+
+    Attributes:
+        column: the value that varies.
+        count: runs that count: verified, valid, no warm-ups.
+        mean_seconds: their mean, as on the boards; None without any.
+        interval_seconds: its 95 % interval by Student's t; None for fewer than two runs.
+        dilations: the time dilations of these runs.
+        ratio: how many times as fast as the first column: its mean over this one; None where
+            either is missing, and for the first column.
+        published_seconds: the papers' time.
+        published_ratio: the papers' ratio, of their times in the same way or as they state it.
+        published_source: paper, table and cell; empty where nothing is published.
+        difference_percent: how far ``ratio`` is above the published one; below 0 it is less.
+        is_far: whether that is more than FAR_PERCENT either way.
+        warnings: what a reader of the mean must know, one line each.
+    """
+
+    column: str
+    count: int
+    mean_seconds: float | None
+    interval_seconds: Interval | None
+    dilations: tuple[float, ...]
+    ratio: float | None
+    published_seconds: float | None
+    published_ratio: float | None
+    published_source: str
+    difference_percent: float | None
+    is_far: bool
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Cells that differ in nothing but what varies.
+
+    Attributes:
+        twin: the twin; empty where twins are the columns.
+        workload: name of the workload, or names joined by ``+``.
+        engine: the engine.
+        size_bytes: input size; 0 where there is none.
+        workers: number of workers; None where it varies.
+        profile: the engine configuration; empty where it varies.
+        settings: short words for what else is not the default.
+        entries: one for each column of the table.
+    """
+
+    twin: str
+    workload: str
+    engine: Engine
+    size_bytes: int
+    workers: int | None
+    profile: str
+    settings: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A run that is in no mean.
+
+    Attributes:
+        twin: the twin it ran on.
+        trial: what was to run.
+        state: ``pending``, the state of its attempt, or the verdict of a verified run.
+        reason: why, in one line.
+    """
+
+    twin: str
+    trial: Trial
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentTable:
+    """What an experiment gave.
+
+    Attributes:
+        vary: what the columns are.
+        columns: their values; ratios are to the first.
+        rows: in the order of twins, workloads, sizes and engines.
+        left_out: runs that are in no mean, warm-ups that went well aside.
+    """
+
+    vary: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def column_of(vary: str, twin: str, row: Trial | Cell) -> str:
+    """Return the column that a trial or a cell belongs to.
+
+    Args:
+        vary: ``twin``, or the name of an attribute that trials and cells have.
+        twin: the twin it ran on.
+        row: the trial or cell.
+    """
+    return twin if vary == _TWIN else str(getattr(row, vary))
+
+
+def is_of(of: Mapping[str, str | int], twin: str, row: Trial | Cell) -> bool:
+    """Whether a trial or a cell of a twin is the one that ``Published.of`` describes."""
+    return all(
+        value == (twin if name == _TWIN else getattr(row, name)) for name, value in of.items()
+    )
+
+
+def tabulate(
+    results: Mapping[str, Sequence[Result]],
+    *,
+    vary: str,
+    columns: Sequence[str],
+    published: Sequence[Published],
+) -> ExperimentTable:
+    """Put results side by side.
+
+    Args:
+        results: trials with their latest attempts, by twin.
+        vary: ``twin``, or the name of an attribute that trials and cells have.
+        columns: the values that it takes, the one to compare with first.
+        published: what the papers say of the cells.
+    """
+    groups: dict[tuple[object, ...], dict[str, tuple[str, Cell]]] = {}
+    for twin, rows in results.items():
+        for cell in summarise(rows):
+            entries = groups.setdefault(_row_key(vary, twin, cell), {})
+            entries[column_of(vary, twin, cell)] = (twin, cell)
+    return ExperimentTable(
+        vary=vary,
+        columns=tuple(columns),
+        rows=tuple(_row(vary, columns, group, published) for group in groups.values()),
+        left_out=tuple(
+            left
+            for twin, rows in results.items()
+            for result in rows
+            if (left := _left_out(twin, result)) is not None
+        ),
+    )
+
+
+def _row_key(vary: str, twin: str, cell: Cell) -> tuple[object, ...]:
+    """Return everything of a cell but what varies."""
+    at = cell.configuration
+    names = [field.name for field in dataclasses.fields(Configuration) if field.name != vary]
+    return ("" if vary == _TWIN else twin, *(getattr(at, name) for name in names), cell.engine)
+
+
+def column_words(vary: str, column: str) -> str:
+    """Name a column for people: ``4 workers``, ``one after the other``, ``rpi5-nvme-4``."""
+    if vary == "concurrency":
+        return "one after the other" if column == "1" else f"{column} at once"
+    if vary == "workers":
+        return f"{column} workers" if column != "1" else "1 worker"
+    return column if vary == _TWIN else f"{vary} {column}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One column of a row before it is compared with the first."""
+
+    column: str
+    cell: Cell | None
+    published: Published | None
+
+
+def _row(
+    vary: str,
+    columns: Sequence[str],
+    group: Mapping[str, tuple[str, Cell]],
+    published: Sequence[Published],
+) -> Row:
+    twin, cell = next(iter(group.values()))
+    words = settings(cell.results[0].trial, security=security_of(cell.results[0]))
+    varying = column_words(vary, column_of(vary, twin, cell))
+    sides = [_side(column, group.get(column), published) for column in columns]
+    return Row(
+        twin="" if vary == _TWIN else twin,
+        workload=cell.workload,
+        engine=cell.engine,
+        size_bytes=cell.size_bytes,
+        workers=None if vary == "workers" else cell.workers,
+        profile="" if vary == "profile" else cell.profile,
+        settings=", ".join(part for part in words.split(", ") if part not in ("", varying)),
+        entries=(
+            _entry(sides[0], None),
+            *(_entry(side, sides[0]) for side in sides[1:]),
+        ),
+    )
+
+
+def _side(column: str, own: tuple[str, Cell] | None, published: Sequence[Published]) -> _Side:
+    if own is None:
+        return _Side(column, None, None)
+    twin, cell = own
+    said = next((row for row in published if is_of(row.of, twin, cell)), None)
+    return _Side(column, cell, said)
+
+
+def _entry(side: _Side, first: _Side | None) -> Entry:
+    """Compare a column with the first; None for the first itself."""
+    cell, said = side.cell, side.published
+    ratio = published_ratio = difference_percent = None
+    if first is not None and cell is not None:
+        if first.cell is not None:
+            ratio = first.cell.mean_seconds / cell.mean_seconds
+        published_ratio = _published_ratio(said, first.published)
+    if ratio is not None and published_ratio is not None:
+        difference_percent = 100 * (ratio / published_ratio - 1)
+    return Entry(
+        column=side.column,
+        count=cell.count if cell else 0,
+        mean_seconds=cell.mean_seconds if cell else None,
+        interval_seconds=cell.interval_seconds if cell else None,
+        dilations=tuple(sorted({dilation_of(row) for row in cell.results})) if cell else (),
+        ratio=ratio,
+        published_seconds=said.seconds if said else None,
+        published_ratio=published_ratio,
+        published_source=said.source if said else "",
+        difference_percent=difference_percent,
+        is_far=difference_percent is not None and abs(difference_percent) > FAR_PERCENT,
+        warnings=cell.warnings if cell else (),
+    )
+
+
+def _published_ratio(said: Published | None, first: Published | None) -> float | None:
+    """Return the papers' ratio to the first column, as stated or of their two times."""
+    if said is None:
+        return None
+    if said.ratio is not None:
+        return said.ratio
+    if first is None or first.seconds is None or said.seconds is None:
+        return None
+    return first.seconds / said.seconds
+
+
+def _left_out(twin: str, result: Result) -> LeftOut | None:
+    """Return a run with the reason why it is in no mean; None for one that is, or a warm-up."""
+    attempt, found = result.attempt, result.measurement
+    if attempt is None:
+        return LeftOut(twin=twin, trial=result.trial, state="pending", reason="")
+    if attempt.state is not AttemptState.OK or found is None:
+        return LeftOut(
+            twin=twin, trial=result.trial, state=str(attempt.state), reason=attempt.reason
+        )
+    verdict = verdict_of(result)
+    if verdict in {Verdict.VALID, Verdict.UNJUDGED}:
+        return None
+    reason = "; ".join(found.verdict_reasons)
+    return LeftOut(twin=twin, trial=result.trial, state=str(verdict), reason=reason)

@@ -1,0 +1,80 @@
+"""Results of emulated boards: their names wherever they are shown, and what is the board's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from boardcluster.records import Result
+
+__all__ = ["LEFT_OUT", "dilation_of", "dilation_words", "is_twin", "twin_words", "undilated_value"]
+
+
+_TIMES = ("seconds", "microseconds", "milliseconds", "nanoseconds")
+_RATES = ("per_second", "flops", "gflops", "iops", "mips")
+_TIMELESS = (
+    *("bytes", "celsius", "count", "percent", "ratio", "records", "samples", "share"),
+    *("n", "nb", "p", "q", "residual"),  # of HPL, which have no unit
+)
+LEFT_OUT = ("hertz", "joules", "watts")
+"""Units of what is this machine's own, however slow its nodes are: its clock and its power."""
+
+
+def is_twin(result: Result) -> bool:
+    """Say whether a result is of emulated nodes that stand for boards."""
+    stands_for = result.attempt is not None and bool(result.attempt.fingerprint.twin)
+    return stands_for or dilation_of(result) != 1
+
+
+def dilation_of(result: Result) -> float:
+    """Return by how much the nodes were slower than their boards; 1 where nothing was measured."""
+    return result.measurement.dilation if result.measurement else 1.0
+
+
+def dilation_words(*dilations: float) -> str:
+    """Name dilations, each once and in order: ``dilation 4.0``, ``dilation 2.0, 4.0``."""
+    return f"dilation {', '.join(str(float(value)) for value in sorted(set(dilations)))}"
+
+
+def twin_words(results: Iterable[Result]) -> str:
+    """Say that results are of emulated boards: ``emulated boards, dilation 4.0``.
+
+    Returns:
+        Empty if none of them is. The dilation is that of what was measured.
+    """
+    twins: list[Result] = []
+    others = 0
+    for result in results:
+        if is_twin(result):
+            twins.append(result)
+        else:
+            others += result.measurement is not None
+    if not twins:
+        return ""
+    what = "partly emulated boards" if others else "emulated boards"
+    measured = [dilation_of(result) for result in twins if result.measurement]
+    return f"{what}, {dilation_words(*measured)}" if measured else what
+
+
+def undilated_value(name: str, value: float, dilation: float) -> float | None:
+    """Return a figure as it would be on the boards, by the unit that its name ends with.
+
+    Args:
+        name: of a workload's or a probe's figure, unit last.
+        value: as it was measured.
+        dilation: by how much the nodes were slower than the boards they stand for.
+
+    Returns:
+        None where it says nothing of the boards (``LEFT_OUT``), or where the unit is not known,
+        so that nobody can say whether time is in it.
+    """
+    if _ends_with(name, _RATES):
+        return value * dilation
+    if _ends_with(name, _TIMES):
+        return value / dilation
+    return value if _ends_with(name, _TIMELESS) else None
+
+
+def _ends_with(name: str, units: tuple[str, ...]) -> bool:
+    """Whether a figure's last words are one of these units; a mix puts ``job/`` before the name."""
+    words = "_" + name.rpartition("/")[2]
+    return words.endswith(tuple(f"_{unit}" for unit in units))

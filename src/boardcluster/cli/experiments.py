@@ -1,0 +1,348 @@
+"""Checks an experiment as a whole: its files, what they cite, and this machine for each twin."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from boardcluster.analysis.experiments import Published, column_of, is_of
+from boardcluster.campaign.cases import form_of
+from boardcluster.campaign.outlook import Outlook
+from boardcluster.campaign.plan import spec_digest, workload_facts
+from boardcluster.catalog.published import find_cell, find_table, read_index
+from boardcluster.catalog.ratios import read_ratios
+from boardcluster.catalog.room import nearest
+from boardcluster.cli.campaigns import plan
+from boardcluster.cli.run import left_of, outlook_of
+from boardcluster.cli.twin import read_twin, twin_home
+from boardcluster.cluster.limits.host import look_at_host
+from boardcluster.errors import (
+    BoardclusterError,
+    CapacityError,
+    ClusterError,
+    SpecError,
+    UsageError,
+)
+from boardcluster.records import Campaign, CampaignSpec, ClusterSpec, Trial
+from boardcluster.services import operation
+from boardcluster.services.profile import profile_names
+from boardcluster.spec import load_campaign
+from boardcluster.spec.experiment import ExperimentSpec, PublishedSpec
+from boardcluster.spec.form import apply_form
+from boardcluster.store import Store
+from boardcluster.twin.plan import Host, plan_limits
+
+__all__ = ["Checked", "Stand", "check_experiment"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stand:
+    """One twin of an experiment, and how far it is.
+
+    Attributes:
+        name: its file's name without ``.toml``.
+        file: its file.
+        home: its state folder.
+        spec: its cluster.
+        trials: all that is to run on it.
+        campaign: the stored campaign to go on with, or to show; None before it was begun.
+        left: what is still to run.
+        outlook: what that takes; None where nothing is left.
+        words: lines on what its nodes ask of this machine.
+    """
+
+    name: str
+    file: Path
+    home: Path
+    spec: ClusterSpec
+    trials: tuple[Trial, ...]
+    campaign: Campaign | None
+    left: tuple[Trial, ...]
+    outlook: Outlook | None
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """An experiment in which nothing is wrong.
+
+    Attributes:
+        campaign: the campaign.
+        stands: its twins in order.
+        columns: the columns of its table, the first to compare with.
+        published: what the papers say of its cells.
+    """
+
+    campaign: CampaignSpec
+    stands: tuple[Stand, ...]
+    columns: tuple[str, ...]
+    published: tuple[Published, ...]
+
+
+@contextlib.contextmanager
+def _noting(found: list[BoardclusterError], where: str = "") -> Iterator[None]:
+    """Note an error of the block with its place, and go on after it."""
+    try:
+        yield
+    except BoardclusterError as error:
+        message = error.message if not where else f"{where}: {error.message}"
+        found.append(type(error)(message, hint=error.hint))
+
+
+def _refuse(found: Sequence[BoardclusterError]) -> None:
+    """Raise everything that was found as one error."""
+    if not found:
+        return
+    if len(found) == 1:
+        raise found[0]
+    kind = SpecError if any(isinstance(row, SpecError) for row in found) else type(found[0])
+    lines = [f"{row.message} ({row.hint})" if row.hint else row.message for row in found]
+    raise kind("\n".join(lines), hint="correct all of these and run the command again")
+
+
+def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
+    """Check all files, that every twin can hold its part of the campaign, and what is cited.
+
+    Args:
+        experiment: the experiment.
+        root: folder of the twins' state folders; None is where all clusters have theirs.
+
+    Raises:
+        BoardclusterError: with all that is wrong.
+    """
+    found: list[BoardclusterError] = []
+    campaign: CampaignSpec | None = None
+    specs: dict[Path, ClusterSpec] = {}
+    published: list[tuple[PublishedSpec, Published]] = []
+    with _noting(found):
+        campaign = load_campaign(
+            experiment.campaign, workloads=workload_facts(), profiles=profile_names()
+        )
+    for file in experiment.twins:
+        with _noting(found):
+            specs[file] = read_twin(file)
+    for row in experiment.published:
+        with _noting(found, row.place):
+            published.append((row, _cited(row)))
+    _refuse(found)
+    if campaign is None:
+        raise RuntimeError("no campaign, though nothing was wrong with it")
+    homes = _homes(specs, root, found)
+    stands = []
+    for file, spec in specs.items():
+        with _noting(found, file.stem):
+            stands.append(_stand(file, spec, homes[file], campaign, found))
+    if any(stand.left for stand in stands):
+        stands = _fitting(stands, found)
+    if len(stands) == len(specs):
+        _check_cited(published, stands, found)
+    _refuse(found)
+    return Checked(
+        campaign=campaign,
+        stands=tuple(stands),
+        columns=_columns(experiment, campaign, stands),
+        published=tuple(row for _, row in published),
+    )
+
+
+def _homes(
+    specs: Mapping[Path, ClusterSpec], root: Path | None, found: list[BoardclusterError]
+) -> dict[Path, Path]:
+    """Return the twins' state folders; two twins may not share one."""
+    homes: dict[Path, Path] = {}
+    for file, spec in specs.items():
+        home = twin_home(root / spec.name if root else None, spec)
+        if home in homes.values():
+            found.append(
+                SpecError(
+                    f"{file}: [cluster] name {spec.name!r} is that of another twin here",
+                    hint="give each twin a name of its own",
+                )
+            )
+        homes[file] = home
+    return homes
+
+
+def _stand(
+    file: Path,
+    spec: ClusterSpec,
+    home: Path,
+    campaign: CampaignSpec,
+    found: list[BoardclusterError],
+) -> Stand:
+    """Look at what a twin has done and has still to do."""
+    trials = plan(campaign, spec, campaign_id="dry-run")
+    begun, left = _progress(home, campaign, spec, trials)
+    outlook: Outlook | None = None
+    if left:
+        with Store.open(home, read_only=True) as store:
+            outlook = outlook_of(_existing(home), spec, store, left)
+        found.extend(
+            CapacityError(f"{file.stem}: {problem}", hint="") for problem in outlook.problems
+        )
+    return Stand(
+        name=file.stem,
+        file=file,
+        home=home,
+        spec=spec,
+        trials=trials,
+        campaign=begun,
+        left=left,
+        outlook=outlook,
+    )
+
+
+def _fitting(stands: Sequence[Stand], found: list[BoardclusterError]) -> list[Stand]:
+    """Check that this machine holds each twin that is still to run, and is free for it."""
+    hosts: list[Host] = []
+    with _noting(found):
+        host = look_at_host(
+            _existing(stands[0].home),
+            str(uuid.uuid4()),
+            memory_available_bytes=operation.available_memory_bytes(),
+        )
+        hosts.append(host)
+    fitting = []
+    for stand in stands:
+        if operation.found_up(stand.home):
+            found.append(
+                ClusterError(
+                    f"{stand.name}: its cluster is up, and would share this machine with others",
+                    hint=f"run `boardcluster down --home {stand.home}` first",
+                )
+            )
+        words: tuple[str, ...] = ()
+        if hosts and stand.outlook is not None and not stand.outlook.problems:
+            with _noting(found, stand.name):
+                words = _fit(stand.spec, stand.left, hosts[0])
+        fitting.append(replace(stand, words=words))
+    return fitting
+
+
+def _existing(folder: Path) -> Path:
+    """Return the folder, or what will hold it."""
+    while not folder.is_dir():
+        folder = folder.parent
+    return folder
+
+
+def _fit(spec: ClusterSpec, trials: Sequence[Trial], host: Host) -> tuple[str, ...]:
+    """Check that this machine holds the largest form of a twin; return lines on it.
+
+    Raises:
+        CapacityError: it does not; with the arithmetic.
+        UsageError: the catalog lacks a figure of a board.
+    """
+    forms = {form_of(trial) for trial in trials}
+    largest = max((apply_form(spec, form) for form in forms), key=lambda row: len(row.nodes))
+    return plan_limits(largest, host).words
+
+
+def _progress(
+    home: Path, campaign: CampaignSpec, spec: ClusterSpec, trials: tuple[Trial, ...]
+) -> tuple[Campaign | None, tuple[Trial, ...]]:
+    """Return the latest campaign if it is of the same files, and what is left to run."""
+    with Store.open(home, read_only=True) as store:
+        earlier = store.find_campaigns(campaign.name)
+        if not earlier or earlier[-1].spec_sha256 != spec_digest(campaign, spec):
+            return None, trials
+        return earlier[-1], left_of(store, earlier[-1], campaign.policy)
+
+
+def _columns(
+    experiment: ExperimentSpec, campaign: CampaignSpec, stands: Sequence[Stand]
+) -> tuple[str, ...]:
+    """Return the columns in the order of the files; values that no file names are sorted."""
+    vary = str(experiment.vary)
+    there = {column_of(vary, row.name, trial) for row in stands for trial in row.trials}
+    named: dict[str, None] = dict.fromkeys(row.name for row in stands) if vary == "twin" else {}
+    for matrix in campaign.matrices:
+        lists = {
+            "workers": matrix.workers,
+            "master": matrix.masters,
+            "concurrency": matrix.concurrencies,
+            "profile": matrix.profiles,
+        }
+        named |= dict.fromkeys(str(value) for value in lists.get(vary, ()))
+    rest = sorted(there - set(named), key=lambda text: (len(text), text))
+    return (*(column for column in named if column in there), *rest)
+
+
+# What is cited
+
+
+def _cited(row: PublishedSpec) -> Published:
+    """Look up what an experiment cites.
+
+    Raises:
+        UsageError: there is no such table, cell or ratio, or it is no time.
+    """
+    if row.ratio:
+        ratios = {ratio.id: ratio for ratio in read_ratios()}
+        if row.ratio not in ratios:
+            near = nearest(row.ratio, list(ratios))
+            raise UsageError(
+                f"the catalog has no ratio {row.ratio!r}"
+                + (f'; did you mean "{near}"?' if near else ""),
+                hint="see the ratios with: boardcluster catalog published --check",
+            )
+        said = ratios[row.ratio]
+        source = f"{said.paper}, {said.section}: {said.words}"
+        return Published(of=row.of, seconds=None, ratio=float(said.says), source=source)
+    table = find_table(row.file, index=read_index())
+    cell = find_cell(table, row.where, row.quantity)
+    seconds = _number(cell.value)
+    if cell.unit != "s" or not seconds > 0:
+        raise UsageError(
+            f"{table.id}: {row.quantity} {cell.value!r} {cell.unit} is not a time in s",
+            hint="name a cell that is one, such as execution_time",
+        )
+    keys = ", ".join(f"{key} {value}" for key, value in cell.keys.items() if value)
+    source = f"{table.paper}, {table.table}: {keys}"
+    return Published(of=row.of, seconds=seconds, ratio=None, source=source)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _check_cited(
+    published: Sequence[tuple[PublishedSpec, Published]],
+    stands: Sequence[Stand],
+    found: list[BoardclusterError],
+) -> None:
+    """Each citation belongs to one cell, and each cell has at most one."""
+    cells = [
+        (stand.name, trial)
+        for stand in stands
+        for trial in stand.trials
+        if trial.repetition == 1 and not trial.warm_up
+    ]
+    taken: dict[tuple[str, str], str] = {}
+    for row, said in published:
+        own = [(twin, trial) for twin, trial in cells if is_of(said.of, twin, trial)]
+        if len(own) != 1:
+            found.append(
+                SpecError(
+                    f"{row.place}: of: {len(own)} cells of the experiment are like that",
+                    hint="say which one by twin, workload, engine, size, workers, master, "
+                    "concurrency and profile",
+                )
+            )
+            continue
+        place = (own[0][0], own[0][1].id)
+        if place in taken:
+            found.append(
+                SpecError(
+                    f"{row.place}: of: that cell has {taken[place]} already",
+                    hint="name one number for each cell",
+                )
+            )
+        taken.setdefault(place, row.place)

@@ -1,0 +1,77 @@
+"""A cluster of emulated boards from a file: the file becomes the ``cluster.toml`` of a home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from boardcluster.cli.options import home_folder
+from boardcluster.errors import ClusterError, UsageError
+from boardcluster.fetch.cache import make_folder, writing
+from boardcluster.records import ClusterSpec
+from boardcluster.services import operation
+from boardcluster.services.pair import pair_ids
+from boardcluster.services.profile import profile_names
+from boardcluster.spec import render_cluster
+from boardcluster.telemetry.meters.registry import meter_facts
+
+__all__ = ["place_twin", "read_twin", "twin_home"]
+
+
+def read_twin(file: Path) -> ClusterSpec:
+    """Read a file of emulated boards.
+
+    Raises:
+        SpecError: it is missing or wrong.
+        UsageError: its nodes have no boards.
+    """
+    spec = operation.read_spec(file, meter_kinds=meter_facts())
+    if spec.twin is None:
+        raise UsageError(
+            f"{file}: no node has a `board`, so this is no twin of boards",
+            hint="give each [[node]] a `board`, see `boardcluster catalog boards`; or bring a "
+            "plain cluster up without --twin",
+        )
+    return spec
+
+
+def twin_home(home: Path | None, spec: ClusterSpec) -> Path:
+    """Return the state folder of a twin: ``--home``, or one that is named like the cluster."""
+    return home_folder(home, spec.name)
+
+
+def place_twin(file: Path, folder: Path) -> None:
+    """Put the file in place; a home that has it already stays as it is.
+
+    Raises:
+        SpecError: what is in the home cannot be read.
+        ClusterError: the cluster is up from another file, or the home is that of a plain cluster.
+        HostError: it cannot be written.
+    """
+    target = folder / "cluster.toml"
+    text = _self_contained(file)
+    if target.exists():
+        if target.read_text(encoding="utf-8") == text:
+            return
+        if operation.read_spec(target).twin is None:
+            raise ClusterError(
+                f"{target} describes another cluster, not one of emulated boards",
+                hint="choose another state folder with --home, or another name in [cluster]",
+            )
+        if operation.found_up(folder):
+            raise ClusterError(
+                f"the cluster in {folder} is up from another version of {file}",
+                hint=f"run `boardcluster down --home {folder}` first",
+            )
+    make_folder(folder)
+    with writing(target):
+        target.write_text(text, encoding="utf-8")
+
+
+def _self_contained(file: Path) -> str:
+    """Return the file's text; one that names others by their path gets whole paths."""
+    spec = operation.read_spec(file)
+    twins = [node.twin for node in spec.nodes if node.twin is not None]
+    names = [name for row in twins for name in (row.board, row.medium, row.supply, row.cooling)]
+    if any(name.endswith(".toml") for name in names):
+        return render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
+    return file.read_text(encoding="utf-8")

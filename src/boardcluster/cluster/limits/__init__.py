@@ -1,0 +1,1 @@
+"""What the kernel lets emulated nodes have: CPU, memory, disk and link; written and read back."""

@@ -1,0 +1,175 @@
+"""A disk of its own for each emulated node: an ext4 file system in a file, on a loop device.
+
+It is mounted in the node's own mount namespace only, so when the node's processes have ended, by
+whatever signal, the kernel unmounts it and detaches the device. What the kernel would keep is a
+throttle on the idle device; so its number is written down before the throttle is set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from boardcluster.errors import CapacityError, ClusterError, HostError, RemoteError
+from boardcluster.fetch.cache import writing
+from boardcluster.remote.base import Remote
+from boardcluster.remote.gate import run_program
+from boardcluster.units import format_bytes
+
+__all__ = [
+    "DISK",
+    "attach_disk",
+    "check_tools",
+    "detach_leftovers",
+    "device_of",
+    "forget_device",
+    "noted_devices",
+]
+
+DISK = "disk"
+"""Folder of a node in which its disk is mounted, as the node sees it."""
+
+_IMAGE = "disk.img"
+_NOTE = "disk.device"
+_BLOCK_DEVICES = Path("/sys/dev/block")
+_FORMAT_TIMEOUT_SECONDS = 120.0
+
+
+def check_tools() -> None:
+    """Check that the programs are there which make and mount file systems.
+
+    Raises:
+        HostError: one is missing.
+    """
+    for program, package in (("losetup", "mount"), ("mkfs.ext4", "e2fsprogs")):
+        done = run_program([program, "--version" if program == "losetup" else "-V"], check=False)
+        if done.returncode != 0:
+            raise HostError(
+                f"the program {program} is missing: a node's disk cannot be made",
+                hint=f"install it: sudo apt install {package}",
+            )
+    if not Path("/dev/loop-control").exists():
+        raise HostError(
+            "this kernel offers no loop devices (/dev/loop-control is missing)",
+            hint="load them: sudo modprobe loop; in a container, run on the host itself",
+        )
+
+
+def attach_disk(folder: Path, remote: Remote, *, size_bytes: int) -> str:
+    """Make a node's disk if it has none, and mount it in the node.
+
+    Args:
+        folder: the node's folder, the same here and on the node.
+        remote: the node, as root.
+        size_bytes: of the device; room is taken on this machine's disk only as it is written.
+
+    Returns:
+        The device as MAJOR:MINOR.
+
+    Raises:
+        ClusterError: there is a disk of another size, with data of an earlier cluster.
+        CapacityError, HostError: it cannot be made or mounted.
+    """
+    image = folder / _IMAGE
+    if image.exists() and image.stat().st_size != size_bytes:
+        raise ClusterError(
+            f"{image} is a disk of {format_bytes(image.stat().st_size, binary=True)}, but "
+            f"cluster.toml says {format_bytes(size_bytes, binary=True)}",
+            hint="delete the old data with `boardcluster down --wipe`, or keep the old size",
+        )
+    if not image.exists():
+        _format(image, size_bytes)
+    try:
+        found = run_program(["losetup", "--find", "--show", "--direct-io=on", str(image)])
+    except RemoteError as error:
+        raise HostError(
+            f"no loop device for {image}: {error.message}", hint="see `losetup --list`"
+        ) from error
+    device = found.text.strip()
+    try:
+        number = Path("/sys/block", Path(device).name, "dev").read_text().strip()
+        (folder / _NOTE).write_text(number)
+        remote.run(["mkdir", "-p", str(folder / DISK)])
+        # Without noinit_itable the kernel would clear tables while jobs run, at the disk's speed.
+        options = "noatime,noinit_itable"
+        remote.run(["mount", "-t", "ext4", "-o", options, device, str(folder / DISK)])
+    except RemoteError as error:
+        raise HostError(
+            f"the disk {image} cannot be mounted: {error.message}",
+            hint="if it is damaged, delete it with `boardcluster down --wipe`",
+        ) from error
+    finally:
+        # While it is mounted this only marks it: the kernel detaches it with the last user.
+        run_program(["losetup", "--detach", device], check=False)
+    return number
+
+
+def _format(image: Path, size_bytes: int) -> None:
+    made = image.with_suffix(".new")
+    with writing(image):
+        try:
+            with made.open("wb") as stream:
+                stream.truncate(size_bytes)
+            run_program(
+                # The file is a hole, so what would be written to clear tables is there already.
+                [
+                    *("mkfs.ext4", "-q", "-F", "-m", "0"),
+                    *("-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard", str(made)),
+                ],
+                timeout_seconds=_FORMAT_TIMEOUT_SECONDS,
+            )
+            made.replace(image)
+        except RemoteError as error:
+            raise CapacityError(
+                f"the file system of {image} cannot be made: {error.message}",
+                hint="free space on this machine's disk, or give nodes smaller disks",
+            ) from error
+        finally:
+            made.unlink(missing_ok=True)
+
+
+def device_of(folder: Path) -> str:
+    """Return the device of a node's disk as MAJOR:MINOR; empty if it has none."""
+    try:
+        return (folder / _NOTE).read_text().strip()
+    except FileNotFoundError:
+        return ""
+
+
+def noted_devices(nodes: Path) -> dict[str, str]:
+    """Return the devices of all nodes of a home by node; those of an ended cluster, too.
+
+    A device that holds another file by now is another cluster's, and left out.
+    """
+    found = {}
+    with contextlib.suppress(OSError):
+        for folder in nodes.iterdir():
+            device = device_of(folder)
+            if device and _holds(device) in ("", str((folder / _IMAGE).resolve())):
+                found[folder.name] = device
+    return found
+
+
+def _holds(device: str) -> str:
+    """Return the file on a loop device; empty if it has none."""
+    try:
+        return (_BLOCK_DEVICES / device / "loop" / "backing_file").read_text().rstrip("\n")
+    except OSError:
+        return ""
+
+
+def forget_device(folder: Path) -> None:
+    """Forget the device of a node whose disk is mounted no more."""
+    (folder / _NOTE).unlink(missing_ok=True)
+
+
+def detach_leftovers(nodes: Path) -> None:
+    """Detach the devices of a driver that was killed before it could mount them.
+
+    Args:
+        nodes: folder of the nodes' folders of a home; their processes have ended.
+    """
+    for image in nodes.glob(f"*/{_IMAGE}"):
+        command = ["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]
+        for device in run_program(command, check=False).text.split():
+            run_program(["losetup", "--detach", device], check=False)

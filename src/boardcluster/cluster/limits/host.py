@@ -1,0 +1,88 @@
+"""How fast this machine is: what the nodes' CPU quotas are worked out from.
+
+Measured as nodes will be: by the program that gave the boards' figures, under a quota that leaves
+idle headroom, with more threads than cores. A thread that is held back loses what it had in its
+caches, and cores that share units slow each other down, so a free core would promise too much. What
+counts is the CPU time that was spent, so that other programs on this machine do not matter much.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from boardcluster.cluster.limits.cgroups import find_cgroups, joining
+from boardcluster.cluster.state import IDENTITY_VARIABLE
+from boardcluster.errors import HostError, RemoteError
+from boardcluster.remote.gate import run_program
+from boardcluster.twin.plan import IDLE_HEADROOM, Host
+
+__all__ = ["events_of", "look_at_host"]
+
+_PRIME_LIMIT = 2000  # as in the papers
+_SECONDS = 3
+_EVENTS = re.compile(r"total number of events:\s*([0-9]+)")
+_GROUP = "speed"
+
+
+def events_of(output: str) -> int:
+    """Return how many events ``sysbench cpu`` counted, from its output.
+
+    Raises:
+        HostError: it says none.
+    """
+    found = _EVENTS.search(output)
+    if found is None or int(found.group(1)) == 0:
+        raise HostError(
+            f"sysbench counted nothing: {output[-200:].strip()!r}",
+            hint="run it by hand: sysbench cpu --cpu-max-prime=2000 run",
+        )
+    return int(found.group(1))
+
+
+def look_at_host(home: Path, identity: str, *, memory_available_bytes: int) -> Host:
+    """Measure this machine, in a control group of its own that is gone afterwards.
+
+    Args:
+        home: the cluster's state folder, whose file system will hold the nodes' disks.
+        identity: of the cluster that is to come.
+        memory_available_bytes: what nodes may have together.
+
+    Raises:
+        HostError: sysbench is missing or fails, or there are no control groups.
+    """
+    if shutil.which("sysbench") is None:
+        raise HostError(
+            "the program sysbench is missing: without it this machine's speed is not known",
+            hint="install it: sudo apt install sysbench",
+        )
+    cores = len(os.sched_getaffinity(0))
+    share = 1 - IDLE_HEADROOM
+    groups = find_cgroups(identity)
+    groups.sweep(_GROUP)
+    groups.create(_GROUP)
+    command = [
+        *joining(groups.join_files(_GROUP)),
+        *("sysbench", "cpu", f"--cpu-max-prime={_PRIME_LIMIT}", f"--threads={2 * cores}"),
+        *(f"--time={_SECONDS}", "run"),
+    ]
+    try:
+        groups.set_cpu(_GROUP, cores * share)
+        before = groups.cpu_seconds(_GROUP)
+        # By the variable `down` finds it, should this driver be killed meanwhile.
+        events = events_of(run_program(command, env={IDENTITY_VARIABLE: identity}).text)
+        spent = groups.cpu_seconds(_GROUP) - before
+    except RemoteError as error:
+        raise HostError(
+            f"sysbench fails: {error.message}", hint="run it by hand: sysbench cpu run"
+        ) from error
+    finally:
+        groups.remove()
+    return Host(
+        cores=cores,
+        events_per_second_per_core=events / spent,
+        memory_available_bytes=memory_available_bytes,
+        disk_free_bytes=shutil.disk_usage(home).free,
+    )

@@ -1,0 +1,198 @@
+"""All limits of one emulated cluster: set, lifted, read back, and removed with it.
+
+Groups and disks exist from the start of the nodes, so that every process is in its group; rates
+are set once the daemons are healthy, and lifted while input is prepared or output proved, so that
+only what is measured takes the board's time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from boardcluster.cluster.limits.cgroups import Cgroups, find_cgroups, joining
+from boardcluster.cluster.limits.disks import detach_leftovers, forget_device, noted_devices
+from boardcluster.cluster.limits.links import is_rate, rate_of, shape
+from boardcluster.errors import BoardclusterError, ClusterError, HostError
+from boardcluster.records import NodeLimits
+from boardcluster.remote.gate import run_program
+from boardcluster.remote.netns import enter
+
+__all__ = ["Limiter", "Port", "clear_leftovers", "join_prefixes", "make_groups"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """Where a node's link is shaped.
+
+    Attributes:
+        node_pid: a process in the node's network namespace.
+        switch_pid: a process in the switch's.
+        name: interface of the switch that leads to the node.
+        open_bits_per_second: its rate where no limit is set.
+    """
+
+    node_pid: int
+    switch_pid: int
+    name: str
+    open_bits_per_second: int
+
+    @property
+    def ends(self) -> tuple[tuple[tuple[str, ...], str], ...]:
+        """Both ends: how to get there, and the interface."""
+        return (
+            (enter(self.switch_pid, own_user=False, kinds="nm"), self.name),
+            (enter(self.node_pid, own_user=False, kinds="nm"), "eth0"),
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Limiter:
+    """The limits of a cluster that is up.
+
+    Attributes:
+        groups: its control groups.
+        limits: what each node is to have.
+        devices: by node, the device of its disk as MAJOR:MINOR; nodes without one have none.
+        ports: by node, where its link is shaped.
+    """
+
+    groups: Cgroups
+    limits: tuple[NodeLimits, ...]
+    devices: Mapping[str, str]
+    ports: Mapping[str, Port]
+    _shares: dict[str, float] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def _cpu_cores(self, node: NodeLimits) -> float:
+        return node.cpu_cores * self._shares.get(node.node, 1.0)
+
+    def set(self) -> None:
+        """Set every limit, and read it back.
+
+        Raises:
+            HostError: the kernel refused one.
+            ClusterError: one reads back differently.
+        """
+        with self._lock:
+            for node in self.limits:
+                self.groups.set_memory(node.node, node.memory_bytes)
+                self.groups.set_cpu(node.node, self._cpu_cores(node))
+                if node.disk is not None:
+                    self.groups.set_disk(node.node, self.devices[node.node], node.disk)
+                self._set_link(node.node, node.link_bits_per_second)
+            if wrong := self.changed():
+                raise ClusterError(
+                    f"limits do not read back as they were set: {'; '.join(wrong)}",
+                    hint="see which other program changes control groups on this machine",
+                )
+
+    def lift(self) -> None:
+        """Let nodes run as fast as this machine; their memory stays limited."""
+        with self._lock:
+            for node in self.limits:
+                self.groups.set_cpu(node.node, None)
+                if node.disk is not None:
+                    self.groups.set_disk(node.node, self.devices[node.node], None)
+                self._set_link(node.node, self.ports[node.node].open_bits_per_second)
+
+    def set_shares(self, shares: Mapping[str, float]) -> None:
+        """Give nodes only a share of their CPU, as firmware does with hot boards.
+
+        Args:
+            shares: by node, of its limit; nodes that are left out have all of it.
+        """
+        with self._lock:
+            before, self._shares = self._shares, dict(shares)
+            for node in self.limits:
+                if before.get(node.node, 1.0) != self._shares.get(node.node, 1.0):
+                    self.groups.set_cpu(node.node, self._cpu_cores(node))
+
+    def _set_link(self, node: str, rate_bits_per_second: int) -> None:
+        for prefix, device in self.ports[node].ends:
+            line = shape(device, rate_bits_per_second, verb="replace")
+            run_program([*prefix, "tc", "-batch", "-"], stdin=f"{line}\n".encode())
+
+    def changed(self, *, links: bool = True) -> list[str]:
+        """Read all limits back; return in words what is not as it was set.
+
+        Args:
+            links: whether to look at links, too, which takes longer than all others.
+        """
+        found = []
+        with self._lock:
+            for node in self.limits:
+                device = self.devices.get(node.node, "")
+                wanted = self.groups.expected(
+                    self._cpu_cores(node), node.memory_bytes, device, node.disk
+                )
+                read = self.groups.read(node.node, device)
+                found += [
+                    f"{node.node}: {name} is {read.get(name, 'gone')}, set was {value}"
+                    for name, value in wanted.items()
+                    if read.get(name) != value
+                ]
+                if links:
+                    found += self._link_changed(node)
+        return found
+
+    def _link_changed(self, node: NodeLimits) -> Iterator[str]:
+        for prefix, device in self.ports[node.node].ends:
+            rate = rate_of(prefix, device)
+            if not is_rate(rate, node.link_bits_per_second):
+                yield (
+                    f"{node.node}: link rate of {device} is {rate or 'none'} bit/s, set was "
+                    f"{node.link_bits_per_second}"
+                )
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """Return by node the CPU time that its processes have used."""
+        return {node.node: self.groups.cpu_seconds(node.node) for node in self.limits}
+
+
+def make_groups(identity: str, limits: Iterable[NodeLimits]) -> None:
+    """Make the groups of a cluster's nodes, before their first processes.
+
+    Memory is limited from now on: later, what is cached could not be given back at once.
+
+    Raises:
+        HostError: this machine has no such groups, or not for us.
+    """
+    groups = find_cgroups(identity)
+    for node in limits:
+        groups.create(node.node)
+        groups.set_memory(node.node, node.memory_bytes)
+
+
+def join_prefixes(identity: str, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return by node the command prefix that puts a program into its groups."""
+    groups = find_cgroups(identity)
+    return {name: joining(groups.join_files(name)) for name in names}
+
+
+def clear_leftovers(identity: str, nodes: Path) -> None:
+    """Remove all that limits left: throttles, loop devices, groups; processes have ended.
+
+    Safe to repeat, and for a cluster without limits.
+
+    Args:
+        identity: of the cluster.
+        nodes: folder of its nodes' folders.
+
+    Raises:
+        ClusterError: a group still holds processes.
+    """
+    try:
+        groups = find_cgroups(identity)
+    except HostError:
+        return  # without groups nothing was limited
+    for name, device in noted_devices(nodes).items():
+        with contextlib.suppress(BoardclusterError):
+            groups.set_disk(name, device, None)
+    for folder in nodes.glob("*"):
+        forget_device(folder)
+    detach_leftovers(nodes)
+    groups.remove()

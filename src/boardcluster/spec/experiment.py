@@ -1,0 +1,238 @@
+"""``experiment.toml`` -> a validated ExperimentSpec: one campaign on one or more emulated clusters.
+
+The file names other files and the papers' cells; what these hold is checked where it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from boardcluster.records import Engine, MasterPlacement
+from boardcluster.spec.checks import (
+    CAMPAIGN_NAME_ALLOWED,
+    INPUT_SIZE_ALLOWED,
+    check_campaign_name,
+    check_choice,
+    check_input_size,
+    check_word,
+    complaint,
+    mix_jobs,
+)
+from boardcluster.spec.cluster import NODES_MAX
+from boardcluster.spec.problems import Problem, key_text, spec_error, validate
+from boardcluster.spec.toml import TomlDocument, read_toml
+
+__all__ = ["ExperimentSpec", "PublishedSpec", "Vary", "load_experiment"]
+
+_CREATE_HINT = "name an experiment file, or copy one of the project's folder examples/twin"
+
+
+class Vary(StrEnum):
+    """What the columns of an experiment's table are; all but TWIN are keys of a campaign."""
+
+    TWIN = "twin"
+    WORKERS = "workers"
+    MASTER = "master"
+    CONCURRENCY = "concurrency"
+    PROFILE = "profile"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedSpec:
+    """A number of a paper to put beside one of ours; it is named here and never written.
+
+    Attributes:
+        place: where it stands, for messages: ``FILE:LINE: published[0]``.
+        file: id of a published table; empty where a ratio is named.
+        where: columns of the table with the value that the cell has there.
+        quantity: what the cell is.
+        ratio: id of a ratio that a paper states; empty where a cell is named.
+        of: which of our cells it belongs to: names of a trial's attributes, and ``twin``, with
+            the values that the cell has.
+    """
+
+    place: str
+    file: str
+    where: Mapping[str, str]
+    quantity: str
+    ratio: str
+    of: Mapping[str, str | int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentSpec:
+    """A validated ``experiment.toml``.
+
+    Attributes:
+        name: its name.
+        question: what it is to answer, one sentence.
+        campaign: the campaign file.
+        twins: the files of the emulated clusters, in the order in which they run.
+        vary: what the columns of its table are.
+        published: what the papers say of its cells.
+    """
+
+    name: str
+    question: str
+    campaign: Path
+    twins: tuple[Path, ...]
+    vary: Vary
+    published: tuple[PublishedSpec, ...]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+_Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
+
+
+def _word_of(kind: type[Any], what: str) -> BeforeValidator:
+    names = [item.value for item in kind]
+    return BeforeValidator(lambda value: kind(check_word(value, names, what=what)))
+
+
+class _Experiment(_Table):
+    name: Annotated[str, BeforeValidator(check_campaign_name)] = Field(
+        description=CAMPAIGN_NAME_ALLOWED
+    )
+    question: _Text = Field(description="one sentence")
+    campaign: _Text = Field(description="the path of a campaign file, from this file's folder")
+    twins: list[_Text] = Field(
+        min_length=1, description="one or more paths of twin files, from this file's folder"
+    )
+    vary: Annotated[Vary, _word_of(Vary, "something to vary")] = Field(
+        description=f"one of {', '.join(Vary)}"
+    )
+
+
+class _Of(_Table):
+    """Which of our cells; a key that is left out may have any value."""
+
+    twin: _Text | None = Field(default=None, description="a twin file without its .toml")
+    workload: _Text | None = Field(default=None, description="a workload or a mix")
+    engine: Annotated[Engine, _word_of(Engine, "an engine")] | None = Field(
+        default=None, description=f"one of {', '.join(Engine)}"
+    )
+    size: Annotated[int, BeforeValidator(check_input_size)] | None = Field(
+        default=None, description=INPUT_SIZE_ALLOWED
+    )
+    workers: int | None = Field(
+        default=None, ge=1, le=NODES_MAX, description=f"a whole number from 1 to {NODES_MAX}"
+    )
+    master: (
+        Annotated[MasterPlacement, _word_of(MasterPlacement, "a place of the master")] | None
+    ) = Field(default=None, description=f"one of {', '.join(MasterPlacement)}")
+    concurrency: int | None = Field(default=None, ge=1, description="a whole number from 1")
+    profile: _Text | None = Field(default=None, description="a profile")
+
+
+class _Published(_Table):
+    file: str = Field(default="", description="the id of a published table")
+    where: dict[str, str] = Field(
+        default={}, description="a table of columns with the cell's values, all as text"
+    )
+    quantity: str = Field(default="", description="what the cell is, as execution_time")
+    ratio: str = Field(default="", description="the id of a ratio that a paper states")
+    of: _Of = Field(description="a table that says which of our cells it belongs to")
+
+
+class _File(_Table):
+    experiment: _Experiment = Field(description="one [experiment] table")
+    published: list[_Published] = Field(default=[], description="any number of [[published]]")
+
+
+def load_experiment(path: Path) -> ExperimentSpec:
+    """Read and validate an ``experiment.toml``; the files it names are not opened.
+
+    Args:
+        path: the file. Relative paths in it start at its folder.
+
+    Raises:
+        SpecError: the file cannot be read, is not TOML, or is wrong; lists every problem with its
+            line, key, value, what is allowed and the nearest valid name.
+    """
+    document = read_toml(path, create_hint=_CREATE_HINT)
+    model, problems = validate(_File, document.data, context={}, allowed_words={})
+    if model is None:
+        raise spec_error(document, problems)
+    problems = [*_twin_problems(model.experiment.twins), *_published_problems(model)]
+    if problems:
+        raise spec_error(document, problems)
+    folder = path.expanduser().absolute().parent
+    named = model.experiment
+    return ExperimentSpec(
+        name=named.name,
+        question=named.question,
+        campaign=folder / Path(named.campaign).expanduser(),
+        twins=tuple(folder / Path(twin).expanduser() for twin in named.twins),
+        vary=named.vary,
+        published=tuple(
+            _to_record(document, place, row) for place, row in enumerate(model.published)
+        ),
+    )
+
+
+def _twin_problems(twins: Sequence[str]) -> list[Problem]:
+    """Find twins that would have the same name."""
+    first: dict[str, int] = {}
+    return [
+        Problem(
+            path=("experiment", "twins", index),
+            text=complaint(
+                f'the name "{Path(twin).stem}" is that of twins[{first[Path(twin).stem]}]',
+                allowed="each twin once",
+            ),
+        )
+        for index, twin in enumerate(twins)
+        if first.setdefault(Path(twin).stem, index) != index
+    ]
+
+
+def _published_problems(model: _File) -> list[Problem]:
+    names = [Path(twin).stem for twin in model.experiment.twins]
+    problems = []
+    for index, row in enumerate(model.published):
+        cell = bool(row.file and row.where and row.quantity)
+        if cell == bool(row.ratio) or (row.ratio and (row.file or row.where or row.quantity)):
+            text = complaint(
+                "it names neither one cell nor one ratio",
+                allowed="file, where and quantity together, or ratio alone",
+            )
+            problems.append(Problem(path=("published", index), text=text))
+        if row.of.twin is not None:
+            try:
+                check_choice(row.of.twin, names, what="a twin of this experiment")
+            except ValueError as error:
+                path = ("published", index, "of", "twin")
+                problems.append(Problem(path=path, text=str(error)))
+        if row.of.workload is not None:
+            try:
+                mix_jobs(row.of.workload)
+            except ValueError as error:
+                path = ("published", index, "of", "workload")
+                problems.append(Problem(path=path, text=str(error)))
+    return problems
+
+
+def _to_record(document: TomlDocument, index: int, row: _Published) -> PublishedSpec:
+    of = row.of.model_dump(exclude_none=True)
+    if "size" in of:
+        of["size_bytes"] = of.pop("size")
+    if "workload" in of:
+        of["workload"] = "+".join(mix_jobs(of["workload"]))
+    at = ("published", index)
+    return PublishedSpec(
+        place=f"{document.path}:{document.line_of(at)}: {key_text(at)}",
+        file=row.file,
+        where=row.where,
+        quantity=row.quantity,
+        ratio=row.ratio,
+        of=of,
+    )

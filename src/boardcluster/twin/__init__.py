@@ -1,0 +1,1 @@
+"""What emulated boards are allowed to do: set points, dilation, heat. Pure."""

@@ -1,0 +1,186 @@
+"""Limits hold in a real kernel with control groups of version 2, whichever this machine has.
+
+A small virtual machine with Debian's kernel runs limits_inside.py, which limits two nodes at once
+and uses what they are limited to. What it printed is judged here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.limits_inside import DIRTY_BYTES, LARGE_BYTES, MEMORY_BYTES, WANTED
+from tests.small_machine import Kernel, fetch_kernel, missing, run_inside
+
+HERE = Path(__file__).parent
+PROGRAMS = (
+    *("env", "losetup", "mkdir", "mkfs.ext4", "mount", "nsenter", "sh", "sleep", "unshare"),
+)
+CHARGED_AHEAD_BYTES = 2 * 64 * 4096
+"""Each of two processors charges 64 pages at once (MEMCG_CHARGE_BATCH), adds before it looks at the
+limit, and takes it back if that was too much (page_counter_try_charge): readers see both."""
+
+CPU_TOLERANCE = 0.05
+RATE_TOLERANCE = 0.10
+START = """\
+import sys
+from pathlib import Path
+from tests.small_machine import Kernel, run_inside
+image, *modules = map(Path, sys.argv[2:])
+kernel = Kernel(image=image, modules=tuple(modules))
+run_inside(Path(sys.argv[1]), kernel=kernel, programs=(), memory_bytes=1 << 29,
+    disk_bytes=1 << 20, timeout_seconds=60)
+"""
+
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the machine is x86-64")
+
+
+@pytest.fixture(scope="module")
+def kernel(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Kernel:
+    if lacking := missing(PROGRAMS):
+        if os.environ.get("BOARDCLUSTER_CI"):
+            pytest.fail(lacking)
+        pytest.skip(lacking)
+    return fetch_kernel(cache, tmp_path_factory.mktemp("kernel"))
+
+
+@pytest.fixture(scope="module")
+def found(kernel: Kernel) -> Any:
+    scripts = (HERE / "limits_inside.py", HERE / "disk_user.py")
+    printed = run_inside(
+        *scripts,
+        kernel=kernel,
+        programs=PROGRAMS,
+        memory_bytes=3 << 29,
+        disk_bytes=4 << 30,
+        timeout_seconds=300,
+    )
+    found = json.loads(printed)
+    print(json.dumps(found, indent=1))  # pytest shows it where a test fails
+    return found
+
+
+def test_the_kernel_offers_version_2_and_takes_every_limit(found: Any) -> None:
+    assert found["kind"] == "CgroupsV2"
+    for read, expected in found["set"]:
+        assert read == expected
+
+
+@pytest.mark.parametrize("node", WANTED)
+@pytest.mark.parametrize("counted", ["group", "process"])
+def test_busy_nodes_get_their_share_of_cpu_time(found: Any, node: str, counted: str) -> None:
+    wanted = pytest.approx(WANTED[node].cores, rel=CPU_TOLERANCE)
+    assert found["cpu"][node][counted] == wanted
+
+
+@pytest.mark.parametrize("node", WANTED)
+def test_disks_read_and_write_around_the_page_cache_at_their_rates(found: Any, node: str) -> None:
+    disk = WANTED[node].disk
+    got = {
+        "read bytes": found["read bytes"][node]["bytes_per_second"],
+        "read requests": found["read requests"][node]["requests_per_second"],
+        "write bytes": found["write bytes"][node]["bytes_per_second"],
+        "write requests": found["write requests"][node]["requests_per_second"],
+    }
+    wanted = {
+        "read bytes": disk.read_bytes_per_second,
+        "read requests": disk.read_iops,
+        "write bytes": disk.write_bytes_per_second,
+        "write requests": disk.write_iops,
+    }
+    assert got == pytest.approx(wanted, rel=RATE_TOLERANCE)
+
+
+@pytest.mark.parametrize("node", WANTED)
+def test_what_the_kernel_writes_later_is_held_to_the_nodes_rate(found: Any, node: str) -> None:
+    most = WANTED[node].disk.write_bytes_per_second
+    # Less than the rate by what the file system writes for itself and by fsync.
+    assert 0.8 * most < found["buffered"][node]["bytes_per_second"] < (1 + RATE_TOLERANCE) * most
+
+
+def test_page_cache_stays_within_a_nodes_memory(found: Any) -> None:
+    memory = found["memory"]
+    assert memory["read_bytes"] == LARGE_BYTES
+    for most in (memory["written_most"], memory["read_most"]):
+        assert 0.5 * MEMORY_BYTES < most <= MEMORY_BYTES + CHARGED_AHEAD_BYTES
+
+
+def test_a_program_that_takes_more_memory_than_its_node_has_is_ended(found: Any) -> None:
+    assert found["memory"]["taken"] == {"ended": -signal.SIGKILL}
+    assert found["memory"]["oom_kills"] == 1
+
+
+def test_what_others_change_is_seen(found: Any) -> None:
+    assert found["changed"] == ["cpu quota", "memory", "read_bytes_per_second", "write_iops"]
+
+
+def test_lifted_limits_are_gone(found: Any) -> None:
+    for read, expected in found["lifted"]:
+        assert read == expected
+    disk = WANTED["one"].disk
+    assert found["cpu lifted"]["one"]["group"] > 2 * WANTED["one"].cores
+    assert found["read bytes lifted"]["bytes_per_second"] > 2 * disk.read_bytes_per_second
+    assert found["write requests lifted"]["requests_per_second"] > 2 * disk.write_iops
+
+
+def test_a_group_that_holds_processes_is_told_from_missing_rights(found: Any) -> None:
+    assert "Device or resource busy" in found["container"]
+    assert "--cgroupns=host" in found["container"]
+
+
+def test_no_group_and_no_loop_device_is_left(found: Any) -> None:
+    left = dict(found["left"])
+    # The second node's disk had more to write than its limit allows in that time.
+    assert left.pop("seconds") < DIRTY_BYTES / WANTED["two"].disk.write_bytes_per_second
+    assert left == {
+        "loops_before": len(WANTED),
+        "loops": "",
+        "group": False,
+        "notes": [],
+        "mounts": [],
+    }
+
+
+def children(pid: int) -> list[int]:
+    return [
+        int(word)
+        for path in Path(f"/proc/{pid}/task").glob("*/children")
+        for word in path.read_text().split()
+    ]
+
+
+def test_the_machine_ends_with_who_started_it_even_after_kill_9(
+    kernel: Kernel, tmp_path: Path
+) -> None:
+    program = tmp_path / "wait.py"
+    program.write_text("import time\ntime.sleep(60)\n")
+    files = (program, kernel.image, *kernel.modules)
+    command = [sys.executable, "-c", START, *map(str, files)]
+    root = HERE.parents[1]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, cwd=root, env=environment) as driver:
+        machine = 0
+        try:
+            deadline = time.monotonic() + 30
+            while time.monotonic() < deadline and driver.poll() is None and not machine:
+                for pid in children(driver.pid):
+                    if b"-initrd" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                        name = Path(f"/proc/{pid}/comm").read_text().strip()
+                        machine = pid if name.startswith("qemu") else 0
+                time.sleep(0.1)
+            assert machine, "the machine does not start"
+        finally:
+            driver.kill()
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{machine}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{machine}").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["wait.py"]

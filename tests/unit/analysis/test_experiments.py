@@ -1,0 +1,244 @@
+"""The table of an experiment: what stands beside what, and what is in no mean."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.analysis.test_cells import _result
+
+from boardcluster.analysis.experiments import (
+    FAR_PERCENT,
+    Published,
+    column_of,
+    column_words,
+    is_of,
+    tabulate,
+)
+from boardcluster.records import AttemptState, Engine, MasterPlacement, Result, Verdict
+
+
+def run(
+    seconds: float,
+    *,
+    engine: Engine = Engine.SPARK,
+    workers: int = 4,
+    dilation: float = 2.0,
+    repetition: int = 1,
+    warm_up: bool = False,
+    profile: str = "default",
+    **named: Any,
+) -> Result:
+    made = _result(engine, seconds, **named)
+    assert made.measurement
+    return replace(
+        made,
+        trial=replace(
+            made.trial,
+            workers=workers,
+            repetition=repetition,
+            warm_up=warm_up,
+            profile=profile,
+        ),
+        measurement=replace(made.measurement, dilation=dilation),
+    )
+
+
+def said(seconds: float | None, ratio: float | None = None, **of: str | int) -> Published:
+    return Published(of=of, seconds=seconds, ratio=ratio, source=f"paper {seconds or ratio}")
+
+
+def test_twins_stand_beside_each_other_with_ratios_to_the_first() -> None:
+    table = tabulate(
+        {"slow": [run(30), run(50, position=1)], "fast": [run(20, dilation=3.0)]},
+        vary="twin",
+        columns=("slow", "fast"),
+        published=(),
+    )
+
+    (row,) = table.rows
+    assert (row.twin, row.workload, row.engine) == ("", "wordcount", Engine.SPARK)
+    assert (row.size_bytes, row.workers, row.profile, row.settings) == (100, 4, "default", "")
+    slow, fast = row.entries
+    assert (slow.column, slow.count, slow.mean_seconds, slow.ratio) == ("slow", 2, 40, None)
+    assert slow.interval_seconds is not None
+    assert slow.interval_seconds.low < 30
+    assert (fast.column, fast.count, fast.mean_seconds, fast.ratio) == ("fast", 1, 20, 2)
+    assert fast.interval_seconds is None
+    assert (slow.dilations, fast.dilations) == ((2.0,), (3.0,))
+    assert (fast.published_seconds, fast.published_ratio, fast.difference_percent) == (None,) * 3
+    assert not fast.is_far
+
+
+def test_numbers_of_workers_are_columns_of_each_twin() -> None:
+    rows = [run(80, workers=1), run(20, workers=4, position=1)]
+
+    table = tabulate(
+        {"a": rows, "b": [run(10, workers=4)]},
+        vary="workers",
+        columns=("1", "4"),
+        published=(),
+    )
+
+    assert [(row.twin, row.workers) for row in table.rows] == [("a", None), ("b", None)]
+    assert [entry.ratio for row in table.rows for entry in row.entries] == [None, 4, None, None]
+    assert [entry.mean_seconds for entry in table.rows[1].entries] == [None, 10]
+    assert table.rows[1].entries[0].dilations == ()
+
+
+def test_engines_and_sizes_are_rows() -> None:
+    rows = [
+        run(1, engine=Engine.SPARK),
+        run(2, engine=Engine.MAPREDUCE, position=1),
+        run(3, size_bytes=300, position=2),
+    ]
+
+    table = tabulate({"a": rows}, vary="twin", columns=("a",), published=())
+
+    assert [(row.engine, row.size_bytes) for row in table.rows] == [
+        (Engine.MAPREDUCE, 100),
+        (Engine.SPARK, 100),
+        (Engine.SPARK, 300),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("vary", "first", "second", "columns"),
+    [
+        ("concurrency", {"concurrency": 1}, {"concurrency": 2}, ("1", "2")),
+        (
+            "master",
+            {"master": MasterPlacement.SEPARATE},
+            {"master": MasterPlacement.COMBINED},
+            ("separate", "combined"),
+        ),
+        ("profile", {"profile": "default"}, {"profile": "upstream"}, ("default", "upstream")),
+    ],
+)
+def test_what_varies_is_not_among_the_settings_of_a_row(
+    vary: str, first: dict[str, Any], second: dict[str, Any], columns: tuple[str, str]
+) -> None:
+    more: dict[str, Any] = {"workload": "grep+pi", "replication": 2}
+    if vary != "concurrency":
+        more["concurrency"] = 2
+    rows = [run(30, **first, **more), run(10, position=1, **second, **more)]
+
+    table = tabulate({"a": rows}, vary=vary, columns=columns, published=())
+
+    (row,) = table.rows
+    assert [entry.ratio for entry in row.entries] == [None, 3]
+    mix = "" if vary == "concurrency" else "2 at once, "
+    assert row.settings == f"{mix}replication 2"
+    assert row.profile == ("" if vary == "profile" else "default")
+
+
+def test_published_times_stand_beside_ours_with_their_own_ratio() -> None:
+    table = tabulate(
+        {"a": [run(80, workers=1), run(20, workers=4, position=1)]},
+        vary="workers",
+        columns=("1", "4"),
+        published=[said(300.0, workers=1), said(100.0, workers=4, twin="a")],
+    )
+
+    one, four = table.rows[0].entries
+    assert (one.published_seconds, one.published_ratio, one.published_source) == (
+        300.0,
+        None,
+        "paper 300.0",
+    )
+    assert (four.ratio, four.published_ratio) == (4, 3)
+    assert four.difference_percent == pytest.approx(100 / 3)
+    assert four.is_far
+
+
+@pytest.mark.parametrize(("ratio", "is_far"), [(2.0, False), (1.76, False), (1.7, True), (3, True)])
+def test_a_ratio_that_a_paper_states_needs_no_times(ratio: float, is_far: bool) -> None:
+    table = tabulate(
+        {"a": [run(40)], "b": [run(20)]},
+        vary="twin",
+        columns=("a", "b"),
+        published=[said(None, ratio, twin="b")],
+    )
+
+    entry = table.rows[0].entries[1]
+    assert (entry.published_seconds, entry.published_ratio) == (None, ratio)
+    assert entry.difference_percent == pytest.approx(100 * (2 / ratio - 1))
+    assert entry.is_far is is_far
+    assert FAR_PERCENT == 15
+
+
+def test_a_published_time_without_one_of_the_first_column_gives_no_ratio() -> None:
+    table = tabulate(
+        {"a": [run(40)], "b": [run(20)]},
+        vary="twin",
+        columns=("a", "b"),
+        published=[said(12.0, twin="b")],
+    )
+
+    entry = table.rows[0].entries[1]
+    assert (entry.published_seconds, entry.published_ratio) == (12.0, None)
+    assert entry.difference_percent is None
+
+
+def test_runs_that_do_not_count_are_listed_and_in_no_mean() -> None:
+    failed = run(1, state=AttemptState.FAILED, position=1)
+    assert failed.attempt
+    failed = replace(failed, attempt=replace(failed.attempt, reason="because"), measurement=None)
+    pending = replace(run(1, position=4), attempt=None, measurement=None)
+    rows = [
+        run(20),
+        failed,
+        run(900, verdict=Verdict.TAINTED, position=2),
+        run(700, verdict=Verdict.INVALID, position=3),
+        pending,
+        run(500, warm_up=True, position=5),
+    ]
+
+    table = tabulate({"a": rows}, vary="twin", columns=("a",), published=())
+
+    assert [entry.mean_seconds for row in table.rows for entry in row.entries] == [20]
+    assert [(row.twin, row.trial.position, row.state, row.reason) for row in table.left_out] == [
+        ("a", 1, "failed", "because"),
+        ("a", 2, "tainted", "pi1: throttled"),
+        ("a", 3, "invalid", ""),
+        ("a", 4, "pending", ""),
+    ]
+
+
+def test_nothing_measured_is_an_empty_table() -> None:
+    table = tabulate({"a": []}, vary="twin", columns=("a",), published=())
+
+    assert (table.rows, table.left_out) == ((), ())
+
+
+def test_a_trial_and_a_cell_are_described_alike() -> None:
+    trial = run(1, workers=3, profile="upstream").trial
+
+    assert is_of({"twin": "a", "workers": 3, "engine": "spark"}, "a", trial)
+    assert is_of({}, "a", trial)
+    assert not is_of({"twin": "b"}, "a", trial)
+    assert not is_of({"workers": 4}, "a", trial)
+    assert [column_of(vary, "a", trial) for vary in ("twin", "workers", "master")] == [
+        "a",
+        "3",
+        "declared",
+    ]
+
+
+def test_columns_have_words() -> None:
+    assert [
+        column_words(*row)
+        for row in (
+            ("twin", "rpi5"),
+            ("workers", "1"),
+            ("workers", "8"),
+            ("concurrency", "1"),
+            ("concurrency", "4"),
+            ("master", "combined"),
+            ("profile", "default"),
+        )
+    ] == [
+        *("rpi5", "1 worker", "8 workers", "one after the other", "4 at once"),
+        *("master combined", "profile default"),
+    ]

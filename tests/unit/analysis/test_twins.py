@@ -1,0 +1,93 @@
+"""How results of emulated boards are named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.analysis.test_fingerprints import SETUP
+
+from boardcluster.analysis import dilation_words, is_twin, label_of, summarise, twin_words
+from boardcluster.records import Attempt, AttemptState, Engine, Measurement, Result, Trial
+
+
+def result(*, dilation: float | None = 1.0, twin: str = "1 x rpi-5b", position: int = 0) -> Result:
+    trial = Trial(
+        id=f"t{position}",
+        campaign_id="c",
+        position=position,
+        workload="grep",
+        engine=Engine.SPARK,
+        profile="default",
+        size_bytes=1,
+        workers=1,
+        repetition=position + 1,
+        replication=1,
+    )
+    attempt = Attempt(
+        trial_id=trial.id,
+        number=1,
+        state=AttemptState.OK,
+        reason="",
+        started_utc=f"2026-08-01T12:00:0{position}+00:00",
+        ended_utc="2026-08-01T12:01:00+00:00",
+        artefacts="",
+        fingerprint=replace(SETUP, twin=twin, limits="worker1: 0.5 cores" if twin else ""),
+    )
+    measured = Measurement(
+        duration_seconds=2.0,
+        input_bytes=1,
+        output_bytes=1,
+        verification=None,
+        exit_status=0,
+        dilation=dilation or 1.0,
+    )
+    return Result(trial=trial, attempt=attempt, measurement=None if dilation is None else measured)
+
+
+@pytest.mark.parametrize(
+    ("results", "words"),
+    [
+        ([], ""),
+        ([result(twin="")], ""),
+        ([result()], "emulated boards, dilation 1.0"),
+        ([result(dilation=4)], "emulated boards, dilation 4.0"),
+        ([result(dilation=11.7)], "emulated boards, dilation 11.7"),
+        (
+            [result(dilation=4), result(dilation=2), result(dilation=4)],
+            "emulated boards, dilation 2.0, 4.0",
+        ),
+        ([result(dilation=None)], "emulated boards"),
+        ([result(dilation=None), result(dilation=4)], "emulated boards, dilation 4.0"),
+        ([result(dilation=4), result(twin="")], "partly emulated boards, dilation 4.0"),
+        # pending and failed ones have no time that could be mistaken
+        ([result(dilation=4), result(twin="", dilation=None)], "emulated boards, dilation 4.0"),
+        ([result(dilation=4, twin="")], "emulated boards, dilation 4.0"),
+    ],
+)
+def test_emulated_boards_are_named_with_their_dilation(results: list[Result], words: str) -> None:
+    assert twin_words(results) == words
+
+
+def test_a_trial_that_never_ran_is_none() -> None:
+    assert not is_twin(replace(result(), attempt=None, measurement=None))
+    assert is_twin(result())
+
+
+def test_dilations_are_named_once_and_in_order() -> None:
+    assert dilation_words(4, 2.25, 4.0) == "dilation 2.25, 4.0"
+
+
+def test_the_label_of_a_result_begins_with_them() -> None:
+    assert label_of([result(dilation=4)]) == "emulated boards, dilation 4.0, replication 1"
+    assert label_of([result(twin="")]) == "replication 1"
+
+
+def test_a_cell_of_several_dilations_says_so() -> None:
+    slow = result(dilation=4, position=1)
+    assert slow.attempt
+    limits = "worker1: 0.125 cores"
+    attempt = replace(slow.attempt, fingerprint=replace(slow.attempt.fingerprint, limits=limits))
+    [cell] = summarise([result(), replace(slow, attempt=attempt)])
+    assert cell.label == "emulated boards, dilation 1.0, 4.0, replication 1"
+    assert cell.warnings == ("runs of different setups: limits of worker1: 0.5 cores; 0.125 cores",)

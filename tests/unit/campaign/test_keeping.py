@@ -1,0 +1,221 @@
+"""What watches over limits during a run, with limits that only remember what was asked of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.campaign.world import World, live_cluster
+
+from boardcluster.campaign import keeping
+from boardcluster.campaign.keeping import HEAT_FILE, Keeper
+from boardcluster.errors import HostError
+from boardcluster.records import ClusterSpec, NodeLimits, NodeTwin, TwinSpec
+from boardcluster.services.layout import Layout
+from boardcluster.services.operation import LiveCluster
+
+BOARD, COOLING = "rpi-4b-4gb-1500mhz", "rpi-4b-closed-case"
+TURNS = 3
+CORES = 0.5
+HOT = {"celsius": 82.0, "watts": 6.4, "clock_share": 0.76, "limited_by": "heat"}
+
+
+@dataclass
+class Limits:
+    """In place of a Limiter; nodes are always busy, as far as their share allows."""
+
+    limits: tuple[NodeLimits, ...]
+    wrong: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    shares: list[Mapping[str, float]] = field(default_factory=list)
+    turned: threading.Event = field(default_factory=threading.Event)
+    error: Exception | None = None
+
+    def set(self) -> None:
+        self.calls.append("set")
+
+    def set_shares(self, shares: Mapping[str, float]) -> None:
+        self.calls.append("shares")
+        self.shares.append(dict(shares))
+
+    def changed(self, *, links: bool = True) -> list[str]:
+        self.calls.append("all" if links else "quick")
+        if self.calls.count("quick") >= TURNS:
+            self.turned.set()
+        return list(self.wrong)
+
+    def cpu_seconds(self) -> dict[str, float]:
+        if self.error is not None:
+            self.turned.set()
+            raise self.error
+        return {row.node: time.monotonic() for row in self.limits}
+
+
+@pytest.fixture(autouse=True)
+def _quick_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "_TURN_SECONDS", 0.001)
+
+
+@pytest.fixture
+def make_live(
+    make_spec: Callable[..., ClusterSpec],
+    make_layout: Callable[[ClusterSpec], Layout],
+    world: World,
+    tmp_path: Path,
+) -> Callable[..., tuple[LiveCluster, Limits]]:
+    def make(*, cooling: str = "", board: str = BOARD) -> tuple[LiveCluster, Limits]:
+        plain = make_spec(workers=1)
+        master, worker = plain.nodes
+        spec = replace(
+            plain,
+            nodes=(
+                replace(master, twin=NodeTwin(board=board)),
+                replace(worker, twin=NodeTwin(board=board, cooling=cooling)),
+            ),
+            twin=TwinSpec(dilation=2.0),
+        )
+        limits = Limits(
+            limits=tuple(
+                NodeLimits(
+                    node=node.name,
+                    cpu_cores=CORES,
+                    memory_bytes=node.memory_bytes,
+                    disk=None,
+                    link_bits_per_second=10**8,
+                )
+                for node in spec.nodes
+            )
+        )
+        live = live_cluster(make_layout(spec), world, tmp_path)
+        stand_in: Any = limits
+        state = replace(live.state, dilation=2.0, limits=limits.limits)
+        return replace(live, state=state, limiter=stand_in), limits
+
+    return make
+
+
+MakeLive = Callable[..., tuple[LiveCluster, Limits]]
+
+
+def test_without_limits_nothing_is_kept(live: LiveCluster, tmp_path: Path) -> None:
+    folder = tmp_path / "attempt"
+    folder.mkdir()
+    with Keeper(live, folder) as keeper:
+        assert keeper.limits == ()
+    assert keeper.end() == ()
+    assert keeper.remarks == ()
+    assert list(folder.iterdir()) == []
+    assert not (live.home / "heat-modelled.json").exists()
+
+
+def test_limits_are_set_again_before_a_run_and_all_read_at_both_ends(
+    make_live: MakeLive, tmp_path: Path
+) -> None:
+    live, limits = make_live()
+    with Keeper(live, tmp_path, cpu_share=0.8) as keeper:
+        assert limits.turned.wait(10)
+        assert keeper.end() == ()
+    assert limits.calls[:3] == ["shares", "set", "all"]
+    assert limits.calls[-2:] == ["all", "shares"]
+    assert "quick" in limits.calls[3:-2]
+    assert limits.shares == [{"master": 0.8, "worker1": 0.8}, {}]
+    assert [row.cpu_cores for row in keeper.limits] == [0.8 * CORES] * 2
+    assert keeper.steered == frozenset()
+    assert not list(tmp_path.glob("heat*"))
+
+
+def test_what_was_changed_is_told_once(make_live: MakeLive, tmp_path: Path) -> None:
+    live, limits = make_live()
+    limits.wrong = ["worker1: cpu quota is 1000, set was 50000"]
+    with Keeper(live, tmp_path) as keeper:
+        assert limits.turned.wait(10)
+        assert keeper.end() == ("worker1: cpu quota is 1000, set was 50000",)
+        assert keeper.end()[:1] == ("worker1: cpu quota is 1000, set was 50000",)
+
+
+@pytest.mark.parametrize(
+    "error", [HostError("the group\nis gone"), OSError("no file"), ValueError("no number")]
+)
+def test_limits_that_cannot_be_read_are_told(
+    make_live: MakeLive, tmp_path: Path, error: Exception
+) -> None:
+    live, limits = make_live()
+    limits.error = error
+    with Keeper(live, tmp_path) as keeper:
+        assert limits.turned.wait(10)
+        (line,) = keeper.end()
+    assert line == f"limits cannot be read: {' '.join(str(error).split())}"
+
+
+def test_a_hot_board_gets_less_and_its_heat_is_kept(make_live: MakeLive, tmp_path: Path) -> None:
+    live, limits = make_live(cooling=COOLING)
+    kept = {"at": time.time(), "nodes": {"worker1": {**HOT, "heat_clock_share": 0.76}}}
+    (live.home / "heat-modelled.json").write_text(json.dumps(kept))
+    folder = tmp_path / "attempt"
+    folder.mkdir()
+    with Keeper(live, folder, cpu_share=0.5) as keeper:
+        assert limits.turned.wait(10)
+        keeper.end()
+
+    first, *_, last = limits.shares
+    assert first["master"] == 0.5
+    assert 0.5 * 0.4 < first["worker1"] < 0.5 * 0.9
+    assert last == {}
+    with (folder / HEAT_FILE).open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["node"] for row in rows} == {"worker1"}
+    assert {row["limited_by"] for row in rows} == {"heat"}
+    assert all(80 < float(row["celsius"]) < 85 for row in rows)
+    assert keeper.remarks == ("modelled: worker1 was slowed down by heat for 100 % of the run",)
+    assert keeper.steered == {"worker1"}
+    left = json.loads((live.home / "heat-modelled.json").read_text())
+    assert left["at"] >= kept["at"]
+    assert left["nodes"]["worker1"]["celsius"] == pytest.approx(82, abs=1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "{",
+        "[]",
+        '{"at": "noon", "nodes": {}}',
+        '{"at": 0, "nodes": {"another": {}}}',
+        '{"at": 0, "nodes": {"worker1": {"celsius": "hot"}}}',
+    ],
+)
+def test_what_is_kept_of_other_boards_is_not_used(
+    make_live: MakeLive, tmp_path: Path, text: str | None
+) -> None:
+    live, limits = make_live(cooling=COOLING)
+    if text is not None:
+        (live.home / "heat-modelled.json").write_text(text)
+    with Keeper(live, tmp_path):
+        assert limits.turned.wait(10)
+    assert limits.shares[0] == {"master": 1.0, "worker1": 1.0}
+
+
+def test_boards_have_cooled_since_the_last_run(make_live: MakeLive, tmp_path: Path) -> None:
+    live, limits = make_live(cooling=COOLING)
+    kept = {"at": time.time() - 3600, "nodes": {"worker1": {**HOT, "heat_clock_share": 0.76}}}
+    (live.home / "heat-modelled.json").write_text(json.dumps(kept))
+    with Keeper(live, tmp_path):
+        assert limits.turned.wait(10)
+    assert limits.shares[0]["worker1"] == 1.0
+
+
+def test_power_is_modelled_for_all_boards_or_for_none(make_live: MakeLive, tmp_path: Path) -> None:
+    known, _ = make_live()
+    models = Keeper(known, tmp_path).power_models
+    assert [(row.node, row.idle_watts) for row in models] == [("master", 2.7), ("worker1", 2.7)]
+    plain = replace(known.spec.nodes[0], twin=None)
+    spec = replace(known.spec, nodes=(plain, known.spec.nodes[1]))
+    partly = replace(known, layout=replace(known.layout, spec=spec))
+    assert Keeper(partly, tmp_path).power_models == ()

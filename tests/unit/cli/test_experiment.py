@@ -1,0 +1,417 @@
+"""``experiment``: everything is checked first, twins run in turn, results stand side by side."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.cli.desk import Desk, MakeLayout, bad, good, make_desk
+from typer.testing import CliRunner
+from typer.testing import Result as Ran
+
+from boardcluster.cli.app import Stopped, app
+from boardcluster.errors import (
+    BoardclusterError,
+    CapacityError,
+    ClusterError,
+    HostError,
+    RunError,
+    SpecError,
+    UsageError,
+)
+from boardcluster.records import AttemptState, ClusterSpec, Result
+from boardcluster.services import operation
+from boardcluster.services.operation import read_spec
+from boardcluster.services.pair import pair_ids
+from boardcluster.store import Store
+from boardcluster.twin.plan import Host
+
+GIB = 1 << 30
+HOST = Host(
+    cores=2,
+    events_per_second_per_core=50_000.0,
+    memory_available_bytes=20 * GIB,
+    disk_free_bytes=100 * GIB,
+)
+EXPERIMENT = """\
+[experiment]
+name = "cards"
+question = "Which card is faster?"
+campaign = "campaign.toml"
+twins = ["slow.toml", "fast.toml"]
+vary = "twin"
+
+[[published]]
+file = "lee-park-2026-table-16"
+where = { nodes = "2", storage = "microSD" }
+quantity = "execution_time"
+of = { workload = "teragen", twin = "slow" }
+
+[[published]]
+file = "lee-park-2026-table-16"
+where = { nodes = "4", storage = "SSD" }
+quantity = "execution_time"
+of = { workload = "teragen", twin = "fast" }
+"""
+CAMPAIGN = """\
+[campaign]
+name = "small"
+repetitions = 1
+
+[[matrix]]
+workload = ["teragen", "pi"]
+engine = "mapreduce"
+size = "1 MB"
+"""
+SLOW = ("samsung-pro-plus-256gb", "")
+FAST = ("sk-hynix-gold-p31-500gb", 'pcie = "3.0"\n')
+
+
+def twin(name: str, medium: tuple[str, str], *, memory: str = "2 GiB", workers: int = 2) -> str:
+    head = f'[cluster]\nname = "{name}"\nkind = "emulated"\nprofile = "default"\n'
+    nodes = "".join(
+        f'\n[[node]]\nname = "n{place}"\nroles = ["{"worker" if place else "master"}"]\n'
+        f'board = "rpi-5b-8gb-2400mhz"\nmedium = "{medium[0]}"\n{medium[1]}memory = "{memory}"\n'
+        for place in range(workers + 1)
+    )
+    return f'{head}engines = "{pair_ids()[0]}"\n{nodes}'
+
+
+def no_root(*_: object, **__: object) -> Host:
+    raise HostError("not root", hint="use sudo")
+
+
+class TwinDesk:
+    """A folder with an experiment, and a machine on which its clusters only seem to run.
+
+    Attributes:
+        folder: of the experiment's files.
+        root: of the twins' homes.
+        desk: what seems to run; its home is that of the last twin that was touched.
+        brought: homes and what was done to them, in order.
+    """
+
+    def __init__(self, folder: Path, desk: Desk) -> None:
+        self.folder = folder
+        self.root = folder / "homes"
+        self.desk = desk
+        self.brought: list[tuple[str, str]] = []
+
+    def write(self, **texts: str) -> None:
+        for name, text in texts.items():
+            (self.folder / f"{name}.toml").write_text(text)
+
+    def __call__(self, *words: str) -> Ran:
+        arguments = ["experiment", str(self.folder / "experiment.toml")]
+        arguments += ["--home-root", str(self.root), "--cache", str(self.folder / "cache"), *words]
+        return CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self("--json", *words).stdout)
+
+    def doing(self, what: str) -> Callable[..., Any]:
+        act = getattr(self.desk, what)
+
+        def done(home: Path, **named: Any) -> Any:
+            self.desk.home, self.desk.declared = home, read_spec(home / "cluster.toml")
+            if what != "attach":
+                self.brought.append((home.name, what))
+                (home / "nodes" / "n1").mkdir(parents=True, exist_ok=True)
+            return act(home, **named)
+
+        return done
+
+    def results(self, name: str) -> tuple[Result, ...]:
+        with Store.open(self.root / name, read_only=True) as store:
+            return store.results()
+
+    def ran(self) -> list[str]:
+        return sorted(trial.workload for trial in self.desk.ran)
+
+
+@pytest.fixture
+def lab(
+    tmp_path: Path,
+    make_spec: Callable[..., ClusterSpec],
+    make_layout: MakeLayout,
+    monkeypatch: pytest.MonkeyPatch,
+) -> TwinDesk:
+    desk = make_desk(tmp_path / "desk", make_spec(engines=pair_ids()[0]), make_layout, monkeypatch)
+    made = TwinDesk(tmp_path, desk)
+    for what in ("attach", "up", "down"):
+        monkeypatch.setattr(operation, what, made.doing(what))
+    monkeypatch.setattr("boardcluster.cli.experiments.look_at_host", lambda *_, **__: HOST)
+    made.write(
+        experiment=EXPERIMENT,
+        campaign=CAMPAIGN,
+        slow=twin("slow", SLOW),
+        fast=twin("fast", FAST),
+    )
+    return made
+
+
+def test_each_twin_is_brought_up_runs_the_campaign_and_is_brought_down(lab: TwinDesk) -> None:
+    ran = lab()
+
+    assert lab.brought == [("slow", "up"), ("slow", "down"), ("fast", "up"), ("fast", "down")]
+    assert lab.ran() == ["pi", "pi", "teragen", "teragen"]
+    for name in ("slow", "fast"):
+        assert len(lab.results(name)) == 2
+        assert (lab.root / name / "cluster.toml").read_text() == (
+            lab.folder / f"{name}.toml"
+        ).read_text()
+        assert not (lab.root / name / "nodes").exists()
+    assert "cards: Which card is faster?" in ran.stdout
+    assert "emulated boards" in ran.stdout
+    assert "published: lee-park-2026, Table 16: maps 100, samples 10000" in ran.stdout
+
+
+def test_ratios_stand_beside_published_ones(lab: TwinDesk) -> None:
+    lab.desk.ends["teragen"] = good(40.0)
+
+    table = lab.json()["table"]
+
+    assert (table["vary"], table["columns"]) == ("twin", ["slow", "fast"])
+    assert [row["workload"] for row in table["rows"]] == ["pi", "teragen"]
+    slow, fast = table["rows"][1]["entries"]
+    assert (slow["mean_seconds"], fast["mean_seconds"], fast["ratio"]) == (40, 40, 1)
+    assert (slow["published_seconds"], fast["published_seconds"]) == (132, 76)
+    assert fast["published_ratio"] == pytest.approx(132 / 76)
+    assert fast["is_far"]
+
+
+def test_a_second_run_shows_the_same_and_needs_nothing_of_the_machine(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = lab.json()
+    lab.brought.clear()
+    monkeypatch.setattr("boardcluster.cli.experiments.look_at_host", no_root)
+    lab.desk.is_up = True
+
+    assert lab.json() == first
+    assert (lab.brought, len(lab.desk.ran)) == ([], 4)
+
+
+def test_an_experiment_that_was_stopped_goes_on_where_it_was(lab: TwinDesk) -> None:
+    lab.desk.ends["pi"] = Stopped(130)
+    assert lab().exit_code == 130
+    assert lab.brought == [("slow", "up"), ("slow", "down")]
+    assert not (lab.root / "slow" / "nodes").exists()
+    done = {r.trial.id for r in lab.results("slow") if r.attempt and r.attempt.state == "ok"}
+    del lab.desk.ends["pi"]
+    lab.desk.ran.clear()
+
+    lab()
+
+    assert done.isdisjoint({trial.id for trial in lab.desk.ran})
+    assert len(done) + len(lab.desk.ran) == 4
+    assert {row.attempt and row.attempt.state for row in lab.results("slow")} == {AttemptState.OK}
+
+
+def test_runs_that_fail_are_listed_with_their_reason(lab: TwinDesk) -> None:
+    lab.desk.ends["pi"] = bad()
+
+    with pytest.raises(RunError, match="2 runs have no verified result"):
+        lab()
+
+    table = CliRunner().invoke(
+        app,
+        [
+            *("experiment", str(lab.folder / "experiment.toml"), "--json"),
+            *("--home-root", str(lab.root)),
+        ],
+    )
+    left = json.loads(table.stdout)["table"]["left_out"]
+    assert [(row["twin"], row["state"], row["reason"]) for row in left] == [
+        ("slow", "failed", "because"),
+        ("fast", "failed", "because"),
+    ]
+
+
+def test_an_edited_twin_begins_anew(lab: TwinDesk) -> None:
+    lab()
+    lab.desk.ran.clear()
+    lab.write(fast=twin("fast", FAST, memory="3 GiB"))
+
+    lab()
+
+    assert len(lab.desk.ran) == 2
+    assert len(lab.results("fast")) == 4
+
+
+def test_keep_leaves_the_nodes_data(lab: TwinDesk) -> None:
+    lab("--keep")
+
+    assert (lab.root / "slow" / "nodes" / "n1").is_dir()
+
+
+def test_data_that_was_there_before_is_left(lab: TwinDesk) -> None:
+    (lab.root / "slow" / "nodes" / "n1").mkdir(parents=True)
+
+    lab()
+
+    assert (lab.root / "slow" / "nodes" / "n1").is_dir()
+    assert not (lab.root / "fast" / "nodes").exists()
+
+
+def test_a_dry_run_shows_what_would_run_and_writes_nothing(lab: TwinDesk) -> None:
+    shown = lab("--dry-run").stdout
+
+    assert "twin slow: 2 runs" in shown
+    assert re.search(r"3 nodes ask for \d", shown)
+    assert "columns: slow, fast; 2 published numbers" in shown
+    assert (lab.root.exists(), lab.brought) == (False, [])
+
+
+def test_a_dry_run_as_json(lab: TwinDesk) -> None:
+    plan = lab.json("--dry-run")
+
+    assert plan["columns"] == ["slow", "fast"]
+    assert [(row["twin"], len(row["left"])) for row in plan["twins"]] == [("slow", 2), ("fast", 2)]
+
+
+@pytest.mark.parametrize(
+    ("vary", "matrix", "columns"),
+    [
+        ("workers", "workers = [2, 1]", ["2", "1"]),
+        ("workers", "", ["2"]),
+        ("master", 'master = ["separate", "declared"]', ["separate", "declared"]),
+        ("profile", 'profile = ["upstream", "default"]', ["upstream", "default"]),
+        ("concurrency", "", ["1", "2"]),
+    ],
+)
+def test_columns_are_in_the_order_of_the_file(
+    vary: str, matrix: str, columns: list[str], lab: TwinDesk
+) -> None:
+    lab.write(
+        experiment=EXPERIMENT.partition("[[")[0].replace('"twin"', f'"{vary}"'),
+        campaign=CAMPAIGN.replace('["teragen", "pi"]', '"teragen+pi"') + matrix,
+    )
+
+    assert lab.json("--dry-run")["columns"] == columns
+
+
+def refused(lab: TwinDesk, kind: type[BoardclusterError]) -> str:
+    with pytest.raises(kind) as caught:
+        lab()
+    assert (lab.brought, lab.root.exists()) == ([], False)
+    return caught.value.message
+
+
+def test_all_that_is_wrong_in_the_files_is_said_at_once(lab: TwinDesk) -> None:
+    lab.write(
+        campaign=CAMPAIGN.replace('"pi"', '"pie"'),
+        slow=twin("slow", ("samsung-pro-plus", "")),
+        fast=twin("fast", FAST).replace("2400mhz", "2500mhz"),
+        experiment=EXPERIMENT.replace("table-16", "table-160").replace('nodes = "4"', 'node = "4"'),
+    )
+
+    said = refused(lab, SpecError)
+
+    for words in (
+        '"pie" is not a workload',
+        '"samsung-pro-plus" is not a medium',
+        '"rpi-5b-8gb-2500mhz" is not a board',
+        "experiment.toml:8: published[0]: the catalog has no published table",
+        "experiment.toml:14: published[1]: ",
+    ):
+        assert words in said
+
+
+def test_what_does_not_fit_is_said_for_each_twin(lab: TwinDesk) -> None:
+    lab.write(slow=twin("slow", SLOW, memory="8 GiB"), fast=twin("fast", FAST, memory="7 GiB"))
+
+    said = refused(lab, CapacityError)
+
+    assert re.search(r"slow: this machine is too small.*\n.*\n?.*fast: this", said, re.DOTALL)
+
+
+def test_a_campaign_that_a_twin_cannot_run_is_refused(lab: TwinDesk) -> None:
+    lab.write(campaign=CAMPAIGN + "workers = 3\n")
+
+    said = refused(lab, CapacityError)
+
+    assert "slow: 3 workers" in said
+    assert "fast: 3 workers" in said
+
+
+def test_a_machine_that_cannot_limit_nodes_is_refused(
+    lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boardcluster.cli.experiments.look_at_host", no_root)
+
+    assert refused(lab, HostError) == "not root"
+
+
+def test_a_plain_cluster_is_no_twin(lab: TwinDesk) -> None:
+    plain = twin("slow", SLOW)
+    for key in ("board", "medium"):
+        plain = re.sub(rf"{key} = .*\n", "", plain)
+    lab.write(slow=plain.replace("memory", "cores = 2\nmemory"))
+
+    assert "no twin of boards" in refused(lab, UsageError)
+
+
+def test_two_twins_need_two_names(lab: TwinDesk) -> None:
+    lab.write(fast=twin("slow", FAST))
+
+    assert "is that of another twin" in refused(lab, SpecError)
+
+
+def test_a_twin_that_is_up_is_refused(lab: TwinDesk) -> None:
+    lab.desk.is_up = True
+
+    with pytest.raises(ClusterError, match="slow: its cluster is up"):
+        lab()
+
+    assert lab.brought == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('twin = "fast"', "workers = 2", "published.1.: of: 2 cells of the experiment"),
+        ('"teragen", twin = "fast"', '"grep", twin = "fast"', "published.1.: of: 0 cells"),
+        (
+            'twin = "fast"',
+            'twin = "slow"',
+            "published.1.: of: that cell has .*published.0. already",
+        ),
+        ('"execution_time"', '"execution"', "published.0.: .*no cells of 'execution'"),
+        ("table-16", "table-15", "published.0.: .*no column 'nodes'"),
+    ],
+)
+def test_a_citation_must_be_of_one_cell(old: str, new: str, said: str, lab: TwinDesk) -> None:
+    lab.write(experiment=EXPERIMENT.replace(old, new))
+
+    assert re.search(said, refused(lab, BoardclusterError))
+
+
+def test_a_number_that_is_no_time_is_refused(lab: TwinDesk) -> None:
+    cited = 'file = "lee-park-2026-table-03"\nwhere = { mode = "idle", board = "RPi 4B" }\n'
+    lab.write(
+        experiment=EXPERIMENT.partition("[[")[0]
+        + f'[[published]]\n{cited}quantity = "power"\nof = {{ twin = "slow", workload = "pi" }}\n'
+    )
+
+    assert "power '3.75' W is not a time in s" in refused(lab, UsageError)
+
+
+def test_a_stated_ratio_is_cited_by_its_id(lab: TwinDesk) -> None:
+    cited = EXPERIMENT.partition("[[")[0] + (
+        '[[published]]\nratio = "lee-park-2026-pcie-terasort-hadoop"\n'
+        'of = { twin = "fast", workload = "pi" }\n'
+    )
+    lab.write(experiment=cited)
+
+    (entry,) = [row["entries"][1] for row in lab.json()["table"]["rows"] if row["workload"] == "pi"]
+    assert entry["published_ratio"] == 1.01
+    assert "PCIe Version" in entry["published_source"]
+
+    lab.write(experiment=cited.replace("terasort-hadoop", "terasort-hadop"))
+    with pytest.raises(UsageError, match=r'no ratio .*mean "lee-park-2026-pcie-terasort-hadoop"'):
+        lab()
