@@ -16,12 +16,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from boardcluster.catalog.room import find_board
 from boardcluster.cluster.limits.limiter import Limiter
 from boardcluster.cluster.state import write_atomically
-from boardcluster.errors import BoardclusterError
+from boardcluster.errors import BoardclusterError, ClusterError, HostError, RemoteError
 from boardcluster.records import NodeLimits, PowerModel
 from boardcluster.services.operation import LiveCluster
 from boardcluster.twin.heat import HeatModel, HeatState, heat_models, power_model_of, start, step
@@ -35,7 +35,26 @@ _STATE_FILE = "heat-modelled.json"
 _TURN_SECONDS = 1.0
 _JOIN_SECONDS = 30.0
 _REASONS_MOST = 5
-_COLUMNS = ("seconds", "node", "celsius", "watts", "clock_share", "limited_by")
+
+
+class _Moment(NamedTuple):
+    """A row of HEAT_FILE: one board at one moment.
+
+    Attributes:
+        seconds: since the run began, as on the board.
+        node: its name.
+        celsius: its temperature; empty where only its supply is modelled.
+        watts: what it draws.
+        clock_share: of its full clock.
+        limited_by: ``heat`` or ``supply``; empty where nothing slows it down.
+    """
+
+    seconds: float
+    node: str
+    celsius: float | str
+    watts: float
+    clock_share: float
+    limited_by: str
 
 
 @dataclass(slots=True)
@@ -44,7 +63,7 @@ class _Heat:
 
     models: Mapping[str, HeatModel]
     states: dict[str, HeatState]
-    rows: list[tuple[object, ...]] = field(default_factory=list)
+    rows: list[_Moment] = field(default_factory=list)
 
     def shares(self) -> dict[str, float]:
         return {name: state.clock_share for name, state in self.states.items()}
@@ -76,8 +95,7 @@ class Keeper:
     def __enter__(self) -> Self:
         if self._limiter is not None:
             self._began = time.monotonic()
-            self._limiter.set_shares(self._shares())
-            self._limiter.set()  # a driver that was killed while it prepared left them lifted
+            self._set(self._limiter)
             self._look(self._limiter, links=True)
             self._thread = threading.Thread(target=self._keep, args=(self._limiter,), daemon=True)
             self._thread.start()
@@ -107,8 +125,8 @@ class Keeper:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What the model did, in one line each."""
-        turns = Counter(str(row[1]) for row in self._heat.rows)
-        slowed = Counter((str(row[1]), str(row[5])) for row in self._heat.rows if row[5])
+        turns = Counter(row.node for row in self._heat.rows)
+        slowed = Counter((row.node, row.limited_by) for row in self._heat.rows if row.limited_by)
         return tuple(
             f"modelled: {node} was slowed down by {cause} for "
             f"{100 * count / turns[node]:.0f} % of the run"
@@ -144,6 +162,18 @@ class Keeper:
             for name in (node.name for node in self._nodes)
         }
 
+    def _set(self, limiter: Limiter) -> None:
+        """Set all limits: a driver that was killed while it prepared left them lifted.
+
+        Raises:
+            HostError: one cannot be set, which says nothing about the trial.
+        """
+        try:
+            limiter.set_shares(self._shares())
+            limiter.set()
+        except (ClusterError, RemoteError) as error:
+            raise HostError(f"limits cannot be set: {error.message}", hint=error.hint) from error
+
     def _keep(self, limiter: Limiter) -> None:
         try:
             used = limiter.cpu_seconds()
@@ -154,13 +184,16 @@ class Keeper:
                 self._warm(limiter, used, spent, now - last)
                 used, last = spent, now
         except (BoardclusterError, OSError, ValueError) as error:
-            self._wrong.append(f"limits cannot be read: {' '.join(str(error).split())[:200]}")
+            self._unread(error)
 
     def _look(self, limiter: Limiter, *, links: bool) -> None:
         try:
             self._wrong += limiter.changed(links=links)
         except (BoardclusterError, OSError) as error:
-            self._wrong.append(f"limits cannot be read: {' '.join(str(error).split())[:200]}")
+            self._unread(error)
+
+    def _unread(self, error: Exception) -> None:
+        self._wrong.append(f"limits cannot be read: {' '.join(str(error).split())[:200]}")
 
     def _warm(
         self,
@@ -181,13 +214,13 @@ class Keeper:
             state = step(model, state, busy_share=busy, seconds=seconds / self._dilation)
             self._heat.states[name] = state
             self._heat.rows.append(
-                (
-                    round(board_seconds, 3),
-                    name,
-                    "" if state.celsius is None else round(state.celsius, 2),
-                    round(state.watts, 3),
-                    round(state.clock_share, 4),
-                    state.limited_by,
+                _Moment(
+                    seconds=round(board_seconds, 3),
+                    node=name,
+                    celsius="" if state.celsius is None else round(state.celsius, 2),
+                    watts=round(state.watts, 3),
+                    clock_share=round(state.clock_share, 4),
+                    limited_by=state.limited_by,
                 )
             )
         limiter.set_shares(self._shares())
@@ -210,7 +243,7 @@ class Keeper:
             return
         with (self._folder / HEAT_FILE).open("w", newline="") as stream:
             rows = csv.writer(stream)
-            rows.writerow(_COLUMNS)
+            rows.writerow(_Moment._fields)
             rows.writerows(self._heat.rows)
         nodes = {name: asdict(state) for name, state in self._heat.states.items()}
         write_atomically(self._state_file, json.dumps({"at": time.time(), "nodes": nodes}))

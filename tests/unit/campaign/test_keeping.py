@@ -16,7 +16,7 @@ from tests.unit.campaign.world import World, live_cluster
 
 from boardcluster.campaign import keeping
 from boardcluster.campaign.keeping import HEAT_FILE, Keeper
-from boardcluster.errors import HostError
+from boardcluster.errors import BoardclusterError, ClusterError, HostError, RemoteError
 from boardcluster.records import ClusterSpec, NodeLimits, NodeTwin, TwinSpec
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
@@ -37,9 +37,12 @@ class Limits:
     shares: list[Mapping[str, float]] = field(default_factory=list)
     turned: threading.Event = field(default_factory=threading.Event)
     error: Exception | None = None
+    refusal: Exception | None = None
 
     def set(self) -> None:
         self.calls.append("set")
+        if self.refusal is not None:
+            raise self.refusal
 
     def set_shares(self, shares: Mapping[str, float]) -> None:
         self.calls.append("shares")
@@ -152,6 +155,25 @@ def test_limits_that_cannot_be_read_are_told(
         assert limits.turned.wait(10)
         (line,) = keeper.end()
     assert line == f"limits cannot be read: {' '.join(str(error).split())}"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (ClusterError("worker1: memory is 0"), "limits cannot be set: worker1: memory is 0"),
+        (RemoteError("tc: no such queue"), "limits cannot be set: tc: no such queue"),
+        (HostError("the kernel refuses 5"), "the kernel refuses 5"),
+    ],
+)
+def test_limits_that_cannot_be_set_are_this_machines_fault_and_not_the_trials(
+    make_live: MakeLive, tmp_path: Path, refusal: BoardclusterError, words: str
+) -> None:
+    live, limits = make_live()
+    limits.refusal = refusal
+    with pytest.raises(HostError) as caught, Keeper(live, tmp_path):
+        pytest.fail("a run began without its limits")
+    assert caught.value.message == words
+    assert limits.calls == ["shares", "set"]
 
 
 def test_a_hot_board_gets_less_and_its_heat_is_kept(make_live: MakeLive, tmp_path: Path) -> None:
