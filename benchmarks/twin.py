@@ -25,12 +25,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boardcluster.records import AttemptState
+from boardcluster.analysis.experiments import column_words
+from boardcluster.records import AttemptState, Measurement, Trial
 from boardcluster.services.operation import read_spec
 from boardcluster.spec import render_cluster
 from boardcluster.store import Store
 from boardcluster.twin.calibration import calibrations, share_of
 from boardcluster.twin.setpoints import SetPoint, set_points
+from boardcluster.units import format_bytes
 
 CLI = (sys.executable, "-m", "boardcluster")
 FILES = Path(__file__).parent / "twin"
@@ -38,7 +40,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples" / "twin"
 EXPERIMENTS = ("workers", "media", "hadoop")
 DILATIONS = (1, 2, 4)
 POINTS = ("rpi5-microsd-4.toml", "rpi5-nvme-4.toml")
-JOBS = (("pi", "mapreduce"),)
+JOBS = {("pi", "mapreduce"): ("--set", "maps=4", "--set", "samples=10000")}
 START_MORE_MOST_SECONDS = 10.0
 DILATION_OFF_MOST = 0.05
 SHAPE_OFF_MOST = 0.15
@@ -203,11 +205,9 @@ def dilation(root: Path, missed: Missed, runs: int) -> None:
         file = FILES / f"half-{factor}.toml"
         program.run("up", "--twin", str(file), "--home", str(program.home))
         try:
-            for workload, engine in JOBS:
-                size = ["--size", "64 MB"] if workload != "pi" else []
-                more = [] if size else ["--set", "maps=4", "--set", "samples=10000"]
+            for (workload, engine), settings in JOBS.items():
                 program.run(
-                    *("run", workload, "--engine", engine, *size, *more, "--yes"),
+                    *("run", workload, "--engine", engine, *settings, "--yes"),
                     *("--repetitions", str(runs)),
                     codes=(0, 9),
                 )
@@ -216,7 +216,8 @@ def dilation(root: Path, missed: Missed, runs: int) -> None:
         for key, seconds in _times(program.home).items():
             times.setdefault(key, {})[factor] = statistics.median(seconds)
     print("\n| job | dilation 1 | 2 | off | 4 | off |\n|---|--:|--:|--:|--:|--:|")
-    for (workload, engine), row in times.items():
+    for workload, engine in JOBS:
+        row = times.get((workload, engine), {})
         cells = [f"{row[1]:.1f} s" if 1 in row else "none"]
         for factor in DILATIONS[1:]:
             if factor not in row or 1 not in row:
@@ -232,14 +233,20 @@ def dilation(root: Path, missed: Missed, runs: int) -> None:
 def _times(home: Path) -> dict[tuple[str, str], list[float]]:
     """Return the seconds of all verified runs by workload and engine."""
     found: dict[tuple[str, str], list[float]] = {}
-    with Store.open(home, read_only=True) as store:
-        for campaign in store.campaigns():
-            for result in store.results(campaign.id):
-                attempt, measurement = result.attempt, result.measurement
-                if attempt and measurement and attempt.state is AttemptState.OK:
-                    key = (result.trial.workload, str(result.trial.engine))
-                    found.setdefault(key, []).append(measurement.duration_seconds)
+    for trial, measurement in _verified(home):
+        key = (trial.workload, str(trial.engine))
+        found.setdefault(key, []).append(measurement.duration_seconds)
     return found
+
+
+def _verified(home: Path) -> Iterator[tuple[Trial, Measurement]]:
+    """Yield every verified run of a home's campaigns."""
+    with Store.open(home, read_only=True) as store:
+        results = [row for campaign in store.campaigns() for row in store.results(campaign.id)]
+    for result in results:
+        attempt, measurement = result.attempt, result.measurement
+        if attempt and measurement and attempt.state is AttemptState.OK:
+            yield result.trial, measurement
 
 
 def shape(root: Path, missed: Missed, runs: int) -> None:
@@ -252,25 +259,42 @@ def shape(root: Path, missed: Missed, runs: int) -> None:
         program = Program(root)
         file = str(FILES / f"{name}.toml")
         text = program.run("experiment", file, "--home-root", str(root), "--json", codes=(0, 9))
-        for row in json.loads(text)["table"]["rows"]:
+        before = len(off)
+        table = json.loads(text)["table"]
+        for row in table["rows"]:
             for entry in row["entries"]:
                 if entry["difference_percent"] is not None:
                     off.append(entry["difference_percent"] / 100)
-                print(_shape_row(name, row, entry), flush=True)
+                cell = _cell(table["vary"], row, entry)
+                print(_shape_row(name, cell, entry), flush=True)
+        for lost in table["left_out"]:
+            trial = lost["trial"]
+            workers = column_words("workers", str(trial["workers"]))
+            what = f"{name} {trial['workload']} on {trial['engine']}, {workers}"
+            missed.rows.append(f"{what}: {lost['state']}")
+        if len(off) == before:
+            missed.rows.append(f"{name}: no ratio")
     if off:
         median = statistics.median(abs(value) for value in off)
         what = f"median of {len(off)} ratios"
         print(f"\n{what}: {missed.note(what, median, SHAPE_OFF_MOST)} off")
 
 
-def _shape_row(name: str, row: dict[str, Any], entry: dict[str, Any]) -> str:
+def _cell(vary: str, row: dict[str, Any], entry: dict[str, Any]) -> str:
+    """Name a cell of an experiment's table."""
+    size = format_bytes(row["size_bytes"]) if row["size_bytes"] else ""
+    parts = (f"{row['workload']} on {row['engine']}", size, column_words(vary, entry["column"]))
+    return ", ".join(part for part in parts if part)
+
+
+def _shape_row(name: str, cell: str, entry: dict[str, Any]) -> str:
     def text(value: float | None, digits: int) -> str:
         return "-" if value is None else f"{value:.{digits}f}"
 
     off = entry["difference_percent"]
     cells = (
         name,
-        f"{row['words']}, {entry['column']}" if "words" in row else str(entry["column"]),
+        cell,
         text(entry["mean_seconds"], 1),
         text(entry["published_seconds"], 1),
         text(entry["ratio"], 2),
@@ -303,15 +327,10 @@ def calibrate(root: Path, missed: Missed, runs: int) -> None:
 
 def _shares(home: Path) -> Iterator[tuple[tuple[str, str], tuple[float, float]]]:
     """Yield workload and engine, and CPU share and seconds, of each verified run on one worker."""
-    with Store.open(home, read_only=True) as store:
-        results = [row for campaign in store.campaigns() for row in store.results(campaign.id)]
-    for result in results:
-        attempt, measurement = result.attempt, result.measurement
-        if not attempt or not measurement or attempt.state is not AttemptState.OK:
-            continue
+    for trial, measurement in _verified(home):
         share = re.search(r"CPU quota of emulated boards: ([0-9.]+) of", str(measurement.remarks))
-        if share and result.trial.workers == 1:
-            key = (result.trial.workload, str(result.trial.engine))
+        if share and trial.workers == 1:
+            key = (trial.workload, str(trial.engine))
             yield key, (float(share.group(1)), round(measurement.duration_seconds, 1))
 
 
