@@ -241,7 +241,7 @@ def rate(window: Window, name: str, edges: Series) -> Series | None:
     track = window.track(name)
     if track is None:
         return None
-    times, sums = _running_sum(track)
+    times, sums = track.sums()
     lengths = np.diff(edges)
     inside = np.minimum(edges[1:], times[-1]) - np.maximum(edges[:-1], times[0])
     # Beyond the first and the last sample nothing is known: the rate is that of the known part.
@@ -288,20 +288,12 @@ def _spread(window: Window, name: str, edges: Series) -> float | None:
     track = window.track(name)
     if track is None:
         return None
-    times, sums = _running_sum(track)
+    times, sums = track.sums()
     begin, end = max(edges[0], times[0]), min(edges[1], times[-1])
     if end <= begin:
         return None
     low, high = np.interp([begin, end], times, sums)
     return float((high - low) / (end - begin))
-
-
-def _running_sum(track: Track) -> tuple[Series, Series]:
-    """Moments, and the sum of an amount until then; a negative amount is unknown."""
-    return (
-        np.concatenate((track.begins[:1], track.ends)),
-        np.concatenate(([0.0], np.cumsum(np.maximum(track.values, 0.0)))),
-    )
 
 
 def _oldest_seconds(window: Window) -> float:

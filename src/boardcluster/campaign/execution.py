@@ -19,7 +19,7 @@ from boardcluster.errors import (
 )
 from boardcluster.records import Engine, NodeSpec
 from boardcluster.redaction import redact
-from boardcluster.remote.ask import ask
+from boardcluster.remote.ask import end_marked
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import tail_text
 from boardcluster.services.conf import render_node
@@ -110,15 +110,15 @@ def end_submission(live: LiveCluster, tag: str) -> None:
     """
     dilation = live.layout.dilation
     grace_seconds = _GRACE_SECONDS * dilation
-    mark = {
-        "do": "end_marked",
-        "mark": f"{ATTEMPT_VARIABLE}={tag}",
-        "grace_seconds": grace_seconds,
-    }
 
     def one(remote: Remote) -> None:
         with contextlib.suppress(BoardclusterError):  # a node that is gone runs nothing
-            ask(remote, mark, timeout_seconds=grace_seconds + _ASK_SECONDS * dilation)
+            end_marked(
+                remote,
+                f"{ATTEMPT_VARIABLE}={tag}",
+                grace_seconds=grace_seconds,
+                timeout_seconds=grace_seconds + _ASK_SECONDS * dilation,
+            )
 
     with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
         list(pool.map(one, live.remotes.values()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,7 +20,6 @@ from boardcluster.analysis.experiments import (
 from boardcluster.analysis.twins import dilation_words, twin_words
 from boardcluster.cli.campaigns import print_outlook
 from boardcluster.cli.console import Reporter, print_json, print_table, say
-from boardcluster.cli.experiments import Checked, Stand, check_experiment
 from boardcluster.cli.options import CacheOption, JsonOption, cache_folder
 from boardcluster.cli.run import Wanted, perform
 from boardcluster.cli.twin import place_twin
@@ -29,9 +28,12 @@ from boardcluster.cluster.state import load_state
 from boardcluster.errors import RunError
 from boardcluster.records import CampaignSpec, Result
 from boardcluster.services import operation
-from boardcluster.spec.experiment import ExperimentSpec, load_experiment
 from boardcluster.store import Store
 from boardcluster.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from boardcluster.cli.experiments import Checked, Stand
+    from boardcluster.spec.experiment import ExperimentSpec
 
 __all__ = ["register"]
 
@@ -69,6 +71,10 @@ def _experiment(
 
     An experiment that was stopped goes on where it was; a finished one shows its results again.
     """
+    # Other commands need not wait until all that an experiment is checked with is loaded.
+    from boardcluster.cli.experiments import check_experiment  # noqa: PLC0415
+    from boardcluster.spec.experiment import load_experiment  # noqa: PLC0415
+
     experiment = load_experiment(file)
     checked = check_experiment(experiment, home_root)
     if dry_run:
@@ -116,7 +122,7 @@ def _results_of(
         confirm=False,
     )
     own_data = keep or (stand.home / "nodes").exists()  # what was there is the user's
-    place_twin(stand.file, stand.home)
+    place_twin(stand.spec, stand.file, stand.home)
     try:
         return perform(stand.home, cache, wanted, reporter).results
     finally:

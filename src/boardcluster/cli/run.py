@@ -78,7 +78,6 @@ __all__ = [
     "parse_size_option",
     "perform",
     "register",
-    "unverified",
 ]
 
 DEFAULT_SIZE = "256 MB"
@@ -527,7 +526,7 @@ def perform(folder: Path, cache: Path, wanted: Wanted, reporter: Reporter) -> Pe
             )
 
 
-def unverified(results: Sequence[Result]) -> tuple[Result, ...]:
+def _unverified(results: Sequence[Result]) -> tuple[Result, ...]:
     """Return the trials whose latest attempt has no verified result."""
     return tuple(
         row for row in results if row.attempt is None or row.attempt.state is not AttemptState.OK
@@ -541,7 +540,7 @@ def _perform(folder: Path, cache: Path, wanted: Wanted, *, as_json: bool) -> Non
     else:
         print_results(done.results)
     ran = {trial.id for trial in done.chosen}
-    if bad := [row for row in unverified(done.results) if row.trial.id in ran]:
+    if bad := [row for row in _unverified(done.results) if row.trial.id in ran]:
         raise RunError(
             f"{len(bad)} of {len(ran)} runs have no verified result",
             hint="see the reasons above and the artefacts under the cluster's attempts folder",

@@ -39,8 +39,13 @@ def twin_home(home: Path | None, spec: ClusterSpec) -> Path:
     return home_folder(home, spec.name)
 
 
-def place_twin(file: Path, folder: Path) -> None:
-    """Put the file in place; a home that has it already stays as it is.
+def place_twin(spec: ClusterSpec, file: Path, folder: Path) -> None:
+    """Put a twin's file in place; a home that has it already stays as it is.
+
+    Args:
+        spec: what ``read_twin`` returned for the file.
+        file: the file.
+        folder: the twin's state folder.
 
     Raises:
         SpecError: what is in the home cannot be read.
@@ -48,7 +53,7 @@ def place_twin(file: Path, folder: Path) -> None:
         HostError: it cannot be written.
     """
     target = folder / "cluster.toml"
-    text = _self_contained(file)
+    text = _self_contained(spec, file)
     if target.exists():
         if target.read_text(encoding="utf-8") == text:
             return
@@ -67,9 +72,8 @@ def place_twin(file: Path, folder: Path) -> None:
         target.write_text(text, encoding="utf-8")
 
 
-def _self_contained(file: Path) -> str:
+def _self_contained(spec: ClusterSpec, file: Path) -> str:
     """Return the file's text; one that names others by their path gets whole paths."""
-    spec = operation.read_spec(file)
     twins = [node.twin for node in spec.nodes if node.twin is not None]
     names = [name for row in twins for name in (row.board, row.medium, row.supply, row.cooling)]
     if any(name.endswith(".toml") for name in names):

@@ -133,7 +133,7 @@ def _up(
     if twin is not None:
         declared = read_twin(twin)
         cluster, folder = declared.name, twin_home(home, declared)
-        place_twin(twin, folder)
+        place_twin(declared, twin, folder)
     spec = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     reporter = Reporter()
     if spec.kind == "boards":

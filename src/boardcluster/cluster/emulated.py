@@ -20,7 +20,6 @@ import json
 import os
 import signal
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,7 +32,7 @@ from boardcluster.cluster.limits.limiter import (
     join_prefixes,
     make_groups,
 )
-from boardcluster.cluster.limits.links import check_rate, shape
+from boardcluster.cluster.limits.links import batch, check_rate, shape
 from boardcluster.cluster.state import (
     IDENTITY_VARIABLE,
     LiveNode,
@@ -276,10 +275,6 @@ def _write_hosts(spec: ClusterSpec, home: Path) -> Path:
     return home / "hosts"
 
 
-def _batch(prefix: Sequence[str], program: Sequence[str], lines: Sequence[str]) -> None:
-    run_program([*prefix, *program, "-batch", "-"], stdin=("\n".join(lines) + "\n").encode())
-
-
 def _connect(
     spec: ClusterSpec, state: LiveState, switch: _Anchor, anchors: dict[str, _Anchor]
 ) -> None:
@@ -303,8 +298,8 @@ def _connect(
         lines.append("link set uplink master switch up")
     else:
         lines.append(f"addr add {gateway} dev switch")
-    _batch(inside, ["ip"], lines)
-    _batch(inside, ["tc"], shapes)
+    batch(inside, "ip", lines)
+    batch(inside, "tc", shapes)
     for index in range(len(spec.nodes)):
         check_rate(inside, f"port{index}", rate)
 
@@ -402,8 +397,8 @@ def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, hosts: 
         switch_file = hosts.with_name("nsswitch.conf")
         remote.run(["mount", "--bind", str(switch_file), "/etc/nsswitch.conf"])
     inside = enter(node.pid, own_user=state.own_user, kinds="nm")
-    _batch(inside, ["ip"], lines)
-    _batch(inside, ["tc"], [shape("eth0", rate)])
+    batch(inside, "ip", lines)
+    batch(inside, "tc", [shape("eth0", rate)])
     check_rate(inside, "eth0", rate)
     seen = remote.run(["hostname"]).text.strip()
     if seen != node.name:

@@ -19,7 +19,7 @@ from boardcluster.probes.base import Probe, Site, Tell
 from boardcluster.probes.marked import PROBE_VARIABLE, MarkedRemote
 from boardcluster.probes.tools import Lack, lacks_of, refuse_lacks, tool_versions
 from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
-from boardcluster.remote.ask import ask
+from boardcluster.remote.ask import end_marked
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import end_programs
 
@@ -273,14 +273,14 @@ class _Runner:
 
 def _clear(live: LiveSite, identity: str) -> list[str]:
     """End what a run left on a node, and delete its folder; return what could not be done."""
-    mark = {
-        "do": "end_marked",
-        "mark": f"{PROBE_VARIABLE}={identity}",
-        "grace_seconds": _GRACE_SECONDS,
-    }
     words = []
     try:
-        ask(live.admin, mark, timeout_seconds=_CLEAN_SECONDS)
+        end_marked(
+            live.admin,
+            f"{PROBE_VARIABLE}={identity}",
+            grace_seconds=_GRACE_SECONDS,
+            timeout_seconds=_CLEAN_SECONDS,
+        )
         live.admin.run(["rm", "-rf", f"{live.folder}/{identity}"], timeout_seconds=_CLEAN_SECONDS)
     except BoardclusterError as error:
         words.append(f"{live.node}: {live.folder}/{identity} may be left there: {_one_line(error)}")

@@ -25,6 +25,7 @@ __all__ = [
     "boot_of",
     "bystander",
     "drop_caches",
+    "end_marked",
     "end_processes",
     "hottest_celsius",
     "http",
@@ -245,6 +246,19 @@ def end_processes(remote: Remote, refs: list[ProcessRef], *, grace_seconds: floa
     }
     answer = ask(remote, request, timeout_seconds=grace_seconds + 30)
     return int(answer["killed"])
+
+
+def end_marked(remote: Remote, mark: str, *, grace_seconds: float, timeout_seconds: float) -> None:
+    """End every process of a node that carries a mark.
+
+    Args:
+        remote: the node.
+        mark: the mark, a variable of their environment as ``NAME=VALUE``.
+        grace_seconds: from asking them to end until they are killed.
+        timeout_seconds: for all of it.
+    """
+    request = {"do": "end_marked", "mark": mark, "grace_seconds": grace_seconds}
+    ask(remote, request, timeout_seconds=timeout_seconds)
 
 
 def listening(remote: Remote, ports: list[int]) -> list[int]:

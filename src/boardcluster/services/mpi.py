@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.errors import BoardclusterError, RemoteError
-from boardcluster.remote.ask import ask
+from boardcluster.remote.ask import end_marked
 from boardcluster.remote.base import Remote
 from boardcluster.services import mpi_agent
 from boardcluster.services.layout import Layout
@@ -249,10 +249,13 @@ def _clean(hosts: Mapping[str, _Host], tag: str, *, dilation: float) -> list[str
 
 
 def _end_marked(remote: Remote, tag: str, *, dilation: float) -> None:
-    mark = f"{MPI_VARIABLE}={tag}"
     grace_seconds = _GRACE_SECONDS * dilation
-    request = {"do": "end_marked", "mark": mark, "grace_seconds": grace_seconds}
-    ask(remote, request, timeout_seconds=grace_seconds + _ASK_SECONDS * dilation)
+    end_marked(
+        remote,
+        f"{MPI_VARIABLE}={tag}",
+        grace_seconds=grace_seconds,
+        timeout_seconds=grace_seconds + _ASK_SECONDS * dilation,
+    )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -46,11 +46,11 @@ def test_the_home_is_named_like_the_cluster_unless_it_is_given(file: Path, tmp_p
 
 
 def test_a_file_is_placed_as_it_is_and_again_changes_nothing(file: Path, folder: Path) -> None:
-    place_twin(file, folder)
+    place_twin(read_twin(file), file, folder)
     target = folder / "cluster.toml"
     assert target.read_text() == file.read_text()
     before = target.stat().st_mtime_ns
-    place_twin(file, folder)
+    place_twin(read_twin(file), file, folder)
     assert target.stat().st_mtime_ns == before
 
 
@@ -58,17 +58,17 @@ def test_a_file_is_placed_as_it_is_and_again_changes_nothing(file: Path, folder:
 def test_another_version_is_taken_only_while_the_cluster_is_down(
     file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, up: bool
 ) -> None:
-    place_twin(file, folder)
+    place_twin(read_twin(file), file, folder)
     old = file.read_text()
     file.write_text(old.replace('"8 GiB"', '"9 GiB"'))
     monkeypatch.setattr(operation, "found_up", lambda _: up)
     if up:
         with pytest.raises(ClusterError, match="another version") as caught:
-            place_twin(file, folder)
+            place_twin(read_twin(file), file, folder)
         assert f"boardcluster down --home {folder}" in caught.value.hint
         assert (folder / "cluster.toml").read_text() == old
     else:
-        place_twin(file, folder)
+        place_twin(read_twin(file), file, folder)
         assert (folder / "cluster.toml").read_text() == file.read_text()
 
 
@@ -77,7 +77,7 @@ def test_a_plain_clusters_home_is_left_alone(file: Path, folder: Path) -> None:
     text = plain_text(file)
     (folder / "cluster.toml").write_text(text)
     with pytest.raises(ClusterError, match="describes another cluster"):
-        place_twin(file, folder)
+        place_twin(read_twin(file), file, folder)
     assert (folder / "cluster.toml").read_text() == text
 
 
@@ -85,7 +85,7 @@ def test_a_broken_file_in_the_home_is_not_overwritten(file: Path, folder: Path) 
     folder.mkdir()
     (folder / "cluster.toml").write_text("broken")
     with pytest.raises(SpecError):
-        place_twin(file, folder)
+        place_twin(read_twin(file), file, folder)
     assert (folder / "cluster.toml").read_text() == "broken"
 
 
@@ -96,6 +96,6 @@ def test_a_board_of_ones_own_is_found_from_the_home(
     (own,) = catalog.rglob(f"{BOARD}.toml")
     (tmp_path / "own.toml").write_text(own.read_text())
     file.write_text(file.read_text().replace(f'"{BOARD}"', '"own.toml"'))
-    place_twin(file, folder)
+    place_twin(read_twin(file), file, folder)
     boards = {node.twin.board for node in read_twin(folder / "cluster.toml").nodes if node.twin}
     assert boards == {str(tmp_path / "own.toml")}

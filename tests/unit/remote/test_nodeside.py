@@ -27,6 +27,7 @@ from boardcluster.remote.ask import (
     ask,
     boot_of,
     drop_caches,
+    end_marked,
     end_processes,
     hottest_celsius,
     http_get_all,
@@ -176,6 +177,20 @@ def test_end_spares_a_process_that_only_has_the_same_id(
     ref = ref_of(sleeper)
 
     assert end_processes(HERE, [ProcessRef(ref.pid, ref.start_ticks - 1)], grace_seconds=0.1) == 0
+    assert sleeper.poll() is None
+
+
+def test_end_marked_ends_what_carries_the_mark_and_nothing_else(
+    sleeper: "subprocess.Popen[bytes]",
+) -> None:
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, "MARK": "one"}) as marked:
+        try:
+            end_marked(HERE, "MARK=on", grace_seconds=0.1, timeout_seconds=30)
+            assert marked.poll() is None
+            end_marked(HERE, "MARK=one", grace_seconds=10, timeout_seconds=30)
+            assert marked.wait(10) == -signal.SIGTERM
+        finally:
+            marked.kill()
     assert sleeper.poll() is None
 
 

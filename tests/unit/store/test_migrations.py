@@ -139,6 +139,21 @@ def _dataset(campaign: Campaign) -> tuple[str, str, str]:
     return campaign.dataset, campaign.dataset_sha256, campaign.dataset_source
 
 
+def add_result(
+    store: Store, trial: Trial, fingerprint: Fingerprint, measurement: Measurement
+) -> None:
+    """Store a verified attempt at a trial."""
+    attempt = store.begin_attempt(trial.id, fingerprint, BEGAN)
+    store.finish(
+        attempt,
+        state=AttemptState.OK,
+        reason="",
+        ended_utc=ENDED,
+        measurement=measurement,
+        telemetry=TELEMETRY,
+    )
+
+
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_store_of_the_first_format_reads_as_it_was(
     *,
@@ -169,15 +184,7 @@ def test_a_store_of_before_there_were_emulated_boards_reads_as_undilated(
 ) -> None:
     with Store.open(tmp_path) as store:
         store.add_campaign(campaign, trials)
-        attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
-        store.finish(
-            attempt,
-            state=AttemptState.OK,
-            reason="",
-            ended_utc=ENDED,
-            measurement=measurement,
-            telemetry=TELEMETRY,
-        )
+        add_result(store, trials[0], fingerprint, measurement)
     connection = sqlite3.connect(tmp_path / "store.sqlite")
     connection.execute("ALTER TABLE measurements DROP COLUMN dilation")
     connection.execute("DELETE FROM migrations WHERE name = '0005_twins'")
@@ -201,15 +208,7 @@ def test_a_migrated_store_takes_new_results_beside_the_old(
     old_measurement: Measurement,
 ) -> None:
     with Store.open(old_store) as store:
-        attempt = store.begin_attempt(old_trials[1].id, fingerprint, BEGAN)
-        store.finish(
-            attempt,
-            state=AttemptState.OK,
-            reason="",
-            ended_utc=ENDED,
-            measurement=measurement,
-            telemetry=TELEMETRY,
-        )
+        add_result(store, old_trials[1], fingerprint, measurement)
     with Store.open(old_store, read_only=True) as store:
         assert [item.measurement for item in store.results()[:2]] == [old_measurement, measurement]
 

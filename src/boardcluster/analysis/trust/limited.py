@@ -8,7 +8,7 @@ import numpy as np
 
 from boardcluster.analysis.trust.others import cores_text, quota_track
 from boardcluster.analysis.trust.rule import Rule, Run
-from boardcluster.analysis.trust.window import Series, Track, Window, seconds_text
+from boardcluster.analysis.trust.window import Window, seconds_text
 from boardcluster.records import Verdict
 
 __all__ = ["LIMITED_RULES"]
@@ -56,18 +56,11 @@ def _least_idle(window: Window, length_seconds: float) -> tuple[float, float, fl
     spent = np.zeros(len(begins))
     for track in (idle, waiting):
         if track is not None:
-            spent += _sum_until(track, begins + length) - _sum_until(track, begins)
+            times, sums = track.sums()
+            spent += np.interp(begins + length, times, sums) - np.interp(begins, times, sums)
     shares = spent / (length * window.cores)
     place = int(shares.argmin())
     return float(shares[place]), float(begins[place]), length
-
-
-def _sum_until(track: Track, moments: Series) -> Series:
-    """Sum of an amount until each moment."""
-    times = np.concatenate([track.begins[:1], track.ends])
-    sums = np.concatenate([[0.0], np.cumsum(np.maximum(track.values, 0.0))])
-    found: Series = np.interp(moments, times, sums)
-    return found
 
 
 def _other_quota(run: Run) -> Iterator[str]:

@@ -58,6 +58,13 @@ class Track:
         """Sum of an amount over the span; a negative one is unknown."""
         return float(np.sum(self.shares * np.maximum(self.values, 0.0)))
 
+    def sums(self) -> tuple[Series, Series]:
+        """Moments, and the sum of an amount until each of them; a negative one is unknown."""
+        return (
+            np.concatenate((self.begins[:1], self.ends)),
+            np.concatenate(([0.0], np.cumsum(np.maximum(self.values, 0.0)))),
+        )
+
     def rates(self) -> Series:
         """Amounts per second."""
         return self.values / (self.ends - self.begins)

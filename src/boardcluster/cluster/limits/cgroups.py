@@ -45,7 +45,8 @@ _HINTS = {
     "/sys/fs/cgroup",
 }
 _PREFIX = "boardcluster-"
-_V1_CONTROLLERS = ("cpu", "cpuacct", "memory", "blkio")
+_V1_OWN_GROUPS = ("cpu", "cpuacct", "memory")
+_V1_CONTROLLERS = (*_V1_OWN_GROUPS, "blkio")
 _V2_CONTROLLERS = ("cpu", "io", "memory")
 _THROTTLES = {
     "read_bps_device": "read_bytes_per_second",
@@ -278,12 +279,12 @@ class CgroupsV1:
 
     def create(self, node: str) -> None:
         """See Cgroups."""
-        for controller in ("cpu", "cpuacct", "memory"):
+        for controller in _V1_OWN_GROUPS:
             _make(self._of(controller, node))
 
     def join_files(self, node: str) -> tuple[str, ...]:
         """See Cgroups."""
-        folders = [self._of(name, node) for name in ("cpu", "cpuacct", "memory")]
+        folders = [self._of(name, node) for name in _V1_OWN_GROUPS]
         files = [str(folder / "cgroup.procs") for folder in folders]
         return tuple(dict.fromkeys([*files, str(self.roots["blkio"] / "cgroup.procs")]))
 
@@ -340,13 +341,13 @@ class CgroupsV1:
 
     def sweep(self, node: str) -> None:
         """See Cgroups."""
-        for controller in ("cpu", "cpuacct", "memory"):
+        for controller in _V1_OWN_GROUPS:
             _sweep(self.roots[controller], node)
 
     def remove(self) -> None:
         """See Cgroups."""
         deadline_seconds = time.monotonic() + _REMOVED_WITHIN_SECONDS
-        for controller in ("cpu", "cpuacct", "memory"):
+        for controller in _V1_OWN_GROUPS:
             _remove(self.roots[controller] / self.name, deadline_seconds)
 
 

@@ -15,10 +15,9 @@ from pathlib import Path
 
 from boardcluster.cluster.limits.cgroups import Cgroups, find_cgroups, joining
 from boardcluster.cluster.limits.disks import detach_leftovers, forget_device, noted_devices
-from boardcluster.cluster.limits.links import is_rate, rate_of, shape
+from boardcluster.cluster.limits.links import batch, is_rate, rate_of, shape
 from boardcluster.errors import BoardclusterError, ClusterError, HostError
 from boardcluster.records import NodeLimits
-from boardcluster.remote.gate import run_program
 from boardcluster.remote.netns import enter
 
 __all__ = ["Limiter", "Port", "clear_leftovers", "join_prefixes", "make_groups"]
@@ -113,8 +112,7 @@ class Limiter:
 
     def _set_link(self, node: str, rate_bits_per_second: int) -> None:
         for prefix, device in self.ports[node].ends:
-            line = shape(device, rate_bits_per_second, verb="replace")
-            run_program([*prefix, "tc", "-batch", "-"], stdin=f"{line}\n".encode())
+            batch(prefix, "tc", [shape(device, rate_bits_per_second, verb="replace")])
 
     def changed(self, *, links: bool = True) -> list[str]:
         """Read all limits back; return in words what is not as it was set.

@@ -8,11 +8,25 @@ from collections.abc import Sequence
 from boardcluster.errors import ClusterError
 from boardcluster.remote.gate import run_program
 
-__all__ = ["check_rate", "is_rate", "rate_of", "shape"]
+__all__ = ["batch", "check_rate", "is_rate", "rate_of", "shape"]
 
 _BURST = "256kb"  # above 64 KB, the largest segment the kernel hands to a queue
 _LATENCY = "50ms"
 _SAME_SHARE = 0.001  # the kernel rounds rates
+
+
+def batch(prefix: Sequence[str], program: str, lines: Sequence[str]) -> None:
+    """Run lines of ``ip`` or ``tc`` in one process.
+
+    Args:
+        prefix: command prefix that leads into a network namespace.
+        program: ``ip`` or ``tc``.
+        lines: its commands, one each, without its name.
+
+    Raises:
+        RemoteError: the kernel refused one; those after it were not run.
+    """
+    run_program([*prefix, program, "-batch", "-"], stdin=("\n".join(lines) + "\n").encode())
 
 
 def shape(device: str, rate_bits_per_second: int, *, verb: str = "add") -> str:

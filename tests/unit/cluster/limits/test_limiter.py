@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from boardcluster.cluster.limits import disks, limiter
+from boardcluster.cluster.limits import disks, limiter, links
 from boardcluster.cluster.limits.limiter import Limiter, Port, clear_leftovers, make_groups
 from boardcluster.errors import ClusterError, HostError
 from boardcluster.records import DiskLimits, NodeLimits
@@ -94,7 +94,7 @@ class Tc:
 @pytest.fixture
 def tc(monkeypatch: pytest.MonkeyPatch) -> Tc:
     made = Tc()
-    monkeypatch.setattr(limiter, "run_program", made.run)
+    monkeypatch.setattr(links, "run_program", made.run)
     monkeypatch.setattr(limiter, "rate_of", made.rate_of)
     return made
 

@@ -40,6 +40,15 @@ def test_a_rate_may_be_off_by_what_the_kernel_rounds() -> None:
     assert not links.is_rate(None, 80_324_321)
 
 
+def test_a_batch_is_one_process_that_reads_all_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[list[str], bytes]] = []
+    monkeypatch.setattr(
+        links, "run_program", lambda argv, *, stdin: seen.append((list(argv), stdin))
+    )
+    links.batch(("nsenter", "--"), "ip", ["link set lo up", "link set eth0 up"])
+    assert seen == [(["nsenter", "--", "ip", "-batch", "-"], b"link set lo up\nlink set eth0 up\n")]
+
+
 def test_the_line_for_tc_can_add_and_replace() -> None:
     assert links.shape("eth0", 1000).startswith("qdisc add dev eth0 root tbf rate 1000bit ")
     assert links.shape("eth0", 1000, verb="replace").startswith("qdisc replace dev eth0 ")
