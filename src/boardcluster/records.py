@@ -50,6 +50,7 @@ __all__ = [
     "Policy",
     "Power",
     "PowerModel",
+    "PowerSamples",
     "ProbeFigure",
     "ProbeMode",
     "ProbeRun",
@@ -869,6 +870,26 @@ class Power:
     method: EnergyMethod = EnergyMethod.METERED
     remarks: tuple[str, ...] = ()
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PowerSamples:
+    """What one meter was seen to say during one run.
+
+    Attributes:
+        meter: its name.
+        coverage: what it sees.
+        nodes: the nodes it covers.
+        seconds: when each reading was taken, rising; 0 is the start of the run, by the driver's
+            monotonic clock, so that there may be readings before it and after its end.
+        watts: power then; NaN where the meter gave none.
+    """
+
+    meter: str
+    coverage: Coverage
+    nodes: tuple[str, ...]
+    seconds: numpy.typing.NDArray[np.float64]
+    watts: numpy.typing.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
