@@ -1,0 +1,406 @@
+"""How many times one thing is another, with intervals, and tests of runs that are paired. Pure.
+
+Sources: interval of a ratio of means: E. C. Fieller, "Some problems in interval estimation",
+*Journal of the Royal Statistical Society B* 16(2), 1954; its degrees of freedom where variances
+differ: B. L. Welch, *Biometrika* 34, 1947, at the ratio that was estimated; means of ratios:
+P. J. Fleming and J. J. Wallace, "How not to lie with statistics", *CACM* 29(3), 1986; signed ranks:
+F. Wilcoxon, "Individual comparisons by ranking methods", *Biometrics Bulletin* 1(6), 1945. The
+bootstrap is that of ``statistics``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from boardcluster.analysis.cells import Cell
+from boardcluster.analysis.statistics import (
+    CONFIDENCE,
+    LEAST_RUNS,
+    Interval,
+    mean,
+    mean_interval,
+    standard_deviation,
+)
+from boardcluster.records import Result
+
+__all__ = [
+    "ONE_RUN",
+    "PairedTest",
+    "Ratio",
+    "RatioMethod",
+    "geometric_mean",
+    "paired",
+    "paired_ratio",
+    "paired_test",
+    "pairs_of",
+    "quotient",
+    "ratio_of_cells",
+    "ratio_of_means",
+    "sums_ratio",
+    "t_quantile",
+    "wilcoxon_p",
+]
+
+_RESAMPLES = 20_000
+_DRAWS_MOST = 20_000_000
+_SEED = 20260802
+_EXACT_PAIRS = 50
+"""Up to here signed ranks are counted, which takes milliseconds; beyond, a normal one is near."""
+
+ONE_RUN = "one run, no interval"
+"""What is said wherever an interval would need a second run."""
+
+
+class RatioMethod(StrEnum):
+    """Where the interval of a ratio is from, in words for a table's foot."""
+
+    FIELLER = "Fieller's theorem"
+    PAIRED = "Student's t of the logarithms of paired ratios"
+    NONE = "no interval"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio:
+    """How many times one mean is another.
+
+    Attributes:
+        value: the ratio; without a unit.
+        interval: its 95 % interval; None where the reason says why.
+        method: where the interval is from.
+        pairs: how many pairs of runs it comes from; 0 where runs are not paired.
+        bootstrap: the 95 % interval by the bootstrap; None with fewer than five runs of either, and
+            for pairs.
+        reason: why there is no interval, in one line; empty if there is.
+    """
+
+    value: float
+    interval: Interval | None
+    method: RatioMethod
+    pairs: int = 0
+    bootstrap: Interval | None = None
+    reason: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the runs show a difference: there is an interval and it leaves out 1."""
+        return self.interval is not None and not self.interval.low <= 1 <= self.interval.high
+
+    def times(self, factor: float) -> Ratio:
+        """Return the ratio and its intervals multiplied by a number above 0."""
+        return Ratio(
+            value=self.value * factor,
+            interval=_scaled(self.interval, factor),
+            method=self.method,
+            pairs=self.pairs,
+            bootstrap=_scaled(self.bootstrap, factor),
+            reason=self.reason,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedTest:
+    """Two cells whose runs are paired: each repetition ran both, in one block and random order.
+
+    Attributes:
+        mean_difference_seconds: mean of first minus second.
+        interval: its 95 % interval by Student's t over the differences, in seconds.
+        p_t: two-sided p of the paired t test; None where all differences are equal.
+        p_wilcoxon: two-sided p of Wilcoxon's signed ranks, exact up to 50 pairs; None where all
+            differences are 0.
+        pairs: number of pairs, at least 2.
+        ratio: first over second, see ``paired_ratio``.
+    """
+
+    mean_difference_seconds: float
+    interval: Interval
+    p_t: float | None
+    p_wilcoxon: float | None
+    pairs: int
+    ratio: Ratio
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the runs show a difference: its interval leaves out zero."""
+        return not self.interval.low <= 0 <= self.interval.high
+
+
+# Plain arithmetic, also of published numbers
+
+
+def quotient(over: float, under: float) -> float:
+    """Return over / under.
+
+    Raises:
+        ValueError: under is not above 0, so that "times" means nothing.
+    """
+    if not under > 0:
+        raise ValueError(f"{over:g} times of {under:g}: the lower one is not above 0")
+    return over / under
+
+
+def sums_ratio(over: Sequence[float], under: Sequence[float]) -> float:
+    """Ratio of the sums: sum(over) / sum(under), which for equal counts is that of the means.
+
+    Raises:
+        ValueError: the lower sum is not above 0.
+    """
+    return quotient(math.fsum(over), math.fsum(under))
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Geometric mean: exp(mean(ln x)); the only mean of ratios that does not favour a side.
+
+    Raises:
+        ValueError: there are no values, or one is not above 0.
+    """
+    if any(not value > 0 for value in values):
+        raise ValueError("the geometric mean of a value that is not above 0")
+    return math.exp(mean([math.log(value) for value in values]))
+
+
+# Independent runs
+
+
+def ratio_of_means(over: Sequence[float], under: Sequence[float]) -> Ratio:
+    """Ratio of two means of independent runs: mean(over) / mean(under).
+
+    With v = s^2 / n of each and t = t(0.975, df), the 95 % interval holds every r for which
+    (mean(over) - r mean(under))^2 <= t^2 (v_over + r^2 v_under) (Fieller). df is Welch's at the
+    estimated ratio, so variances need not be equal. Where the lower mean itself is not shown to
+    differ from 0 the set has no bounds, and there is no interval.
+
+    Args:
+        over: values of one unit, for instance seconds of the slower.
+        under: values of the same unit.
+
+    Raises:
+        ValueError: either has no values, or the mean of ``under`` is not above 0.
+    """
+    value = quotient(mean(over), mean(under))
+    if len(over) < 2 or len(under) < 2:
+        return Ratio(value=value, interval=None, method=RatioMethod.NONE, reason=ONE_RUN)
+    interval = _fieller(over, under, value)
+    if interval is None:
+        return Ratio(
+            value=value,
+            interval=None,
+            method=RatioMethod.NONE,
+            reason="the runs scatter so much that every ratio is possible",
+        )
+    return Ratio(
+        value=value,
+        interval=interval,
+        method=RatioMethod.FIELLER,
+        bootstrap=_bootstrap(over, under),
+    )
+
+
+def ratio_of_cells(over: Cell, under: Cell) -> Ratio:
+    """Ratio of the mean durations of two cells; paired where their runs are, see ``pairs_of``."""
+    rows = pairs_of(over, under)
+    if len(rows) < 2:
+        return ratio_of_means(over.durations_seconds, under.durations_seconds)
+    return paired_ratio(*_seconds(rows))
+
+
+def _fieller(over: Sequence[float], under: Sequence[float], value: float) -> Interval | None:
+    top, bottom = mean(over), mean(under)
+    top_variance, bottom_variance = (_squared_error(row) for row in (over, under))
+    scaled = value**2 * bottom_variance
+    total = top_variance + scaled
+    if total == 0:
+        return Interval(low=value, high=value)
+    shares = ((top_variance / total) ** 2, (scaled / total) ** 2)
+    degrees = 1 / (shares[0] / (len(over) - 1) + shares[1] / (len(under) - 1))
+    squared = t_quantile(degrees) ** 2
+    lead = bottom**2 - squared * bottom_variance
+    if lead <= 0:
+        return None
+    # Never negative where the lead is positive, but for rounding.
+    inside = (top * bottom) ** 2 - lead * (top**2 - squared * top_variance)
+    root = math.sqrt(max(0.0, inside))
+    return Interval(low=(top * bottom - root) / lead, high=(top * bottom + root) / lead)
+
+
+def _squared_error(values: Sequence[float]) -> float:
+    """Squared standard error of the mean of at least two values."""
+    return (standard_deviation(values) or 0.0) ** 2 / len(values)
+
+
+def _bootstrap(over: Sequence[float], under: Sequence[float]) -> Interval | None:
+    """95 % interval by the expanded percentile bootstrap, expanded for the smaller of the two."""
+    least, most = sorted((len(over), len(under)))
+    if least < LEAST_RUNS or min(under) <= 0:
+        return None
+    # Some commands need no statistics, and these two take long to load.
+    import numpy as np  # noqa: PLC0415
+    from scipy.special import ndtr  # noqa: PLC0415
+
+    resamples = max(2_000, min(_RESAMPLES, _DRAWS_MOST // most))
+    # This generator's stream never changes between versions of numpy (NEP 19).
+    generator = np.random.RandomState(_SEED)
+    means = [np.empty(resamples), np.empty(resamples)]
+    for place, values in enumerate((over, under)):
+        ordered = np.sort(np.asarray(values, dtype=np.float64))
+        batch = max(1, min(resamples, 2_000_000 // len(values)))
+        for start in range(0, resamples, batch):
+            size = min(batch, resamples - start)
+            drawn = generator.randint(0, len(values), size=(size, len(values)))
+            means[place][start : start + size] = ordered[drawn].mean(axis=1)
+    tail = float(ndtr(-math.sqrt(least / (least - 1)) * t_quantile(least - 1)))
+    low, high = np.quantile(means[0] / means[1], (tail, 1 - tail))
+    return Interval(low=float(low), high=float(high))
+
+
+# Paired runs
+
+
+def pairs_of(first: Cell, second: Cell) -> tuple[tuple[Result, Result], ...]:
+    """Return the runs of two cells that are paired, in run order.
+
+    A pair is the same repetition of the same campaign. It counts where the campaign ran the two
+    cells in turn, each repetition as a block: then both runs of a pair saw the same state of the
+    machine. Cells of different numbers of workers or profiles run in groups of their own, one after
+    the other, and are not paired. Of several tries the last one counts.
+    """
+    ones, others = (_by_repetition(cell) for cell in (first, second))
+    found = []
+    for _, keys in itertools.groupby(sorted(ones.keys() & others.keys()), key=lambda key: key[0]):
+        rows = [(ones[key], others[key]) for key in keys]
+        if _in_turn(rows):
+            found += rows
+    return tuple(found)
+
+
+def _by_repetition(cell: Cell) -> dict[tuple[str, int], Result]:
+    return {(row.trial.campaign_id, row.trial.repetition): row for row in cell.results}
+
+
+def _in_turn(rows: Sequence[tuple[Result, Result]]) -> bool:
+    """Whether each pair's places in the campaign's order come before those of the next."""
+    places = [sorted((one.trial.position, other.trial.position)) for one, other in rows]
+    return all(former[1] < later[0] for former, later in itertools.pairwise(places))
+
+
+def _seconds(rows: Sequence[tuple[Result, Result]]) -> tuple[list[float], list[float]]:
+    def durations(results: Iterator[Result]) -> list[float]:
+        return [row.measurement.duration_seconds for row in results if row.measurement is not None]
+
+    return durations(one for one, _ in rows), durations(other for _, other in rows)
+
+
+def paired_ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
+    """Ratio of paired values: the geometric mean of over / under of each pair.
+
+    exp(d -+ t(0.975, n - 1) * s / sqrt(n)) with d and s the mean and deviation of ln(over / under).
+    What made both runs of a pair slow is in neither.
+
+    Raises:
+        ValueError: their numbers differ, there are none, or one is not above 0.
+    """
+    if len(over) != len(under):
+        raise ValueError(f"{len(over)} values cannot be paired with {len(under)}")
+    value = geometric_mean([quotient(one, other) for one, other in zip(over, under, strict=True)])
+    logs = [math.log(one / other) for one, other in zip(over, under, strict=True)]
+    spread = mean_interval(logs)
+    if spread is None:
+        return Ratio(value=value, interval=None, method=RatioMethod.NONE, pairs=1, reason=ONE_RUN)
+    return Ratio(
+        value=value,
+        interval=Interval(low=math.exp(spread.low), high=math.exp(spread.high)),
+        method=RatioMethod.PAIRED,
+        pairs=len(over),
+    )
+
+
+def paired(first: Cell, second: Cell) -> PairedTest | None:
+    """Test two cells whose runs are paired; None with fewer than two pairs, see ``pairs_of``."""
+    rows = pairs_of(first, second)
+    return paired_test(*_seconds(rows)) if len(rows) >= 2 else None
+
+
+def paired_test(first: Sequence[float], second: Sequence[float]) -> PairedTest:
+    """Test paired durations: Student's t of the differences, and Wilcoxon's signed ranks.
+
+    t = d / (s / sqrt(n)) with d and s the mean and deviation of first - second, n - 1 degrees of
+    freedom. The ranks assume only that differences scatter evenly about their centre; with n pairs
+    their p is at least 2^(1 - n), so below six pairs they cannot fall under 0.05.
+
+    Args:
+        first: durations in seconds.
+        second: durations in seconds, in the same order of pairs.
+
+    Raises:
+        ValueError: their numbers differ, there are fewer than two, or one is not above 0.
+    """
+    ratio = paired_ratio(first, second)
+    differences = [one - other for one, other in zip(first, second, strict=True)]
+    interval = mean_interval(differences)
+    if interval is None:
+        raise ValueError("a paired test of fewer than two pairs")
+    return PairedTest(
+        mean_difference_seconds=mean(differences),
+        interval=interval,
+        p_t=_t_p(differences),
+        p_wilcoxon=wilcoxon_p(differences),
+        pairs=len(differences),
+        ratio=ratio,
+    )
+
+
+def _t_p(differences: Sequence[float]) -> float | None:
+    error = math.sqrt(_squared_error(differences))
+    if error == 0:
+        return None
+    from scipy.special import stdtr  # noqa: PLC0415
+
+    return 2 * float(stdtr(len(differences) - 1, -abs(mean(differences)) / error))
+
+
+def wilcoxon_p(differences: Sequence[float]) -> float | None:
+    """Two-sided p of Wilcoxon's signed ranks; None where every difference is 0.
+
+    Differences of 0 are left out, equal ones share the mean of their ranks. Up to 50 differences
+    the p is exact: the share of all 2^n ways to give signs to these ranks whose sum is at least as
+    far from the middle. Beyond, the sum is taken as normal, with its variance sum(rank^2) / 4.
+    """
+    sizes = sorted(abs(value) for value in differences if value != 0)
+    if not sizes:
+        return None
+    # Twice the mean rank is whole, so that the sums can be counted.
+    doubled = {
+        size: sizes.index(size) + 1 + len(sizes) - sizes[::-1].index(size) for size in set(sizes)
+    }
+    ranks = [doubled[size] for size in sizes]
+    total = sum(ranks)
+    positive = sum(doubled[value] for value in differences if value > 0)
+    distance = abs(2 * positive - total)
+    if len(ranks) > _EXACT_PAIRS:
+        spread = math.sqrt(sum(rank**2 for rank in ranks))
+        return math.erfc(distance / (spread * math.sqrt(2)))
+    ways = {0: 1}
+    for rank in ranks:
+        grown = dict(ways)
+        for reached, count in ways.items():
+            grown[reached + rank] = grown.get(reached + rank, 0) + count
+        ways = grown
+    far = sum(count for reached, count in ways.items() if abs(2 * reached - total) >= distance)
+    return float(far / 2 ** len(ranks))
+
+
+def _scaled(interval: Interval | None, factor: float) -> Interval | None:
+    if interval is None:
+        return None
+    return Interval(low=interval.low * factor, high=interval.high * factor)
+
+
+def t_quantile(degrees: float) -> float:
+    """Two-sided quantile of Student's t distribution for CONFIDENCE, any degrees of freedom."""
+    # Not scipy.stats: it takes three times as long to load and gives the same value.
+    from scipy.special import stdtrit  # noqa: PLC0415
+
+    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))

@@ -1,0 +1,679 @@
+"""How time changes with the number of workers, with the size, and with one thing else. Pure.
+
+Sources: fixed work: G. M. Amdahl, "Validity of the single processor approach to achieving large
+scale computing capabilities", AFIPS 1967; work that grows with the workers: J. L. Gustafson,
+"Reevaluating Amdahl's law", *CACM* 31(5), 1988. Both are fitted by least squares of relative
+residuals, since runs scatter in proportion to their time. Coefficients are held at 0 or above,
+which keeps the serial share between 0 and 1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TypeVar
+
+from boardcluster.analysis.cells import Cell, Configuration, summarise
+from boardcluster.analysis.fingerprints import differences_among
+from boardcluster.analysis.ratios import Ratio, ratio_of_cells, ratio_of_means
+from boardcluster.analysis.statistics import Interval, mean
+from boardcluster.records import Checksum, Engine, MasterPlacement, Result, Security
+
+__all__ = [
+    "FactorEffect",
+    "Fit",
+    "Law",
+    "NodePoint",
+    "NodeScaling",
+    "SizeFit",
+    "SizePoint",
+    "SizeScaling",
+    "amdahl_fit",
+    "by_setup",
+    "efficiency",
+    "factor_effects",
+    "gustafson_fit",
+    "intermediate_share",
+    "node_scalings",
+    "predict",
+    "predict_size",
+    "setup_of",
+    "size_fit",
+    "size_scalings",
+]
+
+
+class Law(StrEnum):
+    """AMDAHL: the same work on more workers. GUSTAFSON: as much more work as there are workers."""
+
+    AMDAHL = "Amdahl"
+    GUSTAFSON = "Gustafson"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """A law of scaling, fitted to times by number of workers.
+
+    Attributes:
+        law: which.
+        serial_share: the share of the work that more workers do not shorten, 0 to 1.
+        seconds_one: time on one worker that follows from the fit, measured or not.
+        residuals: (measured - fitted) / measured of each point, in order of workers; empty where
+            the fit is exact, since they would say nothing.
+        r_squared: share of the scatter that the fit explains, weighted as the residuals are; None
+            where the fit is exact or all times are equal. Below 0 it is worse than one number.
+        largest_speed_up: what no number of workers exceeds: 1 / serial share; None without a bound.
+        exact: whether there are only two points, through which the law always goes.
+    """
+
+    law: Law
+    serial_share: float
+    seconds_one: float
+    residuals: tuple[float, ...]
+    r_squared: float | None
+    largest_speed_up: float | None
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePoint:
+    """One number of workers.
+
+    Attributes:
+        workers: how many.
+        count: runs.
+        mean_seconds: mean duration.
+        interval_seconds: its 95 % interval; None for one run.
+        size_bytes: input size.
+        speed_up: against the smallest number of workers, see ``NodeScaling``; 1 at that itself.
+        efficiency: speed-up over how many times as many workers there are; 1 is ideal.
+    """
+
+    workers: int
+    count: int
+    mean_seconds: float
+    interval_seconds: Interval | None
+    size_bytes: int
+    speed_up: Ratio
+    efficiency: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeScaling:
+    """Cells that differ only in their number of workers, or in that and, as much, in their size.
+
+    Speed-up is T(base) / T(n) for the same work. Where the size grows with the workers it is
+    n / base * T(base) / T(n): how many times as much work is done in the same time.
+
+    Attributes:
+        engine: the engine.
+        configuration: what they have in common; ``workers`` is 0, and ``size_bytes`` is 0 where the
+            size grows with the workers.
+        scaled: whether the size grows with the workers.
+        points: in order of workers; at least two.
+        base_workers: the smallest number of workers, which speed-up is against. Only where it is 1
+            is that a speed-up over one worker.
+        amdahl: fit for the same work; None where the size grows.
+        gustafson: fit for work that grows; None where the size is the same.
+        cells: the cells, in order of workers.
+        differences: what else differs among the fingerprints of the runs, one line each, but for
+            what follows from the number of nodes.
+    """
+
+    engine: Engine
+    configuration: Configuration
+    scaled: bool
+    points: tuple[NodePoint, ...]
+    base_workers: int
+    amdahl: Fit | None
+    gustafson: Fit | None
+    cells: tuple[Cell, ...]
+    differences: tuple[str, ...]
+
+    @property
+    def fit(self) -> Fit | None:
+        """The one fit that there is."""
+        return self.gustafson if self.scaled else self.amdahl
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizePoint:
+    """One size of the input.
+
+    Attributes:
+        size_bytes: the size.
+        count: runs.
+        mean_seconds: mean duration.
+        interval_seconds: its 95 % interval; None for one run.
+        throughput_bytes_per_second: input of all runs over the time of all runs; None if unknown.
+    """
+
+    size_bytes: int
+    count: int
+    mean_seconds: float
+    interval_seconds: Interval | None
+    throughput_bytes_per_second: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeFit:
+    """Time by size as a straight line, and as a power.
+
+    Attributes:
+        start_seconds: time of no input at all: starting, scheduling, ending.
+        throughput_bytes_per_second: bytes that each further second takes in; None where time does
+            not grow with the size.
+        exponent: b of time = a * size^b, by least squares of logarithms: 1 grows as the size does,
+            below 1 a fixed part weighs, above 1 something gives way, such as memory.
+        residuals: (measured - fitted) / measured of each point by the line, in order of size; empty
+            where it is exact.
+        r_squared: share of the scatter that the line explains; None as in ``Fit``.
+        exact: whether there are only two points.
+    """
+
+    start_seconds: float
+    throughput_bytes_per_second: float | None
+    exponent: float
+    residuals: tuple[float, ...]
+    r_squared: float | None
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeScaling:
+    """Cells that differ only in the size of their input.
+
+    Attributes:
+        engine: the engine.
+        configuration: what they have in common; ``size_bytes`` is 0.
+        points: in order of size; at least two.
+        fit: time by size.
+        cells: the cells, in order of size.
+        differences: what else differs among the fingerprints of the runs, one line each.
+    """
+
+    engine: Engine
+    configuration: Configuration
+    points: tuple[SizePoint, ...]
+    fit: SizeFit
+    cells: tuple[Cell, ...]
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactorEffect:
+    """Two cells that differ in exactly one thing.
+
+    Attributes:
+        factor: what: ``engine``, ``profile``, ``replication``, ``checksum``, ``master``,
+            ``security``, ``concurrency``, ``boards and media`` or the name of a parameter.
+        slower: the cell with the larger mean.
+        faster: the other one.
+        slower_value: the factor in the slower cell, in words.
+        faster_value: the factor in the faster cell, in words.
+        ratio: mean of the slower over mean of the faster; paired where the runs are.
+        differences: what else differs among the fingerprints of the runs, one line each.
+    """
+
+    factor: str
+    slower: Cell
+    faster: Cell
+    slower_value: str
+    faster_value: str
+    ratio: Ratio
+    differences: tuple[str, ...]
+
+
+# Fits, over plain numbers
+
+Points = Sequence[tuple[int, float]]
+
+
+def efficiency(speed_up: float, *, workers: int, base_workers: int = 1) -> float:
+    """Speed-up over how many times as many workers there are: S / (n / base); 1 is ideal.
+
+    Raises:
+        ValueError: a number of workers is below 1.
+    """
+    if min(workers, base_workers) < 1:
+        raise ValueError(f"an efficiency of {workers} workers against {base_workers}")
+    return speed_up * base_workers / workers
+
+
+def amdahl_fit(points: Points) -> Fit | None:
+    """Fit Amdahl's law: T(n) = T1 * (s + (1 - s) / n), for the same work on n workers.
+
+    Args:
+        points: number of workers and seconds.
+
+    Returns:
+        None for fewer than two different numbers of workers.
+
+    Raises:
+        ValueError: a number of workers is below 1, or a time not above 0.
+    """
+    rows = _checked(points)
+    if len({workers for workers, _ in rows}) < 2:
+        return None
+    seconds = [row[1] for row in rows]
+    serial, parallel = _line([1 / workers for workers, _ in rows], seconds)
+    fitted = [serial + parallel / workers for workers, _ in rows]
+    share = serial / (serial + parallel)
+    return _fit(Law.AMDAHL, share, serial + parallel, rows, fitted)
+
+
+def gustafson_fit(points: Points) -> Fit | None:
+    """Fit Gustafson's law: S(n) = n - s * (n - 1), for n times the work on n workers.
+
+    The work of n workers takes T(n) = T1 * n / S(n), since one worker would take n * T1 for it. So
+    the rate n / T(n) is a straight line in n, and that is what is fitted.
+
+    Args:
+        points: number of workers and seconds for work in proportion to it.
+
+    Returns:
+        None for fewer than two different numbers of workers.
+
+    Raises:
+        ValueError: a number of workers is below 1, or a time not above 0.
+    """
+    rows = _checked(points)
+    if len({workers for workers, _ in rows}) < 2:
+        return None
+    numbers = [float(workers) for workers, _ in rows]
+    serial, parallel = _line(numbers, [workers / seconds for workers, seconds in rows])
+    fitted = [workers / (serial + parallel * workers) for workers in numbers]
+    share = serial / (serial + parallel)
+    return _fit(Law.GUSTAFSON, share, 1 / (serial + parallel), rows, fitted)
+
+
+def predict(fit: Fit, workers: int) -> float:
+    """Return the seconds that a fit gives for a number of workers, measured or not.
+
+    By Amdahl's law for the same work, by Gustafson's for work in proportion to the workers.
+
+    Raises:
+        ValueError: the number is below 1.
+    """
+    if workers < 1:
+        raise ValueError(f"a prediction for {workers} workers")
+    if fit.law is Law.AMDAHL:
+        return fit.seconds_one * (fit.serial_share + (1 - fit.serial_share) / workers)
+    return fit.seconds_one * workers / (workers - fit.serial_share * (workers - 1))
+
+
+def size_fit(points: Points) -> SizeFit | None:
+    """Fit time by size: T = start + size / throughput, and the exponent of T = a * size^b.
+
+    Args:
+        points: size in bytes and seconds.
+
+    Returns:
+        None for fewer than two different sizes.
+
+    Raises:
+        ValueError: a size is below 1, or a time not above 0.
+    """
+    rows = _checked(points)
+    if len({size for size, _ in rows}) < 2:
+        return None
+    start, slope = _line([float(size) for size, _ in rows], [seconds for _, seconds in rows])
+    fitted = [start + slope * size for size, _ in rows]
+    exact = len({size for size, _ in rows}) == 2
+    return SizeFit(
+        start_seconds=start,
+        throughput_bytes_per_second=1 / slope if slope > 0 else None,
+        exponent=_exponent(rows),
+        residuals=() if exact else _residuals(rows, fitted),
+        r_squared=None if exact else _r_squared(rows, fitted),
+        exact=exact,
+    )
+
+
+def predict_size(fit: SizeFit, size_bytes: int) -> float:
+    """Return the seconds that the straight line gives for a size.
+
+    Raises:
+        ValueError: the size is below 0.
+    """
+    if size_bytes < 0:
+        raise ValueError(f"a prediction for {size_bytes} bytes")
+    rate = fit.throughput_bytes_per_second
+    return fit.start_seconds + (size_bytes / rate if rate else 0.0)
+
+
+def _checked(points: Points) -> list[tuple[int, float]]:
+    for number, seconds in points:
+        if number < 1 or not 0 < seconds < math.inf:
+            raise ValueError(f"a time of {seconds} s at {number} cannot be fitted")
+    return sorted(points)
+
+
+def _fit(
+    law: Law,
+    share: float,
+    seconds_one: float,
+    rows: Sequence[tuple[int, float]],
+    fitted: Sequence[float],
+) -> Fit:
+    exact = len({workers for workers, _ in rows}) == 2
+    bounded = law is Law.AMDAHL and share > 0
+    return Fit(
+        law=law,
+        serial_share=share,
+        seconds_one=seconds_one,
+        residuals=() if exact else _residuals(rows, fitted),
+        r_squared=None if exact else _r_squared(rows, fitted),
+        largest_speed_up=1 / share if bounded else None,
+        exact=exact,
+    )
+
+
+def _line(places: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
+    """Return intercept and slope, neither below 0, with the least squares of relative residuals.
+
+    Dividing value = intercept + slope * place by the value leaves 1 = intercept * u + slope * v,
+    whose squares are least where the two normal equations hold. Where a coefficient would be below
+    0, the best that is allowed has it at 0.
+    """
+    # Places are sizes in bytes too; near 1 the equations keep their digits.
+    scale = max(places)
+    u = [1 / value for value in values]
+    v = [place / scale / value for place, value in zip(places, values, strict=True)]
+    uu, vv = _dot(u, u), _dot(v, v)
+    uv, u1, v1 = _dot(u, v), math.fsum(u), math.fsum(v)
+    determinant = uu * vv - uv * uv
+    intercept = (u1 * vv - v1 * uv) / determinant
+    slope = (v1 * uu - u1 * uv) / determinant
+    if intercept < 0:
+        intercept, slope = 0.0, v1 / vv
+    elif slope < 0:
+        intercept, slope = u1 / uu, 0.0
+    return intercept, slope / scale
+
+
+def _dot(first: Sequence[float], second: Sequence[float]) -> float:
+    return math.fsum(one * other for one, other in zip(first, second, strict=True))
+
+
+def _residuals(rows: Sequence[tuple[int, float]], fitted: Sequence[float]) -> tuple[float, ...]:
+    return tuple((row[1] - value) / row[1] for row, value in zip(rows, fitted, strict=True))
+
+
+def _r_squared(rows: Sequence[tuple[int, float]], fitted: Sequence[float]) -> float | None:
+    """1 - sum(((T - fitted) / T)^2) / sum(((T - m) / T)^2), m the one number that fits best."""
+    weights = [1 / seconds for _, seconds in rows]
+    best = math.fsum(weights) / _dot(weights, weights)
+    around = math.fsum((1 - best * weight) ** 2 for weight in weights)
+    if around < 1e-18:  # all times are equal, but for rounding
+        return None
+    return 1 - math.fsum(share**2 for share in _residuals(rows, fitted)) / around
+
+
+def _exponent(rows: Sequence[tuple[int, float]]) -> float:
+    sizes = [math.log(size) for size, _ in rows]
+    times = [math.log(seconds) for _, seconds in rows]
+    centre, middle = mean(sizes), mean(times)
+    return _dot([size - centre for size in sizes], [time - middle for time in times]) / math.fsum(
+        (size - centre) ** 2 for size in sizes
+    )
+
+
+# Cells by number of workers
+
+
+def node_scalings(cells: Iterable[Cell]) -> tuple[NodeScaling, ...]:
+    """Return how the cells scale with the number of workers, in their order.
+
+    First the cells of the same size, then those whose size is in proportion to the workers, where
+    there are at least two of either. Runs of emulated boards that stand for different boards or
+    media are kept apart.
+    """
+    rows = [part for cell in cells for part in _parted(cell, _twin_of)]
+    same = _grouped(
+        rows, lambda cell: (_without(cell, workers=0), cell.engine, _twin_of(cell.results[0]))
+    )
+    grown = _grouped(
+        [cell for cell in rows if cell.size_bytes],
+        lambda cell: (
+            _without(cell, workers=0, size_bytes=0),
+            cell.engine,
+            _twin_of(cell.results[0]),
+            Fraction(cell.size_bytes, cell.workers),
+        ),
+    )
+    return tuple(
+        _node_scaling(sorted(group, key=lambda cell: cell.workers), scaled=scaled)
+        for groups, scaled in ((same, False), (grown, True))
+        for group in groups
+        if len(group) > 1
+    )
+
+
+def _node_scaling(cells: Sequence[Cell], *, scaled: bool) -> NodeScaling:
+    base = cells[0]
+    times = [(cell.workers, cell.mean_seconds) for cell in cells]
+    common = _without(base, workers=0, size_bytes=0) if scaled else _without(base, workers=0)
+    return NodeScaling(
+        engine=base.engine,
+        configuration=common,
+        scaled=scaled,
+        points=tuple(_node_point(cell, base, scaled=scaled) for cell in cells),
+        base_workers=base.workers,
+        amdahl=None if scaled else amdahl_fit(times),
+        gustafson=gustafson_fit(times) if scaled else None,
+        cells=tuple(cells),
+        differences=_differences(cells, apart_from="workers"),
+    )
+
+
+def _node_point(cell: Cell, base: Cell, *, scaled: bool) -> NodePoint:
+    # Groups of different numbers of workers run one after the other, so they are never paired.
+    speed_up = ratio_of_means(base.durations_seconds, cell.durations_seconds)
+    if scaled:
+        speed_up = speed_up.times(cell.workers / base.workers)
+    return NodePoint(
+        workers=cell.workers,
+        count=cell.count,
+        mean_seconds=cell.mean_seconds,
+        interval_seconds=cell.interval_seconds,
+        size_bytes=cell.size_bytes,
+        speed_up=speed_up,
+        efficiency=efficiency(speed_up.value, workers=cell.workers, base_workers=base.workers),
+    )
+
+
+# Cells by size
+
+
+def size_scalings(cells: Iterable[Cell]) -> tuple[SizeScaling, ...]:
+    """Return how the cells scale with the size of their input, where there are two or more.
+
+    Runs of emulated boards that stand for different boards or media are kept apart.
+    """
+    groups = _grouped(
+        [part for cell in cells if cell.size_bytes for part in _parted(cell, _twin_of)],
+        lambda cell: (_without(cell, size_bytes=0), cell.engine, _twin_of(cell.results[0])),
+    )
+    return tuple(
+        scaling
+        for group in groups
+        if (scaling := _size_scaling(sorted(group, key=lambda cell: cell.size_bytes)))
+    )
+
+
+def _size_scaling(cells: Sequence[Cell]) -> SizeScaling | None:
+    fit = size_fit([(cell.size_bytes, cell.mean_seconds) for cell in cells])
+    if fit is None:
+        return None
+    return SizeScaling(
+        engine=cells[0].engine,
+        configuration=_without(cells[0], size_bytes=0),
+        points=tuple(
+            SizePoint(
+                size_bytes=cell.size_bytes,
+                count=cell.count,
+                mean_seconds=cell.mean_seconds,
+                interval_seconds=cell.interval_seconds,
+                throughput_bytes_per_second=cell.throughput_bytes_per_second,
+            )
+            for cell in cells
+        ),
+        fit=fit,
+        cells=tuple(cells),
+        differences=_differences(cells),
+    )
+
+
+def intermediate_share(cell: Cell) -> float | None:
+    """Intermediate data per byte of input: what engines wrote to local storage that is not output.
+
+    None where an engine does not say it, or the input is unknown. Source: Lee and Park 2026, Tables
+    11 and 13.
+    """
+    sizes = [row.measurement.input_bytes for row in cell.results if row.measurement is not None]
+    if cell.mean_intermediate_bytes is None or not sizes or not all(sizes):
+        return None
+    return cell.mean_intermediate_bytes / mean(sizes)
+
+
+# One thing else
+
+
+_SETUP = "boards and media"
+_EMPTY_PARTS = {
+    "profile": "",
+    "replication": 0,
+    "checksum": Checksum.CRC32C,
+    "master": MasterPlacement.DECLARED,
+    "security": Security.EMULATED,
+    "concurrency": 0,
+}
+
+
+def factor_effects(cells: Iterable[Cell]) -> tuple[FactorEffect, ...]:
+    """Compare every two cells that differ in exactly one thing but workers and size.
+
+    A cell that was measured on different boards or media is taken apart first, so that these are a
+    factor as well: see ``setup_of``.
+    """
+    rows = [part for cell in cells for part in by_setup(cell)]
+    setups = {id(cell): setup_of(cell.results[0]) for cell in rows}
+    names = sorted({name for cell in rows for name in cell.parameters})
+
+    def value(cell: Cell, factor: str) -> str:
+        if factor == _SETUP:
+            return setups[id(cell)]
+        if factor in _EMPTY_PARTS or factor == "engine":
+            return str(getattr(cell, factor, cell.configuration.security))
+        return cell.parameters.get(factor, "")
+
+    def rest(cell: Cell, factor: str) -> tuple[object, ...]:
+        part = {factor: _EMPTY_PARTS[factor]} if factor in _EMPTY_PARTS else {}
+        if factor in names:
+            part["parameters"] = tuple(
+                row for row in cell.configuration.parameters if row[0] != factor
+            )
+        engine = None if factor == "engine" else cell.engine
+        setup = None if factor == _SETUP else setups[id(cell)]
+        return (_without(cell, **part), engine, setup)
+
+    found = []
+    for factor in ("engine", *_EMPTY_PARTS, _SETUP, *names):
+        for group in _grouped(rows, functools.partial(rest, factor=factor)):
+            found += [
+                _effect(factor, one, other, value)
+                for place, one in enumerate(group)
+                for other in group[place + 1 :]
+                if value(one, factor) and value(other, factor)
+            ]
+    return tuple(found)
+
+
+def _effect(factor: str, one: Cell, other: Cell, value: Callable[[Cell, str], str]) -> FactorEffect:
+    faster, slower = sorted((one, other), key=lambda cell: cell.mean_seconds)
+    return FactorEffect(
+        factor=factor,
+        slower=slower,
+        faster=faster,
+        slower_value=value(slower, factor),
+        faster_value=value(faster, factor),
+        ratio=ratio_of_cells(slower, faster),
+        differences=_differences((slower, faster), apart_from=factor),
+    )
+
+
+def setup_of(result: Result) -> str:
+    """Words for the boards and media that a run was on; empty where nodes are none.
+
+    Of emulated boards what they stand for, of boards the lines of the fingerprint; each kind once,
+    however many nodes are of it.
+    """
+    if result.attempt is None:
+        return ""
+    lines = result.attempt.fingerprint.hardware
+    return _twin_of(result) or "; ".join(dict.fromkeys(line.partition(": ")[2] for line in lines))
+
+
+def _twin_of(result: Result) -> str:
+    """What emulated boards stand for, without how many there are of each."""
+    words = result.attempt.fingerprint.twin if result.attempt else ""
+    kinds = [re.sub(r"^\d+ x ", "", part) for part in words.split(" + ")]
+    return " + ".join(dict.fromkeys(kinds))
+
+
+def by_setup(cell: Cell) -> tuple[Cell, ...]:
+    """Return a cell as it is, or one for each of the boards and media that it was measured on."""
+    return _parted(cell, setup_of)
+
+
+def _parted(cell: Cell, key: Callable[[Result], str]) -> tuple[Cell, ...]:
+    groups = _grouped(cell.results, key)
+    if len(groups) == 1:
+        return (cell,)
+    # What the cell holds was already asked for, tainted or not.
+    return tuple(part for group in groups for part in summarise(group, tainted=True))
+
+
+# What is common
+
+
+_FOLLOWS = {
+    "workers": ("number of nodes:", "generated configuration", "boards that nodes stand for:"),
+    "master": ("number of nodes:", "generated configuration", "boards that nodes stand for:"),
+    "profile": ("profile:", "generated configuration"),
+    "security": ("security:", "generated configuration"),
+    _SETUP: ("boards that nodes stand for:", "board ", "limits of "),
+}
+"""Beginnings of the lines on fingerprints that say nothing new where this is what differs."""
+
+
+def _differences(cells: Sequence[Cell], *, apart_from: str = "") -> tuple[str, ...]:
+    lines = differences_among(row for cell in cells for row in cell.fingerprints)
+    missing = apart_from in {"workers", "master"}
+    return tuple(
+        line
+        for line in lines
+        if not line.startswith(_FOLLOWS.get(apart_from, ()))
+        and not (missing and "not there" in line)
+    )
+
+
+def _without(cell: Cell, **parts: object) -> Configuration:
+    return dataclasses.replace(cell.configuration, **parts)  # type: ignore[arg-type]
+
+
+_Row = TypeVar("_Row")
+
+
+def _grouped(rows: Iterable[_Row], key: Callable[[_Row], object]) -> list[list[_Row]]:
+    groups: dict[object, list[_Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return list(groups.values())
