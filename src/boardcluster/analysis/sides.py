@@ -1,0 +1,475 @@
+"""Two sides put beside each other, cell by cell: own results, or what a paper printed. Pure.
+
+A side is a set of points, each one number with the conditions that it was measured under. Two
+points are a match if they are of the same quantity and equal in every condition that both know.
+What tells the sides apart as a whole is no condition of a match: a profile, say, of which one side
+has one throughout and the other side another. It is named instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from boardcluster.analysis.cells import Cell, Configuration, label_of
+from boardcluster.analysis.fingerprints import differences_among
+from boardcluster.analysis.ratios import PairedTest, Ratio, RatioMethod, paired, ratio_of_means
+from boardcluster.analysis.statistics import Interval, mean, mean_interval
+from boardcluster.analysis.twins import twin_words
+from boardcluster.records import Fingerprint, Result
+
+__all__ = [
+    "DURATION",
+    "PUBLISHED_REASON",
+    "Condition",
+    "Difference",
+    "Match",
+    "Outcome",
+    "Point",
+    "Side",
+    "SideComparison",
+    "compare_sides",
+    "nearest_points",
+    "own_points",
+    "own_side",
+]
+
+DURATION = "duration_seconds"
+"""The quantity that every cell has: seconds of a run."""
+
+ENERGY = "energy_joules"
+INTERMEDIATE = "intermediate_bytes"
+POWER = "power_mean_watts"
+
+PUBLISHED_REASON = "published without an interval"
+
+_APART = (
+    "engine",
+    "profile",
+    "workers",
+    "replication",
+    "checksum",
+    "master",
+    "concurrency",
+    "security",
+)
+"""Conditions by which whole sides may differ; of different work no ratio would mean anything."""
+_RATE = "_per_second"
+
+Condition = str | int
+"""What a point was measured under, by name: of ``Configuration``, or ``workload.parameter``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One quantity at one set of conditions.
+
+    Attributes:
+        quantity: our name of it, unit last: ``duration_seconds``.
+        conditions: what it was measured under; what is not known is not in it.
+        machine: what a paper, or a twin, says of the machine: ``storage`` to ``ssd``. It decides
+            only between several points that match otherwise.
+        values: one for each run, in run order; of a paper the printed one.
+        label: short words for what the conditions do not say; may be empty.
+        source: paper, table and cell; empty for results of one's own.
+        cell: the runs; None for a published one.
+    """
+
+    quantity: str
+    conditions: Mapping[str, Condition]
+    machine: Mapping[str, str] = field(default_factory=dict)
+    values: tuple[float, ...]
+    label: str = ""
+    source: str = ""
+    cell: Cell | None = None
+
+    @property
+    def mean(self) -> float:
+        """Arithmetic mean, in the unit that the quantity's name ends with."""
+        return mean(self.values)
+
+    @property
+    def interval(self) -> Interval | None:
+        """95 % interval of the mean by Student's t; None for one run and for published numbers."""
+        return mean_interval(self.values) if self.cell is not None else None
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is a paper's number."""
+        return self.cell is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One side.
+
+    Attributes:
+        name: as it was asked for: ``profile:default``.
+        title: what it is in words.
+        points: its points.
+        fingerprints: the setups of its runs; none for published numbers.
+        results: the runs in its cells; none for published numbers.
+        emulated: whether any of its numbers is of emulated nodes.
+        notes: what a reader must know of it, one line each.
+        chosen: conditions that a published table was narrowed by, so that sides may differ in them.
+    """
+
+    name: str
+    title: str
+    points: tuple[Point, ...]
+    fingerprints: tuple[Fingerprint, ...] = ()
+    results: tuple[Result, ...] = ()
+    emulated: bool = False
+    notes: tuple[str, ...] = ()
+    chosen: frozenset[str] = frozenset()
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is a paper's table."""
+        return bool(self.points) and all(point.is_published for point in self.points)
+
+    @property
+    def twins(self) -> str:
+        """Which emulated boards its nodes stand for, see ``twin_words``; may be empty."""
+        return twin_words(self.results)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What tells the sides apart as a whole.
+
+    Attributes:
+        name: the condition.
+        first: its value on the first side.
+        second: its value on the second side.
+    """
+
+    name: str
+    first: Condition
+    second: Condition
+
+
+class Outcome(StrEnum):
+    """What a match says.
+
+    HIGHER and LOWER: the interval of the ratio leaves out 1. NOT_SHOWN: it holds 1. NO_INTERVAL:
+    there is none, so that nothing is shown either way. INSIDE and OUTSIDE: the published number
+    lies in the 95 % interval of our mean, or not.
+    """
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NOT_SHOWN = "no difference shown"
+    NO_INTERVAL = "no interval"
+    INSIDE = "inside the interval"
+    OUTSIDE = "outside the interval"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """A point of the first side and one of the second that are alike.
+
+    Attributes:
+        first: of the first side.
+        second: of the second side.
+        ratio: mean of the first over mean of the second, unpaired; None where the second is 0.
+        paired: the paired test, where both ran in turn in one campaign and it is of durations.
+    """
+
+    first: Point
+    second: Point
+    ratio: Ratio | None
+    paired: PairedTest | None
+
+    @property
+    def quantity(self) -> str:
+        """What both are."""
+        return self.first.quantity
+
+    @property
+    def best_ratio(self) -> Ratio | None:
+        """The paired ratio where there is one, else the unpaired one."""
+        return self.paired.ratio if self.paired is not None else self.ratio
+
+    @property
+    def outcome(self) -> Outcome:
+        """What it shows."""
+        if self.first.is_published != self.second.is_published:
+            return self._against_published()
+        ratio = self.best_ratio
+        if ratio is None or ratio.interval is None:
+            return Outcome.NO_INTERVAL
+        if not ratio.is_shown:
+            return Outcome.NOT_SHOWN
+        return Outcome.HIGHER if ratio.value > 1 else Outcome.LOWER
+
+    def _against_published(self) -> Outcome:
+        own, said = self.first, self.second
+        if own.is_published:
+            own, said = said, own
+        if own.interval is None:
+            return Outcome.NO_INTERVAL
+        holds = own.interval.low <= said.mean <= own.interval.high
+        return Outcome.INSIDE if holds else Outcome.OUTSIDE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideComparison:
+    """Two sides.
+
+    Attributes:
+        first: one.
+        second: the other one.
+        apart: what tells them apart as a whole.
+        matches: points that are alike, durations first.
+        only_first: points of the first side without a match, of quantities that both sides have.
+        only_second: the same of the second side.
+        machines: what differs among the setups of both sides, one line each.
+    """
+
+    first: Side
+    second: Side
+    apart: tuple[Difference, ...]
+    matches: tuple[Match, ...]
+    only_first: tuple[Point, ...]
+    only_second: tuple[Point, ...]
+    machines: tuple[str, ...]
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether any match is of paired runs."""
+        return any(match.paired is not None for match in self.matches)
+
+
+def own_points(
+    cell: Cell,
+    *,
+    defaults: Mapping[str, str] | None = None,
+    machine: Mapping[str, str] | None = None,
+) -> tuple[Point, ...]:
+    """Return what a cell has to compare: its durations, rates, energy and intermediate data.
+
+    A quantity is there only if every run of the cell has it. Mean power is energy over duration.
+
+    Args:
+        cell: the cell.
+        defaults: ``workload.parameter`` to its value where a trial does not set it; needed to
+            compare with papers, which name them one by one.
+        machine: see ``Point.machine``.
+    """
+    at = cell.configuration
+    conditions: dict[str, Condition] = {
+        **(defaults or {}),
+        **dict(at.parameters),
+        "engine": str(cell.engine),
+        "parameters": ", ".join(f"{name} {value}" for name, value in at.parameters),
+    }
+    for name in Configuration.__dataclass_fields__:
+        if name != "parameters":
+            value = getattr(at, name)
+            conditions[name] = value if isinstance(value, int) else str(value)
+    return tuple(
+        Point(
+            quantity=quantity,
+            conditions=conditions,
+            machine=machine or {},
+            values=values,
+            label=label_of(cell.results),
+            cell=cell,
+        )
+        for quantity, values in _quantities(cell).items()
+    )
+
+
+def _quantities(cell: Cell) -> dict[str, tuple[float, ...]]:
+    found = [row.measurement for row in cell.results if row.measurement is not None]
+    values: dict[str, tuple[float, ...]] = {DURATION: cell.durations_seconds}
+    names = dict.fromkeys(name for row in found for name in row.figures)
+    for name in names:
+        series = [row.figures[name] for row in found if name in row.figures]
+        wanted = name.endswith((_RATE, "_seconds"))
+        if wanted and len(series) == len(found):
+            values[name] = tuple(series)
+    joules = [row.energy.energy_joules for row in found if row.energy is not None]
+    known = [each for each in joules if each is not None]
+    if len(known) == len(found):
+        values[ENERGY] = tuple(known)
+        values[POWER] = tuple(
+            each / row.duration_seconds for each, row in zip(known, found, strict=True)
+        )
+    written = [row.intermediate_bytes for row in found if row.intermediate_bytes is not None]
+    if len(written) == len(found):
+        values[INTERMEDIATE] = tuple(float(each) for each in written)
+    return values
+
+
+def own_side(
+    name: str,
+    title: str,
+    cells: Sequence[Cell],
+    *,
+    defaults: Mapping[str, Mapping[str, str]] | None = None,
+    machine_of: Callable[[Fingerprint], Mapping[str, str]] | None = None,
+    notes: Sequence[str] = (),
+) -> Side:
+    """Return the side of one's own cells.
+
+    Args:
+        name: as it was asked for.
+        title: what it is in words.
+        cells: its cells.
+        defaults: by workload, see ``own_points``.
+        machine_of: what a setup's machine is, see ``Point.machine``.
+        notes: see ``Side.notes``.
+    """
+    fingerprints = dict.fromkeys(found for cell in cells for found in cell.fingerprints)
+    return Side(
+        name=name,
+        title=title,
+        points=tuple(
+            point
+            for cell in cells
+            for point in own_points(
+                cell,
+                defaults=(defaults or {}).get(cell.workload),
+                machine=machine_of(cell.fingerprints[0]) if machine_of else None,
+            )
+        ),
+        fingerprints=tuple(fingerprints),
+        results=tuple(row for cell in cells for row in cell.results),
+        emulated=any(found.emulated for found in fingerprints),
+        notes=tuple(notes),
+    )
+
+
+# Matching
+
+
+def compare_sides(first: Side, second: Side) -> SideComparison:
+    """Match the points of two sides and compare those that are alike.
+
+    The ratio is mean of the first over mean of the second; its interval, where both have two runs
+    or more, is Fieller's (``analysis.ratios``). Published numbers have no interval, and nothing is
+    made up for them: the match then says whether the number lies in the interval of our mean.
+    """
+    apart = _apart(first, second)
+    pairs = _matched(first.points, second.points, {row.name for row in apart})
+    common = {point.quantity for point in first.points} & {
+        point.quantity for point in second.points
+    }
+    taken = {id(point) for pair in pairs for point in pair}
+    matches = tuple(_match(*pair) for pair in pairs)
+    return SideComparison(
+        first=first,
+        second=second,
+        apart=apart,
+        matches=tuple(sorted(matches, key=lambda row: row.quantity != DURATION)),
+        only_first=_alone(first.points, taken, common),
+        only_second=_alone(second.points, taken, common),
+        machines=differences_among(
+            dict.fromkeys((*first.fingerprints, *second.fingerprints))
+            if first.fingerprints and second.fingerprints
+            else ()
+        ),
+    )
+
+
+def _apart(first: Side, second: Side) -> tuple[Difference, ...]:
+    """Return the conditions of which each side has one value, and not the same."""
+    if first.is_published != second.is_published:
+        return ()  # a paper is matched by all that it says
+    found = []
+    for name in dict.fromkeys((*_APART, *sorted(first.chosen | second.chosen))):
+        ones, others = (
+            {point.conditions[name] for point in side.points if name in point.conditions}
+            for side in (first, second)
+        )
+        if len(ones) == len(others) == 1 and ones != others:
+            found.append(Difference(name=name, first=ones.pop(), second=others.pop()))
+    return tuple(found)
+
+
+def _matched(
+    ones: Sequence[Point], others: Sequence[Point], left: Collection[str]
+) -> list[tuple[Point, Point]]:
+    """Return the pairs that are alike in all that both know but ``left``."""
+    by_names: dict[tuple[str, frozenset[str]], list[Point]] = {}
+    for other in others:
+        names = frozenset(other.conditions) - frozenset(left)
+        by_names.setdefault((other.quantity, names), []).append(other)
+    indices: dict[tuple[str, frozenset[str], frozenset[str]], dict[object, list[Point]]] = {}
+    pairs = []
+    for one in ones:
+        own_names = frozenset(one.conditions) - frozenset(left)
+        found: list[Point] = []
+        for (quantity, names), group in by_names.items():
+            if quantity != one.quantity:
+                continue
+            shared = own_names & names
+            index = indices.setdefault((quantity, names, shared), {})
+            if not index:
+                for other in group:
+                    index.setdefault(_key(other, shared), []).append(other)
+            found += index.get(_key(one, shared), [])
+        pairs += [(one, other) for other in _of_like_machine(one, found)]
+    return pairs
+
+
+def _key(point: Point, names: frozenset[str]) -> tuple[Condition, ...]:
+    return tuple(point.conditions[name] for name in sorted(names))
+
+
+def _of_like_machine(one: Point, found: Sequence[Point]) -> Sequence[Point]:
+    """Return those with the same medium or board; all where none of them is known to have it."""
+    for name, value in one.machine.items():
+        alike = [other for other in found if other.machine.get(name) == value]
+        found = alike or found
+    return found
+
+
+def _match(one: Point, other: Point) -> Match:
+    test = None
+    if one.cell is not None and other.cell is not None and one.quantity == DURATION:
+        test = paired(one.cell, other.cell)
+    return Match(first=one, second=other, ratio=_ratio(one, other), paired=test)
+
+
+def _ratio(one: Point, other: Point) -> Ratio | None:
+    if not other.mean > 0:
+        return None
+    if one.is_published or other.is_published:
+        return Ratio(
+            value=one.mean / other.mean,
+            interval=None,
+            method=RatioMethod.NONE,
+            reason=PUBLISHED_REASON,
+        )
+    return ratio_of_means(one.values, other.values)
+
+
+def _alone(
+    points: Iterable[Point], taken: Collection[int], common: Collection[str]
+) -> tuple[Point, ...]:
+    """Return points without a match; of a quantity that only one side has, none could have one."""
+    rows = [point for point in points if id(point) not in taken]
+    if DURATION in common:  # one row for each cell is enough
+        return tuple(point for point in rows if point.quantity == DURATION)
+    return tuple(point for point in rows if not common or point.quantity in common)
+
+
+def nearest_points(first: Side, second: Side) -> tuple[Point, Point, tuple[str, ...]] | None:
+    """Return the two points that differ in the fewest conditions, and these conditions.
+
+    None where a side has no points. For a message: at most the first 200 of each are compared.
+    """
+    best: tuple[Point, Point, tuple[str, ...]] | None = None
+    for one in first.points[:200]:
+        for other in second.points[:200]:
+            shared = [name for name in one.conditions if name in other.conditions]
+            names = [name for name in shared if one.conditions[name] != other.conditions[name]]
+            if one.quantity != other.quantity:
+                names.append("quantity")
+            if best is None or len(names) < len(best[2]):
+                best = (one, other, tuple(names))
+    return best
