@@ -271,6 +271,35 @@ class PowerModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """The ``[prices]`` of a ``cluster.toml``. What is not said is None.
+
+    Attributes:
+        currency: three letters (ISO 4217), of every price here.
+        per_kwh: price of a kilowatt-hour of electricity.
+        total: price of the whole cluster, where its parts are not said one by one.
+        board: price of one board.
+        medium: price of one board's storage medium.
+        supply: price of one power supply.
+        supplies: how many power supplies there are; None is one for each node.
+        cooling: price of what cools one board.
+        switch: price of the network switch.
+        other: price of all the rest together, such as cables and cases.
+    """
+
+    currency: str
+    per_kwh: float | None = None
+    total: float | None = None
+    board: float | None = None
+    medium: float | None = None
+    supply: float | None = None
+    supplies: int | None = None
+    cooling: float | None = None
+    switch: float | None = None
+    other: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSpec:
     """A validated ``cluster.toml``.
 
@@ -285,6 +314,7 @@ class ClusterSpec:
         meters: its power meters, in file order.
         power_models: what its nodes draw, where that was declared; in the order of the nodes.
         twin: how its nodes are limited to what boards can do; None if none of them is.
+        prices: what its parts and its electricity cost; None if nothing was said.
     """
 
     name: str
@@ -297,6 +327,7 @@ class ClusterSpec:
     meters: tuple[MeterSpec, ...] = ()
     power_models: tuple[PowerModel, ...] = ()
     twin: TwinSpec | None = None
+    prices: Prices | None = None
 
     @property
     def master(self) -> NodeSpec:

@@ -61,6 +61,7 @@ from boardcluster.spec.meters import (
     meter_specs,
     power_models,
 )
+from boardcluster.spec.prices import PRICES_TABLE, PricesTable, price_problems, prices_of
 from boardcluster.spec.problems import Problem, key_text, spec_error, validate
 from boardcluster.spec.toml import KeyPath, TomlDocument, read_toml
 from boardcluster.spec.twin import (
@@ -192,6 +193,7 @@ class _ClusterFile(_Table):
     meter: list[MeterTable] = Field(default_factory=list, description=METER_TABLE)
     power: list[PowerTable] = Field(default_factory=list, description=POWER_TABLE)
     twin: TwinTable = Field(default_factory=TwinTable, description=TWIN_TABLE)
+    prices: PricesTable | None = Field(default=None, description=PRICES_TABLE)
 
 
 def load_cluster(
@@ -240,6 +242,7 @@ def load_cluster(
     problems += _missing_problems(document, wrong, parts, boards=boards)
     problems += twin_problems(document, wrong, parts, boards=boards)
     problems += meter_problems(document, wrong, meter_kinds, boards=boards)
+    problems += price_problems(document, wrong)
     if model is None or problems:
         raise spec_error(document, problems)
     return _to_record(model, path.parent, parts)
@@ -321,6 +324,7 @@ def _to_record(model: _ClusterFile, folder: Path, parts: TwinParts | None) -> Cl
         meters=meter_specs(model.meter, names),
         power_models=power_models(model.power, names),
         twin=twin,
+        prices=prices_of(model.prices),
     )
 
 

@@ -31,6 +31,7 @@ from boardcluster.spec.cluster import (
     nodes_that_fit,
 )
 from boardcluster.spec.meters import render_meters
+from boardcluster.spec.prices import render_prices
 from boardcluster.spec.twin import DEFAULT_DISK_BYTES
 from boardcluster.units import (
     GIB,
@@ -215,7 +216,16 @@ profile = {_quoted(spec.profile)}
     nodes = "\n".join(_render_node(node) for node in spec.nodes)
     network = _render_board_network(spec) if boards else _render_network(spec)
     twin = (_render_twin(spec.twin),) if spec.twin else ()
-    parts = (_HEADER, cluster, network, *twin, nodes_comment, nodes, *render_meters(spec))
+    parts = (
+        _HEADER,
+        cluster,
+        network,
+        *twin,
+        nodes_comment,
+        nodes,
+        *render_meters(spec),
+        *render_prices(spec),
+    )
     return "\n".join(parts)
 
 

@@ -1,0 +1,391 @@
+"""What a result is worth: energy, power, and price. Pure.
+
+Sources: performance per watt of data: Lee and Park 2026, section *RPi 5B cluster vs. Desktop
+computer*; flops per watt: S. Sharma, C.-H. Hsu, W. Feng, "Making a case for a Green500 list", IPDPS
+2006, as equation 4 of Baun 2016; cost of a year, peak and efficiency of HPL: equation 1 and section
+*Analysis of the efficiency* of Baun 2016. A gigabyte is 10^9 bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from boardcluster.analysis.cells import Cell
+from boardcluster.analysis.ratios import quotient
+from boardcluster.analysis.statistics import Interval, mean, mean_interval
+from boardcluster.records import Energy, EnergyMethod, Measurement
+
+__all__ = [
+    "GIGABYTE_BYTES",
+    "PRICED_PARTS",
+    "Amount",
+    "PriceList",
+    "PricePart",
+    "Worth",
+    "energy_cost",
+    "hpl_efficiency",
+    "hpl_peak_gflops",
+    "joules_per_gigabyte",
+    "mflops_per_watt",
+    "performance_per_price",
+    "performance_per_watt",
+    "watts_of",
+    "worth_of",
+    "yearly_energy_cost",
+]
+
+GIGABYTE_BYTES = 10**9
+
+PRICED_PARTS = ("boards", "media", "supplies", "switch")
+"""What a cluster has at least, and so what its price must have."""
+
+GFLOPS = "gflops_per_second"
+"""The figure of HPL that is its Rmax."""
+
+_JOULES_PER_KWH = 3.6e6
+_HOURS_PER_YEAR = 24 * 365.25
+
+
+# Formulas
+
+
+def joules_per_gigabyte(energy_joules: float, size_bytes: float) -> float:
+    """Energy per input: E / (size / 10^9), in joules per gigabyte.
+
+    Raises:
+        ValueError: the size is not above 0.
+    """
+    return quotient(energy_joules, size_bytes / GIGABYTE_BYTES)
+
+
+def performance_per_watt(size_bytes: float, duration_seconds: float, watts: float) -> float:
+    """Performance per watt: (size in GB / time in s) / power in W (Lee and Park 2026).
+
+    Raises:
+        ValueError: the time or the power is not above 0.
+    """
+    return quotient(quotient(size_bytes / GIGABYTE_BYTES, duration_seconds), watts)
+
+
+def mflops_per_watt(rmax_gflops: float, watts: float) -> float:
+    """Flops per watt as the Green500 has it: Rmax / P(Rmax), in 10^6 operations per second and W.
+
+    Source: Baun 2016, equation 4.
+
+    Raises:
+        ValueError: the power is not above 0.
+    """
+    return quotient(rmax_gflops * 1000, watts)
+
+
+def yearly_energy_cost(watts: float, price_per_kwh: float) -> float:
+    """Energy cost of a year at this power: E * 24 * 365.25 * price, with E in kW.
+
+    Source: Baun 2016, equation 1.
+    """
+    return watts / 1000 * _HOURS_PER_YEAR * price_per_kwh
+
+
+def energy_cost(energy_joules: float, price_per_kwh: float) -> float:
+    """Price of an energy: E / 3.6 MJ * price."""
+    return energy_joules / _JOULES_PER_KWH * price_per_kwh
+
+
+def hpl_peak_gflops(clock_hertz: float, cores: int, operations_per_cycle: float) -> float:
+    """Rpeak: clock * cores * operations per cycle of one core, in 10^9 operations per second.
+
+    Operations are of double precision. Source: Baun 2016, *Analysis of the efficiency*.
+    """
+    return clock_hertz * cores * operations_per_cycle / 1e9
+
+
+def hpl_efficiency(rmax_gflops: float, peak_gflops: float) -> float:
+    """Rmax / Rpeak, a share of 1. Source: Baun 2016, *Analysis of the efficiency*.
+
+    Raises:
+        ValueError: the peak is not above 0.
+    """
+    return quotient(rmax_gflops, peak_gflops)
+
+
+def performance_per_price(performance: float, price: float) -> float:
+    """Performance in any unit per unit of currency.
+
+    Raises:
+        ValueError: the price is not above 0.
+    """
+    return quotient(performance, price)
+
+
+# Prices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricePart:
+    """One line of what a cluster cost.
+
+    Attributes:
+        name: one of ``PRICED_PARTS``, ``cooling``, ``other`` or ``everything``.
+        what: which: ``rpi-5b-8gb-2400mhz``; empty where the file does not say.
+        count: how many.
+        each: price of one, in the list's currency.
+        source: ``[prices] in cluster.toml``, or catalog entry with its source.
+    """
+
+    name: str
+    what: str
+    count: int
+    each: float
+    source: str
+
+    @property
+    def price(self) -> float:
+        """Price of all of them."""
+        return self.count * self.each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceList:
+    """What a cluster cost, and what electricity costs.
+
+    Attributes:
+        currency: three letters (ISO 4217); empty where no price is known at all.
+        per_kwh: price of a kilowatt-hour; None where nobody said.
+        parts: what has a price.
+        missing: why there is no whole price, one line for each part without one.
+    """
+
+    currency: str
+    per_kwh: float | None
+    parts: tuple[PricePart, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def total(self) -> float | None:
+        """Price of the whole cluster; None while a part has none, since less would flatter it."""
+        return None if self.missing else math.fsum(part.price for part in self.parts)
+
+
+# Worth of a cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """One number over the runs of a cell.
+
+    Attributes:
+        value: mean over the runs that have it; None where the reason says why.
+        interval: 95 % interval of the mean by Student's t; None for one run.
+        count: how many runs have it.
+        reason: why there is none, or of which runs, in one line; empty if every run has it.
+    """
+
+    value: float | None
+    interval: Interval | None
+    count: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """What the runs of a cell took and gave. Every amount says why it is missing where it is.
+
+    Attributes:
+        energy_joules: energy of a run over the whole cluster.
+        joules_per_gigabyte: energy per 10^9 bytes of input.
+        mean_watts: mean power over the run.
+        performance_per_watt: GB/s of input per W.
+        gflops_per_second: Rmax of HPL, in 10^9 operations per second.
+        mflops_per_watt: Rmax per W, in 10^6 operations per second and W.
+        hpl_efficiency: Rmax over Rpeak, a share of 1.
+        energy_cost: price of a run's energy, in the currency.
+        yearly_energy_cost: price of a year at the run's mean power, in the currency.
+        gigabytes_per_second_per_price: GB/s of input per unit of currency.
+        gflops_per_price: Rmax in Gflops per unit of currency.
+        method: METERED only if every run that counts is; None without energy.
+        level: lowest level of power measurement among them; None without energy.
+        remark: where energies are of different methods, how many are modelled; else empty.
+        currency: of the prices; empty without any.
+    """
+
+    energy_joules: Amount
+    joules_per_gigabyte: Amount
+    mean_watts: Amount
+    performance_per_watt: Amount
+    gflops_per_second: Amount
+    mflops_per_watt: Amount
+    hpl_efficiency: Amount
+    energy_cost: Amount
+    yearly_energy_cost: Amount
+    gigabytes_per_second_per_price: Amount
+    gflops_per_price: Amount
+    method: EnergyMethod | None
+    level: int | None
+    remark: str
+    currency: str
+
+
+def watts_of(energy: Energy, duration_seconds: float) -> float | None:
+    """Mean power of the whole cluster over a run, in W; None without an energy.
+
+    Energy spans from the first submission of a run to the end of its last, and the duration is the
+    sum of the submissions; so the span is taken from a meter, as its energy over its mean power.
+
+    Args:
+        energy: of the run.
+        duration_seconds: of the run; what counts where no meter tells the span.
+    """
+    if energy.energy_joules is None:
+        return None
+    spans = [
+        power.energy_joules / power.mean_watts
+        for power in energy.powers
+        if power.energy_joules and power.mean_watts
+    ]
+    span_seconds = mean(spans) if spans else duration_seconds
+    return energy.energy_joules / span_seconds if span_seconds > 0 else None
+
+
+def worth_of(
+    cell: Cell, prices: PriceList | None = None, *, peak_gflops: float | None = None
+) -> Worth:
+    """Return what the runs of a cell are worth.
+
+    Args:
+        cell: the cell.
+        prices: of the nodes that took part.
+        peak_gflops: Rpeak of the nodes that took part, see ``hpl_peak_gflops``.
+    """
+    runs = [row.measurement for row in cell.results if row.measurement is not None]
+    with_energy = [run.energy for run in runs if _joules(run) is not None]
+    energies = [energy for energy in with_energy if energy is not None]
+    modelled = sum(energy.method is EnergyMethod.MODELLED for energy in energies)
+    mixed = 0 < modelled < len(energies)
+    per_kwh = prices.per_kwh if prices else None
+    total, no_total = _total(prices)
+    no_rate = "no price per kWh is declared in [prices] of cluster.toml"
+    peak_reason = "the peak of the boards is not known"
+
+    def priced(value: float | None, rate: float | None) -> float | None:
+        return None if value is None or not rate else value / rate
+
+    def amount(value: Callable[[Measurement], float | None], *reasons: str) -> Amount:
+        return _amount(runs, value, reasons)
+
+    energy, size, rmax = _no_energy(runs), _no_size(runs), _no_rmax(runs)
+    kwh = "" if per_kwh is not None else no_rate
+    return Worth(
+        energy_joules=amount(_joules, energy),
+        joules_per_gigabyte=amount(_per_gigabyte, size, energy),
+        mean_watts=amount(_watts, energy),
+        performance_per_watt=amount(_per_watt, size, energy),
+        gflops_per_second=amount(_gflops, rmax),
+        mflops_per_watt=amount(_mflops_per_watt, rmax, energy),
+        hpl_efficiency=amount(
+            lambda run: priced(_gflops(run), peak_gflops), rmax, "" if peak_gflops else peak_reason
+        ),
+        energy_cost=amount(lambda run: _cost(_joules(run), per_kwh, energy_cost), kwh, energy),
+        yearly_energy_cost=amount(
+            lambda run: _cost(_watts(run), per_kwh, yearly_energy_cost), kwh, energy
+        ),
+        gigabytes_per_second_per_price=amount(
+            lambda run: priced(_gigabytes_per_second(run), total), size, no_total
+        ),
+        gflops_per_price=amount(lambda run: priced(_gflops(run), total), rmax, no_total),
+        method=None
+        if not energies
+        else (EnergyMethod.MODELLED if modelled else EnergyMethod.METERED),
+        level=min((energy.level for energy in energies), default=None),
+        remark=f"{modelled} of {len(energies)} energies are modelled" if mixed else "",
+        currency=prices.currency if prices else "",
+    )
+
+
+def _amount(
+    runs: Sequence[Measurement],
+    value: Callable[[Measurement], float | None],
+    reasons: Sequence[str],
+) -> Amount:
+    values = [found for run in runs if (found := value(run)) is not None]
+    why = "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+    if not values:
+        return Amount(value=None, interval=None, count=0, reason=why or "there are no runs")
+    some = f"{len(values)} of {len(runs)} runs" + (f"; of the others: {why}" if why else "")
+    return Amount(
+        value=mean(values),
+        interval=mean_interval(values),
+        count=len(values),
+        reason=some if len(values) < len(runs) else "",
+    )
+
+
+def _joules(run: Measurement) -> float | None:
+    return run.energy.energy_joules if run.energy else None
+
+
+def _watts(run: Measurement) -> float | None:
+    return watts_of(run.energy, run.duration_seconds) if run.energy else None
+
+
+def _per_gigabyte(run: Measurement) -> float | None:
+    energy_joules = _joules(run)
+    if energy_joules is None or not run.input_bytes:
+        return None
+    return joules_per_gigabyte(energy_joules, run.input_bytes)
+
+
+def _gigabytes_per_second(run: Measurement) -> float | None:
+    if not run.input_bytes or not run.duration_seconds:
+        return None
+    return run.input_bytes / GIGABYTE_BYTES / run.duration_seconds
+
+
+def _per_watt(run: Measurement) -> float | None:
+    watts = _watts(run)
+    if not watts or not run.input_bytes or not run.duration_seconds:
+        return None
+    return performance_per_watt(run.input_bytes, run.duration_seconds, watts)
+
+
+def _gflops(run: Measurement) -> float | None:
+    return run.figures.get(GFLOPS)
+
+
+def _mflops_per_watt(run: Measurement) -> float | None:
+    rmax, watts = _gflops(run), _watts(run)
+    return mflops_per_watt(rmax, watts) if rmax is not None and watts else None
+
+
+def _cost(
+    value: float | None, per_kwh: float | None, formula: Callable[[float, float], float]
+) -> float | None:
+    return None if value is None or per_kwh is None else formula(value, per_kwh)
+
+
+def _no_energy(runs: Sequence[Measurement]) -> str:
+    """Say why runs have no energy, each reason once; empty where all have one."""
+    reasons = [
+        (run.energy.reason if run.energy else "") or "no meter, and no power is modelled"
+        for run in runs
+        if _joules(run) is None
+    ]
+    return "; ".join(dict.fromkeys(reasons))
+
+
+def _no_size(runs: Sequence[Measurement]) -> str:
+    return "" if all(run.input_bytes for run in runs) else "it has no input of a known size"
+
+
+def _no_rmax(runs: Sequence[Measurement]) -> str:
+    return "" if all(GFLOPS in run.figures for run in runs) else "it does not measure Gflops"
+
+
+def _total(prices: PriceList | None) -> tuple[float | None, str]:
+    if prices is None:
+        return None, "no prices are declared in [prices] of cluster.toml"
+    if prices.missing:
+        return None, "; ".join(prices.missing)
+    total = prices.total
+    return total, "" if total else "everything was free of charge"
