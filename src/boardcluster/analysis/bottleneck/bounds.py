@@ -1,0 +1,75 @@
+"""What bound a run, as frozen data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = ["Bound", "Diagnosis", "PhaseDiagnosis"]
+
+
+class Bound(StrEnum):
+    """What a run can wait for.
+
+    CPU: a program was on a core, or held back by its CPU limit. STORAGE: waiting for a disk.
+    NETWORK: its link was carrying data. MEMORY: waiting for memory to be freed or read back from
+    swap. HEAT: the part of the CPU time that a clock, lowered by heat or a weak supply, has added.
+    START_UP: no resource of any node was busy: scheduling, heartbeats, waiting for one another.
+    """
+
+    CPU = "cpu"
+    STORAGE = "storage"
+    NETWORK = "network"
+    MEMORY = "memory"
+    START_UP = "start-up"
+    HEAT = "heat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseDiagnosis:
+    """What bound one span of a run. Times are the run's own, on this machine: not undilated.
+
+    Ratios (shares, gains, limits) are the same on the boards that slowed-down nodes stand for.
+
+    Attributes:
+        phase: its name, as in ``Telemetry.phases``; empty for the whole run.
+        begin_seconds: from the start of the run.
+        duration_seconds: of the span.
+        known_seconds: for how much of it there are samples.
+        shares: of the known time, by what bound it; all bounds, their sum is 1; empty if nothing
+            is known.
+        first: what bound most of it; None if nothing is known.
+        second: what would bound most of it, were the first infinitely fast; None if nothing else
+            was seen.
+        gains: how many times as fast the span would be were that resource twice as fast; at
+            least 1. Memory counts as sufficient instead, heat as absent, waiting as half as long.
+        limits: the same were it infinitely fast; ``inf`` where nothing else was seen.
+        evidence: numbers from the samples behind first and second, one sentence each.
+        missing: what is not known, one line each.
+    """
+
+    phase: str
+    begin_seconds: float
+    duration_seconds: float
+    known_seconds: float = 0.0
+    shares: Mapping[Bound, float] = field(default_factory=dict)
+    first: Bound | None = None
+    second: Bound | None = None
+    gains: Mapping[Bound, float] = field(default_factory=dict)
+    limits: Mapping[Bound, float] = field(default_factory=dict)
+    evidence: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What bound a run and its phases.
+
+    Attributes:
+        run: the whole run.
+        phases: in the order of their beginnings; where two begin together, the longer first.
+    """
+
+    run: PhaseDiagnosis
+    phases: tuple[PhaseDiagnosis, ...] = ()

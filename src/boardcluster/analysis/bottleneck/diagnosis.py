@@ -1,0 +1,170 @@
+"""What bound a run and its phases: shares, gains, and the numbers behind them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from boardcluster.analysis.bottleneck.bounds import Bound, Diagnosis, PhaseDiagnosis
+from boardcluster.analysis.bottleneck.evidence import evidence
+from boardcluster.analysis.bottleneck.limits import node_limits
+from boardcluster.analysis.bottleneck.model import BOUNDS, Array, Prediction, predict
+from boardcluster.analysis.bottleneck.usage import Usage, usage_of
+from boardcluster.analysis.telemetry import WHOLE_RUN
+from boardcluster.analysis.trust.window import seconds_text
+from boardcluster.records import Result, Telemetry
+
+__all__ = ["diagnose"]
+
+_TWICE = 2.0
+_LEAST_SHARE = 0.01  # of the time; what is less is no bound
+_UNSEEN_SECONDS = 0.5  # less than this is not worth a word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Span:
+    name: str
+    begin_seconds: float
+    end_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Model:
+    """Every prediction that phases are read from.
+
+    Attributes:
+        seen: the run as it was.
+        twice: each resource twice as fast.
+        endless: each resource infinitely fast.
+    """
+
+    usage: Usage
+    seen: Prediction
+    twice: Mapping[Bound, Prediction]
+    endless: Mapping[Bound, Prediction]
+
+
+def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:
+    """Say what bound a run and each of its phases, and what it would gain.
+
+    Blocked-time analysis on samples: the run is cut into steps as long as samples are apart; what
+    each node did in each of them says what its busiest node waited for, and how long the step would
+    take were one resource faster (``boardcluster.analysis.bottleneck.model`` has the formula and
+    its sources). Shares are parts of the time, 0 to 1; gains and limits are times as fast, at least
+    1. They are predictions: how near they came is in docs/explanation/bottleneck.md.
+
+    Args:
+        result: the run; only its fingerprint is looked at, for what limited emulated boards.
+        telemetry: of the run; None if there is none.
+
+    Returns:
+        Without telemetry, or where it says nothing, no bound, and why in ``missing``.
+    """
+    if telemetry is None:
+        return Diagnosis(run=_nothing(_Span(name=WHOLE_RUN, begin_seconds=0, end_seconds=0)))
+    fingerprint = result.attempt.fingerprint if result.attempt else None
+    usage = usage_of(
+        telemetry, node_limits(fingerprint), fingerprint.link_bits_per_second if fingerprint else 0
+    )
+    spans = _spans(telemetry)
+    if usage is None:
+        words = "no samples" if telemetry.duration_seconds > 0 else "the run took no time"
+        whole, *phases = (_nothing(span, words) for span in spans)
+        return Diagnosis(run=whole, phases=tuple(phases))
+    model = _Model(
+        usage=usage,
+        seen=predict(usage.work),
+        twice={bound: predict(usage.work, bound, _TWICE) for bound in Bound},
+        endless={bound: predict(usage.work, bound, math.inf) for bound in Bound},
+    )
+    nodes = fingerprint.nodes if fingerprint else 0
+    missing = (*usage.missing, *_lost(telemetry, nodes))
+    whole, *phases = (_phase(span, model, missing) for span in spans)
+    return Diagnosis(run=whole, phases=tuple(phases))
+
+
+def _nothing(span: _Span, words: str = "no telemetry") -> PhaseDiagnosis:
+    return PhaseDiagnosis(
+        phase=span.name,
+        begin_seconds=span.begin_seconds,
+        duration_seconds=max(0.0, span.end_seconds - span.begin_seconds),
+        missing=(words,),
+    )
+
+
+def _spans(telemetry: Telemetry) -> list[_Span]:
+    """The whole run first, then its phases as they began; of two at once the longer first."""
+    end_seconds = telemetry.duration_seconds
+    phases = [
+        _Span(name=name, begin_seconds=begin, end_seconds=end)
+        for name, (begin, end) in telemetry.phases.items()
+        if math.isfinite(begin) and math.isfinite(end)
+    ]
+    phases.sort(key=lambda span: (span.begin_seconds, -span.end_seconds))
+    whole_seconds = end_seconds if math.isfinite(end_seconds) else 0.0
+    return [_Span(name=WHOLE_RUN, begin_seconds=0.0, end_seconds=whole_seconds), *phases]
+
+
+def _lost(telemetry: Telemetry, nodes: int) -> Iterable[str]:
+    """Say that nodes of the cluster gave no samples."""
+    own = [node for node in telemetry.nodes if node.scope != "machine"] or telemetry.nodes
+    given = sum(1 for node in own if len(node.seconds))
+    if nodes > given:
+        yield f"no samples of {nodes - given} of {nodes} nodes"
+
+
+def _phase(span: _Span, model: _Model, missing: tuple[str, ...]) -> PhaseDiagnosis:
+    usage = model.usage
+    seconds = _seconds_within(usage, span)
+    length_seconds = max(0.0, span.end_seconds - span.begin_seconds)
+    known_seconds = float(seconds.sum())
+    if known_seconds <= 0:
+        return _nothing(span, "no samples" if length_seconds > 0 else "it took no time")
+    shares = dict(zip(BOUNDS, model.seen.shares @ seconds / known_seconds, strict=True))
+    first = _largest(shares)
+    second = None if first is None else _largest(_behind(first, model, seconds))
+    words = [words for node in usage.nodes for words in node.missing]
+    if length_seconds - known_seconds > _UNSEEN_SECONDS:
+        unseen = seconds_text(length_seconds - known_seconds)
+        words.append(f"no samples in {unseen} of {seconds_text(length_seconds)}")
+    return PhaseDiagnosis(
+        phase=span.name,
+        begin_seconds=span.begin_seconds,
+        duration_seconds=length_seconds,
+        known_seconds=known_seconds,
+        shares={bound: float(share) for bound, share in shares.items()},
+        first=first,
+        second=second,
+        gains={bound: _gain(row, seconds) for bound, row in model.twice.items()},
+        limits={bound: _gain(row, seconds) for bound, row in model.endless.items()},
+        evidence=tuple(evidence(bound, usage, seconds) for bound in (first, second) if bound),
+        missing=(*missing, *words),
+    )
+
+
+def _seconds_within(usage: Usage, span: _Span) -> Array:
+    """How much of each step lies within a span, in seconds; nothing of steps without samples."""
+    ends = np.minimum(usage.edges[1:], span.end_seconds)
+    begins = np.maximum(usage.edges[:-1], span.begin_seconds)
+    return np.asarray(np.clip(ends - begins, 0.0, None) * usage.known)
+
+
+def _gain(prediction: Prediction, seconds: Array) -> float:
+    """How many times as fast a span would be; not less than 1, which only rounding could give."""
+    left_seconds = float(prediction.lengths @ seconds)
+    known_seconds = float(seconds.sum())
+    return max(1.0, known_seconds / left_seconds) if left_seconds > 0 else math.inf
+
+
+def _behind(first: Bound, model: _Model, seconds: Array) -> Mapping[Bound, float]:
+    """What the time would be made of were a bound gone; parts of the time as it was."""
+    left = model.endless[first].shares @ seconds / float(seconds.sum())
+    return {bound: part for bound, part in zip(BOUNDS, left, strict=True) if bound is not first}
+
+
+def _largest(shares: Mapping[Bound, float]) -> Bound | None:
+    found = max(shares, key=lambda bound: shares[bound])
+    return found if shares[found] >= _LEAST_SHARE else None

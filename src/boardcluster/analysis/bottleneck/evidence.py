@@ -1,0 +1,104 @@
+"""The numbers behind a bound, in one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from boardcluster.analysis.bottleneck.bounds import Bound
+from boardcluster.analysis.bottleneck.model import Array
+from boardcluster.analysis.bottleneck.usage import NodeUse, Usage
+from boardcluster.analysis.trust.others import cores_text
+from boardcluster.analysis.trust.window import Flags, seconds_text
+from boardcluster.units import format_bytes, format_rate
+
+__all__ = ["evidence"]
+
+_HALF = 0.5
+
+
+def evidence(bound: Bound, usage: Usage, seconds: Array) -> str:
+    """Say in a sentence what the samples show of a bound.
+
+    Args:
+        bound: what is to be shown.
+        usage: what every node did.
+        seconds: how much of each step is looked at; more than nothing in all.
+
+    Returns:
+        Of the node that shows most of it, when and how much; of START_UP, for how long no node
+        was busy.
+    """
+    if bound is Bound.START_UP:
+        return _idle(usage, seconds)
+    share, words = _SHOWN[bound]
+    node = max(usage.nodes, key=lambda row: float(share(row) @ seconds))
+    parts = share(node)
+    # When it was there for most of the time; if it never was, all the time.
+    most = parts >= min(_HALF, _HALF * float(parts[seconds > 0].max()))
+    inside = most & node.known & (seconds > 0)
+    took = f"{_seconds(inside, seconds)} of {seconds_text(float(seconds.sum()))}"
+    return f"{node.node} {words(node, _Mean(inside, seconds))} for {took}"
+
+
+class _Mean:
+    """Means over the steps that are looked at."""
+
+    def __init__(self, inside: Flags, seconds: Array) -> None:
+        self._weights = np.where(inside, seconds, 0.0)
+
+    def __call__(self, row: Array) -> float:
+        total = float(self._weights.sum())
+        return float(row @ self._weights) / total if total > 0 else 0.0
+
+
+def _seconds(inside: Flags, seconds: Array) -> str:
+    return seconds_text(float(seconds[inside].sum()))
+
+
+def _cpu_words(node: NodeUse, mean: _Mean) -> str:
+    return f"used {mean(node.busy_cores):.2g} of {cores_text(node.capacity_cores)} cores"
+
+
+def _heat_words(node: NodeUse, mean: _Mean) -> str:
+    return f"ran at {100 * mean(node.clock):.0f} % of its clock"
+
+
+def _storage_words(node: NodeUse, mean: _Mean) -> str:
+    read, written = mean(node.read_bytes_per_second), mean(node.written_bytes_per_second)
+    waited = f"waited for its disk {100 * mean(node.storage):.0f} % of the time"
+    return f"{waited}, reading {format_bytes(read)}/s and writing {format_bytes(written)}/s,"
+
+
+def _network_words(node: NodeUse, mean: _Mean) -> str:
+    carried = format_rate(mean(node.net_bits_per_second))
+    return f"had {carried} on its link of {format_rate(node.link_bits_per_second)}"
+
+
+def _memory_words(node: NodeUse, mean: _Mean) -> str:
+    return f"waited for memory {100 * mean(node.memory):.0f} % of the time"
+
+
+_SHOWN: Mapping[Bound, tuple[Callable[[NodeUse], Array], Callable[[NodeUse, _Mean], str]]] = {
+    Bound.CPU: (lambda node: node.cpu + node.own_cpu, _cpu_words),
+    Bound.HEAT: (lambda node: node.cpu * node.heat, _heat_words),
+    Bound.STORAGE: (lambda node: node.storage, _storage_words),
+    Bound.NETWORK: (lambda node: node.network, _network_words),
+    Bound.MEMORY: (lambda node: node.memory, _memory_words),
+}
+
+
+def _idle(usage: Usage, seconds: Array) -> str:
+    """For how long no node used its CPU, disk or link for most of a step."""
+    uses = usage.work.uses.sum(axis=0)
+    busiest = uses.max(axis=0)
+    idle = busiest < _HALF
+    rest = f"of {seconds_text(float(seconds.sum()))}"
+    mean = _Mean(idle, seconds)
+    least = f"the busiest node was busy {100 * mean(np.minimum(busiest, 1.0)):.0f} % of that time"
+    if not (idle & (seconds > 0)).any():
+        mean = _Mean(np.ones_like(idle), seconds)
+        part = 100 * (1 - mean(np.minimum(busiest, 1.0)))
+        return f"for {part:.0f} % {rest} no node was busy"
+    return f"no node was busy for most of {_seconds(idle, seconds)} {rest}; {least}"

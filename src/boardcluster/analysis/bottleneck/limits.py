@@ -1,0 +1,61 @@
+"""What the kernel let each emulated board have, read back from a result's fingerprint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from boardcluster.records import Fingerprint
+from boardcluster.units import parse_rate, parse_size
+
+__all__ = ["NodeLimit", "node_limits"]
+
+_CORES = re.compile(r"\b([0-9.]+(?:e-?[0-9]+)?) cores of this machine\b")
+_LINK = re.compile(r"\blink ([0-9.]+ [kMG]?bit/s)")
+_DISK = re.compile(
+    r"\breading ([0-9.]+ [kKMGT]?B)/s and ([0-9]+) requests/s,"
+    r" writing ([0-9.]+ [kKMGT]?B)/s and ([0-9]+) requests/s"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLimit:
+    """What one emulated board could have, in the run's own time. None is no limit, or unknown.
+
+    Attributes:
+        cpu_cores: CPU time per second.
+        read_bytes_per_second: of its disk.
+        write_bytes_per_second: of its disk.
+        link_bits_per_second: in each direction.
+    """
+
+    cpu_cores: float | None = None
+    read_bytes_per_second: float | None = None
+    write_bytes_per_second: float | None = None
+    link_bits_per_second: float | None = None
+
+
+def node_limits(fingerprint: Fingerprint | None) -> Mapping[str, NodeLimit]:
+    """Return the limits of emulated boards by node; empty for other nodes.
+
+    The text is that of ``Fingerprint.limits``, rounded there to three digits. What a line does not
+    say, or says in other words, is None.
+    """
+    lines = fingerprint.limits.splitlines() if fingerprint else []
+    parted = (line.partition(": ") for line in lines)
+    return {name: _limit(words) for name, _, words in parted if words}
+
+
+def _limit(words: str) -> NodeLimit:
+    cores, link, disk = _CORES.search(words), _LINK.search(words), _DISK.search(words)
+    return NodeLimit(
+        cpu_cores=_positive(float(cores[1])) if cores else None,
+        read_bytes_per_second=_positive(parse_size(disk[1])) if disk else None,
+        write_bytes_per_second=_positive(parse_size(disk[3])) if disk else None,
+        link_bits_per_second=_positive(parse_rate(link[1])) if link else None,
+    )
+
+
+def _positive(value: float) -> float | None:
+    return value if value > 0 else None
