@@ -70,7 +70,6 @@ class TableConditions(BaseModel):
     workload: str = Field(default="", description="the name of a workload")
     engine: str = Field(default="", description="the name of an engine")
     workers: int = Field(default=0, ge=0, description="a number from 1")
-    replication: int = Field(default=0, ge=0, description="a number from 1")
     size_times: int = Field(default=1, ge=1, description="a number from 1")
     parameters: dict[str, str] = Field(default_factory=dict, description="a table of texts")
     quantities: dict[str, str] = Field(min_length=1, description="a table of texts")
@@ -183,6 +182,8 @@ def _point(cell: Cell, table: PublishedTable, known: TableConditions | None) -> 
                 conditions["workers"] = int(count[1] or count[2])
         else:
             conditions[_COLUMNS.get(column, column)] = _condition(column, text, table, known)
+        if column == "memory_percent":
+            conditions["size_bytes"] = 0  # ours where the share of memory sets the size
     quantity = f"{cell.quantity} ({cell.unit})" if cell.unit else cell.quantity
     if known is not None:
         conditions |= _stated(known)
@@ -226,8 +227,6 @@ def _stated(known: TableConditions) -> dict[str, Condition]:
         stated["engine"] = known.engine
     if known.workers:
         stated["workers"] = known.workers
-    if known.replication:
-        stated["replication"] = known.replication
     return stated
 
 

@@ -1,0 +1,1 @@
+"""Results as tables for other programs: CSV, JSON, Parquet, lines of lists."""

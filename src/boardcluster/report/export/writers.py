@@ -1,0 +1,217 @@
+"""Tables to files: CSV, JSON and Parquet, row by row, each file whole or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import errno
+import itertools
+import json
+import os
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, TextIO
+
+from boardcluster import __version__
+from boardcluster.errors import CapacityError, HostError, UsageError
+from boardcluster.report.export.frames import Field, Frame, Kind, Value
+
+__all__ = [
+    "PARQUET_INSTALL",
+    "SCHEMA",
+    "Format",
+    "require_parquet",
+    "whole_file",
+    "write_frame",
+    "write_stream",
+]
+
+SCHEMA = 1
+"""Version of names and meanings of the columns; in each JSON and Parquet file."""
+
+PARQUET_INSTALL = "pip install 'boardcluster[parquet]'"
+_BATCH_ROWS = 100_000
+"""Rows that are in memory at once, and in one row group of a Parquet file."""
+
+
+class Format(StrEnum):
+    """Formats of a table."""
+
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+@contextlib.contextmanager
+def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
+    """Give a file to write beside the one that is meant, and put it in place at the end.
+
+    Whatever ends the block early, Ctrl-C too, leaves neither a part nor the temporary file. The
+    folder is made.
+
+    Args:
+        path: where it is to be.
+        force: whether a file that is there already may be replaced.
+
+    Raises:
+        UsageError: it is there already, or is a folder.
+        CapacityError: the disk became full.
+        HostError: it cannot be written.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", hint="name a file in it")
+    if path.exists() and not force:
+        raise UsageError(f"{path} is there already", hint="name another file, or give --force")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise CapacityError(
+                f"the disk became full while writing {path}",
+                hint=f"free space in {path.parent}, or choose a folder on a larger disk",
+            ) from error
+        raise HostError(
+            f"cannot write {path}: {error.strerror or error}", hint="choose another file"
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_frame(frame: Frame, path: Path, *, to: Format, force: bool) -> int:
+    """Write a table into a file; return how many rows it has.
+
+    Raises:
+        UsageError: the file is there already, or the library for Parquet is missing.
+        CapacityError: the disk became full.
+        HostError: it cannot be written.
+    """
+    if to is Format.PARQUET:
+        require_parquet()
+    with whole_file(path, force=force) as temporary:
+        if to is Format.PARQUET:
+            return _write_parquet(frame, temporary)
+        # A name of undecodable bytes must not cost the export.
+        with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="") as out:
+            return write_stream(frame, out, to=to)
+
+
+def write_stream(frame: Frame, out: TextIO, *, to: Format) -> int:
+    """Write a table as text; return how many rows it has.
+
+    Numbers are written so that they read back as the same: ``repr`` of binary fractions.
+
+    Raises:
+        UsageError: it is Parquet, which is no text.
+    """
+    if to is Format.PARQUET:
+        raise UsageError("Parquet is no text for a terminal", hint="name a file with --output")
+    return _write_csv(frame, out) if to is Format.CSV else _write_json(frame, out)
+
+
+def _write_csv(frame: Frame, out: TextIO) -> int:
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([field.name for field in frame.fields])
+    count = 0
+    for row in frame.rows:
+        writer.writerow([_plain(value) for value in row])
+        count += 1
+    return count
+
+
+def _plain(value: Value) -> str | int | float:
+    """Return a value as CSV has it: nothing for None, true and false, objects as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str | int | float) else _object(value)
+
+
+def _object(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _write_json(frame: Frame, out: TextIO) -> int:
+    names = [field.name for field in frame.fields]
+    head = {
+        "schema": SCHEMA,
+        "boardcluster": __version__,
+        "table": frame.name,
+        "fields": [
+            {"name": field.name, "kind": field.kind.value, "meaning": field.meaning}
+            for field in frame.fields
+        ],
+    }
+    out.write(json.dumps(head, ensure_ascii=False, indent=1)[:-2] + ',\n "rows": [')
+    count = 0
+    for row in frame.rows:
+        out.write(("," if count else "") + "\n  ")
+        out.write(_object(dict(zip(names, row, strict=True))))
+        count += 1
+    out.write("\n ]\n}\n")
+    return count
+
+
+def require_parquet() -> None:
+    """Check that the library for Parquet is there, before anything is read or written.
+
+    Raises:
+        UsageError: it is not.
+    """
+    try:
+        import pyarrow  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise UsageError(
+            f"Parquet needs the package pyarrow, which is not there: {error}",
+            hint=f"install boardcluster with its extra: {PARQUET_INSTALL}",
+        ) from error
+
+
+def _write_parquet(frame: Frame, path: Path) -> int:
+    import pyarrow as pa  # noqa: PLC0415  an optional extra, and slow to load
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    types = {
+        Kind.TEXT: pa.string(),
+        Kind.INTEGER: pa.int64(),
+        Kind.NUMBER: pa.float64(),
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.OBJECT: pa.string(),
+    }
+    schema = pa.schema(
+        [
+            pa.field(field.name, types[field.kind], metadata={"meaning": field.meaning})
+            for field in frame.fields
+        ],
+        metadata={
+            "schema": str(SCHEMA),
+            "boardcluster": __version__,
+            "table": frame.name,
+        },
+    )
+    count = 0
+    rows = iter(frame.rows)
+    stream: IO[bytes]
+    with path.open("wb") as stream, pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+        while batch := list(itertools.islice(rows, _BATCH_ROWS)):
+            columns = [
+                pa.array(_column(field, values), type=types[field.kind])
+                for field, values in zip(frame.fields, zip(*batch, strict=True), strict=True)
+            ]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+            count += len(batch)
+    return count
+
+
+def _column(field: Field, values: Sequence[Value]) -> Sequence[object]:
+    if field.kind is Kind.OBJECT:
+        return [None if value is None else _object(value) for value in values]
+    if field.kind is Kind.TEXT:
+        # Arrow takes valid UTF-8 only.
+        return [str(value).encode("utf-8", "backslashreplace").decode() for value in values]
+    return values
