@@ -1,0 +1,433 @@
+"""How many workers it takes to be faster than one competent program on one node: COST. Pure.
+
+Source: F. McSherry, M. Isard, D. G. Murray, "Scalability! But at what COST?", HotOS 2015: the
+Configuration that Outperforms a Single Thread is the hardware that a system needs before it is
+faster than a competent implementation on one core. Here the unit is the worker, the competent
+implementation a well-known tool, measured by a probe: see docs/explanation/cost.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from boardcluster.analysis.cells import Cell, Configuration
+from boardcluster.analysis.fingerprints import differences_among
+from boardcluster.analysis.scaling import amdahl_fit, by_setup, setup_of
+from boardcluster.analysis.statistics import Interval
+from boardcluster.analysis.twins import dilation_of, is_twin
+from boardcluster.records import Engine, Fingerprint, ProbeFigure, ProbeRun
+from boardcluster.units import format_bytes, format_seconds
+
+__all__ = ["Cost", "CostPoint", "cost", "workers_to_match"]
+
+_SAME_SIZE = 0.01
+"""Sizes that differ by less are taken for the same: texts are cut at a line's end."""
+
+_FOLLOWS_FROM_WORKERS = (
+    *("number of nodes:", "generated configuration", "limits of", "board "),
+    "boards that nodes stand for",
+)
+"""Differences among fingerprints that come with another number of workers. Runs on other kinds of
+boards are told apart beforehand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Family:
+    """What is compared with a workload.
+
+    Attributes:
+        probe: the probe that measures it.
+        figure: its figure of seconds.
+        program: the program, for people.
+        forms: for each engine, the form of output that answers what the engine's job answers;
+            empty where there is one form.
+        parameter: the workload's parameter that must be the figure's condition of that name.
+    """
+
+    probe: str
+    figure: str
+    program: str
+    forms: Mapping[Engine, str] = dataclasses.field(default_factory=dict)
+    parameter: str = ""
+
+
+_FAMILIES: Mapping[str, _Family] = {
+    "terasort": _Family(probe="single-sort", figure="single_sort_seconds", program="GNU sort"),
+    "grep": _Family(
+        probe="single-grep",
+        figure="single_grep_seconds",
+        program="GNU grep",
+        forms={Engine.MAPREDUCE: "counts", Engine.SPARK: "lines"},
+        parameter="pattern",
+    ),
+    "wordcount": _Family(probe="single-count", figure="single_count_seconds", program="Perl"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostPoint:
+    """The cluster with one number of workers.
+
+    Attributes:
+        workers: number of workers.
+        nodes: number of nodes, a master of its own included.
+        count: number of runs.
+        mean_seconds: their mean duration; of emulated boards, the boards'.
+        interval_seconds: 95 % confidence interval of the mean; None for one run.
+        ratio: mean over the single program's seconds; below 1 the cluster is faster. None without
+            a single program.
+    """
+
+    workers: int
+    nodes: int
+    count: int
+    mean_seconds: float
+    interval_seconds: Interval | None
+    ratio: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """One workload on one engine at one size, against one program on one of the nodes.
+
+    Attributes:
+        workload: name of the workload.
+        engine: the engine.
+        configuration: what all points share; its ``workers`` is 0.
+        label: what is not the default there, in short words; ``emulated boards`` among them.
+        emulated: whether nodes are namespaces on one machine; to be shown with every number.
+        size_bytes: input size.
+        probe: the probe that measures the program.
+        single_program: the program.
+        single_versions: what it said of its version.
+        single_node: the node that it ran on, the fastest of its kind; empty if none was measured.
+        single_run: id of the probe's run; empty likewise.
+        threads: threads that it was given.
+        single_size_bytes: input size at which it was measured; 0 if it was not.
+        single_seconds: its time for ``size_bytes``; None if it was not measured on such a node.
+        basis: how that time was come by: measured at this size, or scaled in proportion to it.
+        points: the cluster, by number of workers.
+        nodes: smallest measured number of workers whose mean is below ``single_seconds``; None if
+            none is, or nothing was measured to compare with.
+        exact: whether every smaller number of workers was measured too, and lost; else ``nodes`` is
+            an upper limit. False without ``nodes``.
+        predicted_nodes: number of workers, as a fraction, at which Amdahl's law as fitted to the
+            points takes ``single_seconds``; infinite if it never does; None without two numbers of
+            workers or without the program.
+        remarks: what a reader must know, one line each: what differs between the two sides.
+        verdict: the answer in one sentence.
+    """
+
+    workload: str
+    engine: Engine
+    configuration: Configuration
+    label: str
+    emulated: bool
+    size_bytes: int
+    probe: str
+    single_program: str
+    single_versions: tuple[str, ...]
+    single_node: str
+    single_run: str
+    threads: int
+    single_size_bytes: int
+    single_seconds: float | None
+    basis: str
+    points: tuple[CostPoint, ...]
+    nodes: int | None
+    exact: bool
+    predicted_nodes: float | None
+    remarks: tuple[str, ...]
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Single:
+    """One program's time for the size of a group of cells."""
+
+    run: ProbeRun
+    figure: ProbeFigure
+    threads: int
+    size_bytes: int
+    seconds: float
+
+
+def cost(cells: Iterable[Cell], probe_runs: Iterable[ProbeRun]) -> tuple[Cost, ...]:
+    """Compare sorting, searching and counting on the cluster with one program on one node.
+
+    Cells that differ only in the number of workers make one ``Cost``, and another one for each
+    number of threads that the program was measured with. Mixes, and several jobs at once, stay out.
+
+    A program's figure counts if it was measured on such a node as the cells': of boards, one whose
+    line in the fingerprint is the same; of emulated nodes, one with as many cores and as much
+    memory on the same processor, slowed down by the same dilation. Figures of both sides are those
+    of the boards then: both were divided by the dilation when they were stored. Of each node the
+    latest run counts, of several nodes the fastest: a cluster is to beat the best that it has.
+
+    Where the size was not measured, the nearest one is scaled in proportion to it. That flatters
+    the program where its input no longer fits into memory; ``basis`` says so.
+
+    Source: McSherry, Isard and Murray 2015, section 2.
+
+    Args:
+        cells: results of campaigns.
+        probe_runs: runs of probes, oldest first; failed ones and other probes are passed over.
+
+    Returns:
+        In the order of the cells; also for those without a program to compare with, whose verdict
+        says what to run.
+    """
+    runs = [run for run in probe_runs if run.figures]
+    return tuple(
+        _cost(group, single) for group in _groups(cells) for single in _singles(group, runs)
+    )
+
+
+def workers_to_match(points: Iterable[tuple[int, float]], seconds: float) -> float | None:
+    """Return the number of workers at which Amdahl's law takes so many seconds.
+
+    With T(n) = T1 * (s + (1 - s) / n), as fitted to the points, n = (1 - s) / (seconds / T1 - s).
+
+    Args:
+        points: number of workers and seconds.
+        seconds: time to match; above 0.
+
+    Returns:
+        At least 1; infinite if no number of workers is so fast; None for fewer than two different
+        numbers of workers.
+    """
+    fit = amdahl_fit(tuple(points))
+    if fit is None:
+        return None
+    if seconds >= fit.seconds_one:
+        return 1.0
+    left = seconds / fit.seconds_one - fit.serial_share
+    return (1 - fit.serial_share) / left if left > 0 else math.inf
+
+
+def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """Gather what differs only in the number of workers, by number of workers."""
+    groups: dict[object, list[Cell]] = {}
+    for whole in cells:
+        if whole.workload not in _FAMILIES or whole.concurrency != 1:
+            continue
+        for cell in by_setup(whole):
+            first = cell.results[0]
+            key = (_without_workers(cell), cell.engine, setup_of(first), dilation_of(first))
+            groups.setdefault(key, []).append(cell)
+    return [sorted(group, key=lambda cell: cell.workers) for group in groups.values()]
+
+
+def _without_workers(cell: Cell) -> Configuration:
+    return dataclasses.replace(cell.configuration, workers=0)
+
+
+def _singles(group: Sequence[Cell], runs: Sequence[ProbeRun]) -> list[_Single | None]:
+    """Return the program's best time for each number of threads; None alone if there is none."""
+    family, wanted_bytes = _FAMILIES[group[0].workload], group[0].size_bytes
+    latest: dict[tuple[str, int], _Single] = {}
+    for run in runs:
+        if run.probe != family.probe or not _on_such_a_node(run, group):
+            continue
+        for single in _of_run(run, family, group[0]):
+            kept = latest.get((run.node, single.threads))
+            # Of two sizes of one run the nearer; of two runs the later, if it is not farther off.
+            if kept is None or _distance(single.size_bytes, wanted_bytes) <= _distance(
+                kept.size_bytes, wanted_bytes
+            ):
+                latest[run.node, single.threads] = single
+    best: dict[int, _Single] = {}
+    for single in latest.values():
+        if single.threads not in best or single.seconds < best[single.threads].seconds:
+            best[single.threads] = single
+    return [best[threads] for threads in sorted(best)] or [None]
+
+
+def _distance(size_bytes: int, other_bytes: int) -> float:
+    """Return how far two sizes are apart: the larger over the smaller, less 1; 0 for the same."""
+    less, more = sorted((size_bytes, other_bytes))
+    far = more / less - 1
+    return 0.0 if far <= _SAME_SIZE else far
+
+
+def _of_run(run: ProbeRun, family: _Family, cell: Cell) -> list[_Single]:
+    """Return the figures of a run that answer what a cell's job answers, for the cell's size."""
+    asked = cell.parameters.get(f"{cell.workload}.{family.parameter}")
+    found = []
+    for figure in run.figures:
+        conditions = figure.conditions
+        if figure.name != family.figure or (asked and conditions.get(family.parameter) != asked):
+            continue
+        if family.forms and conditions.get("form") != family.forms.get(cell.engine):
+            continue
+        size_bytes, threads = int(conditions["size_bytes"]), int(conditions["threads"])
+        single = _Single(run, figure, threads, size_bytes, figure.value)
+        if _distance(size_bytes, cell.size_bytes) > 0:
+            scaled = figure.value * cell.size_bytes / size_bytes
+            single = dataclasses.replace(single, seconds=scaled)
+        found.append(single)
+    return found
+
+
+def _on_such_a_node(run: ProbeRun, group: Sequence[Cell]) -> bool:
+    """Whether a probe ran on a node like those of the cells, slowed down by as much."""
+    dilation = f"{dilation_of(group[0].results[0]):g}"
+    slowed = {figure.conditions.get("dilation", "1") for figure in run.figures}
+    return slowed == {dilation} and any(
+        _is_like(run, setup) for cell in group for setup in cell.fingerprints
+    )
+
+
+def _is_like(run: ProbeRun, setup: Fingerprint) -> bool:
+    if run.emulated != setup.emulated:
+        return False
+    if not setup.emulated:
+        return run.hardware in setup.hardware
+    memory = format_bytes(setup.node_memory_bytes, binary=True)
+    node = f"{run.node}: emulated, {setup.node_cores} cores and {memory} of "
+    return run.hardware.startswith(node) and setup.cpu in run.hardware
+
+
+def _cost(group: Sequence[Cell], single: _Single | None) -> Cost:
+    first = group[0]
+    family = _FAMILIES[first.workload]
+    seconds = single.seconds if single else None
+    points = tuple(_point(cell, seconds) for cell in group)
+    nodes = next((row.workers for row in points if row.ratio is not None and row.ratio < 1), None)
+    tried = {row.workers for row in points}
+    exact = nodes is not None and all(fewer in tried for fewer in range(1, nodes))
+    predicted = None
+    if seconds is not None:
+        predicted = workers_to_match(((row.workers, row.mean_seconds) for row in points), seconds)
+    built = Cost(
+        workload=first.workload,
+        engine=first.engine,
+        configuration=_without_workers(first),
+        label=first.label,
+        emulated=any(setup.emulated for setup in first.fingerprints),
+        size_bytes=first.size_bytes,
+        probe=family.probe,
+        single_program=family.program,
+        single_versions=single.run.versions if single else (),
+        single_node=single.run.node if single else "",
+        single_run=single.run.id if single else "",
+        threads=single.threads if single else 1,
+        single_size_bytes=single.size_bytes if single else 0,
+        single_seconds=seconds,
+        basis=_basis(single, first) if single else "",
+        points=points,
+        nodes=nodes,
+        exact=exact,
+        predicted_nodes=predicted,
+        remarks=_remarks(group) if single else (),
+        verdict="",
+    )
+    return dataclasses.replace(built, verdict=_verdict(built))
+
+
+def _point(cell: Cell, single_seconds: float | None) -> CostPoint:
+    return CostPoint(
+        workers=cell.workers,
+        nodes=max(setup.nodes for setup in cell.fingerprints),
+        count=cell.count,
+        mean_seconds=cell.mean_seconds,
+        interval_seconds=cell.interval_seconds,
+        ratio=None if single_seconds is None else cell.mean_seconds / single_seconds,
+    )
+
+
+def _basis(single: _Single, cell: Cell) -> str:
+    """Say how the program's time was come by."""
+    conditions = single.figure.conditions
+    times = {"1": "once", "2": "twice"}.get(conditions["repeats"], f"{conditions['repeats']} times")
+    cache = (
+        "its input read from storage"
+        if conditions["cache"] == "dropped"
+        else "its input perhaps in memory already"
+    )
+    if _distance(single.size_bytes, cell.size_bytes) == 0:
+        return f"measured {times} at this size, {cache}"
+    factor = cell.size_bytes / single.size_bytes
+    words = f"measured {times} at {format_bytes(single.size_bytes)}, {cache}, and scaled in "
+    words += f"proportion to the size, {factor:.3g} times"
+    return words if factor < 1 else f"{words}; where memory ends, it would be slower"
+
+
+def _remarks(group: Sequence[Cell]) -> tuple[str, ...]:
+    """Say what differs between the two sides, and among the points."""
+    first = group[0]
+    lines = []
+    if any(is_twin(result) for result in first.results):
+        lines.append(
+            "emulated boards: one thread may use the whole node's CPU time, so the program with "
+            "one thread is up to as many times too fast as the board has cores; and campaigns get "
+            "the share of it that their class of workload was calibrated with, probes all of it"
+        )
+    elif any(setup.emulated for setup in first.fingerprints):
+        lines.append(
+            "emulated nodes share one machine: more of them bring no more hardware, so this says "
+            "what the engine costs, not how many boards it takes"
+        )
+    if first.input:
+        lines.append(f"the cluster read {first.input}, the program the flights")
+    differing = differences_among(setup for cell in group for setup in cell.fingerprints)
+    lines += [
+        f"the cluster's runs are of different setups: {line}"
+        for line in differing
+        if not line.startswith(_FOLLOWS_FROM_WORKERS)
+    ]
+    return tuple(lines)
+
+
+def _workers(number: int) -> str:
+    return f"{number} worker" if number == 1 else f"{number} workers"
+
+
+def _verdict(row: Cost) -> str:
+    """Say in one sentence how many workers it takes."""
+    if row.single_seconds is None:
+        return (
+            f"{row.single_program} was not measured on such a node: run `boardcluster probe "
+            f"{row.probe}` while the cluster is up"
+        )
+    threads = "one thread" if row.threads == 1 else f"{row.threads} threads"
+    node = f"{row.single_node} (emulated)" if row.emulated else row.single_node
+    about = "about " if _distance(row.single_size_bytes, row.size_bytes) else ""
+    alone = f"{row.single_program} with {threads} on {node} takes {about}"
+    alone += format_seconds(row.single_seconds)
+    shown = next(
+        (point for point in row.points if point.workers == row.nodes),
+        min(row.points, key=lambda point: point.mean_seconds),
+    )
+    cluster = f"the cluster with {_workers(shown.workers)} {format_seconds(shown.mean_seconds)}"
+    return f"{alone}; {cluster}{_certainty(shown, row.single_seconds)}: {_answer(row)}"
+
+
+def _certainty(point: CostPoint, single_seconds: float) -> str:
+    """Say whether the cluster's runs show on which side of the program they are."""
+    interval = point.interval_seconds
+    if interval is None:
+        return " (one run, no interval)"
+    if interval.low <= single_seconds <= interval.high:
+        return " (its 95 % interval holds both)"
+    return ""
+
+
+def _answer(row: Cost) -> str:
+    if row.nodes is not None:
+        if row.exact:
+            return f"it takes {_workers(row.nodes)} to beat one program"
+        return f"at most {_workers(row.nodes)} beat one program; fewer were not all measured"
+    words = "at this size no measured cluster beats it"
+    if row.predicted_nodes is None:
+        return words
+    if math.isinf(row.predicted_nodes):
+        return f"{words}, and by Amdahl's law no number of workers would"
+    enough = math.floor(row.predicted_nodes) + 1
+    # A fit that has passed the mark already contradicts what was measured.
+    if enough <= row.points[-1].workers:
+        return words
+    return f"{words}; by Amdahl's law {_workers(enough)} would"
