@@ -1,0 +1,282 @@
+"""What figures ask of cells: what they vary in, how series are told apart, and their data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import TypeAlias, TypeVar
+
+from boardcluster.analysis import Cell, Configuration, security_of, settings, twin_words
+from boardcluster.records import Fingerprint
+from boardcluster.report import words
+from boardcluster.report.plots.figure import Style
+from boardcluster.report.plots.looks import ENGINE_COLOURS
+from boardcluster.units import format_bytes
+
+__all__ = [
+    "FACTORS",
+    "GIGA",
+    "MOST_ROWS",
+    "MOST_SERIES",
+    "board_of",
+    "cell_row",
+    "chunks",
+    "cut_groups",
+    "factor_words",
+    "is_emulated",
+    "medium_of",
+    "part_words",
+    "rest_of",
+    "runs_words",
+    "series_label",
+    "series_words",
+    "slug",
+    "styles",
+    "twins_of",
+    "value_of",
+    "workload_groups",
+]
+
+Key: TypeAlias = "tuple[object, ...]"
+_Item = TypeVar("_Item")
+
+GIGA = 1e9
+
+MOST_ROWS = 16
+"""Bars of one drawing; more are cut into parts that fit a screen."""
+
+MOST_SERIES = 8
+"""Lines of one drawing: as many as there are markers that can be told apart."""
+
+_PATTERNS = 8
+_TWIN = re.compile(r"(?P<count>\d+) x (?P<board>.*?)(?: with (?P<parts>.*))?")
+_MEDIA = re.compile(r"(?i)\b(?:nvme|ssd|microsd|sd|emmc|usb|hdd|ufs|disk|virtio)\b.*")
+_OWN = "own"
+
+
+def board_of(cell: Cell) -> str:
+    """The boards that a cell was measured on, or that its nodes stand for; empty if unknown."""
+    return _joined(_boards(fingerprint) for fingerprint in cell.fingerprints)
+
+
+def medium_of(cell: Cell) -> str:
+    """The storage media of the nodes; empty if unknown."""
+    return _joined(_media(fingerprint) for fingerprint in cell.fingerprints)
+
+
+def _joined(found: Iterable[Iterable[str]]) -> str:
+    return " and ".join(dict.fromkeys(name for names in found for name in names if name))
+
+
+def _boards(fingerprint: Fingerprint) -> list[str]:
+    if fingerprint.twin:
+        return [found["board"] for found in _twins(fingerprint)]
+    return [_described(line)[0] for line in fingerprint.hardware]
+
+
+def _media(fingerprint: Fingerprint) -> list[str]:
+    if fingerprint.twin:
+        return [(found["parts"] or "").partition(",")[0] for found in _twins(fingerprint)]
+    return [
+        next((part for part in _described(line)[1:] if _MEDIA.match(part)), "")
+        for line in fingerprint.hardware
+    ]
+
+
+def _twins(fingerprint: Fingerprint) -> Iterator[re.Match[str]]:
+    for text in fingerprint.twin.split(" + "):
+        found = _TWIN.fullmatch(text)
+        if found:
+            yield found
+
+
+def _described(line: str) -> list[str]:
+    """The parts of a board's line without its name."""
+    return line.partition(": ")[2].split(", ")
+
+
+def _others(cell: Cell) -> str:
+    """What else sets emulated boards apart: supplies, cooling, version of PCI Express."""
+    found = [
+        ", ".join((twin["parts"] or "").split(", ")[1:])
+        for fingerprint in cell.fingerprints
+        for twin in _twins(fingerprint)
+    ]
+    return _joined([found])
+
+
+def _settings(cell: Cell) -> str:
+    first = cell.results[0]
+    return settings(first.trial, security=security_of(first))
+
+
+FACTORS: Mapping[str, Callable[[Cell], str]] = {
+    "engine": lambda cell: words.engine_name(cell.engine),
+    "workers": lambda cell: words.count(cell.workers, "worker"),
+    "size_bytes": lambda cell: format_bytes(cell.size_bytes) if cell.size_bytes else "no input",
+    "board": board_of,
+    "medium": medium_of,
+    "profile": lambda cell: f"profile {cell.profile}",
+    "replication": lambda cell: (
+        f"replication {cell.replication}" if cell.replication else "the profile's replication"
+    ),
+    "checksum": lambda cell: f"checksum {cell.checksum}",
+    "master": lambda cell: f"master {cell.master}",
+    "concurrency": lambda cell: (
+        "one after the other" if cell.concurrency == 1 else f"{cell.concurrency} at once"
+    ),
+    "parameters": lambda cell: (
+        ", ".join(f"{name} {value}" for name, value in sorted(cell.parameters.items()))
+        or "no parameters set"
+    ),
+    "input": lambda cell: f"input {cell.input}" if cell.input else "flights",
+    "security": lambda cell: str(security_of(cell.results[0])),
+    "parts": _others,
+}
+"""Each thing in which cells may differ, and how its value reads. ``board``, ``medium`` and
+``parts`` are of the fingerprint, the others of the trial."""
+
+_SERIES = ("size_bytes", "board", "medium", "parts", "profile", _OWN)
+_OF_FINGERPRINT = ("board", "medium", "parts")
+
+
+def value_of(cell: Cell, factor: str) -> object:
+    """A cell's value of a factor, for sorting and grouping."""
+    if factor in _OF_FINGERPRINT:
+        return FACTORS[factor](cell)
+    return cell.engine if factor == "engine" else getattr(cell.configuration, factor)
+
+
+def factor_words(cell: Cell, factor: str) -> str:
+    """A cell's value of a factor in words; ``unknown`` where nothing says it."""
+    return FACTORS[factor](cell) or "unknown"
+
+
+def rest_of(cell: Cell, *factors: str) -> Key:
+    """Everything of a cell but some factors: cells of equal rest differ in nothing else."""
+    named = {item.name for item in fields(Configuration)}
+    return tuple(
+        value_of(cell, name)
+        for name in (*sorted(named), "engine", *_OF_FINGERPRINT)
+        if name not in factors
+    )
+
+
+def series_words(cell: Cell, cells: Sequence[Cell], *, without: Sequence[str] = ()) -> str:
+    """What sets a cell apart from others beside its engine; empty if nothing does.
+
+    Args:
+        cell: the cell.
+        cells: all of the figure.
+        without: factors that are not said, because an axis or a label says them.
+    """
+    parts = []
+    for factor in (*_SERIES, "workers"):
+        if factor in without:
+            continue
+        say = _settings if factor == _OWN else FACTORS[factor]
+        if len({say(item) for item in cells}) > 1:
+            parts.append(say(cell))
+    return ", ".join(part for part in parts if part)
+
+
+def series_label(cell: Cell, cells: Sequence[Cell], *, without: Sequence[str] = ()) -> str:
+    """The engine of a cell, and what sets it apart from others; see ``series_words``."""
+    rest = series_words(cell, cells, without=without)
+    return f"{words.engine_name(cell.engine)}, {rest}" if rest else words.engine_name(cell.engine)
+
+
+def styles(cells: Sequence[Cell], labels: Sequence[str]) -> list[Style]:
+    """A style for each cell: colours of engines where there are several, else of what varies."""
+    engines = {cell.engine for cell in cells}
+    places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    found = []
+    for cell, label in zip(cells, labels, strict=True):
+        pattern = places[label] % _PATTERNS
+        colour = ENGINE_COLOURS[cell.engine]
+        if len(engines) == 1:
+            colour = (colour + pattern) % _PATTERNS
+        found.append(Style(colour, pattern))
+    return found
+
+
+def workload_groups(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    """Cells by workload, in their order."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.workload, []).append(cell)
+    return groups
+
+
+def chunks(items: Sequence[_Item], most: int) -> list[Sequence[_Item]]:
+    """Cut what is too much for one drawing into parts of about the same length."""
+    if not items:
+        return []
+    count = -(-len(items) // most)
+    length = -(-len(items) // count)
+    return [items[start : start + length] for start in range(0, len(items), length)]
+
+
+def cut_groups(
+    groups: Iterable[tuple[str, Sequence[_Item]]], most: int
+) -> Iterator[list[tuple[str, Sequence[_Item]]]]:
+    """Cut titled groups into parts of at most so many items, groups whole where they fit."""
+    part: list[tuple[str, Sequence[_Item]]] = []
+    for title, items in groups:
+        for piece in chunks(items, most):
+            if part and sum(len(known) for _, known in part) + len(piece) > most:
+                yield part
+                part = []
+            part.append((title, piece))
+    if part:
+        yield part
+
+
+def part_words(part: int, parts: int) -> str:
+    """Say that a figure is one of several; empty if it is the only one."""
+    return f" (part {part} of {parts})" if parts > 1 else ""
+
+
+def slug(*texts: str) -> str:
+    """A name for files from words: lower-case letters of any script, digits and hyphens."""
+    return "-".join(re.sub(r"[^\w]+", "-", text.lower()).strip("-") for text in texts if text)
+
+
+def runs_words(cells: Iterable[Cell]) -> str:
+    """A sentence about cells of one run; empty if there is none."""
+    alone = sum(cell.interval_seconds is None for cell in cells)
+    if not alone:
+        return ""
+    return f"{words.count(alone, 'mean')} of one run only: no interval."
+
+
+def is_emulated(cells: Iterable[Cell]) -> bool:
+    """Whether any of the cells was measured on emulated nodes."""
+    return any(fingerprint.emulated for cell in cells for fingerprint in cell.fingerprints)
+
+
+def twins_of(cells: Iterable[Cell]) -> str:
+    """As which boards, see ``analysis.twin_words``."""
+    return twin_words(result for cell in cells for result in cell.results)
+
+
+def cell_row(cell: Cell) -> dict[str, object]:
+    """What a cell is and its time, as a row of data."""
+    interval = cell.interval_seconds
+    return {
+        "workload": cell.workload,
+        "engine": str(cell.engine),
+        "size_bytes": cell.size_bytes,
+        "workers": cell.workers,
+        "profile": cell.profile,
+        "board": board_of(cell),
+        "medium": medium_of(cell),
+        "settings": _settings(cell),
+        "runs": cell.count,
+        "mean_seconds": cell.mean_seconds,
+        "low_seconds": interval.low if interval else None,
+        "high_seconds": interval.high if interval else None,
+        "emulated": is_emulated([cell]),
+        "twins": twins_of([cell]),
+    }

@@ -1,0 +1,159 @@
+"""Draw a chart of a run for paper; a page has its own fast drawing in ``report.curves``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boardcluster.report.curves import Chart
+from boardcluster.report.plots.figure import Curves, Figure
+from boardcluster.report.plots.frames import (
+    SMALL,
+    Entry,
+    Sheet,
+    clean_axes,
+    fill,
+    lay_out,
+    nice_ticks,
+    tick_text,
+    width_of,
+)
+from boardcluster.report.plots.looks import DASHES, HATCHES, Look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+__all__ = ["draw_curves"]
+
+_PLOT, _BOTTOM, _RIGHT, _GAP, _LINE = 190, 46, 10, 20, 16
+_COLOURS = 8
+_MARK = 0.025
+_ROOM_ABOVE = 1.06
+_LEAST_SHARE = 0.75
+
+
+def draw_curves(figure: Figure, body: Curves, *, width_points: float, look: Look) -> Canvas:
+    """Draw it.
+
+    Args:
+        figure: labels of the axes.
+        body: what is drawn.
+        width_points: width of the drawing.
+        look: how it looks.
+    """
+    chart, width = body.chart, width_points / look.scale
+    low, high = _range(chart)
+    ticks = nice_ticks(low, high, 5)
+    left = 12 + max(width_of(tick_text(value)) for value in ticks)
+    remark = f" ({figure.remark})" if figure.remark else ""
+    title = fill(f"{figure.y_label}{remark}", width)
+    legend = lay_out(_entries(chart), width)
+    top = legend.height + (title.count("\n") + 1) * _LINE + _GAP
+    sheet = Sheet(width_points=width_points, height=top + _PLOT + _BOTTOM, look=look)
+    sheet.legend(legend, left=0, top=0)
+    sheet.text(0, legend.height, title)
+    axes = sheet.axes(left=left, right=_RIGHT, top=top, bottom=_BOTTOM)
+    begin, end = float(chart.edges[0]), float(chart.edges[-1])
+    axes.set_xlim(begin, end)
+    axes.set_ylim(low, high)
+    axes.set_yticks(ticks, [tick_text(value) for value in ticks])
+    across = nice_ticks(begin, end, 6)
+    axes.set_xticks(across, [tick_text(value) for value in across])
+    clean_axes(axes, look, grid="y", spine="bottom")
+    inner = width - left - _RIGHT
+    _phases(axes, chart, look, per_unit=(end - begin) / inner, top=high)
+    _curves(axes, chart, look)
+    for mark in chart.marks:
+        axes.axvspan(mark.begin_seconds, mark.end_seconds, 0, _MARK, color=look.bad, linewidth=0)
+    sheet.text(width - _RIGHT, top + _PLOT + 26, figure.x_label, ha="right")
+    return sheet.canvas
+
+
+def _range(chart: Chart) -> tuple[float, float]:
+    """The same rule as on a page: from zero, or so that noise does not fill the drawing."""
+    rows = [line.values for line in chart.lines]
+    if chart.stacked and rows:
+        rows = [np.sum([np.nan_to_num(row) for row in rows], axis=0)]
+    rows += [edge for band in chart.bands for edge in (band.low, band.high)]
+    known = np.concatenate([row[~np.isnan(row)] for row in rows]) if rows else np.empty(0)
+    most = float(known.max()) if len(known) else 0.0
+    low = 0.0
+    if chart.from_zero:
+        most = max(most, float(np.nan_to_num(chart.most)))
+    elif len(known):
+        low = max(0.0, min(float(known.min()), _LEAST_SHARE * most) - 0.02 * abs(most))
+    if most <= low:
+        most = low + 1.0
+    return low, low + (most - low) * _ROOM_ABOVE
+
+
+def _entries(chart: Chart) -> list[Entry]:
+    found = [
+        Entry(
+            label=line.label,
+            kind="bar" if chart.stacked else "curve",
+            colour=place % _COLOURS,
+            pattern=place % len(DASHES),
+        )
+        for place, line in enumerate(chart.lines)
+    ]
+    found += [Entry(label=band.label, kind="band", colour=0, pattern=0) for band in chart.bands]
+    if chart.marks:
+        found.append(Entry(label="disturbed", kind="mark", colour=0, pattern=0))
+    return found
+
+
+def _phases(axes: Axes, chart: Chart, look: Look, *, per_unit: float, top: float) -> None:
+    """Every other phase shaded, each with its name where there is room."""
+    low, high = axes.get_xlim()
+    for place, (name, begin, end) in enumerate(chart.phases):
+        left, right = max(begin, low), min(end, high)
+        if right <= left:
+            continue
+        if place % 2 == 0:
+            axes.axvspan(left, right, color=look.phase, linewidth=0, zorder=0)
+        if width_of(name) * per_unit < right - left:
+            axes.annotate(
+                name,
+                (left, top),
+                xytext=(3 * look.scale, 3 * look.scale),
+                textcoords="offset points",
+                color=look.muted,
+                fontsize=SMALL * look.scale,
+            )
+
+
+def _curves(axes: Axes, chart: Chart, look: Look) -> None:
+    middles = (chart.edges[:-1] + chart.edges[1:]) / 2
+    for band in chart.bands:
+        alpha = 0.35 if band.strong else 0.2
+        axes.fill_between(
+            middles, band.low, band.high, color=look.strong[0], alpha=alpha, linewidth=0
+        )
+    below = np.zeros(len(middles))
+    for place, line in enumerate(chart.lines):
+        colour = look.strong[place % _COLOURS]
+        if chart.stacked:
+            above = below + np.nan_to_num(line.values)
+            known = ~np.isnan(line.values)
+            axes.fill_between(
+                middles,
+                below,
+                above,
+                where=known.tolist(),
+                facecolor=look.soft[place % _COLOURS],
+                edgecolor=colour,
+                hatch=HATCHES[place % _COLOURS],
+                linewidth=0.8 * look.scale,
+            )
+            below = above
+        else:
+            axes.plot(
+                middles,
+                line.values,
+                color=colour,
+                linewidth=1.5 * look.scale,
+                linestyle=DASHES[place % len(DASHES)],
+            )

@@ -1,0 +1,144 @@
+"""Draw time per engine: every run as a point, the mean as a bar, its 95 % interval."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from boardcluster.analysis import Cell
+from boardcluster.report import words
+from boardcluster.report.plots.figure import Durations, Figure
+from boardcluster.report.plots.frames import Sheet, clean_axes
+from boardcluster.report.plots.looks import ENGINE_COLOURS, MARKERS, Look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+__all__ = ["draw_durations"]
+
+_ROW = 66
+_TITLE = 26
+_LINE = 17
+_AXIS = 58
+_RIGHT = 12
+_LABEL_GAP = 12
+_CHARACTER = 7.6  # wide enough for bold digits of the label's size
+_WIDE = 600
+
+
+def draw_durations(figure: Figure, body: Durations, *, width_points: float, look: Look) -> Canvas:
+    """Draw it.
+
+    Args:
+        figure: the label of the axis.
+        body: what is drawn.
+        width_points: width of the drawing.
+        look: how it looks.
+    """
+    width = width_points / look.scale
+    left = 96 if width >= _WIDE else 86
+    characters = int((width - left) / _CHARACTER)
+    groups = [(textwrap.fill(title, characters), cells) for title, cells in body.groups]
+    rows = sum(len(cells) for _, cells in groups)
+    height = rows * _ROW + sum(_title_height(title) for title, _ in groups) + _AXIS
+    sheet = Sheet(width_points=width_points, height=height, look=look)
+    axes = sheet.axes(left=left, right=_RIGHT, top=6, bottom=_AXIS - 6)
+    _draw(axes, groups, width=width - left - _RIGHT, ticks=9 if width >= _WIDE else 4, look=look)
+    remark = f" ({figure.remark})" if figure.remark else ""
+    axes.set_xlabel(f"{figure.x_label}{remark}", color=look.muted, fontsize=12 * look.scale)
+    return sheet.canvas
+
+
+def _draw(
+    axes: Axes,
+    groups: Sequence[tuple[str, Sequence[Cell]]],
+    *,
+    width: float,
+    ticks: int,
+    look: Look,
+) -> None:
+    """Lay rows out from the top; one unit of the vertical axis is one of the layout."""
+    cells = [cell for _, group in groups for cell in group]
+    # The axis is long enough that every label fits behind its row's last mark.
+    right = max(_end(cell) / (1 - _label_width(cell) / width) for cell in cells)
+    gap = right * _LABEL_GAP / width
+    y = 0.0
+    places: list[tuple[float, str]] = []
+    for title, group in groups:
+        if title:
+            middle = y + _title_height(title) / 2 + 2
+            axes.text(
+                gap,
+                middle,
+                title,
+                color=look.ink,
+                va="center",
+                weight="bold",
+                fontsize=13 * look.scale,
+            )
+            y += _title_height(title)
+        for cell in group:
+            places.append((y + _ROW / 2, words.engine_name(cell.engine)))
+            _draw_row(axes, cell, y + _ROW / 2, gap=gap, look=look)
+            y += _ROW
+    axes.set_xlim(0, right)
+    axes.set_ylim(y, 0)
+    axes.set_yticks([place for place, _ in places], [label for _, label in places])
+    axes.locator_params(axis="x", nbins=ticks)
+    clean_axes(axes, look, grid="x", spine="left")
+    axes.tick_params(axis="y", pad=8 * look.scale, labelcolor=look.ink, labelsize=13 * look.scale)
+
+
+def _title_height(title: str) -> float:
+    """Height of a title of one or more lines; an empty one takes none."""
+    return _TITLE + _LINE * title.count("\n") if title else 0.0
+
+
+def _end(cell: Cell) -> float:
+    interval = cell.interval_seconds
+    return max(cell.maximum_seconds, interval.high if interval else 0.0)
+
+
+def _labels(cell: Cell) -> tuple[str, str]:
+    interval = cell.interval_seconds
+    second = f"{words.interval(interval)} s" if interval else "one run, no interval"
+    return words.seconds_with_unit(cell.mean_seconds), second
+
+
+def _label_width(cell: Cell) -> float:
+    longest = max(len(text) for text in _labels(cell))
+    return _LABEL_GAP + longest * _CHARACTER
+
+
+def _draw_row(axes: Axes, cell: Cell, y: float, *, gap: float, look: Look) -> None:
+    """Bar to the mean; every run in the upper part, the interval of the mean below them."""
+    number, scale = ENGINE_COLOURS[cell.engine], look.scale
+    axes.barh(y, cell.mean_seconds, height=50, color=look.soft[number], linewidth=0)
+    axes.plot(
+        [cell.mean_seconds] * 2, [y - 25, y + 25], color=look.ink, linewidth=2 * scale, zorder=3
+    )
+    step = 26 / max(1, cell.count - 1)
+    offsets = [index * step - 18 if cell.count > 1 else -4 for index in range(cell.count)]
+    axes.plot(
+        cell.durations_seconds,
+        [y + offset for offset in offsets],
+        linestyle="none",
+        marker=MARKERS[number],
+        markersize=8.5 * scale,
+        markerfacecolor=look.strong[number],
+        markeredgecolor=look.page,
+        markeredgewidth=1.2 * scale,
+        zorder=4,
+    )
+    if cell.interval_seconds is not None:
+        low, high = max(0.0, cell.interval_seconds.low), cell.interval_seconds.high
+        width = 1.6 * scale
+        axes.plot([low, high], [y + 18, y + 18], color=look.ink, linewidth=width, zorder=5)
+        for edge in (low, high):
+            axes.plot([edge] * 2, [y + 13, y + 23], color=look.ink, linewidth=width, zorder=5)
+    first, second = _labels(cell)
+    start = _end(cell) + gap
+    axes.text(start, y - 7, first, color=look.ink, va="center", weight="bold", fontsize=14 * scale)
+    axes.text(start, y + 11, second, color=look.muted, va="center", fontsize=12 * scale)

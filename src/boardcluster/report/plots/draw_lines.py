@@ -1,0 +1,141 @@
+"""Draw means over a number: lines with markers and error bars, fits and an ideal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from boardcluster.report.plots.figure import Figure, Lines, Point, Series
+from boardcluster.report.plots.frames import (
+    Entry,
+    Sheet,
+    clean_axes,
+    fill,
+    lay_out,
+    nice_ticks,
+    tick_text,
+    width_of,
+)
+from boardcluster.report.plots.looks import DASHES, MARKERS, Look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+__all__ = ["draw_lines"]
+
+_PLOT, _PLOT_WIDE = 210, 300
+_WIDE = 600
+_BOTTOM, _RIGHT, _GAP = 46, 14, 8
+_LINE = 16
+_DODGE = 0.011  # of the width, so that error bars at one place stand beside each other
+_ABOVE = 1.06
+
+
+def draw_lines(figure: Figure, body: Lines, *, width_points: float, look: Look) -> Canvas:
+    """Draw it.
+
+    Args:
+        figure: labels of the axes.
+        body: what is drawn.
+        width_points: width of the drawing.
+        look: how it looks.
+    """
+    width = width_points / look.scale
+    most = _ABOVE * max(_top(row) for row in body.series)
+    most = max(most, *(y for _, y in body.ideal)) if body.ideal else most
+    ticks = nice_ticks(0, most or 1.0, 6)
+    left = 12 + max(width_of(tick_text(value)) for value in ticks)
+    remark = f" ({figure.remark})" if figure.remark else ""
+    title = fill(f"{figure.y_label}{remark}", width)
+    legend = lay_out(_entries(body), width)
+    heading = (title.count("\n") + 1) * _LINE
+    top = heading + legend.height + _GAP
+    plot = _PLOT_WIDE if width >= _WIDE else _PLOT
+    sheet = Sheet(width_points=width_points, height=top + plot + _BOTTOM, look=look)
+    sheet.legend(legend, left=0, top=0)
+    sheet.text(0, legend.height, title)
+    axes = sheet.axes(left=left, right=_RIGHT, top=top, bottom=_BOTTOM)
+    _frame(axes, body, ticks=ticks, most=most or 1.0, about=9 if width >= _WIDE else 5)
+    clean_axes(axes, look, grid="y", spine="bottom")
+    if body.ideal:
+        xs, ys = zip(*body.ideal, strict=True)
+        axes.plot(xs, ys, color=look.muted, linewidth=look.scale, linestyle=(0, (1.5, 2.5)))
+    fitted = any(row.fit for row in body.series)
+    low, high = axes.get_xlim()
+    for place, row in enumerate(body.series):
+        shift = (place - (len(body.series) - 1) / 2) * _DODGE * (high - low)
+        _draw_series(axes, row, look, shift=shift, dashed=not fitted)
+    sheet.text(width - _RIGHT, top + plot + 26, figure.x_label, ha="right")
+    return sheet.canvas
+
+
+def _top(row: Series) -> float:
+    found = [value for point in row.points for value in (point.y, point.high) if value is not None]
+    return max(found + [y for _, y in row.fit])
+
+
+def _entries(body: Lines) -> list[Entry]:
+    fitted = any(row.fit for row in body.series)
+    kind = "points" if fitted else "line"
+    return [
+        Entry(label=row.label, kind=kind, colour=row.style.colour, pattern=row.style.pattern)
+        for row in body.series
+    ]
+
+
+def _frame(axes: Axes, body: Lines, *, ticks: list[float], most: float, about: int) -> None:
+    places = [point.x for row in body.series for point in row.points]
+    low, high = min(places), max(places)
+    span = (high - low) or 1.0
+    low, high = low - 0.06 * span, high + 0.06 * span
+    if not body.ticks:
+        low = 0.0
+    axes.set_xlim(low, high)
+    axes.set_ylim(0, most)
+    axes.set_yticks(ticks, [tick_text(value) for value in ticks])
+    across = list(body.ticks) or nice_ticks(low, high, about)
+    axes.set_xticks(across, [tick_text(value) for value in across])
+
+
+def _draw_series(axes: Axes, row: Series, look: Look, *, shift: float, dashed: bool) -> None:
+    colour = look.strong[row.style.colour]
+    if row.fit:
+        xs, ys = zip(*row.fit, strict=True)
+        axes.plot(xs, ys, color=colour, linewidth=look.scale, linestyle=(0, (4, 3)))
+    axes.plot(
+        [point.x + shift for point in row.points],
+        [point.y for point in row.points],
+        color=colour,
+        linewidth=(0 if row.fit else 1.6) * look.scale,
+        linestyle=DASHES[row.style.pattern] if dashed else "-",
+        zorder=3,
+    )
+    for point in row.points:
+        _draw_point(axes, row, point, look, x=point.x + shift)
+
+
+def _draw_point(axes: Axes, row: Series, point: Point, look: Look, *, x: float) -> None:
+    """A marker with its error bar; a mean of one run has no bar and a hollow marker."""
+    colour = look.strong[row.style.colour]
+    alone = point.low is None or point.high is None
+    if not alone:
+        axes.errorbar(
+            [x],
+            [point.y],
+            yerr=[[point.y - max(0.0, point.low or 0.0)], [(point.high or 0.0) - point.y]],
+            ecolor=look.ink,
+            elinewidth=1.2 * look.scale,
+            capsize=3.5 * look.scale,
+            capthick=1.2 * look.scale,
+            zorder=4,
+        )
+    axes.plot(
+        [x],
+        [point.y],
+        marker=MARKERS[row.style.pattern],
+        markersize=7.5 * look.scale,
+        markerfacecolor=look.page if alone else colour,
+        markeredgecolor=colour if alone else look.page,
+        markeredgewidth=(1.6 if alone else 0.8) * look.scale,
+        zorder=5,
+    )

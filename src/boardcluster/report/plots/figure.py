@@ -1,0 +1,277 @@
+"""One shape for every figure, so that screen, print and the data file show the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from boardcluster.analysis import Cell
+from boardcluster.report import words
+
+if TYPE_CHECKING:
+    from boardcluster.report.curves import Chart
+
+__all__ = [
+    "Bar",
+    "BarGroup",
+    "Bars",
+    "Body",
+    "Curves",
+    "Durations",
+    "Figure",
+    "Lines",
+    "Point",
+    "Series",
+    "Stack",
+    "Style",
+    "csv_text",
+    "describe",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How one of several things is told from the others, in colour and without.
+
+    Attributes:
+        colour: number of its colour, from 0.
+        pattern: number of its marker, dashes and hatch, from 0; differs within a figure.
+    """
+
+    colour: int
+    pattern: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One mean.
+
+    Attributes:
+        x: where it stands, in the unit of the figure's ``x_label``.
+        y: the mean, in the unit of its ``y_label``.
+        low: lower end of its 95 % interval; None for one run, which has none.
+        high: upper end; None likewise.
+        runs: number of runs.
+    """
+
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One line.
+
+    Attributes:
+        label: what it is.
+        style: how it is drawn.
+        points: its means, by rising ``x``.
+        fit: a fitted curve as places and values, drawn dashed; empty for none.
+    """
+
+    label: str
+    style: Style
+    points: tuple[Point, ...]
+    fit: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """Means over a number, with error bars.
+
+    Attributes:
+        series: at least one.
+        ticks: the places that are labelled; empty for round numbers.
+        ideal: two points of a straight line that is the best one could hope for; empty for none.
+        ideal_label: what that line is.
+    """
+
+    series: tuple[Series, ...]
+    ticks: tuple[float, ...] = ()
+    ideal: tuple[tuple[float, float], ...] = ()
+    ideal_label: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One bar.
+
+    Attributes:
+        label: what it is of.
+        style: how it is drawn.
+        value: its length, in the unit of the figure's ``x_label``.
+        low: lower end of the 95 % interval; None where there is none.
+        high: upper end; None likewise.
+        words: the value as text, and what is to be said beside it.
+    """
+
+    label: str
+    style: Style
+    value: float
+    low: float | None
+    high: float | None
+    words: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarGroup:
+    """Bars that are compared with each other.
+
+    Attributes:
+        title: what they have in common; may be empty.
+        bars: at least one.
+    """
+
+    title: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bars:
+    """Horizontal bars in groups.
+
+    Attributes:
+        groups: at least one.
+    """
+
+    groups: tuple[BarGroup, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """Horizontal bars of shares that stand behind each other.
+
+    Attributes:
+        parts: what the shares are of.
+        rows: label and one share for each part, as fractions of 1.
+    """
+
+    parts: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[float, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Curves:
+    """Values over the time of one run.
+
+    Attributes:
+        chart: the curves.
+    """
+
+    chart: Chart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Durations:
+    """Every run as a point, the mean as a bar, its 95 % interval.
+
+    Attributes:
+        groups: a title (may be empty) and the cells of one configuration each.
+    """
+
+    groups: tuple[tuple[str, tuple[Cell, ...]], ...]
+
+
+Body: TypeAlias = "Lines | Bars | Stack | Curves | Durations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Figure:
+    """One figure.
+
+    Attributes:
+        name: unique among the figures of a report; the stem of its files and of its CSV.
+        title: what it shows, in a few words.
+        caption: what a reader must know to read it, in sentences.
+        emulated: whether any of its numbers is of emulated nodes.
+        twins: as which boards, see ``analysis.twin_words``; may be empty.
+        x_label: what the horizontal axis is, with the unit.
+        y_label: what the vertical axis is, with the unit; empty where rows have labels instead.
+        body: what is drawn.
+        rows: the data: one mapping of column to value for each mark; a None is empty in the CSV.
+        columns: how many columns of a two-column paper it takes, 1 or 2.
+    """
+
+    name: str
+    title: str
+    caption: str
+    emulated: bool
+    twins: str
+    x_label: str
+    y_label: str
+    body: Body
+    rows: tuple[Mapping[str, object], ...]
+    columns: int = 1
+
+    @property
+    def remark(self) -> str:
+        """What axes say of numbers of emulated nodes; empty for boards."""
+        if not self.emulated:
+            return ""
+        return self.twins or "emulated nodes on one machine"
+
+
+def csv_text(figure: Figure) -> str:
+    """The data of a figure as CSV with a heading; numbers keep ten digits, None is empty."""
+    names = list(dict.fromkeys(name for row in figure.rows for name in row))
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(names)
+    for row in figure.rows:
+        writer.writerow([_field(row.get(name)) for name in names])
+    return buffer.getvalue()
+
+
+def _field(value: object) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def describe(figure: Figure) -> str:
+    """Say in words what a figure shows, for people who do not see it."""
+    body = figure.body
+    if isinstance(body, Curves):
+        # Charts need numpy, which takes longer to load than a report without them to write.
+        from boardcluster.report.curves import describe as describe_chart  # noqa: PLC0415
+
+        said = describe_chart(body.chart)
+    elif isinstance(body, Lines):
+        said = "; ".join(
+            f"{row.label}: "
+            + ", ".join(f"{words.number(point.y)} at {point.x:g}" for point in row.points)
+            for row in body.series
+        )
+    elif isinstance(body, Bars):
+        said = "; ".join(
+            f"{group.title} {bar.label}: {bar.words[0]}".strip()
+            for group in body.groups
+            for bar in group.bars
+        )
+    elif isinstance(body, Stack):
+        said = "; ".join(
+            f"{label}: "
+            + ", ".join(
+                f"{part} {words.percent(share)}"
+                for part, share in zip(body.parts, shares, strict=True)
+                if share > 0
+            )
+            for label, shares in body.rows
+        )
+    else:
+        said = "; ".join(
+            f"{title} {words.engine_name(cell.engine)} mean {words.seconds(cell.mean_seconds)} s of"
+            f" {words.count(cell.count, 'run')}".strip()
+            for title, cells in body.groups
+            for cell in cells
+        )
+    return f"{figure.title}: {said}"

@@ -1,0 +1,241 @@
+"""What every drawing has: a size, a place for its axes, labels of axes and a legend.
+
+Lengths are in units of the layout: a look's ``scale`` makes points of them.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from boardcluster.report.plots.looks import DASHES, HATCHES, MARKERS, Look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+__all__ = [
+    "SMALL",
+    "Entry",
+    "Legend",
+    "Sheet",
+    "clean_axes",
+    "fill",
+    "lay_out",
+    "nice_ticks",
+    "tick_text",
+    "width_of",
+]
+
+SMALL = 12
+"""Height of the smallest text."""
+
+_CHARACTER = 0.6  # width over height of an average character of the font
+_WIDE = 1.05  # of a character of scripts whose characters are square
+_LINE = 16
+_ROW = 19
+_HANDLE = 26
+_BETWEEN = 16
+_STEPS = (1, 2, 2.5, 5, 10)
+
+
+def width_of(text: str, size: float = SMALL) -> float:
+    """About how wide a text is; of several lines, the longest."""
+    return max(
+        (
+            sum(
+                _WIDE if unicodedata.east_asian_width(sign) in "WF" else _CHARACTER for sign in line
+            )
+            * size
+            for line in text.split("\n")
+        ),
+        default=0.0,
+    )
+
+
+def fill(text: str, width: float, size: float = SMALL, *, most_lines: int = 3) -> str:
+    """Break a text into lines of a width; what is too long ends with an ellipsis."""
+    characters = max(8, int(width / (_CHARACTER * size)))
+    if any(unicodedata.east_asian_width(sign) in "WF" for sign in text):
+        characters = max(6, int(width / (_WIDE * size)))
+    found = textwrap.wrap(text, characters, max_lines=most_lines, placeholder=" …")
+    return "\n".join(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One entry of a legend.
+
+    Attributes:
+        label: its text.
+        kind: ``line``, ``points``, ``curve``, ``bar``, ``band`` or ``mark``.
+        colour: number of its colour.
+        pattern: number of its marker, dashes or hatch.
+    """
+
+    label: str
+    kind: str
+    colour: int
+    pattern: int
+
+
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """Entries with their places.
+
+    Attributes:
+        placed: left edge, middle line and entry, its label broken into lines.
+        height: of all.
+    """
+
+    placed: tuple[tuple[float, float, Entry], ...]
+    height: float
+
+
+def lay_out(entries: Sequence[Entry], width: float) -> Legend:
+    """Put entries side by side, row by row."""
+    placed = []
+    x = y = 0.0
+    height = 0.0
+    for entry in entries:
+        label = fill(entry.label, width - _HANDLE)
+        wide = _HANDLE + width_of(label)
+        if x and x + wide > width:
+            x, y = 0.0, y + height
+            height = 0.0
+        lines = label.count("\n") + 1
+        placed.append(
+            (
+                x,
+                y + _ROW / 2,
+                Entry(label=label, kind=entry.kind, colour=entry.colour, pattern=entry.pattern),
+            )
+        )
+        height = max(height, _ROW + (lines - 1) * _LINE)
+        x += wide + _BETWEEN
+    return Legend(tuple(placed), y + height + 4 if entries else 0.0)
+
+
+class Sheet:
+    """A drawing of a width whose parts are placed from its top, in units of the layout."""
+
+    def __init__(self, *, width_points: float, height: float, look: Look) -> None:
+        from matplotlib.figure import Figure as Canvas  # noqa: PLC0415  half a second to load
+
+        self.look = look
+        self.width = width_points / look.scale
+        self.height = height
+        self.canvas: Canvas = Canvas(figsize=(width_points / 72, height * look.scale / 72), dpi=72)
+        self.canvas.patch.set_visible(False)
+
+    def axes(self, *, left: float, right: float, top: float, bottom: float) -> Axes:
+        """Axes that leave so much free at each edge of the drawing."""
+        return self.canvas.add_axes(
+            (
+                left / self.width,
+                bottom / self.height,
+                1 - (left + right) / self.width,
+                1 - (top + bottom) / self.height,
+            )
+        )
+
+    def text(self, x: float, y: float, text: str, **style: Any) -> None:
+        """A text at a place from the top left corner; its size is in units."""
+        size = style.pop("size", SMALL) * self.look.scale
+        style = {"color": self.look.muted, "va": "top", "ha": "left", **style}
+        self.canvas.text(
+            x / self.width, 1 - y / self.height, text, fontsize=size, linespacing=1.15, **style
+        )
+
+    def legend(self, legend: Legend, *, left: float, top: float) -> None:
+        """Draw a legend below a line."""
+        if not legend.placed:
+            return
+        axes = self.axes(left=left, right=0, top=top, bottom=self.height - top - legend.height)
+        axes.set_axis_off()
+        axes.set_xlim(0, self.width - left)
+        axes.set_ylim(legend.height, 0)
+        for x, y, entry in legend.placed:
+            _handle(axes, self.look, x, y, entry)
+            self.text(
+                left + x + _HANDLE,
+                top + y - SMALL * 0.62,
+                entry.label,
+                color=self.look.ink,
+            )
+
+
+def _handle(axes: Axes, look: Look, x: float, y: float, entry: Entry) -> None:
+    colour = look.strong[entry.colour]
+    right = x + _HANDLE - 6
+    middle = (x + right) / 2
+    if entry.kind in ("line", "points", "curve"):
+        axes.plot(
+            [x, right],
+            [y, y],
+            color=colour,
+            linewidth=1.6 * look.scale,
+            linestyle=DASHES[entry.pattern] if entry.kind != "points" else "-",
+        )
+    if entry.kind in ("line", "points"):
+        axes.plot(
+            [middle],
+            [y],
+            marker=MARKERS[entry.pattern],
+            markersize=7.5 * look.scale,
+            markerfacecolor=colour,
+            markeredgecolor=look.page,
+            markeredgewidth=0.8 * look.scale,
+        )
+    elif entry.kind == "bar":
+        axes.barh(
+            y,
+            right - x,
+            left=x,
+            height=11,
+            facecolor=look.soft[entry.colour],
+            edgecolor=colour,
+            linewidth=0.8 * look.scale,
+            hatch=HATCHES[entry.pattern],
+        )
+    elif entry.kind == "band":
+        axes.barh(y, right - x, left=x, height=9, color=look.soft[entry.colour], linewidth=0)
+    elif entry.kind == "mark":
+        axes.barh(y, right - x, left=x, height=5, color=look.bad, linewidth=0)
+
+
+def nice_ticks(low: float, high: float, about: int) -> list[float]:
+    """Round numbers between two values, about so many."""
+    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+
+    found = MaxNLocator(nbins=about, steps=_STEPS).tick_values(low, high)
+    room = 1e-9 * (high - low)
+    return [float(value) for value in found if low - room <= value <= high + room]
+
+
+def tick_text(value: float) -> str:
+    """A round number at an axis."""
+    return f"{value:,.6g}"
+
+
+def clean_axes(axes: Axes, look: Look, *, grid: Literal["x", "y"], spine: str) -> None:
+    """Take away what is no data: frames, ticks; leave one grid and one line.
+
+    Args:
+        axes: the axes.
+        look: how it looks.
+        grid: ``x`` or ``y``, the axis whose ticks have a grid.
+        spine: ``left`` or ``bottom``.
+    """
+    axes.patch.set_visible(False)
+    axes.grid(visible=True, axis=grid, color=look.line, linewidth=look.scale)
+    axes.set_axisbelow(True)
+    size = SMALL * look.scale
+    axes.tick_params(length=0, pad=5 * look.scale, labelcolor=look.muted, labelsize=size)
+    for side, line in axes.spines.items():
+        line.set_visible(side == spine)
+        line.set_color(look.muted)
+        line.set_linewidth(look.scale)

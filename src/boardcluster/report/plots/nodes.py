@@ -1,0 +1,281 @@
+"""Time over the number of workers and over the size of the input, speed-up and efficiency."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from boardcluster.analysis import Cell
+from boardcluster.analysis.scaling import (
+    NodeScaling,
+    amdahl_fit,
+    by_setup,
+    predict,
+    predict_size,
+    size_fit,
+)
+from boardcluster.report import words
+from boardcluster.report.plots.cells import (
+    GIGA,
+    MOST_SERIES,
+    cell_row,
+    chunks,
+    is_emulated,
+    part_words,
+    rest_of,
+    runs_words,
+    series_label,
+    slug,
+    styles,
+    twins_of,
+    workload_groups,
+)
+from boardcluster.report.plots.figure import Figure, Lines, Point, Series, Style
+
+__all__ = ["speed_up", "times_by_nodes", "times_by_size"]
+
+_BARS = "Error bars are 95 % intervals of the mean (Student's t)."
+_FIT_POINTS = 3
+_CURVE_POINTS = 41
+
+
+def times_by_nodes(cells: Sequence[Cell]) -> tuple[Figure, ...]:
+    """Mean time over the number of workers, one line for each engine, medium, size and profile.
+
+    From three numbers of workers on, Amdahl's law is fitted and drawn dashed.
+
+    Args:
+        cells: of any workloads; those that were measured with one number of workers are left out.
+
+    Returns:
+        One figure for each workload, or several where there are more lines than can be told apart.
+    """
+    return tuple(_over(cells, "workers"))
+
+
+def times_by_size(cells: Sequence[Cell]) -> tuple[Figure, ...]:
+    """Mean time over the size of the input in GB (10^9 bytes), one line for each of the rest.
+
+    From three sizes on, a straight line is fitted and drawn dashed.
+
+    Args:
+        cells: of any workloads; those that were measured with one size are left out.
+
+    Returns:
+        As ``times_by_nodes``.
+    """
+    return tuple(_over([cell for cell in cells if cell.size_bytes], "size_bytes"))
+
+
+def _place(cell: Cell, factor: str) -> float:
+    return float(cell.workers) if factor == "workers" else cell.size_bytes / GIGA
+
+
+def _over(cells: Sequence[Cell], factor: str) -> Iterator[Figure]:
+    apart = [part for cell in cells for part in by_setup(cell)]
+    for workload, group in workload_groups(apart).items():
+        rows = [row for row in _rows(group, factor) if len(row) > 1]
+        parts = chunks(rows, MOST_SERIES)
+        for number, part in enumerate(parts, start=1):
+            yield _times(workload, part, factor, number=number, parts=len(parts))
+
+
+def _rows(cells: Sequence[Cell], factor: str) -> list[list[Cell]]:
+    """Cells that differ in nothing but a factor, each row by its rising value."""
+    found: dict[object, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(rest_of(cell, factor), []).append(cell)
+    return [sorted(row, key=lambda cell: _place(cell, factor)) for row in found.values()]
+
+
+def _times(
+    workload: str, rows: Sequence[Sequence[Cell]], factor: str, *, number: int, parts: int
+) -> Figure:
+    shown = [cell for row in rows for cell in row]
+    firsts = [row[0] for row in rows]
+    labels = [series_label(cell, firsts, without=[factor]) for cell in firsts]
+    series = tuple(
+        _series(row, factor, label, style)
+        for row, label, style in zip(rows, labels, styles(firsts, labels), strict=True)
+    )
+    by_nodes = factor == "workers"
+    law = "Amdahl's law" if by_nodes else "a straight line"
+    over = "number of workers" if by_nodes else "size of the input"
+    title = f"{words.workload_name(workload)}: time by {over}{part_words(number, parts)}"
+    return Figure(
+        name=slug(
+            "times-by-nodes" if by_nodes else "times-by-size",
+            workload,
+            str(number) if parts > 1 else "",
+        ),
+        title=title,
+        caption=_caption(
+            title, shown, f"Dashed: {law}, fitted." if any(row.fit for row in series) else ""
+        ),
+        emulated=is_emulated(shown),
+        twins=twins_of(shown),
+        x_label="workers" if by_nodes else "input in GB (10⁹ bytes)",
+        y_label="seconds",
+        body=Lines(series=series, ticks=_ticks(series) if by_nodes else ()),
+        rows=tuple(cell_row(cell) for cell in shown),
+    )
+
+
+def _caption(title: str, cells: Sequence[Cell], *more: str) -> str:
+    alone = runs_words(cells)
+    hollow = f"Hollow: {alone}" if alone else ""
+    return " ".join(filter(None, (f"{title}.", _BARS, *more, hollow)))
+
+
+def _ticks(series: Sequence[Series]) -> tuple[float, ...]:
+    return tuple(sorted({point.x for row in series for point in row.points}))
+
+
+def _series(row: Sequence[Cell], factor: str, label: str, style: Style) -> Series:
+    return Series(
+        label=label,
+        style=style,
+        points=tuple(_point(cell, _place(cell, factor)) for cell in row),
+        fit=_amdahl(row) if factor == "workers" else _straight(row),
+    )
+
+
+def _point(cell: Cell, x: float) -> Point:
+    interval = cell.interval_seconds
+    return Point(
+        x=x,
+        y=cell.mean_seconds,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        runs=cell.count,
+    )
+
+
+def _amdahl(row: Sequence[Cell]) -> tuple[tuple[float, float], ...]:
+    """The fit at every whole number of workers between the least and the most."""
+    points = [(cell.workers, cell.mean_seconds) for cell in row]
+    fit = amdahl_fit(points) if len({workers for workers, _ in points}) >= _FIT_POINTS else None
+    if fit is None:
+        return ()
+    low, high = points[0][0], points[-1][0]
+    step = max(1, (high - low) // _CURVE_POINTS)
+    places = sorted({*range(low, high, step), high})
+    return tuple((float(workers), predict(fit, workers)) for workers in places)
+
+
+def _straight(row: Sequence[Cell]) -> tuple[tuple[float, float], ...]:
+    points = [(cell.size_bytes, cell.mean_seconds) for cell in row]
+    fit = size_fit(points) if len({size for size, _ in points}) >= _FIT_POINTS else None
+    if fit is None:
+        return ()
+    ends = (points[0][0], points[-1][0])
+    return tuple((size / GIGA, predict_size(fit, size)) for size in ends)
+
+
+def speed_up(scalings: Sequence[NodeScaling]) -> tuple[Figure, ...]:
+    """Speed-up and efficiency over the number of workers, with the ideal line.
+
+    Args:
+        scalings: of any workloads, see ``analysis.scaling.node_scalings``.
+
+    Returns:
+        Two figures for each workload and smallest number of workers, or more where there are more
+        lines than can be told apart.
+    """
+    groups: dict[tuple[str, int, bool], list[NodeScaling]] = {}
+    for row in scalings:
+        groups.setdefault((row.configuration.workload, row.base_workers, row.scaled), []).append(
+            row
+        )
+    found = []
+    for (workload, base, scaled), rows in groups.items():
+        parts = chunks(rows, MOST_SERIES)
+        for number, part in enumerate(parts, start=1):
+            more = part_words(number, len(parts))
+            stem = [
+                workload,
+                "grown" if scaled else "",
+                f"from-{base}" if base != 1 else "",
+                str(number) if len(parts) > 1 else "",
+            ]
+            found += [
+                _scaling(part, stem, more, base=base, scaled=scaled, efficiency=efficiency)
+                for efficiency in (False, True)
+            ]
+    return tuple(found)
+
+
+def _scaling(
+    rows: Sequence[NodeScaling],
+    stem: Sequence[str],
+    more: str,
+    *,
+    base: int,
+    scaled: bool,
+    efficiency: bool,
+) -> Figure:
+    shown = [cell for row in rows for cell in row.cells]
+    firsts = [row.cells[0] for row in rows]
+    hidden = ["workers", "size_bytes"] if scaled else ["workers"]
+    labels = [series_label(cell, firsts, without=hidden) for cell in firsts]
+    series = tuple(
+        Series(
+            label=label,
+            style=style,
+            points=_scaling_points(row, efficiency=efficiency),
+        )
+        for row, label, style in zip(rows, labels, styles(firsts, labels), strict=True)
+    )
+    what = "Efficiency" if efficiency else "Speed-up"
+    against = words.count(base, "worker")
+    grown = ", the size growing with the workers" if scaled else ""
+    name = words.workload_name(rows[0].configuration.workload)
+    title = f"{name}: {what.lower()} against {against}{grown}{more}"
+    most = max(point.x for row in series for point in row.points)
+    return Figure(
+        name=slug("efficiency" if efficiency else "speed-up", *stem),
+        title=title,
+        caption=_caption(
+            title,
+            shown,
+            "Speed-up over how many times as many workers there are." if efficiency else "",
+            "Dotted: the ideal.",
+        ),
+        emulated=is_emulated(shown),
+        twins=twins_of(shown),
+        x_label="workers",
+        y_label=f"{what.lower()} against {against}",
+        body=Lines(
+            series=series,
+            ticks=_ticks(series),
+            ideal=((base, 1.0), (most, 1.0 if efficiency else most / base)),
+        ),
+        rows=tuple(
+            {
+                **cell_row(cell),
+                "base_workers": base,
+                "speed_up": point.speed_up.value,
+                "low_speed_up": point.speed_up.interval.low if point.speed_up.interval else None,
+                "high_speed_up": point.speed_up.interval.high if point.speed_up.interval else None,
+                "efficiency": point.efficiency,
+            }
+            for row in rows
+            for cell, point in zip(row.cells, row.points, strict=True)
+        ),
+    )
+
+
+def _scaling_points(row: NodeScaling, *, efficiency: bool) -> tuple[Point, ...]:
+    found = []
+    for point in row.points:
+        share = row.base_workers / point.workers if efficiency else 1.0
+        interval = None if point.workers == row.base_workers else point.speed_up.interval
+        found.append(
+            Point(
+                x=float(point.workers),
+                y=point.speed_up.value * share,
+                low=interval.low * share if interval else None,
+                high=interval.high * share if interval else None,
+                runs=point.count,
+            )
+        )
+    return tuple(found)
