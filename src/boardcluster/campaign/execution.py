@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from boardcluster.campaign.spans import EngineSpans, Span
 from boardcluster.errors import (
     BoardclusterError,
     RemoteError,
@@ -25,7 +26,12 @@ from boardcluster.remote.gate import tail_text
 from boardcluster.services.conf import render_node
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
-from boardcluster.services.spark import read_event_log, read_stages, submit_environment
+from boardcluster.services.spark import (
+    read_event_log,
+    read_stages,
+    stages_seconds,
+    submit_environment,
+)
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.services.yarn import YarnApplication, applications, job_history, kill
 
@@ -75,6 +81,7 @@ class Outcome:
         counters: the engine's own counters, summed over the submission's applications.
         started_seconds: the driver's monotonic clock just before the submission.
         phases_seconds: the engine's phases, where it gives them.
+        engine: when those were at work that have a begin and an end.
     """
 
     duration_seconds: float
@@ -85,6 +92,7 @@ class Outcome:
     counters: dict[str, int]
     phases_seconds: dict[str, float] = field(default_factory=dict)
     started_seconds: float = field(default=0.0, compare=False)
+    engine: EngineSpans = field(default_factory=EngineSpans, compare=False)
 
     @property
     def failure(self) -> str:
@@ -95,6 +103,23 @@ class Outcome:
         kind = f"oom (raise {_SIZES}): " if _OOM.search(words) else ""
         said = "" if not self.application_id else f", YARN says {self.final_status or 'nothing'}"
         return f"{kind}exit status {self.exit_status}{said}" + (f": {words[:400]}" if words else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Account:
+    """What an engine says of one application.
+
+    Attributes:
+        counters: its counters.
+        phases_seconds: duration of each of its phases.
+        clock_node: the node by whose wall clock the spans are.
+        spans: begin and end of those phases that have them, in seconds since 1970.
+    """
+
+    counters: Mapping[str, int] = field(default_factory=dict)
+    phases_seconds: Mapping[str, float] = field(default_factory=dict)
+    clock_node: str = ""
+    spans: Mapping[str, Span] = field(default_factory=dict)
 
 
 def attempt_tag(trial_id: str, number: int) -> str:
@@ -255,7 +280,7 @@ class Execution:
         (self._folder / "command.json").write_text(json.dumps(record, indent=1))
         earlier = self._known()
         dilation = self._live.layout.dilation
-        started_seconds = time.monotonic()
+        started_seconds, began_wall_seconds = time.monotonic(), time.time()
         try:
             done = self._live.remotes[self._node].run_logged(
                 command,
@@ -278,7 +303,8 @@ class Execution:
             self.kill()
             raise
         outcome = self._gather(done.duration_seconds, done.returncode, earlier)
-        return replace(outcome, started_seconds=started_seconds)
+        engine = replace(outcome.engine, began_wall_seconds=began_wall_seconds)
+        return replace(outcome, started_seconds=started_seconds, engine=engine)
 
     def kill(self) -> None:
         """Kill what YARN still runs for this submission; best effort, a dead YARN runs nothing."""
@@ -320,12 +346,15 @@ class Execution:
             rows = self._ended_applications(exit_status, earlier)
         counters: dict[str, int] = {}
         phases: dict[str, float] = {}
+        spans: dict[str, dict[str, Span]] = {}
         for number, row in enumerate(rows, start=1):
-            found, parts = self._counters(row.id)
-            for name, value in found.items():
+            account = self._account(row.id)
+            for name, value in account.counters.items():
                 counters[name] = counters.get(name, 0) + value
             prefix = f"job {number}: " if len(rows) > 1 else ""
-            phases.update({prefix + name: took for name, took in parts.items()})
+            phases |= {prefix + name: took for name, took in account.phases_seconds.items()}
+            parts = spans.setdefault(account.clock_node, {})
+            parts |= {prefix + name: span for name, span in account.spans.items()}
             self._fetch_container_logs(row.id)
         if rows:
             (self._folder / "application.json").write_text(
@@ -342,6 +371,7 @@ class Execution:
             diagnostics=self._words(bad, exit_status),
             counters=counters,
             phases_seconds=phases,
+            engine=EngineSpans(parts=spans),
         )
 
     def _words(self, application: YarnApplication | None, exit_status: int) -> str:
@@ -389,7 +419,7 @@ class Execution:
                     return rows
             time.sleep(0.2)
 
-    def _counters(self, application_id: str) -> tuple[dict[str, int], dict[str, float]]:
+    def _account(self, application_id: str) -> _Account:
         """Return the engine's counters and phases; a failed job may have neither."""
         with contextlib.suppress(BoardclusterError):
             if self._engine is Engine.MAPREDUCE:
@@ -397,11 +427,22 @@ class Execution:
                 (self._folder / f"{application_id}.history.json").write_text(
                     json.dumps(history.document, indent=1)
                 )
-                return history.counters, history.phases_seconds
+                return _Account(
+                    counters=history.counters,
+                    phases_seconds=history.phases_seconds,
+                    clock_node=history.clock_node,
+                    spans=history.phase_spans,
+                )
             log = self._folder / f"{application_id}.events.jsonl"
             self._live.master.get(f"{self._live.layout.spark_events}/{application_id}", log)
-            return read_event_log(log), read_stages(log)
-        return {}, {}
+            counters, stages = read_event_log(log), read_stages(log)
+            return _Account(
+                counters=counters,
+                phases_seconds=stages_seconds(stages),
+                clock_node=self._live.spec.master.name,
+                spans={stage.label: (stage.begin_seconds, stage.end_seconds) for stage in stages},
+            )
+        return _Account()
 
     def _fetch_container_logs(self, application_id: str) -> None:
         for worker in self._live.spec.workers:

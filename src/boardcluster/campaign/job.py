@@ -21,6 +21,7 @@ from boardcluster.campaign.execution import (
     scratch_of,
     write_configuration,
 )
+from boardcluster.campaign.spans import EngineSpans
 from boardcluster.errors import BoardclusterError, RunError, StalledError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Dataset, Engine
@@ -117,6 +118,7 @@ class JobRun:
         self.counters: dict[str, int] = {}
         self.phases_seconds: dict[str, float] = {}
         self.spans_seconds: dict[str, tuple[float, float]] = {}
+        self.engine_spans: dict[str, EngineSpans] = {}
         self.remarks: tuple[str, ...] = ()
         self.application_id = ""
         self._context.work.mkdir(parents=True, exist_ok=True)
@@ -160,10 +162,11 @@ class JobRun:
             self.duration_seconds += outcome.duration_seconds
 
     def _note_times(self, name: str, outcome: Outcome) -> None:
-        """Note when each submission began and ended, by the monotonic clock."""
+        """Note when each submission and the engine's phases in it began and ended."""
         self.started_seconds = min(self.started_seconds, outcome.started_seconds)
         self.ended_seconds = outcome.started_seconds + outcome.duration_seconds
         self.spans_seconds[name] = (outcome.started_seconds, self.ended_seconds)
+        self.engine_spans[name] = outcome.engine
 
     def _run_preparing(self, engine: Engine, maker: Callable[[str], Phase]) -> PhaseOutcome:
         self._preparations += 1
@@ -171,14 +174,16 @@ class JobRun:
         self._place.progress(f"preparing input: {phase.name}", 0, 0)
         name = f"prepare-{self._preparations}-{phase.name}"
         kept = (self.counters, self.phases_seconds, self.application_id, self._outcomes)
-        times = (self.started_seconds, self.ended_seconds, self.spans_seconds)
-        self.spans_seconds = {}
+        times = (self.started_seconds, self.ended_seconds)
+        spans = (self.spans_seconds, self.engine_spans)
+        self.spans_seconds, self.engine_spans = {}, {}
         self.counters, self.phases_seconds, self._outcomes = {}, {}, {}
         try:
             return self._run_phase(phase, name, engine, self._place.timeout_seconds)
         finally:  # what prepares is no part of the measurement
             self.counters, self.phases_seconds, self.application_id, self._outcomes = kept
-            self.started_seconds, self.ended_seconds, self.spans_seconds = times
+            self.started_seconds, self.ended_seconds = times
+            self.spans_seconds, self.engine_spans = spans
 
     def _run_phase(
         self, phase: Phase, name: str, engine: Engine, timeout_seconds: float

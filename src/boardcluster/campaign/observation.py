@@ -6,11 +6,13 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from boardcluster.analysis.energy import energy_of_run
 from boardcluster.analysis.trust import Baseline, Judgement, expect, judge, judge_before
 from boardcluster.campaign.execution import ATTEMPT_VARIABLE
 from boardcluster.campaign.keeping import Keeper
+from boardcluster.campaign.spans import EngineSpans, with_engine_phases
 from boardcluster.errors import HostError
 from boardcluster.records import Energy, NodeSamples, Policy, Telemetry, Verdict
 from boardcluster.services.operation import LiveCluster
@@ -89,6 +91,7 @@ class Observation:
         started_seconds: float,
         ended_seconds: float,
         phases: Mapping[str, tuple[float, float]],
+        engine: Mapping[str, EngineSpans] = MappingProxyType({}),
     ) -> Observed:
         """Stop watching, and judge the run; within the block, since meters are still to be read.
 
@@ -96,13 +99,21 @@ class Observation:
             started_seconds: its start by the driver's monotonic clock.
             ended_seconds: its end by the same clock.
             phases: name to start and end of each submission, by the same clock.
+            engine: name of a submission to the engine's phases in it.
         """
         self.recorded.end()
         broken = self.keeper.end()
         telemetry = self.recorded.telemetry(
             started_seconds=started_seconds,
             duration_seconds=ended_seconds - started_seconds,
-            phases=phases,
+            phases=with_engine_phases(
+                phases,
+                engine,
+                ahead_seconds={
+                    name: samples.clock_offset_seconds
+                    for name, samples in self.recorded.samples.items()
+                },
+            ),
         )
         limits = self.keeper.limits
         expectations = expect(

@@ -180,6 +180,7 @@ def _observed(observation: Observation, outcome: Outcome) -> Observed:
         started_seconds=outcome.started_seconds,
         ended_seconds=ended_seconds,
         phases={"submit": (outcome.started_seconds, ended_seconds)},
+        engine={"submit": outcome.engine},
     )
 
 

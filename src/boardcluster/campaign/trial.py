@@ -6,10 +6,11 @@ import contextlib
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from boardcluster.campaign.accounting import (
     intermediate_bytes,
@@ -53,6 +54,8 @@ from boardcluster.units import format_bytes
 from boardcluster.workloads.base import Proof, Takes
 
 __all__ = ["Bench", "TrialEnd", "run_trial"]
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +226,8 @@ def _measured(
         observed = observation.outcome(
             started_seconds=min(job.started_seconds for job in jobs),
             ended_seconds=max(job.ended_seconds for job in jobs),
-            phases=_spans(jobs),
+            phases=_by_submission(jobs, [job.spans_seconds for job in jobs]),
+            engine=_by_submission(jobs, [job.engine_spans for job in jobs]),
         )
     remarks += (*observed.remarks, *left_out_between(before, after), *classes)
     remarks += tuple(remark for job in jobs for remark in job.remarks)
@@ -350,12 +354,12 @@ def _phases(jobs: Sequence[JobRun]) -> dict[str, float]:
     return phases | _labelled([(job.label, job.phases_seconds) for job in jobs])
 
 
-def _spans(jobs: Sequence[JobRun]) -> dict[str, tuple[float, float]]:
-    """Return start and end of each submission by the driver's monotonic clock."""
+def _by_submission(jobs: Sequence[JobRun], spans: Sequence[Mapping[str, _T]]) -> dict[str, _T]:
+    """Return what each job has by submission under names that only one of a mix has."""
     return {
         name if len(jobs) == 1 else f"{job.label}/{name}": span
-        for job in jobs
-        for name, span in job.spans_seconds.items()
+        for job, row in zip(jobs, spans, strict=True)
+        for name, span in row.items()
     }
 
 

@@ -194,13 +194,18 @@ def _document(
 
 
 def _spans(telemetry: Telemetry, phase: str | None) -> list[str]:
-    """The run and its phases, without a phase that is the whole run; or one phase."""
+    """The run and its submissions, without one that is the whole run; or one phase.
+
+    The engine's own phases are too many for a table each: they are shown when asked for.
+    """
+    from boardcluster.analysis.phases import submissions  # noqa: PLC0415
     from boardcluster.analysis.telemetry import WHOLE_RUN  # noqa: PLC0415
 
     if phase is not None:
         return [phase]
     whole = (0.0, telemetry.duration_seconds)
-    return [WHOLE_RUN, *(name for name, span in telemetry.phases.items() if span != whole)]
+    found = submissions(telemetry.phases)
+    return [WHOLE_RUN, *(name for name, span in found.items() if span != whole)]
 
 
 def _print(
@@ -228,6 +233,30 @@ def _print(
         else:
             rows = [_node_row(row) for row in node_summaries(telemetry, span)]
             _table(_title(telemetry, span), _NODE_TITLES, rows)
+    if phase is None:
+        _print_engine_phases(telemetry)
+
+
+_MOST_PHASES = 20
+
+
+def _print_engine_phases(telemetry: Telemetry) -> None:
+    """List what can be asked for with ``--phase``; nothing where the engine gave no phases."""
+    from boardcluster.analysis.phases import submissions  # noqa: PLC0415
+
+    outer = submissions(telemetry.phases)
+    rows = [(name, *span) for name, span in telemetry.phases.items() if name not in outer]
+    shown = rows[:_MOST_PHASES]
+    if shown:
+        more = f", the first {len(shown)} of {len(rows)}" if len(rows) > len(shown) else ""
+        print_table(
+            f"the engine's phases{more}; --phase shows what the nodes did in one",
+            ["phase", "from", "to", "took"],
+            [
+                [name, f"{begin:.1f} s", f"{end:.1f} s", f"{end - begin:.1f} s"]
+                for name, begin, end in shown
+            ],
+        )
 
 
 def _title(telemetry: Telemetry, span: str) -> str:

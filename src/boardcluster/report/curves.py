@@ -11,7 +11,7 @@ import csv
 import html
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote
@@ -30,6 +30,7 @@ _WIDTH, _HEIGHT = 440, 218
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 10, 32, 36
 _TICKS_ACROSS, _TICKS_UP = 6, 4
 _MARK_POINTS = 5
+_ROW_POINTS = 14
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _MINUTES_FROM_SECONDS = 600.0
 _HOURS_FROM_SECONDS = 3 * 3600.0
@@ -100,7 +101,8 @@ class Chart:
         stacked: whether each line is drawn upon the one before it.
         from_zero: whether the axis starts at 0.
         most: the axis reaches at least so far; NaN for as far as the values do.
-        phases: name to begin and end, in seconds.
+        phases: submissions, each with begin and end in seconds.
+        parts: the engine's phases within these, likewise; they may overlap.
         marks: times when something disturbed.
         note: a sentence below it; may be empty.
     """
@@ -115,34 +117,48 @@ class Chart:
     from_zero: bool = True
     most: float = math.nan
     phases: tuple[tuple[str, float, float], ...] = ()
+    parts: tuple[tuple[str, float, float], ...] = ()
     marks: tuple[Mark, ...] = ()
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Maps seconds and values to points of the drawing."""
+    """Maps seconds and values to points of the drawing, which is higher by a row of names."""
 
     begin: float
     end: float
     low: float
     high: float
+    more: int
+
+    @property
+    def top(self) -> int:
+        return _TOP + self.more
+
+    @property
+    def height(self) -> int:
+        return _HEIGHT + self.more
+
+    def across(self, begin: float, end: float) -> tuple[float, float]:
+        return self.x(max(begin, self.begin)), self.x(min(end, self.end))
 
     def x(self, seconds: float) -> float:
         return _LEFT + (seconds - self.begin) / (self.end - self.begin) * (_WIDTH - _LEFT - _RIGHT)
 
     def y(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
-        return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+        return self.height - _BOTTOM - share * (self.height - self.top - _BOTTOM)
 
 
 def draw(chart: Chart) -> str:
     """Draw a chart; return an ``<svg>`` element."""
     frame = _frame(chart)
     middles = (chart.edges[:-1] + chart.edges[1:]) / 2
+    box, named = f"0 0 {_WIDTH} {frame.height}", f"{chart.name}-title"
     parts = [
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-labelledby="{chart.name}-title">',
-        f'<title id="{chart.name}-title">{html.escape(describe(chart))}</title>',
+        f'<svg viewBox="{box}" role="img" aria-labelledby="{named}">',
+        f'<title id="{named}">{html.escape(describe(chart))}</title>',
         *_phases(chart, frame),
         *_axes(chart, frame),
     ]
@@ -219,7 +235,8 @@ def _frame(chart: Chart) -> _Frame:
     if high <= low:
         high = low + 1.0
     high = low + (high - low) * _ROOM_ABOVE
-    return _Frame(float(chart.edges[0]), float(chart.edges[-1]), low, high)
+    more = _ROW_POINTS if _two_rows(chart) else 0
+    return _Frame(float(chart.edges[0]), float(chart.edges[-1]), low, high, more)
 
 
 def _ticks(low: float, high: float, about: int) -> list[float]:
@@ -239,7 +256,7 @@ def _time_unit(seconds: float) -> tuple[str, float]:
 
 
 def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
-    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+    bottom, right = frame.height - _BOTTOM, _WIDTH - _RIGHT
     for value in _ticks(frame.low, frame.high, _TICKS_UP):
         y = frame.y(value)
         yield f'<path class="grid" d="M{_LEFT} {y:.1f}H{right}"/>'
@@ -251,34 +268,59 @@ def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
         yield f'<text class="middle" x="{x:.1f}" y="{bottom + 17}">{value:.6g}</text>'
     yield f'<path class="axis" d="M{_LEFT} {bottom}H{right}"/>'
     yield f'<text class="unit" x="0" y="11">{html.escape(chart.unit)}</text>'
-    yield f'<text class="end unit" x="{right}" y="{_HEIGHT - 4}">{word} from the start</text>'
+    yield f'<text class="end unit" x="{right}" y="{frame.height - 4}">{word} from the start</text>'
 
 
 def _phases(chart: Chart, frame: _Frame) -> Iterator[str]:
-    """Every other phase shaded, each with its name where there is room."""
-    for place, (name, begin, end) in enumerate(chart.phases):
-        left, right = frame.x(max(begin, frame.begin)), frame.x(min(end, frame.end))
-        if right <= left:
-            continue
-        height = _HEIGHT - _TOP - _BOTTOM
-        yield (
-            f'<rect class="phase p{place % 2}" x="{left:.1f}" y="{_TOP}"'
-            f' width="{right - left:.1f}" height="{height}"/>'
-        )
-        if len(name) * _CHARACTER_POINTS < right - left:
+    """Every other phase shaded, each with its name where there is room.
+
+    The engine's phases stand for the submission that they are in; its name is above theirs where
+    there are several submissions.
+    """
+    if _two_rows(chart):
+        yield from _names(chart.phases, frame, _TOP - 4)
+    alone = [
+        (name, begin, end)
+        for name, begin, end in chart.phases
+        if not any(begin <= first and last <= end for _, first, last in chart.parts)
+    ]
+    shown = sorted((*chart.parts, *alone), key=lambda row: row[1:])
+    for place, (name, begin, end) in enumerate(shown):
+        left, right = frame.across(begin, end)
+        if right > left:
             yield (
-                f'<text class="phase-name" x="{left + 3:.1f}" y="{_TOP - 4}">'
-                f"{html.escape(name)}</text>"
+                f'<rect class="phase p{place % 2}" x="{left:.1f}" y="{frame.top}"'
+                f' width="{right - left:.1f}" height="{frame.height - frame.top - _BOTTOM}">'
+                f"<title>{html.escape(name)}, {begin:.1f} to {end:.1f} s</title></rect>"
             )
+    yield from _names(chart.parts if _two_rows(chart) else shown, frame, frame.top - 4)
+
+
+def _two_rows(chart: Chart) -> bool:
+    """Whether submissions and the engine's phases in them each need a row of names."""
+    return len(chart.phases) > 1 and bool(chart.parts)
+
+
+def _names(rows: Iterable[tuple[str, float, float]], frame: _Frame, y: float) -> Iterator[str]:
+    """The names that have room, none over another; of ``stage 3: collect`` maybe its beginning."""
+    free = float(_LEFT)
+    for name, begin, end in rows:
+        left, right = frame.across(begin, end)
+        left = max(left + 3, free)
+        for words in dict.fromkeys((name, name.partition(":")[0])):
+            reach = left + len(words) * _CHARACTER_POINTS
+            if reach < right:
+                yield f'<text class="phase-name" x="{left:.1f}" y="{y}">{html.escape(words)}</text>'
+                free = reach + 3
+                break
 
 
 def _marks(chart: Chart, frame: _Frame) -> Iterator[str]:
     for mark in chart.marks:
-        left = frame.x(max(mark.begin_seconds, frame.begin))
-        right = frame.x(min(mark.end_seconds, frame.end))
+        left, right = frame.across(mark.begin_seconds, mark.end_seconds)
         if right > left:
             yield (
-                f'<rect class="mark" x="{left:.1f}" y="{_HEIGHT - _BOTTOM - _MARK_POINTS}"'
+                f'<rect class="mark" x="{left:.1f}" y="{frame.height - _BOTTOM - _MARK_POINTS}"'
                 f' width="{max(2.0, right - left):.1f}" height="{_MARK_POINTS}">'
                 f"<title>{html.escape(mark.label)}</title></rect>"
             )

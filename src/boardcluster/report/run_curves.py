@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from boardcluster.analysis.phases import engine_phases, submissions
 from boardcluster.analysis.telemetry import (
     busy_cores,
     capacity_cores,
@@ -30,6 +31,7 @@ MOST_LINES = 10
 """More nodes than this are shown as quantiles."""
 
 _MOST_POINTS = 180
+_MOST_PARTS = 24
 _MEGA, _GIGA, _GIB = 1e6, 1e9, float(1 << 30)
 _STATES = (
     ("user", "programs"),
@@ -63,13 +65,15 @@ class _Source:
     Attributes:
         windows: the nodes, cut to the run.
         edges: the intervals of every chart.
-        phases: name, begin and end.
+        phases: name, begin and end of each submission.
+        parts: likewise of the engine's phases in these.
         marks: disturbances by node.
     """
 
     windows: tuple[Window, ...]
     edges: Series
     phases: tuple[tuple[str, float, float], ...]
+    parts: tuple[tuple[str, float, float], ...]
     disturbances: tuple[Disturbance, ...]
 
     @property
@@ -100,10 +104,12 @@ def sections(telemetry: Telemetry, disturbances: Sequence[Disturbance]) -> tuple
     if not windows or telemetry.duration_seconds <= 0:
         return ()
     finest = min(windows, key=lambda window: float(np.min(window.paces, initial=1e9)))
+    outer = submissions(telemetry.phases)
     source = _Source(
         windows=windows,
         edges=grid(finest, most=_MOST_POINTS),
-        phases=tuple((name, begin, end) for name, (begin, end) in telemetry.phases.items()),
+        phases=tuple((name, begin, end) for name, (begin, end) in outer.items()),
+        parts=_parts(telemetry),
         disturbances=tuple(disturbances),
     )
     found = (
@@ -119,6 +125,17 @@ def sections(telemetry: Telemetry, disturbances: Sequence[Disturbance]) -> tuple
         for title, name, charts in found
         if charts
     )
+
+
+def _parts(telemetry: Telemetry) -> tuple[tuple[str, float, float], ...]:
+    """The engine's phases, in order of time; of many the longest, which alone can be seen."""
+    found = [
+        (name, begin, end)
+        for submission in submissions(telemetry.phases)
+        for name, (begin, end) in engine_phases(telemetry.phases, submission).items()
+    ]
+    longest = sorted(found, key=lambda row: row[1] - row[2])[:_MOST_PARTS]
+    return tuple(sorted(longest, key=lambda row: row[1:]))
 
 
 def _cpu_by_state(source: _Source) -> Iterator[Chart]:
@@ -146,6 +163,7 @@ def _cpu_by_state(source: _Source) -> Iterator[Chart]:
                 stacked=True,
                 most=capacity_cores(window),
                 phases=source.phases,
+                parts=source.parts,
                 marks=source.marks([window]),
             )
     if not few:
@@ -321,6 +339,7 @@ def _by_node(
         from_zero=from_zero,
         most=most,
         phases=source.phases,
+        parts=source.parts,
         marks=source.marks(window for window, _ in rows),
         note=f"{len(rows)} nodes. {note}".strip() if many else note,
     )

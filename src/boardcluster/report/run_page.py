@@ -9,6 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from boardcluster.analysis import is_twin, label_of, twin_words, verdict_of
+from boardcluster.analysis.phases import submissions
 from boardcluster.analysis.telemetry import WHOLE_RUN, NodeSummary, node_summaries
 from boardcluster.records import Attempt, Campaign, Result, Telemetry
 from boardcluster.report import words
@@ -38,7 +39,10 @@ _METHOD = (
         " is what the core really did, whatever the kernel reports; other work on the same core"
         " makes it lower."
     ),
-    "Shaded parts are phases. Marks on the time axis show when something disturbed a node.",
+    (
+        "Shaded parts are phases: those of the engine where it dates them, else our submissions."
+        " Marks on the time axis show when something disturbed a node."
+    ),
 )
 
 
@@ -179,12 +183,13 @@ _COLUMNS = (
 
 
 def _tables(telemetry: Telemetry, *, emulated: bool) -> list[Table]:
-    """One table for the run, and one for each phase that is not all of it."""
+    """One table for the run, one for each submission that is not all of it, one of all phases."""
     whole = (0.0, telemetry.duration_seconds)
+    outer = submissions(telemetry.phases)
     parts = [(WHOLE_RUN, "Every node, over the whole run")]
     parts += [
         (name, f"Every node in phase {name}, {begin:.1f} to {end:.1f} s")
-        for name, (begin, end) in telemetry.phases.items()
+        for name, (begin, end) in outer.items()
         if (begin, end) != whole
     ]
     tables = []
@@ -196,7 +201,64 @@ def _tables(telemetry: Telemetry, *, emulated: bool) -> list[Table]:
             emulated=emulated,
         )
         tables.append(table.without_empty())
-    return tables
+    inner = [name for name in telemetry.phases if name not in outer] if telemetry.nodes else []
+    return [*tables, _engine_table(telemetry, inner, emulated=emulated)] if inner else tables
+
+
+_MOST_PHASES = 16
+
+_PHASE_COLUMNS = (
+    Column("Phase", Kind.LONG),
+    Column("From, s", Kind.NUMBER),
+    Column("To, s", Kind.NUMBER),
+    Column("Took, s", Kind.NUMBER),
+    Column("CPU busy, cores", Kind.NUMBER),
+    Column("Busiest node", Kind.NUMBER),
+    Column("I/O wait", Kind.NUMBER),
+    Column("Disk read, MB/s", Kind.NUMBER),
+    Column("Written, MB/s", Kind.NUMBER),
+    Column("Received, MB/s", Kind.NUMBER),
+)
+
+
+def _engine_table(telemetry: Telemetry, names: Sequence[str], *, emulated: bool) -> Table:
+    """What all nodes together did in each phase of the engine; the longest, in order of time."""
+    took = {name: telemetry.phases[name][1] - telemetry.phases[name][0] for name in names}
+    longest = set(sorted(names, key=lambda name: -took[name])[:_MOST_PHASES])
+    shown = [name for name in names if name in longest]
+    more = f", the {len(shown)} longest of {len(names)}" if len(shown) < len(names) else ""
+    return Table(
+        caption=f"All nodes together in each phase of the engine{more}; phases may overlap",
+        columns=_PHASE_COLUMNS,
+        rows=tuple(_phase_row(telemetry, name) for name in shown),
+        emulated=emulated,
+    ).without_empty()
+
+
+def _phase_row(telemetry: Telemetry, name: str) -> tuple[str, ...]:
+    begin, end = telemetry.phases[name]
+    found = node_summaries(telemetry, name)
+    emulated = [row for row in found if row.scope != "machine"]
+    nodes = emulated or found  # the machine below emulated nodes counts what they did once more
+
+    def total(values: Iterable[float | None], divisor: float = 1.0, decimals: int = 2) -> str:
+        known = [value for value in values if value is not None]
+        return _number(sum(known) if known else None, decimals, divisor)
+
+    shares = [row.cpu_busy_mean_share for row in nodes if row.cpu_busy_mean_share is not None]
+    waits = [row.cpu_iowait_mean_share for row in found if row.cpu_iowait_mean_share is not None]
+    return (
+        name,
+        f"{begin:.1f}",
+        f"{end:.1f}",
+        f"{end - begin:.1f}",
+        total(row.cpu_busy_mean_cores for row in nodes),
+        _percent(max(shares, default=None)),
+        _percent(sum(waits) / len(waits) if waits else None),
+        total((row.disk_read_bytes_per_second for row in nodes), 1e6),
+        total((row.disk_written_bytes_per_second for row in nodes), 1e6),
+        total((row.net_received_bytes_per_second for row in nodes), 1e6),
+    )
 
 
 def _row(row: NodeSummary) -> tuple[str, ...]:

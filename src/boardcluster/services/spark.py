@@ -6,13 +6,47 @@ Source: Apache Spark, JsonProtocol (event log) and "Running Spark on YARN".
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster.errors import RemoteError
 from boardcluster.services.layout import Layout
 
-__all__ = ["read_event_log", "read_stages", "spark_submit_command", "submit_environment"]
+__all__ = [
+    "Stage",
+    "read_event_log",
+    "read_stages",
+    "spark_submit_command",
+    "stages_seconds",
+    "submit_environment",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A try at a stage that ended, well or not.
+
+    Attributes:
+        number: the stage's, from 0.
+        attempt: which try, from 0.
+        name: where the program asked for it, in Spark's words.
+        begin_seconds: its submission, in seconds since 1970 by the wall clock of Spark's driver,
+            which is the master's, as ``spark-submit`` runs here.
+        end_seconds: its completion, likewise.
+    """
+
+    number: int
+    attempt: int
+    name: str
+    begin_seconds: float
+    end_seconds: float
+
+    @property
+    def label(self) -> str:
+        """Its number, as Spark's pages write it (``3.1`` is the second try), and its name."""
+        again = f".{self.attempt}" if self.attempt else ""
+        return f"stage {self.number}{again}: {self.name}"
 
 
 def spark_submit_command(
@@ -113,15 +147,15 @@ def read_event_log(path: Path) -> dict[str, int]:
     return {f"spark/{name}": value for name, value in totals.items()}
 
 
-def read_stages(path: Path) -> dict[str, float]:
-    """Return the duration of each completed stage, in seconds, by its number and name.
+def read_stages(path: Path) -> tuple[Stage, ...]:
+    """Return every stage that ended, in the order of their ends; those that were skipped left out.
 
-    Stages may overlap. A stage that was tried again counts each time.
+    Stages may overlap. A stage that was tried again is there each time.
 
     Raises:
         RemoteError: the file is not an event log.
     """
-    stages: dict[str, float] = {}
+    stages: list[Stage] = []
     try:
         with path.open(encoding="utf-8") as stream:
             _check_start(stream.readline())
@@ -129,11 +163,26 @@ def read_stages(path: Path) -> dict[str, float]:
                 if not line.startswith('{"Event":"SparkListenerStageCompleted"'):
                     continue
                 info = json.loads(line)["Stage Info"]
-                name = f"stage {info['Stage ID']}: {info['Stage Name']}"
                 if "Submission Time" not in info or "Completion Time" not in info:
                     continue  # a stage that was skipped has no times
-                took = (info["Completion Time"] - info["Submission Time"]) / 1000
-                stages[name] = stages.get(name, 0.0) + took
+                stage = Stage(
+                    number=int(info["Stage ID"]),
+                    attempt=int(info.get("Stage Attempt ID", 0)),
+                    name=str(info["Stage Name"]),
+                    begin_seconds=info["Submission Time"] / 1000,
+                    end_seconds=info["Completion Time"] / 1000,
+                )
+                stages.append(stage)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RemoteError(f"{path} is not a Spark event log: {error}") from error
-    return stages
+    return tuple(stages)
+
+
+def stages_seconds(stages: Iterable[Stage]) -> dict[str, float]:
+    """Return the duration of each stage in seconds, all its tries together, by number and name."""
+    found: dict[str, float] = {}
+    for stage in stages:
+        name = f"stage {stage.number}: {stage.name}"
+        took = round(stage.end_seconds - stage.begin_seconds, 3)  # Spark dates in ms
+        found[name] = found.get(name, 0.0) + took
+    return found

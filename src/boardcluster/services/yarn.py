@@ -61,11 +61,17 @@ class JobHistory:
         phases_seconds: ``start`` (submission to first map), ``map`` (to the end of the last map),
             ``reduce after the last map`` and ``commit`` follow each other; the means are over the
             reduce tasks, which overlap with the maps.
+        phase_spans: begin and end of those that follow each other, in seconds since 1970 by the
+            wall clock of ``clock_node``.
+        clock_node: name of the node that its application master ran on, which dates all but the
+            submission; the master's where the history does not say.
         document: the server's answers, unchanged.
     """
 
     counters: dict[str, int]
     phases_seconds: dict[str, float]
+    phase_spans: dict[str, tuple[float, float]]
+    clock_node: str
     document: dict[str, Any]
 
 
@@ -184,7 +190,7 @@ def job_history(layout: Layout, remote: Remote, application_id: str) -> JobHisto
     while True:
         answers = http_get_all(
             remote,
-            [base, f"{base}/tasks", f"{base}/counters"],
+            [base, f"{base}/tasks", f"{base}/counters", f"{base}/jobattempts"],
             timeout_seconds=_DOCUMENT_SECONDS * layout.dilation,
         )
         if all(answer.status == 200 for answer in answers):
@@ -195,20 +201,38 @@ def job_history(layout: Layout, remote: Remote, application_id: str) -> JobHisto
                 f"the history server has no {job} (status {worst.status}): {worst.body[:200]}"
             )
         time.sleep(0.3)
-    described, tasks, counters = (answer.json() for answer in answers)
+    described, tasks, counters, attempts = (answer.json() for answer in answers)
+    rows = (tasks.get("tasks") or {}).get("task") or []
+    spans = _spans(described["job"], rows)
     return JobHistory(
         counters={
             f"{group['counterGroupName']}/{counter['name']}": int(counter["totalCounterValue"])
             for group in counters["jobCounters"].get("counterGroup", [])
             for counter in group["counter"]
         },
-        phases_seconds=_phases(described["job"], (tasks.get("tasks") or {}).get("task") or []),
-        document={"job": described["job"], "tasks": tasks, "counters": counters},
+        phases_seconds={name: (end - begin) / 1000 for name, (begin, end) in spans.items()}
+        | _means(described["job"], rows),
+        phase_spans={name: (begin / 1000, end / 1000) for name, (begin, end) in spans.items()},
+        clock_node=_clock_node(layout, attempts),
+        document={
+            "job": described["job"],
+            "tasks": tasks,
+            "counters": counters,
+            "attempts": attempts,
+        },
     )
 
 
-def _phases(job: dict[str, Any], tasks: list[dict[str, Any]]) -> dict[str, float]:
-    """Cut the job's own time into parts that follow each other, and add means over its tasks."""
+def _clock_node(layout: Layout, attempts: dict[str, Any]) -> str:
+    """Name the node of the last application master: it dated the tasks."""
+    rows = (attempts.get("jobAttempts") or {}).get("jobAttempt") or []
+    host = str(rows[-1].get("nodeId", "")).partition(":")[0] if rows else ""
+    known = {node.name for node in layout.spec.nodes}
+    return host if host in known else layout.spec.master.name
+
+
+def _spans(job: dict[str, Any], tasks: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
+    """Cut the job's own time into parts that follow each other, in ms since 1970."""
     maps = [task for task in tasks if task["type"] == "MAP"]
     reduces = [task for task in tasks if task["type"] == "REDUCE"]
     if not maps:
@@ -216,16 +240,15 @@ def _phases(job: dict[str, Any], tasks: list[dict[str, Any]]) -> dict[str, float
     first = min(task["startTime"] for task in maps)
     mapped = max(task["finishTime"] for task in maps)
     reduced = max([mapped, *(task["finishTime"] for task in reduces)])
-    milliseconds = {
-        "start": first - job["submitTime"],
-        "map": mapped - first,
-        "commit": max(0, job["finishTime"] - reduced),
-    }
+    spans = {"start": (job["submitTime"], first), "map": (first, mapped)}
     if reduces:
-        milliseconds |= {
-            "reduce after the last map": reduced - mapped,
-            "mean shuffle of a reduce task": job["avgShuffleTime"],
-            "mean merge of a reduce task": job["avgMergeTime"],
-            "mean reduce of a reduce task": job["avgReduceTime"],
-        }
-    return {name: value / 1000 for name, value in milliseconds.items()}
+        spans["reduce after the last map"] = (mapped, reduced)
+    return spans | {"commit": (reduced, max(reduced, job["finishTime"]))}
+
+
+def _means(job: dict[str, Any], tasks: list[dict[str, Any]]) -> dict[str, float]:
+    """Mean seconds of the parts of a reduce task, which overlap with the maps."""
+    if not {"MAP", "REDUCE"} <= {task["type"] for task in tasks}:
+        return {}
+    parts = {"shuffle": "avgShuffleTime", "merge": "avgMergeTime", "reduce": "avgReduceTime"}
+    return {f"mean {part} of a reduce task": job[key] / 1000 for part, key in parts.items()}

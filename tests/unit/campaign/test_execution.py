@@ -1,6 +1,7 @@
 """One submission: what it ran with, what it left, and why it failed."""
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -270,7 +271,7 @@ def test_the_history_of_a_job_is_kept_as_it_was_answered(
 
     kept = json.loads((folder / "one" / "application_1_0001.history.json").read_text())
     assert kept["counters"] == world.counters
-    assert set(kept) == {"job", "tasks", "counters"}
+    assert set(kept) == {"job", "tasks", "counters", "attempts"}
 
 
 def test_what_does_not_run_on_yarn_asks_yarn_nothing(
@@ -346,6 +347,51 @@ def test_counters_of_several_applications_add_up_and_their_phases_keep_apart(
     assert result.application_id == "application_1_0002"
     ids = json.loads((folder / "one" / "application.json").read_text())
     assert ids == ["application_1_0001", "application_1_0002"]
+
+
+def test_phases_are_dated_by_the_clock_of_the_node_that_led_the_job(
+    execute: MakeExecution, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.jobs.append(ended)
+    monkeypatch.setattr(time, "time", lambda: 1234.5)
+
+    engine = execute().run(["job"], timeout_seconds=9).engine
+
+    assert engine.began_wall_seconds == 1234.5
+    assert engine.parts == {
+        "master": {"start": (1.0, 2.0), "map": (2.0, 8.0), "commit": (8.0, 9.0)}
+    }
+
+
+def test_stages_of_spark_are_dated_by_the_master_and_each_try_counts(
+    execute: MakeExecution, world: World, live: LiveCluster
+) -> None:
+    master = live.master
+    assert isinstance(master, FakeRemote)
+    stages = [
+        {
+            "Event": "SparkListenerStageCompleted",
+            "Stage Info": {
+                "Stage ID": 4,
+                "Stage Attempt ID": attempt,
+                "Stage Name": "collect",
+                "Submission Time": begin,
+                "Completion Time": end,
+            },
+        }
+        for attempt, begin, end in ((0, 1000, 2500), (1, 3000, 3500))
+    ]
+    rows = [json.dumps(row, separators=(",", ":")) for row in stages]
+    log = "\n".join(['{"Event":"SparkListenerLogStart"}', *rows])
+    master.files["/nodes/master/spark-events/application_1_0001"] = log.encode()
+    world.jobs.append(ended)
+
+    result = execute(Engine.SPARK).run(["job"], timeout_seconds=9)
+
+    assert result.phases_seconds == {"stage 4: collect": 2.0}
+    assert result.engine.parts == {
+        "master": {"stage 4: collect": (1.0, 2.5), "stage 4.1: collect": (3.0, 3.5)}
+    }
 
 
 def test_one_failed_application_of_several_is_the_submissions_failure(
@@ -450,8 +496,10 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_seconds = 0.0
         self._events: list[tuple[float, Callable[[], None]]] = []
-        time = SimpleNamespace(monotonic=lambda: self.now_seconds, sleep=self._sleep)
-        monkeypatch.setattr(module, "time", time)
+        clock = SimpleNamespace(
+            monotonic=lambda: self.now_seconds, time=lambda: self.now_seconds, sleep=self._sleep
+        )
+        monkeypatch.setattr(module, "time", clock)
 
     def at(self, seconds: float, event: Callable[[], None]) -> None:
         self._events.append((seconds, event))

@@ -388,6 +388,7 @@ def test_what_prepares_input_is_no_part_of_the_measurement(shop: Shop) -> None:
 
     assert job.duration_seconds == 3.0
     assert set(job.phases_seconds) == {"validate", *(f"validate/{name}" for name in PHASES)}
+    assert set(job.spans_seconds) == set(job.engine_spans) == {"validate"}
     assert job.counters == {"TaskCounter/SPILLED_RECORDS": 12}
     assert job.application_id == "application_1_0003"
     assert list(shop.workload.outcomes[0]) == ["validate"]

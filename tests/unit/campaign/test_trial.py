@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,9 +11,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from tests.unit.campaign import world as made_up
 from tests.unit.campaign.fake_workload import PROOF, FakeWorkload, dataset_in
 from tests.unit.campaign.world import AGENT, PHASES, Node, World, app, ended
 
+from boardcluster.analysis.phases import engine_phases, submissions
 from boardcluster.campaign import observation
 from boardcluster.campaign import trial as module
 from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
@@ -249,6 +252,56 @@ def test_every_node_is_watched_while_its_jobs_run(bed: Bed) -> None:
     for remote in (*bed.live.remotes.values(), bed.live.host):
         assert isinstance(remote, Node)
         assert not [path for path in remote.files if "telemetry-" in path]
+
+
+def dating(monkeypatch: pytest.MonkeyPatch, *, ahead_seconds: float = 0.0) -> Completed:
+    """End a job after 8 s of its own time, dated by a clock that is ahead of the driver's."""
+    began = round((time.time() + ahead_seconds) * 1000)
+    times = {"submitTime": began + 1000, "finishTime": began + 9000}
+    task = {"type": "MAP", "startTime": began + 2000, "finishTime": began + 7000}
+    monkeypatch.setattr(made_up, "JOB", made_up.JOB | times)
+    monkeypatch.setattr(made_up, "TASKS", {"tasks": {"task": [task]}})
+    return ended(seconds=8.0)
+
+
+@pytest.mark.parametrize("ahead_seconds", [0.0, -7200.0])
+def test_phases_of_the_engine_lie_within_their_submission_whatever_the_clock(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, ahead_seconds: float
+) -> None:
+    monkeypatch.setattr(
+        World,
+        "do_moment",
+        lambda *_: {
+            "monotonic_seconds": time.monotonic(),
+            "wall_seconds": time.time() + ahead_seconds,
+            "boot_id": "a boot",
+            "free_bytes": 10**12,
+        },
+    )
+    bed.workload.made = (Phase(name="read", command=("r",)),)
+    bed.world.jobs = [lambda: dating(monkeypatch, ahead_seconds=ahead_seconds)]
+
+    telemetry = bed.run().telemetry
+
+    assert telemetry is not None
+    assert list(telemetry.phases) == ["read", "read/start", "read/map", "read/commit"]
+    assert telemetry.phases["read/map"] == pytest.approx((2.0, 7.0), abs=0.5)
+    # The job's own end is 9 s: later than that of its submission, to which it is cut.
+    assert telemetry.phases["read/commit"][1] == pytest.approx(8.0)
+
+
+def test_phases_of_the_engine_in_a_mix_are_named_after_their_job(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bed.world.jobs = [lambda: dating(monkeypatch)] * 2
+    bed.workloads["sort"] = FakeWorkload(name="sort")
+
+    telemetry = bed.run(mix("grep", "sort")).telemetry
+
+    assert telemetry is not None
+    assert set(submissions(telemetry.phases)) == {"1-grep/count", "2-sort/count"}
+    for name in ("1-grep/count", "2-sort/count"):
+        assert set(engine_phases(telemetry.phases, name)) == set(PHASES)
 
 
 def test_a_run_that_cannot_be_watched_is_not_begun(bed: Bed) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,22 @@ def test_one_phase_and_one_node(desk: Desk) -> None:
     assert "phase read" in shown
     assert "whole run" not in shown
     assert "worker1" not in shown
+
+
+def test_phases_of_the_engine_are_listed_and_shown_when_asked_for(desk: Desk) -> None:
+    inner = {"write/map": (2.0, 20.0), "write/commit": (20.0, 21.5)}
+    desk.add(0, replace(TELEMETRY, phases={**TELEMETRY.phases, **inner}))
+    shown = desk("telemetry").stdout
+    assert shown.count("CPU busy") == 3  # the run, write and read: no table for each phase of these
+    assert "the engine's phases" in shown
+    [line] = [line for line in shown.splitlines() if "write/map" in line]
+    assert re.findall(r"[\d.]+ s", line) == ["2.0 s", "20.0 s", "18.0 s"]
+    alone = desk("telemetry", "--phase", "write/map").stdout
+    assert "phase write/map: 2.0 to 20.0 s" in alone
+    assert "the engine's phases" not in alone
+    document = json.loads(desk("telemetry", "--json").stdout)
+    assert document["phases"]["write/map"] == [2.0, 20.0]
+    assert {row["span"] for row in document["nodes"]} == {"", "write", "read"}
 
 
 def test_single_columns_are_summed_up(desk: Desk) -> None:

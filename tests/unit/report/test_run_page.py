@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 from tests.unit.analysis.telemetry import DURATION_SECONDS, NAN, node, times, when
 
+from boardcluster.analysis.telemetry import node_summaries
 from boardcluster.errors import StoreError
 from boardcluster.records import (
     Attempt,
@@ -113,6 +115,53 @@ def test_marks_and_phases_lie_within_the_drawing() -> None:
     for rect in rects:
         left = float(rect.attrib["x"])
         assert 0 <= left <= left + float(rect.attrib["width"]) <= width
+
+
+def shaded(svg: str) -> list[tuple[float, float]]:
+    rows = parts(svg, "p0")
+    return [(float(row.attrib["x"]), float(row.attrib["width"])) for row in rows]
+
+
+def test_phases_of_the_engine_are_shaded_in_place_of_their_submission() -> None:
+    plain = replace(chart([1.0] * 4), phases=(("sort", 0.0, 4.0),))
+    inner = (("start", 0.5, 1.0), ("map", 1.0, 3.0), ("commit", 3.0, 3.5))
+    svg = draw(replace(plain, parts=inner))
+
+    assert len(shaded(draw(plain))) == 1
+    (start, _), (commit, _) = shaded(svg)  # every other one
+    assert start < commit
+    assert [row.text for row in parts(svg, "phase-name")] == ["start", "map", "commit"]
+    titles = [row[0].text for row in parts(svg, "phase")]
+    assert titles == ["start, 0.5 to 1.0 s", "map, 1.0 to 3.0 s", "commit, 3.0 to 3.5 s"]
+
+
+def test_several_submissions_with_phases_have_a_row_of_names_above_them() -> None:
+    outer = (("write", 0.0, 2.0), ("read", 2.0, 4.0))
+    svg = draw(replace(chart([1.0] * 4), phases=outer, parts=(("map", 0.2, 1.8),)))
+
+    rows = {row.text: float(row.attrib["y"]) for row in parts(svg, "phase-name")}
+    assert rows["write"] == rows["read"] < rows["map"]
+    assert len(parts(svg, "phase")) == 2  # map, and read, which has no phases of its own
+    flat = draw(replace(chart([1.0] * 4), phases=outer))
+    heights = [float(ET.fromstring(row).attrib["viewBox"].split()[3]) for row in (svg, flat)]
+    assert heights[0] > heights[1]
+    lowest = max(float(row.attrib["y"]) for row in parts(svg, "phase-name"))
+    assert lowest < min(float(row.attrib["y"]) for row in parts(svg, "phase"))
+
+
+def test_names_of_phases_never_lie_over_each_other() -> None:
+    stages = tuple((f"stage {i}: collect at a.py:1", i * 0.5, i * 0.5 + 1.9) for i in range(5))
+    svg = draw(replace(chart([1.0] * 4), phases=(("count", 0.0, 4.0),), parts=stages))
+
+    spans = [
+        (float(row.attrib["x"]), float(row.attrib["x"]) + 6.0 * len(row.text or ""))
+        for row in parts(svg, "phase-name")
+    ]
+    assert len(spans) >= 2
+    assert all(end <= begin for (_, end), (begin, _) in itertools.pairwise(spans))
+    assert {(row.text or "").partition(":")[0] for row in parts(svg, "phase-name")} <= {
+        f"stage {i}" for i in range(5)
+    }
 
 
 @pytest.mark.parametrize(
@@ -295,6 +344,52 @@ def test_the_page_says_what_it_was_and_why_it_cannot_be_trusted(make: Make, tmp_
         assert words in shown
     assert text.count("<svg") == text.count('download="run-')
     assert text.count("<svg") >= 10
+
+
+def with_engine(count: int) -> Telemetry:
+    """A run of two submissions, the first with so many phases of the engine, each longer."""
+    inner = {
+        f"write/stage {i}: step": (1.0 + 0.1 * i, 1.0 + 0.1 * i + 0.5 + 0.01 * i)
+        for i in range(count)
+    }
+    outer = {"write": (0.0, 30.0), **inner, "read": (30.0, 60.0)}
+    return replace(emulated_run(), phases=outer)
+
+
+def test_phases_of_the_engine_are_rows_of_one_table(make: Make, tmp_path: Path) -> None:
+    text = page(make(0, Engine.SPARK, 60.0), with_engine(3), tmp_path)
+    shown = text.replace("\N{NO-BREAK SPACE}", " ")
+    assert shown.count("Every node in phase") == 2  # of each submission, as before
+    assert "All nodes together in each phase of the engine; phases may overlap" in shown
+    for name in ("write/stage 0: step", "write/stage 1: step", "write/stage 2: step"):
+        assert shown.count(f">{name}<") == 1
+    bare = page(make(0, Engine.SPARK, 60.0), emulated_run(), tmp_path)
+    assert "phase of the engine;" not in bare
+
+
+def test_a_table_of_phases_counts_nodes_and_not_the_machine_below_them_too(
+    make: Make, tmp_path: Path
+) -> None:
+    text = page(make(0, Engine.SPARK, 60.0), with_engine(1), tmp_path)
+    row = text[text.index(">write/stage 0: step<") :].partition("</tr>")[0]
+    cells = re.findall(r'data-label="([^"]*)"><span>([^<]*)<', row)
+    busy = [
+        summary.cpu_busy_mean_cores or 0.0
+        for summary in node_summaries(with_engine(1), "write/stage 0: step")
+        if summary.scope == "node"
+    ]
+    assert len(busy) == 2
+    assert dict(cells)["CPU busy, cores"] == f"{sum(busy):.2f}"
+
+
+def test_of_very_many_phases_the_longest_are_shown_and_the_page_stays_small(
+    make: Make, tmp_path: Path
+) -> None:
+    text = page(make(0, Engine.SPARK, 60.0), with_engine(100), tmp_path)
+    assert "the 16 longest of 100" in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert ">write/stage 99: step<" in text
+    assert ">write/stage 10: step<" not in text
+    assert len(text) < 400_000
 
 
 def test_the_page_of_an_emulated_board_says_whose_seconds_are_whose(

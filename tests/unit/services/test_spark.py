@@ -12,6 +12,7 @@ from boardcluster.services.spark import (
     read_event_log,
     read_stages,
     spark_submit_command,
+    stages_seconds,
     submit_environment,
 )
 
@@ -177,9 +178,15 @@ def test_stages_take_from_their_submission_to_their_end(tmp_path: Path) -> None:
         stage(1, "runJob at SparkHadoopWriter.scala:83", start=1250, end=2000),
     )
 
-    assert read_stages(path) == {
+    stages = read_stages(path)
+    assert [(row.label, row.begin_seconds, row.end_seconds) for row in stages] == [
+        ("stage 0: map at WordCount.java:44", 1_760_000_000.0, 1_760_000_001.5),
+        # Stages may overlap.
+        ("stage 1: runJob at SparkHadoopWriter.scala:83", 1_760_000_001.25, 1_760_000_002.0),
+    ]
+    assert stages_seconds(stages) == {
         "stage 0: map at WordCount.java:44": 1.5,
-        "stage 1: runJob at SparkHadoopWriter.scala:83": 0.75,  # stages may overlap
+        "stage 1: runJob at SparkHadoopWriter.scala:83": 0.75,
     }
 
 
@@ -191,11 +198,16 @@ def test_a_stage_that_was_tried_again_counts_each_time(tmp_path: Path) -> None:
         stage(0, "map", start=2000, end=2250, **{"Stage Attempt ID": 1}),
     )
 
-    assert read_stages(path) == {"stage 0: map": 1.25}
+    stages = read_stages(path)
+    assert stages_seconds(stages) == {"stage 0: map": 1.25}
+    assert [(row.label, row.begin_seconds) for row in stages] == [
+        ("stage 0: map", 1_760_000_000.0),
+        ("stage 0.1: map", 1_760_000_002.0),
+    ]
 
 
 def test_an_application_without_stages_has_none(tmp_path: Path) -> None:
-    assert read_stages(log(tmp_path, START, task())) == {}
+    assert read_stages(log(tmp_path, START, task())) == ()
 
 
 @pytest.mark.parametrize(
@@ -275,4 +287,4 @@ def test_a_stage_without_times_was_skipped(tmp_path: Path) -> None:
         b'{"Event":"SparkListenerStageCompleted","Stage Info":{"Stage ID":0,"Stage Name":"x"}}\n'
     )
 
-    assert read_stages(path) == {}
+    assert read_stages(path) == ()

@@ -186,10 +186,23 @@ JOB = {
 }
 
 
+ATTEMPTS = {
+    "jobAttempts": {
+        "jobAttempt": [
+            {"id": 1, "nodeId": "worker1:8041", "startTime": 1_500},
+            {"id": 2, "nodeId": "worker2:8041", "startTime": 2_500},
+        ]
+    }
+}
+
+
 def history(
-    job: dict[str, Any] = JOB, tasks: dict[str, Any] = TASKS, counters: dict[str, Any] = COUNTERS
+    job: dict[str, Any] = JOB,
+    tasks: dict[str, Any] = TASKS,
+    counters: dict[str, Any] = COUNTERS,
+    attempts: dict[str, Any] = ATTEMPTS,
 ) -> list[dict[str, Any]]:
-    return [*ok(job), *ok(tasks), *ok(counters)]
+    return [*ok(job), *ok(tasks), *ok(counters), *ok(attempts)]
 
 
 def test_counters_of_a_job_unchanged_with_their_group(layout: Layout, remote: FakeRemote) -> None:
@@ -202,13 +215,19 @@ def test_counters_of_a_job_unchanged_with_their_group(layout: Layout, remote: Fa
         "org.apache.hadoop.mapreduce.FileSystemCounter/HDFS_BYTES_READ": 5_000_000_000,
         "org.apache.hadoop.mapreduce.TaskCounter/SPILLED_RECORDS": 12,
     }
-    assert found.document == {"job": JOB["job"], "tasks": TASKS, "counters": COUNTERS}
+    assert found.document == {
+        "job": JOB["job"],
+        "tasks": TASKS,
+        "counters": COUNTERS,
+        "attempts": ATTEMPTS,
+    }
     base = "http://master:19888/ws/v1/history/mapreduce/jobs/job_1700000000000_0001"
     (request,) = remote.requests
     assert [row["url"] for row in request["requests"]] == [
         base,
         f"{base}/tasks",
         f"{base}/counters",
+        f"{base}/jobattempts",
     ]
 
 
@@ -226,7 +245,52 @@ def test_phases_follow_each_other_and_add_up(layout: Layout, remote: FakeRemote)
         "mean merge of a reduce task": 0.1,
         "mean reduce of a reduce task": 0.4,
     }
-    assert sum(list(phases.values())[:2]) + 3.0 + 0.5 == 11.5  # submission to end
+    assert sum(list(phases.values())[:4]) == 11.5  # submission to end
+
+
+def test_phases_that_follow_each_other_have_a_begin_and_an_end(
+    layout: Layout, remote: FakeRemote
+) -> None:
+    remote.tell_nodeside("http", history())
+
+    found = job_history(layout, remote, "application_1_0001")
+
+    assert found.phase_spans == {
+        "start": (1.0, 4.0),
+        "map": (4.0, 9.0),
+        "reduce after the last map": (9.0, 12.0),
+        "commit": (12.0, 12.5),
+    }
+
+
+@pytest.mark.parametrize(
+    ("attempts", "node"),
+    [
+        (ATTEMPTS, "worker2"),  # the last one's record of earlier tasks is what counts
+        ({"jobAttempts": {"jobAttempt": [{"id": 1, "nodeId": "elsewhere:8041"}]}}, "master"),
+        ({"jobAttempts": {"jobAttempt": [{"id": 1}]}}, "master"),
+        ({"jobAttempts": None}, "master"),
+        ({}, "master"),
+    ],
+)
+def test_times_are_of_the_node_of_the_last_application_master(
+    attempts: dict[str, Any], node: str, layout: Layout, remote: FakeRemote
+) -> None:
+    remote.tell_nodeside("http", history(attempts=attempts))
+
+    assert job_history(layout, remote, "application_1_0001").clock_node == node
+
+
+def test_a_job_that_ended_before_its_last_task_has_an_empty_commit(
+    layout: Layout, remote: FakeRemote
+) -> None:
+    job = {"job": JOB["job"] | {"finishTime": 11_000}}
+    remote.tell_nodeside("http", history(job=job))
+
+    found = job_history(layout, remote, "application_1_0001")
+
+    assert found.phases_seconds["commit"] == 0.0
+    assert found.phase_spans["commit"] == (12.0, 12.0)
 
 
 def test_a_job_of_maps_only_has_no_reduce_phase(layout: Layout, remote: FakeRemote) -> None:
@@ -244,7 +308,7 @@ def test_a_job_without_tasks_or_counters_has_none(layout: Layout, remote: FakeRe
 
     found = job_history(layout, remote, "application_1_0001")
 
-    assert (found.counters, found.phases_seconds) == ({}, {})
+    assert (found.counters, found.phases_seconds, found.phase_spans) == ({}, {}, {})
 
 
 def test_waits_until_the_history_has_the_job(
@@ -253,8 +317,8 @@ def test_waits_until_the_history_has_the_job(
     monkeypatch.setattr("boardcluster.services.yarn.time.sleep", lambda _: None)
     absent = {"status": 404, "body": "not found", "location": None}
     for _ in range(2):
-        remote.tell_nodeside("http", [absent] * 3)
-    remote.tell_nodeside("http", [*ok(JOB), absent, *ok(COUNTERS)])
+        remote.tell_nodeside("http", [absent] * 4)
+    remote.tell_nodeside("http", [*ok(JOB), absent, *ok(COUNTERS), *ok(ATTEMPTS)])
     remote.tell_nodeside("http", history())
 
     assert len(job_history(layout, remote, "application_1700000000000_0001").counters) == 3
@@ -265,7 +329,7 @@ def test_a_job_that_the_history_never_has_is_a_remote_error(
     layout: Layout, remote: FakeRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(yarn, "_HISTORY_WAIT_SECONDS", 0.0)
-    remote.tell_nodeside("http", [{"status": 404, "body": "unknown job", "location": None}] * 3)
+    remote.tell_nodeside("http", [{"status": 404, "body": "unknown job", "location": None}] * 4)
 
     with pytest.raises(RemoteError, match=r"no job_1_0001 \(status 404\): unknown job"):
         job_history(layout, remote, "application_1_0001")

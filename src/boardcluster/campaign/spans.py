@@ -1,0 +1,69 @@
+"""When the engine's own phases were at work, on the driver's clock. Pure.
+
+Engines date what they do by the wall clock of the node that leads a job. A submission's start is
+known by three clocks: the driver's monotonic one, the driver's wall clock, and, through the
+agents, how far each node's wall clock is ahead of that. So a phase is placed by its distance from
+the start of its submission, and a clock that is wrong by minutes moves none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["MOST_PARTS", "EngineSpans", "Span", "with_engine_phases"]
+
+MOST_PARTS = 100
+"""Of a submission with more phases, so many of the longest are kept: loops make stages without
+end."""
+
+Span = tuple[float, float]
+"""Begin and end in seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSpans:
+    """The engine's phases in one submission.
+
+    Attributes:
+        began_wall_seconds: the driver's wall clock just before the submission, since 1970.
+        parts: by the node whose wall clock tells, name to begin and end in seconds since 1970.
+    """
+
+    began_wall_seconds: float = 0.0
+    parts: Mapping[str, Mapping[str, Span]] = field(default_factory=dict)
+
+
+def with_engine_phases(
+    submissions: Mapping[str, Span],
+    engine: Mapping[str, EngineSpans],
+    *,
+    ahead_seconds: Mapping[str, float],
+) -> dict[str, Span]:
+    """Return the submissions, each followed by the engine's phases in it as ``SUBMISSION/PHASE``.
+
+    A phase is cut to its submission, because clocks are never quite right; one of which nothing is
+    left, or that took no time, is left out.
+
+    Args:
+        submissions: name to begin and end by the driver's monotonic clock.
+        engine: name of a submission to its phases.
+        ahead_seconds: how far each node's wall clock is ahead of the driver's; 0 where unknown.
+
+    Returns:
+        Name to begin and end by the driver's monotonic clock, phases in the order of their begin.
+    """
+    spans: dict[str, Span] = {}
+    for name, (begin, end) in submissions.items():
+        spans[name] = (begin, end)
+        found = engine.get(name, EngineSpans())
+        inside: list[tuple[float, float, str]] = []
+        for node, parts in found.parts.items():
+            shift = begin - found.began_wall_seconds - ahead_seconds.get(node, 0.0)
+            for part, (first, last) in parts.items():
+                cut = (max(begin, first + shift), min(end, last + shift))
+                if cut[0] < cut[1]:
+                    inside.append((*cut, part))
+        longest = sorted(inside, key=lambda row: row[0] - row[1])[:MOST_PARTS]
+        spans |= {f"{name}/{part}": (first, last) for first, last, part in sorted(longest)}
+    return spans
