@@ -1,0 +1,13 @@
+"""Pure: what to change next, by rules with evidence.
+
+A rule looks at the runs of a cluster: their counters, what bound them and what their nodes did. It
+says what was seen, what to set and what that should bring, and is silent without evidence. The
+rules stand in ``RULES`` of ``boardcluster.analysis.advice.rules``; docs/reference/advice.md lists
+them.
+"""
+
+from boardcluster.analysis.advice.advising import advise
+from boardcluster.analysis.advice.case import Advice, Case, Certainty, NodeUse, RunFacts
+from boardcluster.analysis.advice.facts import run_facts
+
+__all__ = ["Advice", "Case", "Certainty", "NodeUse", "RunFacts", "advise", "run_facts"]

@@ -1,0 +1,47 @@
+"""From runs to advice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from boardcluster.analysis.advice.case import Advice, Case
+
+__all__ = ["advise"]
+
+
+def advise(case: Case) -> tuple[Advice, ...]:
+    """Return what to change, the largest gain first, then the surest; unknown gains last.
+
+    A gain is a ratio of times: how many times as fast a run would be. Each rule speaks once of each
+    subject, with the numbers of the runs that would gain most; ``runs`` names all in which it was
+    seen. Without evidence there is no advice.
+
+    Args:
+        case: the runs of one cluster, with what is known of them.
+    """
+    # Its arrays need numpy, which takes longer to load than a command that advises nothing.
+    from boardcluster.analysis.advice.rules import RULES  # noqa: PLC0415
+    from boardcluster.analysis.advice.view import View  # noqa: PLC0415
+
+    view = View.of(case)
+    found = _thinned(row for rule in RULES for row in rule.find(rule, view))
+    return tuple(sorted(found, key=_place))
+
+
+def _place(row: Advice) -> tuple[bool, float, int]:
+    return (row.gain is None, -(row.gain or 0.0), -row.certainty)
+
+
+def _thinned(rows: Iterable[Advice]) -> tuple[Advice, ...]:
+    """Keep of each rule and subject the one with the surest and largest gain, with all its runs."""
+    kept: dict[tuple[str, str], list[Advice]] = {}
+    for row in rows:
+        kept.setdefault((row.rule, row.subject), []).append(row)
+    return tuple(
+        replace(
+            max(same, key=lambda row: (row.certainty, row.gain or 0.0)),
+            runs=tuple(dict.fromkeys(name for row in same for name in row.runs)),
+        )
+        for same in kept.values()
+    )

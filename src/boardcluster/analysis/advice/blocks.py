@@ -1,0 +1,174 @@
+"""Rules on how HDFS keeps blocks: copies and checksums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from boardcluster.analysis.advice.case import Advice, Certainty
+from boardcluster.analysis.advice.compared import pairs_by
+from boardcluster.analysis.advice.published import published
+from boardcluster.analysis.advice.rule import (
+    LEAST_GAIN,
+    Rule,
+    advice,
+    gain_words,
+    percent,
+    ratio_words,
+    shrunk,
+)
+from boardcluster.analysis.advice.settings import matrix_key
+from boardcluster.analysis.advice.view import Run, View
+from boardcluster.analysis.bottleneck import Bound
+from boardcluster.records import Checksum
+from boardcluster.units import format_bytes
+
+__all__ = ["BLOCK_RULES"]
+
+_LEAST_OUTPUT_BYTES = 64 * 10**6  # below, start-up and metadata weigh more than blocks
+_COPIES_SEEN = 1.5  # copies of the output on the nodes' disks: more than one
+_CPU_SHARE = 0.50
+_BLOCK_WORKLOADS = ("teragen", "terasort", "teravalidate", "dfsio")
+"""Workloads whose CPU time is spent on moving bytes of blocks, which are all checked."""
+
+_RISK_OF_ONE = "a node that is lost takes its blocks with it"
+_RISK_OF_NULL = "HDFS no longer notices a block that went bad"
+
+
+def _copies(rule: Rule, view: View) -> Iterator[Advice]:
+    yield from _copies_measured(rule, view)
+    for group in view.groups:
+        run = group.typical
+        output_bytes = run.measurement.output_bytes
+        written_bytes = sum(run.measurement.node_written_bytes.values())
+        if group.trial.replication == 1 or output_bytes < _LEAST_OUTPUT_BYTES or not written_bytes:
+            continue
+        between_bytes = run.measurement.intermediate_bytes
+        if run.first not in (Bound.STORAGE, Bound.NETWORK) or between_bytes is None:
+            continue
+        copies = (written_bytes - between_bytes) / output_bytes
+        if copies < _COPIES_SEEN:
+            continue
+        gain = _gain_of_one_copy(run, written_bytes, output_bytes, copies)
+        if gain < LEAST_GAIN:
+            continue
+        yield advice(
+            rule,
+            group,
+            title=f"Keep one copy of the output of {group.subject}",
+            seen=(
+                f"the nodes wrote {format_bytes(written_bytes)}, {format_bytes(between_bytes)} of"
+                f" it between, for {format_bytes(output_bytes)} of output:"
+                f" {copies:.1f} copies; {run.first} bound {percent(run.share(run.first))}"
+                f" of the run ({group.where})"
+            ),
+            setting=matrix_key("replication = 1"),
+            brings=f"{gain_words(gain, emulated=group.emulated)}; {_RISK_OF_ONE}",
+            gain=gain,
+        )
+
+
+def _gain_of_one_copy(run: Run, written_bytes: float, output_bytes: int, copies: float) -> float:
+    """What remains of writes to storage, and of traffic, when only the first copy is made."""
+    saved_bytes = (copies - 1) * output_bytes
+    storage = shrunk(run.share(Bound.STORAGE), 1 - saved_bytes / written_bytes)
+    if run.first is Bound.STORAGE:
+        return storage
+    carried_bytes = _received_bytes(run)
+    left = 1 - min(1.0, saved_bytes / carried_bytes) if carried_bytes else 1.0
+    return shrunk(run.share(Bound.NETWORK), max(left, 1e-3))
+
+
+def _received_bytes(run: Run) -> float:
+    """What all workers received over the run; 0 where nobody knows."""
+    if run.facts is None:
+        return 0.0
+    rates = [row.received_bytes_per_second or 0.0 for row in run.nodes]
+    return math.fsum(rates) * run.facts.duration_seconds
+
+
+def _copies_measured(rule: Rule, view: View) -> Iterator[Advice]:
+    for pair in pairs_by(view.cells, "replication"):
+        group = view.group_of(pair.slower)
+        fewer = pair.faster.replication
+        if group is None or not pair.counts or pair.ratio.value < LEAST_GAIN:
+            continue
+        if not 0 < fewer < (pair.slower.replication or math.inf):
+            continue
+        more = pair.slower.replication or "the profile's number of"
+        yield advice(
+            rule,
+            group,
+            title=f"Keep {fewer} cop{'y' if fewer == 1 else 'ies'} of the output of"
+            f" {group.subject}",
+            seen=f"{fewer} instead of {more} copies: {pair.words} ({group.where})",
+            setting=matrix_key(f"replication = {fewer}"),
+            brings=f"{ratio_words(pair.ratio, emulated=group.emulated)};"
+            f" {_RISK_OF_ONE if fewer == 1 else 'fewer nodes may be lost at once'}",
+            gain=pair.ratio.value,
+            certainty=Certainty.COMPARED,
+        )
+
+
+def _checksums(rule: Rule, view: View) -> Iterator[Advice]:
+    yield from _checksums_measured(rule, view)
+    with_, without = published()["checksums-on"], published()["checksums-off"]
+    for group in view.groups:
+        run = group.typical
+        share = run.share(Bound.CPU)
+        known = group.trial.workload in _BLOCK_WORKLOADS
+        on = group.trial.checksum is not Checksum.NULL
+        if not (known and on) or run.first is not Bound.CPU or share < _CPU_SHARE:
+            continue
+        gain = shrunk(share, without.value / with_.value)
+        yield advice(
+            rule,
+            group,
+            title=f"Try {group.subject} without checksums of blocks",
+            seen=f"the CPU bound {percent(share)} of a run that moves blocks, each of which is"
+            f" checked ({group.where})",
+            setting=matrix_key('checksum = "null"'),
+            brings=(
+                f"{gain_words(gain, emulated=group.emulated)}, if checksums cost what they cost in"
+                f" the paper: {with_.value:g} against {without.value:g} % of CPU; {_RISK_OF_NULL}"
+            ),
+            gain=gain,
+            certainty=Certainty.PUBLISHED,
+        )
+
+
+def _checksums_measured(rule: Rule, view: View) -> Iterator[Advice]:
+    for pair in pairs_by(view.cells, "checksum"):
+        group = view.group_of(pair.slower)
+        off = pair.faster.checksum is Checksum.NULL
+        if group is None or not off or not pair.counts or pair.ratio.value < LEAST_GAIN:
+            continue
+        yield advice(
+            rule,
+            group,
+            title=f"Run {group.subject} without checksums of blocks",
+            seen=f"without and with checksums: {pair.words} ({group.where})",
+            setting=matrix_key('checksum = "null"'),
+            brings=f"{ratio_words(pair.ratio, emulated=group.emulated)}; {_RISK_OF_NULL}",
+            gain=pair.ratio.value,
+            certainty=Certainty.COMPARED,
+        )
+
+
+BLOCK_RULES = (
+    Rule(
+        name="replication",
+        speaks="Cells that differ in `replication` alone show that fewer copies are faster; or"
+        " nodes wrote at least 1.5 copies of at least 64 MB of output, and storage or the network"
+        " bound most of the run.",
+        source="Lee and Park 2026, Table 9 (one copy); Lee, Oh and Park 2021, section VI-E",
+        find=_copies,
+    ),
+    Rule(
+        name="checksums",
+        speaks="Cells that differ in `checksum` alone show that it is faster without; or the CPU"
+        " bound at least half of a run of teragen, terasort, teravalidate or dfsio.",
+        source=published()["checksums-on"].source,
+        find=_checksums,
+    ),
+)

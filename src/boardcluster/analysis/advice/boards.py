@@ -1,0 +1,265 @@
+"""Rules on boards that are slower than they could be: heat, a weak supply, a slow link."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from boardcluster.analysis.advice.case import Advice, Certainty, NodeUse
+from boardcluster.analysis.advice.published import published
+from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words, percent, shrunk
+from boardcluster.analysis.advice.settings import network_key, policy_key
+from boardcluster.analysis.advice.view import Group, Run, View
+from boardcluster.analysis.bottleneck import Bound
+from boardcluster.units import format_rate, format_rate_exact, format_seconds
+
+__all__ = ["BOARD_RULES"]
+
+_HELD_SHARE = 0.01  # of the run; the same as the verdict's rule
+_LINK_SHARE = 0.99  # of the declared rate: less is another rate
+_LINK_STEP = 10  # a link of 100 Mbit/s where there could be 1 Gbit/s
+_MODELLED = re.compile(r"modelled: (\S+) was slowed down by (\w+) for (\d+) % of the run")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Slowed:
+    """A node that was slowed down in a run.
+
+    Attributes:
+        run: the run.
+        node: its name.
+        seen: how, with its numbers.
+        gain: how many times as fast the run would be without; None if not known.
+        share: of the run.
+    """
+
+    run: Run
+    node: str
+    seen: str
+    gain: float | None
+    share: float
+
+
+def _slowed(
+    group: Group, cause: str, seconds_of: Callable[[NodeUse], float | None]
+) -> dict[str, list[_Slowed]]:
+    """Find the nodes of a group that heat or a weak supply slowed, by node, boards and models."""
+    found: dict[str, list[_Slowed]] = {}
+    for run in group.runs:
+        rows = [*_read(run, cause, seconds_of), *_modelled(run, cause)]
+        for row in rows:
+            found.setdefault(row.node, []).append(row)
+    return found
+
+
+def _read(run: Run, cause: str, seconds_of: Callable[[NodeUse], float | None]) -> Iterator[_Slowed]:
+    """What the firmware of boards said; that of the machine below emulated nodes is not theirs."""
+    if run.facts is None or run.fingerprint.emulated:
+        return
+    words = {"heat": "its firmware held the clock back", "supply": "it had under-voltage"}[cause]
+    for row in run.facts.nodes:
+        seconds = seconds_of(row) or 0.0
+        share = min(1.0, seconds / run.facts.duration_seconds)
+        if share <= _HELD_SHARE:
+            continue
+        most = row.temperature_most_celsius
+        ratio = row.slowed_clock_ratio
+        warm = f", {most:.0f} °C at most" if most is not None else ""
+        clock = f", at {percent(ratio)} of its clock" if ratio is not None else ""
+        yield _Slowed(
+            run=run,
+            node=row.node,
+            seen=f"{row.node}: {words} for {format_seconds(seconds)} of"
+            f" {format_seconds(run.facts.duration_seconds)}{clock}{warm}",
+            gain=_gain(run, share, ratio),
+            share=share,
+        )
+
+
+def _gain(run: Run, share: float, ratio: float | None) -> float | None:
+    """From the diagnosis, else from the clock: what was done at a lower clock takes less."""
+    if run.twice(Bound.HEAT) > 1:
+        return run.twice(Bound.HEAT)
+    return shrunk(share, ratio) if ratio is not None and 0 < ratio < 1 else None
+
+
+def _modelled(run: Run, cause: str) -> Iterator[_Slowed]:
+    """What the model of heat and supply did to emulated boards, from the remarks on the run."""
+    for line in run.measurement.remarks:
+        match = _MODELLED.fullmatch(line)
+        if match and match[2] == cause:
+            gain = run.twice(Bound.HEAT)
+            yield _Slowed(
+                run=run,
+                node=match[1],
+                seen=line,
+                gain=gain if gain > 1 else None,
+                share=int(match[3]) / 100,
+            )
+
+
+def _worst(rows: list[_Slowed]) -> _Slowed:
+    return max(rows, key=lambda row: row.share)
+
+
+def _cooling(rule: Rule, view: View) -> Iterator[Advice]:
+    paper = published()["cooling-hadoop"]
+    for group in view.groups:
+        for node, rows in _slowed(group, "heat", lambda row: row.heat_seconds).items():
+            worst = _worst(rows)
+            yield advice(
+                rule,
+                group,
+                title=f"Cool {node}",
+                subject=node,
+                seen=f"{worst.seen}; in {len(rows)} of {len(group.runs)} runs ({group.where})",
+                setting=_cooler(group, node),
+                brings=f"{_what(worst, group)}; the 2021 paper saw {paper.value:g} times"
+                f" {paper.says}",
+                gain=worst.gain,
+                certainty=Certainty.COMPUTED if worst.gain else Certainty.PUBLISHED,
+                runs=[row.run.name for row in rows],
+            )
+
+
+def _what(worst: _Slowed, group: Group) -> str:
+    if worst.gain is None:
+        return "its full clock"
+    return gain_words(worst.gain, emulated=group.emulated)
+
+
+def _cooler(group: Group, node: str) -> str:
+    if group.is_twin:
+        return (
+            f"another `cooling` of {node} in its `[[node]]` of cluster.toml; `boardcluster catalog"
+            " cooling` shows them"
+        )
+    return (
+        f"a heat sink and a fan on {node}, or air around it; until then"
+        f" {policy_key('cool_below_celsius = 60')} lets each run begin cool"
+    )
+
+
+def _supply(rule: Rule, view: View) -> Iterator[Advice]:
+    for group in view.groups:
+        for node, rows in _slowed(group, "supply", lambda row: row.weak_supply_seconds).items():
+            worst = _worst(rows)
+            yield advice(
+                rule,
+                group,
+                title=f"Give {node} a stronger power supply",
+                subject=node,
+                seen=f"{worst.seen}; in {len(rows)} of {len(group.runs)} runs ({group.where})",
+                setting=_stronger(group, node),
+                brings=f"{_what(worst, group)}; and no sudden end of the board under load",
+                gain=worst.gain,
+                runs=[row.run.name for row in rows],
+            )
+
+
+def _stronger(group: Group, node: str) -> str:
+    if group.is_twin:
+        return (
+            f"another `supply` of {node} in its `[[node]]` of cluster.toml; `boardcluster catalog"
+            " supplies` shows them"
+        )
+    return (
+        f"the supply that its maker sells for {node}'s board, and a short, thick cable;"
+        " `boardcluster catalog supplies` shows what the papers used"
+    )
+
+
+def _link(rule: Rule, view: View) -> Iterator[Advice]:
+    for group in view.groups:
+        if group.is_boards:
+            yield from _slow_links(rule, group)
+        else:
+            yield from _narrow_link(rule, group)
+
+
+def _slow_links(rule: Rule, group: Group) -> Iterator[Advice]:
+    """Boards whose link is slower than the fastest of them, or than declared."""
+    run = group.typical
+    rates = {
+        row.node: row.link_bits_per_second
+        for row in run.nodes
+        if row.link_bits_per_second is not None
+    }
+    best = max([*rates.values(), float(run.fingerprint.link_bits_per_second)])
+    for node, rate in rates.items():
+        if rate >= _LINK_SHARE * best:
+            continue
+        gain = run.twice(Bound.NETWORK)
+        known = gain >= LEAST_GAIN
+        yield advice(
+            rule,
+            group,
+            title=f"Bring the link of {node} to {format_rate(best)}",
+            subject=node,
+            seen=f"{node} was linked at {format_rate(rate)}, where the others have, or cluster.toml"
+            f" declares, {format_rate(best)} ({group.where})",
+            setting=_better_link(rate, best),
+            brings=f"{gain_words(gain, at_most=False) if known else 'no gain in these runs: other'}"
+            f"{', were every link twice as fast' if known else ' resources bound them'}",
+            gain=gain if known else None,
+        )
+
+
+def _better_link(rate: float, best: float) -> str:
+    if best < _LINK_STEP * rate:
+        return "another cable, or another port of the switch"
+    declared = network_key(f'link = "{format_rate_exact(round(rate))}"')
+    return (
+        "a cable with all eight wires (Cat 5e), another port, or a faster switch; where the board"
+        f" itself has no faster port, {declared}"
+    )
+
+
+def _narrow_link(rule: Rule, group: Group) -> Iterator[Advice]:
+    """Emulated nodes whose declared link bounds them."""
+    run = group.typical
+    gain, declared = run.twice(Bound.NETWORK), run.fingerprint.link_bits_per_second
+    if run.first is not Bound.NETWORK or gain < LEAST_GAIN:
+        return
+    twice = network_key(f'link = "{format_rate_exact(2 * declared)}"')
+    board = "; a board's own port may be slower, see `boardcluster catalog boards`"
+    yield advice(
+        rule,
+        group,
+        title=f"Try links of {format_rate(2 * declared)}",
+        subject="links",
+        seen=f"links of {format_rate(declared)} bound {percent(run.share(Bound.NETWORK))} of the"
+        f" run ({group.where})",
+        setting=f"{twice}{board if group.is_twin else ''}",
+        brings=f"{gain_words(gain, at_most=False, emulated=group.emulated)}, were every link twice"
+        " as fast",
+        gain=gain,
+    )
+
+
+BOARD_RULES = (
+    Rule(
+        name="cooling",
+        speaks="The firmware held a board's clock back for more than 1 % of a run without saying"
+        " under-voltage, or the model of heat did so to an emulated board.",
+        source="Raspberry Pi documentation, vcgencmd get_throttled; "
+        + published()["cooling-hadoop"].source,
+        find=_cooling,
+    ),
+    Rule(
+        name="supply",
+        speaks="A board's firmware said under-voltage for more than 1 % of a run, or the model of"
+        " supplies slowed an emulated board.",
+        source="Raspberry Pi documentation, vcgencmd get_throttled; Lee and Park 2026, section"
+        " Power Supply",
+        find=_supply,
+    ),
+    Rule(
+        name="link",
+        speaks="A board's link was slower than that of another board or than declared; or the"
+        " declared link bound most of a run of emulated nodes.",
+        source="IEEE 802.3, clauses 28 and 40; Linux, sysfs-class-net, speed",
+        find=_link,
+    ),
+)

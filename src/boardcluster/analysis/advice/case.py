@@ -1,0 +1,142 @@
+"""What advice is, and what it is given on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from boardcluster.records import ClusterSpec, Result
+
+if TYPE_CHECKING:
+    from boardcluster.analysis.bottleneck import Diagnosis
+
+__all__ = ["Advice", "Attempted", "Case", "Certainty", "NodeUse", "RunFacts"]
+
+Attempted: TypeAlias = "tuple[str, int]"
+"""Id of a trial and number of the attempt at it."""
+
+
+class Certainty(IntEnum):
+    """How sure a gain is; the larger, the surer.
+
+    PUBLISHED: others saw it on their boards. COMPUTED: it follows from what these runs took, as the
+    most that can be gained. COMPARED: both settings were measured here.
+    """
+
+    PUBLISHED = 1
+    COMPUTED = 2
+    COMPARED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """One thing to change.
+
+    Attributes:
+        rule: name of the rule that gives it.
+        title: what to do, in the imperative.
+        subject: what it is about: a workload on an engine, or a node.
+        seen: the evidence, with its numbers.
+        setting: the file and key, the command, or the part of a board that is to change.
+        brings: what it should bring, and what it costs.
+        gain: how many times as fast the run would be; None where nobody can say.
+        certainty: how sure the gain is.
+        source: where the rule comes from.
+        workload: the workload that was seen; of several, the one that it would help most.
+        emulated: words that must stand beside its numbers: that the nodes are emulated, and of
+            which boards with which dilation; empty for boards.
+        runs: the runs it was seen in, each as ``TRIAL/NUMBER``.
+    """
+
+    rule: str
+    title: str
+    subject: str
+    seen: str
+    setting: str
+    brings: str
+    gain: float | None
+    certainty: Certainty
+    source: str
+    workload: str
+    emulated: str
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeUse:
+    """What the rules need of one node over one run. None is unknown: the node has no such column.
+
+    Times are those of the telemetry, which is not divided by a dilation.
+
+    Attributes:
+        node: its name; ``host`` is the machine that emulated nodes share.
+        scope: ``machine`` or ``node``.
+        capacity_cores: CPU time per second that it can have, in cores.
+        busy_share: CPU time that it used, as a share of its capacity.
+        jobs_cpu_seconds: CPU time of the tasks that ran on it.
+        master_cpu_seconds: CPU time of the master's daemons on it.
+        swap_bytes: bytes swapped in and out together.
+        swap_used_most_bytes: highest use of its swap areas.
+        memory_available_least_bytes: least memory that was free for programs.
+        temperature_most_celsius: highest temperature.
+        heat_seconds: how long the firmware held its clock back without saying under-voltage.
+        weak_supply_seconds: how long the firmware said under-voltage.
+        slowed_clock_ratio: its measured clock in such moments over its nominal clock, or over its
+            highest measured one; None as well where it was never held back.
+        link_bits_per_second: lowest rate of its own link, of several the fastest one.
+        received_bytes_per_second: mean over the run, by its own interfaces.
+        sent_bytes_per_second: likewise.
+    """
+
+    node: str
+    scope: str
+    capacity_cores: float
+    busy_share: float | None
+    jobs_cpu_seconds: float | None
+    master_cpu_seconds: float | None
+    swap_bytes: float | None
+    swap_used_most_bytes: float | None
+    memory_available_least_bytes: float | None
+    temperature_most_celsius: float | None
+    heat_seconds: float | None
+    weak_supply_seconds: float | None
+    slowed_clock_ratio: float | None
+    link_bits_per_second: float | None
+    received_bytes_per_second: float | None
+    sent_bytes_per_second: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """One run's telemetry, condensed so that the samples of a thousand runs need not be kept.
+
+    Attributes:
+        duration_seconds: of the run by its telemetry, not divided by a dilation.
+        nodes: one entry for each node that gave samples, in their order.
+    """
+
+    duration_seconds: float
+    nodes: tuple[NodeUse, ...]
+
+    def node(self, name: str) -> NodeUse | None:
+        """Return the entry of a node; None if it gave no samples."""
+        return next((row for row in self.nodes if row.node == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What advice is asked for.
+
+    Attributes:
+        results: trials with their attempts, of one cluster.
+        diagnoses: what bound each run; runs without an entry are judged by their counters alone.
+        facts: each run's telemetry; runs without an entry have none.
+        cluster: what is declared of the cluster; None where it is not known.
+    """
+
+    results: tuple[Result, ...]
+    diagnoses: Mapping[Attempted, Diagnosis] = field(default_factory=dict)
+    facts: Mapping[Attempted, RunFacts] = field(default_factory=dict)
+    cluster: ClusterSpec | None = None

@@ -1,0 +1,84 @@
+"""Two cells that differ in one setting only: what it brought, measured."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from boardcluster.analysis.cells import Cell
+from boardcluster.analysis.fingerprints import differences_among
+from boardcluster.analysis.ratios import Ratio, ratio_of_cells
+from boardcluster.units import format_seconds
+
+__all__ = ["Pair", "pairs_by"]
+
+_ALONE_GAIN = 1.10
+"""Where one of the two ran once, a smaller ratio is as likely to be chance."""
+
+_FOLLOWS = ("generated configuration",)
+"""What differs because the setting does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """The same work with two values of one setting.
+
+    Attributes:
+        slower: the cell with the larger mean.
+        faster: the other one.
+        ratio: ``slower`` over ``faster``, with its interval.
+        differences: what else differs between the machines, one line each.
+    """
+
+    slower: Cell
+    faster: Cell
+    ratio: Ratio
+    differences: tuple[str, ...]
+
+    @property
+    def counts(self) -> bool:
+        """Whether it may be advised on: shown; or one run of either, and a large difference."""
+        alone = min(self.slower.count, self.faster.count) == 1
+        return self.ratio.is_shown or (alone and self.ratio.value >= _ALONE_GAIN)
+
+    @property
+    def words(self) -> str:
+        """Both means, over how many runs, and what else differs."""
+        counts = f"{self.faster.count} and {self.slower.count} runs"
+        alone = f", {self.ratio.reason}" if self.ratio.reason else ""
+        also = f"; also different: {'; '.join(self.differences)}" if self.differences else ""
+        return (
+            f"{format_seconds(self.faster.mean_seconds)} against"
+            f" {format_seconds(self.slower.mean_seconds)}, means of {counts}{alone}{also}"
+        )
+
+
+def pairs_by(cells: Sequence[Cell], field: str) -> Iterator[Pair]:
+    """Yield every two cells that differ in one field of their configuration and nothing else.
+
+    Args:
+        cells: cells of runs that can be trusted.
+        field: a field of ``Configuration``.
+    """
+    groups: dict[Any, list[Cell]] = {}
+    for cell in cells:
+        own = dataclasses.asdict(cell.configuration)
+        del own[field]
+        groups.setdefault((cell.engine, *(str(value) for value in own.values())), []).append(cell)
+    for group in groups.values():
+        for index, first in enumerate(group):
+            for second in group[index + 1 :]:
+                yield _pair(first, second)
+
+
+def _pair(first: Cell, second: Cell) -> Pair:
+    faster, slower = sorted((first, second), key=lambda cell: cell.mean_seconds)
+    differences = differences_among((*faster.fingerprints, *slower.fingerprints))
+    return Pair(
+        slower=slower,
+        faster=faster,
+        ratio=ratio_of_cells(slower, faster),
+        differences=tuple(row for row in differences if row not in _FOLLOWS),
+    )

@@ -1,0 +1,138 @@
+"""What a node did over a run, condensed to what the rules of advice look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from boardcluster.analysis.advice.case import NodeUse
+from boardcluster.analysis.telemetry import (
+    base_name,
+    capacity_cores,
+    mean_rate,
+    members,
+    samples_within,
+    window_of,
+)
+from boardcluster.analysis.trust.clocks import throttle_flags
+from boardcluster.analysis.trust.window import Flags, Series, Window
+from boardcluster.records import NodeSamples, Telemetry
+
+__all__ = ["node_use"]
+
+_BUSY = ("cpu_user_seconds", "cpu_system_seconds", "cpu_irq_seconds")
+_JOBS = "group_cpu_seconds/jobs"
+_MASTER = tuple(
+    f"group_cpu_seconds/{name}"
+    for name in ("namenode", "resourcemanager", "jobhistory", "sparkhistory")
+)
+_COLUMNS = frozenset(
+    {
+        *(*_BUSY, "group_cpu_seconds"),
+        *("swap_in_bytes", "swap_out_bytes", "swap_used_bytes", "memory_available_bytes"),
+        *("temperature_celsius", "throttle_bits", "clock_measured_hertz", "clock_nominal_hertz"),
+        *("link_bits_per_second", "net_received_bytes", "net_sent_bytes"),
+        *("quota_cores", "quota_throttled_seconds"),
+    }
+)
+_UNDER_VOLTAGE_BIT = 0
+_HELD_BACK_BITS = (1, 2, 3)
+"""Of ``get_throttled``: clock capped, throttled, soft temperature limit."""
+
+
+def node_use(samples: NodeSamples, telemetry: Telemetry) -> NodeUse:
+    """Sum amounts over the run, and take the highest or lowest of states; see ``NodeUse``."""
+    # Cutting a column costs more than all that is done with it, so the rest is left out first.
+    needed = {key: row for key, row in samples.columns.items() if base_name(key) in _COLUMNS}
+    window = window_of(replace(samples, columns=needed), telemetry)
+    inside = samples_within(window)
+    capacity = capacity_cores(window)
+    busy = mean_rate(window, _BUSY)
+    heat_seconds, weak_seconds, ratio = _held_back(window)
+    return NodeUse(
+        node=window.node,
+        scope=window.scope,
+        capacity_cores=capacity,
+        busy_share=None if busy is None else busy / capacity,
+        jobs_cpu_seconds=_total(window, [_JOBS]),
+        master_cpu_seconds=_total(window, _MASTER),
+        swap_bytes=_total(window, ["swap_in_bytes", "swap_out_bytes"]),
+        swap_used_most_bytes=_most(window, inside, ["swap_used_bytes"]),
+        memory_available_least_bytes=_least(window, inside, "memory_available_bytes"),
+        temperature_most_celsius=_most(window, inside, ["temperature_celsius"]),
+        heat_seconds=heat_seconds,
+        weak_supply_seconds=weak_seconds,
+        slowed_clock_ratio=ratio,
+        link_bits_per_second=_link(window),
+        received_bytes_per_second=mean_rate(window, members(window, "net_received_bytes")),
+        sent_bytes_per_second=mean_rate(window, members(window, "net_sent_bytes")),
+    )
+
+
+def _total(window: Window, names: Iterable[str]) -> float | None:
+    tracks = [track for name in names if (track := window.track(name)) is not None]
+    return sum(track.total() for track in tracks) if tracks else None
+
+
+def _known(window: Window, inside: Flags, name: str) -> Series | None:
+    """The known values of a state within the run; None if there are none."""
+    values = window.column(name)
+    if values is None:
+        return None
+    known = values[inside & ~np.isnan(values)]
+    return known if len(known) else None
+
+
+def _most(window: Window, inside: Flags, names: Iterable[str]) -> float | None:
+    found = [row for name in names if (row := _known(window, inside, name)) is not None]
+    return max(float(row.max()) for row in found) if found else None
+
+
+def _least(window: Window, inside: Flags, name: str) -> float | None:
+    known = _known(window, inside, name)
+    return None if known is None else float(known.min())
+
+
+def _link(window: Window) -> float | None:
+    """Lowest rate of each interface; of several interfaces the fastest is the node's own."""
+    rates = [
+        float(track.values.min())
+        for name in members(window, "link_bits_per_second")
+        if (track := window.track(name)) is not None and track.values.min() > 0
+    ]
+    return max(rates, default=None)
+
+
+def _held_back(window: Window) -> tuple[float | None, float | None, float | None]:
+    """Seconds held back by heat, seconds of under-voltage, and the clock in either as a ratio."""
+    track = window.track("throttle_bits")
+    if track is None:
+        return None, None, None
+    weak = throttle_flags(track.values, _UNDER_VOLTAGE_BIT)
+    held = np.zeros(len(weak), dtype=np.bool_)
+    for bit in _HELD_BACK_BITS:
+        held |= throttle_flags(track.values, bit)
+    slowed = window.track_where(~np.isnan(window.columns["throttle_bits"]), _clock(window))
+    ratio = None
+    if slowed is not None:
+        seen = slowed.values[(weak | held) & ~np.isnan(slowed.values) & (slowed.shares > 0)]
+        best = _best_clock(window)
+        ratio = float(np.median(seen)) / best if len(seen) and best else None
+    return track.seconds(held & ~weak), track.seconds(weak), ratio
+
+
+def _clock(window: Window) -> Series:
+    """The measured clock, sample by sample; NaN throughout if it was not measured."""
+    values = window.column("clock_measured_hertz")
+    return np.full(len(window.ends), np.nan) if values is None else values
+
+
+def _best_clock(window: Window) -> float:
+    """The nominal clock; the highest measured one where that is not known; 0 without any."""
+    for name in ("clock_nominal_hertz", "clock_measured_hertz"):
+        track = window.track(name)
+        if track is not None:
+            return float(track.values.max())
+    return 0.0

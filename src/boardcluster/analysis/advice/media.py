@@ -1,0 +1,174 @@
+"""Rules on storage media: unused blocks that are never discarded, and a medium that is too slow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from boardcluster.analysis.advice.case import Advice, Certainty
+from boardcluster.analysis.advice.published import published
+from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words, percent
+from boardcluster.analysis.advice.settings import policy_key
+from boardcluster.analysis.advice.view import Group, Run, View
+from boardcluster.analysis.bottleneck import Bound
+from boardcluster.analysis.statistics import LEAST_RUNS, drift, mean
+from boardcluster.units import format_bytes
+
+__all__ = ["MEDIA_RULES"]
+
+_MEDIUM_GAIN = 1.10  # of storage twice as fast; less is not worth a purchase
+_HEAT_SHARE = 0.01
+_FLASH = (" sd ", " emmc ", " ssd ", " usb-ssd ", " nvme ")
+_SLOW = (" sd ", " emmc ", " usb ", " hdd ")
+_UNTRIMMED = "unused blocks not discarded"
+
+
+def _trim(rule: Rule, view: View) -> Iterator[Advice]:
+    for group in view.groups:
+        if not group.is_boards or len(group.runs) < LEAST_RUNS or not _media(group.typical, _FLASH):
+            continue
+        times = [run.measurement.duration_seconds for run in group.runs]
+        slower = drift(times)
+        bound = group.typical.first is Bound.STORAGE
+        hot = any(_was_hot(run) for run in group.runs)
+        if slower is None or not slower.is_shown or slower.correlation <= 0 or not bound or hot:
+            continue
+        first = times[: len(times) // 3 or 1]
+        gain = mean(times) / mean(first)
+        if gain < LEAST_GAIN:
+            continue
+        refused = [line for run in group.runs for line in _refusals(run)]
+        yield advice(
+            rule,
+            group,
+            title=f"Discard unused blocks before each run of {group.subject}",
+            seen=(
+                f"runs took longer and longer, {times[0]:.4g} s at first and {times[-1]:.4g} s at"
+                f" last (rank correlation with their order {slower.correlation:.2f}, p"
+                f" {slower.p_value:.2g}), and storage bound most of them; no node was slowed by"
+                f" heat{f'; {refused[0]}' if refused else ''} ({group.where})"
+            ),
+            setting=(
+                "a file system and a medium that take discards: see the remark"
+                if refused
+                else policy_key("trim = true")
+            ),
+            brings=(
+                f"{gain_words(gain)}, were each run like the first ones; the paper saw up to"
+                f" {published()['trim'].value:g} times"
+            ),
+            gain=gain,
+        )
+
+
+def _was_hot(run: Run) -> bool:
+    """Whether a node was slowed down for more than a moment: then heat is what drifts."""
+    seconds = [row.heat_seconds or 0.0 for row in run.nodes]
+    limit = _HEAT_SHARE * run.facts.duration_seconds if run.facts else 0.0
+    return max(seconds, default=0.0) > limit
+
+
+def _refusals(run: Run) -> list[str]:
+    return [line for line in run.measurement.remarks if line.startswith(_UNTRIMMED)]
+
+
+def _media(run: Run, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """Boards whose data is on a medium of one of these kinds, by the line on their hardware."""
+    return tuple(
+        name
+        for line in run.fingerprint.hardware
+        for name, words in [line.split(": ", 1)]
+        if any(kind in words.replace(",", " ") for kind in kinds)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """A faster medium: what to do, where, and what was seen of the one in use."""
+
+    title: str
+    setting: str
+    seen: str
+
+
+def _medium(rule: Rule, view: View) -> Iterator[Advice]:
+    for group in view.groups:
+        run = group.typical
+        change = _change(group)
+        gain = run.twice(Bound.STORAGE)
+        if run.first is not Bound.STORAGE or change is None or gain < _MEDIUM_GAIN:
+            continue
+        written_bytes = sum(run.measurement.node_written_bytes.values())
+        wrote = f"; nodes wrote {format_bytes(written_bytes)}" if written_bytes else ""
+        yield advice(
+            rule,
+            group,
+            title=change.title,
+            subject="storage",
+            seen=f"storage bound {percent(run.share(Bound.STORAGE))} of the run{wrote};"
+            f" {change.seen} ({group.where})",
+            setting=change.setting,
+            brings=(
+                f"{gain_words(gain, at_most=False, emulated=group.emulated)}, were storage twice as"
+                f" fast; the 2026 paper's cluster was up to {published()['storage'].value:g} times"
+                " as fast with NVMe SSDs as with microSD cards"
+            ),
+            gain=gain,
+            certainty=Certainty.COMPUTED,
+        )
+
+
+def _change(group: Group) -> _Change | None:
+    """Choose a faster medium by what is known of the one in use; None where nothing is known.
+
+    Nodes that stand for no boards write to this machine's disk, of which nobody asks.
+    """
+    run = group.typical
+    if group.is_twin:
+        return _Change(
+            title="Try a faster medium in the emulated boards",
+            setting='`medium = "…"`, or `pcie = "3.0"` of an NVMe SSD, in each `[[node]]` of'
+            " cluster.toml; `boardcluster catalog media` shows them",
+            seen=f"the boards are {run.fingerprint.twin}",
+        )
+    slow = _media(run, _SLOW)
+    if slow:
+        return _Change(
+            title="Put the data on a faster medium",
+            setting="an NVMe or a USB 3 SSD in each board, and `folder` of its `[[node]]` in"
+            " cluster.toml on it",
+            seen=f"{_named(slow)} {'have' if len(slow) > 1 else 'has'} cards or disks",
+        )
+    old = _media(run, (" PCIe 2 ", " PCIe 1 "))
+    if old:
+        return _Change(
+            title="Let the SSDs use PCIe 3",
+            setting="`dtparam=pciex1_gen=3` in /boot/firmware/config.txt of each Raspberry Pi 5,"
+            " then reboot",
+            seen=f"{_named(old)} {'reach' if len(old) > 1 else 'reaches'} their SSD by PCIe 2",
+        )
+    return None
+
+
+def _named(nodes: tuple[str, ...]) -> str:
+    """The first few names: ``pi1, pi2, pi3 and 5 more``."""
+    more = f" and {len(nodes) - 3} more" if len(nodes) > 3 else ""
+    return ", ".join(nodes[:3]) + more
+
+
+MEDIA_RULES = (
+    Rule(
+        name="trim",
+        speaks="On boards with flash media five or more runs of the same took longer and longer"
+        " (Spearman's p below 0.05), storage bound them, and no node was slowed by heat.",
+        source=published()["trim"].source,
+        find=_trim,
+    ),
+    Rule(
+        name="medium",
+        speaks="Storage bound most of a run, with storage twice as fast it would be at least 1.1"
+        " times as fast, and the boards use cards, disks or PCIe 2, or are emulated.",
+        source=f"{published()['storage'].source}; its section PCIe Version: 2.0 vs. 3.0",
+        find=_medium,
+    ),
+)

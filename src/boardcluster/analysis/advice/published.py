@@ -1,0 +1,37 @@
+"""What the papers say a change brought: data with its place in the paper, beside the rules."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+
+__all__ = ["Published", "published"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """One number of a paper.
+
+    Attributes:
+        value: as printed.
+        says: what it is, with its unit where it has one.
+        source: paper and section.
+        of: the same number in the catalog of published numbers.
+    """
+
+    value: float
+    says: str
+    source: str
+    of: str
+
+
+@functools.cache
+def published() -> dict[str, Published]:
+    """Return the numbers by their short names."""
+    place = resources.files("boardcluster.analysis.advice").joinpath("published.toml")
+    return {
+        name: Published(**row)
+        for name, row in tomllib.loads(place.read_text(encoding="utf-8")).items()
+    }

@@ -1,0 +1,97 @@
+"""What a rule of advice is, and the arithmetic that rules share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from boardcluster.analysis.advice.case import Advice, Certainty
+from boardcluster.analysis.advice.view import Group, View
+from boardcluster.analysis.ratios import Ratio
+
+__all__ = ["LEAST_GAIN", "Rule", "advice", "gain_words", "percent", "ratio_words", "shrunk"]
+
+LEAST_GAIN = 1.03
+"""Below this a change is not worth a person's time, and repetitions seldom tell it from noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One thing that is often wrong, and what to do about it.
+
+    Attributes:
+        name: one or two words.
+        speaks: when it speaks, in one sentence with its numbers.
+        source: where the rule, or the gain it promises, comes from.
+        find: returns its advice; several for the same subject are thinned out later.
+    """
+
+    name: str
+    speaks: str
+    source: str
+    find: Callable[[Rule, View], Iterable[Advice]]
+
+
+def shrunk(share: float, factor: float) -> float:
+    """How many times as fast a run is when a part of its time shrinks, as Amdahl 1967 has it.
+
+    1 / ((1 - share) + share * factor), a ratio of times.
+
+    Args:
+        share: that part of the run's time, 0 to 1.
+        factor: what is left of it, above 0.
+    """
+    return 1.0 / ((1.0 - share) + share * factor)
+
+
+def percent(share: float) -> str:
+    """A share in whole percent: ``41 %``."""
+    return f"{100 * share:.0f} %"
+
+
+def gain_words(gain: float, *, at_most: bool = True, emulated: str = "") -> str:
+    """A computed gain for people: ``at most 1.4 times as fast (emulated nodes)``."""
+    times = f"{'at most ' if at_most else ''}{gain:.3g} times as fast"
+    return f"{times} ({emulated})" if emulated else times
+
+
+def ratio_words(ratio: Ratio, *, emulated: str = "") -> str:
+    """A measured gain for people: ``1.42 times as fast (95 % interval 1.3 to 1.55)``."""
+    interval = ratio.interval
+    known = (
+        f"95 % interval {interval.low:.3g} to {interval.high:.3g}"
+        if interval is not None
+        else ratio.reason
+    )
+    return f"{ratio.value:.3g} times as fast ({'; '.join(row for row in (known, emulated) if row)})"
+
+
+def advice(
+    rule: Rule,
+    group: Group,
+    *,
+    title: str,
+    seen: str,
+    setting: str,
+    brings: str,
+    gain: float | None,
+    certainty: Certainty = Certainty.COMPUTED,
+    subject: str = "",
+    runs: Iterable[str] = (),
+    source: str = "",
+) -> Advice:
+    """Return advice on a group of runs; what is not given is that of the group."""
+    return Advice(
+        rule=rule.name,
+        title=title,
+        subject=subject or group.subject,
+        seen=seen,
+        setting=setting,
+        brings=brings,
+        gain=gain,
+        certainty=certainty,
+        source=source or rule.source,
+        workload=group.trial.workload,
+        emulated=group.emulated,
+        runs=tuple(runs) or group.names,
+    )

@@ -1,0 +1,287 @@
+"""The runs of a case as rules look at them: grouped, with what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from boardcluster.analysis.advice.case import Case, NodeUse, RunFacts
+from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
+from boardcluster.analysis.cells import Cell, settings, summarise
+from boardcluster.analysis.twins import is_twin, twin_words
+from boardcluster.records import (
+    Attempt,
+    AttemptState,
+    ClusterSpec,
+    Fingerprint,
+    Measurement,
+    NodeSpec,
+    Result,
+    Trial,
+)
+from boardcluster.units import format_bytes
+
+__all__ = ["HOST", "JOB", "TASK", "Group", "Run", "View"]
+
+JOB = "org.apache.hadoop.mapreduce.JobCounter/"
+TASK = "org.apache.hadoop.mapreduce.TaskCounter/"
+HOST = "host"
+"""The node of telemetry that is the machine below emulated ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One verified run, or one of the user's own program, with what is known of it.
+
+    Attributes:
+        trial: what was asked for.
+        attempt: the try that gave it.
+        measurement: what it gave.
+        diagnosis: what bound it; None where nobody looked.
+        facts: its telemetry; None without any.
+    """
+
+    trial: Trial
+    attempt: Attempt
+    measurement: Measurement
+    diagnosis: Diagnosis | None
+    facts: RunFacts | None
+
+    @property
+    def name(self) -> str:
+        """``TRIAL/NUMBER``."""
+        return f"{self.trial.id}/{self.attempt.number}"
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What it ran on."""
+        return self.attempt.fingerprint
+
+    @property
+    def whole(self) -> PhaseDiagnosis | None:
+        """The diagnosis of the whole run."""
+        return None if self.diagnosis is None else self.diagnosis.run
+
+    @property
+    def first(self) -> Bound | None:
+        """What bound most of it; None where that is not known."""
+        return None if self.whole is None else self.whole.first
+
+    def share(self, bound: Bound) -> float:
+        """Share of its time that a resource bound; 0 where that is not known."""
+        return 0.0 if self.whole is None else self.whole.shares.get(bound, 0.0)
+
+    def twice(self, bound: Bound) -> float:
+        """How many times as fast it would be were a resource twice as fast; 1 if not known."""
+        return 1.0 if self.whole is None else self.whole.gains.get(bound, 1.0)
+
+    def limit(self, bound: Bound) -> float | None:
+        """How many times as fast at most, were a resource never waited for; None if not known."""
+        return None if self.whole is None else self.whole.limits.get(bound)
+
+    def counter(self, name: str) -> int:
+        """One of the engine's own counters; 0 where it was not given."""
+        return self.measurement.counters.get(name, 0)
+
+    def counted_seconds(self, milliseconds: float) -> float:
+        """A time of the engine's counters, in the seconds of the run's duration.
+
+        Counters are kept as the engine wrote them, durations are divided by the dilation.
+        """
+        return milliseconds / 1000 / self.measurement.dilation
+
+    def phase_seconds(self, ending: str) -> float:
+        """Sum of the engine's phases whose name ends so: ``map`` of ``sort/map``, in seconds."""
+        return sum(
+            seconds
+            for name, seconds in self.measurement.phases_seconds.items()
+            if _engine_phase(name, self.measurement.phases_seconds) == ending
+        )
+
+    def phase_names(self) -> tuple[str, ...]:
+        """The engine's phases by their own names: ``map``, ``stage 0: count at WordCount``."""
+        names = self.measurement.phases_seconds
+        return tuple(part for name in names if (part := _engine_phase(name, names)))
+
+    def phase(self, ending: str) -> PhaseDiagnosis | None:
+        """The diagnosis of an engine's phase, by the end of its name."""
+        rows = () if self.diagnosis is None else self.diagnosis.phases
+        names = {row.phase for row in rows}
+        return next((row for row in rows if _engine_phase(row.phase, names) == ending), None)
+
+    @property
+    def jobs(self) -> int:
+        """MapReduce jobs in it: counters of several are sums that say little of each."""
+        return self.phase_names().count("map")
+
+    @property
+    def cores(self) -> int:
+        """Cores that its tasks can use at once.
+
+        Nodes that are neither boards nor held to what boards can do share this machine's cores.
+        """
+        declared = self.trial.workers * self.fingerprint.node_cores
+        if self.fingerprint.emulated and not self.fingerprint.twin:
+            return min(declared, self.fingerprint.cpu_cores)
+        return declared
+
+    @property
+    def nodes(self) -> tuple[NodeUse, ...]:
+        """What nodes did, without the machine below emulated ones; empty without telemetry."""
+        rows = () if self.facts is None else self.facts.nodes
+        return tuple(row for row in rows if row.node != HOST or not self.fingerprint.emulated)
+
+
+def _engine_phase(name: str, names: Container[str]) -> str:
+    """The engine's own name of a phase; empty for our own submissions, which lie in no other.
+
+    Several applications of one submission have ``job 2: `` before it.
+    """
+    places = (place for place, letter in enumerate(name) if letter == "/")
+    found = next((name[place + 1 :] for place in places if name[:place] in names), "")
+    return (found.partition(": ")[2] or found) if found.startswith("job ") else found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Runs of the same settings on the same engine, in run order; there is at least one.
+
+    Attributes:
+        runs: the runs.
+    """
+
+    runs: tuple[Run, ...]
+
+    @property
+    def typical(self) -> Run:
+        """The run whose duration is nearest to the middle one; of equal ones the first."""
+        ordered = sorted(self.runs, key=lambda run: run.measurement.duration_seconds)
+        return ordered[(len(ordered) - 1) // 2]
+
+    @property
+    def trial(self) -> Trial:
+        """What was asked for; the same but for the repetition in all of them."""
+        return self.runs[0].trial
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every run as ``TRIAL/NUMBER``."""
+        return tuple(run.name for run in self.runs)
+
+    @property
+    def subject(self) -> str:
+        """``terasort on mapreduce``."""
+        return f"{self.trial.workload} on {self.trial.engine}"
+
+    @property
+    def emulated(self) -> str:
+        """Words that must stand beside its numbers; empty for boards."""
+        results = [_result(run) for run in self.runs]
+        words = twin_words(results)
+        plain = any(run.fingerprint.emulated for run in self.runs)
+        return words or ("emulated nodes" if plain else "")
+
+    @property
+    def is_twin(self) -> bool:
+        """Whether its nodes stand for boards."""
+        return any(is_twin(_result(run)) for run in self.runs)
+
+    @property
+    def is_boards(self) -> bool:
+        """Whether its nodes are machines of their own."""
+        return not any(run.fingerprint.emulated for run in self.runs)
+
+    @property
+    def where(self) -> str:
+        """Its settings for people: ``terasort on mapreduce, 1 GB, 4 workers, 3 runs``."""
+        trial = self.trial
+        size = format_bytes(trial.size_bytes) if trial.size_bytes else ""
+        own = settings(trial, security=self.typical.fingerprint.security)
+        workers = f"{trial.workers} worker{'s' if trial.workers != 1 else ''}"
+        count = f"{len(self.runs)} runs" if len(self.runs) > 1 else "one run"
+        parts = [self.subject, size, workers, f"profile {trial.profile}", own, count, self.emulated]
+        return ", ".join(part for part in parts if part)
+
+
+def _result(run: Run) -> Result:
+    return Result(trial=run.trial, attempt=run.attempt, measurement=run.measurement)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What rules look at.
+
+    Attributes:
+        groups: every run that was verified or is the user's own, warm-ups left out; also tainted
+            ones, since what disturbed a run is what some rules speak of.
+        cells: the same as the report's cells: only runs that can be trusted, for comparisons.
+        cluster: what is declared of the cluster; None where it is not known.
+    """
+
+    groups: tuple[Group, ...]
+    cells: tuple[Cell, ...]
+    cluster: ClusterSpec | None
+
+    @classmethod
+    def of(cls, case: Case) -> Self:
+        """Look up what is known of each run, and group them."""
+        kept: dict[tuple[object, ...], list[Run]] = {}
+        for run in _runs(case):
+            kept.setdefault(_settings(run), []).append(run)
+        groups = [sorted(runs, key=lambda run: run.attempt.started_utc) for runs in kept.values()]
+        return cls(
+            groups=tuple(Group(runs=tuple(runs)) for runs in groups),
+            cells=summarise(case.results),
+            cluster=case.cluster,
+        )
+
+    def group_of(self, cell: Cell) -> Group | None:
+        """Return the group that holds the runs of a cell."""
+        wanted = cell.results[0].trial.id
+        return next(
+            (group for group in self.groups if any(run.trial.id == wanted for run in group.runs)),
+            None,
+        )
+
+    def node(self, name: str) -> NodeSpec | None:
+        """Return what is declared of a node; None where that is not known."""
+        nodes = () if self.cluster is None else self.cluster.nodes
+        return next((row for row in nodes if row.name == name), None)
+
+    def workers(self, run: Run) -> tuple[NodeUse, ...]:
+        """Return what the workers of a run did; empty where it is not known which nodes they are.
+
+        The master of a run counts only if it is declared to be a worker, too: what submits a job
+        runs there, and is no task.
+        """
+        if self.cluster is None:
+            return run.nodes if len(run.nodes) == run.trial.workers else ()
+        names = [node.name for node in self.cluster.workers[: run.trial.workers]]
+        return tuple(row for row in run.nodes if row.node in names)
+
+
+def _runs(case: Case) -> Iterator[Run]:
+    for result in case.results:
+        trial, attempt, measurement = result.trial, result.attempt, result.measurement
+        if attempt is None or measurement is None or trial.warm_up:
+            continue
+        if attempt.state is AttemptState.OK and measurement.duration_seconds > 0:
+            key = (trial.id, attempt.number)
+            yield Run(
+                trial=trial,
+                attempt=attempt,
+                measurement=measurement,
+                diagnosis=case.diagnoses.get(key),
+                facts=case.facts.get(key),
+            )
+
+
+def _settings(run: Run) -> tuple[object, ...]:
+    trial = run.trial
+    return (
+        *(trial.workload, trial.engine, trial.profile, trial.size_bytes, trial.workers),
+        *(trial.concurrency, trial.replication, trial.checksum, trial.master, trial.input),
+        *(tuple(sorted(trial.parameters.items())), trial.arguments),
+        *(run.fingerprint.emulated, run.fingerprint.twin),
+    )
