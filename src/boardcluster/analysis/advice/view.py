@@ -76,10 +76,6 @@ class Run:
         """How many times as fast it would be were a resource twice as fast; 1 if not known."""
         return 1.0 if self.whole is None else self.whole.gains.get(bound, 1.0)
 
-    def limit(self, bound: Bound) -> float | None:
-        """How many times as fast at most, were a resource never waited for; None if not known."""
-        return None if self.whole is None else self.whole.limits.get(bound)
-
     def counter(self, name: str) -> int:
         """One of the engine's own counters; 0 where it was not given."""
         return self.measurement.counters.get(name, 0)
