@@ -21,6 +21,7 @@ __all__ = [
     "PARQUET_INSTALL",
     "SCHEMA",
     "Format",
+    "require_free",
     "require_parquet",
     "whole_file",
     "write_frame",
@@ -59,10 +60,7 @@ def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
         CapacityError: the disk became full.
         HostError: it cannot be written.
     """
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder", hint="name a file in it")
-    if path.exists() and not force:
-        raise UsageError(f"{path} is there already", hint="name another file, or give --force")
+    require_free(path, force=force)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,6 +78,22 @@ def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def require_free(path: Path, *, force: bool) -> None:
+    """Check that a file may be written.
+
+    Args:
+        path: the file.
+        force: whether one that is there already may be replaced.
+
+    Raises:
+        UsageError: it is there already, or is a folder.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", hint="name a file in it")
+    if path.exists() and not force:
+        raise UsageError(f"{path} is there already", hint="name another file, or give --force")
 
 
 def write_frame(frame: Frame, path: Path, *, to: Format, force: bool) -> int:

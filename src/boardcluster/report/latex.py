@@ -1,0 +1,174 @@
+r"""Tables as LaTeX, ready for ``\input``: booktabs, everything escaped, units in the headings."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+
+from boardcluster.report import words
+from boardcluster.report.export.writers import require_free, whole_file
+from boardcluster.report.tables import Column, Kind, Table
+
+__all__ = ["escape", "latex_label", "latex_table", "write_latex"]
+
+_HEAD = r"""% Written by boardcluster. Needs \usepackage{booktabs}; pdfLaTeX reads UTF-8 since 2018.
+% Names in scripts other than Latin need XeLaTeX or LuaLaTeX and a font that has them.
+"""
+_ALIGNED = {Kind.NUMBER: "r"}
+_WIDE = r"p{0.4\linewidth}"
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "^": r"\textasciicircum{}",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "%": r"\%",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+    "[": "{[}",  # at the start of a row LaTeX would take it for the spacing of the one before
+    "]": "{]}",
+    "*": "{*}",
+    "\N{NO-BREAK SPACE}": "~",
+    "\N{NARROW NO-BREAK SPACE}": r"\,",
+    "\N{EN DASH}": r"\textendash{}",
+    "\N{EM DASH}": r"\textemdash{}",
+    "\N{MINUS SIGN}": "$-$",
+    "\N{MULTIPLICATION SIGN}": r"$\times$",
+    "\N{PLUS-MINUS SIGN}": r"$\pm$",
+    "\N{MIDDLE DOT}": r"$\cdot$",
+    "\N{DEGREE SIGN}": r"$^{\circ}$",
+    "\N{MICRO SIGN}": r"$\mu$",
+    "\N{GREEK SMALL LETTER MU}": r"$\mu$",
+    "\N{SQUARE ROOT}": r"$\surd$",
+    "\N{LESS-THAN OR EQUAL TO}": r"$\le$",
+    "\N{GREATER-THAN OR EQUAL TO}": r"$\ge$",
+    "\N{ALMOST EQUAL TO}": r"$\approx$",
+    "\N{RIGHTWARDS ARROW}": r"$\rightarrow$",
+    "\N{HORIZONTAL ELLIPSIS}": r"\ldots{}",
+    "\N{CHECK MARK}": "ok",
+    "\N{MULTIPLICATION X}": "x",
+    **{power: f"$^{{{digit}}}$" for digit, power in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+}
+
+
+def escape(text: str) -> str:
+    """Return text as LaTeX that prints it; line breaks become blanks.
+
+    Characters that end a line or cannot be printed are left out; letters of other scripts stay.
+    """
+    plain = " ".join(unicodedata.normalize("NFC", text).split())
+    escaped = "".join(
+        _SPECIAL.get(character, character)
+        for character in _with_hard_spaces(text, plain)
+        if character in _SPECIAL or unicodedata.category(character)[0] != "C"
+    )
+    return re.sub(r"(?<=-)(?=-)", "{}", escaped)  # the hyphens of an option are no dash
+
+
+def _with_hard_spaces(text: str, plain: str) -> str:
+    """Keep spaces that hold a number and its unit together; splitting takes them as blanks."""
+    if "\N{NO-BREAK SPACE}" not in text and "\N{NARROW NO-BREAK SPACE}" not in text:
+        return plain
+    return re.sub(r"[ \t\r\n\f\v]+", " ", unicodedata.normalize("NFC", text)).strip()
+
+
+def latex_label(text: str) -> str:
+    """Return a name for a file or a label: small letters, digits and hyphens."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")[:60].strip("-") or "table"
+
+
+def latex_table(table: Table, *, label: str = "") -> str:
+    r"""Return a table as a LaTeX float that needs ``booktabs`` and nothing else.
+
+    Headings carry the units. Numbers of emulated nodes are said to be in the caption.
+
+    Args:
+        table: the table.
+        label: name behind ``tab:``; by default it is made of the caption.
+    """
+    caption = escape(table.caption).rstrip(".") + "."
+    if table.emulated:
+        caption += f" {escape(words.EMULATED).capitalize()}."
+    titles = [_title(column) for column in table.columns]
+    body = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{caption}}}",
+        rf"\label{{tab:{latex_label(label or table.caption)}}}",
+        rf"\begin{{tabular}}{{{''.join(_alignment(column) for column in table.columns)}}}",
+        r"\toprule",
+        *([rf"{' & '.join(titles)} \\", r"\midrule"] if any(titles) else []),
+        *(
+            rf"{' & '.join(_cell(column, text) for column, text in pairs)} \\"
+            for pairs in (list(zip(table.columns, row, strict=True)) for row in table.rows)
+        ),
+        r"\bottomrule",
+        r"\end{tabular}",
+        *([rf"\par\smallskip\footnotesize {_prose(table.note)}"] if table.note else []),
+        r"\end{table}",
+    ]
+    return _HEAD + "\n".join(body) + "\n"
+
+
+def write_latex(tables: Mapping[str, Table], folder: Path, *, force: bool) -> tuple[Path, ...]:
+    """Write each table into ``NAME.tex`` of a folder; return the files.
+
+    All are made before the first is written, and none is written if any is there already.
+
+    Args:
+        tables: by name.
+        folder: where; made if there is none.
+        force: whether files that are there already may be replaced.
+
+    Raises:
+        UsageError: a file is there already.
+        HostError: one cannot be written.
+    """
+    texts = {
+        folder / f"{latex_label(name)}.tex": latex_table(table, label=name)
+        for name, table in tables.items()
+    }
+    for path in texts:
+        require_free(path, force=force)
+    for path, text in texts.items():
+        with whole_file(path, force=force) as temporary:
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+    return tuple(texts)
+
+
+def _alignment(column: Column) -> str:
+    return _WIDE if column.kind is Kind.LONG else _ALIGNED.get(column.kind, "l")
+
+
+def _title(column: Column) -> str:
+    return escape(column.title)
+
+
+def _cell(column: Column, text: str) -> str:
+    return rf"\texttt{{{escape(text)}}}" if column.kind is Kind.CODE and text else escape(text)
+
+
+def _prose(text: str) -> str:
+    """Escape a sentence; its ``code`` spans become typewriter text."""
+    parts = re.split(r"`([^`]*)`", text)
+    return "".join(
+        rf"\texttt{{{escape(part)}}}" if index % 2 else _escaped_part(part)
+        for index, part in enumerate(parts)
+    )
+
+
+def _escaped_part(text: str) -> str:
+    """Escape a part of a sentence with the blanks at its ends."""
+    lead = " " if text[:1].isspace() else ""
+    tail = " " if text[-1:].isspace() and text.strip() else ""
+    return f"{lead}{escape(text)}{tail}"
