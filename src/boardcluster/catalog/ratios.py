@@ -1,7 +1,9 @@
 """The ratios that the papers state, recomputed from their own tables.
 
 A statement is a line of ``published/ratios.toml``: what is said, where, and which cells it should
-follow from. Nothing here decides which of two contradicting numbers is right.
+follow from. What is made of the cells is computed by the functions that analyse our own runs, so
+that a test of either is one of both. Nothing here decides which of two contradicting numbers is
+right.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from statistics import fmean
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from boardcluster.analysis.ratios import quotient, sums_ratio
+from boardcluster.analysis.statistics import mean
 from boardcluster.catalog.published import PUBLISHED, Cell, Index, read_cells, read_index
 from boardcluster.errors import SpecError
 from boardcluster.spec.problems import spec_error, validate
@@ -179,11 +182,15 @@ def recompute(ratio: Ratio, *, index: Index) -> Given:
         pairs = [(value, under[key]) for key, value in over.items() if key in under]
     if not pairs or (ratio.how in {"one", "difference"} and len(pairs) != 1):
         raise SpecError(f"ratios.toml: {ratio.id}: {len(pairs)} pairs for {ratio.how}", hint=_HINT)
-    each = [ratio.times * above / below for above, below in pairs]
-    sums = ratio.times * sum(above for above, _ in pairs) / sum(below for _, below in pairs)
+    try:
+        each = [ratio.times * quotient(above, below) for above, below in pairs]
+        uppers, lowers = zip(*pairs, strict=True)
+        sums = ratio.times * sums_ratio(uppers, lowers)
+    except ValueError as error:
+        raise SpecError(f"ratios.toml: {ratio.id}: {error}", hint=_HINT) from error
     value = {
         "one": each[0],
-        "mean": fmean(each),
+        "mean": mean(each),
         "sums": sums,
         "max": max(each),
         "below": max(each),
@@ -194,7 +201,7 @@ def recompute(ratio: Ratio, *, index: Index) -> Given:
     return Given(
         pairs=len(pairs),
         least=min(each),
-        mean=fmean(each),
+        mean=mean(each),
         most=max(each),
         sums=sums,
         value=value,

@@ -124,6 +124,7 @@ def test_a_single_digit_is_not_called_cut() -> None:
         ({"over": {"table": POWER, "colour": "red"}}, "selects no cell"),
         ({"how": "one", "over": {"table": POWER}, "under": {"table": POWER}}, "4 pairs for one"),
         ({"over": {"table": "lee-park-2026-table-10"}}, "is not a number"),
+        ({"under": {"value": 0.0}}, "test: 5.54 times of 0: the lower one is not above 0"),
     ],
 )
 def test_a_selection_that_is_wrong_is_refused(fields: dict[str, object], words: str) -> None:
