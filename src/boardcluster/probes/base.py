@@ -89,7 +89,8 @@ class Probe:
 
     Attributes:
         name: lower-case with hyphens; the name of its file with underscores.
-        area: ``cpu``, ``memory``, ``storage``, ``network``, ``heat`` or ``power``.
+        area: ``cpu``, ``memory``, ``storage``, ``whole`` (a job that needs all of these),
+            ``network``, ``heat`` or ``power``.
         summary: one line for the help.
         matches: the papers' tables and figures that it repeats.
         tools: what must be on the node (and on the peer).

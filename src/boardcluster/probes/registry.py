@@ -14,7 +14,7 @@ from boardcluster.probes.base import Probe
 
 __all__ = ["AREAS", "all_probes", "choose_probes"]
 
-AREAS = ("cpu", "memory", "storage", "network", "heat", "power")
+AREAS = ("cpu", "memory", "storage", "whole", "network", "heat", "power")
 """The order in which probes run: what heats the board comes last."""
 
 

@@ -14,7 +14,7 @@ def test_every_probe_of_the_issue_is_there() -> None:
     assert {probe.name for probe in all_probes()} == {
         *("sysbench-cpu", "seven-zip", "openssl", "build", "audio"),
         *("stream", "sysbench-memory", "fio", "iperf3", "tcp-latency", "netpipe"),
-        *("heat", "power"),
+        *("heat", "power", "single-sort", "single-grep", "single-count"),
     }
 
 

@@ -1,0 +1,78 @@
+"""A hash count of words by Perl on one node: what one competent program takes for WordCount."""
+
+from __future__ import annotations
+
+import zlib
+from functools import partial
+
+from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.single_machine import (
+    Demand,
+    Lines,
+    Program,
+    Text,
+    check_equal,
+    fitting_sizes,
+    measure_program,
+    put_text,
+    read_lines,
+)
+from boardcluster.records import ProbeFigure
+
+__all__ = ["COUNT", "PROBE", "expected_words"]
+
+COUNT = (
+    r"$words{$_}++ for split /[ \t\n\r\f]+/; "
+    r'END { delete $words{""}; print "$_\t$words{$_}\n" for keys %words }'
+)
+"""Words are divided as docs/decisions/0009-what-a-word-is.md says; Perl's own blanks differ."""
+
+_DEMAND = Demand(copies=2, memory_bytes=150_000_000)
+"""Perl 5.36 took 110 MB for the 336,777 different words of the flights on a 64-bit system."""
+
+
+def expected_words(text: Text) -> Lines:
+    """Return what must come out: one line for each word, with its count."""
+    counts = text.words()
+    lines = (b"%b\t%d" % (word, count) for word, count in counts.items())
+    return Lines(lines=len(counts), checksum=sum(map(zlib.crc32, lines)))
+
+
+def _prove(site: Site, size_bytes: int, expected: Lines) -> None:
+    found = read_lines(site, f"{site.folder}/output", size_bytes=size_bytes)
+    check_equal("what perl counted", found, expected)
+
+
+def _measure(site: Site) -> tuple[ProbeFigure, ...]:
+    """See ``Measure``. What must come out is counted here, without Perl."""
+    figures: list[ProbeFigure] = []
+    for size_bytes in fitting_sizes(site, "perl", _DEMAND):
+        text = put_text(site, size_bytes)
+        program = Program(
+            name="single_count",
+            stages=(("perl", "-n", "-e", COUNT, f"{site.folder}/input"),),
+            output="output",
+            size_bytes=size_bytes,
+            input_bytes=text.size_bytes,
+            threads=1,
+            conditions={},
+        )
+        prove = partial(_prove, site, size_bytes, expected_words(text))
+        figures += measure_program(site, program, prove)
+    return tuple(figures)
+
+
+PROBE = Probe(
+    name="single-count",
+    area="whole",
+    summary="a hash count by Perl of the words of the flights",
+    matches=("the single-machine side of WordCount: Lee, Oh and Park 2021; Lee and Park 2026",),
+    tools=(
+        Tool(program="perl", package="perl-base"),
+        Tool(program="python3", package="python3"),
+    ),
+    measure=_measure,
+    quick_seconds=15,
+    paper_seconds=60,
+    default=False,
+)

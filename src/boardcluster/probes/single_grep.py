@@ -1,0 +1,97 @@
+"""GNU grep on one node, for what the Grep workload searches: what one competent program takes."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from functools import partial
+
+from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.single_machine import (
+    Demand,
+    Lines,
+    Program,
+    Text,
+    check_equal,
+    fitting_sizes,
+    measure_program,
+    put_text,
+    read_lines,
+)
+from boardcluster.records import ProbeFigure
+
+__all__ = ["PATTERN", "PROBE", "expected_counts", "stages_of"]
+
+PATTERN = "ATL"
+"""What the Grep workload searches for unless it is told otherwise."""
+
+_DEMAND = Demand(copies=2, memory_bytes=0)
+
+
+def stages_of(form: str, path: str) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that leave what an engine's job leaves.
+
+    Args:
+        form: ``counts``: each text found with its count, as Hadoop's example; ``lines``: every
+            matching line, as our Spark job.
+        path: the text.
+    """
+    if form == "lines":
+        return (("grep", "-haE", "-e", PATTERN, "--", path),)
+    found = ("grep", "-haoE", "-e", PATTERN, "--", path)
+    return (found, ("sort", "--parallel=1"), ("uniq", "-c"))
+
+
+def expected_counts(text: Text) -> Lines:
+    """Return what the form ``counts`` must be: one line, since the pattern is a plain text."""
+    line = b"%7d %b" % (text.occurrences(PATTERN.encode()), PATTERN.encode())
+    return Lines(lines=1, checksum=zlib.crc32(line))
+
+
+_EXPECTED: dict[str, Callable[[Text], Lines]] = {
+    "counts": expected_counts,
+    "lines": lambda text: text.matching(PATTERN.encode()),
+}
+
+
+def _prove(site: Site, size_bytes: int, expected: Lines) -> None:
+    found = read_lines(site, f"{site.folder}/output", size_bytes=size_bytes)
+    check_equal("what grep found", found, expected)
+
+
+def _measure(site: Site) -> tuple[ProbeFigure, ...]:
+    """See ``Measure``. What must come out is found here, without grep."""
+    figures: list[ProbeFigure] = []
+    for size_bytes in fitting_sizes(site, "grep", _DEMAND):
+        text = put_text(site, size_bytes)
+        for form, expected in _EXPECTED.items():
+            program = Program(
+                name="single_grep",
+                stages=stages_of(form, f"{site.folder}/input"),
+                output="output",
+                size_bytes=size_bytes,
+                input_bytes=text.size_bytes,
+                threads=1,
+                conditions={"form": form, "pattern": PATTERN},
+            )
+            prove = partial(_prove, site, size_bytes, expected(text))
+            figures += measure_program(site, program, prove)
+    return tuple(figures)
+
+
+PROBE = Probe(
+    name="single-grep",
+    area="whole",
+    summary="GNU grep of the flights, for lines and for counts",
+    matches=("the single-machine side of Grep: Lee, Oh and Park 2021; Lee and Park 2026",),
+    tools=(
+        Tool(program="grep", package="grep"),
+        Tool(program="sort", package="coreutils"),
+        Tool(program="uniq", package="coreutils"),
+        Tool(program="python3", package="python3"),
+    ),
+    measure=_measure,
+    quick_seconds=10,
+    paper_seconds=40,
+    default=False,
+)

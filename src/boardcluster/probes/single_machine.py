@@ -1,0 +1,328 @@
+"""What the probes of one competent program on one node share: sizes, space, timing, the text.
+
+The programs do on one node what a workload does on the cluster, on the same kind of input, so that
+the two can be compared: see docs/explanation/cost.md.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from boardcluster.datasets.airline import prepare_airline
+from boardcluster.errors import CapacityError, ProbeOutputError, RemoteError
+from boardcluster.probes.base import Site
+from boardcluster.probes.fio import Place, parse_place
+from boardcluster.probes.node import ask_program
+from boardcluster.records import ProbeFigure, ProbeMode
+from boardcluster.remote.ask import drop_caches
+from boardcluster.units import format_bytes
+
+__all__ = [
+    "REPEATS",
+    "SIZES_BYTES",
+    "Demand",
+    "Lines",
+    "Program",
+    "Text",
+    "ask_node",
+    "check_equal",
+    "fitting_sizes",
+    "measure_program",
+    "put_text",
+    "read_lines",
+    "text_of",
+]
+
+SIZES_BYTES: Mapping[ProbeMode, tuple[int, ...]] = {
+    ProbeMode.QUICK: (64_000_000, 256_000_000),
+    ProbeMode.PAPER: (256_000_000, 1_000_000_000),
+}
+"""The paper's smallest inputs are 256 MB and 1 GB (Lee, Oh and Park 2021; Lee and Park 2026)."""
+
+REPEATS: Mapping[ProbeMode, int] = {ProbeMode.QUICK: 2, ProbeMode.PAPER: 3}
+
+_NODE_PROGRAM = "single_machine"
+_SLOWEST_BYTES_PER_SECOND = 500_000
+_PATIENCE_SECONDS = 120.0
+_FREE_SHARE = 0.9
+_MEMORY_SHARE = 0.5
+"""The rest is for the daemons that run beside, and for the page cache."""
+
+_IN_MEMORY = ("tmpfs", "ramfs")
+_DELIMITERS = bytes.maketrans(b"\t\n\r\f", b"    ")
+"""Of words, beside the space: docs/decisions/0009-what-a-word-is.md."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What a program needs.
+
+    Attributes:
+        copies: how much there is on the disk at most, as a multiple of the input: the input, the
+            output, and what is written between.
+        memory_bytes: what it must have in memory, whatever the size of the input.
+    """
+
+    copies: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program, or a pipeline of several, with one input.
+
+    Attributes:
+        name: beginning of its figures' names: ``single_sort``.
+        stages: argument lists.
+        output: the file that it writes, inside the site's folder.
+        size_bytes: size of the input, as a campaign names it.
+        input_bytes: bytes in it; less where a text was cut at a line's end.
+        threads: how many it may use.
+        conditions: what else tells its figures apart.
+    """
+
+    name: str
+    stages: tuple[tuple[str, ...], ...]
+    output: str
+    size_bytes: int
+    input_bytes: int
+    threads: int
+    conditions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """A set of lines, whatever their order.
+
+    Attributes:
+        lines: how many.
+        checksum: sum of the CRC-32 of each, without its end.
+    """
+
+    lines: int
+    checksum: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """The flights, repeated to a size and cut after the last whole line, as campaigns do it.
+
+    Attributes:
+        unit: what is repeated; ends with a newline.
+        copies: how often it is there as a whole.
+        rest: what follows.
+    """
+
+    unit: bytes
+    copies: int
+    rest: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in all."""
+        return len(self.unit) * self.copies + len(self.rest)
+
+    def words(self) -> dict[bytes, int]:
+        """Count each word."""
+        counts = Counter({word: self.copies * count for word, count in _words(self.unit).items()})
+        counts.update(_words(self.rest))
+        return {word: count for word, count in counts.items() if count}
+
+    def matching(self, text: bytes) -> Lines:
+        """Return the lines that hold a text."""
+        number = checksum = 0
+        for part, times in ((self.unit, self.copies), (self.rest, 1)):
+            found = [line for line in part.split(b"\n") if text in line]
+            number += times * len(found)
+            checksum += times * sum(map(zlib.crc32, found))
+        return Lines(lines=number, checksum=checksum)
+
+    def occurrences(self, text: bytes) -> int:
+        """Count how often a text without a newline stands in it, none overlapping another."""
+        return self.copies * self.unit.count(text) + self.rest.count(text)
+
+
+def _words(text: bytes) -> Counter[bytes]:
+    words = Counter(text.translate(_DELIMITERS).split(b" "))
+    del words[b""]
+    return words
+
+
+def text_of(unit: bytes, size_bytes: int) -> Text:
+    """Return a text of at most a size.
+
+    Raises:
+        ProbeOutputError: the unit does not end with a newline.
+    """
+    if not unit.endswith(b"\n"):
+        raise ProbeOutputError("the flights do not end with a newline")
+    copies, rest = divmod(size_bytes, len(unit))
+    return Text(unit=unit, copies=copies, rest=unit[: unit.rfind(b"\n", 0, rest) + 1])
+
+
+@cache
+def _flights(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def put_text(site: Site, size_bytes: int) -> Text:
+    """Make the text of a size on the node, as ``input`` in the site's folder; return what it is.
+
+    Raises:
+        InstallError: the flights could not be fetched.
+        ProbeOutputError: the node made another text.
+    """
+    dataset = prepare_airline(size_bytes=None, cache=Path(site.settings["cache"]))
+    text = text_of(_flights(dataset.path), size_bytes)
+    site.tell(f"making {format_bytes(size_bytes)} of flights")
+    unit = f"{site.folder}/unit"
+    site.remote.put(dataset.path, unit)
+    request = {"do": "grow", "source": unit, "path": f"{site.folder}/input"}
+    made = ask_node(site, {**request, "size_bytes": size_bytes}, size_bytes=size_bytes)
+    if made != {"size_bytes": text.size_bytes}:
+        raise ProbeOutputError(f"the text has {made} bytes, not {text.size_bytes}")
+    return text
+
+
+def ask_node(site: Site, request: Mapping[str, Any], *, size_bytes: int) -> Any:
+    """Run a verb of the node's program; one that reads or writes so many bytes.
+
+    Raises:
+        ProbeOutputError: the answer is not JSON.
+        RemoteError: it failed or did not end in time.
+    """
+    limit_seconds = _PATIENCE_SECONDS + size_bytes / _SLOWEST_BYTES_PER_SECOND
+    return ask_program(site.remote, _NODE_PROGRAM, request, timeout_seconds=limit_seconds)
+
+
+def read_lines(site: Site, path: str, *, size_bytes: int) -> Lines:
+    """Return the lines of a file on the node, whatever their order."""
+    answer = ask_node(site, {"do": "lines", "path": path}, size_bytes=size_bytes)
+    try:
+        return Lines(lines=int(answer["lines"]), checksum=int(answer["checksum"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ProbeOutputError(f"the lines of {path} are {str(answer)[:80]!r}") from error
+
+
+def fitting_sizes(site: Site, program: str, demand: Demand) -> tuple[int, ...]:
+    """Return the sizes of the site's mode that fit; those that do not are told, with the sums.
+
+    Raises:
+        CapacityError: none fits.
+    """
+    found = site.remote.run(["df", "-B1", "--output=avail,fstype", site.folder])
+    place = parse_place(found.text)
+    fitting, refused = [], []
+    for size_bytes in SIZES_BYTES[site.mode]:
+        words = _does_not_fit(site, place, demand, size_bytes)
+        if words:
+            refused.append(f"{program} on {format_bytes(size_bytes)}: {words}")
+        else:
+            fitting.append(size_bytes)
+    if not fitting:
+        raise CapacityError(
+            f"{site.node}: {'; '.join(refused)}",
+            hint="free some space on that medium, leave --paper out, or probe a larger node",
+        )
+    for row in refused:
+        site.tell(f"left out: {row}")
+    return tuple(fitting)
+
+
+def _does_not_fit(site: Site, place: Place, demand: Demand, size_bytes: int) -> str:
+    """Return why an input is too large, with the sums; empty if it is not."""
+    disk_bytes = demand.copies * size_bytes
+    memory_bytes, words = demand.memory_bytes, format_bytes(demand.memory_bytes)
+    disk_words = f"{demand.copies} x {format_bytes(size_bytes)} = {format_bytes(disk_bytes)}"
+    if place.file_system in _IN_MEMORY:
+        memory_bytes += disk_bytes
+        words = f"{disk_words} and {words}"
+    lacks = []
+    if disk_bytes > _FREE_SHARE * place.free_bytes:
+        lacks.append(
+            f"{disk_words} on disk is more than {_FREE_SHARE:.0%} of the "
+            f"{format_bytes(place.free_bytes)} that are free in {site.folder}"
+        )
+    if memory_bytes > _MEMORY_SHARE * site.memory_bytes:
+        lacks.append(
+            f"{words} in memory is more than {_MEMORY_SHARE:.0%} of its "
+            f"{format_bytes(site.memory_bytes)}"
+        )
+    return " and ".join(lacks)
+
+
+def measure_program(
+    site: Site, program: Program, prove: Callable[[], None]
+) -> tuple[ProbeFigure, ...]:
+    """Run a program as often as the mode asks for; prove each output; return time and rate.
+
+    Before each run the page cache is dropped, where that is allowed.
+
+    Args:
+        site: where.
+        program: what.
+        prove: raises ``ProbeOutputError`` if what the program wrote is wrong.
+
+    Raises:
+        ProbeOutputError: an output is wrong.
+        RemoteError: the program failed, or did not end in time.
+    """
+    took: list[float] = []
+    dropped = True
+    for _ in range(REPEATS[site.mode]):
+        dropped = drop_caches(site.admin).dropped and dropped
+        took.append(_time(site, program))
+        prove()
+    seconds = fmean(took)
+    conditions = {
+        "size_bytes": str(program.size_bytes),
+        "threads": str(program.threads),
+        **program.conditions,
+        "cache": "dropped" if dropped else "kept",
+        "repeats": str(len(took)),
+    }
+    values = {"seconds": seconds, "bytes_per_second": program.input_bytes / seconds}
+    return tuple(
+        ProbeFigure(name=f"{program.name}_{unit}", value=value, conditions=conditions)
+        for unit, value in values.items()
+    )
+
+
+def _time(site: Site, program: Program) -> float:
+    names = " | ".join(argv[0] for argv in program.stages)
+    threads = "1 thread" if program.threads == 1 else f"{program.threads} threads"
+    site.tell(f"{names}, {format_bytes(program.size_bytes)}, {threads}")
+    request = {
+        "do": "time",
+        "folder": site.folder,
+        "stages": [list(argv) for argv in program.stages],
+        "output": program.output,
+    }
+    answer = ask_node(site, request, size_bytes=program.size_bytes)
+    try:
+        seconds, words = float(answer["seconds"]), str(answer["words"])
+        statuses = [int(status) for status in answer["statuses"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ProbeOutputError(f"timing {names} answered {str(answer)[:80]!r}") from error
+    if any(statuses):
+        raise RemoteError(
+            f"{site.node}: {names} ended with status {', '.join(map(str, statuses))}: "
+            f"{' '.join(words.split())[-300:] or 'it said nothing'}"
+        )
+    if len(statuses) != len(program.stages) or not (math.isfinite(seconds) and seconds > 0):
+        raise ProbeOutputError(f"timing {names} answered {seconds} s, {statuses}")
+    return seconds
+
+
+def check_equal(what: str, found: object, expected: object) -> None:
+    """Refuse an output that is not the expected one."""
+    if found != expected:
+        raise ProbeOutputError(f"{what}: {found}, expected {expected}")
