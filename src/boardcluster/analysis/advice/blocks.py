@@ -13,7 +13,6 @@ from boardcluster.analysis.advice.rule import (
     Rule,
     advice,
     gain_words,
-    percent,
     ratio_words,
     shrunk,
 )
@@ -59,8 +58,7 @@ def _copies(rule: Rule, view: View) -> Iterator[Advice]:
             seen=(
                 f"the nodes wrote {format_bytes(written_bytes)}, {format_bytes(between_bytes)} of"
                 f" it between, for {format_bytes(output_bytes)} of output:"
-                f" {copies:.1f} copies; {run.first} bound {percent(run.share(run.first))}"
-                f" of the run ({group.where})"
+                f" {copies:.1f} copies; {run.bound_words} ({group.where})"
             ),
             setting=matrix_key("replication = 1"),
             brings=f"{gain_words(gain, emulated=group.emulated)}; {_RISK_OF_ONE}",
@@ -125,8 +123,7 @@ def _checksums(rule: Rule, view: View) -> Iterator[Advice]:
             rule,
             group,
             title=f"Try {group.subject} without checksums of blocks",
-            seen=f"the CPU bound {percent(share)} of a run that moves blocks, each of which is"
-            f" checked ({group.where})",
+            seen=f"{run.bound_words}, which moves blocks, each of which is checked ({group.where})",
             setting=matrix_key('checksum = "null"'),
             brings=(
                 f"{gain_words(gain, emulated=group.emulated)}, if checksums cost what they cost in"

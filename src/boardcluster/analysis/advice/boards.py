@@ -229,8 +229,7 @@ def _narrow_link(rule: Rule, group: Group) -> Iterator[Advice]:
         group,
         title=f"Try links of {format_rate(2 * declared)}",
         subject="links",
-        seen=f"links of {format_rate(declared)} bound {percent(run.share(Bound.NETWORK))} of the"
-        f" run ({group.where})",
+        seen=f"{run.bound_words}, with links of {format_rate(declared)} ({group.where})",
         setting=f"{twice}{board if group.is_twin else ''}",
         brings=f"{gain_words(gain, at_most=False, emulated=group.emulated)}, were every link twice"
         " as fast",

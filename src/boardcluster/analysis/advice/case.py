@@ -11,6 +11,7 @@ from boardcluster.records import ClusterSpec, Result
 
 if TYPE_CHECKING:
     from boardcluster.analysis.bottleneck import Diagnosis
+    from boardcluster.analysis.cells import Cell
 
 __all__ = ["Advice", "Attempted", "Case", "Certainty", "NodeUse", "RunFacts"]
 
@@ -134,9 +135,12 @@ class Case:
         diagnoses: what bound each run; runs without an entry are judged by their counters alone.
         facts: each run's telemetry; runs without an entry have none.
         cluster: what is declared of the cluster; None where it is not known.
+        cells: the cells of the results (``summarise``), where somebody has them already: making
+            them takes most of the time. None makes them.
     """
 
     results: tuple[Result, ...]
     diagnoses: Mapping[Attempted, Diagnosis] = field(default_factory=dict)
     facts: Mapping[Attempted, RunFacts] = field(default_factory=dict)
     cluster: ClusterSpec | None = None
+    cells: tuple[Cell, ...] | None = None

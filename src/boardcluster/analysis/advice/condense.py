@@ -11,13 +11,12 @@ from boardcluster.analysis.advice.case import NodeUse
 from boardcluster.analysis.telemetry import (
     base_name,
     capacity_cores,
-    mean_rate,
     members,
     samples_within,
     window_of,
 )
 from boardcluster.analysis.trust.clocks import throttle_flags
-from boardcluster.analysis.trust.window import Flags, Series, Window
+from boardcluster.analysis.trust.window import Flags, Series, Track, Window
 from boardcluster.records import NodeSamples, Telemetry
 
 __all__ = ["node_use"]
@@ -28,11 +27,12 @@ _MASTER = tuple(
     f"group_cpu_seconds/{name}"
     for name in ("namenode", "resourcemanager", "jobhistory", "sparkhistory")
 )
+_SWAP = ("swap_in_bytes", "swap_out_bytes")
 _COLUMNS = frozenset(
     {
-        *(*_BUSY, "group_cpu_seconds"),
-        *("swap_in_bytes", "swap_out_bytes", "swap_used_bytes", "memory_available_bytes"),
-        *("temperature_celsius", "throttle_bits", "clock_measured_hertz", "clock_nominal_hertz"),
+        *(*_BUSY, _JOBS, *_MASTER, *_SWAP),
+        *("swap_used_bytes", "memory_available_bytes", "temperature_celsius"),
+        *("throttle_bits", "clock_measured_hertz", "clock_nominal_hertz"),
         *("link_bits_per_second", "net_received_bytes", "net_sent_bytes"),
         *("quota_cores", "quota_throttled_seconds"),
     }
@@ -45,12 +45,13 @@ _HELD_BACK_BITS = (1, 2, 3)
 def node_use(samples: NodeSamples, telemetry: Telemetry) -> NodeUse:
     """Sum amounts over the run, and take the highest or lowest of states; see ``NodeUse``."""
     # Cutting a column costs more than all that is done with it, so the rest is left out first.
-    needed = {key: row for key, row in samples.columns.items() if base_name(key) in _COLUMNS}
+    needed = {key: row for key, row in samples.columns.items() if {key, base_name(key)} & _COLUMNS}
     window = window_of(replace(samples, columns=needed), telemetry)
     inside = samples_within(window)
     capacity = capacity_cores(window)
-    busy = mean_rate(window, _BUSY)
+    busy = _mean_rate(window, _BUSY)
     heat_seconds, weak_seconds, ratio = _held_back(window)
+    links = [name.partition("/")[2] for name in members(window, "net_received_bytes")]
     return NodeUse(
         node=window.node,
         scope=window.scope,
@@ -58,22 +59,44 @@ def node_use(samples: NodeSamples, telemetry: Telemetry) -> NodeUse:
         busy_share=None if busy is None else busy / capacity,
         jobs_cpu_seconds=_total(window, [_JOBS]),
         master_cpu_seconds=_total(window, _MASTER),
-        swap_bytes=_total(window, ["swap_in_bytes", "swap_out_bytes"]),
-        swap_used_most_bytes=_most(window, inside, ["swap_used_bytes"]),
+        swap_bytes=_total(window, _SWAP),
+        swap_used_most_bytes=_most(window, inside, "swap_used_bytes"),
         memory_available_least_bytes=_least(window, inside, "memory_available_bytes"),
-        temperature_most_celsius=_most(window, inside, ["temperature_celsius"]),
+        temperature_most_celsius=_most(window, inside, "temperature_celsius"),
         heat_seconds=heat_seconds,
         weak_supply_seconds=weak_seconds,
         slowed_clock_ratio=ratio,
-        link_bits_per_second=_link(window),
-        received_bytes_per_second=mean_rate(window, members(window, "net_received_bytes")),
-        sent_bytes_per_second=mean_rate(window, members(window, "net_sent_bytes")),
+        link_bits_per_second=_link(window, links),
+        received_bytes_per_second=_mean_rate(window, [f"net_received_bytes/{n}" for n in links]),
+        sent_bytes_per_second=_mean_rate(window, [f"net_sent_bytes/{n}" for n in links]),
     )
 
 
+def _sum(window: Window, names: Iterable[str]) -> Track | None:
+    """The sum of amounts that are read at the same moments; None if none is known."""
+    rows = [row for name in names if (row := window.column(name)) is not None]
+    if not rows:
+        return None
+    if len(rows) == 1:
+        return window.track_where(~np.isnan(rows[0]), rows[0])
+    together = np.array(rows)
+    known: Flags = np.asarray(~np.isnan(together).all(axis=0))
+    return window.track_where(known, np.nansum(together, axis=0))
+
+
 def _total(window: Window, names: Iterable[str]) -> float | None:
-    tracks = [track for name in names if (track := window.track(name)) is not None]
-    return sum(track.total() for track in tracks) if tracks else None
+    track = _sum(window, names)
+    return None if track is None else track.total()
+
+
+def _mean_rate(window: Window, names: Iterable[str]) -> float | None:
+    """Amount per second over that part of the run of which there are samples."""
+    track = _sum(window, names)
+    if track is None:
+        return None
+    shares = track.shares
+    seconds = float(shares @ (track.ends - track.begins))
+    return float(shares @ np.maximum(track.values, 0.0)) / seconds if seconds > 0 else None
 
 
 def _known(window: Window, inside: Flags, name: str) -> Series | None:
@@ -85,9 +108,9 @@ def _known(window: Window, inside: Flags, name: str) -> Series | None:
     return known if len(known) else None
 
 
-def _most(window: Window, inside: Flags, names: Iterable[str]) -> float | None:
-    found = [row for name in names if (row := _known(window, inside, name)) is not None]
-    return max(float(row.max()) for row in found) if found else None
+def _most(window: Window, inside: Flags, name: str) -> float | None:
+    known = _known(window, inside, name)
+    return None if known is None else float(known.max())
 
 
 def _least(window: Window, inside: Flags, name: str) -> float | None:
@@ -95,14 +118,14 @@ def _least(window: Window, inside: Flags, name: str) -> float | None:
     return None if known is None else float(known.min())
 
 
-def _link(window: Window) -> float | None:
+def _link(window: Window, links: Iterable[str]) -> float | None:
     """Lowest rate of each interface; of several interfaces the fastest is the node's own."""
     rates = [
-        float(track.values.min())
-        for name in members(window, "link_bits_per_second")
-        if (track := window.track(name)) is not None and track.values.min() > 0
+        float(np.nanmin(rate))
+        for name in links
+        if (rate := window.column(f"link_bits_per_second/{name}")) is not None
     ]
-    return max(rates, default=None)
+    return max((rate for rate in rates if rate > 0), default=None)
 
 
 def _held_back(window: Window) -> tuple[float | None, float | None, float | None]:
@@ -110,6 +133,8 @@ def _held_back(window: Window) -> tuple[float | None, float | None, float | None
     track = window.track("throttle_bits")
     if track is None:
         return None, None, None
+    if not track.values.any():  # as good as always, and the rest takes a while
+        return 0.0, 0.0, None
     weak = throttle_flags(track.values, _UNDER_VOLTAGE_BIT)
     held = np.zeros(len(weak), dtype=np.bool_)
     for bit in _HELD_BACK_BITS:

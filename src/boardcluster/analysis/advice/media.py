@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from boardcluster.analysis.advice.case import Advice, Certainty
 from boardcluster.analysis.advice.published import published
-from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words, percent
+from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words
 from boardcluster.analysis.advice.settings import policy_key
 from boardcluster.analysis.advice.view import Group, Run, View
 from boardcluster.analysis.bottleneck import Bound
@@ -105,8 +105,7 @@ def _medium(rule: Rule, view: View) -> Iterator[Advice]:
             group,
             title=change.title,
             subject="storage",
-            seen=f"storage bound {percent(run.share(Bound.STORAGE))} of the run{wrote};"
-            f" {change.seen} ({group.where})",
+            seen=f"{run.bound_words}{wrote}; {change.seen} ({group.where})",
             setting=change.setting,
             brings=(
                 f"{gain_words(gain, at_most=False, emulated=group.emulated)}, were storage twice as"
@@ -167,7 +166,7 @@ MEDIA_RULES = (
     Rule(
         name="medium",
         speaks="Storage bound most of a run, with storage twice as fast it would be at least 1.1"
-        " times as fast, and the boards use cards, disks or PCIe 2, or are emulated.",
+        " times as fast, and the boards use cards, disks or PCIe 2, or are emulated boards.",
         source=f"{published()['storage'].source}; its section PCIe Version: 2.0 vs. 3.0",
         find=_medium,
     ),

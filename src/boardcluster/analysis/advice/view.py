@@ -72,6 +72,18 @@ class Run:
         """Share of its time that a resource bound; 0 where that is not known."""
         return 0.0 if self.whole is None else self.whole.shares.get(bound, 0.0)
 
+    @property
+    def bound_words(self) -> str:
+        """What bound most of it, with the samples that show it; empty where that is not known.
+
+        ``storage bound 80 % of the run (pi2 waited for its disk 83 % of the time ...)``.
+        """
+        if self.whole is None or self.first is None:
+            return ""
+        what = {Bound.CPU: "the CPU", Bound.NETWORK: "the network"}.get(self.first, self.first)
+        shown = f" ({self.whole.evidence[0]})" if self.whole.evidence else ""
+        return f"{what} bound {100 * self.share(self.first):.0f} % of the run{shown}"
+
     def twice(self, bound: Bound) -> float:
         """How many times as fast it would be were a resource twice as fast; 1 if not known."""
         return 1.0 if self.whole is None else self.whole.gains.get(bound, 1.0)
@@ -228,7 +240,7 @@ class View:
         groups = [sorted(runs, key=lambda run: run.attempt.started_utc) for runs in kept.values()]
         return cls(
             groups=tuple(Group(runs=tuple(runs)) for runs in groups),
-            cells=summarise(case.results),
+            cells=summarise(case.results) if case.cells is None else case.cells,
             cluster=case.cluster,
         )
 

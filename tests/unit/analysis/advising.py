@@ -1,0 +1,260 @@
+"""Made-up runs for the tests of advice: nothing is wrong with them until a test plants it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from boardcluster.analysis.advice import Advice, Case, NodeUse, RunFacts, advise
+from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
+from boardcluster.records import (
+    Attempt,
+    AttemptState,
+    ClusterSpec,
+    Engine,
+    Fingerprint,
+    Measurement,
+    NetworkSpec,
+    NodeSpec,
+    Result,
+    Role,
+    Security,
+    Trial,
+    Verdict,
+)
+
+__all__ = [
+    "BOARDS",
+    "EMULATED",
+    "TWIN",
+    "advised",
+    "cluster",
+    "counters",
+    "diagnosis",
+    "facts",
+    "run",
+    "use",
+]
+
+GIB = 2**30
+
+BOARDS = Fingerprint(
+    kernel="6.12.25 aarch64",
+    os="Debian 12",
+    cpu="Raspberry Pi 5 Model B",
+    cpu_cores=4,
+    memory_bytes=8 * GIB,
+    java="Temurin 21.0.8",
+    hadoop="3.4.2",
+    spark="4.1.4",
+    boardcluster="0.1.0",
+    profile="default",
+    config_sha256="9b1c" * 16,
+    nodes=5,
+    node_memory_bytes=8 * GIB,
+    node_cores=4,
+    link_bits_per_second=10**9,
+    emulated=False,
+    security=Security.CLOSED,
+    hardware=tuple(
+        f"{name}: Raspberry Pi 5 Model B, 4 x Cortex-A76 at 2.40 GHz, 8 GiB, sd SD128, 1 Gbit/s,"
+        " 16 KiB pages, Debian 12, kernel 6.12.25"
+        for name in ("pi0", "pi1", "pi2", "pi3", "pi4")
+    ),
+)
+
+_NO_BOARDS: dict[str, Any] = {"emulated": True, "security": Security.EMULATED, "hardware": ()}
+
+
+EMULATED = replace(BOARDS, cpu_cores=2, **_NO_BOARDS)
+TWIN = replace(
+    BOARDS,
+    cpu_cores=2,
+    twin="5 x rpi-4b-4gb-1500mhz with samsung-pro-plus-256gb, rpi-4b-bare",
+    **_NO_BOARDS,
+)
+
+
+def run(
+    *,
+    seconds: float = 100.0,
+    number: int = 1,
+    workload: str = "terasort",
+    engine: Engine = Engine.MAPREDUCE,
+    setup: Fingerprint = BOARDS,
+    workers: int = 4,
+    size_bytes: int = 10**9,
+    profile: str = "default",
+    state: AttemptState = AttemptState.OK,
+    measured: Mapping[str, Any] | None = None,
+    **trial: Any,
+) -> Result:
+    """An ok run of TeraSort on four boards with four cores each, and whatever a test changes.
+
+    Runs of the same settings differ in ``number``, which is also their order.
+    """
+    parts = [workload, engine.value, size_bytes, workers, profile, sorted(trial.items())]
+    id_ = f"{'-'.join(str(part) for part in parts)}-{number}"
+    return Result(
+        trial=Trial(
+            id=id_,
+            campaign_id="20260801-a",
+            position=number,
+            workload=workload,
+            engine=engine,
+            profile=profile,
+            size_bytes=size_bytes,
+            workers=workers,
+            repetition=number,
+            **trial,
+        ),
+        attempt=Attempt(
+            trial_id=id_,
+            number=1,
+            state=state,
+            reason="",
+            started_utc=f"2026-08-01T10:{number:02d}:00+00:00",
+            ended_utc=f"2026-08-01T10:{number:02d}:30+00:00",
+            artefacts="",
+            fingerprint=setup,
+        ),
+        measurement=Measurement(
+            **{
+                "duration_seconds": seconds,
+                "input_bytes": size_bytes,
+                "output_bytes": size_bytes,
+                "verification": None,
+                "exit_status": 0,
+                "verdict": Verdict.VALID,
+                **(measured or {}),
+            }
+        ),
+    )
+
+
+def counters(
+    *,
+    maps: int = 16,
+    reduces: int = 4,
+    map_seconds: float = 160.0,
+    container_mib: int = 1024,
+    peak_mib: int = 900,
+    **others: int,
+) -> dict[str, int]:
+    """Counters of a MapReduce job, of which a test changes what it needs.
+
+    Args:
+        maps: map tasks.
+        reduces: reduce tasks.
+        map_seconds: run time of all maps together.
+        container_mib: size of every container.
+        peak_mib: most memory of a map.
+        others: further counters of the job by their names.
+    """
+    job = "org.apache.hadoop.mapreduce.JobCounter/"
+    milliseconds = round(1000 * map_seconds)
+    found = {
+        f"{job}TOTAL_LAUNCHED_MAPS": maps,
+        f"{job}TOTAL_LAUNCHED_REDUCES": reduces,
+        f"{job}MILLIS_MAPS": milliseconds,
+        f"{job}MB_MILLIS_MAPS": milliseconds * container_mib,
+        f"{job}MILLIS_REDUCES": 80_000,
+        f"{job}MB_MILLIS_REDUCES": 80_000 * container_mib,
+        "org.apache.hadoop.mapreduce.TaskCounter/MAP_PHYSICAL_MEMORY_BYTES_MAX": peak_mib << 20,
+    }
+    return found | {f"{job}{name}": value for name, value in others.items()}
+
+
+def diagnosis(
+    first: Bound | None,
+    share: float = 0.8,
+    *,
+    twice: float = 1.5,
+    rest: Mapping[Bound, float] | None = None,
+    phases: Mapping[str, Bound] | None = None,
+) -> Diagnosis:
+    """What bound a run: a bound with its share, and what twice as much of it would bring."""
+    shares = dict.fromkeys(Bound, 0.0)
+    if first is not None:
+        shares |= {Bound.CPU: 1 - share, first: share}
+    gains = dict.fromkeys(Bound, 1.0) | ({first: twice} if first is not None else {})
+    whole = PhaseDiagnosis(
+        phase="",
+        begin_seconds=0.0,
+        duration_seconds=100.0,
+        shares=shares,
+        first=first,
+        gains=gains | dict(rest or {}),
+        evidence=(f"pi2 waited for {first}",) if first is not None else (),
+    )
+    parts = tuple(
+        PhaseDiagnosis(phase=name, begin_seconds=0.0, duration_seconds=10.0, first=bound)
+        for name, bound in (phases or {}).items()
+    )
+    return Diagnosis(run=whole, phases=parts)
+
+
+def use(node: str = "pi1", **fields: Any) -> NodeUse:
+    """What a healthy worker of four cores did in 100 s."""
+    healthy: dict[str, Any] = {
+        "scope": "machine",
+        "capacity_cores": 4.0,
+        "busy_share": 0.5,
+        "jobs_cpu_seconds": 180.0,
+        "master_cpu_seconds": 0.0,
+        "swap_bytes": 0.0,
+        "swap_used_most_bytes": 0.0,
+        "memory_available_least_bytes": 3.0 * GIB,
+        "temperature_most_celsius": 60.0,
+        "heat_seconds": 0.0,
+        "weak_supply_seconds": 0.0,
+        "slowed_clock_ratio": None,
+        "link_bits_per_second": 1e9,
+        "received_bytes_per_second": 10e6,
+        "sent_bytes_per_second": 10e6,
+    }
+    return NodeUse(node=node, **(healthy | fields))
+
+
+def facts(*nodes: NodeUse, master: NodeUse | None = None) -> RunFacts:
+    """Telemetry of a run: the nodes that a test names, the other boards healthy."""
+    named = {row.node: row for row in nodes}
+    idle = master or use("pi0", busy_share=0.05, jobs_cpu_seconds=4.0, master_cpu_seconds=12.0)
+    workers = [named.pop(name, use(name)) for name in ("pi1", "pi2", "pi3", "pi4")]
+    return RunFacts(duration_seconds=100.0, nodes=(idle, *workers, *named.values()))
+
+
+def cluster(**roles: Sequence[Role]) -> ClusterSpec:
+    """Five boards, the first of them only the master, unless a test says other roles."""
+    plain = {"pi0": [Role.MASTER]} | {f"pi{number}": [Role.WORKER] for number in (1, 2, 3, 4)}
+    return ClusterSpec(
+        name="pis",
+        kind="boards",
+        engines="hadoop-3.4.2-spark-4.1.4",
+        profile="default",
+        network=NetworkSpec(subnet="192.168.1.0/24", link_bits_per_second=10**9),
+        nodes=tuple(
+            NodeSpec(name=name, roles=frozenset(own), cores=4, memory_bytes=8 * GIB)
+            for name, own in (plain | roles).items()
+        ),
+        security=Security.CLOSED,
+    )
+
+
+def advised(
+    *results: Result,
+    rule: str = "",
+    diagnosed: Diagnosis | None = None,
+    watched: RunFacts | None = None,
+    spec: ClusterSpec | None = None,
+) -> tuple[Advice, ...]:
+    """Advice on runs that all have the same diagnosis and telemetry; of one rule, or all."""
+    keys = [(row.trial.id, row.attempt.number) for row in results if row.attempt]
+    case = Case(
+        results=results,
+        diagnoses=dict.fromkeys(keys, diagnosed) if diagnosed else {},
+        facts=dict.fromkeys(keys, watched) if watched else {},
+        cluster=spec,
+    )
+    return tuple(row for row in advise(case) if rule in ("", row.rule))
