@@ -21,6 +21,9 @@ from boardcluster.records import Fingerprint, Result
 
 __all__ = [
     "DURATION",
+    "ENERGY",
+    "INTERMEDIATE",
+    "POWER",
     "PUBLISHED_REASON",
     "Condition",
     "Difference",

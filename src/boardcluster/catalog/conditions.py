@@ -157,7 +157,8 @@ def _check_where(table: PublishedTable, cells: tuple[Cell, ...], column: str, va
         )
     there = list(dict.fromkeys(_value(cell, column) for cell in cells))
     if value not in there:
-        near = nearest(value, there)
+        by_lower = {text.lower(): text for text in there}
+        near = by_lower.get(nearest(value, list(by_lower)), "")
         raise UsageError(
             f"{table.id}: no cell has {column} {value!r}"
             + (f'; did you mean "{near}"?' if near else ""),

@@ -35,6 +35,8 @@ COMMANDS = (
     "results",
     "telemetry",
     "report",
+    "compare",
+    "export",
     "tunnel",
     "metrics",
     "meters",

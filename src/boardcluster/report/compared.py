@@ -1,0 +1,460 @@
+"""Two sides put beside each other, as sentences and tables, and as a file of exact numbers."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from boardcluster.analysis.ratios import ONE_RUN, Ratio, geometric_mean
+from boardcluster.analysis.sides import (
+    DURATION,
+    ENERGY,
+    POWER,
+    Condition,
+    Match,
+    Outcome,
+    Point,
+    Side,
+    SideComparison,
+)
+from boardcluster.records import EnergyMethod, Engine
+from boardcluster.report import words
+from boardcluster.report.export.frames import Field, Frame, Kind, Value
+from boardcluster.report.tables import Column, Table
+from boardcluster.report.tables import Kind as Shown
+from boardcluster.units import format_bytes
+
+__all__ = ["Compared", "comparison_frame", "describe", "render_comparison", "side_words"]
+
+_METHOD = (
+    "A / B is the mean of A over the mean of B. Its 95 % interval is Fieller's, with the degrees of"
+    " freedom of Welch; where A and B ran in turn in one campaign it is by the logarithms of paired"
+    " ratios, and the number of pairs is given. A difference is shown where the interval leaves out"
+    " 1. Nothing corrects for the number of rows: of twenty rows without any difference one is"
+    " expected to show one."
+)
+_PUBLISHED = (
+    "Published numbers have no interval here, and none is made up for them: such a row says whether"
+    " the number lies in the 95 % interval of the mean beside it, and its ratio has no interval."
+)
+_NAMES = {"size_bytes": "input", "master": "master placement"}
+_ONLY_MOST = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """What a comparison says.
+
+    Attributes:
+        headline: the result in one sentence.
+        sides: one line on each side, A first.
+        apart: what tells them apart as a whole, one line each.
+        tables: times first, then other quantities, then what only one side has.
+        machines: what differs among the setups, one line each.
+        notes: what a reader must know, one line each.
+        method: how ratios and intervals were made.
+    """
+
+    headline: str
+    sides: tuple[str, str]
+    apart: tuple[str, ...]
+    tables: tuple[Table, ...]
+    machines: tuple[str, ...]
+    notes: tuple[str, ...]
+    method: tuple[str, ...]
+
+
+def describe(comparison: SideComparison) -> Compared:
+    """Put a comparison into words and tables."""
+    first, second = comparison.first, comparison.second
+    times = [match for match in comparison.matches if match.quantity == DURATION]
+    others = [match for match in comparison.matches if match.quantity != DURATION]
+    tables = [
+        _table(comparison, times, "Times"),
+        _table(comparison, others, "Rates, energy and intermediate data"),
+        _only_table("A", first, comparison.only_first),
+        _only_table("B", second, comparison.only_second),
+    ]
+    published = first.is_published or second.is_published
+    return Compared(
+        headline=_headline(comparison),
+        sides=(side_words("A", first), side_words("B", second)),
+        apart=tuple(
+            f"{_condition_name(row.name)}: A {_value(row.name, row.first)},"
+            f" B {_value(row.name, row.second)}"
+            for row in comparison.apart
+        ),
+        tables=tuple(table for table in tables if table is not None),
+        machines=comparison.machines,
+        notes=_notes(comparison),
+        method=(*(() if first.is_published and second.is_published else (_METHOD,)),)
+        + ((_PUBLISHED,) if published else ()),
+    )
+
+
+def side_words(letter: str, side: Side) -> str:
+    """Name a side in one line, with whether it is emulated."""
+    if side.is_published:
+        return f"{letter}: {side.title} (published)"
+    runs = words.count(len(side.results), "run")
+    emulated = f"; {words.emulated(side.twins)}" if side.emulated else ""
+    return f"{letter}: {side.title}, {runs}{emulated}"
+
+
+def _condition_name(name: str) -> str:
+    """A condition in words."""
+    return _NAMES.get(name, name.replace("_", " "))
+
+
+def _value(name: str, value: Condition) -> str:
+    if name == "size_bytes":
+        return format_bytes(int(value)) if value else words.NONE
+    if name == "engine" and value in {str(engine) for engine in Engine}:
+        return words.engine_name(Engine(str(value)))
+    return str(value)
+
+
+def _headline(comparison: SideComparison) -> str:
+    times = [match for match in comparison.matches if match.quantity == DURATION]
+    rows = times or list(comparison.matches)
+    what = words.count(len(rows), "configuration") + " in common"
+    tally = Tally(match.outcome for match in rows)
+    kind = ("takes longer", "takes less time") if times else ("is higher", "is lower")
+    said = [
+        f"A {kind[0]} in {tally[Outcome.HIGHER]}" if tally[Outcome.HIGHER] else "",
+        f"A {kind[1]} in {tally[Outcome.LOWER]}" if tally[Outcome.LOWER] else "",
+        f"no difference is shown in {tally[Outcome.NOT_SHOWN]}" if tally[Outcome.NOT_SHOWN] else "",
+        f"the published number lies in our interval in {tally[Outcome.INSIDE]}"
+        if tally[Outcome.INSIDE]
+        else "",
+        f"and outside of it in {tally[Outcome.OUTSIDE]}" if tally[Outcome.OUTSIDE] else "",
+        f"{tally[Outcome.NO_INTERVAL]} without an interval" if tally[Outcome.NO_INTERVAL] else "",
+    ]
+    ratios = [ratio.value for match in times if (ratio := match.best_ratio) and ratio.value > 0]
+    middle = (
+        f"; times of A are {_times(geometric_mean(ratios))} those of B, by geometric mean"
+        if len(ratios) > 1
+        else ""
+    )
+    return f"{what}: {', '.join(part for part in said if part)}{middle}"
+
+
+def _times(value: float) -> str:
+    return f"{value:.3g} times"
+
+
+# Tables
+
+
+def _table(comparison: SideComparison, matches: Sequence[Match], caption: str) -> Table | None:
+    if not matches:
+        return None
+    is_time = matches[0].quantity == DURATION
+    emulated = comparison.first.emulated, comparison.second.emulated
+    headings = [
+        f"{letter}{' (emulated)' if one else ''}{', seconds' if is_time else ''}"
+        for letter, one in zip("AB", emulated, strict=True)
+    ]
+    return Table(
+        caption=f"{caption}: mean ± half of its 95 % interval",
+        columns=(
+            *(() if is_time else (Column("Quantity"),)),
+            Column("Workload"),
+            Column("Engine", Shown.ENGINE),
+            Column("Input", Shown.NUMBER),
+            Column("Workers", Shown.NUMBER),
+            Column("Profile"),
+            Column("Settings of A"),
+            Column("Settings of B"),
+            Column(headings[0], Shown.NUMBER),
+            Column("Runs of A", Shown.NUMBER),
+            Column(headings[1], Shown.NUMBER),
+            Column("Runs of B", Shown.NUMBER),
+            Column("A / B", Shown.NUMBER),
+            Column("95 % interval", Shown.NUMBER),
+            Column("Pairs", Shown.NUMBER),
+            Column("Outcome"),
+        ),
+        rows=tuple(_row(match, is_time=is_time) for match in matches),
+        emulated=any(emulated),
+        note="",
+    ).without_empty()
+
+
+def _row(match: Match, *, is_time: bool) -> tuple[str, ...]:
+    one, other = match.first, match.second
+    ratio = match.best_ratio
+    return (
+        *(() if is_time else (words.figure_name(match.quantity),)),
+        *_conditions(one, other),
+        one.label,
+        other.label,
+        _mean(one),
+        _runs(one),
+        _mean(other),
+        _runs(other),
+        f"{ratio.value:.3g}" if ratio else words.NONE,
+        _interval(ratio),
+        str(match.paired.pairs) if match.paired else words.NONE,
+        _outcome(match, is_time=is_time),
+    )
+
+
+def _conditions(one: Point, other: Point) -> tuple[str, ...]:
+    """Workload, engine, input, workers and profile; both values where they differ."""
+    cells = []
+    for name in ("workload", "engine", "size_bytes", "workers", "profile"):
+        values = [
+            _value(name, point.conditions[name])
+            for point in (one, other)
+            if name in point.conditions
+        ]
+        if name == "workload":
+            values = [words.workload_name(value) for value in values]
+        different = list(dict.fromkeys(values))
+        cells.append(" / ".join(different) or words.NONE)
+    return tuple(cells)
+
+
+def _mean(point: Point) -> str:
+    shown = words.seconds if point.quantity == DURATION else words.number
+    text = shown(point.mean)
+    if point.is_published:
+        return f"{text} (published)"
+    half = f" ± {shown(point.interval.half_width)}" if point.interval else ""
+    return f"{text}{half}{_method_of(point)}"
+
+
+def _method_of(point: Point) -> str:
+    """Metered or modelled, of energies."""
+    if point.quantity not in {ENERGY, POWER} or point.cell is None:
+        return ""
+    energies = [row.measurement.energy for row in point.cell.results if row.measurement]
+    modelled = any(each is not None and each.method is EnergyMethod.MODELLED for each in energies)
+    return f" {EnergyMethod.MODELLED if modelled else EnergyMethod.METERED}"
+
+
+def _runs(point: Point) -> str:
+    return words.NONE if point.is_published else str(len(point.values))
+
+
+def _interval(ratio: Ratio | None) -> str:
+    if ratio is None or ratio.interval is None:
+        return words.NONE
+    return f"{ratio.interval.low:.3g} to {ratio.interval.high:.3g}"
+
+
+def _outcome(match: Match, *, is_time: bool) -> str:
+    outcome = match.outcome
+    if outcome is Outcome.HIGHER:
+        return "A takes longer" if is_time else "A is higher"
+    if outcome is Outcome.LOWER:
+        return "A takes less time" if is_time else "A is lower"
+    if outcome is Outcome.NO_INTERVAL:
+        return _no_interval(match)
+    return {
+        Outcome.NOT_SHOWN: "no difference is shown",
+        Outcome.INSIDE: "published number inside our interval",
+        Outcome.OUTSIDE: "published number outside our interval",
+    }[outcome]
+
+
+def _no_interval(match: Match) -> str:
+    """Why a row shows nothing."""
+    ratio = match.best_ratio
+    if ratio is None:
+        return "no ratio: B is 0"
+    if match.first.is_published != match.second.is_published:
+        return ONE_RUN
+    return ratio.reason
+
+
+def _only_table(letter: str, side: Side, points: Sequence[Point]) -> Table | None:
+    if not points:
+        return None
+    is_time = points[0].quantity == DURATION
+    more = len(points) - _ONLY_MOST
+    return Table(
+        caption=f"Only in {letter}",
+        columns=(
+            *(() if is_time else (Column("Quantity"),)),
+            Column("Workload"),
+            Column("Engine", Shown.ENGINE),
+            Column("Input", Shown.NUMBER),
+            Column("Workers", Shown.NUMBER),
+            Column("Profile"),
+            Column("Settings"),
+            Column(f"Mean{', seconds' if is_time else ''}", Shown.NUMBER),
+            Column("Runs", Shown.NUMBER),
+        ),
+        rows=tuple(
+            (
+                *(() if is_time else (words.figure_name(point.quantity),)),
+                *_conditions(point, point),
+                point.label,
+                _mean(point),
+                _runs(point),
+            )
+            for point in points[:_ONLY_MOST]
+        ),
+        emulated=side.emulated,
+        note=f"And {more} more." if more > 0 else "",
+    ).without_empty()
+
+
+def _notes(comparison: SideComparison) -> tuple[str, ...]:
+    notes = [
+        f"{letter}: {note}"
+        for letter, side in (("A", comparison.first), ("B", comparison.second))
+        for note in side.notes
+    ]
+    cells = {
+        id(point.cell): point.cell
+        for match in comparison.matches
+        for point in (match.first, match.second)
+        if point.cell is not None
+    }
+    notes += [
+        f"{words.workload_name(cell.workload)} on {words.engine_name(cell.engine)}: {warning}"
+        for cell in cells.values()
+        for warning in cell.warnings
+        if not warning.startswith("runs of different setups") or not comparison.machines
+    ]
+    if any(point.emulated for point in (comparison.first, comparison.second)) and not (
+        comparison.first.emulated and comparison.second.emulated
+    ):
+        notes.append("one side is emulated and the other is not: their ratio is of two kinds")
+    return tuple(dict.fromkeys(notes))
+
+
+def render_comparison(compared: Compared, *, markdown: bool) -> str:
+    """Return a comparison as one HTML page that opens offline, or as Markdown."""
+    # Half a second to load, which a terminal does not need.
+    from boardcluster.report.render import (  # noqa: PLC0415
+        STATE_MARKS,
+        make_environment,
+        style_sheets,
+    )
+
+    environment = make_environment()
+    template = environment.get_template(f"compare.{'md' if markdown else 'html'}.j2")
+    return template.render(
+        it=compared,
+        marks=STATE_MARKS,
+        emulated_text=words.EMULATED,
+        style=style_sheets(environment, "style.css"),
+    )
+
+
+# Exact numbers
+
+_CONDITIONS = (
+    Field("workload", Kind.TEXT, "what ran; empty where a paper does not say it"),
+    Field("engine", Kind.TEXT, "the engine, of A and B if they differ"),
+    Field("size_bytes", Kind.TEXT, "size of the input"),
+    Field("workers", Kind.TEXT, "number of workers, of A and B if they differ"),
+    Field("profile", Kind.TEXT, "the engine configuration, of A and B if they differ"),
+)
+
+
+def _side_fields(name: str) -> tuple[Field, ...]:
+    return (
+        Field(f"{name}_settings", Kind.TEXT, "what is not the default, or keys of the table"),
+        Field(f"{name}_source", Kind.TEXT, "paper and table; empty for own runs"),
+        Field(f"{name}_emulated", Kind.BOOLEAN, "whether any run was on emulated nodes"),
+        Field(f"{name}_runs", Kind.INTEGER, "runs; nothing for a published number"),
+        Field(f"{name}_mean", Kind.NUMBER, "mean, in the unit that the quantity ends with"),
+        Field(f"{name}_low", Kind.NUMBER, "95 % interval of the mean"),
+        Field(f"{name}_high", Kind.NUMBER, "95 % interval of the mean"),
+    )
+
+
+_RATIO = (
+    Field("ratio", Kind.NUMBER, "mean of A over mean of B; of pairs the geometric mean"),
+    Field("ratio_low", Kind.NUMBER, "95 % interval of the ratio"),
+    Field("ratio_high", Kind.NUMBER, "95 % interval of the ratio"),
+    Field("ratio_method", Kind.TEXT, "where the interval is from, or why there is none"),
+    Field("pairs", Kind.INTEGER, "pairs of runs; 0 where they are not paired"),
+    Field("outcome", Kind.TEXT, "what it shows"),
+)
+
+
+def comparison_frame(comparison: SideComparison) -> Frame:
+    """Return one row for each match with exact numbers, then one for each point without one."""
+    fields = (
+        Field("quantity", Kind.TEXT, "what is compared, unit last"),
+        *_CONDITIONS,
+        *_side_fields("a"),
+        *_side_fields("b"),
+        *_RATIO,
+    )
+
+    def rows() -> Iterator[Sequence[Value]]:
+        for match in comparison.matches:
+            yield (
+                match.quantity,
+                *_exact_conditions(match.first, match.second),
+                *_exact(match.first),
+                *_exact(match.second),
+                *_exact_ratio(match),
+            )
+        for point in comparison.only_first:
+            yield (
+                *(point.quantity, *_exact_conditions(point, point), *_exact(point)),
+                *_exact(None),
+                *(None, None, None, "", 0, "only in A"),
+            )
+        for point in comparison.only_second:
+            yield (
+                *(point.quantity, *_exact_conditions(point, point), *_exact(None)),
+                *_exact(point),
+                *(None, None, None, "", 0, "only in B"),
+            )
+
+    return Frame(name="comparison", fields=fields, rows=rows())
+
+
+def _exact_conditions(one: Point, other: Point) -> tuple[str, ...]:
+    return tuple(
+        " / ".join(
+            dict.fromkeys(
+                str(point.conditions[field.name])
+                for point in (one, other)
+                if field.name in point.conditions
+            )
+        )
+        for field in _CONDITIONS
+    )
+
+
+def _exact(point: Point | None) -> tuple[Value, ...]:
+    if point is None:
+        return ("", "", None, None, None, None, None)
+    cell = point.cell
+    emulated = None if cell is None else any(row.emulated for row in cell.fingerprints)
+    interval = point.interval
+    return (
+        point.label,
+        point.source,
+        emulated,
+        None if cell is None else len(point.values),
+        point.mean,
+        interval.low if interval else None,
+        interval.high if interval else None,
+    )
+
+
+def _exact_ratio(match: Match) -> tuple[Value, ...]:
+    ratio = match.best_ratio
+    if ratio is None:
+        return (None, None, None, "the mean of B is 0", 0, str(match.outcome))
+    interval = ratio.interval
+    return (
+        ratio.value,
+        interval.low if interval else None,
+        interval.high if interval else None,
+        str(ratio.method) if interval else ratio.reason,
+        ratio.pairs,
+        str(match.outcome),
+    )

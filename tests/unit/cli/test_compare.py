@@ -1,0 +1,306 @@
+"""What `compare` finds, what it refuses, and what it writes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.cli.stocked import FINGERPRINT, campaign, run, stock
+from typer.testing import CliRunner
+
+from boardcluster.analysis.ratios import ratio_of_means
+from boardcluster.analysis.sides import Outcome
+from boardcluster.cli.app import app
+from boardcluster.cli.compare import compare
+from boardcluster.errors import BoardclusterError, ClusterError, EmptySelectionError, UsageError
+from boardcluster.records import AttemptState, Engine, Verdict
+from boardcluster.store import Store
+
+SLOW = (40.0, 41.0, 42.0)
+FAST = (20.0, 20.5, 21.0)
+TERASORT = "published:lee-oh-park-2021-table-15"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Profiles in one home: `default` takes 41 s, `tuned` 20.5 s."""
+    folder = tmp_path / "boards"
+    stock(folder, "20260801-1", SLOW, name="grün")
+    stock(folder, "20260801-2", FAST, name="grün", profile="tuned")
+    return folder
+
+
+def test_profiles_are_compared_with_the_interval_of_the_ratio(home: Path) -> None:
+    found = compare("profile:default", "profile:tuned", home)
+
+    (match,) = found.matches
+    expected = ratio_of_means(SLOW, FAST)
+    assert match.ratio == expected
+    assert expected.interval is not None
+    assert match.outcome is Outcome.HIGHER
+    assert [(row.name, row.first, row.second) for row in found.apart] == [
+        ("profile", "default", "tuned")
+    ]
+    assert found.machines == ("profile: default, tuned",)
+    assert match.paired is None
+
+
+def test_campaigns_by_id_and_clusters_by_name_and_path(home: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    stock(other, "20260901-1", FAST, cluster="other", workers=4)
+    by_id = compare("20260801-1", "20260801-2", home)
+    by_name = compare(
+        "20260801-1", "cluster:other/20260901-1", home, homes=lambda name: tmp_path / name
+    )
+    by_path = compare(f"cluster:{home}/20260801-1", str(other), home)
+    for found in (by_id, by_name, by_path):
+        assert [match.first.values for match in found.matches] == [SLOW]
+        assert [match.second.values for match in found.matches] == [FAST]
+    assert by_name.apart == ()
+
+
+def test_of_campaigns_with_one_name_the_latest_is_taken_and_said(home: Path) -> None:
+    found = compare("20260801-1", "grün", home)
+
+    assert found.second.title == "campaign grün (20260801-2) on cluster boards"
+    (note,) = found.second.notes
+    assert "20260801-2" in note
+    assert "20260801-1" in note
+
+
+def test_engines_that_ran_in_turn_are_paired(tmp_path: Path) -> None:
+    order = [(Engine.SPARK, FAST), (Engine.MAPREDUCE, SLOW)]
+    trials = [
+        replace(trial, position=2 * place + turn)
+        for turn, (engine, seconds) in enumerate(order)
+        for place, trial in enumerate(stock(tmp_path, "c", seconds, engine=engine, add=False))
+    ]
+    with Store.open(tmp_path) as store:
+        store.add_campaign(campaign("c", "", "boards", FINGERPRINT), trials)
+        run(store, trials, (*FAST, *SLOW))
+    found = compare("engine:mapreduce", "engine:spark", tmp_path)
+
+    (match,) = found.matches
+    assert match.paired is not None
+    assert match.paired.pairs == 3
+    assert match.best_ratio == match.paired.ratio
+    assert match.paired.mean_difference_seconds == pytest.approx(20.5)
+
+
+def test_one_run_has_no_interval_and_shows_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stock(tmp_path, "a", SLOW[:1])
+    stock(tmp_path, "b", FAST[:1], profile="tuned")
+    found = compare("a", "b", tmp_path)
+    assert found.matches[0].outcome is Outcome.NO_INTERVAL
+
+    shown = CliRunner().invoke(app, ["compare", "a", "b", "--home", str(tmp_path)]).output
+    assert "one run, no interval" in shown
+    assert "±" not in shown.replace("mean ± half", "")
+
+
+def test_a_paper_is_matched_by_all_that_it_says(home: Path) -> None:
+    found = compare("20260801-1", TERASORT, home)
+
+    # Table 15: 500 MB on four nodes, three media; nothing says which medium the boards had.
+    said = {match.second.machine["storage"]: match for match in found.matches}
+    assert len(found.matches) == 3
+    assert said["ufs"].second.conditions["workers"] == 4
+    # Our mean is 41 s, its interval 38.5 to 43.5 s.
+    outcomes = {match.second.mean: match.outcome for match in found.matches}
+    assert outcomes == {
+        value: Outcome.INSIDE if 38.6 < value < 43.4 else Outcome.OUTSIDE for value in outcomes
+    }
+    assert set(outcomes.values()) == {Outcome.INSIDE, Outcome.OUTSIDE}
+    assert all(match.ratio and match.ratio.interval is None for match in found.matches)
+    assert len(found.only_second) == 60 - 3
+    assert found.machines == ()
+
+
+def test_a_paper_is_narrowed_by_the_medium_that_the_boards_had(tmp_path: Path) -> None:
+    line = "worker1: Raspberry Pi 4 Model B Rev 1.4, 4 x Cortex-A72, 4 GiB, sd SC64G, 1 Gbit/s"
+    stock(tmp_path, "a", SLOW, fingerprint=replace(FINGERPRINT, hardware=(line,)))
+    found = compare("a", TERASORT, tmp_path)
+    assert {match.second.label.split("storage ")[1][:8] for match in found.matches} == {
+        "microSD1",
+        "microSD2",
+    }
+
+
+def home_with(folder: Path, name: str, seconds: tuple[float, ...]) -> Path:
+    stock(folder, name, seconds)
+    return folder
+
+
+def test_a_published_number_inside_our_interval(tmp_path: Path) -> None:
+    home_with(tmp_path / "near", "a", (20.0, 40.0, 60.0))
+    where = f"{TERASORT}?storage=UFS&nodes=4&data_size=500MB"
+    found = compare("a", where, tmp_path / "near")
+    (match,) = found.matches
+    assert match.second.interval is None
+    assert match.first.interval is not None
+    assert match.ratio is not None
+    assert match.ratio.value == match.first.mean / match.second.mean
+    far = compare("a", where, home_with(tmp_path / "far", "a", (80.0, 81.0, 82.0)))
+    assert far.matches[0].outcome is Outcome.OUTSIDE
+    assert match.outcome is Outcome.INSIDE
+
+
+def test_two_papers() -> None:
+    found = compare(
+        "published:lee-park-2026-table-16?storage=SSD",
+        "published:lee-oh-park-2021-table-18?storage=UFS",
+        Path("/nowhere"),
+    )
+    ratios = {
+        match.first.conditions["workers"]: match.ratio.value
+        for match in found.matches
+        if match.ratio
+    }
+    assert ratios == {1: 246 / 571.1, 2: 131 / 293.3, 4: 76 / 154.7}
+    assert {match.outcome for match in found.matches} == {Outcome.NO_INTERVAL}
+
+
+def test_what_a_table_was_narrowed_by_tells_sides_apart() -> None:
+    table = "published:lee-oh-park-2021-table-15?storage=UFS&data_size=1GB&nodes="
+    found = compare(f"{table}1", f"{table}4", Path("/nowhere"))
+    assert len(found.matches) == 1
+    assert [(row.name, row.first, row.second) for row in found.apart] == [("workers", 1, 4)]
+
+
+def test_hpl_of_a_share_of_memory_matches_baun(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {
+        "workload": "hpl",
+        "engine": Engine.MPI,
+        "workers": 8,
+        "size_bytes": 0,
+    }
+    rate = {"figures": {"gflops_per_second": 1.5}}
+    stock(tmp_path, "a", (3000.0, 3100.0), measured=rate, **fields)
+    found = compare("a", "published:baun-2016-table-07", tmp_path)
+    pairs = {(row.quantity, row.second.mean) for row in found.matches}
+    # hpl.memory_share is 80 by default; Baun has 1.275 Gflops there with eight nodes.
+    assert {name for name, _ in pairs} == {"duration_seconds", "gflops_per_second"}
+    assert all(match.second.conditions["workers"] == 8 for match in found.matches)
+    assert all(match.second.conditions["hpl.memory_share"] == "80" for match in found.matches)
+
+
+@pytest.mark.parametrize(
+    ("sides", "kind", "message", "hint"),
+    [
+        (("profil:a", "x"), UsageError, "'profil' is nothing", "profile:NAME"),
+        (("profile:", "x"), UsageError, "names nothing", "profile:NAME"),
+        (("profile:tunde", "x"), EmptySelectionError, "no profile 'tunde'", "nearest: tuned"),
+        (("engine:sparc", "x"), EmptySelectionError, "no engine 'sparc'", "nearest: spark"),
+        (("20260801-3", "x"), EmptySelectionError, "no campaign '20260801-3'", "20260801-2"),
+        (("cluster:/nowhere/at/all", "x"), ClusterError, "no cluster in /nowhere/at/all", "--home"),
+        (
+            ("published:lee-park-2026-tabel-16", "x"),
+            UsageError,
+            'did you mean "lee-park-2026-table-16"',
+            "catalog published",
+        ),
+        (("published:lee-park-2026-table-s24", "x"), UsageError, "supplement", "catalog published"),
+        ((f"{TERASORT}?storge=UFS", "x"), UsageError, 'mean "storage"', "nodes"),
+        ((f"{TERASORT}?storage=UFO", "x"), UsageError, 'did you mean "UFS"', "microSD1"),
+        ((f"{TERASORT}?storage", "x"), UsageError, "not column=value", "?column=value"),
+    ],
+)
+def test_bad_sides(
+    sides: tuple[str, str], kind: type[BoardclusterError], message: str, hint: str, home: Path
+) -> None:
+    with pytest.raises(kind) as caught:
+        compare(*sides, home)
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_no_cell_in_common_names_what_there_is_and_the_nearest(home: Path) -> None:
+    stock(home, "20260801-9", FAST, size_bytes=10**9)
+    with pytest.raises(EmptySelectionError) as caught:
+        compare("20260801-1", "20260801-9", home)
+    lines = caught.value.message.splitlines()
+    assert lines[0] == "A and B have no cell in common"
+    assert "terasort spark 500 MB 4 workers" in lines[1]
+    assert "terasort spark 1 GB 4 workers" in lines[2]
+    assert lines[3].endswith("differ in size (500000000 against 1000000000)")
+
+
+def test_a_side_of_tainted_runs_only_offers_to_count_them(home: Path) -> None:
+    stock(home, "20260801-9", FAST, verdict=Verdict.TAINTED)
+    with pytest.raises(EmptySelectionError) as caught:
+        compare("20260801-1", "20260801-9", home)
+    assert "all 3 verified runs are tainted" in caught.value.message
+    assert "--tainted" in caught.value.hint
+
+    found = compare("20260801-1", "20260801-9", home, tainted=True)
+    assert found.matches[0].second.values == FAST
+
+
+def test_a_side_without_any_verified_run(home: Path) -> None:
+    stock(home, "20260801-9", (1.0, 2.0, None), state=AttemptState.FAILED)
+    with pytest.raises(EmptySelectionError, match="2 failed, 1 pending"):
+        compare("20260801-1", "20260801-9", home)
+
+
+def test_an_empty_cluster(tmp_path: Path) -> None:
+    with pytest.raises(EmptySelectionError, match="no runs in"):
+        compare("a", "b", tmp_path)
+
+
+def test_emulated_numbers_say_so_wherever_they_are(home: Path, tmp_path: Path) -> None:
+    emulated = replace(FINGERPRINT, emulated=True)
+    stock(home, "20260801-9", FAST, fingerprint=emulated)
+    arguments = ["compare", "20260801-1", "20260801-9", "--home", str(home)]
+
+    shown = CliRunner().invoke(app, arguments).output
+    assert "B (emulated), seconds" in re.sub(r"\s+", " ", shown)
+    assert "A (emulated)" not in shown
+    assert "one side is emulated and the other is not" in shown
+    for ending in (".html", ".md"):
+        path = tmp_path / f"it{ending}"
+        done = CliRunner().invoke(app, [*arguments, "-o", str(path)])
+        assert done.exit_code == 0, done.output
+        text = path.read_text()
+        assert "network namespaces" in text
+        assert "B (emulated), seconds" in text.replace("\\", "")
+    rows = list(csv.DictReader(_written(arguments, tmp_path / "it.csv").splitlines()))
+    assert [(row["a_emulated"], row["b_emulated"]) for row in rows] == [("false", "true")]
+    assert json.loads(CliRunner().invoke(app, [*arguments, "--json"]).output)["sides"][1][
+        "emulated"
+    ]
+
+
+def _written(arguments: list[str], path: Path) -> str:
+    CliRunner().invoke(app, [*arguments, "-o", str(path)])
+    return path.read_text()
+
+
+def test_csv_and_json_hold_the_exact_numbers(home: Path, tmp_path: Path) -> None:
+    arguments = ["compare", "20260801-1", "20260801-2", "--home", str(home)]
+    (row,) = csv.DictReader(_written(arguments, tmp_path / "it.csv").splitlines())
+    document = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).output)
+    expected = ratio_of_means(SLOW, FAST)
+    assert expected.interval is not None
+    assert float(row["ratio"]) == document["rows"][0]["ratio"] == expected.value
+    assert float(row["ratio_low"]) == expected.interval.low
+    assert row["a_runs"] == "3"
+    assert row["outcome"] == "higher"
+
+
+def test_names_of_any_script_survive(home: Path, tmp_path: Path) -> None:
+    arguments = ["compare", "20260801-1", "grün", "--home", str(home)]
+    assert "campaign grün (20260801-2)" in _written(arguments, tmp_path / "it.html")
+    assert "campaign grün (20260801-2)" in CliRunner().invoke(app, arguments).output
+
+
+@pytest.mark.parametrize("options", [["-o", "it.pdf"], ["-o", "it.md", "--json"]])
+def test_options_that_do_not_fit(options: list[str], home: Path) -> None:
+    done = CliRunner().invoke(app, ["compare", "a", "b", "--home", str(home), *options])
+    assert isinstance(done.exception, UsageError)
