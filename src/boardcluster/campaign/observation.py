@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,12 +14,20 @@ from boardcluster.campaign.execution import ATTEMPT_VARIABLE
 from boardcluster.campaign.keeping import Keeper
 from boardcluster.campaign.spans import EngineSpans, with_engine_phases
 from boardcluster.errors import HostError
-from boardcluster.records import Energy, NodeSamples, Policy, Telemetry, Verdict
+from boardcluster.records import (
+    Energy,
+    NodeSamples,
+    Policy,
+    PowerSamples,
+    Telemetry,
+    Verdict,
+)
 from boardcluster.services.operation import LiveCluster
+from boardcluster.store.power import write_power
 from boardcluster.telemetry.collector import Recording, recording
 from boardcluster.telemetry.metering import Metering, metering
 
-__all__ = ["Observation", "Observed", "observing"]
+__all__ = ["Observation", "Observed", "keep_readings", "observing"]
 
 
 _BEFORE_SECONDS = 12.0
@@ -61,12 +69,14 @@ class Observation:
         recorded: its telemetry.
         meters: its power meters.
         keeper: watches over the limits of emulated boards.
+        folder: the attempt's folder of artefacts.
     """
 
     live: LiveCluster
     recorded: Recording
     meters: Metering
     keeper: Keeper
+    folder: Path
 
     def settle(self) -> None:
         """Wait until there is something to compare the run with; call it just before the run.
@@ -130,13 +140,15 @@ class Observation:
             expectations=expectations,
         )
         found = _joined(_broken(found, broken), before)
+        powers = self.meters.powers(started_seconds, ended_seconds, telemetry=telemetry)
+        lost = keep_readings(self.meters.samples(started_seconds, ended_seconds), self.folder)
         return Observed(
             telemetry=telemetry,
             verdict=found.verdict,
             reasons=found.reasons,
-            remarks=(*self.recorded.remarks, *before.remarks, *self.keeper.remarks),
+            remarks=(*self.recorded.remarks, *before.remarks, *self.keeper.remarks, *lost),
             energy=energy_of_run(
-                self.meters.powers(started_seconds, ended_seconds, telemetry=telemetry),
+                powers,
                 nodes=[node.name for node in self.live.spec.nodes],
                 instruments=self.meters.instruments,
                 models=self.live.spec.power_models or self.keeper.power_models,
@@ -170,7 +182,21 @@ def observing(
         recording(live, folder, mark, interval_seconds=1 / hertz) as recorded,
         Keeper(live, folder, cpu_share=cpu_share) as keeper,
     ):
-        yield Observation(live=live, recorded=recorded, meters=meters, keeper=keeper)
+        yield Observation(live=live, recorded=recorded, meters=meters, keeper=keeper, folder=folder)
+
+
+def keep_readings(samples: Sequence[PowerSamples], folder: Path) -> tuple[str, ...]:
+    """Keep what meters said over a run, for its power curve; return a remark if that failed.
+
+    Energy is summed up already, so that a full disk costs the curve and not the run.
+    """
+    if not samples:
+        return ()
+    try:
+        write_power(folder, samples)
+    except OSError as error:
+        return (f"the readings of the meters were not kept: {error.strerror or error}",)
+    return ()
 
 
 def _before(telemetry: Telemetry) -> Telemetry:

@@ -31,6 +31,7 @@ from boardcluster.records import (
     Campaign,
     Fingerprint,
     Measurement,
+    PowerSamples,
     ProbeRun,
     Result,
     Telemetry,
@@ -50,6 +51,7 @@ from boardcluster.store.files import (
     write_record,
 )
 from boardcluster.store.migrations import transaction
+from boardcluster.store.power import read_power
 from boardcluster.store.probes import (
     adopt_probe_runs,
     check_probe_run,
@@ -293,6 +295,14 @@ class Store:
         from boardcluster.store.samples import read_telemetry  # noqa: PLC0415
 
         return read_telemetry(self.artefact_folder(attempt), nodes=nodes, columns=columns)
+
+    def power_samples(self, attempt: Attempt) -> tuple[PowerSamples, ...]:
+        """The readings of power meters over an attempt; none where no meter was read.
+
+        Raises:
+            StoreError: the file is damaged or of an unknown format.
+        """
+        return read_power(self.artefact_folder(attempt))
 
     def running(self) -> tuple[Attempt, ...]:
         """Every attempt that began and has no end: with the driver lock held, a dead driver's."""

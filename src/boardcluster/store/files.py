@@ -8,6 +8,7 @@ are what a damaged database is rebuilt from.
     <home>/attempts/<trial id>/<number>/           the attempt's raw artefacts
     <home>/attempts/<trial id>/<number>/attempt.json   campaign, trial, attempt, measurement
     <home>/attempts/<trial id>/<number>/telemetry.npz  the samples of every node
+    <home>/attempts/<trial id>/<number>/power.json     the readings of every power meter
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from boardcluster.store.codec import JsonValue, from_json, to_json
 
 __all__ = [
     "DATABASE_NAME",
+    "POWER_NAME",
     "TELEMETRY_NAME",
     "AttemptFile",
     "CampaignFile",
@@ -40,6 +42,7 @@ __all__ = [
 
 DATABASE_NAME = "store.sqlite"
 TELEMETRY_NAME = "telemetry.npz"
+POWER_NAME = "power.json"
 _FORMAT = 4
 _READABLE = (1, 2, 3, 4)
 """Earlier formats lack fields, which take the records' defaults: 1 those of campaign files, 2 those

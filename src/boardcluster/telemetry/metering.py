@@ -29,7 +29,7 @@ from boardcluster.analysis.energy import (
     integrate,
 )
 from boardcluster.errors import BoardclusterError, SpecError
-from boardcluster.records import Coverage, MeterSpec, Power, Telemetry
+from boardcluster.records import Coverage, MeterSpec, Power, PowerSamples, Telemetry
 from boardcluster.remote.base import Remote
 from boardcluster.telemetry.meters.base import Batched, Kind, Meter, Reading, Recorded
 from boardcluster.telemetry.meters.registry import kind_of, settings_of
@@ -336,6 +336,30 @@ class _Watch:
             ),
         )
 
+    @property
+    def coverage(self) -> Coverage:
+        """What it sees."""
+        return Coverage(self.settings.get("coverage", self.kind.coverage))
+
+    def samples(self, started_seconds: float, ended_seconds: float) -> PowerSamples:
+        """Return its readings around a run; of a mere count, how fast it rose."""
+        trace = self.trace(started_seconds, ended_seconds)
+        seconds, watts = trace.seconds, trace.watts
+        if len(seconds) > 1 and bool(np.isnan(watts).all()):
+            spans = np.diff(seconds)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                watts = np.diff(trace.counted_joules) / spans
+            seconds = seconds[:-1] + spans / 2
+            # A count that begins again at zero says nothing of that moment.
+            watts = np.where((watts < 0) | ~np.isfinite(watts), np.nan, watts)
+        return PowerSamples(
+            meter=self.spec.name,
+            coverage=self.coverage,
+            nodes=self.spec.nodes,
+            seconds=seconds,
+            watts=watts,
+        )
+
     def power(
         self, started_seconds: float, ended_seconds: float, telemetry: Telemetry | None
     ) -> Power:
@@ -351,7 +375,7 @@ class _Watch:
         return Power(
             meter=self.spec.name,
             kind=self.kind.name,
-            coverage=Coverage(self.settings.get("coverage", self.kind.coverage)),
+            coverage=self.coverage,
             nodes=self.spec.nodes,
             switch=self.spec.switch,
             accuracy=_accuracy_words(self.kind, self.settings, percent),
@@ -433,6 +457,19 @@ class Metering:
         return tuple(
             watch.power(started_seconds, ended_seconds, telemetry) for watch in self._watches
         )
+
+    def samples(self, started_seconds: float, ended_seconds: float) -> tuple[PowerSamples, ...]:
+        """Return the readings of each meter over a run; call it after ``powers``, which waits.
+
+        Args:
+            started_seconds: of the run, by the driver's monotonic clock.
+            ended_seconds: likewise, later.
+
+        Returns:
+            One for each meter that gave a reading; moments count from the start of the run.
+        """
+        found = (watch.samples(started_seconds, ended_seconds) for watch in self._watches)
+        return tuple(row for row in found if len(row.seconds))
 
 
 @contextlib.contextmanager

@@ -414,3 +414,51 @@ def test_a_run_that_ends_before_its_start_is_a_mistake(install: Install) -> None
     install(Scripted(steady()))
     with metering([SPEC], {}) as meters, pytest.raises(ValueError, match="ends after"):
         meters.powers(2.0, 1.0)
+
+
+def test_the_readings_of_a_run_are_handed_over_for_its_curve(install: Install) -> None:
+    install(Scripted(steady(7.0)))
+    with metering([SPEC], {}) as meters:
+        time.sleep(0.1)
+        started = time.monotonic()
+        time.sleep(0.2)
+        ended = time.monotonic()
+        meters.powers(started, ended)
+        [found] = meters.samples(started, ended)
+    assert (found.meter, found.nodes, found.coverage) == ("plug", ("pi0",), Coverage.WALL)
+    # Both ends of the run lie between readings.
+    assert found.seconds[0] < 0
+    assert found.seconds[-1] > ended - started
+    assert set(found.watts.tolist()) == {7.0}
+
+
+def test_a_meter_that_never_answered_has_no_curve(install: Install) -> None:
+    def silent() -> Reading:
+        raise MeterError("no answer", hint="look at it")
+
+    install(Scripted(silent))
+    with metering([SPEC], {}) as meters:
+        started = time.monotonic()
+        time.sleep(0.1)
+        assert meters.samples(started, time.monotonic()) == ()
+
+
+def test_the_curve_of_a_mere_count_is_how_fast_it_rises(install: Install) -> None:
+    began = time.monotonic()
+
+    def read() -> Reading:
+        now = time.monotonic()
+        counted = (95 + 50 * (now - began)) % 100
+        return Reading(seconds=now, watts=None, energy_joules=counted, wraps_at_joules=100.0)
+
+    install(Scripted(read))
+    with metering([SPEC], {}) as meters:
+        started = time.monotonic()
+        time.sleep(0.3)
+        ended = time.monotonic()
+        meters.powers(started, ended)
+        [found] = meters.samples(started, ended)
+    known = found.watts[~np.isnan(found.watts)]
+    assert len(known) >= 5
+    np.testing.assert_allclose(known, 50.0, rtol=1e-6)
+    assert np.isnan(found.watts).sum() == 1  # where the count began again
