@@ -18,6 +18,7 @@ from boardcluster.report.plots.frames import (
     nice_ticks,
     tick_text,
     width_of,
+    with_remark,
 )
 from boardcluster.report.plots.looks import HATCHES, Look
 
@@ -30,7 +31,7 @@ __all__ = ["draw_bars", "draw_stack"]
 _BAR, _BAR_STACKED, _LINE, _GAP = 26, 18, 16, 9
 _TITLE, _TITLE_GAP = 14, 8
 _BOLD = SMALL * 1.12  # height of a normal text that is as wide as a bold one of 12
-_BOTTOM, _RIGHT, _TOP = 44, 4, 4
+_BOTTOM, _LEFT, _RIGHT, _TOP = 44, 6, 4, 4
 _WIDE = 600
 _ENOUGH_SHARE_WIDTH = 34
 
@@ -52,11 +53,11 @@ def draw_bars(figure: Figure, body: Bars, *, width_points: float, look: Look) ->
         + sum(_row_height(labels[id(bar)], _BAR) for bar in group.bars)
         for group in body.groups
     )
-    label = _axis_label(figure, width)
+    label = with_remark(figure.x_label, figure.remark, width)
     bottom = _BOTTOM + _LINE * label.count("\n")
     sheet = Sheet(width_points=width_points, height=_TOP + height + bottom, look=look)
-    axes = sheet.axes(left=1, right=_RIGHT, top=_TOP, bottom=bottom)
-    inner = width - 1 - _RIGHT
+    axes = sheet.axes(left=_LEFT, right=_RIGHT, top=_TOP, bottom=bottom)
+    inner = width - _LEFT - _RIGHT
     bars = [bar for group in body.groups for bar in group.bars]
     right = max(_end(bar) / max(0.2, 1 - _words_width(bar) / inner) for bar in bars) or 1.0
     axes.set_xlim(0, right)
@@ -84,11 +85,6 @@ def draw_bars(figure: Figure, body: Bars, *, width_points: float, look: Look) ->
             _draw_bar(axes, bar, look, y=y - _GAP - _BAR / 2, gap=8 * right / inner)
     _finish(axes, sheet, look, label, right=right, about=9 if width >= _WIDE else 4)
     return sheet.canvas
-
-
-def _axis_label(figure: Figure, width: float) -> str:
-    remark = f" ({figure.remark})" if figure.remark else ""
-    return fill(f"{figure.x_label}{remark}", width)
 
 
 def _finish(axes: Axes, sheet: Sheet, look: Look, label: str, *, right: float, about: int) -> None:
@@ -132,7 +128,8 @@ def _draw_bar(axes: Axes, bar: Bar, look: Look, *, y: float, gap: float) -> None
             [bar.value],
             [y],
             xerr=[[bar.value - max(0.0, bar.low)], [bar.high - bar.value]],
-            ecolor=look.ink,
+            fmt="none",
+            color=look.ink,
             elinewidth=1.4 * look.scale,
             capsize=4 * look.scale,
             capthick=1.4 * look.scale,
@@ -164,15 +161,14 @@ def draw_stack(figure: Figure, body: Stack, *, width_points: float, look: Look) 
     )
     labels = [fill(label, width - 8) for label, _ in body.rows]
     height = sum(_row_height(label, _BAR_STACKED) for label in labels)
-    label = _axis_label(figure, width)
+    label = with_remark(figure.x_label, figure.remark, width)
     bottom = _BOTTOM + _LINE * label.count("\n")
     top = _TOP + legend.height
     sheet = Sheet(width_points=width_points, height=top + height + bottom, look=look)
-    sheet.legend(legend, left=0, top=0)
-    right = 16.0
-    axes = sheet.axes(left=2, right=right, top=top, bottom=bottom)
+    sheet.legend(legend)
+    axes = sheet.axes(left=_LEFT, right=_RIGHT, top=top, bottom=bottom)
     axes.set_ylim(height, 0)
-    inner = width - 2 - right
+    inner = width - _LEFT - _RIGHT
     y = 0.0
     for text, (_, shares) in zip(labels, body.rows, strict=True):
         axes.text(
@@ -184,6 +180,9 @@ def draw_stack(figure: Figure, body: Stack, *, width_points: float, look: Look) 
     _finish(axes, sheet, look, label, right=1.0, about=5)
     ticks = [0, 0.25, 0.5, 0.75, 1]
     axes.set_xticks(ticks, [f"{100 * value:.0f} %" for value in ticks])
+    first, *_, last = axes.get_xticklabels()
+    first.set_horizontalalignment("left")
+    last.set_horizontalalignment("right")
     return sheet.canvas
 
 

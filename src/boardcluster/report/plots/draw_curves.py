@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,11 +14,11 @@ from boardcluster.report.plots.frames import (
     Entry,
     Sheet,
     clean_axes,
-    fill,
     lay_out,
     nice_ticks,
     tick_text,
     width_of,
+    with_remark,
 )
 from boardcluster.report.plots.looks import DASHES, HATCHES, Look
 
@@ -47,12 +48,12 @@ def draw_curves(figure: Figure, body: Curves, *, width_points: float, look: Look
     low, high = _range(chart)
     ticks = nice_ticks(low, high, 5)
     left = 12 + max(width_of(tick_text(value)) for value in ticks)
-    remark = f" ({figure.remark})" if figure.remark else ""
-    title = fill(f"{figure.y_label}{remark}", width)
+    title = with_remark(figure.y_label, figure.remark, width)
     legend = lay_out(_entries(chart), width)
     top = legend.height + (title.count("\n") + 1) * _LINE + _GAP
+    top += _LINE if _two_rows(chart) else 0
     sheet = Sheet(width_points=width_points, height=top + _PLOT + _BOTTOM, look=look)
-    sheet.legend(legend, left=0, top=0)
+    sheet.legend(legend)
     sheet.text(0, legend.height, title)
     axes = sheet.axes(left=left, right=_RIGHT, top=top, bottom=_BOTTOM)
     begin, end = float(chart.edges[0]), float(chart.edges[-1])
@@ -63,7 +64,7 @@ def draw_curves(figure: Figure, body: Curves, *, width_points: float, look: Look
     axes.set_xticks(across, [tick_text(value) for value in across])
     clean_axes(axes, look, grid="y", spine="bottom")
     inner = width - left - _RIGHT
-    _phases(axes, chart, look, per_unit=(end - begin) / inner, top=high)
+    _phases(axes, chart, look, per_unit=(end - begin) / inner)
     _curves(axes, chart, look)
     for mark in chart.marks:
         axes.axvspan(mark.begin_seconds, mark.end_seconds, 0, _MARK, color=look.bad, linewidth=0)
@@ -105,24 +106,57 @@ def _entries(chart: Chart) -> list[Entry]:
     return found
 
 
-def _phases(axes: Axes, chart: Chart, look: Look, *, per_unit: float, top: float) -> None:
-    """Every other phase shaded, each with its name where there is room."""
+def _phases(axes: Axes, chart: Chart, look: Look, *, per_unit: float) -> None:
+    """Every other phase shaded, each with its name where there is room; as on a page.
+
+    The engine's phases stand for the submission that they are in, whose name is above theirs.
+    """
     low, high = axes.get_xlim()
-    for place, (name, begin, end) in enumerate(chart.phases):
-        left, right = max(begin, low), min(end, high)
-        if right <= left:
-            continue
-        if place % 2 == 0:
-            axes.axvspan(left, right, color=look.phase, linewidth=0, zorder=0)
-        if width_of(name) * per_unit < right - left:
-            axes.annotate(
-                name,
-                (left, top),
-                xytext=(3 * look.scale, 3 * look.scale),
-                textcoords="offset points",
-                color=look.muted,
-                fontsize=SMALL * look.scale,
-            )
+    alone = [
+        (name, begin, end)
+        for name, begin, end in chart.phases
+        if not any(begin <= first and last <= end for _, first, last in chart.parts)
+    ]
+    shown = sorted((*chart.parts, *alone), key=lambda row: row[1:])
+    for begin, end in [row[1:] for row in shown][::2]:
+        axes.axvspan(max(begin, low), min(end, high), color=look.phase, linewidth=0, zorder=0)
+    _names(axes, chart.parts if _two_rows(chart) else shown, look, per_unit=per_unit, up=3)
+    if _two_rows(chart):
+        _names(axes, chart.phases, look, per_unit=per_unit, up=3 + _LINE)
+
+
+def _two_rows(chart: Chart) -> bool:
+    """Whether submissions and the engine's phases in them each need a row of names."""
+    return len(chart.phases) > 1 and bool(chart.parts)
+
+
+def _names(
+    axes: Axes,
+    rows: Sequence[tuple[str, float, float]],
+    look: Look,
+    *,
+    per_unit: float,
+    up: float,
+) -> None:
+    """The names that have room, none over another; of ``stage 3: collect`` maybe its beginning."""
+    low, high = axes.get_xlim()
+    top = axes.get_ylim()[1]
+    free = low
+    for name, begin, end in rows:
+        left, right = max(begin, low, free), min(end, high)
+        for text in dict.fromkeys((name, name.partition(":")[0])):
+            reach = left + width_of(text) * per_unit
+            if reach < right:
+                axes.annotate(
+                    text,
+                    (left, top),
+                    xytext=(3 * look.scale, up * look.scale),
+                    textcoords="offset points",
+                    color=look.muted,
+                    fontsize=SMALL * look.scale,
+                )
+                free = reach + 3 * per_unit
+                break
 
 
 def _curves(axes: Axes, chart: Chart, look: Look) -> None:

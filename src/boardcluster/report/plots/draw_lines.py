@@ -9,11 +9,11 @@ from boardcluster.report.plots.frames import (
     Entry,
     Sheet,
     clean_axes,
-    fill,
     lay_out,
     nice_ticks,
     tick_text,
     width_of,
+    with_remark,
 )
 from boardcluster.report.plots.looks import DASHES, MARKERS, Look
 
@@ -27,7 +27,7 @@ _PLOT, _PLOT_WIDE = 210, 300
 _WIDE = 600
 _BOTTOM, _RIGHT, _GAP = 46, 14, 8
 _LINE = 16
-_DODGE = 0.011  # of the width, so that error bars at one place stand beside each other
+_DODGE = 4.0  # between series, so that error bars at one place stand beside each other
 _ABOVE = 1.06
 
 
@@ -45,14 +45,13 @@ def draw_lines(figure: Figure, body: Lines, *, width_points: float, look: Look) 
     most = max(most, *(y for _, y in body.ideal)) if body.ideal else most
     ticks = nice_ticks(0, most or 1.0, 6)
     left = 12 + max(width_of(tick_text(value)) for value in ticks)
-    remark = f" ({figure.remark})" if figure.remark else ""
-    title = fill(f"{figure.y_label}{remark}", width)
+    title = with_remark(figure.y_label, figure.remark, width)
     legend = lay_out(_entries(body), width)
     heading = (title.count("\n") + 1) * _LINE
     top = heading + legend.height + _GAP
     plot = _PLOT_WIDE if width >= _WIDE else _PLOT
     sheet = Sheet(width_points=width_points, height=top + plot + _BOTTOM, look=look)
-    sheet.legend(legend, left=0, top=0)
+    sheet.legend(legend)
     sheet.text(0, legend.height, title)
     axes = sheet.axes(left=left, right=_RIGHT, top=top, bottom=_BOTTOM)
     _frame(axes, body, ticks=ticks, most=most or 1.0, about=9 if width >= _WIDE else 5)
@@ -62,8 +61,9 @@ def draw_lines(figure: Figure, body: Lines, *, width_points: float, look: Look) 
         axes.plot(xs, ys, color=look.muted, linewidth=look.scale, linestyle=(0, (1.5, 2.5)))
     fitted = any(row.fit for row in body.series)
     low, high = axes.get_xlim()
+    inner = width - left - _RIGHT
     for place, row in enumerate(body.series):
-        shift = (place - (len(body.series) - 1) / 2) * _DODGE * (high - low)
+        shift = (place - (len(body.series) - 1) / 2) * _DODGE * (high - low) / inner
         _draw_series(axes, row, look, shift=shift, dashed=not fitted)
     sheet.text(width - _RIGHT, top + plot + 26, figure.x_label, ha="right")
     return sheet.canvas
@@ -110,32 +110,45 @@ def _draw_series(axes: Axes, row: Series, look: Look, *, shift: float, dashed: b
         linestyle=DASHES[row.style.pattern] if dashed else "-",
         zorder=3,
     )
-    for point in row.points:
-        _draw_point(axes, row, point, look, x=point.x + shift)
+    _error_bars(axes, row, look, shift=shift)
+    for alone in (False, True):
+        points = [point for point in row.points if _is_alone(point) is alone]
+        axes.plot(
+            [point.x + shift for point in points],
+            [point.y for point in points],
+            linestyle="none",
+            marker=MARKERS[row.style.pattern],
+            markersize=7.5 * look.scale,
+            markerfacecolor=look.page if alone else colour,
+            markeredgecolor=colour if alone else look.page,
+            markeredgewidth=(1.6 if alone else 0.8) * look.scale,
+            zorder=5,
+        )
 
 
-def _draw_point(axes: Axes, row: Series, point: Point, look: Look, *, x: float) -> None:
-    """A marker with its error bar; a mean of one run has no bar and a hollow marker."""
-    colour = look.strong[row.style.colour]
-    alone = point.low is None or point.high is None
-    if not alone:
+def _is_alone(point: Point) -> bool:
+    """Whether it is of one run: no error bar, and a hollow marker."""
+    return point.low is None or point.high is None
+
+
+def _error_bars(axes: Axes, row: Series, look: Look, *, shift: float) -> None:
+    known = [
+        (point, max(0.0, point.low), point.high)
+        for point in row.points
+        if point.low is not None and point.high is not None and point.high > point.low
+    ]
+    if known:
         axes.errorbar(
-            [x],
-            [point.y],
-            yerr=[[point.y - max(0.0, point.low or 0.0)], [(point.high or 0.0) - point.y]],
-            ecolor=look.ink,
+            [point.x + shift for point, _, _ in known],
+            [point.y for point, _, _ in known],
+            yerr=[
+                [point.y - low for point, low, _ in known],
+                [high - point.y for point, _, high in known],
+            ],
+            fmt="none",
+            color=look.ink,
             elinewidth=1.2 * look.scale,
             capsize=3.5 * look.scale,
             capthick=1.2 * look.scale,
             zorder=4,
         )
-    axes.plot(
-        [x],
-        [point.y],
-        marker=MARKERS[row.style.pattern],
-        markersize=7.5 * look.scale,
-        markerfacecolor=look.page if alone else colour,
-        markeredgecolor=colour if alone else look.page,
-        markeredgewidth=(1.6 if alone else 0.8) * look.scale,
-        zorder=5,
-    )

@@ -28,6 +28,7 @@ __all__ = [
     "nice_ticks",
     "tick_text",
     "width_of",
+    "with_remark",
 ]
 
 SMALL = 12
@@ -39,6 +40,7 @@ _LINE = 16
 _ROW = 19
 _HANDLE = 26
 _BETWEEN = 16
+_EDGE = 2
 _STEPS = (1, 2, 2.5, 5, 10)
 
 
@@ -63,6 +65,14 @@ def fill(text: str, width: float, size: float = SMALL, *, most_lines: int = 3) -
         characters = max(6, int(width / (_WIDE * size)))
     found = textwrap.wrap(text, characters, max_lines=most_lines, placeholder=" …")
     return "\n".join(found)
+
+
+def with_remark(label: str, remark: str, width: float) -> str:
+    """The label of an axis with what is to be said of its numbers, in lines of a width."""
+    if not remark:
+        return fill(label, width)
+    whole = f"{label} ({remark})"
+    return whole if width_of(whole) <= width else f"{fill(label, width)}\n{fill(remark, width)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +108,8 @@ class Legend:
 def lay_out(entries: Sequence[Entry], width: float) -> Legend:
     """Put entries side by side, row by row."""
     placed = []
-    x = y = 0.0
+    width -= _EDGE
+    x, y = 0.0, float(_EDGE)
     height = 0.0
     for entry in entries:
         label = fill(entry.label, width - _HANDLE)
@@ -150,61 +161,53 @@ class Sheet:
             x / self.width, 1 - y / self.height, text, fontsize=size, linespacing=1.15, **style
         )
 
-    def legend(self, legend: Legend, *, left: float, top: float) -> None:
-        """Draw a legend below a line."""
-        if not legend.placed:
-            return
-        axes = self.axes(left=left, right=0, top=top, bottom=self.height - top - legend.height)
-        axes.set_axis_off()
-        axes.set_xlim(0, self.width - left)
-        axes.set_ylim(legend.height, 0)
+    def legend(self, legend: Legend) -> None:
+        """Draw a legend at the top."""
         for x, y, entry in legend.placed:
-            _handle(axes, self.look, x, y, entry)
-            self.text(
-                left + x + _HANDLE,
-                top + y - SMALL * 0.62,
-                entry.label,
-                color=self.look.ink,
+            self._handle(_EDGE + x, y, entry)
+            top = y - SMALL * 0.62
+            self.text(_EDGE + x + _HANDLE, top, entry.label, color=self.look.ink)
+
+    def _handle(self, x: float, y: float, entry: Entry) -> None:
+        """A small piece of what an entry names, drawn on the sheet: axes would take 10 ms."""
+        from matplotlib.lines import Line2D  # noqa: PLC0415
+        from matplotlib.patches import Rectangle  # noqa: PLC0415
+
+        look, right = self.look, x + _HANDLE - 6
+        colour = look.strong[entry.colour]
+        down = 1 - y / self.height
+        if entry.kind in ("line", "points", "curve"):
+            marked = entry.kind != "curve"
+            self.canvas.add_artist(
+                Line2D(
+                    [x / self.width, (x + right) / 2 / self.width, right / self.width],
+                    [down] * 3,
+                    color=colour,
+                    linewidth=(0 if entry.kind == "points" else 1.6) * look.scale,
+                    linestyle=DASHES[entry.pattern],
+                    marker=MARKERS[entry.pattern] if marked else "",
+                    markevery=[1],
+                    markersize=7.5 * look.scale,
+                    markerfacecolor=colour,
+                    markeredgecolor=look.page,
+                    markeredgewidth=0.8 * look.scale,
+                )
             )
-
-
-def _handle(axes: Axes, look: Look, x: float, y: float, entry: Entry) -> None:
-    colour = look.strong[entry.colour]
-    right = x + _HANDLE - 6
-    middle = (x + right) / 2
-    if entry.kind in ("line", "points", "curve"):
-        axes.plot(
-            [x, right],
-            [y, y],
-            color=colour,
-            linewidth=1.6 * look.scale,
-            linestyle=DASHES[entry.pattern] if entry.kind != "points" else "-",
+            return
+        height = {"bar": 11, "band": 9, "mark": 5}[entry.kind]
+        plain = {"band": look.soft[entry.colour], "mark": look.bad}.get(entry.kind)
+        self.canvas.add_artist(
+            Rectangle(
+                (x / self.width, down - height / 2 / self.height),
+                (right - x) / self.width,
+                height / self.height,
+                facecolor=plain or look.soft[entry.colour],
+                edgecolor=plain or colour,
+                linewidth=0.8 * look.scale,
+                hatch="" if plain else HATCHES[entry.pattern],
+                transform=self.canvas.transFigure,
+            )
         )
-    if entry.kind in ("line", "points"):
-        axes.plot(
-            [middle],
-            [y],
-            marker=MARKERS[entry.pattern],
-            markersize=7.5 * look.scale,
-            markerfacecolor=colour,
-            markeredgecolor=look.page,
-            markeredgewidth=0.8 * look.scale,
-        )
-    elif entry.kind == "bar":
-        axes.barh(
-            y,
-            right - x,
-            left=x,
-            height=11,
-            facecolor=look.soft[entry.colour],
-            edgecolor=colour,
-            linewidth=0.8 * look.scale,
-            hatch=HATCHES[entry.pattern],
-        )
-    elif entry.kind == "band":
-        axes.barh(y, right - x, left=x, height=9, color=look.soft[entry.colour], linewidth=0)
-    elif entry.kind == "mark":
-        axes.barh(y, right - x, left=x, height=5, color=look.bad, linewidth=0)
 
 
 def nice_ticks(low: float, high: float, about: int) -> list[float]:

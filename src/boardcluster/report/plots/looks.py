@@ -59,7 +59,8 @@ DASHES: tuple[Any, ...] = (
     *("-", (0, (5, 1.6)), (0, (1.2, 1.4)), (0, (6, 1.5, 1.2, 1.5)), (0, (8, 2))),
     *((0, (3, 1, 1, 1, 1, 1)), (0, (2.4, 1.2)), (0, (9, 1.5, 3, 1.5))),
 )
-HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "+++", "ooo")
+# Lines only: in SVG, dots and circles take a hundred times the room.
+HATCHES = ("", "///", "\\\\\\", "xxx", "---", "|||", "+++", "\\\\\\---")
 
 # Okabe and Ito, "Color Universal Design", 2008: blue, vermilion, bluish green, reddish purple,
 # orange and sky blue. The yellow is too pale for lines, so that a darker one stands for it.

@@ -151,15 +151,18 @@ def _point(cell: Cell, x: float) -> Point:
 
 
 def _amdahl(row: Sequence[Cell]) -> tuple[tuple[float, float], ...]:
-    """The fit at every whole number of workers between the least and the most."""
+    """The fit between the least and the most workers: by the law, a straight line in 1 / n."""
     points = [(cell.workers, cell.mean_seconds) for cell in row]
     fit = amdahl_fit(points) if len({workers for workers, _ in points}) >= _FIT_POINTS else None
     if fit is None:
         return ()
     low, high = points[0][0], points[-1][0]
-    step = max(1, (high - low) // _CURVE_POINTS)
-    places = sorted({*range(low, high, step), high})
-    return tuple((float(workers), predict(fit, workers)) for workers in places)
+    first, last = predict(fit, low), predict(fit, high)
+    places = [low + (high - low) * place / (_CURVE_POINTS - 1) for place in range(_CURVE_POINTS)]
+    shares = [(1 / low - 1 / place) / (1 / low - 1 / high) for place in places]
+    return tuple(
+        (place, first + (last - first) * share) for place, share in zip(places, shares, strict=True)
+    )
 
 
 def _straight(row: Sequence[Cell]) -> tuple[tuple[float, float], ...]:
@@ -268,14 +271,9 @@ def _scaling_points(row: NodeScaling, *, efficiency: bool) -> tuple[Point, ...]:
     found = []
     for point in row.points:
         share = row.base_workers / point.workers if efficiency else 1.0
-        interval = None if point.workers == row.base_workers else point.speed_up.interval
-        found.append(
-            Point(
-                x=float(point.workers),
-                y=point.speed_up.value * share,
-                low=interval.low * share if interval else None,
-                high=interval.high * share if interval else None,
-                runs=point.count,
-            )
-        )
+        value, interval = point.speed_up.value * share, point.speed_up.interval
+        low, high = (interval.low * share, interval.high * share) if interval else (None, None)
+        if point.workers == row.base_workers:  # 1 by definition, however many runs
+            low = high = value
+        found.append(Point(x=float(point.workers), y=value, low=low, high=high, runs=point.count))
     return tuple(found)

@@ -48,9 +48,12 @@ def telemetry_curves(
     Args:
         result: the run, with its attempt.
         telemetry: its samples.
-        power: readings of its meters, see ``Store.power_samples``.
+        power: readings of its meters, see ``Store.power_samples``; not drawn where nodes stand for
+            boards, whose power no meter of this machine sees.
         models: what nodes draw, for nodes without a meter; their power is said to be modelled.
     """
+    if is_twin(result):
+        power = ()
     found = [
         chart
         for section in sections(telemetry, disturbances(telemetry, limited=is_twin(result)))
