@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from boardcluster.cli.console import print_json, say
+from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
-from boardcluster.cli.runs import find_run, runs_with_samples
-from boardcluster.errors import ClusterError, EmptySelectionError, SpecError, UsageError
-from boardcluster.records import ClusterSpec
-from boardcluster.report import write_report
+from boardcluster.cli.runs import find_run
+from boardcluster.errors import (
+    ClusterError,
+    EmptySelectionError,
+    SpecError,
+    StoreError,
+    UsageError,
+)
+from boardcluster.records import ClusterSpec, PowerSamples, Result, Telemetry
 from boardcluster.services.operation import read_spec
 from boardcluster.store import Store
+
+if TYPE_CHECKING:
+    from boardcluster.report.evidence import Evidence, Gatherer, Key
+    from boardcluster.report.source import Source
 
 __all__ = ["register", "write"]
 
 _PAGES = 50
 """The report links to the pages of so many runs, the latest; each takes about 0.05 s."""
+_FOLLOWED = 100
+"""From so many runs on their samples take long enough for a progress line."""
 _PAGES_FOLDER = "runs"
 
 
@@ -29,7 +43,13 @@ def register(app: typer.Typer) -> None:
 
 
 def write(
-    home: Path, folder: Path, *, campaign: str | None = None, tainted: bool = False
+    home: Path,
+    folder: Path,
+    *,
+    campaign: str | None = None,
+    tainted: bool = False,
+    figures: bool = False,
+    reporter: Reporter | None = None,
 ) -> tuple[Path, Path]:
     """Write the report of a home's results; return the HTML and the Markdown file.
 
@@ -38,42 +58,116 @@ def write(
         folder: where to write; made if there is none.
         campaign: only this campaign.
         tainted: whether tainted runs count.
+        figures: whether figures are written as files for print, too.
+        reporter: follows the work; None for silence.
 
     Raises:
         EmptySelectionError: there is no such campaign.
+        StoreError: the store cannot be read, or the folder not be written.
     """
+    # Half a second to load, which no other command needs.
+    from boardcluster.report import write_source  # noqa: PLC0415
+    from boardcluster.report.source import Source  # noqa: PLC0415
+
+    cluster = _spec(home)
+    follow = reporter.progress if reporter else None
     with Store.open(home, read_only=True) as store:
-        results = store.results(campaign, all_attempts=True)
         campaigns = store.campaigns()
-        pages = _write_pages(store, folder, campaign)
-    if campaign is not None:
-        campaigns = tuple(row for row in campaigns if row.id == campaign)
-        if not campaigns:
-            raise EmptySelectionError(
-                f"no campaign {campaign}", hint="see `boardcluster results` for their ids"
-            )
-    return write_report(
-        results, campaigns, cluster=_spec(home), folder=folder, tainted=tainted, pages=pages
+        if campaign is not None:
+            campaigns = tuple(row for row in campaigns if row.id == campaign)
+            if not campaigns:
+                raise EmptySelectionError(
+                    f"no campaign {campaign}", hint="see `boardcluster results` for their ids"
+                )
+        results = store.results(campaign, all_attempts=True)
+        source = Source.of(results, campaigns, tainted=tainted)
+        evidence, pages = _watch(store, source, folder, cluster, follow)
+        probes = store.probe_runs()
+    written = write_source(
+        replace(source, pages=pages),
+        cluster=cluster,
+        folder=folder,
+        evidence=evidence,
+        probes=probes,
+        figures=figures,
+        follow=follow,
     )
+    return written.html, written.markdown
 
 
-def _write_pages(store: Store, folder: Path, campaign: str | None) -> dict[tuple[str, int], str]:
-    """Write the pages of the latest runs; return where they are, by trial and attempt."""
-    from boardcluster.report.run_page import write_run_page  # noqa: PLC0415  loads numpy
+def _watch(
+    store: Store,
+    source: Source,
+    folder: Path,
+    cluster: ClusterSpec | None,
+    follow: Callable[[str, int, int], None] | None,
+) -> tuple[Evidence, dict[Key, str]]:
+    """Go through the samples of every run once, the latest first; keep none of them.
 
-    campaigns = {row.id: row for row in store.campaigns()}
-    pages = {}
-    for result, attempt, telemetry in runs_with_samples(store, campaign=campaign, most=_PAGES):
-        page = write_run_page(
-            result,
-            attempt,
-            telemetry,
-            folder=folder / _PAGES_FOLDER,
-            campaign=campaigns.get(result.trial.campaign_id),
-            report="../report.html",
-        )
-        pages[attempt.trial_id, attempt.number] = f"{_PAGES_FOLDER}/{page.name}"
-    return pages
+    Returns:
+        What they gave, and where the pages of runs are, by trial and attempt.
+    """
+    from boardcluster.report.evidence import Gatherer, key_of  # noqa: PLC0415
+
+    gatherer = Gatherer(cluster.power_models if cluster else ())
+    _show(store, source, gatherer)
+    pages: dict[Key, str] = {}
+    runs = [result for result in source.results if result.attempt is not None]
+    runs.sort(key=lambda result: result.attempt.started_utc if result.attempt else "", reverse=True)
+    for done, result in enumerate(runs):
+        if follow is not None and len(runs) >= _FOLLOWED:
+            follow("reading samples", done, len(runs))
+        wants_page = len(pages) < _PAGES or gatherer.shows(result)
+        if result.attempt is None or (result.measurement is None and not wants_page):
+            continue
+        try:
+            telemetry = store.telemetry(result.attempt)
+        except StoreError as error:  # one damaged file must not cost the report
+            gatherer.add_damaged(result, error.message)
+            continue
+        if result.measurement is not None and not source.is_own_program(result):
+            gatherer.add(result, telemetry)
+        if telemetry is not None and wants_page:
+            pages[key_of(result)] = _write_page(source, result, telemetry, folder)
+    return gatherer.evidence(), pages
+
+
+def _show(store: Store, source: Source, gatherer: Gatherer) -> None:
+    """Gather the curves of one run for each workload and engine, the first that has samples."""
+    from boardcluster.report.evidence import representatives  # noqa: PLC0415
+
+    for runs in representatives(source.cells):
+        for result in runs:
+            telemetry = None
+            if result.attempt is not None:
+                with contextlib.suppress(StoreError):  # said where all samples are read
+                    telemetry = store.telemetry(result.attempt)
+            if result.attempt is None or telemetry is None:
+                continue
+            power: tuple[PowerSamples, ...] = ()
+            try:
+                power = store.power_samples(result.attempt)
+            except StoreError as error:
+                gatherer.add_damaged(result, error.message)
+            gatherer.add_curves(result, telemetry, power)
+            break
+
+
+def _write_page(source: Source, result: Result, telemetry: Telemetry, folder: Path) -> str:
+    """Write the page of a run; return where it is, relative to the report."""
+    from boardcluster.report.run_page import write_run_page  # noqa: PLC0415
+
+    if result.attempt is None:
+        return ""
+    page = write_run_page(
+        result,
+        result.attempt,
+        telemetry,
+        folder=folder / _PAGES_FOLDER,
+        campaign=source.campaigns.get(result.trial.campaign_id),
+        report="../report.html",
+    )
+    return f"{_PAGES_FOLDER}/{page.name}"
 
 
 def _write_one(home: Path, folder: Path, run: str) -> Path:
@@ -113,6 +207,12 @@ def _report(
     tainted: Annotated[
         bool, typer.Option("--tainted", help="Let tainted runs count, named as such.")
     ] = False,
+    figures: Annotated[
+        bool,
+        typer.Option(
+            "--figures", help="Also write each figure as SVG, PNG and PDF for print, to figures/."
+        ),
+    ] = False,
     run: Annotated[
         str | None,
         typer.Option(help="Only the page of this run: TRIAL/NUMBER, or TRIAL for its latest."),
@@ -130,15 +230,20 @@ def _report(
         )
     folder = output or state / "report"
     if run is not None:
-        if campaign is not None or tainted:
+        if campaign is not None or tainted or figures:
             raise UsageError(
-                "--run writes the page of one run: --campaign and --tainted are of the report",
+                "--run writes the page of one run: --campaign, --tainted and --figures are of the"
+                " report",
                 hint="leave them out",
             )
         page = _write_one(state, folder, run)
         print_json({"page": str(page)}) if as_json else say(f"page: {page}")
         return
-    html, markdown = write(state, folder, campaign=campaign, tainted=tainted)
+    reporter = Reporter()
+    with reporter.following():
+        html, markdown = write(
+            state, folder, campaign=campaign, tainted=tainted, figures=figures, reporter=reporter
+        )
     if as_json:
         print_json({"html": str(html), "markdown": str(markdown)})
     else:

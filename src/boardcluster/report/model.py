@@ -6,26 +6,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis import security_of, twin_words
-from boardcluster.records import Campaign, ClusterSpec, Result, Security, Verdict
+from boardcluster.analysis.advice import Advice, Case, advise
+from boardcluster.analysis.cost import cost
+from boardcluster.analysis.scaling import factor_effects, node_scalings
+from boardcluster.records import Campaign, ClusterSpec, ProbeRun, Result, Security, Verdict
 from boardcluster.report import words
+from boardcluster.report.cost_part import cost_part, loses
 from boardcluster.report.details import (
     Proof,
     campaign_table,
     counter_tables,
-    nodes_table,
     programs_table,
     proof_summary,
     proofs,
     run_tables,
-    setup_table,
     untrusted_table,
 )
+from boardcluster.report.evidence import Evidence
 from boardcluster.report.findings import Finding, find, headline
+from boardcluster.report.machine import machine_part
+from boardcluster.report.methods import Methods, methods_of
+from boardcluster.report.parts import Part
 from boardcluster.report.source import Source, verified
+from boardcluster.report.summary import Summary, differences_of, summary_of
 from boardcluster.report.tables import Table
 from boardcluster.report.times import TimeSection, time_sections
+from boardcluster.report.validity import validity_of, validity_part
+from boardcluster.report.workload_parts import Analysed, workload_parts
+from boardcluster.report.worth_part import prices_of
 
-__all__ = ["Report", "build_report"]
+__all__ = ["Report", "build_report", "report_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +52,16 @@ class Report:
         partly_emulated: whether some are and some are not.
         twins: which emulated boards they are, see ``analysis.twin_words``; may be empty.
         insecure: whether any number was measured while everybody could take the cluster over.
+        summary: the findings that matter most, and how many runs can be trusted.
+        machine: what ran on what, or what is declared.
         times: one per workload.
+        parts: for each of ``times`` what stands below its times.
+        advised: whether rules of advice had anything to look at.
+        advice: what to change, best first.
+        no_advice: what is said where there is none.
+        cost: the cluster against one program on one node; None where nothing can be compared.
+        validity: what became of every attempt, and which samples are damaged.
+        methods: a paragraph for a paper; None where no run counts.
         untrusted: configurations of which every verified run is tainted; None without any.
         tainted: whether some of the runs that count are tainted.
         counters: one table per configuration.
@@ -50,8 +69,6 @@ class Report:
         programs: the user's own programs; None without any.
         proofs: how outputs were verified.
         proof_summary: one sentence over all of them.
-        setup: what ran on what; None without any attempt.
-        nodes: declared nodes; None without a cluster file.
         campaigns: campaigns and where their data came from; None without any.
         measured: when the runs happened; may be empty.
         one_run: whether some cell has one run only.
@@ -68,7 +85,16 @@ class Report:
     partly_emulated: bool
     twins: str
     insecure: bool
+    summary: Summary
+    machine: Part
     times: tuple[TimeSection, ...]
+    parts: tuple[tuple[Part, ...], ...]
+    advised: bool
+    advice: tuple[Advice, ...]
+    no_advice: str
+    cost: Part | None
+    validity: Part
+    methods: Methods | None
     untrusted: Table | None
     tainted: bool
     counters: tuple[Table, ...]
@@ -76,8 +102,6 @@ class Report:
     programs: Table | None
     proofs: tuple[Proof, ...]
     proof_summary: str
-    setup: Table | None
-    nodes: Table | None
     campaigns: Table | None
     measured: str
     one_run: bool
@@ -93,7 +117,7 @@ def build_report(
     tainted: bool = False,
     pages: Mapping[tuple[str, int], str] | None = None,
 ) -> Report:
-    """Build the report of these results.
+    """Build the report of these results without their telemetry: see ``report_of``.
 
     Args:
         results: trials with their attempts; give every attempt, so that none is hidden.
@@ -102,14 +126,45 @@ def build_report(
         tainted: whether tainted runs count.
         pages: by trial and number of an attempt, the page of its curves.
     """
-    source = Source.of(results, campaigns, tainted=tainted, pages=pages)
+    return report_of(Source.of(results, campaigns, tainted=tainted, pages=pages), cluster=cluster)
+
+
+def report_of(
+    source: Source,
+    *,
+    cluster: ClusterSpec | None,
+    evidence: Evidence | None = None,
+    probes: Sequence[ProbeRun] = (),
+) -> Report:
+    """Build the report.
+
+    Args:
+        source: the records.
+        cluster: the cluster's declaration, for the list of nodes and prices.
+        evidence: what the telemetry of the runs gave.
+        probes: runs of probes on the cluster's nodes, oldest first.
+    """
+    seen = evidence or Evidence()
     ordered = source.results
     findings = find(source)
     sentence, note = headline(source, findings)
+    campaigns = tuple(source.campaigns.values())
     emulated = source.is_emulated(ordered) or any(item.emulated for item in campaigns)
     if cluster is not None and not ordered:
         emulated = cluster.kind == "emulated"
     names = [item.cluster for item in campaigns] + ([cluster.name] if cluster else [])
+    case = Case(results=ordered, diagnoses=seen.diagnoses, facts=seen.facts, cluster=cluster)
+    prices = prices_of(cluster)
+    analysed = Analysed(
+        scalings=node_scalings(source.cells),
+        effects=factor_effects(source.cells),
+        evidence=seen,
+        prices=prices,
+    )
+    advice = advise(case)
+    costs = cost(source.cells, probes)
+    validity = validity_of(source)
+    times = time_sections(source)
     return Report(
         cluster=", ".join(dict.fromkeys(names)),
         headline=sentence,
@@ -120,7 +175,23 @@ def build_report(
         partly_emulated=emulated and bool(ordered) and not source.all_emulated(),
         twins=twin_words(ordered),
         insecure=any(security_of(item) is Security.INSECURE_LAB for item in ordered),
-        times=time_sections(source),
+        summary=summary_of(
+            source,
+            seen,
+            validity=validity,
+            differences=differences_of(analysed.effects, analysed.scalings),
+            advice=advice,
+            loses=loses(costs),
+        ),
+        machine=machine_part(source, cluster, prices),
+        times=times,
+        parts=tuple(workload_parts(source, row.workload, analysed) for row in times),
+        advised=bool(source.cells),
+        advice=advice,
+        no_advice=_no_advice(seen),
+        cost=cost_part(costs),
+        validity=validity_part(source, validity, seen),
+        methods=methods_of(source),
         untrusted=untrusted_table(source),
         tainted=any(cell.counted(Verdict.TAINTED) for cell in source.cells),
         counters=counter_tables(source),
@@ -128,20 +199,32 @@ def build_report(
         programs=programs_table(source),
         proofs=proofs(source),
         proof_summary=proof_summary(source),
-        setup=setup_table(source),
-        nodes=nodes_table(cluster),
         campaigns=campaign_table(source),
         measured=_measured(ordered),
         one_run=any(cell.count == 1 for cell in source.cells),
         verified=len(verified(source)),
-        attempted=sum(
-            1
-            for item in ordered
-            if item.attempt
-            and item.attempt.ended_utc
-            and not item.trial.warm_up
-            and not source.is_own_program(item)
-        ),
+        attempted=_attempted(source),
+    )
+
+
+def _no_advice(evidence: Evidence) -> str:
+    if not evidence.facts:
+        return (
+            "No rule found anything in the engines' counters. There is no telemetry of these runs,"
+            " without which most rules are silent."
+        )
+    watched = words.count(len(evidence.facts), "run")
+    return f"No rule found anything to change in the counters and the samples of {watched}."
+
+
+def _attempted(source: Source) -> int:
+    return sum(
+        1
+        for item in source.results
+        if item.attempt
+        and item.attempt.ended_utc
+        and not item.trial.warm_up
+        and not source.is_own_program(item)
     )
 
 

@@ -5,24 +5,47 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup, escape
 
-from boardcluster.analysis import Cell, twin_words
+from boardcluster.analysis.advice import Certainty
 from boardcluster.errors import StoreError
-from boardcluster.records import Campaign, ClusterSpec, Result
+from boardcluster.records import Campaign, ClusterSpec, ProbeRun, Result
 from boardcluster.report import words
-from boardcluster.report.figures import NARROW_POINTS, WIDE_POINTS, draw_durations
-from boardcluster.report.model import Report, build_report
-from boardcluster.report.times import TimeSection
+from boardcluster.report.evidence import Evidence
+from boardcluster.report.latex import latex_table
+from boardcluster.report.model import Report, report_of
+from boardcluster.report.plots import (
+    NARROW_POINTS,
+    WIDE_POINTS,
+    Figure,
+    csv_text,
+    save,
+    svg,
+)
+from boardcluster.report.plots.figure import Curves
+from boardcluster.report.source import Source
+from boardcluster.report.tables import Table
 
-__all__ = ["STATE_MARKS", "make_environment", "style_sheets", "write_report", "write_texts"]
+__all__ = [
+    "STATE_MARKS",
+    "Written",
+    "make_environment",
+    "named_tables",
+    "style_sheets",
+    "write_report",
+    "write_source",
+    "write_texts",
+]
 
-_ROWS_PER_DRAWING = 16
+_FOLDED_ROWS = 40
+"""Tables of more rows than this are folded until a reader opens them."""
+
 STATE_MARKS = {"ok": "✓", "failed": "✕", "invalid": "✕", "running": "…", "pending": "…"}
 _COUNTER_NOTE = (
     "These are each engine's own counters under their own names, so they do not match line by line:"
@@ -52,13 +75,40 @@ _METHOD = (
         " there were verdicts. Tainted runs stay out of every mean unless they were asked for."
     ),
 )
+_CERTAINTIES = {
+    Certainty.PUBLISHED: "others saw it on their boards; here nobody measured it",
+    Certainty.COMPUTED: "computed from these runs, as the most that it can bring",
+    Certainty.COMPARED: "both were measured here",
+}
 _MD_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
+    """A figure as the page has it: wide, for a phone, and its data as a ``data:`` link."""
+
     wide: Markup
     narrow: Markup
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The files of a report.
+
+    Attributes:
+        html: the page.
+        markdown: the same in Markdown.
+        data: the numbers of each figure, and every run of each workload, as CSV.
+        tables: tables and the methods paragraph for LaTeX.
+        figures: drawings for print; empty unless they were asked for.
+    """
+
+    html: Path
+    markdown: Path
+    data: tuple[Path, ...]
+    tables: tuple[Path, ...]
+    figures: tuple[Path, ...]
 
 
 def write_report(
@@ -70,9 +120,7 @@ def write_report(
     tainted: bool = False,
     pages: Mapping[tuple[str, int], str] | None = None,
 ) -> tuple[Path, Path]:
-    """Write ``report.html`` and ``report.md``; earlier ones there are replaced.
-
-    The same records give the same bytes.
+    """Write the report of these results without their telemetry: see ``write_source``.
 
     Args:
         results: trials with their attempts; give every attempt, so that none is hidden.
@@ -88,27 +136,116 @@ def write_report(
     Raises:
         StoreError: the folder cannot be written.
     """
-    report = build_report(results, campaigns, cluster=cluster, tainted=tainted, pages=pages)
+    source = Source.of(results, campaigns, tainted=tainted, pages=pages)
+    written = write_source(source, cluster=cluster, folder=folder)
+    return written.html, written.markdown
+
+
+def write_source(
+    source: Source,
+    *,
+    cluster: ClusterSpec | None,
+    folder: Path,
+    evidence: Evidence | None = None,
+    probes: Sequence[ProbeRun] = (),
+    figures: bool = False,
+    follow: Callable[[str, int, int], None] | None = None,
+) -> Written:
+    """Write ``report.html``, ``report.md``, ``data/`` and ``tables/``; earlier ones are replaced.
+
+    The same records give the same bytes.
+
+    Args:
+        source: the records.
+        cluster: the cluster's declaration.
+        folder: where to write; made if there is none.
+        evidence: what the telemetry of the runs gave.
+        probes: runs of probes on the cluster's nodes, oldest first.
+        figures: whether to write each figure as SVG, PNG and PDF too, into ``figures/``; each takes
+            about half a second.
+        follow: told what is drawn, how much of it is done and how much there is.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    report = report_of(source, cluster=cluster, evidence=evidence, probes=probes)
     environment = make_environment()
+    drawn = _figures(report)
     shared = {
         "report": report,
         "emulated_text": words.emulated(report.twins),
         "insecure_text": words.INSECURE,
         "tainted_text": words.TAINTED,
         "counter_note": _COUNTER_NOTE,
+        "certainties": _CERTAINTIES,
         "method": (*_METHOD, words.DILATED) if report.twins else _METHOD,
     }
     html = environment.get_template("report.html.j2").render(
         **shared,
         marks=STATE_MARKS,
-        drawings=_drawings(report),
-        style=style_sheets(environment, "style.css"),
+        drawings={figure.name: _draw(figure) for figure in drawn},
+        run_links={row.csv_name: _link(row.csv_text) for row in report.times},
+        style=style_sheets(environment, "style.css", "run.css", "report.css"),
     )
     markdown = environment.get_template("report.md.j2").render(**shared)
     tidy = re.sub(r"\n{3,}", "\n\n", markdown).rstrip("\n") + "\n"
-    targets = (folder / "report.html", folder / "report.md")
-    write_texts(dict(zip(targets, (html, tidy), strict=True)))
-    return targets
+    data = {folder / "data" / f"{figure.name}.csv": csv_text(figure) for figure in drawn}
+    data |= {folder / "data" / row.csv_name: row.csv_text for row in report.times}
+    tables = {
+        folder / "tables" / f"{name}.tex": latex_table(table)
+        for name, table in named_tables(report).items()
+    }
+    if report.methods is not None:
+        tables[folder / "tables" / "methods.tex"] = f"{report.methods.latex}\n"
+    written = Written(
+        html=folder / "report.html",
+        markdown=folder / "report.md",
+        data=tuple(data),
+        tables=tuple(tables),
+        figures=_save(drawn, folder / "figures", follow) if figures else (),
+    )
+    write_texts({**data, **tables, written.html: html, written.markdown: tidy})
+    return written
+
+
+def named_tables(report: Report) -> dict[str, Table]:
+    """Tables that belong into a paper, by the stem of a file name."""
+    found = {}
+    for section, parts in zip(report.times, report.parts, strict=True):
+        found[f"{section.anchor}-times"] = section.table
+        for place, table in enumerate(section.details, start=1):
+            found[f"{section.anchor}-details-{place}"] = table
+        for part in parts:
+            found |= _of_part(part.name, part.tables)
+    if report.cost is not None:
+        found |= _of_part(report.cost.name, report.cost.tables)
+    found |= _of_part(report.validity.name, report.validity.tables)
+    return found | _of_part(report.machine.name, report.machine.tables)
+
+
+def _of_part(name: str, tables: Sequence[Table]) -> dict[str, Table]:
+    return {f"{name}{f'-{place}' if place else ''}": table for place, table in enumerate(tables)}
+
+
+def _figures(report: Report) -> list[Figure]:
+    """Every figure of the report, in the order of the page."""
+    found: list[Figure] = []
+    for section, parts in zip(report.times, report.parts, strict=True):
+        found += section.figures
+        for part in parts:
+            found += part.figures
+    return found
+
+
+def _save(
+    figures: Sequence[Figure], folder: Path, follow: Callable[[str, int, int], None] | None
+) -> tuple[Path, ...]:
+    paths: list[Path] = []
+    for done, figure in enumerate(figures):
+        if follow is not None:
+            follow("drawing figures for print", done, len(figures))
+        paths += save(figure, folder)
+    return tuple(paths)
 
 
 @functools.cache
@@ -120,9 +257,11 @@ def make_environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
     )
+    environment.globals["folded_rows"] = _FOLDED_ROWS
     environment.filters["zip"] = zip
     environment.filters["units"] = _units
     environment.filters["breakable"] = _breakable
+    environment.filters["lower_first"] = _lower_first
     environment.filters["prose"] = _prose_html
     environment.filters["md"] = _markdown
     environment.filters["md_prose"] = _prose_markdown
@@ -189,49 +328,27 @@ def _escaped_part(text: str) -> str:
     return _MD_SPECIAL.sub(r"\\\1", text)
 
 
-def _drawings(report: Report) -> list[list[_Drawing]]:
-    return [
-        [
-            _draw(section, groups, f"figure-{place}-{part}")
-            for part, groups in enumerate(_parts(section), start=1)
-        ]
-        for place, section in enumerate(report.times, start=1)
-    ]
+def _link(text: str) -> str:
+    """A CSV as a ``data:`` link."""
+    return "data:text/csv;charset=utf-8," + quote(text, safe=",: ()[]{}/;", errors="replace")
 
 
-def _parts(section: TimeSection) -> Iterable[list[tuple[str, Sequence[Cell]]]]:
-    """Cut a long section into drawings that fit a screen."""
-    part: list[tuple[str, Sequence[Cell]]] = []
-    for title, cells in section.groups:
-        if part and sum(len(known) for _, known in part) + len(cells) > _ROWS_PER_DRAWING:
-            yield part
-            part = []
-        part.append((title, cells))
-    yield part
+def _lower_first(text: str) -> str:
+    """A title within a sentence; what is capital throughout stays."""
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
-def _draw(
-    section: TimeSection, groups: Sequence[tuple[str, Sequence[Cell]]], name: str
-) -> _Drawing:
-    said = "; ".join(
-        f"{title} {words.engine_name(cell.engine)} mean {words.seconds(cell.mean_seconds)} s of"
-        f" {words.count(cell.count, 'run')}".strip()
-        for title, cells in groups
-        for cell in cells
-    )
-    wide, narrow = (
-        Markup(  # noqa: S704 - drawn by us; its texts are escaped where they are drawn
-            draw_durations(
-                groups,
-                width_points=width_points,
-                name=f"{name}-{width_points}",
-                description=f"{section.title}: {said}",
-                emulated=section.table.emulated,
-                twins=twin_words(
-                    result for _, cells in groups for cell in cells for result in cell.results
-                ),
-            )
-        )
-        for width_points in (WIDE_POINTS, NARROW_POINTS)
-    )
-    return _Drawing(wide, narrow)
+def _draw(figure: Figure) -> _Drawing:
+    link = _link(csv_text(figure))
+    if isinstance(figure.body, Curves):
+        # Its drawing takes the chart's name for its ids, which several runs have in common.
+        chart = replace(figure.body.chart, name=figure.name)
+        alone = replace(figure, body=Curves(chart=chart))
+        return _Drawing(_markup(alone, WIDE_POINTS), Markup(""), link)
+    return _Drawing(_markup(figure, WIDE_POINTS), _markup(figure, NARROW_POINTS), link)
+
+
+def _markup(figure: Figure, width_points: int) -> Markup:
+    name = f"{figure.name}-{width_points}"
+    drawn = svg(figure, width_points=width_points, name=name)
+    return Markup(drawn)  # noqa: S704 - drawn by us; its texts are escaped where they are drawn

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections import Counter as Tally
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ __all__ = [
     "state_counts",
     "state_of",
     "verified",
+    "workload_anchor",
 ]
 
 
@@ -186,3 +189,12 @@ def left_out(source: Source) -> tuple[Result, ...]:
     """The verified results that stay out of the statistics because they are tainted."""
     beside = [item for cell in source.cells for item in cell.left_out]
     return (*beside, *(item for row in source.untrusted for item in row.results))
+
+
+def workload_anchor(workload: str) -> str:
+    """Where on the page a workload is; also in the names of files. Unique for each workload."""
+    plain = re.sub(r"[^a-z0-9]+", "-", workload.lower()).strip("-")
+    if plain == workload:
+        return f"workload-{plain}"
+    digest = hashlib.sha256(workload.encode(errors="surrogateescape")).hexdigest()
+    return f"workload-{plain}-{digest[:6]}".replace("--", "-")

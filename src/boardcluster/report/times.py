@@ -8,13 +8,19 @@ import json
 from collections import Counter as Tally
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import quote
 
-from boardcluster.analysis import Cell, differences_among, verdict_of
+from boardcluster.analysis import Cell, differences_among, twin_words, verdict_of
 from boardcluster.records import Result, Verdict
 from boardcluster.report import words
 from boardcluster.report.measured import figures_table, node_bytes_table, phases_table
-from boardcluster.report.source import Source, configuration, groups_of, state_of
+from boardcluster.report.plots import Figure, durations
+from boardcluster.report.source import (
+    Source,
+    configuration,
+    groups_of,
+    state_of,
+    workload_anchor,
+)
 from boardcluster.report.tables import Column, Kind, Table
 from boardcluster.units import format_bytes
 
@@ -56,23 +62,31 @@ class TimeSection:
     """Times of one workload.
 
     Attributes:
-        title: the workload's name.
+        workload: name of the workload.
+        anchor: where it is on the page; also in the names of files.
+        name: the workload's name for people.
+        title: the same, with the configuration where there is one.
         groups: a title and the cells of each configuration, for the figure.
         caption: what the figure shows.
+        figures: time per engine, one drawing or several.
         table: one row per cell.
         details: figures of the workload, phases, and bytes by node, where there are any.
         left_out: a sentence about attempts that are not in the numbers; may be empty.
-        csv_link: every run of the figure as a ``data:`` link.
+        csv_text: every run of the workload as CSV.
         csv_name: file name for it.
     """
 
+    workload: str
+    anchor: str
+    name: str
     title: str
     groups: tuple[tuple[str, tuple[Cell, ...]], ...]
     caption: str
+    figures: tuple[Figure, ...]
     table: Table
     details: tuple[Table, ...]
     left_out: str
-    csv_link: str
+    csv_text: str
     csv_name: str
 
 
@@ -89,14 +103,31 @@ def _time_section(source: Source, workload: str) -> TimeSection:
     single = len(groups) == 1
     shown = configuration(groups[0][0], cells) if single else ""
     over = f" over {shown}" if shown else ""
-    name = words.workload_name(workload)
+    name, anchor = words.workload_name(workload), workload_anchor(workload)
+    results = [item for cell in cells for item in cell.results]
+    whisker = _WHISKER if any(cell.interval_seconds for cell in cells) else ""
+    caption = (
+        f"Time of {name}{over}. Points are runs in run order, from top to bottom; the bar ends at"
+        f" their mean{whisker}."
+    )
+    named = tuple(
+        ("" if single else title, group) for title, group in zip(titles, groups, strict=True)
+    )
     return TimeSection(
+        workload=workload,
+        anchor=anchor,
+        name=name,
         title=f"{name}{over}",
-        groups=tuple(
-            ("" if single else title, group) for title, group in zip(titles, groups, strict=True)
+        groups=named,
+        caption=caption,
+        figures=durations(
+            named,
+            name=f"{anchor}-times",
+            title=f"Time of {name}{over}",
+            caption=caption,
+            emulated=source.is_emulated(results),
+            twins=twin_words(results),
         ),
-        caption=f"Time of {name}{over}. Points are runs in run order, from top to bottom; the bar"
-        f" ends at their mean{_WHISKER if any(cell.interval_seconds for cell in cells) else ''}.",
         table=_cell_table(source, cells, name),
         details=tuple(
             found
@@ -108,8 +139,8 @@ def _time_section(source: Source, workload: str) -> TimeSection:
             if found is not None
         ),
         left_out=_left_out(source, workload),
-        csv_link=_csv_link(source, workload),
-        csv_name=f"{workload}-runs.csv",
+        csv_text=_csv_text(source, workload),
+        csv_name=f"{anchor}-runs.csv",
     )
 
 
@@ -238,8 +269,8 @@ def _shared(cells: Sequence[Cell]) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _csv_link(source: Source, workload: str) -> str:
-    """Every run of a workload as a ``data:`` link, so that a figure's numbers can be taken away."""
+def _csv_text(source: Source, workload: str) -> str:
+    """Every run of a workload, so that a figure's numbers can be taken away."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(_CSV_COLUMNS)
@@ -277,4 +308,4 @@ def _csv_link(source: Source, workload: str) -> str:
                 found.dilation if found else "",
             )
         )
-    return "data:text/csv;charset=utf-8," + quote(buffer.getvalue(), errors="replace")
+    return buffer.getvalue()

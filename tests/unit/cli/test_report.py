@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from boardcluster.cli import report
 from boardcluster.cli.app import app
+from boardcluster.cli.console import Reporter
 
 
 @pytest.mark.parametrize("options", [[], ["--tainted"]])
@@ -18,7 +19,13 @@ def test_tainted_runs_count_only_if_asked_for(
     asked: list[bool] = []
 
     def write(
-        home: Path, folder: Path, *, campaign: str | None, tainted: bool
+        home: Path,
+        folder: Path,
+        *,
+        campaign: str | None,
+        tainted: bool,
+        figures: bool,
+        reporter: Reporter,
     ) -> tuple[Path, Path]:
         asked.append(tainted)
         return folder / "report.html", folder / "report.md"

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 
@@ -21,7 +20,7 @@ from boardcluster.records import (
     Verdict,
 )
 from boardcluster.report import words
-from boardcluster.report.model import build_report
+from boardcluster.report.model import Report, build_report
 from boardcluster.report.tables import Table
 
 Make = Callable[..., Result]
@@ -30,6 +29,13 @@ Make = Callable[..., Result]
 def _column(table: Table, title: str) -> list[str]:
     index = [column.title for column in table.columns].index(title)
     return [row[index] for row in table.rows]
+
+
+def _setup(report: Report) -> Table | None:
+    """What the runs ran on."""
+    return next(
+        (row for row in report.machine.tables if row.caption.startswith("Machine, versions")), None
+    )
 
 
 def test_the_headline_says_what_the_runs_show(demo: list[Result], campaign: Campaign) -> None:
@@ -178,8 +184,9 @@ def test_different_setups_are_listed_and_lettered(
     other = replace(fingerprint, kernel="7.0.0", emulated=False)
     runs = [*demo, make(6, Engine.SPARK, 24.4, setup=other)]
     report = build_report(runs, [replace(campaign, emulated=False)], cluster=None)
-    assert report.setup is not None
-    assert ("Kernel (differs)", "6.18.0 x86_64", "7.0.0") in report.setup.rows
+    setup = _setup(report)
+    assert setup is not None
+    assert ("Kernel (differs)", "6.18.0 x86_64", "7.0.0") in setup.rows
     assert _column(report.times[0].table, "Setup") == ["A", "A, B"]
     assert "compare with care" in report.times[0].table.note
     assert "different setups" in report.headline_note
@@ -193,7 +200,7 @@ def test_every_field_of_a_fingerprint_changes_what_the_report_says(
     def shown(setup: Fingerprint) -> object:
         assert demo[0].attempt is not None
         run = replace(demo[0], attempt=replace(demo[0].attempt, fingerprint=setup))
-        table = build_report([run], [campaign], cluster=None).setup
+        table = _setup(build_report([run], [campaign], cluster=None))
         return table and table.rows
 
     plain = shown(fingerprint)
@@ -216,7 +223,7 @@ def test_boards_are_not_called_emulated(
     runs = [make(0, Engine.SPARK, 20.0, setup=setup)]
     report = build_report(runs, [replace(campaign, emulated=False)], cluster=None)
     assert not report.emulated
-    tables = [*report.runs, *report.counters, report.times[0].table, report.setup]
+    tables = [*report.runs, *report.counters, report.times[0].table, _setup(report)]
     assert not any(table.emulated for table in tables if table)
 
 
@@ -233,7 +240,7 @@ def test_each_board_and_who_could_reach_it_is_in_the_setup(
         make(1, Engine.SPARK, 20.0, setup=boards),
         make(2, Engine.SPARK, 20.0, setup=open_boards),
     ]
-    setup = build_report(runs, [campaign], cluster=None).setup
+    setup = _setup(build_report(runs, [campaign], cluster=None))
     assert setup is not None
     rows = {row[0]: row[1:] for row in setup.rows}
     assert rows["Hardware (differs)"] == (words.NONE, *(["; ".join(hardware)] * 2))
@@ -301,9 +308,7 @@ def test_the_figures_numbers_can_be_taken_away(
 ) -> None:
     failed = make(6, Engine.SPARK, None, state=AttemptState.FAILED, reason="oom")
     report = build_report([*demo, failed], [campaign], cluster=None)
-    head, _, body = report.times[0].csv_link.partition(",")
-    assert head == "data:text/csv;charset=utf-8"
-    rows = list(csv.DictReader(io.StringIO(unquote(body))))
+    rows = list(csv.DictReader(io.StringIO(report.times[0].csv_text)))
     assert [row["duration_seconds"] for row in rows] == [
         *("23.4", "38.2", "40.0", "24.0", "24.9", "38.6"),
         "",
@@ -463,16 +468,17 @@ def test_what_was_not_recorded_earlier_is_no_other_setup(
     report = build_report(runs, [campaign], cluster=None)
     assert "different setups" not in report.headline_note
     assert report.times[0].table.note == ""
-    assert report.setup is not None
-    names = [row[0] for row in report.setup.rows]
+    setup = _setup(report)
+    assert setup is not None
+    names = [row[0] for row in setup.rows]
     assert "Governor (differs)" in names
     assert "Kernel command line" not in names  # nobody recorded it
 
 
 def test_the_csv_has_verdicts_and_reasons(make: Make, campaign: Campaign) -> None:
     runs = [make(0, Engine.SPARK, 20.0), make(1, Engine.SPARK, 30.0, measured=TAINTED)]
-    link = build_report(runs, [campaign], cluster=None).times[0].csv_link
-    rows = list(csv.DictReader(io.StringIO(unquote(link.partition(",")[2]))))
+    text = build_report(runs, [campaign], cluster=None).times[0].csv_text
+    rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["verdict"] for row in rows] == ["unjudged", "tainted"]
     assert rows[1]["verdict_reasons"] == TAINTED["verdict_reasons"][0]
 

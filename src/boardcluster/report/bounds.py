@@ -1,0 +1,212 @@
+"""What held runs back: the diagnoses of a cell's runs put together, as a table and as a figure."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from boardcluster.analysis import Cell, is_twin, twin_words
+from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
+from boardcluster.analysis.statistics import mean
+from boardcluster.report import words
+from boardcluster.report.evidence import Evidence, by_distance, key_of
+from boardcluster.report.parts import Part, named
+from boardcluster.report.plots import bottlenecks
+from boardcluster.report.source import Source, configuration
+from boardcluster.report.tables import Column, Kind, Table
+
+__all__ = ["CellBound", "bound_of", "bound_words", "bounds_of", "bounds_part", "gain_words"]
+
+_WORDS = {
+    Bound.CPU: "CPU",
+    Bound.STORAGE: "storage",
+    Bound.NETWORK: "network",
+    Bound.MEMORY: "memory",
+    Bound.START_UP: "start-up and waiting",
+    Bound.HEAT: "heat",
+}
+_BETTER = {
+    Bound.CPU: "a CPU twice as fast",
+    Bound.STORAGE: "storage twice as fast",
+    Bound.NETWORK: "a network twice as fast",
+    Bound.MEMORY: "enough memory",
+    Bound.START_UP: "half the waiting",
+    Bound.HEAT: "cooling that holds the clock",
+}
+_TITLE = "What held it back"
+_PHASES_MOST = 12
+_METHOD = (
+    "By blocked time: a share is that of the time in which a resource held the run back, the mean"
+    " over the runs. What a change would bring is predicted from the samples, not measured: the"
+    " mean over the runs, and their range."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellBound:
+    """What held the runs of a cell back, in the whole run or in one phase.
+
+    Attributes:
+        cell: the cell.
+        phase: name of the phase; empty for the whole run.
+        runs: how many of its runs have a diagnosis.
+        seconds: mean duration of the phase, in the time of the runs' telemetry.
+        shares: share of the time that each bound held it back, mean over the runs.
+        first: what bound it most; None where nothing is known.
+        second: what would bind it next.
+        gains: times as fast with that resource twice as fast: mean, lowest and highest of the runs.
+        evidence: numbers from the samples of the run nearest the median.
+        missing: what could not be seen, over all runs.
+    """
+
+    cell: Cell
+    phase: str
+    runs: int
+    seconds: float
+    shares: Mapping[Bound, float]
+    first: Bound | None
+    second: Bound | None
+    gains: Mapping[Bound, tuple[float, float, float]]
+    evidence: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def bounds_of(cell: Cell, evidence: Evidence) -> tuple[CellBound, ...]:
+    """What bound a cell: the whole run first, then each phase in its order; empty if unknown."""
+    found = [
+        (key_of(item), evidence.diagnoses[key_of(item)])
+        for item in cell.results
+        if key_of(item) in evidence.diagnoses
+    ]
+    known = [(key, row) for key, row in found if row.run.first is not None]
+    if not known:
+        return ()
+    by_key = dict(known)
+    shown = next(by_key[key] for item in by_distance(cell) if (key := key_of(item)) in by_key)
+    whole = _together(cell, [row.run for _, row in known], shown.run)
+    phases = [
+        _together(cell, rows, phase)
+        for phase in shown.phases
+        if (rows := [row for _, one in known for row in _phases(one, phase.phase)])
+    ]
+    return (whole, *(row for row in phases if row.first is not None))
+
+
+def bound_of(cell: Cell, evidence: Evidence) -> CellBound | None:
+    """What bound a cell's whole runs; None if unknown."""
+    return next(iter(bounds_of(cell, evidence)), None)
+
+
+def _phases(diagnosis: Diagnosis, name: str) -> list[PhaseDiagnosis]:
+    return [row for row in diagnosis.phases if row.phase == name]
+
+
+def bound_words(bound: Bound) -> str:
+    """A bound as people say it."""
+    return _WORDS[bound]
+
+
+def gain_words(row: CellBound, bound: Bound) -> str:
+    """What less of a bound would bring: ``a CPU twice as fast: 1.62 times as fast``."""
+    middle, low, high = row.gains[bound]
+    span = f" ({low:.2f} to {high:.2f})" if f"{low:.2f}" != f"{high:.2f}" else ""
+    return f"{_BETTER[bound]}: {middle:.2f} times as fast{span}"
+
+
+def _together(cell: Cell, rows: Sequence[PhaseDiagnosis], shown: PhaseDiagnosis) -> CellBound:
+    known = [row for row in rows if row.first is not None]
+    shares: dict[Bound, float] = {}
+    gains: dict[Bound, tuple[float, float, float]] = {}
+    for bound in Bound if known else ():
+        shares[bound] = mean([row.shares.get(bound, 0.0) for row in known])
+        values = [row.gains[bound] for row in known if bound in row.gains]
+        if values:
+            gains[bound] = (mean(values), min(values), max(values))
+    behind = Tally(row.second for row in known if row.second is not None)
+    first = max(shares, key=lambda bound: shares[bound], default=None)
+    return CellBound(
+        cell=cell,
+        phase=shown.phase,
+        runs=len(known),
+        seconds=mean([row.duration_seconds for row in rows]),
+        shares=shares,
+        first=first,
+        second=next((bound for bound, _ in behind.most_common() if bound is not first), None),
+        gains=gains,
+        evidence=shown.evidence,
+        missing=tuple(dict.fromkeys(line for row in rows for line in row.missing)),
+    )
+
+
+def bounds_part(source: Source, cells: Sequence[Cell], evidence: Evidence, *, name: str) -> Part:
+    """What held a workload back; empty where nothing is known of any of its runs."""
+    found = [row for cell in cells for row in bounds_of(cell, evidence)[: _PHASES_MOST + 1]]
+    if not found:
+        return Part(title=_TITLE, name=name)
+    results = [item for cell in cells for item in cell.results]
+    emulated = source.is_emulated(results)
+    figures = bottlenecks(_shares(found, cells), emulated=emulated, twins=twin_words(results))
+    missing = tuple(dict.fromkeys(line for row in found for line in row.missing))
+    return Part(
+        title=_TITLE,
+        name=name,
+        text=(_METHOD,),
+        figures=named(figures, name),
+        tables=(_table(found, cells, emulated=emulated),),
+        notes=(f"Not seen: {'; '.join(missing)}.",) if missing else (),
+    )
+
+
+def _shares(found: Sequence[CellBound], cells: Sequence[Cell]) -> dict[str, dict[str, float]]:
+    """Rows of the figure: the name of each cell to the share of each bound in its whole runs."""
+    rows = {}
+    for row in found:
+        if not row.phase:
+            which = configuration(row.cell, cells)
+            engine = words.engine_name(row.cell.engine)
+            rows[f"{engine}, {which}" if which else engine] = {
+                _WORDS[bound]: share for bound, share in row.shares.items()
+            }
+    return rows
+
+
+def _table(found: Sequence[CellBound], cells: Sequence[Cell], *, emulated: bool) -> Table:
+    table = Table(
+        caption=f"{words.workload_name(cells[0].workload)}: what held it back",
+        columns=(
+            Column("Engine", Kind.ENGINE),
+            Column("Configuration"),
+            Column("Phase"),
+            Column("Seconds", Kind.NUMBER),
+            Column("First bound"),
+            Column("Behind it"),
+            Column("What it would bring"),
+            Column("Runs", Kind.NUMBER),
+            Column("What the samples say"),
+        ),
+        rows=tuple(_row(row, cells) for row in found),
+        emulated=emulated,
+        note="Seconds here are those of the telemetry, on this machine."
+        if any(is_twin(item) for cell in cells for item in cell.results)
+        else "",
+    )
+    return table.without_constant("Configuration").without_empty()
+
+
+def _row(row: CellBound, cells: Sequence[Cell]) -> tuple[str, ...]:
+    return (
+        words.engine_name(row.cell.engine),
+        configuration(row.cell, cells),
+        row.phase or "whole run",
+        words.seconds(row.seconds),
+        _share(row, row.first),
+        _share(row, row.second),
+        gain_words(row, row.first) if row.first in row.gains and row.first else words.NONE,
+        str(row.runs) if row.runs == row.cell.count else f"{row.runs} of {row.cell.count}",
+        "; ".join(line.rstrip(".") for line in row.evidence),
+    )
+
+
+def _share(row: CellBound, bound: Bound | None) -> str:
+    return words.NONE if bound is None else f"{_WORDS[bound]}, {100 * row.shares[bound]:.0f} %"

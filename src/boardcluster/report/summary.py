@@ -1,0 +1,312 @@
+"""The three findings that matter, chosen by rule, each with how sure it is and where to read on.
+
+First comes what differs most, or that nothing can be trusted; then what holds the most
+time-consuming work back, or that one machine without a cluster is faster; last the one thing to
+change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from boardcluster.analysis import Cell
+from boardcluster.analysis.advice import Advice
+from boardcluster.analysis.ratios import Ratio
+from boardcluster.analysis.scaling import FactorEffect, NodeScaling
+from boardcluster.records import Engine
+from boardcluster.report import words
+from boardcluster.report.bounds import CellBound, bound_of, bound_words, gain_words
+from boardcluster.report.evidence import Evidence
+from boardcluster.report.source import Source, configuration, workload_anchor
+from boardcluster.report.validity import Validity
+from boardcluster.units import format_bytes
+
+__all__ = ["Difference", "Point", "Summary", "differences_of", "largest_difference", "summary_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One finding.
+
+    Attributes:
+        name: what kind of finding it is, in a few words.
+        sentence: the finding.
+        certainty: how sure it is.
+        section: anchor of the section that shows it.
+        emulated: whether it is of emulated nodes.
+    """
+
+    name: str
+    sentence: str
+    certainty: str
+    section: str
+    emulated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What stands on top.
+
+    Attributes:
+        points: at most three findings, the first the most important.
+        validity: in one line how many runs can be trusted.
+    """
+
+    points: tuple[Point, ...]
+    validity: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Two cells that differ in one thing.
+
+    Attributes:
+        faster: the one with the smaller mean.
+        slower: the other one.
+        what: how each stands in a sentence, the faster one first: ``on Spark``, ``with 4 workers``.
+        among: what both have in common, for the same sentence; may be empty.
+        ratio: mean of the slower over that of the faster.
+    """
+
+    faster: Cell
+    slower: Cell
+    what: tuple[str, str]
+    among: str
+    ratio: Ratio
+
+
+def summary_of(
+    source: Source,
+    evidence: Evidence,
+    *,
+    validity: Validity,
+    differences: Sequence[Difference],
+    advice: Sequence[Advice],
+    loses: Point | None,
+) -> Summary:
+    """Choose the findings.
+
+    Args:
+        source: the records.
+        evidence: what telemetry gave.
+        validity: what became of every attempt.
+        differences: what differs, see ``differences_of``.
+        advice: best first.
+        loses: that one machine without a cluster is faster; None where it is not, or unknown.
+    """
+    if not source.results:
+        return Summary(points=(), validity=validity.sentence)
+    chosen = [
+        _untrusted(source, validity) or _difference(source, differences),
+        loses or _held_back(source, evidence),
+        _advice(source, advice, evidence),
+    ]
+    return Summary(
+        points=tuple(point for point in chosen if point is not None), validity=validity.sentence
+    )
+
+
+def largest_difference(differences: Sequence[Difference]) -> Difference | None:
+    """The largest difference that the runs show; else the largest, which they do not show."""
+    shown = [row for row in differences if row.ratio.is_shown]
+    return max(shown or differences, key=lambda row: row.ratio.value, default=None)
+
+
+def differences_of(
+    effects: Sequence[FactorEffect], scalings: Sequence[NodeScaling]
+) -> tuple[Difference, ...]:
+    """Two cells each that differ in one thing alone: engine, medium and the like, or workers.
+
+    Of numbers of workers the smallest and the fastest are compared, for the same work only.
+    """
+    cells = [row.faster for row in effects] + [row.slower for row in effects]
+    several = len({cell.workers for cell in cells}) > 1
+    found = [
+        Difference(
+            faster=row.faster,
+            slower=row.slower,
+            what=(_value(row.factor, row.faster_value), _value(row.factor, row.slower_value)),
+            among=_among(row, several=several),
+            ratio=row.ratio,
+        )
+        for row in effects
+    ]
+    return (*found, *(row for scaling in scalings for row in _by_workers(scaling)))
+
+
+def _by_workers(scaling: NodeScaling) -> Iterator[Difference]:
+    base, fastest = scaling.cells[0], min(scaling.cells, key=lambda cell: cell.mean_seconds)
+    if scaling.scaled or fastest is base:
+        return
+    point = next(row for row in scaling.points if row.workers == fastest.workers)
+    more, few = (words.count(cell.workers, "worker") for cell in (fastest, base))
+    yield Difference(
+        faster=fastest,
+        slower=base,
+        what=(f"with {more}", f"with {few}"),
+        among=f"on {words.engine_name(scaling.engine)}",
+        ratio=point.speed_up,
+    )
+
+
+def _among(row: FactorEffect, *, several: bool) -> str:
+    """Engine and number of workers of an effect, as far as they are not the effect itself."""
+    cell = row.faster
+    engine = "" if row.factor == "engine" else f"on {words.engine_name(cell.engine)}"
+    workers = f"with {words.count(cell.workers, 'worker')}" if several else ""
+    return " ".join(part for part in (engine, workers) if part)
+
+
+def _value(factor: str, value: str) -> str:
+    """A value of a factor as it stands in a sentence."""
+    if factor == "engine":
+        return f"on {words.engine_name(Engine(value))}"
+    if factor == "concurrency":
+        return "with one job after the other" if value == "1" else f"with {value} jobs at once"
+    if factor == "boards and media":
+        return f"on {value}"
+    return f"with {factor.rpartition('.')[2]} {value}"
+
+
+def _untrusted(source: Source, validity: Validity) -> Point | None:
+    """That the numbers cannot be trusted; None where most attempts count."""
+    if not validity.is_doubtful:
+        return None
+    why = f", most often because: {validity.reasons[0][0]}" if validity.reasons else ""
+    out = validity.attempts - validity.counted
+    return Point(
+        name="These numbers cannot be trusted",
+        sentence=f"{out} of {words.count(validity.attempts, 'attempt')} do not count{why}",
+        certainty="Each verdict and its reason is below.",
+        section="validity",
+        emulated=source.is_emulated(source.results),
+    )
+
+
+def _difference(source: Source, differences: Sequence[Difference]) -> Point | None:
+    found = largest_difference(differences)
+    if found is None:
+        return _alone(source)
+    faster, slower = found.what
+    size = found.faster.size_bytes
+    parts = (
+        words.workload_name(found.faster.workload),
+        f"over {format_bytes(size)}" if size else "",
+        found.among,
+    )
+    subject = " ".join(part for part in parts if part)
+    ratio = found.ratio
+    counts = f"{words.count(found.faster.count, 'run')} {faster},"
+    counts = f"{counts} {words.count(found.slower.count, 'run')} {slower}"
+    section = workload_anchor(found.faster.workload)
+    emulated = source.is_emulated([*found.faster.results, *found.slower.results])
+    if ratio.interval is not None and not ratio.is_shown:
+        return Point(
+            name="No difference is shown",
+            sentence=f"{subject}: {faster} and {slower} it takes about the same time",
+            certainty=f"The 95 % interval of the ratio, {_span(ratio)}, holds 1 ({counts}): more"
+            " runs are needed.",
+            section=section,
+            emulated=emulated,
+        )
+    certainty = f"95 % interval of the ratio {_span(ratio)} ({counts})."
+    if ratio.interval is None:
+        certainty = f"No interval: {ratio.reason} ({counts})."
+    times = words.ratio(ratio.value)
+    return Point(
+        name="What differs most",
+        sentence=f"{subject}: {times} times as fast {faster} as {slower}",
+        certainty=certainty,
+        section=section,
+        emulated=emulated,
+    )
+
+
+def _alone(source: Source) -> Point | None:
+    """That there is nothing to compare; None without any cell."""
+    if not source.cells:
+        return None
+    return Point(
+        name="Nothing to compare",
+        sentence="No two configurations differ in one thing alone",
+        certainty="Run a second engine, number of nodes or medium to see a difference.",
+        section=workload_anchor(source.cells[0].workload),
+        emulated=source.is_emulated(source.results),
+    )
+
+
+def _span(ratio: Ratio) -> str:
+    interval = ratio.interval
+    return f"{interval.low:.3g} to {interval.high:.3g}" if interval else words.NONE
+
+
+def _held_back(source: Source, evidence: Evidence) -> Point | None:
+    """What holds the most time-consuming workload back; None without a cell."""
+    if not source.cells:
+        return None
+    known = [row for cell in source.cells if (row := bound_of(cell, evidence)) is not None]
+    if not known:
+        return Point(
+            name="What holds it back",
+            sentence="Nobody can say what holds these runs back: they have no telemetry",
+            certainty="Runs that boardcluster starts are watched; see every run for their samples.",
+            section="validity",
+            emulated=source.is_emulated(source.results),
+        )
+    spent: dict[str, float] = {}
+    for row in known:
+        name = row.cell.workload
+        spent[name] = spent.get(name, 0.0) + math.fsum(row.cell.durations_seconds)
+    workload = max(spent, key=lambda name: spent[name])
+    slowest = max(
+        (row for row in known if row.cell.workload == workload),
+        key=lambda row: row.cell.mean_seconds,
+    )
+    return _bound_point(source, slowest)
+
+
+def _bound_point(source: Source, row: CellBound) -> Point | None:
+    if row.first is None:
+        return None
+    which = configuration(row.cell, source.cells)
+    over = f" over {which}" if which else ""
+    name = f"{words.workload_name(row.cell.workload)}{over} on {words.engine_name(row.cell.engine)}"
+    first = f"{bound_words(row.first)}, {100 * row.shares[row.first]:.0f} % of the time"
+    behind = f", {bound_words(row.second)} behind it" if row.second is not None else ""
+    gain = f"; {gain_words(row, row.first)}" if row.first in row.gains else ""
+    certainty = f"From the samples of {words.count(row.runs, 'run')}; the gain is predicted."
+    return Point(
+        name="What holds it back",
+        sentence=f"{name}: {first}{behind}{gain}",
+        certainty=certainty,
+        section=f"{workload_anchor(row.cell.workload)}-bounds",
+        emulated=source.is_emulated(row.cell.results),
+    )
+
+
+def _advice(source: Source, advice: Sequence[Advice], evidence: Evidence) -> Point | None:
+    """The one thing to change; that there is none, where that is what the runs say."""
+    if not source.cells:
+        return None
+    emulated = source.is_emulated(source.results)
+    if not advice:
+        watched = words.count(len(evidence.facts), "run")
+        return Point(
+            name="What to change next",
+            sentence="No rule found anything to change",
+            certainty=f"Looked at: {watched} with samples, and the counters of all."
+            if evidence.facts
+            else "Without telemetry most rules cannot speak.",
+            section="advice",
+            emulated=emulated,
+        )
+    best = advice[0]
+    return Point(
+        name="What to change next",
+        sentence=f"{best.title}: {best.brings}",
+        certainty=f"Seen: {best.seen}",
+        section="advice",
+        emulated=emulated,
+    )
