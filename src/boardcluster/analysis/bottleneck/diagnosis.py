@@ -21,6 +21,7 @@ __all__ = ["diagnose"]
 
 _TWICE = 2.0
 _LEAST_SHARE = 0.01  # of the time; what is less is no bound
+_ROUNDING = 1e-6  # parts of the time that floating point may leave of nothing
 _UNSEEN_SECONDS = 0.5  # less than this is not worth a word
 
 
@@ -74,11 +75,12 @@ def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:
         words = "no samples" if telemetry.duration_seconds > 0 else "the run took no time"
         whole, *phases = (_nothing(span, words) for span in spans)
         return Diagnosis(run=whole, phases=tuple(phases))
+    work = usage.work
     model = _Model(
         usage=usage,
-        seen=predict(usage.work),
-        twice={bound: predict(usage.work, bound, _TWICE) for bound in Bound},
-        endless={bound: predict(usage.work, bound, math.inf) for bound in Bound},
+        seen=predict(work),
+        twice={bound: predict(work, bound, _TWICE) for bound in Bound},
+        endless={bound: predict(work, bound, math.inf) for bound in Bound},
     )
     nodes = fingerprint.nodes if fingerprint else 0
     missing = (*usage.missing, *_lost(telemetry, nodes))
@@ -156,13 +158,18 @@ def _gain(prediction: Prediction, seconds: Array) -> float:
     """How many times as fast a span would be; not less than 1, which only rounding could give."""
     left_seconds = float(prediction.lengths @ seconds)
     known_seconds = float(seconds.sum())
-    return max(1.0, known_seconds / left_seconds) if left_seconds > 0 else math.inf
+    nothing = left_seconds <= _ROUNDING * known_seconds
+    return math.inf if nothing else max(1.0, known_seconds / left_seconds)
 
 
 def _behind(first: Bound, model: _Model, seconds: Array) -> Mapping[Bound, float]:
     """What the time would be made of were a bound gone; parts of the time as it was."""
-    left = model.endless[first].shares @ seconds / float(seconds.sum())
-    return {bound: part for bound, part in zip(BOUNDS, left, strict=True) if bound is not first}
+    left = dict(zip(BOUNDS, model.endless[first].shares @ seconds, strict=True))
+    if first is Bound.CPU:
+        # What heat added goes with the CPU's time, and can still be had without another CPU.
+        left[Bound.HEAT] = model.seen.shares[BOUNDS.index(Bound.HEAT)] @ seconds
+    known_seconds = float(seconds.sum())
+    return {bound: part / known_seconds for bound, part in left.items() if bound is not first}
 
 
 def _largest(shares: Mapping[Bound, float]) -> Bound | None:

@@ -11,11 +11,12 @@ from boardcluster.units import parse_rate, parse_size
 
 __all__ = ["NodeLimit", "node_limits"]
 
-_CORES = re.compile(r"\b([0-9.]+(?:e-?[0-9]+)?) cores of this machine\b")
-_LINK = re.compile(r"\blink ([0-9.]+ [kMG]?bit/s)")
+_NUMBER = r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?"
+_CORES = re.compile(rf"({_NUMBER}(?:e-[0-9]+)?) cores of this machine\b")
+_LINK = re.compile(rf"\blink ({_NUMBER} [kMG]?bit/s)")
 _DISK = re.compile(
-    r"\breading ([0-9.]+ [kKMGT]?B)/s and ([0-9]+) requests/s,"
-    r" writing ([0-9.]+ [kKMGT]?B)/s and ([0-9]+) requests/s"
+    rf"\breading ({_NUMBER} [KMGT]?B)/s and [0-9]+ requests/s,"
+    rf" writing ({_NUMBER} [KMGT]?B)/s and [0-9]+ requests/s"
 )
 
 
@@ -52,7 +53,7 @@ def _limit(words: str) -> NodeLimit:
     return NodeLimit(
         cpu_cores=_positive(float(cores[1])) if cores else None,
         read_bytes_per_second=_positive(parse_size(disk[1])) if disk else None,
-        write_bytes_per_second=_positive(parse_size(disk[3])) if disk else None,
+        write_bytes_per_second=_positive(parse_size(disk[2])) if disk else None,
         link_bits_per_second=_positive(parse_rate(link[1])) if link else None,
     )
 

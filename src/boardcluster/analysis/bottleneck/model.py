@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,12 +56,29 @@ class Work:
 
     Attributes:
         uses: by part, node and step, 0 to 1: what the node needs of the step for it.
-        hidden: by node and step: how much of storage is known to have been overlapped by CPU time;
-            0 where that is not known.
+        busy: by node and step: how much of the step anything of it was busy.
+        overlap: by node and step: how far its resources overlapped, 0 to 1.
     """
 
     uses: Array
-    hidden: Array
+    busy: Array
+    overlap: Array
+
+    @classmethod
+    def of(cls, uses: Array, hidden: Array) -> Self:
+        """Solve for the overlap.
+
+        Args:
+            uses: by part, node and step.
+            hidden: by node and step: how much of storage is known to have been overlapped by CPU
+                time; 0 where that is not known.
+        """
+        kinds = _kinds(uses)
+        total, most = kinds.sum(axis=0), kinds.max(axis=0)
+        busy = np.maximum(np.minimum(total - hidden, 1.0), most)
+        room = total - most
+        overlap = np.divide(total - busy, room, out=np.zeros_like(room), where=room > _TINY)
+        return cls(uses=uses, busy=busy, overlap=overlap)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,7 +104,7 @@ def predict(work: Work, bound: Bound | None = None, times_as_fast: float = 1.0) 
             whatever factor.
         times_as_fast: at least 1; may be infinite.
     """
-    before, overlap = _busy(work)
+    before, overlap = work.busy, work.overlap
     uses = work.uses.copy()
     for part in _SPED_UP.get(bound, ()) if bound else ():
         uses[part] /= times_as_fast
@@ -119,13 +136,3 @@ def predict(work: Work, bound: Bound | None = None, times_as_fast: float = 1.0) 
 def _kinds(uses: Array) -> Array:
     """What each resource needs, by resource, node and step: all CPU time is one resource's."""
     return np.concatenate((uses[:_CPU_PARTS].sum(axis=0, keepdims=True), uses[_CPU_PARTS:]))
-
-
-def _busy(work: Work) -> tuple[Array, Array]:
-    """How much of each step a node was busy, and how far its resources overlapped, 0 to 1."""
-    kinds = _kinds(work.uses)
-    total, most = kinds.sum(axis=0), kinds.max(axis=0)
-    busy = np.clip(np.minimum(total - work.hidden, 1.0), most, None)
-    room = total - most
-    overlap = np.divide(total - busy, room, out=np.zeros_like(room), where=room > _TINY)
-    return busy, overlap

@@ -25,7 +25,8 @@ _NEEDED = frozenset(
     (
         *("cpu_user_seconds", "cpu_system_seconds", "cpu_irq_seconds", "cpu_iowait_seconds"),
         *("pressure_io_seconds", "pressure_io_full_seconds", "pressure_memory_seconds"),
-        *("disk_busy_seconds", "disk_read_bytes", "disk_written_bytes"),
+        *("disk_busy_seconds", "disk_read_bytes", "disk_written_bytes", "disk_writes"),
+        *("memory_dirty_bytes", "memory_available_bytes"),
         *("storage_read_bytes", "storage_written_bytes", "swap_in_bytes", "swap_out_bytes"),
         *("net_received_bytes", "net_sent_bytes", "link_bits_per_second"),
         *("quota_cores", "quota_throttled_seconds", "throttle_bits", "temperature_celsius"),
@@ -62,6 +63,10 @@ class Reading:
 
     def _rows(self, names: Sequence[str]) -> list[Array]:
         return [row for key, row in self.rates.items() if base_name(key) in names]
+
+    def or_zeros(self, row: Array | None) -> Array:
+        """The same, or no amount where it is unknown."""
+        return np.zeros(len(self.known)) if row is None else row
 
     def held(self, name: str) -> Array | None:
         """A state in each step: the last known value before its end, or the first; None if none."""

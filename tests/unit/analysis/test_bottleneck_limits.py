@@ -1,0 +1,48 @@
+"""The limits of emulated boards come back from the words in which results keep them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.analysis.test_bottleneck import SETUP
+
+from boardcluster.analysis.bottleneck.limits import NodeLimit, node_limits
+from boardcluster.campaign.fingerprint import limits_line
+from boardcluster.records import DiskLimits, NodeLimits
+
+GIVEN = NodeLimits(
+    node="worker-ü",
+    cpu_cores=0.4321,
+    memory_bytes=4 << 30,
+    disk=DiskLimits(
+        size_bytes=8 << 30,
+        read_bytes_per_second=92_348_088,
+        write_bytes_per_second=640_000,
+        read_iops=6405,
+        write_iops=7,
+    ),
+    link_bits_per_second=31_368_785,
+)
+
+
+def test_limits_come_back_as_far_as_their_words_are_exact() -> None:
+    bare = replace(GIVEN, node="master", disk=None, cpu_cores=0.00001, link_bits_per_second=999)
+    setup = replace(SETUP, limits="\n".join(limits_line(row) for row in (GIVEN, bare)))
+    found = node_limits(setup)
+    assert list(found) == ["worker-ü", "master"]
+    row = found["worker-ü"]
+    assert row.cpu_cores == pytest.approx(GIVEN.cpu_cores, rel=1e-3)
+    assert row.link_bits_per_second == pytest.approx(GIVEN.link_bits_per_second, rel=5e-3)
+    assert GIVEN.disk is not None
+    assert row.read_bytes_per_second == pytest.approx(GIVEN.disk.read_bytes_per_second, rel=5e-3)
+    assert row.write_bytes_per_second == pytest.approx(GIVEN.disk.write_bytes_per_second, rel=5e-3)
+    assert found["master"] == NodeLimit(cpu_cores=1e-5, link_bits_per_second=999)
+
+
+def test_other_nodes_and_other_words_have_no_limits() -> None:
+    assert node_limits(None) == {}
+    assert node_limits(SETUP) == {}
+    assert node_limits(replace(SETUP, limits="as fast as it goes")) == {}
+    odd = node_limits(replace(SETUP, limits="a: 1.2.3 cores of this machine, link 0 bit/s"))
+    assert odd == {"a": NodeLimit()}
