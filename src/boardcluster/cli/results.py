@@ -20,8 +20,9 @@ from boardcluster.analysis import (
 )
 from boardcluster.cli.console import Reporter, print_json, print_table, say
 from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
+from boardcluster.cli.watch import follow
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.errors import EmptySelectionError
+from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.records import Campaign, Result, Verdict
 from boardcluster.store import Store, rebuild
 from boardcluster.units import format_bytes, format_energy, format_seconds
@@ -52,10 +53,25 @@ def _results(
     tainted: Annotated[
         bool, typer.Option("--tainted", help="Let tainted runs count, named as such.")
     ] = False,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch", help="Follow the campaign that another process runs, until it has ended."
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show stored results: each run with its verdict, and mean with 95 % intervals per engine."""
     folder = home_folder(home, cluster)
+    if watch:
+        named = {"--all": every, "--rebuild": from_files, "--tainted": tainted}
+        if other := [name for name, given in named.items() if given]:
+            raise UsageError(
+                f"--watch shows how a campaign goes on, not its numbers: no {' or '.join(other)}",
+                hint="leave that out, or leave --watch out",
+            )
+        follow(folder, campaign, as_json=as_json)
+        return
     if from_files:
         with driver_lock(folder, doing="results --rebuild"):
             count = rebuild(folder)

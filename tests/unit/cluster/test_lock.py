@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.cluster.lock import driver_lock
+from boardcluster.cluster import lock
+from boardcluster.cluster.lock import driver_at_work, driver_lock
 from boardcluster.cluster.state import boot_id
 from boardcluster.errors import HostError, LockedError
 
@@ -118,3 +119,45 @@ def test_an_unreadable_holder_is_unknown(
 
     with pytest.raises(LockedError, match="unknown process"):
         driver_lock(tmp_path, doing="down").__enter__()
+
+
+def test_who_is_at_work_is_known_without_touching_the_lock(
+    holder: "subprocess.Popen[bytes]", tmp_path: Path
+) -> None:
+    assert driver_at_work(tmp_path) == "run wordcount"
+
+    holder.kill()
+    holder.wait()
+    assert (tmp_path / "driver.lock").read_text()  # what a killed holder leaves counts for nothing
+    assert driver_at_work(tmp_path) == ""
+
+
+def test_a_home_that_nobody_ever_held_has_nobody_at_work(tmp_path: Path) -> None:
+    assert driver_at_work(tmp_path / "absent") == ""
+    with driver_lock(tmp_path / "other", doing="up"):
+        (tmp_path / "driver.lock").write_text('{"pid": 1, "doing": "run"}')
+        assert driver_at_work(tmp_path) == ""
+
+
+def test_a_holder_that_has_not_said_who_it_is_is_at_work(tmp_path: Path) -> None:
+    with driver_lock(tmp_path, doing="up"):
+        (tmp_path / "driver.lock").write_text("")
+        assert driver_at_work(tmp_path) == "unknown"
+
+
+def test_a_file_system_with_another_device_in_the_list_of_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with driver_lock(tmp_path, doing="run"):
+        inode = (tmp_path / "driver.lock").stat().st_ino
+        listed = tmp_path / "locks"
+        monkeypatch.setattr(lock, "_LOCKS", listed)
+        rows = {
+            f"1: FLOCK  ADVISORY  WRITE {os.getpid()} 99:01:{inode} 0 EOF": "run",
+            f"1: FLOCK  ADVISORY  WRITE 1 99:01:{inode} 0 EOF": "",  # the same number elsewhere
+            f"1: -> FLOCK  ADVISORY  WRITE {os.getpid()} 99:01:{inode} 0 EOF": "",  # it waits
+            f"1: POSIX  ADVISORY  WRITE {os.getpid()} 99:01:{inode} 0 EOF": "",
+        }
+        for row, expected in rows.items():
+            listed.write_text(f"{row}\n")
+            assert driver_at_work(tmp_path) == expected, row
