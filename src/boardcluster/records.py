@@ -51,6 +51,7 @@ __all__ = [
     "Power",
     "PowerModel",
     "PowerSamples",
+    "Prices",
     "ProbeFigure",
     "ProbeMode",
     "ProbeRun",

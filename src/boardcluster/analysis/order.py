@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis.cells import Cell, summarise
+from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.ratios import t_quantile
 from boardcluster.analysis.statistics import LEAST_RUNS, Interval, mean
 from boardcluster.records import Engine, Result
@@ -53,7 +53,7 @@ class CarryOver:
         return not self.interval.low <= 0 <= self.interval.high
 
 
-def carry_over(results: Iterable[Result], *, tainted: bool = False) -> tuple[CarryOver, ...]:
+def carry_over(cells: Iterable[Cell], results: Iterable[Result]) -> tuple[CarryOver, ...]:
     """Estimate what carries over from the run before, by workload, engine and what that was.
 
     With y a duration over the mean of its cell and x whether the run came right after the other
@@ -62,22 +62,25 @@ def carry_over(results: Iterable[Result], *, tainted: bool = False) -> tuple[Car
     slow counts nowhere. The first run of a campaign is one after nothing.
 
     Args:
-        results: every attempt of the campaigns, also failed ones and warm-ups: they ran as well.
-        tainted: whether tainted runs count; as what ran before they always do.
+        cells: the runs that count.
+        results: every attempt of their campaigns, also tainted and failed ones and warm-ups: they
+            ran before as well.
 
     Returns:
         One for each pair that has at least five runs on either side, in the order of cells.
     """
-    rows = list(results)
-    before = _predecessors(rows)
+    before = _predecessors(list(results))
     groups: dict[tuple[str, Engine], list[Cell]] = {}
-    for cell in summarise(rows, tainted=tainted):
+    for cell in cells:
         groups.setdefault((cell.workload, cell.engine), []).append(cell)
     found = []
-    for (workload, engine), cells in groups.items():
-        names = {before[_key(run)] for cell in cells for run in cell.results}
+    for (workload, engine), group in groups.items():
+        names = {before.get(_key(run), "") for cell in group for run in cell.results}
         for name in sorted(names - {""}):
-            marked = [(cell, [before[_key(run)] == name for run in cell.results]) for cell in cells]
+            marked = [
+                (cell, [before.get(_key(run), "") == name for run in cell.results])
+                for cell in group
+            ]
             effect = _effect(workload, engine, name, marked)
             if effect is not None:
                 found.append(effect)

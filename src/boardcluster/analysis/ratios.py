@@ -10,11 +10,13 @@ bootstrap is that of ``statistics``.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.statistics import (
@@ -26,6 +28,10 @@ from boardcluster.analysis.statistics import (
     standard_deviation,
 )
 from boardcluster.records import Result
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "ONE_RUN",
@@ -48,6 +54,9 @@ __all__ = [
 _RESAMPLES = 20_000
 _DRAWS_MOST = 20_000_000
 _SEED = 20260802
+_KEPT_RUNS = 16
+"""Up to here draws are kept, 2.5 MB at most: a report has hundreds of cells of few runs each."""
+
 _EXACT_PAIRS = 50
 """Up to here signed ranks are counted, which takes milliseconds; beyond, a normal one is near."""
 
@@ -200,9 +209,13 @@ def ratio_of_means(over: Sequence[float], under: Sequence[float]) -> Ratio:
 
 
 def ratio_of_cells(over: Cell, under: Cell) -> Ratio:
-    """Ratio of the mean durations of two cells; paired where their runs are, see ``pairs_of``."""
+    """Ratio of the mean durations of two cells.
+
+    It is paired where every run of the cell with fewer runs is in a pair, see ``pairs_of``;
+    otherwise runs would be left out. There must be two pairs at least.
+    """
     rows = pairs_of(over, under)
-    if len(rows) < 2:
+    if len(rows) < max(2, min(over.count, under.count)):
         return ratio_of_means(over.durations_seconds, under.durations_seconds)
     return paired_ratio(*_seconds(rows))
 
@@ -241,19 +254,37 @@ def _bootstrap(over: Sequence[float], under: Sequence[float]) -> Interval | None
     from scipy.special import ndtr  # noqa: PLC0415
 
     resamples = max(2_000, min(_RESAMPLES, _DRAWS_MOST // most))
-    # This generator's stream never changes between versions of numpy (NEP 19).
-    generator = np.random.RandomState(_SEED)
-    means = [np.empty(resamples), np.empty(resamples)]
-    for place, values in enumerate((over, under)):
-        ordered = np.sort(np.asarray(values, dtype=np.float64))
-        batch = max(1, min(resamples, 2_000_000 // len(values)))
-        for start in range(0, resamples, batch):
-            size = min(batch, resamples - start)
-            drawn = generator.randint(0, len(values), size=(size, len(values)))
-            means[place][start : start + size] = ordered[drawn].mean(axis=1)
+    ratios = _resampled_means(over, _SEED, resamples) / _resampled_means(
+        under, _SEED + 1, resamples
+    )
     tail = float(ndtr(-math.sqrt(least / (least - 1)) * t_quantile(least - 1)))
-    low, high = np.quantile(means[0] / means[1], (tail, 1 - tail))
+    low, high = np.quantile(ratios, (tail, 1 - tail))
     return Interval(low=float(low), high=float(high))
+
+
+def _resampled_means(values: Sequence[float], seed: int, resamples: int) -> NDArray[np.float64]:
+    import numpy as np  # noqa: PLC0415
+
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    if len(values) <= _KEPT_RUNS:
+        return np.asarray(ordered[_kept_draws(len(values), seed, resamples)].mean(axis=1))
+    # This generator's stream never changes between versions of numpy (NEP 19).
+    generator = np.random.RandomState(seed)
+    means = np.empty(resamples)
+    batch = max(1, min(resamples, 2_000_000 // len(values)))
+    for start in range(0, resamples, batch):
+        size = min(batch, resamples - start)
+        drawn = generator.randint(0, len(values), size=(size, len(values)))
+        means[start : start + size] = ordered[drawn].mean(axis=1)
+    return means
+
+
+@functools.cache
+def _kept_draws(count: int, seed: int, resamples: int) -> NDArray[np.int64]:
+    """The draws of a bootstrap, which are the same for every cell of as many runs."""
+    import numpy as np  # noqa: PLC0415
+
+    return np.random.RandomState(seed).randint(0, count, size=(resamples, count))
 
 
 # Paired runs

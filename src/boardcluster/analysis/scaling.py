@@ -63,7 +63,7 @@ class Fit:
     Attributes:
         law: which.
         serial_share: the share of the work that more workers do not shorten, 0 to 1.
-        seconds_one: time on one worker that follows from the fit, measured or not.
+        one_worker_seconds: time on one worker that follows from the fit, measured or not.
         residuals: (measured - fitted) / measured of each point, in order of workers; empty where
             the fit is exact, since they would say nothing.
         r_squared: share of the scatter that the fit explains, weighted as the residuals are; None
@@ -74,11 +74,16 @@ class Fit:
 
     law: Law
     serial_share: float
-    seconds_one: float
+    one_worker_seconds: float
     residuals: tuple[float, ...]
     r_squared: float | None
     largest_speed_up: float | None
     exact: bool
+
+    @property
+    def seconds_one(self) -> float:
+        """Time on one worker by its short name."""
+        return self.one_worker_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +237,7 @@ class FactorEffect:
 
 # Fits, over plain numbers
 
-Points = Sequence[tuple[int, float]]
+_Points = Sequence[tuple[int, float]]
 
 
 def efficiency(speed_up: float, *, workers: int, base_workers: int = 1) -> float:
@@ -246,7 +251,7 @@ def efficiency(speed_up: float, *, workers: int, base_workers: int = 1) -> float
     return speed_up * base_workers / workers
 
 
-def amdahl_fit(points: Points) -> Fit | None:
+def amdahl_fit(points: _Points) -> Fit | None:
     """Fit Amdahl's law: T(n) = T1 * (s + (1 - s) / n), for the same work on n workers.
 
     Args:
@@ -268,7 +273,7 @@ def amdahl_fit(points: Points) -> Fit | None:
     return _fit(Law.AMDAHL, share, serial + parallel, rows, fitted)
 
 
-def gustafson_fit(points: Points) -> Fit | None:
+def gustafson_fit(points: _Points) -> Fit | None:
     """Fit Gustafson's law: S(n) = n - s * (n - 1), for n times the work on n workers.
 
     The work of n workers takes T(n) = T1 * n / S(n), since one worker would take n * T1 for it. So
@@ -304,11 +309,11 @@ def predict(fit: Fit, workers: int) -> float:
     if workers < 1:
         raise ValueError(f"a prediction for {workers} workers")
     if fit.law is Law.AMDAHL:
-        return fit.seconds_one * (fit.serial_share + (1 - fit.serial_share) / workers)
-    return fit.seconds_one * workers / (workers - fit.serial_share * (workers - 1))
+        return fit.one_worker_seconds * (fit.serial_share + (1 - fit.serial_share) / workers)
+    return fit.one_worker_seconds * workers / (workers - fit.serial_share * (workers - 1))
 
 
-def size_fit(points: Points) -> SizeFit | None:
+def size_fit(points: _Points) -> SizeFit | None:
     """Fit time by size: T = start + size / throughput, and the exponent of T = a * size^b.
 
     Args:
@@ -348,7 +353,7 @@ def predict_size(fit: SizeFit, size_bytes: int) -> float:
     return fit.start_seconds + (size_bytes / rate if rate else 0.0)
 
 
-def _checked(points: Points) -> list[tuple[int, float]]:
+def _checked(points: _Points) -> list[tuple[int, float]]:
     for number, seconds in points:
         if number < 1 or not 0 < seconds < math.inf:
             raise ValueError(f"a time of {seconds} s at {number} cannot be fitted")
@@ -358,7 +363,7 @@ def _checked(points: Points) -> list[tuple[int, float]]:
 def _fit(
     law: Law,
     share: float,
-    seconds_one: float,
+    one_worker_seconds: float,
     rows: Sequence[tuple[int, float]],
     fitted: Sequence[float],
 ) -> Fit:
@@ -367,7 +372,7 @@ def _fit(
     return Fit(
         law=law,
         serial_share=share,
-        seconds_one=seconds_one,
+        one_worker_seconds=one_worker_seconds,
         residuals=() if exact else _residuals(rows, fitted),
         r_squared=None if exact else _r_squared(rows, fitted),
         largest_speed_up=1 / share if bounded else None,

@@ -21,6 +21,7 @@ __all__ = [
     "GIGABYTE_BYTES",
     "PRICED_PARTS",
     "Amount",
+    "Peak",
     "PriceList",
     "PricePart",
     "Worth",
@@ -41,7 +42,7 @@ GIGABYTE_BYTES = 10**9
 PRICED_PARTS = ("boards", "media", "supplies", "switch")
 """What a cluster has at least, and so what its price must have."""
 
-GFLOPS = "gflops_per_second"
+_GFLOPS = "gflops_per_second"
 """The figure of HPL that is its Rmax."""
 
 _JOULES_PER_KWH = 3.6e6
@@ -168,6 +169,21 @@ class PriceList:
         return None if self.missing else math.fsum(part.price for part in self.parts)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peak:
+    """Rpeak of the workers of a result.
+
+    Attributes:
+        gflops: in 10^9 operations of double precision per second; None where the reason says why.
+        source: processors, clocks and operations per cycle with where they are from; empty without.
+        reason: why it is not known, in one line; empty if it is.
+    """
+
+    gflops: float | None
+    source: str = ""
+    reason: str = ""
+
+
 # Worth of a cell
 
 
@@ -248,15 +264,13 @@ def watts_of(energy: Energy, duration_seconds: float) -> float | None:
     return energy.energy_joules / span_seconds if span_seconds > 0 else None
 
 
-def worth_of(
-    cell: Cell, prices: PriceList | None = None, *, peak_gflops: float | None = None
-) -> Worth:
+def worth_of(cell: Cell, prices: PriceList | None = None, *, peak: Peak | None = None) -> Worth:
     """Return what the runs of a cell are worth.
 
     Args:
         cell: the cell.
         prices: of the nodes that took part.
-        peak_gflops: Rpeak of the nodes that took part, see ``hpl_peak_gflops``.
+        peak: Rpeak of the workers that took part.
     """
     runs = [row.measurement for row in cell.results if row.measurement is not None]
     with_energy = [run.energy for run in runs if _joules(run) is not None]
@@ -266,9 +280,9 @@ def worth_of(
     per_kwh = prices.per_kwh if prices else None
     total, no_total = _total(prices)
     no_rate = "no price per kWh is declared in [prices] of cluster.toml"
-    peak_reason = "the peak of the boards is not known"
+    most = peak or Peak(gflops=None, reason="the peak of the boards is not known")
 
-    def priced(value: float | None, rate: float | None) -> float | None:
+    def shared(value: float | None, rate: float | None) -> float | None:
         return None if value is None or not rate else value / rate
 
     def amount(value: Callable[[Measurement], float | None], *reasons: str) -> Amount:
@@ -283,17 +297,15 @@ def worth_of(
         performance_per_watt=amount(_per_watt, size, energy),
         gflops_per_second=amount(_gflops, rmax),
         mflops_per_watt=amount(_mflops_per_watt, rmax, energy),
-        hpl_efficiency=amount(
-            lambda run: priced(_gflops(run), peak_gflops), rmax, "" if peak_gflops else peak_reason
-        ),
+        hpl_efficiency=amount(lambda run: shared(_gflops(run), most.gflops), rmax, most.reason),
         energy_cost=amount(lambda run: _cost(_joules(run), per_kwh, energy_cost), kwh, energy),
         yearly_energy_cost=amount(
             lambda run: _cost(_watts(run), per_kwh, yearly_energy_cost), kwh, energy
         ),
         gigabytes_per_second_per_price=amount(
-            lambda run: priced(_gigabytes_per_second(run), total), size, no_total
+            lambda run: shared(_gigabytes_per_second(run), total), size, no_total
         ),
-        gflops_per_price=amount(lambda run: priced(_gflops(run), total), rmax, no_total),
+        gflops_per_price=amount(lambda run: shared(_gflops(run), total), rmax, no_total),
         method=None
         if not energies
         else (EnergyMethod.MODELLED if modelled else EnergyMethod.METERED),
@@ -350,7 +362,7 @@ def _per_watt(run: Measurement) -> float | None:
 
 
 def _gflops(run: Measurement) -> float | None:
-    return run.figures.get(GFLOPS)
+    return run.figures.get(_GFLOPS)
 
 
 def _mflops_per_watt(run: Measurement) -> float | None:
@@ -379,7 +391,7 @@ def _no_size(runs: Sequence[Measurement]) -> str:
 
 
 def _no_rmax(runs: Sequence[Measurement]) -> str:
-    return "" if all(GFLOPS in run.figures for run in runs) else "it does not measure Gflops"
+    return "" if all(_GFLOPS in run.figures for run in runs) else "it does not measure Gflops"
 
 
 def _total(prices: PriceList | None) -> tuple[float | None, str]:

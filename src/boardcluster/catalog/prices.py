@@ -43,7 +43,6 @@ def price_list(spec: ClusterSpec, *, nodes: int | None = None) -> PriceList:
     parts: list[PricePart] = []
     missing: list[str] = []
     currency = said.currency if said else CATALOG_CURRENCY
-    usable = currency == CATALOG_CURRENCY
     for name, key, number, looked in (
         ("boards", "board", count, _by_twin(taking_part, "board")),
         ("media", "medium", count, _by_twin(taking_part, "medium")),
@@ -54,7 +53,7 @@ def price_list(spec: ClusterSpec, *, nodes: int | None = None) -> PriceList:
         if price is not None:
             parts.append(_declared(name, number, price))
             continue
-        found, why = _catalogued(name, looked) if looked and usable else ((), "")
+        found, why = _catalogued(name, looked, currency) if looked else ((), "")
         parts += found
         if not found:
             missing.append(f"no price of {name}{why}; say `{key}` in [prices] of cluster.toml")
@@ -91,7 +90,9 @@ def _by_twin(nodes: Sequence[NodeSpec], key: str) -> Counter[str] | None:
     return Counter(names) if all(names) else None
 
 
-def _catalogued(name: str, counted: Counter[str]) -> tuple[tuple[PricePart, ...], str]:
+def _catalogued(
+    name: str, counted: Counter[str], currency: str
+) -> tuple[tuple[PricePart, ...], str]:
     """Return the catalog's prices; none with the reason, where one of the entries has no price."""
     parts = []
     for entry, count in counted.items():
@@ -99,6 +100,8 @@ def _catalogued(name: str, counted: Counter[str]) -> tuple[tuple[PricePart, ...]
         latest = _latest(figures)
         if latest is None:
             return (), f": the catalog has none of {entry}"
+        if currency != CATALOG_CURRENCY:
+            return (), f": the catalog has it in {CATALOG_CURRENCY} only"
         parts.append(
             PricePart(
                 name=name,

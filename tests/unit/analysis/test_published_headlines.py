@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.unit.analysis.runs import metered, result, setup
@@ -26,6 +27,7 @@ from boardcluster.analysis.scaling import (
 )
 from boardcluster.analysis.statistics import mean
 from boardcluster.analysis.worth import (
+    Peak,
     hpl_efficiency,
     hpl_peak_gflops,
     mflops_per_watt,
@@ -231,7 +233,7 @@ def test_baun_cluster_under_hpl_by_its_stored_run() -> None:
         energy=metered(watts * 3055.37, mean_watts=watts),
     )
     (cell,) = summarise([run])
-    worth = worth_of(cell, peak_gflops=hpl_peak_gflops(800e6, 8, 1))
+    worth = worth_of(cell, peak=Peak(gflops=hpl_peak_gflops(800e6, 8, 1)))
     assert worth.mflops_per_watt.value == pytest.approx(52.577, abs=0.001)
     assert worth.hpl_efficiency.value == pytest.approx(0.2136, abs=0.0001)
     assert run.measurement is not None
@@ -426,3 +428,40 @@ def test_lee_park_intermediate_data_of_hadoop_is_3_94_times_the_input() -> None:
     share = intermediate_share(cell)
     assert share is not None
     assert follows(share, CHECKS["lee-park-2026-intermediate-wordcount-hadoop"].ratio.says)
+
+
+# The page that explains it
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "scaling-and-worth.md"
+
+
+@pytest.mark.parametrize("memory_percent", [80, 95])
+def test_the_table_of_the_page_is_what_the_functions_give(memory_percent: int) -> None:
+    amdahl, gustafson = hpl_fit(memory_percent)
+    rows = [
+        [
+            str(nodes),
+            f"{gflops(memory_percent, nodes):.3f}",
+            f"{speed_up:.2f}",
+            f"{efficiency(speed_up, workers=nodes):.2f}",
+            f"{one * 100:+.1f} %",
+            f"{other * 100:+.1f} %",
+        ]
+        for nodes, one, other in zip(HPL_NODES, amdahl.residuals, gustafson.residuals, strict=True)
+        for speed_up in [quotient(gflops(memory_percent, nodes), gflops(memory_percent, 1))]
+    ]
+    text = PAGE.read_text().partition(f"<!-- hpl-scaling: memory {memory_percent} -->\n")[2]
+    lines = text.partition("\n\n")[0].splitlines()[2:]
+    assert [[cell.strip() for cell in line.strip("|").split("|")] for line in lines] == rows
+    share = f"{amdahl.serial_share * 100:.1f} %"
+    assert share in PAGE.read_text()
+    if memory_percent == 80:
+        assert f"{gustafson.serial_share * 100:.1f} %" in PAGE.read_text()
+
+
+def test_the_page_says_how_many_speed_ups_do_not_follow() -> None:
+    speed_ups = [check for name, check in CHECKS.items() if "baun-2016-speedup" in name]
+    assert len(speed_ups) == 18
+    assert sum(check.answer is Answer.NOT for check in speed_ups) == 2
+    assert "all but two of eighteen" in PAGE.read_text()

@@ -293,3 +293,18 @@ def test_of_several_tries_the_last_one_counts() -> None:
     first, second = summarise([*first.results, *second.results, again])
     rows = pairs_of(first, second)
     assert [row.measurement.duration_seconds for row, _ in rows if row.measurement] == [41, 99]
+
+
+def test_a_ratio_of_cells_leaves_no_run_out_for_the_sake_of_pairs() -> None:
+    first, second = two_cells([(0, 1), (2, 3), (4, 5)])
+    alone = [
+        result(30.0, position=place, repetition=1, engine=engine, campaign=campaign)
+        for place, (engine, campaign) in enumerate(
+            ((Engine.MAPREDUCE, "d"), (Engine.SPARK, "e")), start=6
+        )
+    ]
+    more, others = summarise([*first.results, *second.results, *alone])
+    assert len(pairs_of(more, others)) == 3
+    assert ratio_of_cells(more, others).pairs == 0
+    assert ratio_of_cells(more, second).pairs == 3
+    assert ratio_of_cells(first, second).pairs == 3

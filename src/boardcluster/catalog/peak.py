@@ -1,0 +1,138 @@
+"""Rpeak of the boards that a result was measured on, from what is known of their processors."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from boardcluster.analysis.worth import Peak, hpl_peak_gflops
+from boardcluster.catalog.room import find_board
+from boardcluster.records import ClusterSpec, Fingerprint, NodeSpec
+from boardcluster.spec.problems import spec_error, validate
+from boardcluster.spec.toml import read_toml
+
+__all__ = ["Processor", "peak_of", "read_processors"]
+
+_FILE = Path(__file__).parent / "processors.toml"
+_HARDWARE = re.compile(r"\b(\d+) x (.+?) at (\d+(?:\.\d+)?) GHz")
+
+_Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
+
+
+class Processor(BaseModel):
+    """A processor, as ``processors.toml`` has it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    names: list[_Text] = Field(min_length=1, description="a list of texts")
+    operations_per_cycle: float = Field(gt=0, le=1024, description="a number above 0")
+    source: _Text
+
+
+class _Processors(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    processor: list[Processor] = Field(min_length=1, description="at least one [[processor]]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Node:
+    """One worker: its processor in words, its cores, and its highest clock."""
+
+    processor: str
+    cores: int
+    clock_hertz: float
+
+
+@cache
+def read_processors(path: Path = _FILE) -> tuple[Processor, ...]:
+    """Read ``processors.toml``.
+
+    Raises:
+        SpecError: it is missing or wrong.
+    """
+    document = read_toml(path, create_hint="restore the file from the package")
+    found, problems = validate(_Processors, document.data, context={}, allowed_words={})
+    if found is None:
+        raise spec_error(document, problems)
+    return tuple(found.processor)
+
+
+def peak_of(spec: ClusterSpec, setup: Fingerprint, *, workers: int) -> Peak:
+    """Return the sum of clock * cores * operations per cycle over the workers of a result.
+
+    Of emulated boards it is the peak of what they stand for, of boards what the fingerprint says of
+    each.
+
+    Args:
+        spec: the cluster.
+        setup: what the result was measured on.
+        workers: how many workers took part, the first ones of the file.
+
+    Raises:
+        UsageError: a board that nodes stand for is not in the catalog any more.
+        SpecError: a file that describes one is missing or wrong.
+    """
+    lines = dict(line.split(": ", 1) for line in setup.hardware if ": " in line)
+    gflops: list[float] = []
+    sources: Counter[str] = Counter()
+    for node in spec.workers[:workers]:
+        found = _board(node) if node.twin else _measured(lines.get(node.name, ""))
+        if found is None:
+            what = node.twin.board if node.twin else node.name
+            return Peak(gflops=None, reason=f"processor and clock of {what} are not known")
+        processor = _processor(found.processor)
+        if processor is None:
+            why = f"the catalog has no operations per cycle of {found.processor}"
+            return Peak(gflops=None, reason=why)
+        gflops.append(
+            hpl_peak_gflops(found.clock_hertz, found.cores, processor.operations_per_cycle)
+        )
+        sources[
+            f"{found.cores} x {found.processor} at {found.clock_hertz / 1e9:g} GHz, "
+            f"{processor.operations_per_cycle:g} operations per cycle ({processor.source})"
+        ] += 1
+    if not gflops:
+        return Peak(gflops=None, reason="no worker took part")
+    source = " + ".join(f"{count} x ({words})" for words, count in sources.items())
+    return Peak(gflops=math.fsum(gflops), source=source)
+
+
+def _board(node: NodeSpec) -> _Node | None:
+    if node.twin is None:
+        return None
+    board = find_board(node.twin.board)
+    if board.clock_hertz is None or not board.hardware:
+        return None
+    name = next((name for name in _known() if name in board.hardware), board.hardware)
+    return _Node(processor=name, cores=board.cores, clock_hertz=board.clock_hertz)
+
+
+def _measured(line: str) -> _Node | None:
+    """Read what a fingerprint says of one board: ``4 x Cortex-A76 at 2.40 GHz``."""
+    found = _HARDWARE.search(line)
+    if not found:
+        return None
+    return _Node(processor=found[2], cores=int(found[1]), clock_hertz=round(float(found[3]) * 1e9))
+
+
+def _known() -> list[str]:
+    return [name for processor in read_processors() for name in processor.names]
+
+
+def _processor(words: str) -> Processor | None:
+    return next(
+        (
+            processor
+            for processor in read_processors()
+            if any(name in words for name in processor.names)
+        ),
+        None,
+    )
