@@ -617,13 +617,20 @@ def _effect(factor: str, one: Cell, other: Cell, value: Callable[[Cell, str], st
 def setup_of(result: Result) -> str:
     """Words for the boards and media that a run was on; empty where nodes are none.
 
-    Of emulated boards what they stand for, of boards the lines of the fingerprint; each kind once,
-    however many nodes are of it.
+    Of emulated boards what they stand for, of boards the lines of the fingerprint as far as they
+    speak of hardware; each kind once, however many nodes are of it.
     """
     if result.attempt is None:
         return ""
     lines = result.attempt.fingerprint.hardware
-    return _twin_of(result) or "; ".join(dict.fromkeys(line.partition(": ")[2] for line in lines))
+    return _twin_of(result) or "; ".join(dict.fromkeys(_hardware_of(line) for line in lines))
+
+
+def _hardware_of(line: str) -> str:
+    """Of a fingerprint's line on a board what stands before its page size: software follows."""
+    parts = line.partition(": ")[2].split(", ")
+    pages = next((place for place, part in enumerate(parts) if part.endswith(" KiB pages")), None)
+    return ", ".join(parts[:pages])
 
 
 def _twin_of(result: Result) -> str:

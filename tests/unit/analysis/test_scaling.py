@@ -391,6 +391,27 @@ def test_boards_and_media_in_one_cell_are_taken_apart() -> None:
     assert effect.differences == ()
 
 
+def test_another_kernel_is_no_other_board() -> None:
+    """The lines have the form that ``hardware_line`` of the campaign gives them."""
+    board = "Raspberry Pi 5, {} x Cortex-A76 at 2.40 GHz, 8 GiB, nvme P31, PCIe 3 x1, 1 Gbit/s"
+    software = "16 KiB pages, Debian GNU/Linux 12, kernel {}, governor ondemand"
+    runs = [
+        result(
+            40.0 + place,
+            position=place,
+            setup=replace(
+                setup(),
+                emulated=False,
+                hardware=(f"pi0: {board.format(cores)}, {software.format(kernel)}",),
+            ),
+        )
+        for place, (cores, kernel) in enumerate(((4, "6.6.31"), (4, "6.12.1"), (2, "6.12.1")))
+    ]
+    (cell,) = summarise(runs)
+    assert [part.count for part in by_setup(cell)] == [2, 1]
+    assert setup_of(runs[0]) == board.format(4)
+
+
 def test_a_cell_of_one_setup_stays_whole() -> None:
     (cell,) = summarise([result(30), result(31, position=1)])
     assert by_setup(cell) == (cell,)
