@@ -12,6 +12,13 @@ from typing import Any
 import pytest
 
 from boardcluster.catalog.entry import read_board
+from boardcluster.fetch.cache import no_progress
+from boardcluster.probes import single_machine
+from boardcluster.probes.registry import choose_probes
+from boardcluster.probes.run import LiveSite, plan_probes, run_probes
+from boardcluster.records import ProbeMode, ProbeRun
+from boardcluster.remote.ask import drop_caches
+from boardcluster.services import operation
 from tests.integration.conftest import Cli
 
 SUBNET = "198.18.62.0/24"
@@ -69,6 +76,44 @@ def test_a_measured_node_becomes_a_board_of_the_catalog(up: Cli, tmp_path: Path)
         if each.figure.name == "stream_triad_bytes_per_second"
     ]
     assert kept == pytest.approx(figures(row, "stream_triad_bytes_per_second"), rel=1e-3)
+
+
+def test_one_program_on_a_node_does_the_work_of_a_cluster(
+    up: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size_bytes = 3_000_000
+    monkeypatch.setattr(single_machine, "SIZES_BYTES", dict.fromkeys(ProbeMode, (size_bytes,)))
+    live = operation.attach(up.home, cache=up.cache, progress=no_progress)
+    (node,) = (node for node in live.spec.nodes if node.name == "worker1")
+    site = LiveSite(
+        node=node.name,
+        remote=live.remotes[node.name],
+        admin=live.as_root[node.name],
+        cores=node.cores,
+        memory_bytes=node.memory_bytes,
+        folder=live.layout.on_medium(node, "scratch"),
+        address="",
+        hardware="",
+        cluster=live.spec.name,
+        emulated=True,
+    )
+    dropped = drop_caches(site.admin).dropped
+    names = ("single-sort", "single-grep", "single-count")
+    kept: list[ProbeRun] = []
+    runs = run_probes(
+        plan_probes([site], choose_probes(names), named=True),
+        mode=ProbeMode.QUICK,
+        keep=kept.append,
+        tell=lambda _: None,
+        settings={"cache": str(up.cache)},
+    )
+    assert tuple(kept) == runs
+    assert {run.probe: run.reason for run in runs} == dict.fromkeys(names, "")
+    for row in (row for run in runs for row in run.figures if row.name.endswith("_seconds")):
+        assert 0 < row.value < 60
+        assert row.conditions["size_bytes"] == str(size_bytes)
+        assert row.conditions["cache"] == ("dropped" if dropped else "kept")
+    assert not list(Path(site.folder).glob("*"))
 
 
 def test_ctrl_c_ends_what_runs_on_the_node(up: Cli) -> None:

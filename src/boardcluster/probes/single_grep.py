@@ -91,7 +91,7 @@ PROBE = Probe(
         Tool(program="python3", package="python3"),
     ),
     measure=_measure,
-    quick_seconds=10,
+    quick_seconds=8,
     paper_seconds=40,
     default=False,
 )

@@ -78,7 +78,7 @@ PROBE = Probe(
         Tool(program="python3", package="python3"),
     ),
     measure=_measure,
-    quick_seconds=25,
+    quick_seconds=15,
     paper_seconds=150,
     default=False,
 )
