@@ -146,7 +146,11 @@ def spark_run(*, tasks: int, stages: int = 2, work_seconds: float = 160.0, **fie
 
 
 def test_fewer_tasks_than_cores() -> None:
-    watched = facts(use("pi3", jobs_cpu_seconds=3.0), use("pi4", jobs_cpu_seconds=2.0))
+    watched = facts(
+        *(use(name, busy_share=0.1) for name in ("pi1", "pi2")),
+        use("pi3", jobs_cpu_seconds=3.0, busy_share=0.01),
+        use("pi4", jobs_cpu_seconds=2.0, busy_share=0.01),
+    )
     row = only(advised(spark_run(tasks=8), rule="idle cores", watched=watched, spec=cluster()))
     # 160 s of tasks in 80 s: two at once on 16 cores; those 80 s could be 10.
     assert row.gain == pytest.approx(100 / (20 + 80 * 2 / 16))
@@ -160,6 +164,36 @@ def test_idle_nodes_are_not_named_where_the_workers_are_not_known() -> None:
     watched = facts(use("pi3", jobs_cpu_seconds=3.0))
     row = only(advised(spark_run(tasks=8), rule="idle cores", watched=watched))
     assert "almost idle" not in row.seen
+
+
+def test_cores_that_are_busy_already_cannot_be_filled() -> None:
+    row = only(advised(spark_run(tasks=8), rule="idle cores", watched=facts(), spec=cluster()))
+    assert row.gain == pytest.approx(100 / (20 + 80 * 0.5))  # half of their CPU time was used
+    busy = facts(*(use(f"pi{number}", busy_share=0.99) for number in (1, 2, 3, 4)))
+    found = advised(spark_run(tasks=8), rule="idle cores", watched=busy, spec=cluster())
+    assert found == ()
+
+
+def test_storage_is_only_helped_by_idle_workers() -> None:
+    bound = diagnosis(Bound.STORAGE)
+    made = spark_run(tasks=8)
+    quiet = [use(f"pi{number}", busy_share=0.1) for number in (1, 2, 3, 4)]
+    given: dict[str, Any] = {"rule": "idle cores", "diagnosed": bound, "spec": cluster()}
+    assert advised(made, watched=facts(*quiet), **given) == ()
+    assert advised(made, rule="idle cores", diagnosed=bound) == ()
+    quiet[3] = use("pi4", busy_share=0.1, jobs_cpu_seconds=1.0)
+    row = only(advised(made, watched=facts(*quiet), **given))
+    assert row.gain == pytest.approx(100 / (20 + 80 * 3 / 4))
+
+
+def test_a_larger_input_is_another_job() -> None:
+    measured = {
+        "counters": counters(maps=2, reduces=0, map_seconds=100.0),
+        "phases_seconds": {"x": 100.0, "x/map": 50.0},
+    }
+    row = only(advised(run(workload="wordcount", measured=measured), rule="idle cores"))
+    assert row.gain is None
+    assert "at most 1.78 times the bytes per second" in row.brings  # 100 / (50 + 50 * 2 / 16)
 
 
 def test_enough_tasks() -> None:
@@ -552,6 +586,20 @@ def test_declared_links_of_emulated_nodes() -> None:
     assert row.gain == 1.4
     assert "emulated nodes" in row.brings
     assert advised(run(setup=slow), rule="link", diagnosed=diagnosis(Bound.CPU)) == ()
+
+
+def test_ports_of_emulated_boards() -> None:
+    bound = diagnosis(Bound.NETWORK, twice=1.4)
+    lines = "node1: 0.2 cores of this machine, 4 GiB memory, link 50 Mbit/s"
+    made = run(setup=replace(TWIN, limits=lines), measured={"dilation": 2.0})
+    row = only(advised(made, rule="link", diagnosed=bound))
+    assert row.title == "Try boards with faster ports"
+    assert "with links of 100 Mbit/s" in row.seen  # as on the board
+    assert "another `board`" in row.setting
+    declared = replace(TWIN, limits=lines, link_bits_per_second=10**8)
+    made = run(setup=declared, measured={"dilation": 2.0})
+    row = only(advised(made, rule="link", diagnosed=bound))
+    assert 'link = "200 Mbit/s"' in row.setting
 
 
 # The master, and jobs at once

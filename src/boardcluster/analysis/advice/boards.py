@@ -12,6 +12,7 @@ from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_wor
 from boardcluster.analysis.advice.settings import network_key, policy_key
 from boardcluster.analysis.advice.view import Group, Run, View
 from boardcluster.analysis.bottleneck import Bound
+from boardcluster.analysis.bottleneck.limits import node_limits
 from boardcluster.units import format_rate, format_rate_exact, format_seconds
 
 __all__ = ["BOARD_RULES"]
@@ -42,24 +43,26 @@ class _Slowed:
 
 
 def _slowed(
-    group: Group, cause: str, seconds_of: Callable[[NodeUse], float | None]
+    group: Group, cause: str, held_seconds: Callable[[NodeUse], float | None]
 ) -> dict[str, list[_Slowed]]:
     """Find the nodes of a group that heat or a weak supply slowed, by node, boards and models."""
     found: dict[str, list[_Slowed]] = {}
     for run in group.runs:
-        rows = [*_read(run, cause, seconds_of), *_modelled(run, cause)]
+        rows = [*_read(run, cause, held_seconds), *_modelled(run, cause)]
         for row in rows:
             found.setdefault(row.node, []).append(row)
     return found
 
 
-def _read(run: Run, cause: str, seconds_of: Callable[[NodeUse], float | None]) -> Iterator[_Slowed]:
+def _read(
+    run: Run, cause: str, held_seconds: Callable[[NodeUse], float | None]
+) -> Iterator[_Slowed]:
     """What the firmware of boards said; that of the machine below emulated nodes is not theirs."""
     if run.facts is None or run.fingerprint.emulated:
         return
     words = {"heat": "its firmware held the clock back", "supply": "it had under-voltage"}[cause]
     for row in run.facts.nodes:
-        seconds = seconds_of(row) or 0.0
+        seconds = held_seconds(row) or 0.0
         share = min(1.0, seconds / run.facts.duration_seconds)
         if share <= _HELD_SHARE:
             continue
@@ -217,24 +220,41 @@ def _better_link(rate: float, best: float) -> str:
 
 
 def _narrow_link(rule: Rule, group: Group) -> Iterator[Advice]:
-    """Emulated nodes whose declared link bounds them."""
+    """Emulated nodes whose link bounds them: the declared one, or the port of their board."""
     run = group.typical
     gain, declared = run.twice(Bound.NETWORK), run.fingerprint.link_bits_per_second
     if run.first is not Bound.NETWORK or gain < LEAST_GAIN:
         return
+    port = _slowest_port(run)
+    is_port = port is not None and port < _LINK_SHARE * declared
+    rate = port if port is not None and is_port else float(declared)
     twice = network_key(f'link = "{format_rate_exact(2 * declared)}"')
-    board = "; a board's own port may be slower, see `boardcluster catalog boards`"
     yield advice(
         rule,
         group,
-        title=f"Try links of {format_rate(2 * declared)}",
+        title="Try boards with faster ports"
+        if is_port
+        else f"Try links of {format_rate(2 * rate)}",
         subject="links",
-        seen=f"{run.bound_words}, with links of {format_rate(declared)} ({group.where})",
-        setting=f"{twice}{board if group.is_twin else ''}",
+        seen=f"{run.bound_words}, with links of {format_rate(rate)} ({group.where})",
+        setting="another `board` in each `[[node]]` of cluster.toml; `boardcluster catalog boards`"
+        " shows them"
+        if is_port
+        else twice,
         brings=f"{gain_words(gain, at_most=False, emulated=group.emulated)}, were every link twice"
         " as fast",
         gain=gain,
     )
+
+
+def _slowest_port(run: Run) -> float | None:
+    """Rate of the slowest link that the kernel gave emulated boards, as on the boards."""
+    rates = [
+        row.link_bits_per_second * run.measurement.dilation
+        for row in node_limits(run.fingerprint).values()
+        if row.link_bits_per_second is not None
+    ]
+    return min(rates, default=None)
 
 
 BOARD_RULES = (

@@ -17,10 +17,11 @@ from boardcluster.analysis.advice.rule import (
 from boardcluster.analysis.advice.settings import DEFAULT_PROFILE, matrix_key, parameter
 from boardcluster.analysis.advice.view import JOB, Group, Run, View
 from boardcluster.analysis.bottleneck import Bound
+from boardcluster.analysis.statistics import mean
 from boardcluster.records import Engine
 from boardcluster.units import format_bytes, format_seconds
 
-__all__ = ["TASK_RULES"]
+__all__ = ["TASK_RULES", "container_mib", "places_of"]
 
 _REDUCE_PHASE = "reduce after the last map"
 _TAIL_SHARE = 0.10  # of the run; a shorter end is not worth more output files
@@ -179,10 +180,11 @@ def _idle(rule: Rule, view: View) -> Iterator[Advice]:
         used = tasks.work_seconds / tasks.wall_seconds
         few = tasks.count < _FEW_TASKS_SHARE * run.cores
         narrow = group.trial.profile != "default" and used < _USED_SHARE * run.cores
-        left = used / run.cores
+        left = max(used / run.cores, _left_of_tasks(view, run))
         gain = shrunk(tasks.wall_seconds / duration_seconds, left) if 0 < left < 1 else 1.0
         if not (few or narrow) or gain < LEAST_GAIN:
             continue
+        more = _more_tasks(group, tasks.count) if few else _WIDER
         yield advice(
             rule,
             group,
@@ -192,44 +194,68 @@ def _idle(rule: Rule, view: View) -> Iterator[Advice]:
                 f" the {format_seconds(tasks.wall_seconds)} in which any ran"
                 f"{_idle_words(view, run)} ({group.where})"
             ),
-            setting=_more_tasks(group)
-            if few
-            else f"{DEFAULT_PROFILE}: an executor on each worker, with all its cores",
+            setting=more.words,
             brings=f"{gain_words(gain, emulated=group.emulated)}, if tasks of the same work fill"
-            " all cores and nothing else holds them back",
-            gain=gain,
+            " all cores and nothing else holds them back"
+            if more.is_same_job
+            else f"at most {gain:.3g} times the bytes per second{_labelled(group)}; the same job is"
+            " not faster",
+            gain=gain if more.is_same_job else None,
         )
 
 
-def _idle_words(view: View, run: Run) -> str:
-    """Name the workers that had almost nothing to do."""
+def _left_of_tasks(view: View, run: Run) -> float:
+    """What is left at least of the time in which tasks run, by what workers did; 0 if not known.
+
+    CPU time that is used already cannot be used again. Where storage or the network bound the run,
+    only workers with nothing to do can take something off the others.
+    """
+    workers = view.workers(run)
+    busy = [row.busy_share for row in workers if row.busy_share is not None]
+    least = mean(busy) if busy else 0.0
+    if run.first in (Bound.STORAGE, Bound.NETWORK):
+        idle = len(_idle_workers(view, run))
+        return max(least, 1 - idle / len(workers) if workers else 1.0)
+    return min(1.0, least)
+
+
+def _idle_workers(view: View, run: Run) -> dict[str, float]:
+    """CPU time for tasks of the workers that had almost nothing to do, in seconds by name."""
     used = {row.node: row.jobs_cpu_seconds or 0.0 for row in view.workers(run)}
     most = max(used.values(), default=0.0)
+    return {name: seconds for name, seconds in used.items() if seconds < _IDLE_SHARE * most}
+
+
+def _idle_words(view: View, run: Run) -> str:
+    most = max((row.jobs_cpu_seconds or 0.0 for row in view.workers(run)), default=0.0)
     idle = [
         f"{name} ({format_seconds(seconds)} of CPU time, the busiest {format_seconds(most)})"
-        for name, seconds in used.items()
-        if seconds < _IDLE_SHARE * most
+        for name, seconds in _idle_workers(view, run).items()
     ]
     return f"; almost idle: {', '.join(idle[:3])}" if idle else ""
 
 
-def _more_tasks(group: Group) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _More:
+    """How to fill the cores, and whether it is then still the same job."""
+
+    words: str
+    is_same_job: bool = True
+
+
+_WIDER = _More(words=f"{DEFAULT_PROFILE}: an executor on each worker, with all its cores")
+
+
+def _more_tasks(group: Group, count: float) -> _More:
     trial = group.trial
     cores = group.typical.cores
     name = _COUNT_OF.get(trial.workload)
     if name is not None and (trial.workload != "terasort" or trial.engine is Engine.SPARK):
-        return parameter(trial.workload, name, cores)
-    if trial.workload == "submit":
-        return "more partitions in the program: `repartition`, or smaller input splits"
-    if trial.size_bytes:
-        larger = int(trial.size_bytes * cores / max(1.0, _count(group)))
-        return f"a larger input, one block per core: {matrix_key(_size(larger))}"
-    return "more tasks in the program"
-
-
-def _count(group: Group) -> float:
-    found = _tasks_of(group.typical)
-    return found.count if found else 1.0
+        return _More(words=parameter(trial.workload, name, cores))
+    if trial.workload == "submit" or not trial.size_bytes:
+        return _More(words="more partitions in the program: `repartition`, or smaller splits")
+    larger = matrix_key(_size(int(trial.size_bytes * cores / max(1.0, count))))
+    return _More(words=f"a larger input, one block per core: {larger}", is_same_job=False)
 
 
 def _size(size_bytes: int) -> str:
