@@ -55,7 +55,9 @@ _MACHINE_COLUMNS = {
 }
 """Columns that say what the machine was, which decides only where several cells match."""
 
-_BOARD_WORDS = re.compile(r"\b(?:rpi|raspberry pi)?[ -]?([2-5]) ?(?:model )?b(\+|-plus)?(?![a-z])")
+_BOARD_WORDS = re.compile(
+    r"\b(?:rpi|raspberry pi)?[ -]?([2-5]) ?(?:model )?b(\+|[ -]plus)?(?![a-z])"
+)
 _NODE_COUNT = re.compile(r"\((\d+) nodes?\)|^(\d+) \N{MULTIPLICATION SIGN} ")
 _MEDIA = (("ufs", ("ufs",)), ("ssd", ("nvme", "ssd")), ("sd card", ("microsd", "sd card", " sd ")))
 """Kinds of media and words by which they are known; the first that fits counts."""
