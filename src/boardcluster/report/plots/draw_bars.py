@@ -5,6 +5,7 @@ Each bar has its label above it, so that long names fit on a phone and in a colu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from boardcluster.report.plots.figure import Bar, Bars, Figure, Stack
@@ -12,6 +13,7 @@ from boardcluster.report.plots.frames import (
     SMALL,
     Entry,
     Sheet,
+    add_boxes,
     clean_axes,
     fill,
     lay_out,
@@ -60,8 +62,7 @@ def draw_bars(figure: Figure, body: Bars, *, width_points: float, look: Look) ->
     inner = width - _LEFT - _RIGHT
     bars = [bar for group in body.groups for bar in group.bars]
     right = max(_end(bar) / max(0.2, 1 - _words_width(bar) / inner) for bar in bars) or 1.0
-    axes.set_xlim(0, right)
-    axes.set_ylim(height, 0)
+    placed: list[tuple[Bar, float]] = []
     y = 0.0
     size = SMALL * look.scale
     for group in body.groups:
@@ -82,7 +83,11 @@ def draw_bars(figure: Figure, body: Bars, *, width_points: float, look: Look) ->
             text = labels[id(bar)]
             axes.text(0, y + 3, text, color=look.ink, va="top", fontsize=size, linespacing=1.15)
             y += _row_height(text, _BAR)
-            _draw_bar(axes, bar, look, y=y - _GAP - _BAR / 2, gap=8 * right / inner)
+            placed.append((bar, y - _GAP - _BAR / 2))
+    _draw_all(axes, placed, look, gap=8 * right / inner)
+    # An error bar moves the axes.
+    axes.set_xlim(0, right)
+    axes.set_ylim(height, 0)
     _finish(axes, sheet, look, label, right=right, about=9 if width >= _WIDE else 4)
     return sheet.canvas
 
@@ -112,22 +117,28 @@ def _words_width(bar: Bar) -> float:
     return 12 + max(width_of(bar.words[0], _BOLD), width_of(bar.words[1]))
 
 
-def _draw_bar(axes: Axes, bar: Bar, look: Look, *, y: float, gap: float) -> None:
-    axes.barh(
-        y,
-        bar.value,
-        height=_BAR,
-        facecolor=look.soft[bar.style.colour],
-        edgecolor=look.strong[bar.style.colour],
-        linewidth=0.9 * look.scale,
-        hatch=HATCHES[bar.style.pattern],
-        zorder=2,
-    )
-    if bar.low is not None and bar.high is not None:
+def _draw_all(axes: Axes, placed: Sequence[tuple[Bar, float]], look: Look, *, gap: float) -> None:
+    """Draw bars, each at its middle line, with their error bars and words."""
+    for style in dict.fromkeys(bar.style for bar, _ in placed):
+        add_boxes(
+            axes,
+            [(0, y - _BAR / 2, bar.value, _BAR) for bar, y in placed if bar.style == style],
+            face=look.soft[style.colour],
+            edge=look.strong[style.colour],
+            line=0.9 * look.scale,
+            hatch=HATCHES[style.pattern],
+        )
+    known = [
+        (bar.value, y, bar.value - max(0.0, bar.low), bar.high - bar.value)
+        for bar, y in placed
+        if bar.low is not None and bar.high is not None
+    ]
+    if known:
+        values, places, below, above = (list(row) for row in zip(*known, strict=True))
         axes.errorbar(
-            [bar.value],
-            [y],
-            xerr=[[bar.value - max(0.0, bar.low)], [bar.high - bar.value]],
+            values,
+            places,
+            xerr=[below, above],
             fmt="none",
             color=look.ink,
             elinewidth=1.4 * look.scale,
@@ -135,11 +146,12 @@ def _draw_bar(axes: Axes, bar: Bar, look: Look, *, y: float, gap: float) -> None
             capthick=1.4 * look.scale,
             zorder=4,
         )
-    start = _end(bar) + gap
     size = SMALL * look.scale
-    first, second = bar.words
-    axes.text(start, y - 6, first, color=look.ink, va="center", weight="bold", fontsize=size)
-    axes.text(start, y + 8, second, color=look.muted, va="center", fontsize=size)
+    for bar, y in placed:
+        start = _end(bar) + gap
+        first, second = bar.words
+        axes.text(start, y - 6, first, color=look.ink, va="center", weight="bold", fontsize=size)
+        axes.text(start, y + 8, second, color=look.muted, va="center", fontsize=size)
 
 
 def draw_stack(figure: Figure, body: Stack, *, width_points: float, look: Look) -> Canvas:
@@ -170,12 +182,21 @@ def draw_stack(figure: Figure, body: Stack, *, width_points: float, look: Look) 
     axes.set_ylim(height, 0)
     inner = width - _LEFT - _RIGHT
     y = 0.0
+    placed = []
     for text, (_, shares) in zip(labels, body.rows, strict=True):
         axes.text(
-            0, y + 3, text, color=look.ink, va="top", fontsize=SMALL * look.scale, linespacing=1.15
+            0,
+            y + 3,
+            text,
+            color=look.ink,
+            va="top",
+            fontsize=SMALL * look.scale,
+            linespacing=1.15,
         )
         y += _row_height(text, _BAR_STACKED)
-        _draw_shares(axes, shares, look, y=y - _GAP - _BAR_STACKED / 2, inner=inner)
+        placed.append((shares, y - _GAP - _BAR_STACKED))
+    for place in range(len(body.parts)):
+        _draw_part(axes, place, placed, look, inner=inner)
     axes.set_xlim(0, 1)
     _finish(axes, sheet, look, label, right=1.0, about=5)
     ticks = [0, 0.25, 0.5, 0.75, 1]
@@ -186,34 +207,38 @@ def draw_stack(figure: Figure, body: Stack, *, width_points: float, look: Look) 
     return sheet.canvas
 
 
-def _draw_shares(
-    axes: Axes, shares: tuple[float, ...], look: Look, *, y: float, inner: float
+def _draw_part(
+    axes: Axes,
+    place: int,
+    rows: Sequence[tuple[tuple[float, ...], float]],
+    look: Look,
+    *,
+    inner: float,
 ) -> None:
-    begin = 0.0
-    for place, share in enumerate(shares):
-        if share <= 0:
-            continue
-        axes.barh(
-            y,
-            share,
-            left=begin,
-            height=_BAR_STACKED,
-            facecolor=look.soft[place % 8],
-            edgecolor=look.strong[place % 8],
-            linewidth=0.9 * look.scale,
-            hatch=HATCHES[place % 8],
-            zorder=2,
+    """Draw one part of every row, with its share as text where there is room."""
+    colour = place % len(look.soft)
+    boxes = [
+        (sum(shares[:place]), y, shares[place], _BAR_STACKED)
+        for shares, y in rows
+        if shares[place] > 0
+    ]
+    face, edge = look.soft[colour], look.strong[colour]
+    hatch = HATCHES[place % len(HATCHES)]
+    add_boxes(axes, boxes, face=face, edge=edge, line=0.9 * look.scale, hatch=hatch)
+    shown = [box for box in boxes if box[2] * inner > _ENOUGH_SHARE_WIDTH]
+    half = width_of("00 %") / 2 / inner
+    plain = [
+        (x + wide / 2 - half, y + 1.5, 2 * half, high - 3) for x, y, wide, high in shown if hatch
+    ]
+    add_boxes(axes, plain, face=face, edge=face, above=3)
+    for x, y, wide, high in shown:
+        axes.text(
+            x + wide / 2,
+            y + high / 2,
+            f"{100 * wide:.0f} %",
+            color=look.ink,
+            va="center_baseline",
+            ha="center",
+            fontsize=SMALL * look.scale,
+            zorder=5,
         )
-        if share * inner > _ENOUGH_SHARE_WIDTH:
-            axes.text(
-                begin + share / 2,
-                y,
-                f"{100 * share:.0f} %",
-                color=look.ink,
-                va="center_baseline",
-                ha="center",
-                fontsize=SMALL * look.scale,
-                zorder=5,
-                bbox={"facecolor": look.soft[place % 8], "linewidth": 0, "pad": 1.2 * look.scale},
-            )
-        begin += share

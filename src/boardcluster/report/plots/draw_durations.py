@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from boardcluster.analysis import Cell
 from boardcluster.report import words
 from boardcluster.report.plots.figure import Durations, Figure
-from boardcluster.report.plots.frames import Sheet, clean_axes
+from boardcluster.report.plots.frames import Sheet, add_boxes, clean_axes
 from boardcluster.report.plots.looks import ENGINE_COLOURS, MARKERS, Look
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_durations"]
 
-_ROW = 66
+_ROW, _BAR = 66, 50
 _TITLE = 26
 _LINE = 17
 _AXIS = 58
@@ -65,7 +65,7 @@ def _draw(
     right = max(_end(cell) / (1 - _label_width(cell) / width) for cell in cells)
     gap = right * _LABEL_GAP / width
     y = 0.0
-    places: list[tuple[float, str]] = []
+    placed: list[tuple[Cell, float]] = []
     for title, group in groups:
         if title:
             middle = y + _title_height(title) / 2 + 2
@@ -80,12 +80,14 @@ def _draw(
             )
             y += _title_height(title)
         for cell in group:
-            places.append((y + _ROW / 2, words.engine_name(cell.engine)))
+            placed.append((cell, y + _ROW / 2))
             _draw_row(axes, cell, y + _ROW / 2, gap=gap, look=look)
             y += _ROW
+    _draw_means(axes, placed, look)
     axes.set_xlim(0, right)
     axes.set_ylim(y, 0)
-    axes.set_yticks([place for place, _ in places], [label for _, label in places])
+    names = [words.engine_name(cell.engine) for cell, _ in placed]
+    axes.set_yticks([place for _, place in placed], names)
     axes.locator_params(axis="x", nbins=ticks)
     clean_axes(axes, look, grid="x", spine="left")
     axes.tick_params(axis="y", pad=8 * look.scale, labelcolor=look.ink, labelsize=13 * look.scale)
@@ -112,13 +114,29 @@ def _label_width(cell: Cell) -> float:
     return _LABEL_GAP + longest * _CHARACTER
 
 
-def _draw_row(axes: Axes, cell: Cell, y: float, *, gap: float, look: Look) -> None:
-    """Bar to the mean; every run in the upper part, the interval of the mean below them."""
-    number, scale = ENGINE_COLOURS[cell.engine], look.scale
-    axes.barh(y, cell.mean_seconds, height=50, color=look.soft[number], linewidth=0)
-    axes.plot(
-        [cell.mean_seconds] * 2, [y - 25, y + 25], color=look.ink, linewidth=2 * scale, zorder=3
+def _draw_means(axes: Axes, placed: Sequence[tuple[Cell, float]], look: Look) -> None:
+    """Bars that end at the means."""
+    for engine in dict.fromkeys(cell.engine for cell, _ in placed):
+        colour = look.soft[ENGINE_COLOURS[engine]]
+        boxes = [
+            (0, y - _BAR / 2, cell.mean_seconds, _BAR)
+            for cell, y in placed
+            if cell.engine is engine
+        ]
+        add_boxes(axes, boxes, face=colour, edge=colour, above=1)
+    axes.vlines(
+        [cell.mean_seconds for cell, _ in placed],
+        [y - _BAR / 2 for _, y in placed],
+        [y + _BAR / 2 for _, y in placed],
+        colors=look.ink,
+        linewidths=2 * look.scale,
+        zorder=3,
     )
+
+
+def _draw_row(axes: Axes, cell: Cell, y: float, *, gap: float, look: Look) -> None:
+    """Every run in the upper part of a bar, the interval of the mean below them."""
+    number, scale = ENGINE_COLOURS[cell.engine], look.scale
     step = 26 / max(1, cell.count - 1)
     offsets = [index * step - 18 if cell.count > 1 else -4 for index in range(cell.count)]
     axes.plot(

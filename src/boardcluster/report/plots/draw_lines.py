@@ -27,7 +27,8 @@ _PLOT, _PLOT_WIDE = 210, 300
 _WIDE = 600
 _BOTTOM, _RIGHT, _GAP = 46, 14, 8
 _LINE = 16
-_DODGE = 4.0  # between series, so that error bars at one place stand beside each other
+_DODGE, _DODGE_MOST = 4.0, 18.0
+"""Between series and between the outermost, so that error bars at one place are all seen."""
 _ABOVE = 1.06
 
 
@@ -62,8 +63,9 @@ def draw_lines(figure: Figure, body: Lines, *, width_points: float, look: Look) 
     fitted = any(row.fit for row in body.series)
     low, high = axes.get_xlim()
     inner = width - left - _RIGHT
+    step = min(_DODGE, _DODGE_MOST / len(body.series)) * (high - low) / inner
     for place, row in enumerate(body.series):
-        shift = (place - (len(body.series) - 1) / 2) * _DODGE * (high - low) / inner
+        shift = (place - (len(body.series) - 1) / 2) * step
         _draw_series(axes, row, look, shift=shift, dashed=not fitted)
     sheet.text(width - _RIGHT, top + plot + 26, figure.x_label, ha="right")
     return sheet.canvas
@@ -102,17 +104,20 @@ def _draw_series(axes: Axes, row: Series, look: Look, *, shift: float, dashed: b
     if row.fit:
         xs, ys = zip(*row.fit, strict=True)
         axes.plot(xs, ys, color=colour, linewidth=look.scale, linestyle=(0, (4, 3)))
-    axes.plot(
-        [point.x + shift for point in row.points],
-        [point.y for point in row.points],
-        color=colour,
-        linewidth=(0 if row.fit else 1.6) * look.scale,
-        linestyle=DASHES[row.style.pattern] if dashed else "-",
-        zorder=3,
-    )
+    else:
+        axes.plot(
+            [point.x + shift for point in row.points],
+            [point.y for point in row.points],
+            color=colour,
+            linewidth=1.6 * look.scale,
+            linestyle=DASHES[row.style.pattern] if dashed else "-",
+            zorder=3,
+        )
     _error_bars(axes, row, look, shift=shift)
     for alone in (False, True):
         points = [point for point in row.points if _is_alone(point) is alone]
+        if not points:
+            continue
         axes.plot(
             [point.x + shift for point in points],
             [point.y for point in points],

@@ -5,7 +5,6 @@ Lengths are in units of the layout: a look's ``scale`` makes points of them.
 
 from __future__ import annotations
 
-import textwrap
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ __all__ = [
     "Entry",
     "Legend",
     "Sheet",
+    "add_boxes",
     "clean_axes",
     "fill",
     "lay_out",
@@ -60,11 +60,30 @@ def width_of(text: str, size: float = SMALL) -> float:
 
 def fill(text: str, width: float, size: float = SMALL, *, most_lines: int = 3) -> str:
     """Break a text into lines of a width; what is too long ends with an ellipsis."""
-    characters = max(8, int(width / (_CHARACTER * size)))
-    if any(unicodedata.east_asian_width(sign) in "WF" for sign in text):
-        characters = max(6, int(width / (_WIDE * size)))
-    found = textwrap.wrap(text, characters, max_lines=most_lines, placeholder=" …")
-    return "\n".join(found)
+    lines = [""]
+    for word in text.split():
+        for piece in _pieces(word, width, size):
+            longer = f"{lines[-1]} {piece}".strip()
+            if width_of(longer, size) <= width:
+                lines[-1] = longer
+            else:
+                lines.append(piece)
+    if len(lines) > most_lines:
+        lines = lines[:most_lines]
+        while width_of(f"{lines[-1]} …", size) > width and " " in lines[-1]:
+            lines[-1] = lines[-1].rpartition(" ")[0]
+        lines[-1] += " …"
+    return "\n".join(lines)
+
+
+def _pieces(word: str, width: float, size: float) -> list[str]:
+    """A word as it is, or cut where it is longer than a line, as names without blanks may be."""
+    pieces = [""]
+    for sign in word:
+        if pieces[-1] and width_of(pieces[-1] + sign, size) > width:
+            pieces.append("")
+        pieces[-1] += sign
+    return pieces
 
 
 def with_remark(label: str, remark: str, width: float) -> str:
@@ -208,6 +227,40 @@ class Sheet:
                 transform=self.canvas.transFigure,
             )
         )
+
+
+def add_boxes(
+    axes: Axes,
+    boxes: Sequence[tuple[float, float, float, float]],
+    *,
+    face: str,
+    edge: str,
+    line: float = 0.0,
+    hatch: str = "",
+    above: float = 2.0,
+) -> None:
+    """Draw rectangles that look the same as one thing: each by itself takes ten times as long.
+
+    Args:
+        axes: where.
+        boxes: left, top, width and height of each, in the axes' own units.
+        face: colour of the inside.
+        edge: colour of the border and of the hatch.
+        line: width of the border in points; 0 draws none.
+        hatch: as matplotlib writes it.
+        above: what it is drawn over, as matplotlib's ``zorder``.
+    """
+    from matplotlib.collections import PolyCollection  # noqa: PLC0415
+
+    corners = [
+        [(x, y), (x + wide, y), (x + wide, y + high), (x, y + high)] for x, y, wide, high in boxes
+    ]
+    axes.add_collection(
+        PolyCollection(
+            corners, facecolors=face, edgecolors=edge, linewidths=line, hatch=hatch, zorder=above
+        ),
+        autolim=False,
+    )
 
 
 def nice_ticks(low: float, high: float, about: int) -> list[float]:
