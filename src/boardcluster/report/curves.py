@@ -302,12 +302,16 @@ def _two_rows(chart: Chart) -> bool:
 
 
 def _names(rows: Iterable[tuple[str, float, float]], frame: _Frame, y: float) -> Iterator[str]:
-    """The names that have room, none over another; of ``stage 3: collect`` maybe its beginning."""
+    """The names that have room, none over another; of long ones the beginning that says it, too.
+
+    ``stage 3`` of ``stage 3: collect``, ``reduce`` of ``reduce after the last map``.
+    """
     free = float(_LEFT)
     for name, begin, end in rows:
         left, right = frame.across(begin, end)
         left = max(left + 3, free)
-        for words in dict.fromkeys((name, name.partition(":")[0])):
+        short = name.partition(":")[0].partition(" after ")[0]
+        for words in dict.fromkeys((name, short)):
             reach = left + len(words) * _CHARACTER_POINTS
             if reach < right:
                 yield f'<text class="phase-name" x="{left:.1f}" y="{y}">{html.escape(words)}</text>'

@@ -135,6 +135,13 @@ def test_phases_of_the_engine_are_shaded_in_place_of_their_submission() -> None:
     assert titles == ["start, 0.5 to 1.0 s", "map, 1.0 to 3.0 s", "commit, 3.0 to 3.5 s"]
 
 
+def test_a_name_without_room_is_cut_to_what_says_it() -> None:
+    inner = (("map", 0.0, 3.2), ("reduce after the last map", 3.2, 4.0))
+    svg = draw(replace(chart([1.0] * 4), phases=(("sort", 0.0, 4.0),), parts=inner))
+
+    assert [row.text for row in parts(svg, "phase-name")] == ["map", "reduce"]
+
+
 def test_several_submissions_with_phases_have_a_row_of_names_above_them() -> None:
     outer = (("write", 0.0, 2.0), ("read", 2.0, 4.0))
     svg = draw(replace(chart([1.0] * 4), phases=outer, parts=(("map", 0.2, 1.8),)))
