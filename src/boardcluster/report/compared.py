@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boardcluster.analysis.ratios import ONE_RUN, Ratio, geometric_mean
 from boardcluster.analysis.sides import (
     DURATION,
     ENERGY,
+    INTERMEDIATE,
     POWER,
     Condition,
     Match,
@@ -39,7 +40,22 @@ _PUBLISHED = (
     " the number lies in the 95 % interval of the mean beside it, and its ratio has no interval."
 )
 _NAMES = {"size_bytes": "input", "master": "master placement"}
+_QUANTITIES = {
+    ENERGY: "energy (J)",
+    INTERMEDIATE: "intermediate data (B)",
+    POWER: "mean power (W)",
+}
+_CONDITION_COLUMNS = (
+    Column("Workload"),
+    Column("Engine", Shown.ENGINE),
+    Column("Input", Shown.NUMBER),
+    Column("Workers", Shown.NUMBER),
+    Column("Profile"),
+)
+_MAY_BE_SHARED = ("Input", "Workers", "Profile")
 _ONLY_MOST = 50
+_ONLY_MOST_PUBLISHED = 10
+"""Rows of the list of what only one side has; of a paper's table a few show what there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,22 +138,19 @@ def _headline(comparison: SideComparison) -> str:
     tally = Tally(match.outcome for match in rows)
     kind = ("takes longer", "takes less time") if times else ("is higher", "is lower")
     said = [
-        f"A {kind[0]} in {tally[Outcome.HIGHER]}" if tally[Outcome.HIGHER] else "",
-        f"A {kind[1]} in {tally[Outcome.LOWER]}" if tally[Outcome.LOWER] else "",
-        f"no difference is shown in {tally[Outcome.NOT_SHOWN]}" if tally[Outcome.NOT_SHOWN] else "",
-        f"the published number lies in our interval in {tally[Outcome.INSIDE]}"
-        if tally[Outcome.INSIDE]
-        else "",
-        f"and outside of it in {tally[Outcome.OUTSIDE]}" if tally[Outcome.OUTSIDE] else "",
-        f"{tally[Outcome.NO_INTERVAL]} without an interval" if tally[Outcome.NO_INTERVAL] else "",
+        *((f"A {kind[0]}", Outcome.HIGHER), (f"A {kind[1]}", Outcome.LOWER)),
+        ("no difference is shown", Outcome.NOT_SHOWN),
+        ("the published number lies in our interval", Outcome.INSIDE),
+        ("the published number lies outside our interval", Outcome.OUTSIDE),
+        ("there is no interval", Outcome.NO_INTERVAL),
     ]
+    counted = ", ".join(f"{text} in {tally[key]}" for text, key in said if tally[key])
     ratios = [ratio.value for match in times if (ratio := match.best_ratio) and ratio.value > 0]
-    middle = (
-        f"; times of A are {_times(geometric_mean(ratios))} those of B, by geometric mean"
-        if len(ratios) > 1
-        else ""
-    )
-    return f"{what}: {', '.join(part for part in said if part)}{middle}"
+    if len(ratios) < 2 or comparison.first.is_published or comparison.second.is_published:
+        return f"{what}: {counted}"
+    # The cells of a paper that match one of ours are of several media: no mean is made of them.
+    mean = _times(geometric_mean(ratios))
+    return f"{what}: {counted}; times of A are {mean} those of B, by geometric mean"
 
 
 def _times(value: float) -> str:
@@ -156,49 +169,62 @@ def _table(comparison: SideComparison, matches: Sequence[Match], caption: str) -
         f"{letter}{' (emulated)' if one else ''}{', seconds' if is_time else ''}"
         for letter, one in zip("AB", emulated, strict=True)
     ]
-    return Table(
+    table = Table(
         caption=f"{caption}: mean ± half of its 95 % interval",
         columns=(
             *(() if is_time else (Column("Quantity"),)),
-            Column("Workload"),
-            Column("Engine", Shown.ENGINE),
-            Column("Input", Shown.NUMBER),
-            Column("Workers", Shown.NUMBER),
-            Column("Profile"),
-            Column("Settings of A"),
-            Column("Settings of B"),
+            *_CONDITION_COLUMNS,
             Column(headings[0], Shown.NUMBER),
-            Column("Runs of A", Shown.NUMBER),
             Column(headings[1], Shown.NUMBER),
-            Column("Runs of B", Shown.NUMBER),
             Column("A / B", Shown.NUMBER),
             Column("95 % interval", Shown.NUMBER),
-            Column("Pairs", Shown.NUMBER),
             Column("Outcome"),
+            Column("Runs of A", Shown.NUMBER),
+            Column("Runs of B", Shown.NUMBER),
+            Column("Pairs", Shown.NUMBER),
+            Column("Settings of A"),
+            Column("Settings of B"),
         ),
         rows=tuple(_row(match, is_time=is_time) for match in matches),
         emulated=any(emulated),
-        note="",
-    ).without_empty()
+    )
+    return _without_shared(table.without_empty())
+
+
+def _without_shared(table: Table) -> Table:
+    """Say once in the caption what is the same in every row; the result then fits a screen."""
+    shared = {}
+    for index, column in enumerate(table.columns):
+        values = {row[index] for row in table.rows}
+        if column.title in _MAY_BE_SHARED and len(values) == 1:
+            shared[column.title] = values.pop()
+    if not shared:
+        return table
+    said = ", ".join(f"{title.lower()} {value}" for title, value in shared.items())
+    return replace(table.without_constant(*shared), caption=f"{table.caption}; {said}")
 
 
 def _row(match: Match, *, is_time: bool) -> tuple[str, ...]:
     one, other = match.first, match.second
     ratio = match.best_ratio
     return (
-        *(() if is_time else (words.figure_name(match.quantity),)),
+        *(() if is_time else (_quantity(match),)),
         *_conditions(one, other),
-        one.label,
-        other.label,
         _mean(one),
-        _runs(one),
         _mean(other),
-        _runs(other),
         f"{ratio.value:.3g}" if ratio else words.NONE,
         _interval(ratio),
-        str(match.paired.pairs) if match.paired else words.NONE,
         _outcome(match, is_time=is_time),
+        _runs(one),
+        _runs(other),
+        str(match.paired.pairs) if match.paired else words.NONE,
+        one.label,
+        other.label,
     )
+
+
+def _quantity(row: Match | Point) -> str:
+    return _QUANTITIES.get(row.quantity) or words.figure_name(row.quantity)
 
 
 def _conditions(one: Point, other: Point) -> tuple[str, ...]:
@@ -274,29 +300,26 @@ def _only_table(letter: str, side: Side, points: Sequence[Point]) -> Table | Non
     if not points:
         return None
     is_time = points[0].quantity == DURATION
-    more = len(points) - _ONLY_MOST
+    most = _ONLY_MOST_PUBLISHED if side.is_published else _ONLY_MOST
+    more = len(points) - most
     return Table(
         caption=f"Only in {letter}",
         columns=(
             *(() if is_time else (Column("Quantity"),)),
-            Column("Workload"),
-            Column("Engine", Shown.ENGINE),
-            Column("Input", Shown.NUMBER),
-            Column("Workers", Shown.NUMBER),
-            Column("Profile"),
+            *_CONDITION_COLUMNS,
             Column("Settings"),
             Column(f"Mean{', seconds' if is_time else ''}", Shown.NUMBER),
             Column("Runs", Shown.NUMBER),
         ),
         rows=tuple(
             (
-                *(() if is_time else (words.figure_name(point.quantity),)),
+                *(() if is_time else (_quantity(point),)),
                 *_conditions(point, point),
                 point.label,
                 _mean(point),
                 _runs(point),
             )
-            for point in points[:_ONLY_MOST]
+            for point in points[:most]
         ),
         emulated=side.emulated,
         note=f"And {more} more." if more > 0 else "",
@@ -309,6 +332,7 @@ def _notes(comparison: SideComparison) -> tuple[str, ...]:
         for letter, side in (("A", comparison.first), ("B", comparison.second))
         for note in side.notes
     ]
+    notes += _several(comparison)
     cells = {
         id(point.cell): point.cell
         for match in comparison.matches
@@ -326,6 +350,26 @@ def _notes(comparison: SideComparison) -> tuple[str, ...]:
     ):
         notes.append("one side is emulated and the other is not: their ratio is of two kinds")
     return tuple(dict.fromkeys(notes))
+
+
+def _several(comparison: SideComparison) -> list[str]:
+    """Say that a paper has several cells that are like one of ours, and by what they differ."""
+    if comparison.first.is_published == comparison.second.is_published:
+        return []
+    own: dict[int, list[Point]] = {}
+    for match in comparison.matches:
+        one, said = match.first, match.second
+        if one.is_published:
+            one, said = said, one
+        own.setdefault(id(one), []).append(said)
+    most = max((len(points) for points in own.values()), default=0)
+    if most < 2:
+        return []
+    said = (
+        f"up to {most} published cells are like one of ours, as the paper says more of its machine"
+        " than is known of ours: narrow the table, as in `?storage=UFS`"
+    )
+    return [said]
 
 
 def render_comparison(compared: Compared, *, markdown: bool) -> str:

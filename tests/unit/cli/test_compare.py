@@ -123,6 +123,28 @@ def test_a_paper_is_matched_by_all_that_it_says(home: Path) -> None:
     assert found.machines == ()
 
 
+def test_several_cells_of_a_paper_are_said_and_no_mean_is_made(home: Path) -> None:
+    shown = CliRunner().invoke(app, ["compare", "20260801-1", TERASORT, "--home", str(home)]).output
+    assert "the published number lies in our interval in 1" in shown
+    assert "outside our interval in 2" in shown
+    assert "geometric mean" not in shown
+    assert "up to 3 published cells are like one of ours" in shown
+    assert "And 47 more." in shown
+
+    narrowed = ["compare", "20260801-1", f"{TERASORT}?storage=UFS", "--home", str(home)]
+    assert "published cells are like one" not in CliRunner().invoke(app, narrowed).output
+
+
+def test_means_of_several_ratios_are_geometric(home: Path) -> None:
+    for name, seconds, profile in (("8", (30.0, 31.0), "default"), ("9", (60.0, 62.0), "tuned")):
+        stock(home, f"20260801-{name}", seconds, profile=profile, size_bytes=10**9)
+    arguments = ["compare", "profile:default", "profile:tuned", "--home", str(home)]
+    shown = CliRunner().invoke(app, arguments).output
+    # Ratios of 2 and of 0.5.
+    assert "times of A are 1 times those of B, by geometric mean" in shown
+    assert "A takes longer in 1, A takes less time in 1" in shown
+
+
 def test_a_paper_is_narrowed_by_the_medium_that_the_boards_had(tmp_path: Path) -> None:
     line = "worker1: Raspberry Pi 4 Model B Rev 1.4, 4 x Cortex-A72, 4 GiB, sd SC64G, 1 Gbit/s"
     stock(tmp_path, "a", SLOW, fingerprint=replace(FINGERPRINT, hardware=(line,)))
