@@ -182,7 +182,7 @@ def cost(cells: Iterable[Cell], probe_runs: Iterable[ProbeRun]) -> tuple[Cost, .
     """
     runs = [run for run in probe_runs if run.figures]
     return tuple(
-        _cost(group, single) for group in _groups(cells) for single in _singles(group, runs)
+        _cost(group, single, runs) for group in _groups(cells) for single in _singles(group, runs)
     )
 
 
@@ -202,9 +202,9 @@ def workers_to_match(points: Iterable[tuple[int, float]], seconds: float) -> flo
     fit = amdahl_fit(tuple(points))
     if fit is None:
         return None
-    if seconds >= fit.seconds_one:
+    if seconds >= fit.one_worker_seconds:
         return 1.0
-    left = seconds / fit.seconds_one - fit.serial_share
+    left = seconds / fit.one_worker_seconds - fit.serial_share
     return (1 - fit.serial_share) / left if left > 0 else math.inf
 
 
@@ -291,7 +291,26 @@ def _is_like(run: ProbeRun, setup: Fingerprint) -> bool:
     return run.hardware.startswith(node) and setup.cpu in run.hardware
 
 
-def _cost(group: Sequence[Cell], single: _Single | None) -> Cost:
+def _why_none(group: Sequence[Cell], runs: Sequence[ProbeRun]) -> str:
+    """Say why there is no program to compare with, and what to do."""
+    family = _FAMILIES[group[0].workload]
+    measured = [run for run in runs if run.probe == family.probe]
+    advice = f"run `boardcluster probe {family.probe}` while the cluster is up"
+    if not measured:
+        return f"{family.program} was not measured on a node: {advice}"
+    if any(_on_such_a_node(run, group) for run in measured):
+        return (
+            f"{family.program} was measured for another {family.parameter or 'form'} only: there "
+            "is nothing to compare with"
+        )
+    nodes = ", ".join(sorted({run.node for run in measured}))
+    return (
+        f"{family.program} was measured on {nodes}, but not on a node with the hardware, system "
+        f"and limits of these runs: {advice}"
+    )
+
+
+def _cost(group: Sequence[Cell], single: _Single | None, runs: Sequence[ProbeRun]) -> Cost:
     first = group[0]
     family = _FAMILIES[first.workload]
     seconds = single.seconds if single else None
@@ -325,7 +344,8 @@ def _cost(group: Sequence[Cell], single: _Single | None) -> Cost:
         remarks=_remarks(group) if single else (),
         verdict="",
     )
-    return dataclasses.replace(built, verdict=_verdict(built))
+    verdict = _why_none(group, runs) if seconds is None else _verdict(built, seconds)
+    return dataclasses.replace(built, verdict=verdict)
 
 
 def _point(cell: Cell, single_seconds: float | None) -> CostPoint:
@@ -386,24 +406,19 @@ def _workers(number: int) -> str:
     return f"{number} worker" if number == 1 else f"{number} workers"
 
 
-def _verdict(row: Cost) -> str:
+def _verdict(row: Cost, single_seconds: float) -> str:
     """Say in one sentence how many workers it takes."""
-    if row.single_seconds is None:
-        return (
-            f"{row.single_program} was not measured on such a node: run `boardcluster probe "
-            f"{row.probe}` while the cluster is up"
-        )
     threads = "one thread" if row.threads == 1 else f"{row.threads} threads"
     node = f"{row.single_node} (emulated)" if row.emulated else row.single_node
     about = "about " if _distance(row.single_size_bytes, row.size_bytes) else ""
     alone = f"{row.single_program} with {threads} on {node} takes {about}"
-    alone += format_seconds(row.single_seconds)
+    alone += format_seconds(single_seconds)
     shown = next(
         (point for point in row.points if point.workers == row.nodes),
         min(row.points, key=lambda point: point.mean_seconds),
     )
     cluster = f"the cluster with {_workers(shown.workers)} {format_seconds(shown.mean_seconds)}"
-    return f"{alone}; {cluster}{_certainty(shown, row.single_seconds)}: {_answer(row)}"
+    return f"{alone}; {cluster}{_certainty(shown, single_seconds)}: {_answer(row)}"
 
 
 def _certainty(point: CostPoint, single_seconds: float) -> str:

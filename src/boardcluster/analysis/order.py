@@ -16,8 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis.cells import Cell
-from boardcluster.analysis.ratios import t_quantile
-from boardcluster.analysis.statistics import LEAST_RUNS, Interval, mean
+from boardcluster.analysis.statistics import LEAST_RUNS, Interval, mean, t_quantile
 from boardcluster.records import Engine, Result
 
 __all__ = ["CarryOver", "carry_over"]

@@ -10,7 +10,6 @@ bootstrap is that of ``statistics``.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -20,18 +19,20 @@ from typing import TYPE_CHECKING
 
 from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.statistics import (
-    CONFIDENCE,
     LEAST_RUNS,
     Interval,
+    bootstrap_tail,
     mean,
     mean_interval,
+    resample_count,
+    resampled_means,
     standard_deviation,
+    t_quantile,
 )
 from boardcluster.records import Result
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 __all__ = [
     "ONE_RUN",
@@ -47,15 +48,10 @@ __all__ = [
     "ratio_of_cells",
     "ratio_of_means",
     "sums_ratio",
-    "t_quantile",
     "wilcoxon_p",
 ]
 
-_RESAMPLES = 20_000
-_DRAWS_MOST = 20_000_000
 _SEED = 20260802
-_KEPT_RUNS = 16
-"""Up to here draws are kept, 2.5 MB at most: a report has hundreds of cells of few runs each."""
 
 _EXACT_PAIRS = 50
 """Up to here signed ranks are counted, which takes milliseconds; beyond, a normal one is near."""
@@ -249,42 +245,14 @@ def _bootstrap(over: Sequence[float], under: Sequence[float]) -> Interval | None
     least, most = sorted((len(over), len(under)))
     if least < LEAST_RUNS or min(under) <= 0:
         return None
-    # Some commands need no statistics, and these two take long to load.
-    import numpy as np  # noqa: PLC0415
-    from scipy.special import ndtr  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415  some commands need no statistics, and it takes long to load
 
-    resamples = max(2_000, min(_RESAMPLES, _DRAWS_MOST // most))
-    ratios = _resampled_means(over, _SEED, resamples) / _resampled_means(
-        under, _SEED + 1, resamples
-    )
-    tail = float(ndtr(-math.sqrt(least / (least - 1)) * t_quantile(least - 1)))
+    resamples = resample_count(most)
+    tops = resampled_means(over, seed=_SEED, resamples=resamples)
+    ratios = tops / resampled_means(under, seed=_SEED + 1, resamples=resamples)
+    tail = bootstrap_tail(least)
     low, high = np.quantile(ratios, (tail, 1 - tail))
     return Interval(low=float(low), high=float(high))
-
-
-def _resampled_means(values: Sequence[float], seed: int, resamples: int) -> NDArray[np.float64]:
-    import numpy as np  # noqa: PLC0415
-
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
-    if len(values) <= _KEPT_RUNS:
-        return np.asarray(ordered[_kept_draws(len(values), seed, resamples)].mean(axis=1))
-    # This generator's stream never changes between versions of numpy (NEP 19).
-    generator = np.random.RandomState(seed)
-    means = np.empty(resamples)
-    batch = max(1, min(resamples, 2_000_000 // len(values)))
-    for start in range(0, resamples, batch):
-        size = min(batch, resamples - start)
-        drawn = generator.randint(0, len(values), size=(size, len(values)))
-        means[start : start + size] = ordered[drawn].mean(axis=1)
-    return means
-
-
-@functools.cache
-def _kept_draws(count: int, seed: int, resamples: int) -> NDArray[np.int64]:
-    """The draws of a bootstrap, which are the same for every cell of as many runs."""
-    import numpy as np  # noqa: PLC0415
-
-    return np.random.RandomState(seed).randint(0, count, size=(resamples, count))
 
 
 # Paired runs
@@ -427,11 +395,3 @@ def _scaled(interval: Interval | None, factor: float) -> Interval | None:
     if interval is None:
         return None
     return Interval(low=interval.low * factor, high=interval.high * factor)
-
-
-def t_quantile(degrees: float) -> float:
-    """Two-sided quantile of Student's t distribution for CONFIDENCE, any degrees of freedom."""
-    # Not scipy.stats: it takes three times as long to load and gives the same value.
-    from scipy.special import stdtrit  # noqa: PLC0415
-
-    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))

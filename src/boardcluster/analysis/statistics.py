@@ -29,6 +29,7 @@ __all__ = [
     "Drift",
     "Interval",
     "bootstrap_interval",
+    "bootstrap_tail",
     "coefficient_of_variation",
     "difference_interval",
     "drift",
@@ -36,7 +37,10 @@ __all__ = [
     "mean_interval",
     "median",
     "outliers",
+    "resample_count",
+    "resampled_means",
     "standard_deviation",
+    "t_quantile",
 ]
 
 CONFIDENCE = 0.95
@@ -50,6 +54,8 @@ LEAST_RUNS = 5
 _RESAMPLES = 20_000
 _DRAWS_MOST = 20_000_000
 _SEED = 20260801
+_KEPT_RUNS = 16
+"""Up to here draws are kept, 2.5 MB at most: a report has hundreds of cells of few runs each."""
 _FENCE_SPREADS = 1.5
 _EXACT_RUNS = 8
 _SIGNIFICANCE = 0.05
@@ -142,7 +148,7 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
     deviation = standard_deviation(values)
     if deviation is None:
         return None
-    half = _t_quantile(len(values) - 1) * deviation / math.sqrt(len(values))
+    half = t_quantile(len(values) - 1) * deviation / math.sqrt(len(values))
     return Interval(low=mean(values) - half, high=mean(values) + half)
 
 
@@ -160,21 +166,59 @@ def bootstrap_interval(values: Sequence[float]) -> Interval | None:
         return None
     # Some commands need no statistics, and these two take long to load.
     import numpy as np  # noqa: PLC0415
+
+    means = resampled_means(values, seed=_SEED, resamples=resample_count(count))
+    tail = bootstrap_tail(count)
+    low, high = np.quantile(means, (tail, 1 - tail))
+    return Interval(low=float(low), high=float(high))
+
+
+def resample_count(count: int) -> int:
+    """How many resamples are drawn of so many values: 20,000, fewer where that would take long."""
+    return max(2_000, min(_RESAMPLES, _DRAWS_MOST // count))
+
+
+def bootstrap_tail(count: int) -> float:
+    """Share of resamples outside the interval on each side, for so many values.
+
+    Phi(-sqrt(n / (n - 1)) * t(1 - a, n - 1)) with a = (1 - 0.95) / 2, see ``bootstrap_interval``.
+    """
     from scipy.special import ndtr  # noqa: PLC0415
 
-    resamples = max(2_000, min(_RESAMPLES, _DRAWS_MOST // count))
+    return float(ndtr(-math.sqrt(count / (count - 1)) * t_quantile(count - 1)))
+
+
+def resampled_means(values: Sequence[float], *, seed: int, resamples: int) -> NDArray[np.float64]:
+    """Means of resamples, drawn with replacement from the sorted values.
+
+    Args:
+        values: at least one.
+        seed: of the draws; the same one gives the same means.
+        resamples: how many.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    count = len(values)
     ordered = np.sort(np.asarray(values, dtype=np.float64))
+    if count <= _KEPT_RUNS:
+        return np.asarray(ordered[_kept_draws(count, seed, resamples)].mean(axis=1))
     # This generator's stream never changes between versions of numpy (NEP 19).
-    generator = np.random.RandomState(_SEED)
+    generator = np.random.RandomState(seed)
     means = np.empty(resamples)
     batch = max(1, min(resamples, 2_000_000 // count))
     for start in range(0, resamples, batch):
         size = min(batch, resamples - start)
         drawn = generator.randint(0, count, size=(size, count))
         means[start : start + size] = ordered[drawn].mean(axis=1)
-    tail = float(ndtr(-math.sqrt(count / (count - 1)) * _t_quantile(count - 1)))
-    low, high = np.quantile(means, (tail, 1 - tail))
-    return Interval(low=float(low), high=float(high))
+    return means
+
+
+@functools.cache
+def _kept_draws(count: int, seed: int, resamples: int) -> NDArray[np.int64]:
+    """The draws of a bootstrap, which are the same for every cell of as many runs."""
+    import numpy as np  # noqa: PLC0415
+
+    return np.random.RandomState(seed).randint(0, count, size=(resamples, count))
 
 
 def outliers(values: Sequence[float]) -> tuple[int, ...]:
@@ -273,11 +317,11 @@ def difference_interval(first: Sequence[float], second: Sequence[float]) -> Inte
         return Interval(low=difference, high=difference)
     shares = ((variances[0] / total) ** 2, (variances[1] / total) ** 2)
     degrees = 1 / (shares[0] / (len(first) - 1) + shares[1] / (len(second) - 1))
-    half = _t_quantile(degrees) * math.sqrt(total)
+    half = t_quantile(degrees) * math.sqrt(total)
     return Interval(low=difference - half, high=difference + half)
 
 
-def _t_quantile(degrees: float) -> float:
+def t_quantile(degrees: float) -> float:
     """Two-sided quantile of Student's t distribution for CONFIDENCE."""
     # Not scipy.stats: it takes three times as long to load and gives the same value.
     from scipy.special import stdtrit  # noqa: PLC0415

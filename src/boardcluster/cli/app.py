@@ -8,9 +8,11 @@ import sys
 import traceback
 from importlib import import_module
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from boardcluster import __version__
 from boardcluster.cli import console
@@ -55,8 +57,35 @@ _EPILOG = (
     "8 a node, 9 a run, 10 the store, 70 a defect of boardcluster, 130 Ctrl-C, 143 SIGTERM."
 )
 
+
+class _Commands(TyperGroup):
+    """The commands; each is loaded when it is asked for, since all of them take a second."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Every command, in the order of the help."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Load a command; None if there is no such."""
+        del ctx
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            alone = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False)
+            import_module(f"boardcluster.cli.{cmd_name}").register(alone)
+            self.commands |= get_group(alone).commands
+        return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command of a line; for one that does not exist the nearest is offered."""
+        if args[0] not in COMMANDS:
+            for name in COMMANDS:
+                self.get_command(ctx, name)
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="boardcluster",
+    cls=_Commands,
     no_args_is_help=True,
     rich_markup_mode="rich",
     epilog=_EPILOG,
@@ -102,10 +131,6 @@ def _root(
         boardcluster init && boardcluster up && boardcluster run wordcount && boardcluster report
     """
     del version
-
-
-for _name in COMMANDS:
-    import_module(f"boardcluster.cli.{_name}").register(app)
 
 
 def _on_signal(signum: int, frame: FrameType | None) -> None:

@@ -106,8 +106,9 @@ def _table(known: Sequence[Cost]) -> Table | None:
 def _needed(row: Cost) -> str:
     if row.nodes is not None:
         return str(row.nodes) if row.exact else f"at most {row.nodes}"
-    if row.predicted_nodes is None:
-        return "more than measured"
+    lost = max((point.workers for point in row.points), default=0)
+    if row.predicted_nodes is None or row.predicted_nodes <= lost:
+        return "more than measured"  # a law that says less than what was measured says nothing
     if math.isinf(row.predicted_nodes):
         return "no number, by Amdahl's law"
     return f"{row.predicted_nodes:.1f}, by Amdahl's law"

@@ -114,7 +114,8 @@ class Recording:
         Args:
             started_seconds: start of the run by the driver's monotonic clock.
             duration_seconds: from there to its end.
-            phases: name to start and end of each submission, by the same clock.
+            phases: name to start and end of each submission and of each phase of the engine, by the
+                same clock.
         """
         return Telemetry(
             duration_seconds=duration_seconds,

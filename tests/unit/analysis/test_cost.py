@@ -239,8 +239,8 @@ def test_without_a_program_it_says_what_to_run() -> None:
         assert (row.single_seconds, row.nodes, row.predicted_nodes) == (None, None, None)
         assert [point.ratio for point in row.points] == [None]
         assert row.verdict == (
-            "GNU sort was not measured on such a node: run `boardcluster probe single-sort` while "
-            "the cluster is up"
+            "GNU sort was not measured on a node: run `boardcluster probe single-sort` while the "
+            "cluster is up"
         )
 
 
@@ -304,6 +304,7 @@ def test_grep_is_compared_with_what_answers_the_same(engine: Engine, seconds: fl
     assert row.single_seconds == seconds
     row = costs({4: 46.0}, run, **named, parameters={"grep.pattern": "ORD"})
     assert row.single_seconds is None
+    assert row.verdict.startswith("GNU grep was measured for another pattern only:")
 
 
 def test_another_text_is_said() -> None:
@@ -328,7 +329,12 @@ def test_another_text_is_said() -> None:
 )
 def test_a_board_that_the_cluster_did_not_have_does_not_count(hardware: str) -> None:
     run = replace(probed(figure(3.0)), hardware=hardware)
-    assert costs({4: 46.0}, run).single_seconds is None
+    row = costs({4: 46.0}, run)
+    assert row.single_seconds is None
+    assert row.verdict == (
+        "GNU sort was measured on worker1, but not on a node with the hardware, system and limits "
+        "of these runs: run `boardcluster probe single-sort` while the cluster is up"
+    )
 
 
 @pytest.mark.parametrize(

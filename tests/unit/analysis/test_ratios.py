@@ -23,10 +23,9 @@ from boardcluster.analysis.ratios import (
     ratio_of_cells,
     ratio_of_means,
     sums_ratio,
-    t_quantile,
     wilcoxon_p,
 )
-from boardcluster.analysis.statistics import difference_interval
+from boardcluster.analysis.statistics import difference_interval, t_quantile
 from boardcluster.records import Engine
 
 SLOW = [61.2, 58.9, 60.4, 63.0, 59.5]

@@ -3,14 +3,16 @@
 import errno
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from boardcluster.cli import main
-from boardcluster.cli.app import Stopped
+from boardcluster.cli.app import COMMANDS, Stopped, app
 from boardcluster.errors import DaemonError
 
 
@@ -133,3 +135,30 @@ def test_a_mistyped_home_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert stopped.value.code == 7
         assert f"boardcluster up --home {home}" in capsys.readouterr().err
         assert not home.exists()
+
+
+def test_a_command_loads_nothing_of_the_others() -> None:
+    code = (
+        "import sys; from boardcluster.cli.app import app\n"
+        "try: app(['catalog', 'boards'])\n"
+        "except SystemExit: pass\n"
+        "print('numpy' in sys.modules, 'boardcluster.cli.run' in sys.modules)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "rpi-5b" in found.stdout
+    assert found.stdout.splitlines()[-1] == "False False"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_help(name: str) -> None:
+    result = CliRunner().invoke(app, [name, "--help"])
+    assert result.exit_code == 0
+    assert f"boardcluster {name}" in result.stdout
+
+
+def test_the_nearest_command_is_offered() -> None:
+    result = CliRunner().invoke(app, ["reprot"])
+    assert result.exit_code == 2
+    assert "report" in result.stderr

@@ -631,6 +631,13 @@ def test_names_of_any_script_survive(world: World, tmp_path: Path) -> None:
     assert pdf.name == "東京-ü.pdf"
 
 
+def test_names_that_look_like_drawings_are_left_as_they_are() -> None:
+    name = f'id="x" href="#y" {SCREEN.ink} font: 12px'
+    [figure] = bottlenecks({name: {"CPU": 1.0}}, emulated=False)
+    root = ET.fromstring(svg(figure, width_points=980, name="a"))
+    assert name in [row.text for row in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
 def test_every_figure_is_said_in_words(all_kinds: list[Figure]) -> None:
     for figure in all_kinds:
         said = describe(figure)

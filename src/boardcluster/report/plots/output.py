@@ -41,6 +41,8 @@ _COLUMN_POINTS = {1: 252.0, 2: 516.0}
 """Widths of one and of both columns of a two-column paper: 3.5 and 7.16 inches, as IEEE sets."""
 _PRINT_DPI = 300
 
+_BETWEEN_TAGS = "\0"  # in no XML document
+
 
 def svg(figure: Figure, *, width_points: int, name: str, description: str = "") -> str:
     """Draw a figure as an element of a page, whose style sheet gives it its colours.
@@ -148,11 +150,22 @@ def _inline(text: str, *, name: str, description: str) -> str:
     """Make a stand-alone SVG document an element of a page: ids, colours, fonts, title."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'\bid="', f'id="{name}-', text)
-    text = re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", text)
-    text = re.sub(r"font: ([^;\"]*?)([\d.]+px)[^;\"]*", r"font: \1\2 var(--sans)", text)
+    # What stands between tags is names and numbers, to be left as they are.
+    pieces = re.split(r">([^<]*)<", text)
+    markup = _BETWEEN_TAGS.join(pieces[::2])
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', markup))
+    markup = re.sub(
+        r' id="([^"]*)"',
+        lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "",
+        markup,
+    )
+    markup = re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", markup)
+    markup = re.sub(r"font: ([^;\"]*?)([\d.]+px)[^;\"]*", r"font: \1\2 var(--sans)", markup)
     for colour, variable in VARIABLES.items():
-        text = text.replace(colour, variable)
+        markup = markup.replace(colour, variable)
+    tags = markup.split(_BETWEEN_TAGS)
+    texts = [piece if piece.strip() else "" for piece in pieces[1::2]]
+    text = tags[0] + "".join(f">{piece}<{tag}" for piece, tag in zip(texts, tags[1:], strict=True))
     found = re.search(r'viewBox="[^"]*"', text)
     box = found[0] if found else ""
     opening = (
