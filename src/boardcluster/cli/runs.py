@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 
-from boardcluster.errors import EmptySelectionError, StoreError, UsageError
+from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.records import Attempt, Result, Telemetry
 from boardcluster.store import Store
 
-__all__ = ["find_run", "nearest", "run_name", "runs_with_samples"]
+__all__ = ["find_run", "nearest", "run_name"]
 
 _SHOWN = 3
 
@@ -64,34 +64,11 @@ def find_run(store: Store, name: str | None) -> tuple[Result, Attempt, Telemetry
     return result, attempt, store.telemetry(attempt)
 
 
-def runs_with_samples(
-    store: Store, *, campaign: str | None = None, most: int
-) -> list[tuple[Result, Attempt, Telemetry]]:
-    """The latest runs that have samples, latest first; damaged samples are passed over.
-
-    Args:
-        store: the store.
-        campaign: only of this campaign.
-        most: no more than so many.
-    """
-    found: list[tuple[Result, Attempt, Telemetry]] = []
-    for result, attempt in reversed(_begun(store, campaign)):
-        try:
-            telemetry = store.telemetry(attempt)
-        except StoreError:  # one damaged file must not cost the report
-            continue
-        if telemetry is not None:
-            found.append((result, attempt, telemetry))
-            if len(found) == most:
-                break
-    return found
-
-
-def _begun(store: Store, campaign: str | None = None) -> list[tuple[Result, Attempt]]:
+def _begun(store: Store) -> list[tuple[Result, Attempt]]:
     """Every attempt with its result, oldest first."""
     pairs = [
         (result, result.attempt)
-        for result in store.results(campaign, all_attempts=True)
+        for result in store.results(all_attempts=True)
         if result.attempt is not None
     ]
     return sorted(pairs, key=lambda row: (row[1].started_utc, row[0].trial.position, row[1].number))

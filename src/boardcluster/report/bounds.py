@@ -35,6 +35,8 @@ _BETTER = {
     Bound.HEAT: "cooling that holds the clock",
 }
 _TITLE = "What held it back"
+_WHOLE = 0.99
+"""A phase that takes so much of the run is the run, and has no row of its own."""
 _PHASES_MOST = 12
 _METHOD = (
     "By blocked time: a share is that of the time in which a resource held the run back, the mean"
@@ -88,7 +90,8 @@ def bounds_of(cell: Cell, evidence: Evidence) -> tuple[CellBound, ...]:
     phases = [
         _together(cell, rows, phase)
         for phase in shown.phases
-        if (rows := [row for _, one in known for row in _phases(one, phase.phase)])
+        if phase.duration_seconds < _WHOLE * shown.run.duration_seconds
+        and (rows := [row for _, one in known for row in _phases(one, phase.phase)])
     ]
     return (whole, *(row for row in phases if row.first is not None))
 
@@ -148,12 +151,16 @@ def bounds_part(source: Source, cells: Sequence[Cell], evidence: Evidence, *, na
     emulated = source.is_emulated(results)
     figures = bottlenecks(_shares(found, cells), emulated=emulated, twins=twin_words(results))
     missing = tuple(dict.fromkeys(line for row in found for line in row.missing))
+    tables = (
+        _table(found, cells, emulated=emulated),
+        _samples(found, cells, emulated=emulated),
+    )
     return Part(
         title=_TITLE,
         name=name,
         text=(_METHOD,),
         figures=named(figures, name),
-        tables=(_table(found, cells, emulated=emulated),),
+        tables=tuple(table for table in tables if table is not None),
         notes=(f"Not seen: {'; '.join(missing)}.",) if missing else (),
     )
 
@@ -183,7 +190,6 @@ def _table(found: Sequence[CellBound], cells: Sequence[Cell], *, emulated: bool)
             Column("Behind it"),
             Column("What it would bring"),
             Column("Runs", Kind.NUMBER),
-            Column("What the samples say"),
         ),
         rows=tuple(_row(row, cells) for row in found),
         emulated=emulated,
@@ -200,13 +206,35 @@ def _row(row: CellBound, cells: Sequence[Cell]) -> tuple[str, ...]:
         configuration(row.cell, cells),
         row.phase or "whole run",
         words.seconds(row.seconds),
-        _share(row, row.first),
-        _share(row, row.second),
+        words.NONE if row.first is None else f"{_WORDS[row.first]}, {_percent(row, row.first)}",
+        words.NONE if row.second is None else _WORDS[row.second],
         gain_words(row, row.first) if row.first in row.gains and row.first else words.NONE,
         str(row.runs) if row.runs == row.cell.count else f"{row.runs} of {row.cell.count}",
-        "; ".join(line.rstrip(".") for line in row.evidence),
     )
 
 
-def _share(row: CellBound, bound: Bound | None) -> str:
-    return words.NONE if bound is None else f"{_WORDS[bound]}, {100 * row.shares[bound]:.0f} %"
+def _percent(row: CellBound, bound: Bound) -> str:
+    return f"{100 * row.shares[bound]:.0f} %"
+
+
+def _samples(found: Sequence[CellBound], cells: Sequence[Cell], *, emulated: bool) -> Table | None:
+    """What the samples of one run of each cell say; None where they say nothing."""
+    rows = tuple(
+        (
+            words.engine_name(row.cell.engine),
+            configuration(row.cell, cells),
+            "; ".join(line.rstrip(".") for line in row.evidence),
+        )
+        for row in found
+        if not row.phase and row.evidence
+    )
+    if not rows:
+        return None
+    table = Table(
+        caption=f"{words.workload_name(cells[0].workload)}: what the samples of the run nearest the"
+        " median say",
+        columns=(Column("Engine", Kind.ENGINE), Column("Configuration"), Column("Evidence")),
+        rows=rows,
+        emulated=emulated,
+    )
+    return table.without_constant("Configuration")

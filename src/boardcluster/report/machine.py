@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boardcluster.analysis import dilation_words
-from boardcluster.records import ClusterSpec, Fingerprint
+from boardcluster.records import Fingerprint
 from boardcluster.report import words
 from boardcluster.report.details import nodes_table, setup_table
 from boardcluster.report.parts import Part
 from boardcluster.report.source import Source
-from boardcluster.report.worth_part import PricesOf, prices_table
+from boardcluster.report.worth_part import Declared, prices_table
 from boardcluster.units import format_bytes, format_rate
 
 __all__ = ["machine_part"]
@@ -18,14 +18,15 @@ __all__ = ["machine_part"]
 _SETUPS_SHOWN = 4
 
 
-def machine_part(source: Source, cluster: ClusterSpec | None, prices: PricesOf) -> Part:
+def machine_part(source: Source, declared: Declared) -> Part:
     """What ran on what; without runs, what is declared."""
+    cluster = declared.cluster
     nodes = max((setup.nodes for setup in source.fingerprints), default=0)
     emulated = cluster is not None and cluster.kind == "emulated"
     tables = (
         setup_table(source),
         nodes_table(cluster),
-        prices_table(prices(nodes), emulated=emulated),
+        prices_table(declared.prices(nodes), emulated=emulated),
     )
     return Part(
         title="The machine",

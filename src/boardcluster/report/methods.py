@@ -59,27 +59,32 @@ def methods_of(source: Source) -> Methods | None:
 
 
 def _machines(setups: Sequence[Fingerprint]) -> list[str]:
-    kinds = []
+    numbers: dict[str, set[int]] = {}
     for setup in setups:
-        nodes = words.count(setup.nodes, "node")
-        cores = words.count(setup.node_cores, "core")
-        each = f"{cores} and {format_bytes(setup.node_memory_bytes, binary=True)} of memory"
-        link = format_rate(setup.link_bits_per_second)
-        if setup.emulated:
-            stands = f" that stand for {setup.twin}" if setup.twin else ""
-            host = format_bytes(setup.memory_bytes, binary=True)
-            kinds.append(
-                f"{nodes} emulated as network namespaces{stands} on one machine ({setup.cpu},"
-                f" {words.count(setup.cpu_cores, 'core')}, {host}), the smallest worker with"
-                f" {each}, linked at {link}"
-            )
-        else:
-            boards = list(dict.fromkeys(line.partition(": ")[2] for line in setup.hardware))
-            of = f" ({'; '.join(boards)})" if boards else ""
-            kinds.append(f"{nodes}{of}, the smallest worker with {each}, linked at {link}")
-    found = list(dict.fromkeys(kinds))
+        numbers.setdefault(_nodes(setup), set()).add(setup.nodes)
+    found = []
+    for text, nodes in numbers.items():
+        noun = "node" if nodes == {1} else "nodes"
+        found.append(f"{_listed(map(str, sorted(nodes)), word='or')} {noun} {text}")
     systems = _listed(f"{setup.os}, kernel {setup.kernel}" for setup in setups)
     return [f"Measured on {_listed(found, word='and on')}, under {systems}."]
+
+
+def _nodes(setup: Fingerprint) -> str:
+    """What the nodes of a setup are."""
+    cores = words.count(setup.node_cores, "core")
+    memory = format_bytes(setup.node_memory_bytes, binary=True)
+    each = f"the smallest worker with {cores} and {memory} of memory"
+    link = f"linked at {format_rate(setup.link_bits_per_second)}"
+    if setup.emulated:
+        stands = f" that stand for {setup.twin}" if setup.twin else ""
+        host = format_bytes(setup.memory_bytes, binary=True)
+        machine = f"{setup.cpu}, {words.count(setup.cpu_cores, 'core')}, {host}"
+        what = f"emulated as network namespaces{stands} on one machine ({machine})"
+        return f"{what}, {each}, {link}"
+    boards = list(dict.fromkeys(line.partition(": ")[2] for line in setup.hardware))
+    of = f"({'; '.join(boards)}), " if boards else ""
+    return f"{of}{each}, {link}"
 
 
 def _engines(setups: Sequence[Fingerprint]) -> list[str]:

@@ -27,13 +27,14 @@ from boardcluster.report.findings import Finding, find, headline
 from boardcluster.report.machine import machine_part
 from boardcluster.report.methods import Methods, methods_of
 from boardcluster.report.parts import Part
+from boardcluster.report.published_part import published_part
 from boardcluster.report.source import Source, verified
 from boardcluster.report.summary import Summary, differences_of, summary_of
 from boardcluster.report.tables import Table
 from boardcluster.report.times import TimeSection, time_sections
 from boardcluster.report.validity import validity_of, validity_part
 from boardcluster.report.workload_parts import Analysed, workload_parts
-from boardcluster.report.worth_part import prices_of
+from boardcluster.report.worth_part import Declared
 
 __all__ = ["Report", "build_report", "report_of"]
 
@@ -60,6 +61,7 @@ class Report:
         advice: what to change, best first.
         no_advice: what is said where there is none.
         cost: the cluster against one program on one node; None where nothing can be compared.
+        published: our times beside published ones; None where none is of the same boards.
         validity: what became of every attempt, and which samples are damaged.
         methods: a paragraph for a paper; None where no run counts.
         untrusted: configurations of which every verified run is tainted; None without any.
@@ -93,6 +95,7 @@ class Report:
     advice: tuple[Advice, ...]
     no_advice: str
     cost: Part | None
+    published: Part | None
     validity: Part
     methods: Methods | None
     untrusted: Table | None
@@ -148,25 +151,18 @@ def report_of(
     ordered = source.results
     findings = find(source)
     sentence, note = headline(source, findings)
-    campaigns = tuple(source.campaigns.values())
-    emulated = source.is_emulated(ordered) or any(item.emulated for item in campaigns)
-    if cluster is not None and not ordered:
-        emulated = cluster.kind == "emulated"
-    names = [item.cluster for item in campaigns] + ([cluster.name] if cluster else [])
-    case = Case(results=ordered, diagnoses=seen.diagnoses, facts=seen.facts, cluster=cluster)
-    prices = prices_of(cluster)
+    emulated = _is_emulated(source, cluster)
     analysed = Analysed(
         scalings=node_scalings(source.cells),
         effects=factor_effects(source.cells),
         evidence=seen,
-        prices=prices,
+        declared=Declared(cluster=cluster),
     )
-    advice = advise(case)
+    advice = _advice(source, cluster, seen)
     costs = cost(source.cells, probes)
-    validity = validity_of(source)
-    times = time_sections(source)
+    validity, times = validity_of(source), time_sections(source)
     return Report(
-        cluster=", ".join(dict.fromkeys(names)),
+        cluster=_cluster_names(source, cluster),
         headline=sentence,
         headline_note=note,
         headline_finding=findings[0] if findings else None,
@@ -174,7 +170,7 @@ def report_of(
         emulated=emulated,
         partly_emulated=emulated and bool(ordered) and not source.all_emulated(),
         twins=twin_words(ordered),
-        insecure=any(security_of(item) is Security.INSECURE_LAB for item in ordered),
+        insecure=_is_insecure(ordered),
         summary=summary_of(
             source,
             seen,
@@ -183,13 +179,14 @@ def report_of(
             advice=advice,
             loses=loses(costs),
         ),
-        machine=machine_part(source, cluster, prices),
+        machine=machine_part(source, analysed.declared),
         times=times,
         parts=tuple(workload_parts(source, row.workload, analysed) for row in times),
         advised=bool(source.cells),
         advice=advice,
         no_advice=_no_advice(seen),
         cost=cost_part(costs),
+        published=published_part(source),
         validity=validity_part(source, validity, seen),
         methods=methods_of(source),
         untrusted=untrusted_table(source),
@@ -204,6 +201,34 @@ def report_of(
         one_run=any(cell.count == 1 for cell in source.cells),
         verified=len(verified(source)),
         attempted=_attempted(source),
+    )
+
+
+def _is_emulated(source: Source, cluster: ClusterSpec | None) -> bool:
+    """Whether any number is of emulated nodes; without any, whether there would be."""
+    if cluster is not None and not source.results:
+        return cluster.kind == "emulated"
+    campaigns = source.campaigns.values()
+    return source.is_emulated(source.results) or any(item.emulated for item in campaigns)
+
+
+def _cluster_names(source: Source, cluster: ClusterSpec | None) -> str:
+    names = [item.cluster for item in source.campaigns.values()]
+    return ", ".join(dict.fromkeys(names + ([cluster.name] if cluster else [])))
+
+
+def _is_insecure(results: Sequence[Result]) -> bool:
+    return any(security_of(item) is Security.INSECURE_LAB for item in results)
+
+
+def _advice(source: Source, cluster: ClusterSpec | None, evidence: Evidence) -> tuple[Advice, ...]:
+    return advise(
+        Case(
+            results=source.results,
+            diagnoses=evidence.diagnoses,
+            facts=evidence.facts,
+            cluster=cluster,
+        )
     )
 
 

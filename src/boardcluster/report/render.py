@@ -43,8 +43,11 @@ __all__ = [
     "write_texts",
 ]
 
-_FOLDED_ROWS = 40
+_FOLDED_ROWS = 16
 """Tables of more rows than this are folded until a reader opens them."""
+
+_PRINTED_ROWS = 60
+"""Folded tables of up to so many rows are printed all the same."""
 
 STATE_MARKS = {"ok": "✓", "failed": "✕", "invalid": "✕", "running": "…", "pending": "…"}
 _COUNTER_NOTE = (
@@ -217,8 +220,9 @@ def named_tables(report: Report) -> dict[str, Table]:
             found[f"{section.anchor}-details-{place}"] = table
         for part in parts:
             found |= _of_part(part.name, part.tables)
-    if report.cost is not None:
-        found |= _of_part(report.cost.name, report.cost.tables)
+    for extra in (report.cost, report.published):
+        if extra is not None:
+            found |= _of_part(extra.name, extra.tables)
     found |= _of_part(report.validity.name, report.validity.tables)
     return found | _of_part(report.machine.name, report.machine.tables)
 
@@ -258,6 +262,7 @@ def make_environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.globals["folded_rows"] = _FOLDED_ROWS
+    environment.globals["printed_rows"] = _PRINTED_ROWS
     environment.filters["zip"] = zip
     environment.filters["units"] = _units
     environment.filters["breakable"] = _breakable
@@ -309,7 +314,7 @@ def _prose_html(text: str) -> Markup:
     """Escape text and turn ```code``` spans into elements."""
     parts = re.split(r"`([^`]*)`", text)
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if index % 2 else escape(part)
+        Markup("<code>{}</code>").format(part) if index % 2 else escape(_units(part))
         for index, part in enumerate(parts)
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from boardcluster.analysis import Cell
-from boardcluster.analysis.ratios import Ratio
+from boardcluster.analysis.ratios import Ratio, paired
 from boardcluster.analysis.scaling import (
     FactorEffect,
     Fit,
@@ -49,7 +49,7 @@ def workers_table(source: Source, scalings: Sequence[NodeScaling]) -> Table | No
             (
                 words.engine_name(scaling.engine),
                 _common(scaling, cells),
-                *_point(point),
+                *_point(point, scaling.base_workers),
             )
             for scaling in scalings
             for point in scaling.points
@@ -69,7 +69,7 @@ def _common(scaling: NodeScaling, cells: Sequence[Cell]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _point(point: NodePoint) -> tuple[str, ...]:
+def _point(point: NodePoint, base_workers: int) -> tuple[str, ...]:
     return (
         str(point.workers),
         format_bytes(point.size_bytes) if point.size_bytes else words.NONE,
@@ -77,7 +77,7 @@ def _point(point: NodePoint) -> tuple[str, ...]:
         words.seconds(point.mean_seconds),
         words.interval(point.interval_seconds),
         f"{point.speed_up.value:.2f}",
-        ratio_interval(point.speed_up),
+        words.NONE if point.workers == base_workers else ratio_interval(point.speed_up),
         f"{100 * point.efficiency:.0f} %",
     )
 
@@ -198,6 +198,8 @@ def effects_table(source: Source, effects: Sequence[FactorEffect]) -> Table | No
             Column("Times as fast", Kind.NUMBER),
             Column("95 % interval", Kind.NUMBER),
             Column("Interval from"),
+            Column("p (paired t)", Kind.NUMBER),
+            Column("p (Wilcoxon)", Kind.NUMBER),
             Column("Difference"),
         ),
         rows=tuple(_effect(row, source.cells) for row in shown),
@@ -214,6 +216,7 @@ def _effect(row: FactorEffect, cells: Sequence[Cell]) -> tuple[str, ...]:
     several = len({cell.workers for cell in cells}) > 1
     ratio = row.ratio
     pairs = f", {words.count(ratio.pairs, 'pair')}" if ratio.pairs > 1 else ""
+    test = paired(row.slower, row.faster)
     said = "shown" if ratio.is_shown else "not shown"
     if row.differences:
         said += f"; also differ: {'; '.join(row.differences)}"
@@ -225,8 +228,14 @@ def _effect(row: FactorEffect, cells: Sequence[Cell]) -> tuple[str, ...]:
         f"{ratio.value:.2f}",
         ratio_interval(ratio),
         f"{ratio.method}{pairs}" if ratio.interval else ratio.reason,
+        _p(test.p_t if test else None),
+        _p(test.p_wilcoxon if test else None),
         said if ratio.interval else "one run cannot show one",
     )
+
+
+def _p(value: float | None) -> str:
+    return words.NONE if value is None else f"{value:.2g}"
 
 
 def _named(factor: str, value: str) -> str:

@@ -204,8 +204,8 @@ def _difference(source: Source, differences: Sequence[Difference]) -> Point | No
     emulated = source.is_emulated([*found.faster.results, *found.slower.results])
     if ratio.interval is not None and not ratio.is_shown:
         return Point(
-            name="No difference is shown",
-            sentence=f"{subject}: {faster} and {slower} it takes about the same time",
+            name="What differs",
+            sentence=f"{subject}: whether {faster} or {slower}, no difference is shown",
             certainty=f"The 95 % interval of the ratio, {_span(ratio)}, holds 1 ({counts}): more"
             " runs are needed.",
             section=section,
@@ -305,8 +305,8 @@ def _advice(source: Source, advice: Sequence[Advice], evidence: Evidence) -> Poi
     best = advice[0]
     return Point(
         name="What to change next",
-        sentence=f"{best.title}: {best.brings}",
-        certainty=f"Seen: {best.seen}",
+        sentence=best.title.rstrip("."),
+        certainty=f"It should bring: {best.brings.rstrip('.')}.",
         section="advice",
         emulated=emulated,
     )

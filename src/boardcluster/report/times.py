@@ -91,9 +91,12 @@ class TimeSection:
 
 
 def time_sections(source: Source) -> tuple[TimeSection, ...]:
-    """One section per workload that has a verified run."""
-    workloads = dict.fromkeys(cell.workload for cell in source.cells)
-    return tuple(_time_section(source, workload) for workload in workloads)
+    """One section per workload that has a verified run; what took most time first."""
+    spent: dict[str, float] = {}
+    for cell in source.cells:
+        spent[cell.workload] = spent.get(cell.workload, 0.0) + sum(cell.durations_seconds)
+    ordered = sorted(spent, key=lambda workload: -spent[workload])
+    return tuple(_time_section(source, workload) for workload in ordered)
 
 
 def _time_section(source: Source, workload: str) -> TimeSection:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from boardcluster.analysis import label_of, verdict_of
-from boardcluster.records import Result, Verdict
+from boardcluster.analysis.order import carry_over
+from boardcluster.records import Engine, Result, Verdict
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
 from boardcluster.report.parts import Part
@@ -90,8 +91,25 @@ def validity_part(source: Source, validity: Validity, evidence: Evidence) -> Par
         name="validity",
         text=(validity.sentence,),
         tables=() if table is None else (table,),
-        notes=tuple(_notes(evidence)),
+        notes=(*_order(source), *_notes(evidence)),
     )
+
+
+def _order(source: Source) -> Iterator[str]:
+    """What carried over from the run before, where the runs show it."""
+    ran = [item for item in _of_workloads(source) if item.attempt is not None]
+    for effect in carry_over(source.cells, ran):
+        if effect.is_shown:
+            longer = "longer" if effect.difference_share > 0 else "shorter"
+            low, high = sorted((abs(effect.interval.low), abs(effect.interval.high)))
+            name, _, engine = effect.before.partition(" on ")
+            yield (
+                f"{words.workload_name(effect.workload)} on {words.engine_name(effect.engine)} took"
+                f" {words.percent(abs(effect.difference_share))} {longer} right after"
+                f" {words.workload_name(name)} on {words.engine_name(Engine(engine))} than after"
+                f" anything else ({words.percent(low)} to {words.percent(high)}, 95 % interval, of"
+                f" {effect.runs} against {effect.others} runs): something carries over."
+            )
 
 
 def _notes(evidence: Evidence) -> list[str]:

@@ -22,7 +22,7 @@ from boardcluster.report.plots.cells import factor_words
 from boardcluster.report.scaling_tables import effects_table, sizes_table, workers_table
 from boardcluster.report.source import Source, workload_anchor
 from boardcluster.report.tables import Table
-from boardcluster.report.worth_part import PricesOf, worth_part
+from boardcluster.report.worth_part import Declared, worth_part
 
 __all__ = ["Analysed", "workload_parts"]
 
@@ -38,13 +38,13 @@ class Analysed:
         scalings: how cells scale with their number of workers.
         effects: what one other thing changes.
         evidence: what telemetry gave.
-        prices: what nodes cost.
+        declared: what is declared of the cluster.
     """
 
     scalings: tuple[NodeScaling, ...]
     effects: tuple[FactorEffect, ...]
     evidence: Evidence
-    prices: PricesOf
+    declared: Declared
 
 
 def workload_parts(source: Source, workload: str, analysed: Analysed) -> tuple[Part, ...]:
@@ -85,7 +85,7 @@ def workload_parts(source: Source, workload: str, analysed: Analysed) -> tuple[P
         ),
         bounds_part(source, cells, analysed.evidence, name=f"{name}-bounds"),
         *_curves(source, cells, analysed.evidence, name),
-        worth_part(source, cells, analysed.prices, name=f"{name}-worth"),
+        worth_part(source, cells, analysed.declared, name=f"{name}-worth"),
     )
     return tuple(part for part in found if not part.is_empty())
 

@@ -6,40 +6,54 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis import Cell
-from boardcluster.analysis.worth import Amount, PriceList, Worth, worth_of
+from boardcluster.analysis.worth import Amount, Peak, PriceList, Worth, worth_of
+from boardcluster.catalog.peak import peak_of
 from boardcluster.catalog.prices import price_list
 from boardcluster.errors import BoardclusterError
-from boardcluster.records import ClusterSpec, EnergyMethod
+from boardcluster.records import ClusterSpec, EnergyMethod, Engine
 from boardcluster.report import words
 from boardcluster.report.parts import Part, named
 from boardcluster.report.plots import energy
 from boardcluster.report.source import Source, configuration
 from boardcluster.report.tables import Column, Kind, Table
 
-__all__ = ["PricesOf", "prices_of", "prices_table", "worth_part"]
-
-PricesOf = Callable[[int], PriceList | None]
-"""Prices by how many nodes took part; None where nobody can say."""
+__all__ = ["Declared", "prices_table", "worth_part"]
 
 _FORMULAS = (
-    "Energy is that of a run over the whole cluster; watts are its mean. J/GB is per 10⁹ bytes of"
-    " input; (GB/s)/W is input per second per watt, as Lee and Park have it (2026); Mflops/W is the"
-    " Green500's. A year has 365.25 days, at the mean power of the runs (Baun 2016, equation 1)."
+    "Energy is that of a run over the whole cluster, power its mean. J/GB is per 10⁹ input bytes."
+    " (MB/s)/W is input per second and watt: a thousandth of it is the (GB/s)/W of Lee and Park"
+    " (2026). Mflops/W is the Green500's. A year has 365.25 days at the mean power of the runs"
+    " (Baun 2016, equation 1)."
 )
 
 
-def prices_of(cluster: ClusterSpec | None) -> PricesOf:
-    """Prices of a cluster's first nodes; a catalog entry that is gone costs only its prices."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What is declared of a cluster, where that is known. A catalog entry that is gone is no error.
 
-    def known(nodes: int) -> PriceList | None:
-        if cluster is None:
+    Attributes:
+        cluster: the cluster; None where nobody knows it.
+    """
+
+    cluster: ClusterSpec | None
+
+    def prices(self, nodes: int) -> PriceList | None:
+        """What the first nodes cost; None where nobody can say."""
+        if self.cluster is None:
             return None
         try:
-            return price_list(cluster, nodes=min(nodes, len(cluster.nodes)))
+            return price_list(self.cluster, nodes=min(nodes, len(self.cluster.nodes)))
         except BoardclusterError:
             return None
 
-    return known
+    def peak(self, cell: Cell) -> Peak | None:
+        """Rpeak of the workers of a cell; None where nobody can say."""
+        if self.cluster is None or cell.engine is not Engine.MPI:
+            return None
+        try:
+            return peak_of(self.cluster, cell.fingerprints[0], workers=cell.workers)
+        except BoardclusterError:
+            return None
 
 
 def prices_table(prices: PriceList | None, *, emulated: bool) -> Table | None:
@@ -76,100 +90,127 @@ def prices_table(prices: PriceList | None, *, emulated: bool) -> Table | None:
     )
 
 
-def worth_part(source: Source, cells: Sequence[Cell], prices: PricesOf, *, name: str) -> Part:
+def worth_part(source: Source, cells: Sequence[Cell], declared: Declared, *, name: str) -> Part:
     """Energy, efficiency and price of a workload; a sentence where nothing is known."""
-    found = [(cell, _worth(cell, prices)) for cell in cells]
+    found = [(cell, _worth(cell, declared)) for cell in cells]
     title = "Energy and price"
-    there = [what for what in _WHATS if any(what.of(worth).value is not None for _, worth in found)]
-    if not there:
-        return Part(title=title, name=name, notes=tuple(_reasons(found)))
-    money = next((worth.currency for _, worth in found if worth.currency), "")
-    table = Table(
-        caption=f"{words.workload_name(cells[0].workload)}: energy and price",
-        columns=(
-            Column("Engine", Kind.ENGINE),
-            Column("Configuration"),
-            *(Column(title, Kind.NUMBER) for what in there for title in what.titles(money)),
-            Column("Runs", Kind.NUMBER),
-            Column("How"),
-        ),
-        rows=tuple(_row(cell, cells, worth, there) for cell, worth in found),
-        emulated=source.is_emulated([item for cell in cells for item in cell.results]),
-        note=_FORMULAS,
+    emulated = source.is_emulated([item for cell in cells for item in cell.results])
+    tables = (
+        _table(found, _WHATS, what="energy and performance per watt", emulated=emulated),
+        _table(found, _PRICES, what="price", emulated=emulated),
     )
     return Part(
         title=title,
         name=name,
         figures=named(energy(cells), name),
-        tables=(table.without_constant("Configuration").without_empty(),),
+        tables=tuple(table for table in tables if table is not None),
         notes=tuple(_reasons(found)),
     )
 
 
-def _worth(cell: Cell, prices: PricesOf) -> Worth:
+def _worth(cell: Cell, declared: Declared) -> Worth:
     nodes = max((setup.nodes for setup in cell.fingerprints), default=0)
-    return worth_of(cell, prices(nodes))
+    return worth_of(cell, declared.prices(nodes), peak=declared.peak(cell))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _What:
     """One amount as a column.
 
     Attributes:
         title: its heading; ``{}`` stands for the currency.
         of: the amount of a worth.
-        interval: whether its interval has a column, too.
+        unit: unit of its interval, which then has a column, too; empty for none.
+        scale: what it is multiplied by to be in that unit.
     """
 
     title: str
     of: Callable[[Worth], Amount]
-    interval: bool = False
+    unit: str = ""
+    scale: float = 1.0
 
     def titles(self, money: str) -> tuple[str, ...]:
         """The headings of its columns."""
         title = self.title.format(money)
-        unit = title.partition("(")[2].rpartition(")")[0] or title
-        return (title, f"95 % interval ({unit})") if self.interval else (title,)
+        return (title, f"95 % interval of {self.unit}") if self.unit else (title,)
+
+    def texts(self, worth: Worth) -> tuple[str, ...]:
+        """The mean and, where it has a column, the interval."""
+        amount = self.of(worth)
+        if amount.value is None:
+            return (words.NONE, words.NONE) if self.unit else (words.NONE,)
+        shown = words.number(amount.value * self.scale)
+        if not self.unit:
+            return (shown,)
+        if amount.interval is None:
+            return (shown, "one run, no interval")
+        edges = (amount.interval.low * self.scale, amount.interval.high * self.scale)
+        return (shown, " to ".join(words.number(edge) for edge in edges))
 
 
 _WHATS = (
-    _What("Energy (J)", lambda worth: worth.energy_joules, interval=True),
-    _What("Power (W)", lambda worth: worth.mean_watts),
-    _What("J/GB", lambda worth: worth.joules_per_gigabyte, interval=True),
-    _What("(GB/s)/W", lambda worth: worth.performance_per_watt, interval=True),
-    _What("Rmax (Gflop/s)", lambda worth: worth.gflops_per_second, interval=True),
-    _What("Mflops/W", lambda worth: worth.mflops_per_watt, interval=True),
-    _What("Rmax/Rpeak", lambda worth: worth.hpl_efficiency),
-    _What("Energy of a run ({})", lambda worth: worth.energy_cost),
-    _What("Energy of a year ({})", lambda worth: worth.yearly_energy_cost),
-    _What("(GB/s) per {}", lambda worth: worth.gigabytes_per_second_per_price),
-    _What("Gflops per {}", lambda worth: worth.gflops_per_price),
+    _What(title="Energy (J)", of=lambda worth: worth.energy_joules, unit="J"),
+    _What(title="Power (W)", of=lambda worth: worth.mean_watts),
+    _What(title="J/GB", of=lambda worth: worth.joules_per_gigabyte),
+    _What(
+        title="(MB/s)/W",
+        of=lambda worth: worth.performance_per_watt,
+        unit="(MB/s)/W",
+        scale=1000.0,
+    ),
+    _What(title="Rmax (Gflop/s)", of=lambda worth: worth.gflops_per_second, unit="Gflop/s"),
+    _What(title="Mflops/W", of=lambda worth: worth.mflops_per_watt, unit="Mflops/W"),
+    _What(title="Rmax/Rpeak (%)", of=lambda worth: worth.hpl_efficiency, scale=100.0),
+)
+_PRICES = (
+    _What(title="Energy of a run ({})", of=lambda worth: worth.energy_cost),
+    _What(title="Energy of a year ({})", of=lambda worth: worth.yearly_energy_cost),
+    _What(
+        title="(MB/s) per {}",
+        of=lambda worth: worth.gigabytes_per_second_per_price,
+        scale=1000.0,
+    ),
+    _What(title="Gflops per {}", of=lambda worth: worth.gflops_per_price),
 )
 
 
-def _row(
-    cell: Cell, cells: Sequence[Cell], worth: Worth, there: Sequence[_What]
-) -> tuple[str, ...]:
-    texts: list[str] = []
-    for what in there:
-        amount = what.of(worth)
-        texts.append(words.NONE if amount.value is None else words.number(amount.value))
-        if what.interval:
-            texts.append(_interval(amount))
+def _table(
+    found: Sequence[tuple[Cell, Worth]], whats: Sequence[_What], *, what: str, emulated: bool
+) -> Table | None:
+    """One row for each cell; None where nothing of these is known."""
+    there = [row for row in whats if any(row.of(worth).value is not None for _, worth in found)]
+    if not there:
+        return None
+    cells = [cell for cell, _ in found]
+    money = next((worth.currency for _, worth in found if worth.currency), "")
+    table = Table(
+        caption=f"{words.workload_name(cells[0].workload)}: {what}",
+        columns=(
+            Column("Engine", Kind.ENGINE),
+            Column("Configuration"),
+            Column("Runs", Kind.NUMBER),
+            *(Column(title, Kind.NUMBER) for row in there for title in row.titles(money)),
+            Column("How"),
+        ),
+        rows=tuple(
+            (
+                words.engine_name(cell.engine),
+                configuration(cell, cells),
+                _runs(cell, worth),
+                *(text for row in there for text in row.texts(worth)),
+                _how(worth),
+            )
+            for cell, worth in found
+        ),
+        emulated=emulated,
+        note=_FORMULAS,
+    )
+    return table.without_constant("Configuration").without_empty()
+
+
+def _runs(cell: Cell, worth: Worth) -> str:
     count = worth.energy_joules.count
-    if not count or count == cell.count:
-        runs = str(cell.count)
-    else:
-        runs = f"{cell.count}, {count} with energy"
-    return (words.engine_name(cell.engine), configuration(cell, cells), *texts, runs, _how(worth))
-
-
-def _interval(amount: Amount) -> str:
-    if amount.value is None:
-        return words.NONE
-    if amount.interval is None:
-        return "one run, no interval"
-    return f"{words.number(amount.interval.low)} to {words.number(amount.interval.high)}"
+    return str(cell.count) if count in (0, cell.count) else f"{cell.count}, {count} with energy"
 
 
 def _how(worth: Worth) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.unit.report.stored import Run, fill
 from typer.testing import CliRunner
 
 from boardcluster.cli import report
 from boardcluster.cli.app import app
 from boardcluster.cli.console import Reporter
+from boardcluster.errors import UsageError
+from boardcluster.records import Engine, Verdict
 
 
 @pytest.mark.parametrize("options", [[], ["--tainted"]])
@@ -35,3 +38,58 @@ def test_tainted_runs_count_only_if_asked_for(
 
     assert done.exit_code == 0
     assert asked == [bool(options)]
+
+
+def test_figures_for_print_are_written_only_if_asked_for(tmp_path: Path) -> None:
+    fill(
+        tmp_path,
+        [
+            Run(engine=engine, seconds=seconds, watched=False, verdict=Verdict.UNJUDGED)
+            for engine, seconds in ((Engine.SPARK, 20.0), (Engine.MAPREDUCE, 30.0))
+        ],
+    )
+    runner = CliRunner()
+    done = runner.invoke(app, ["report", "--home", str(tmp_path), "-o", str(tmp_path / "plain")])
+    assert done.exit_code == 0, done.output
+    assert not (tmp_path / "plain" / "figures").exists()
+    drawn = {path.stem for path in (tmp_path / "plain" / "data").glob("*-times*.csv")}
+    assert drawn
+
+    options = ["report", "--home", str(tmp_path), "-o", str(tmp_path / "drawn"), "--figures"]
+    assert runner.invoke(app, options).exit_code == 0
+    files = {path.name for path in (tmp_path / "drawn" / "figures").iterdir()}
+    for name in drawn:
+        assert {f"{name}.svg", f"{name}.png", f"{name}.pdf"} <= files
+    tables = list((tmp_path / "drawn" / "tables").glob("*.tex"))
+    assert {path.name for path in tables} >= {"workload-terasort-times.tex", "methods.tex"}
+    for path in tables:
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\\begin{") == text.count("\\end{")
+
+
+def test_figures_are_not_of_one_run(tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        app, ["report", "--home", str(tmp_path), "--run", "a-1/1", "--figures"]
+    )
+    assert isinstance(done.exception, UsageError)
+    assert "--figures" in done.exception.message
+
+
+def test_long_work_is_followed(tmp_path: Path) -> None:
+    fill(
+        tmp_path,
+        [
+            Run(
+                engine=Engine.SPARK,
+                seconds=20.0 + place / 100,
+                watched=False,
+                verdict=Verdict.UNJUDGED,
+            )
+            for place in range(120)
+        ],
+    )
+    done = CliRunner().invoke(app, ["report", "--home", str(tmp_path)])
+    assert done.exit_code == 0
+    assert "reading samples" in done.stderr
+    html = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "<summary>120 rows; open them to print them, too</summary>" in html

@@ -22,6 +22,7 @@ from boardcluster.records import (
     Measurement,
     NodeSamples,
     Power,
+    Security,
     Telemetry,
     Trial,
     Verdict,
@@ -63,6 +64,7 @@ FINGERPRINT = Fingerprint(
     node_cores=4,
     link_bits_per_second=10**9,
     emulated=False,
+    security=Security.CLOSED,
     hardware=("pi0: Raspberry Pi 5, 8 GiB, nvme 256 GB", "pi1: Raspberry Pi 5, 8 GiB, nvme 256 GB"),
 )
 

@@ -237,7 +237,7 @@ def test_the_ratio_of_engines_is_that_of_their_pairs(shown: _Shown) -> None:
 
 @pytest.mark.parametrize(("engine", "workers"), CELLS)
 def test_energy(shown: _Shown, engine: Engine, workers: int) -> None:
-    row = shown.row("energy and price", NAMES[engine], workers)
+    row = shown.row("energy and performance per watt", NAMES[engine], workers)
     joules, seconds = shown.energies(engine, workers), shown.seconds(engine, workers)
     gigabytes = SIZE_BYTES / 1e9
     assert row["How"].startswith("metered")
@@ -250,8 +250,8 @@ def test_energy(shown: _Shown, engine: Engine, workers: int) -> None:
     per_watt = [
         gigabytes / time / (value / time) for value, time in zip(joules, seconds, strict=True)
     ]
-    close(row["(GB/s)/W"], statistics.fmean(per_watt))
-    low, high = _span(row["95 % interval (J)"])
+    close(row["(MB/s)/W"], 1000 * statistics.fmean(per_watt))
+    low, high = _span(row["95 % interval of J"])
     assert (low, high) == pytest.approx(_interval(joules), rel=1e-3)
     close(row["Power (W)"], _WATTS[workers])
 

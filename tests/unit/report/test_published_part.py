@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from boardcluster.analysis.sides import DURATION, Point
+from boardcluster.catalog.conditions import published_side
+from boardcluster.catalog.published import read_index
+from boardcluster.records import Campaign, Engine, Fingerprint, Result
+from boardcluster.report.published_part import published_part
+from boardcluster.report.source import Source
+
+Make = Callable[..., Result]
+TABLE = "lee-oh-park-2021-table-20"
+
+
+def _published() -> Point:
+    """The first time of the table that names the boards."""
+    side = published_side(TABLE, {}, index=read_index(), asked=TABLE)
+    return next(
+        point
+        for point in side.points
+        if point.quantity == DURATION and point.conditions["workers"] == 4
+    )
+
+
+def _results(make: Make, setup: Fingerprint, point: Point, **more: Any) -> list[Result]:
+    found = [
+        make(
+            place,
+            Engine(str(point.conditions["engine"])),
+            point.mean * (0.98 + 0.02 * place),
+            workload=str(point.conditions["workload"]),
+            size_bytes=int(point.conditions["size_bytes"]),
+            setup=setup,
+            **more,
+        )
+        for place in range(3)
+    ]
+    assert {row.trial.workers for row in found} == {4}
+    return found
+
+
+@pytest.fixture
+def boards(fingerprint: Fingerprint) -> Fingerprint:
+    """Boards as the paper's table names them."""
+    name = f"Raspberry Pi {_published().machine['board'][0]} Model B"
+    return replace(fingerprint, emulated=False, hardware=(f"pi0: {name}, 1 GiB",))
+
+
+def test_a_published_time_stands_beside_ours(
+    make: Make, campaign: Campaign, boards: Fingerprint
+) -> None:
+    point = _published()
+    part = published_part(Source.of(_results(make, boards, point), [campaign]))
+    assert part is not None
+    [table] = part.tables
+    titles = [column.title for column in table.columns]
+    rows = [dict(zip(titles, row, strict=True)) for row in table.rows]
+    [row] = [row for row in rows if TABLE.partition("-table")[0] in row["Source"]]
+    assert float(row["Published (s)"].replace(",", "")) == pytest.approx(point.mean, rel=1e-3)
+    assert row["Ours over it"] == "1.00"
+    assert row["The published number is"] == "inside our interval"
+
+
+@pytest.mark.parametrize("change", ["board", "size", "setting"])
+def test_nothing_is_compared_with_other_work_or_other_boards(
+    make: Make, campaign: Campaign, boards: Fingerprint, change: str
+) -> None:
+    point = _published()
+    setup = boards
+    more: dict[str, Any] = {}
+    if change == "board":
+        setup = replace(boards, hardware=("pi0: Raspberry Pi 5 Model B, 8 GiB",))
+    if change == "size":
+        point = replace(point, conditions={**point.conditions, "size_bytes": 64_000_000})
+    if change == "setting":
+        point = replace(point, conditions={**point.conditions, "workload": "pi"})
+    assert published_part(Source.of(_results(make, setup, point, **more), [campaign])) is None
+
+
+def test_plain_emulated_nodes_are_no_boards(
+    make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    results = _results(make, fingerprint, _published())
+    assert published_part(Source.of(results, [campaign])) is None

