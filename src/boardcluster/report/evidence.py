@@ -18,6 +18,7 @@ __all__ = [
     "Evidence",
     "Gatherer",
     "Key",
+    "by_distance",
     "key_of",
     "representatives",
     "run_name",
