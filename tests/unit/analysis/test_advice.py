@@ -136,8 +136,16 @@ def test_where_reducers_are_set() -> None:
 # Cores without a task
 
 
-def spark_run(*, tasks: int, stages: int = 2, work_seconds: float = 160.0, **fields: Any) -> Result:
-    phases = {"sort": 100.0} | {f"sort/stage {n}: sortByKey": 80.0 / stages for n in range(stages)}
+def spark_run(
+    *,
+    tasks: int,
+    stages: int = 2,
+    work_seconds: float = 160.0,
+    stage_seconds: float = 80.0,
+    **fields: Any,
+) -> Result:
+    each = stage_seconds / stages
+    phases = {"sort": 100.0} | {f"sort/stage {n}: sortByKey": each for n in range(stages)}
     measured = {
         "counters": {"spark/tasks": tasks, "spark/executorRunTime": round(1000 * work_seconds)},
         "phases_seconds": phases,
@@ -263,6 +271,15 @@ def test_a_short_start_up() -> None:
     assert advised(run(), rule="start-up", diagnosed=diagnosis(Bound.START_UP, 0.5)) == ()
     assert advised(run(), rule="start-up", diagnosed=diagnosis(Bound.CPU, 0.6)) == ()
     assert advised(run(), rule="start-up") == ()
+
+
+def test_a_start_that_keeps_the_cpu_busy_is_one_all_the_same() -> None:
+    made = spark_run(tasks=8, work_seconds=60.0, stage_seconds=30.0)
+    row = only(advised(made, rule="start-up", diagnosed=diagnosis(Bound.CPU, 1.0)))
+    assert row.gain is None
+    assert row.seen.startswith("no task ran for 1 min 10 s of 1 min 40 s, 70 %")
+    long = spark_run(tasks=8, work_seconds=60.0, stage_seconds=60.0)
+    assert advised(long, rule="start-up", diagnosed=diagnosis(Bound.CPU, 1.0)) == ()
 
 
 # Memory
@@ -424,6 +441,8 @@ def test_checksums_where_the_cpu_binds() -> None:
         (run(), Bound.STORAGE),
         (run(workload="pi"), Bound.CPU),
         (run(checksum=Checksum.NULL), Bound.CPU),
+        (run(setup=EMULATED), Bound.CPU),
+        (run(setup=TWIN), Bound.CPU),
     ],
 )
 def test_checksums_are_not_spoken_of(result: Result, bound: Bound) -> None:

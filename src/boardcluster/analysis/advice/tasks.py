@@ -262,16 +262,46 @@ def _size(size_bytes: int) -> str:
     return f'size = "{format_bytes(size_bytes)}"'
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """How much of a run was no work.
+
+    Attributes:
+        share: of the run.
+        words: what was seen.
+    """
+
+    share: float
+    words: str
+
+
+def _start_of(run: Run) -> _Start | None:
+    """Time in which nothing was busy, or no task ran; None where neither is known to be much.
+
+    The start of JVMs takes CPU time, too, so a busy CPU alone shows no work. When tasks ran, the
+    engine says.
+    """
+    if run.first is Bound.START_UP:
+        share = run.share(Bound.START_UP)
+        return _Start(share=share, words="no resource of any node was busy")
+    tasks = _tasks_of(run)
+    if tasks is None or not tasks.wall_seconds:
+        return None
+    at_work_seconds = tasks.wall_seconds + run.phase_seconds(_REDUCE_PHASE)
+    share = 1 - at_work_seconds / run.measurement.duration_seconds
+    return _Start(share=share, words="no task ran")
+
+
 def _start_up(rule: Rule, view: View) -> Iterator[Advice]:
     for group in view.groups:
         run, trial = group.typical, group.trial
-        share = run.share(Bound.START_UP)
-        if run.first is not Bound.START_UP or share <= _START_SHARE:
+        start = _start_of(run)
+        if start is None or start.share <= _START_SHARE:
             continue
+        share = start.share
         duration_seconds = run.measurement.duration_seconds
-        start_seconds = share * duration_seconds
         seen = (
-            f"no resource of any node was busy for {format_seconds(start_seconds)} of"
+            f"{start.words} for {format_seconds(share * duration_seconds)} of"
             f" {format_seconds(duration_seconds)}, {percent(share)}: JVMs start, heartbeats are"
             f" waited for ({group.where})"
         )
@@ -332,7 +362,7 @@ TASK_RULES = (
     ),
     Rule(
         name="start-up",
-        speaks="In more than half of the run no resource of any node was busy.",
+        speaks="In more than half of the run no resource of any node was busy, or no task ran.",
         source="K. Ousterhout and others, NSDI 2015 (blocked time); Amdahl 1967",
         find=_start_up,
     ),
