@@ -33,6 +33,7 @@ class Finding:
             are not what is compared.
         ratio: how many times as fast, as text; empty where no difference is shown or none exists.
         emulated: whether it is of emulated nodes.
+        is_shown: whether the runs show a difference: its interval leaves out none.
     """
 
     sentence: str
@@ -40,17 +41,20 @@ class Finding:
     engines: tuple[tuple[Engine, str, str, str], ...]
     ratio: str
     emulated: bool
+    is_shown: bool
 
 
 def find(source: Source) -> tuple[Finding, ...]:
     """One finding per configuration, largest input first, then one per mix run both ways.
 
-    The largest come first because small ones measure start-up.
+    The largest come first because small ones measure start-up; before all, those whose runs show a
+    difference.
     """
     groups = sorted(groups_of(source.cells), key=lambda group: (-len(group), -group[0].size_bytes))
     engines = tuple(_finding(source, group, _widest(group)) for group in groups)
     mixes = compare_concurrency(source.cells)
-    return engines + tuple(_mix_finding(source, comparison) for comparison in mixes)
+    found = (*engines, *(_mix_finding(source, comparison) for comparison in mixes))
+    return tuple(sorted(found, key=lambda finding: not finding.is_shown))
 
 
 def _widest(group: Sequence[Cell]) -> Comparison | None:
@@ -90,6 +94,7 @@ def _mix_finding(source: Source, comparison: ConcurrencyComparison) -> Finding:
         engines=(),
         ratio="" if interval is not None and not comparison.is_shown else ratio,
         emulated=source.is_emulated([*one.results, *several.results]),
+        is_shown=comparison.is_shown,
     )
 
 
@@ -116,6 +121,7 @@ def _finding(source: Source, group: Sequence[Cell], comparison: Comparison | Non
         ),
         ratio=ratio,
         emulated=source.is_emulated([item for cell in cells for item in cell.results]),
+        is_shown=comparison is not None and comparison.is_shown,
     )
 
 

@@ -56,6 +56,20 @@ def test_one_run_gives_no_interval_and_says_so(demo: list[Result], campaign: Cam
     assert "whisker" not in report.times[0].caption
 
 
+def test_a_difference_that_is_shown_comes_before_a_larger_input(
+    demo: list[Result], make: Make, campaign: Campaign
+) -> None:
+    noise = [
+        make(100 + place, engine, seconds, size_bytes=10**9)
+        for place, (engine, seconds) in enumerate(
+            (engine, seconds) for engine in Engine for seconds in (20.0, 30.0, 40.0)
+        )
+    ]
+    report = build_report([*demo, *noise], [campaign], cluster=None)
+    assert report.headline.startswith("WordCount over 256 MB: Spark 24.1 s")
+    assert [row.is_shown for row in report.findings] == [True, False]
+
+
 def test_noise_is_not_called_a_difference(make: Make, campaign: Campaign) -> None:
     runs = [
         make(place, engine, seconds)
