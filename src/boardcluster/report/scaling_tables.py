@@ -216,7 +216,7 @@ def _effect(row: FactorEffect, cells: Sequence[Cell]) -> tuple[str, ...]:
     several = len({cell.workers for cell in cells}) > 1
     ratio = row.ratio
     pairs = f", {words.count(ratio.pairs, 'pair')}" if ratio.pairs > 1 else ""
-    test = paired(row.slower, row.faster)
+    test = paired(row.slower, row.faster) if ratio.pairs else None
     said = "shown" if ratio.is_shown else "not shown"
     if row.differences:
         said += f"; also differ: {'; '.join(row.differences)}"
