@@ -1039,8 +1039,9 @@ class Telemetry:
     Attributes:
         duration_seconds: from the start of the run to its end, by the driver's monotonic clock.
         nodes: one entry for each node that gave samples, in the cluster's order, ``host`` last.
-        phases: name to start and end of each submission, and as ``SUBMISSION/PHASE`` of the engine's
-            own phases inside it, in seconds from the start of the run; see analysis/phases.py.
+        phases: name to start and end of each submission, and as ``SUBMISSION/PHASE`` of the
+            engine's own phases inside it, in seconds from the start of the run; see
+            analysis/phases.py.
     """
 
     duration_seconds: float

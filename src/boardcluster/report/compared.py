@@ -365,10 +365,11 @@ def _several(comparison: SideComparison) -> list[str]:
     most = max((len(points) for points in own.values()), default=0)
     if most < 2:
         return []
-    return [
+    text = (
         f"up to {most} published cells are like one of ours, as the paper says more of its machine"
         " than is known of ours: narrow the table, as in `?storage=UFS`"
-    ]
+    )
+    return [text]
 
 
 def render_comparison(compared: Compared, *, markdown: bool) -> str:
