@@ -87,8 +87,8 @@ def commands() -> dict[str, Any]:
         if hasattr(command, "commands"):
             if not words:
                 found[""] = command
-            for name, child in command.commands.items():
-                walk(child, (*words, name))
+            for name in command.list_commands(None):
+                walk(command.get_command(None, name), (*words, name))
         else:
             found[" ".join(words)] = command
 

@@ -72,7 +72,7 @@ class _Commands(TyperGroup):
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             alone = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False)
             import_module(f"boardcluster.cli.{cmd_name}").register(alone)
-            self.commands |= get_group(alone).commands
+            self.commands.update(get_group(alone).commands)
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
