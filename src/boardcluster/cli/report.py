@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,11 +20,12 @@ from boardcluster.errors import (
     StoreError,
     UsageError,
 )
-from boardcluster.records import ClusterSpec, PowerSamples, Result, Telemetry
+from boardcluster.records import ClusterSpec, PowerSamples, Result
 from boardcluster.services.operation import read_spec
 from boardcluster.store import Store
 
 if TYPE_CHECKING:
+    from boardcluster.cli.samples import Look
     from boardcluster.report.evidence import Evidence, Gatherer, Key
     from boardcluster.report.source import Source
 
@@ -32,8 +33,6 @@ __all__ = ["register", "write"]
 
 _PAGES = 50
 """The report links to the pages of so many runs, the latest; each takes about 0.05 s."""
-_FOLLOWED = 100
-"""From so many runs on their samples take long enough for a progress line."""
 _PAGES_FOLDER = "runs"
 
 
@@ -102,34 +101,54 @@ def _watch(
     cluster: ClusterSpec | None,
     follow: Callable[[str, int, int], None] | None,
 ) -> tuple[Evidence, dict[Key, str]]:
-    """Go through the samples of every run once, the latest first; keep none of them.
+    """Go through the samples of every run once; keep none of them.
 
     Returns:
         What they gave, and where the pages of runs are, by trial and attempt.
     """
+    from boardcluster.cli.samples import look_at_runs  # noqa: PLC0415
     from boardcluster.report.evidence import Gatherer, key_of  # noqa: PLC0415
 
     gatherer = Gatherer(cluster.power_models if cluster else ())
     _show(store, source, gatherer)
-    pages: dict[Key, str] = {}
     runs = [result for result in source.results if result.attempt is not None]
     runs.sort(key=lambda result: result.attempt.started_utc if result.attempt else "", reverse=True)
-    for done, result in enumerate(runs):
-        if follow is not None and len(runs) >= _FOLLOWED:
-            follow("reading samples", done, len(runs))
-        wants_page = len(pages) < _PAGES or gatherer.shows(result)
-        if result.attempt is None or (result.measurement is None and not wants_page):
-            continue
-        try:
-            telemetry = store.telemetry(result.attempt)
-        except StoreError as error:  # one damaged file must not cost the report
-            gatherer.add_damaged(result, error.message)
-            continue
-        if result.measurement is not None and not source.is_own_program(result):
-            gatherer.add(result, telemetry)
-        if telemetry is not None and wants_page:
-            pages[key_of(result)] = _write_page(source, result, telemetry, folder)
+    looks = list(_looks(store, source, gatherer, runs, folder))
+    pages: dict[Key, str] = {}
+    for look, seen in zip(looks, look_at_runs(looks, follow), strict=True):
+        if seen.damaged:
+            gatherer.add_damaged(look.result, seen.damaged)
+        elif look.condenses:
+            gatherer.add(look.result, seen.condensed)
+        if seen.page:
+            pages[key_of(look.result)] = f"{_PAGES_FOLDER}/{seen.page}"
     return gatherer.evidence(), pages
+
+
+def _looks(
+    store: Store, source: Source, gatherer: Gatherer, runs: Iterable[Result], folder: Path
+) -> Iterator[Look]:
+    """What is to be looked at: measured runs, and those that get a page, the latest of them."""
+    from boardcluster.cli.samples import Look  # noqa: PLC0415
+
+    paged = 0
+    for result in runs:
+        if result.attempt is None:
+            continue
+        wants_page = paged < _PAGES or gatherer.shows(result)
+        has_page = wants_page and store.has_samples(result.attempt)
+        condenses = result.measurement is not None and not source.is_own_program(result)
+        if not has_page and not condenses:
+            continue
+        paged += has_page
+        yield Look(
+            result=result,
+            artefacts=store.artefact_folder(result.attempt),
+            condenses=condenses,
+            page_folder=folder / _PAGES_FOLDER if has_page else None,
+            campaign=source.campaigns.get(result.trial.campaign_id),
+            report="../report.html",
+        )
 
 
 def _show(store: Store, source: Source, gatherer: Gatherer) -> None:
@@ -151,23 +170,6 @@ def _show(store: Store, source: Source, gatherer: Gatherer) -> None:
                 gatherer.add_damaged(result, error.message)
             gatherer.add_curves(result, telemetry, power)
             break
-
-
-def _write_page(source: Source, result: Result, telemetry: Telemetry, folder: Path) -> str:
-    """Write the page of a run; return where it is, relative to the report."""
-    from boardcluster.report.run_page import write_run_page  # noqa: PLC0415
-
-    if result.attempt is None:
-        return ""
-    page = write_run_page(
-        result,
-        result.attempt,
-        telemetry,
-        folder=folder / _PAGES_FOLDER,
-        campaign=source.campaigns.get(result.trial.campaign_id),
-        report="../report.html",
-    )
-    return f"{_PAGES_FOLDER}/{page.name}"
 
 
 def _write_one(home: Path, folder: Path, run: str) -> Path:

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from boardcluster.report.plots import Figure
 
 __all__ = [
+    "Condensed",
     "Evidence",
     "Gatherer",
     "Key",
     "by_distance",
+    "condense",
     "key_of",
     "representatives",
     "run_name",
@@ -49,8 +51,32 @@ class Evidence:
     missing: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condensed:
+    """What is kept of the samples of one run.
+
+    Attributes:
+        diagnosis: what bound it.
+        facts: what rules of advice need; None where they can say nothing.
+    """
+
+    diagnosis: Diagnosis
+    facts: RunFacts | None
+
+
+def condense(result: Result, telemetry: Telemetry | None) -> Condensed | None:
+    """Condense the samples of a measured run; None where it has none."""
+    # They load numpy, which an empty report does not need.
+    from boardcluster.analysis.advice import run_facts  # noqa: PLC0415
+    from boardcluster.analysis.bottleneck import diagnose  # noqa: PLC0415
+
+    if telemetry is None or not telemetry.nodes:
+        return None
+    return Condensed(diagnosis=diagnose(result, telemetry), facts=run_facts(result, telemetry))
+
+
 class Gatherer:
-    """Takes the telemetry of one run after the other, and keeps only what is made of it."""
+    """Takes what telemetry gave of one run after the other."""
 
     def __init__(self, models: Sequence[PowerModel] = ()) -> None:
         """Begin without any run.
@@ -69,25 +95,20 @@ class Gatherer:
         """Whether a run has curves."""
         return key_of(result) in self._curves
 
-    def add(self, result: Result, telemetry: Telemetry | None) -> None:
+    def add(self, result: Result, condensed: Condensed | None) -> None:
         """Take a measured run.
 
         Args:
             result: the run.
-            telemetry: its samples; None where it has none.
+            condensed: what its samples gave; None where it has none.
         """
-        # They load numpy, which an empty report does not need.
-        from boardcluster.analysis.advice import run_facts  # noqa: PLC0415
-        from boardcluster.analysis.bottleneck import diagnose  # noqa: PLC0415
-
-        if telemetry is None or not telemetry.nodes:
+        if condensed is None:
             self._missing.append(_name(result))
             return
         key = key_of(result)
-        self._diagnoses[key] = diagnose(result, telemetry)
-        facts = run_facts(result, telemetry)
-        if facts is not None:
-            self._facts[key] = facts
+        self._diagnoses[key] = condensed.diagnosis
+        if condensed.facts is not None:
+            self._facts[key] = condensed.facts
 
     def add_curves(
         self, result: Result, telemetry: Telemetry, power: Sequence[PowerSamples]

@@ -42,6 +42,7 @@ from boardcluster.store import rows
 from boardcluster.store.connection import REBUILD_HINT, connect, connect_reading, translated
 from boardcluster.store.files import (
     DATABASE_NAME,
+    TELEMETRY_NAME,
     AttemptFile,
     CampaignFile,
     attempt_path,
@@ -295,6 +296,10 @@ class Store:
         from boardcluster.store.samples import read_telemetry  # noqa: PLC0415
 
         return read_telemetry(self.artefact_folder(attempt), nodes=nodes, columns=columns)
+
+    def has_samples(self, attempt: Attempt) -> bool:
+        """Whether an attempt has samples, readable or not."""
+        return (self.artefact_folder(attempt) / TELEMETRY_NAME).is_file()
 
     def power_samples(self, attempt: Attempt) -> tuple[PowerSamples, ...]:
         """The readings of power meters over an attempt; none where no meter was read.

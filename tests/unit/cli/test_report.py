@@ -8,7 +8,7 @@ import pytest
 from tests.unit.report.stored import Run, fill
 from typer.testing import CliRunner
 
-from boardcluster.cli import report
+from boardcluster.cli import report, samples
 from boardcluster.cli.app import app
 from boardcluster.cli.console import Reporter
 from boardcluster.errors import UsageError
@@ -93,3 +93,27 @@ def test_long_work_is_followed(tmp_path: Path) -> None:
     assert "reading samples" in done.stderr
     html = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert "<summary>120 rows; open them to print them, too</summary>" in html
+
+
+def test_several_processes_give_the_same_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(
+        tmp_path,
+        [
+            Run(engine=engine, seconds=20.0 + place)
+            for engine in (Engine.SPARK, Engine.MAPREDUCE)
+            for place in range(3)
+        ],
+    )
+    damaged = sorted(tmp_path.rglob("telemetry.npz"))[0]
+    damaged.write_bytes(b"no samples")
+    texts = []
+    for name, many in (("one", 100), ("several", 2)):
+        monkeypatch.setattr(samples, "_MANY", many)
+        html, _ = report.write(tmp_path, tmp_path / name)
+        texts.append(html.read_text(encoding="utf-8"))
+        pages = sorted(path.name for path in (tmp_path / name / "runs").iterdir())
+        assert len(pages) == 5
+    assert texts[0] == texts[1]
+    assert "damaged" in texts[0]

@@ -20,7 +20,7 @@ from boardcluster.records import (
 )
 from boardcluster.report.bounds import bounds_of
 from boardcluster.report.cost_part import cost_part, loses
-from boardcluster.report.evidence import Evidence, Gatherer, key_of, representatives
+from boardcluster.report.evidence import Evidence, Gatherer, condense, key_of, representatives
 from boardcluster.report.model import Report, build_report, report_of
 from boardcluster.report.source import Source
 from boardcluster.report.summary import Point
@@ -111,7 +111,7 @@ def _watched(runs: list[Result], **samples: Any) -> Evidence:
     for run in runs:
         assert run.measurement is not None
         telemetry = board_telemetry(run.measurement.duration_seconds, **samples)
-        gatherer.add(run, telemetry)
+        gatherer.add(run, condense(run, telemetry))
     return gatherer.evidence()
 
 

@@ -1,0 +1,115 @@
+"""Go through the samples of every run once, for a report: on all cores where there are many."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from boardcluster.errors import StoreError
+from boardcluster.records import Campaign, Result
+from boardcluster.report.evidence import Condensed, condense
+from boardcluster.report.run_page import write_run_page
+from boardcluster.store.samples import read_telemetry
+
+__all__ = ["Look", "Seen", "look_at_runs"]
+
+_MANY = 100
+"""From so many runs on it pays to start processes, and to say how far it is."""
+_PROCESSES_MOST = 8
+_CHUNK = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """One run to look at.
+
+    Attributes:
+        result: the run; it has an attempt.
+        artefacts: folder of the attempt.
+        condenses: whether the report needs what is condensed from its samples.
+        page_folder: where its page goes; None for no page.
+        campaign: of the run, for its page.
+        report: where the report is, relative to the page.
+    """
+
+    result: Result
+    artefacts: Path
+    condenses: bool
+    page_folder: Path | None
+    campaign: Campaign | None
+    report: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What became of a look.
+
+    Attributes:
+        condensed: what its samples gave; None without samples, or where that was not asked for.
+        damaged: why they cannot be read; empty if they can, or there are none.
+        page: file name of its page; empty without one.
+    """
+
+    condensed: Condensed | None = None
+    damaged: str = ""
+    page: str = ""
+
+
+def look_at_runs(
+    looks: Sequence[Look], follow: Callable[[str, int, int], None] | None
+) -> list[Seen]:
+    """Look at runs, in their order; each run's samples are dropped before it returns.
+
+    Args:
+        looks: the runs.
+        follow: told how many are done; None for silence.
+
+    Raises:
+        StoreError: a page cannot be written.
+    """
+    if len(looks) < _MANY:
+        return [_look(look) for look in looks]
+    found = []
+    # Started anew, as a process with threads must not be forked.
+    pool = ProcessPoolExecutor(
+        min(os.cpu_count() or 1, _PROCESSES_MOST),
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_leave_signals_to_the_parent,
+    )
+    try:
+        for done, seen in enumerate(pool.map(_look, looks, chunksize=_CHUNK), start=1):
+            found.append(seen)
+            if follow is not None:
+                follow("reading samples", done, len(looks))
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return found
+
+
+def _leave_signals_to_the_parent() -> None:
+    """Ctrl-C reaches every process of a terminal; the parent says what becomes of the work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _look(look: Look) -> Seen:
+    try:
+        telemetry = read_telemetry(look.artefacts)
+    except StoreError as error:  # one damaged file must not cost the report
+        return Seen(damaged=error.message)
+    condensed = condense(look.result, telemetry) if look.condenses else None
+    if telemetry is None or look.page_folder is None or look.result.attempt is None:
+        return Seen(condensed=condensed)
+    page = write_run_page(
+        look.result,
+        look.result.attempt,
+        telemetry,
+        folder=look.page_folder,
+        campaign=look.campaign,
+        report=look.report,
+    )
+    return Seen(condensed=condensed, page=page.name)
