@@ -1,12 +1,8 @@
-"""Go through the samples of every run once, for a report: on all cores where there are many."""
+"""Go through the samples of every run once, for a report."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,14 +10,13 @@ from boardcluster.errors import StoreError
 from boardcluster.records import Campaign, Result
 from boardcluster.report.evidence import Condensed, condense
 from boardcluster.report.run_page import write_run_page
+from boardcluster.report.together import together
 from boardcluster.store.samples import read_telemetry
 
 __all__ = ["Look", "Seen", "look_at_runs"]
 
 _MANY = 100
 """From so many runs on it pays to start processes, and to say how far it is."""
-_PROCESSES_MOST = 8
-_CHUNK = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,28 +67,12 @@ def look_at_runs(
     Raises:
         StoreError: a page cannot be written.
     """
-    if len(looks) < _MANY:
-        return [_look(look) for look in looks]
-    found = []
-    # Started anew, as a process with threads must not be forked.
-    pool = ProcessPoolExecutor(
-        min(os.cpu_count() or 1, _PROCESSES_MOST),
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_leave_signals_to_the_parent,
-    )
-    try:
-        for done, seen in enumerate(pool.map(_look, looks, chunksize=_CHUNK), start=1):
-            found.append(seen)
-            if follow is not None:
-                follow("reading samples", done, len(looks))
-    finally:
-        pool.shutdown(cancel_futures=True)
-    return found
 
+    def tell(done: int, total: int) -> None:
+        if follow is not None:
+            follow("reading samples", done, total)
 
-def _leave_signals_to_the_parent() -> None:
-    """Ctrl-C reaches every process of a terminal; the parent says what becomes of the work."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return together(_look, looks, many=_MANY, follow=tell)
 
 
 def _look(look: Look) -> Seen:

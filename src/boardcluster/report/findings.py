@@ -47,14 +47,14 @@ class Finding:
 def find(source: Source) -> tuple[Finding, ...]:
     """One finding per configuration, largest input first, then one per mix run both ways.
 
-    The largest come first because small ones measure start-up; before all, those whose runs show a
-    difference.
+    Of configurations those come first whose runs show a difference of engines. The largest come
+    first because small ones measure start-up.
     """
     groups = sorted(groups_of(source.cells), key=lambda group: (-len(group), -group[0].size_bytes))
     engines = tuple(_finding(source, group, _widest(group)) for group in groups)
     mixes = compare_concurrency(source.cells)
-    found = (*engines, *(_mix_finding(source, comparison) for comparison in mixes))
-    return tuple(sorted(found, key=lambda finding: not finding.is_shown))
+    shown_first = sorted(engines, key=lambda finding: not finding.is_shown)
+    return (*shown_first, *(_mix_finding(source, comparison) for comparison in mixes))
 
 
 def _widest(group: Sequence[Cell]) -> Comparison | None:

@@ -31,6 +31,7 @@ from boardcluster.report.plots import (
 from boardcluster.report.plots.figure import Curves
 from boardcluster.report.source import Source
 from boardcluster.report.tables import Table
+from boardcluster.report.together import together
 
 __all__ = [
     "STATE_MARKS",
@@ -50,6 +51,8 @@ _PRINTED_ROWS = 60
 """Folded tables of up to so many rows are printed all the same."""
 
 STATE_MARKS = {"ok": "✓", "failed": "✕", "invalid": "✕", "running": "…", "pending": "…"}
+_MANY_FIGURES = 60
+"""From so many figures on, a tenth of a second each, they are drawn on every core."""
 _COUNTER_NOTE = (
     "These are each engine's own counters under their own names, so they do not match line by line:"
     " MapReduce counts what its tasks moved through local disks, Spark what crossed a shuffle"
@@ -186,7 +189,13 @@ def write_source(
     html = environment.get_template("report.html.j2").render(
         **shared,
         marks=STATE_MARKS,
-        drawings={figure.name: _draw(figure) for figure in drawn},
+        drawings=dict(
+            zip(
+                (figure.name for figure in drawn),
+                together(_draw, drawn, many=_MANY_FIGURES),
+                strict=True,
+            )
+        ),
         run_links={row.csv_name: _link(row.csv_text) for row in report.times},
         style=style_sheets(environment, "style.css", "run.css", "report.css"),
     )
