@@ -53,6 +53,8 @@ _PRINTED_ROWS = 60
 STATE_MARKS = {"ok": "✓", "failed": "✕", "invalid": "✕", "running": "…", "pending": "…"}
 _MANY_FIGURES = 60
 """From so many figures on, a tenth of a second each, they are drawn on every core."""
+_MANY_SAVED = 8
+"""From so many on, half a second each, they are drawn for print on every core."""
 _COUNTER_NOTE = (
     "These are each engine's own counters under their own names, so they do not match line by line:"
     " MapReduce counts what its tasks moved through local disks, Spark what crossed a shuffle"
@@ -253,12 +255,12 @@ def _figures(report: Report) -> list[Figure]:
 def _save(
     figures: Sequence[Figure], folder: Path, follow: Callable[[str, int, int], None] | None
 ) -> tuple[Path, ...]:
-    paths: list[Path] = []
-    for done, figure in enumerate(figures):
+    def tell(done: int, total: int) -> None:
         if follow is not None:
-            follow("drawing figures for print", done, len(figures))
-        paths += save(figure, folder)
-    return tuple(paths)
+            follow("drawing figures for print", done, total)
+
+    saved = together(functools.partial(save, folder=folder), figures, many=_MANY_SAVED, follow=tell)
+    return tuple(path for paths in saved for path in paths)
 
 
 @functools.cache
