@@ -15,7 +15,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.statistics import (
@@ -30,9 +29,6 @@ from boardcluster.analysis.statistics import (
     t_quantile,
 )
 from boardcluster.records import Result
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "ONE_RUN",
@@ -232,7 +228,10 @@ def _fieller(over: Sequence[float], under: Sequence[float], value: float) -> Int
     # Never negative where the lead is positive, but for rounding.
     inside = (top * bottom) ** 2 - lead * (top**2 - squared * top_variance)
     root = math.sqrt(max(0.0, inside))
-    return Interval(low=(top * bottom - root) / lead, high=(top * bottom + root) / lead)
+    # Where no value is negative, no ratio is.
+    least = 0.0 if min(*over, *under) >= 0 else -math.inf
+    low, high = (top * bottom - root) / lead, (top * bottom + root) / lead
+    return Interval(low=max(least, low), high=max(least, high))
 
 
 def _squared_error(values: Sequence[float]) -> float:

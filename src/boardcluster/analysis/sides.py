@@ -17,6 +17,7 @@ from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.ratios import PairedTest, Ratio, RatioMethod, paired, ratio_of_means
 from boardcluster.analysis.statistics import Interval, mean, mean_interval
 from boardcluster.analysis.twins import twin_words
+from boardcluster.analysis.worth import watts_of
 from boardcluster.records import Fingerprint, Result
 
 __all__ = [
@@ -298,9 +299,8 @@ def _quantities(cell: Cell) -> dict[str, tuple[float, ...]]:
     known = [each for each in joules if each is not None]
     if len(known) == len(found):
         values[ENERGY] = tuple(known)
-        values[POWER] = tuple(
-            each / row.duration_seconds for each, row in zip(known, found, strict=True)
-        )
+        watts = [watts_of(row.energy, row.duration_seconds) for row in found if row.energy]
+        values[POWER] = tuple(each for each in watts if each is not None)
     written = [row.intermediate_bytes for row in found if row.intermediate_bytes is not None]
     if len(written) == len(found):
         values[INTERMEDIATE] = tuple(float(each) for each in written)
@@ -435,6 +435,8 @@ def _match(one: Point, other: Point) -> Match:
     test = None
     if one.cell is not None and other.cell is not None and one.quantity == DURATION:
         test = paired(one.cell, other.cell)
+        if test is not None and test.pairs < min(one.cell.count, other.cell.count):
+            test = None  # runs whose means are shown would be left out of their ratio
     return Match(first=one, second=other, ratio=_ratio(one, other), paired=test)
 
 

@@ -16,7 +16,7 @@ from boardcluster.analysis import Cell, summarise, untrusted
 from boardcluster.cli.console import print_json, print_table, say
 from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
 from boardcluster.errors import ClusterError, EmptySelectionError, UsageError
-from boardcluster.records import AttemptState, Campaign, Result
+from boardcluster.records import AttemptState, Campaign, Result, Verdict
 from boardcluster.store import Store
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def _compare(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Write it to a file that ends with .html, .md or .csv."
+            "--output",
+            "-o",
+            help="Write it to a file, replaced if there, that ends with .html, .md or .csv.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -232,7 +234,12 @@ class _Loader:
     def _place(self, name: str) -> tuple[Path, str]:
         """Part ``NAME/CAMPAIGN`` or ``FOLDER/CAMPAIGN`` into the home and the campaign."""
         if name.startswith(("/", ".", "~")):
-            folder = Path(name).expanduser()
+            try:
+                folder = Path(name).expanduser()
+            except RuntimeError as error:  # a user that this machine does not know
+                raise ClusterError(
+                    f"there is no cluster in {name}", hint="name a folder, or a cluster by its name"
+                ) from error
             if folder.is_dir() or not folder.parent.is_dir():
                 return folder, ""
             return folder.parent, folder.name
@@ -297,6 +304,8 @@ class _Loader:
         left_out += sum(len(row.results) for row in untrusted(results, tainted=self._tainted))
         if left_out:
             notes = [*notes, f"{left_out} tainted runs are left out; --tainted lets them count"]
+        if counted := sum(cell.counted(Verdict.TAINTED) for cell in cells):
+            notes = [*notes, f"{counted} of these runs are tainted"]
         if not self._against_paper:
             return own_side(name, title, cells, notes=notes)
         from boardcluster.catalog.conditions import machine_of  # noqa: PLC0415

@@ -263,13 +263,15 @@ class _Exported:
         Raises:
             EmptySelectionError: there are none.
         """
-        from boardcluster.report.model import build_report  # noqa: PLC0415
+        from boardcluster.report.model import report_of  # noqa: PLC0415
         from boardcluster.report.render import named_tables  # noqa: PLC0415
+        from boardcluster.report.source import Source  # noqa: PLC0415
 
         results = self._results()
         campaigns = self._campaigns()
         chosen = [row for row in campaigns.values() if self._campaign in {None, row.id}]
-        report = build_report(results, chosen, cluster=None, tainted=self._tainted)
+        source = Source.of(results, chosen, tainted=self._tainted)
+        report = report_of(source, cluster=None, probes=self._store.probe_runs())
         return named_tables(report)
 
 

@@ -221,7 +221,7 @@ def _report(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the report: one HTML file that opens offline, and Markdown; and a page for each run.
+    """Write the report: one HTML file that opens offline, and Markdown; and pages of latest runs.
 
     The page of a run shows what every node did: CPU, disk, network, clock, temperature, memory.
     """

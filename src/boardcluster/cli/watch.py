@@ -101,7 +101,7 @@ def progress_of(home: Path, campaign_id: str | None) -> Progress | None:
 
     Args:
         home: the cluster's state folder.
-        campaign_id: the campaign; None for the one that was planned last.
+        campaign_id: the campaign; None for the one that runs, else that was planned last.
 
     Raises:
         EmptySelectionError: there is no such campaign.
@@ -110,7 +110,11 @@ def progress_of(home: Path, campaign_id: str | None) -> Progress | None:
     with Store.open(home, read_only=True) as store:
         campaigns = {row.id: row for row in store.campaigns()}
         newest = max(campaigns, key=lambda name: (campaigns[name].created_utc, name), default=None)
-        wanted = campaign_id or newest
+        running = max(store.running(), key=lambda attempt: attempt.started_utc, default=None)
+        at_work = (
+            name for name in campaigns if running and running.trial_id.startswith(f"{name}-")
+        )
+        wanted = campaign_id or next(at_work, newest)
         if wanted is None:
             return None
         return Progress(

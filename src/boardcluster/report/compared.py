@@ -29,11 +29,11 @@ from boardcluster.units import format_bytes
 __all__ = ["Compared", "comparison_frame", "describe", "render_comparison", "side_words"]
 
 _METHOD = (
-    "A / B is the mean of A over the mean of B. Its 95 % interval is Fieller's, with the degrees of"
-    " freedom of Welch; where A and B ran in turn in one campaign it is by the logarithms of paired"
-    " ratios, and the number of pairs is given. A difference is shown where the interval leaves out"
-    " 1. Nothing corrects for the number of rows: of twenty rows without any difference one is"
-    " expected to show one."
+    "A / B is the mean of A over the mean of B; of pairs it is the geometric mean of theirs. Its"
+    " 95 % interval is Fieller's, with the degrees of freedom of Welch; where both ran in turn in"
+    " one campaign it is by the logarithms of paired ratios, and the number of pairs is given. A"
+    " difference is shown where the interval leaves out 1. Nothing corrects for the number of rows:"
+    " of twenty rows without any difference one is expected to show one."
 )
 _PUBLISHED = (
     "Published numbers have no interval here, and none is made up for them: such a row says whether"

@@ -191,13 +191,7 @@ def write_source(
     html = environment.get_template("report.html.j2").render(
         **shared,
         marks=STATE_MARKS,
-        drawings=dict(
-            zip(
-                (figure.name for figure in drawn),
-                together(_draw, drawn, many=_MANY_FIGURES),
-                strict=True,
-            )
-        ),
+        drawings=dict(together(_draw_named, drawn, many=_MANY_FIGURES)),
         run_links={row.csv_name: _link(row.csv_text) for row in report.times},
         style=style_sheets(environment, "style.css", "run.css", "report.css"),
     )
@@ -352,6 +346,10 @@ def _link(text: str) -> str:
 def _lower_first(text: str) -> str:
     """A title within a sentence; what is capital throughout stays."""
     return text if text[:2].isupper() else text[:1].lower() + text[1:]
+
+
+def _draw_named(figure: Figure) -> tuple[str, _Drawing]:
+    return figure.name, _draw(figure)
 
 
 def _draw(figure: Figure) -> _Drawing:

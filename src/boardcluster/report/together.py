@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
@@ -16,6 +18,7 @@ Answer = TypeVar("Answer")
 
 _PROCESSES_MOST = 8
 _CHUNK = 4
+_LOOK_SECONDS = 1.0
 
 
 def together(
@@ -43,7 +46,8 @@ def together(
     pool = ProcessPoolExecutor(
         min(os.cpu_count() or 1, _PROCESSES_MOST),
         mp_context=multiprocessing.get_context("spawn"),
-        initializer=_leave_signals_to_the_parent,
+        initializer=_begin,
+        initargs=(os.getpid(),),
     )
     try:
         for done, answer in enumerate(pool.map(do, items, chunksize=_CHUNK), start=1):
@@ -55,6 +59,14 @@ def together(
     return answers
 
 
-def _leave_signals_to_the_parent() -> None:
-    """Ctrl-C reaches every process of a terminal; the parent says what becomes of the work."""
+def _begin(parent: int) -> None:
+    """Leave Ctrl-C, which reaches every process of a terminal, to the parent, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """A parent that is killed tells nobody; its processes would wait for work for ever."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK_SECONDS)
+    os._exit(1)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from boardcluster.analysis import Cell, Interval, Untrusted, security_of, twin_words
 from boardcluster.analysis.statistics import mean, mean_interval
 from boardcluster.analysis.twins import dilation_of
+from boardcluster.analysis.worth import watts_of
 from boardcluster.records import EnergyMethod, Result, Verdict
 from boardcluster.report.export.frames import Field, Frame, Kind, Value
 
@@ -52,7 +53,7 @@ _FIELDS = (
     Field("energy_mean_joules", Kind.NUMBER, "mean over the runs whose energy is known"),
     Field("energy_low_joules", Kind.NUMBER, "95 % interval of the mean by Student's t"),
     Field("energy_high_joules", Kind.NUMBER, "95 % interval of the mean by Student's t"),
-    Field("power_mean_watts", Kind.NUMBER, "their energy over their durations"),
+    Field("power_mean_watts", Kind.NUMBER, "mean over the runs of their mean power"),
     Field("warnings", Kind.OBJECT, "what a reader of the mean must know"),
 )
 
@@ -91,13 +92,11 @@ def cell_frame(cells: Sequence[Cell], untrusted: Sequence[Untrusted] = ()) -> Fr
 
 
 def mean_power_watts(results: Sequence[Result]) -> float | None:
-    """Energy of runs over their durations; None where one of them has no energy."""
+    """Mean over runs of their mean power; None where one of them has no energy."""
     found = [row.measurement for row in results if row.measurement is not None]
-    joules = [row.energy.energy_joules for row in found if row.energy is not None]
-    known = [each for each in joules if each is not None]
-    if not known or len(known) != len(found):
-        return None
-    return sum(known) / sum(row.duration_seconds for row in found)
+    watts = [watts_of(row.energy, row.duration_seconds) for row in found if row.energy is not None]
+    known = [each for each in watts if each is not None]
+    return mean(known) if known and len(known) == len(found) else None
 
 
 def _values(cell: Cell) -> tuple[Value, ...]:
