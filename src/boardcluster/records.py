@@ -1121,6 +1121,11 @@ class Attempt:
     artefacts: str
     fingerprint: Fingerprint
 
+    @property
+    def name(self) -> str:
+        """How people name it: ``TRIAL/NUMBER``."""
+        return f"{self.trial_id}/{self.number}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:

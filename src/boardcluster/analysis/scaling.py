@@ -80,11 +80,6 @@ class Fit:
     largest_speed_up: float | None
     exact: bool
 
-    @property
-    def seconds_one(self) -> float:
-        """Time on one worker by its short name."""
-        return self.one_worker_seconds
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePoint:

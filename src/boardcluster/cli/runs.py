@@ -8,14 +8,9 @@ from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.records import Attempt, Result, Telemetry
 from boardcluster.store import Store
 
-__all__ = ["find_run", "nearest", "run_name"]
+__all__ = ["find_run", "nearest"]
 
 _SHOWN = 3
-
-
-def run_name(attempt: Attempt) -> str:
-    """How a person names an attempt: ``TRIAL/NUMBER``."""
-    return f"{attempt.trial_id}/{attempt.number}"
 
 
 def nearest(word: str, known: list[str]) -> str:
@@ -54,7 +49,7 @@ def find_run(store: Store, name: str | None) -> tuple[Result, Attempt, Telemetry
         if attempt.trial_id == trial and (not slash or attempt.number == int(number))
     ]
     if not chosen:
-        known = [run_name(attempt) for _, attempt in runs]
+        known = [attempt.name for _, attempt in runs]
         words = nearest(name if slash else f"{name}/1", known)
         raise EmptySelectionError(
             f"no run {name}",

@@ -13,7 +13,7 @@ import typer
 
 from boardcluster.cli.console import print_json, print_table, say
 from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
-from boardcluster.cli.runs import find_run, nearest, run_name
+from boardcluster.cli.runs import find_run, nearest
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.fetch.cache import writing
 from boardcluster.records import Attempt, Result, Telemetry
@@ -72,7 +72,7 @@ def _telemetry(
         result, attempt, found = find_run(store, run)
     if found is None:
         raise EmptySelectionError(
-            f"{run_name(attempt)} has no samples: it ran before there was telemetry, or ended "
+            f"{attempt.name} has no samples: it ran before there was telemetry, or ended "
             "before any were gathered",
             hint="leave the name out for the latest run that has some",
         )
@@ -179,7 +179,7 @@ def _document(
     found = result.measurement
     spans = _spans(telemetry, phase)
     return {
-        "run": run_name(attempt),
+        "run": attempt.name,
         "workload": result.trial.workload,
         "engine": result.trial.engine.value,
         "state": attempt.state.value,
@@ -219,7 +219,7 @@ def _print(
     from boardcluster.analysis.telemetry import column_summaries, node_summaries  # noqa: PLC0415
 
     trial, found = result.trial, result.measurement
-    say(f"run {run_name(attempt)}: {trial.workload} on {trial.engine.value}")
+    say(f"run {attempt.name}: {trial.workload} on {trial.engine.value}")
     say(f"verdict: {found.verdict.value if found else f'none, {attempt.state.value}'}")
     for line in found.verdict_reasons if found else ():
         say(f"  {line}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from boardcluster.analysis import Cell
-from boardcluster.records import Attempt, PowerModel, PowerSamples, Result, Telemetry
+from boardcluster.records import PowerModel, PowerSamples, Result, Telemetry
 
 if TYPE_CHECKING:
     from boardcluster.analysis.advice import RunFacts
@@ -23,7 +23,6 @@ __all__ = [
     "condense",
     "key_of",
     "representatives",
-    "run_name",
 ]
 
 _STAND_INS = 5
@@ -142,17 +141,12 @@ class Gatherer:
 
 
 def _name(result: Result) -> str:
-    return run_name(result.attempt) if result.attempt else result.trial.id
+    return result.attempt.name if result.attempt else result.trial.id
 
 
 def key_of(result: Result) -> Key:
     """The key of a run that has an attempt."""
     return (result.trial.id, result.attempt.number if result.attempt else 0)
-
-
-def run_name(attempt: Attempt) -> str:
-    """How people name a run: ``TRIAL/NUMBER``."""
-    return f"{attempt.trial_id}/{attempt.number}"
 
 
 def representatives(cells: Iterable[Cell]) -> tuple[tuple[Result, ...], ...]:

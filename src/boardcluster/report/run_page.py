@@ -98,7 +98,7 @@ def write_run_page(
         result=result,
         attempt=attempt,
         measurement=result.measurement,
-        run=f"{attempt.trial_id}/{attempt.number}",
+        run=attempt.name,
         headline=_headline(result),
         verdict=verdict_of(result).value if result.measurement else "",
         state=state_of(result),

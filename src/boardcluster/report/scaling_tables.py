@@ -109,7 +109,7 @@ def _workers_note(scaling: NodeScaling, scalings: Sequence[NodeScaling]) -> str:
 
 def _fit(fit: Fit) -> str:
     said = f"{fit.law}'s law fits a serial share of {100 * fit.serial_share:.1f} %"
-    said += f" and {words.seconds_with_unit(fit.seconds_one)} on one worker"
+    said += f" and {words.seconds_with_unit(fit.one_worker_seconds)} on one worker"
     if fit.largest_speed_up is not None:
         said += f", so that no number of workers is more than {fit.largest_speed_up:.1f} times as"
         said += " fast as one"

@@ -9,7 +9,7 @@ from boardcluster.analysis import Cell
 from boardcluster.analysis.scaling import FactorEffect, NodeScaling, size_scalings
 from boardcluster.report import words
 from boardcluster.report.bounds import bounds_part
-from boardcluster.report.evidence import Evidence, key_of, representatives, run_name
+from boardcluster.report.evidence import Evidence, key_of, representatives
 from boardcluster.report.parts import Part, named
 from boardcluster.report.plots import (
     intermediate,
@@ -106,7 +106,7 @@ def _curves(source: Source, cells: Sequence[Cell], evidence: Evidence, name: str
         seconds = words.seconds_with_unit(result.measurement.duration_seconds)
         page = source.page_of(result)
         said = (
-            f"Run {run_name(attempt)} took {seconds}; of the slowest configuration on {engine} it"
+            f"Run {attempt.name} took {seconds}; of the slowest configuration on {engine} it"
             " is the one nearest the median. Shaded parts are phases."
         )
         yield Part(

@@ -10,19 +10,12 @@ from boardcluster.analysis.twins import dilation_of
 from boardcluster.analysis.worth import watts_of
 from boardcluster.records import EnergyMethod, Result, Verdict
 from boardcluster.report.export.frames import Field, Frame, Kind, Value
+from boardcluster.report.export.settings import SETTINGS, settings_values
 
 __all__ = ["cell_frame", "mean_power_watts"]
 
 _FIELDS = (
-    Field("workload", Kind.TEXT, "name of the workload; several joined by + are a mix"),
-    Field("engine", Kind.TEXT, "the engine"),
-    Field("profile", Kind.TEXT, "the engine configuration"),
-    Field("size_bytes", Kind.INTEGER, "size of the input; 0 where there is none"),
-    Field("workers", Kind.INTEGER, "number of workers"),
-    Field("concurrency", Kind.INTEGER, "jobs of a mix at once"),
-    Field("replication", Kind.INTEGER, "copies of each block; 0 is the profile's own number"),
-    Field("checksum", Kind.TEXT, "checksums of blocks"),
-    Field("master", Kind.TEXT, "where the master runs"),
+    *SETTINGS,
     Field("security", Kind.TEXT, "who could reach the cluster"),
     Field("input", Kind.TEXT, "the text that is read; empty for the flights"),
     Field("parameters", Kind.OBJECT, "workload.parameter and value, only what was set"),
@@ -144,15 +137,7 @@ def _configuration(results: Sequence[Result]) -> tuple[Value, ...]:
     trial = first.trial
     dilations = {dilation_of(row) for row in results}
     return (
-        trial.workload,
-        str(trial.engine),
-        trial.profile,
-        trial.size_bytes,
-        trial.workers,
-        trial.concurrency,
-        trial.replication,
-        str(trial.checksum),
-        str(trial.master),
+        *settings_values(trial),
         str(security_of(first)),
         trial.input,
         dict(trial.parameters),

@@ -17,6 +17,7 @@ from boardcluster.records import (
     Trial,
 )
 from boardcluster.report.export.frames import Field, Frame, Kind, Value
+from boardcluster.report.export.settings import SETTINGS, settings_values
 from boardcluster.report.words import program
 
 __all__ = ["IDENTITY", "identity", "power_frame", "run_frame"]
@@ -34,15 +35,7 @@ IDENTITY = (
 
 _TRIAL = (
     Field("position", Kind.INTEGER, "place in the campaign's order, from 0"),
-    Field("workload", Kind.TEXT, "name of the workload; several joined by + are a mix"),
-    Field("engine", Kind.TEXT, "the engine"),
-    Field("profile", Kind.TEXT, "the engine configuration"),
-    Field("size_bytes", Kind.INTEGER, "size of the input; 0 where there is none"),
-    Field("workers", Kind.INTEGER, "number of workers"),
-    Field("concurrency", Kind.INTEGER, "jobs of a mix at once"),
-    Field("replication", Kind.INTEGER, "copies of each block; 0 is the profile's own number"),
-    Field("checksum", Kind.TEXT, "checksums of blocks"),
-    Field("master", Kind.TEXT, "where the master runs"),
+    *SETTINGS,
     Field("security", Kind.TEXT, "who could reach the cluster; empty before it began"),
     Field("input", Kind.TEXT, "the text that is read; empty for the flights"),
     Field("parameters", Kind.OBJECT, "workload.parameter and value, only what was set"),
@@ -175,15 +168,7 @@ def identity(result: Result, campaigns: Mapping[str, Campaign]) -> tuple[Value, 
 def _trial_values(trial: Trial, attempt: Attempt | None) -> tuple[Value, ...]:
     return (
         trial.position,
-        trial.workload,
-        str(trial.engine),
-        trial.profile,
-        trial.size_bytes,
-        trial.workers,
-        trial.concurrency,
-        trial.replication,
-        str(trial.checksum),
-        str(trial.master),
+        *settings_values(trial),
         str(attempt.fingerprint.security) if attempt else "",
         trial.input,
         dict(trial.parameters),
