@@ -1,15 +1,25 @@
 # make demo    builds a real cluster on this machine, counts real flights, writes a report
 # make test    passes every test
+# make check   passes those that need no cluster, in minutes
+# make soak    what takes longer than a change should wait for: before a release
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := $(BIN)/pytest -q
+ROOMS := @$(PYTHON) tools/rooms.py
 
-.PHONY: demo test system venv dev jar lint unit tidy integration jvm-test bench allow-namespaces clean
+.PHONY: demo test check soak system venv dev jar lint unit tidy integration jvm-test bench allow-namespaces clean
 
 demo: venv jar
 	$(BIN)/boardcluster demo
 
-test: dev lint jvm-test unit tidy integration
-	@echo "all rooms passed"
+test: dev jar
+	$(ROOMS) lint jvm-test unit tidy integration
+
+check: dev
+	$(ROOMS) lint unit tidy
+
+soak: dev jar
+	$(PYTEST) tests/soak
 
 system:
 	@$(PYTHON) tools/bootstrap.py system
@@ -28,18 +38,20 @@ jvm-test: system
 	@$(PYTHON) tools/bootstrap.py jar --verify
 
 lint: dev
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
 
 unit: dev
-	$(BIN)/pytest tests/unit -q -n 2
+	@$(PYTEST) tests/unit -n 2
 
 tidy: dev
-	$(BIN)/pytest tests/tidy -q -n 2
+	@$(PYTEST) tests/tidy -n 2
 
+# Clusters side by side, and then one by one what measures this machine.
 integration: dev jar
-	$(BIN)/pytest tests/integration -q
+	@$(PYTEST) tests/integration -m "not alone" -n 2 --dist loadfile
+	@$(PYTEST) tests/integration -m alone
 
 bench: venv jar
 	$(BIN)/python benchmarks/cluster.py

@@ -35,6 +35,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.quick_java import put_into_layer
+
 ROOT = Path(__file__).resolve().parents[1]
 LOGIN = "pi"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -301,6 +303,8 @@ def prepare(node: Path, *, name: str, lower: Path, key: str) -> None:
     (node / "work").mkdir()
     (node / "root").mkdir()
     cover(upper, lower=lower)
+    if lower == Path("/"):
+        put_into_layer(upper)
     uid = random.randint(1000, 50_000)
     add_users(upper, lower=lower, uid=uid)
     etc = upper / "etc"

@@ -1,4 +1,8 @@
-"""A real emulated cluster for the tests, and proof that nothing is left of it."""
+"""A real emulated cluster for the tests, and proof that nothing is left of it.
+
+Most modules run side by side, each in one process of pytest-xdist. What measures this machine, or
+limits it, is marked ``alone`` and runs by itself (see the Makefile).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +18,12 @@ from typing import Any
 import pytest
 
 from boardcluster.cluster.state import IDENTITY_VARIABLE
+from tests.boards import SYSTEM_PATH
+from tests.quick_java import make_java_home
 
 CLI = (sys.executable, "-m", "boardcluster")
+WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
+"""Set by pytest-xdist in each of its processes, and so in all that they start."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,10 +44,28 @@ def cache() -> Path:
     return Path(base) / "boardcluster"
 
 
+@pytest.fixture(scope="session")
+def java_home() -> Iterator[Path]:
+    """A Java that starts fast, where every user and every emulated node can read it."""
+    with tempfile.TemporaryDirectory(prefix="boardcluster-java-", dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield make_java_home(Path(folder) / "java")
+
+
+def let_in(folder: Path) -> None:
+    """Let other users of this machine come as far as a folder that pytest made."""
+    for parent in (folder, *folder.parents):
+        parent.chmod(0o755)
+        if parent.name.startswith("pytest-of-"):
+            break
+
+
 class Cli:
     """The program as a user runs it, on one home."""
 
-    def __init__(self, home: Path, cache: Path, *, prefix: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, home: Path, cache: Path, java_home: Path, *, prefix: tuple[str, ...] = ()
+    ) -> None:
         self.home = home
         self.cache = cache
         self.prefix = prefix
@@ -46,6 +73,9 @@ class Cli:
             **os.environ,
             "BOARDCLUSTER_HOME": str(home),
             "BOARDCLUSTER_CACHE": str(cache),
+            "JAVA_HOME": str(java_home),
+            # Nodes ask for python3 often; a wrapper in front of it would cost more than it.
+            "PATH": f"{SYSTEM_PATH}:{os.environ['PATH']}",
         }
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
@@ -73,44 +103,27 @@ class Cli:
 
 
 @pytest.fixture(scope="session")
-def cli(cache: Path) -> Callable[..., Cli]:
+def cli(cache: Path, java_home: Path) -> Callable[..., Cli]:
     def make(home: Path, **options: Any) -> Cli:
-        return Cli(home, cache, **options)
+        return Cli(home, cache, java_home, **options)
 
     return make
 
 
 def traces() -> dict[str, set[str]]:
     """Everything of a cluster that could be left on this machine."""
-    processes = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                environ = (entry / "environ").read_bytes()
-            except OSError:
-                continue
-            if IDENTITY_VARIABLE.encode() in environ:
-                processes.add(entry.name)
     return {
-        "processes": processes,
+        "processes": _processes(),
         "links": {path.name for path in Path("/sys/class/net").iterdir()},
         "mounts": set(Path("/proc/mounts").read_text().splitlines()),
-        "loops": set(
-            subprocess.run(
-                ["losetup", "-a"], capture_output=True, text=True, check=False
-            ).stdout.splitlines()
-        ),
+        "loops": _lines("losetup", "-a"),
         "groups": {str(path) for path in _hierarchies("boardcluster-*")},
         "throttles": {
             f"{path.name} {row}"
             for path in _hierarchies("blkio.throttle.*_device")
             for row in path.read_text().splitlines()
         },
-        "rules": set(
-            subprocess.run(
-                ["ip", "rule"], capture_output=True, text=True, check=True
-            ).stdout.splitlines()
-        ),
+        "rules": _lines("ip", "rule"),
         "namespaces": {path.name for path in Path("/run/netns").glob("*")},
         "tmp": {
             path.name
@@ -120,17 +133,74 @@ def traces() -> dict[str, set[str]]:
     }
 
 
+def _processes() -> set[str]:
+    """Processes of clusters; those of this process of pytest-xdist alone, where it is one."""
+    marks = [IDENTITY_VARIABLE.encode()]
+    if worker := os.environ.get(WORKER_VARIABLE):
+        marks.append(f"{WORKER_VARIABLE}={worker}\0".encode())
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                environ = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if all(mark in environ for mark in marks):
+                found.add(entry.name)
+    return found
+
+
+def _lines(*command: str) -> set[str]:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return set(done.stdout.splitlines())
+
+
 def _hierarchies(pattern: str) -> Iterator[Path]:
     """Find names at the root of every hierarchy of control groups, of either version."""
     for root in (Path("/sys/fs/cgroup"), *Path("/sys/fs/cgroup").glob("*/")):
         yield from root.glob(pattern)
 
 
+def left_since(before: dict[str, set[str]]) -> dict[str, set[str]]:
+    """What is on this machine now and was not then."""
+    after = traces()
+    return {kind: after[kind] - before[kind] for kind in after if after[kind] - before[kind]}
+
+
 @pytest.fixture(autouse=True, scope="module")
-def nothing_left_behind() -> Iterator[None]:
-    """After every module: nothing of what ``traces`` looks for."""
+def nothing_left_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """After every module: nothing of what ``traces`` looks for.
+
+    Beside another module, it is asked for what can be told apart: this one's processes, and mounts
+    and loop devices of files in its folders. The rest is looked at when both have ended.
+    """
     before = traces()
     yield
-    after = traces()
-    left = {kind: after[kind] - before[kind] for kind in after if after[kind] - before[kind]}
+    left = left_since(before)
+    if WORKER_VARIABLE in os.environ:
+        own = str(tmp_path_factory.getbasetemp())
+        told_apart = {"processes": left.get("processes", set())}
+        for kind in ("mounts", "loops"):
+            told_apart[kind] = {row for row in left.get(kind, set()) if own in row}
+        left = {kind: rows for kind, rows in told_apart.items() if rows}
     assert not left
+
+
+_BEFORE = pytest.StashKey[dict[str, set[str]]]()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Remember what was there before any test."""
+    session.config.stash[_BEFORE] = traces()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """After all tests, side by side or not: nothing of what ``traces`` looks for."""
+    if WORKER_VARIABLE in os.environ:
+        return
+    if left := left_since(session.config.stash[_BEFORE]):
+        reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+        assert reporter is not None
+        reporter.write_line(f"left behind: {left}", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -171,6 +171,33 @@ def test_what_is_killed_half_way_converges_and_is_taken_back_exactly(lab: Lab) -
         assert not lab.on(0, f"ls -d {place}")
 
 
+def test_a_full_disk_is_refused_before_anything_is_changed(lab: Lab) -> None:
+    lab.declare()
+    lab.boards.run_on(2, ["mount", "-t", "tmpfs", "-o", "size=50m", "small", "/opt"])
+    try:
+        before = lab.snapshot(0)
+        lab("up", code=5)
+        assert "pi2" in lab.stderr
+        assert "are free" in lab.stderr
+        assert lab.snapshot(0) == before
+    finally:
+        lab.boards.run_on(2, ["umount", "/opt"])
+
+
+def test_sudo_that_asks_is_found_before_anything_is_changed(lab: Lab) -> None:
+    lab.declare()
+    rule = lab.on(2, "cat /etc/sudoers.d/010_pi-nopasswd")
+    lab.boards.sudo_asks(2)
+    try:
+        before = lab.snapshot(0)
+        lab("up", code=8)
+        assert "sudo" in lab.stderr
+        assert "NOPASSWD" in lab.stderr
+        assert lab.snapshot(0) == before
+    finally:
+        lab.on(2, f"umask 226; echo '{rule.strip()}' >/etc/sudoers.d/010_pi-nopasswd")
+
+
 def test_a_second_up_changes_nothing(up: Lab) -> None:
     identity = json.loads((up.home / "state.json").read_text())["identity"]
     up("up")
@@ -200,19 +227,23 @@ repeat_tainted = 0  # this machine has other work; that such runs are repeated i
 [[matrix]]
 workload = ["teragen", "terasort", "teravalidate", "grep", "dfsio", "hpl"]
 size = "8 MB"
+parameters.dfsio.files = 2
+parameters.hpl.ranks_per_node = 1
 
 [[matrix]]
 workload = ["pi", "netpipe"]
+parameters.pi.maps = 2
 parameters.pi.samples = 100000
-parameters.netpipe.largest_bytes = "64 KiB"
+parameters.netpipe.largest_bytes = "1 MiB"
 parameters.netpipe.repeats = 1
 parameters.netpipe.transport = ["tcp", "mpi"]
 
 [[matrix]]
-workload = "grep+pi"
+workload = "teragen+pi"
 engine = "mapreduce"
 size = "1 MB"
 concurrency = 2
+parameters.pi.maps = 1
 parameters.pi.samples = 100000
 """
 
@@ -247,7 +278,10 @@ def test_every_workload_on_every_engine_killed_twice_and_resumed(up: Lab, tmp_pa
         assert {line.split(":")[0] for line in fingerprint["hardware"]} == names
         assert row["measurement"]["verdict"] in ("valid", "tainted")
         reasons = row["measurement"]["verdict_reasons"]
-        assert not [reason for reason in reasons if "other programs" in reason], reasons
+        # What the driver and the job themselves do on a board is not others' work.
+        own = ("java", "sshd", "sudo", "python3")
+        found = [each for each in reasons if "other programs" in each]
+        assert not [each for each in found for name in own if name in each], reasons
         telemetry = read_telemetry(up.home / row["attempt"]["artefacts"])
         assert telemetry is not None
         assert {node.node for node in telemetry.nodes} == names
@@ -275,18 +309,22 @@ def test_boards_are_probed_over_ssh(up: Lab) -> None:
         assert all(figure["value"] > 0 for figure in row["figures"])
 
 
-def test_outside_gets_nothing_but_ssh_also_while_a_job_runs(up: Lab) -> None:
+def test_a_job_goes_on_while_connections_drop_and_outside_gets_nothing_but_ssh(up: Lab) -> None:
     with up.start("run", "pi", "--engine", "spark", "--repetitions", "1") as job:
         wait_for(
             lambda: "CoarseGrained" in up.on(1, "ps -eo args") + up.on(2, "ps -eo args"),
             seconds=120,
             what="a Spark executor",
         )
+        # Every session of the driver ends; the server itself stays.
+        up.on(0, "kill $(pgrep -f 'sshd: pi')")
         outside = up.attack(*up.boards.outside_prefix)
         inside = up.attack(
             "nsenter", "--target", str(up.boards.nodes[1].pid), "--net", "--mount", "--"
         )
-        assert job.wait(240) == 0
+        out, err = job.communicate(timeout=240)
+    assert job.returncode == 0, out + err
+    assert "1 of 1: ok" in err
     for node in up.boards.nodes:
         assert outside["open"][node.address] == [SSH_PORT]
     assert outside["got"] == []
@@ -325,16 +363,6 @@ def test_web_pages_open_through_a_tunnel(up: Lab) -> None:
 _PAGE = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=3).read().decode())"
 
 
-def test_a_dropped_connection_does_not_disturb_a_job(up: Lab) -> None:
-    with up.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as job:
-        wait_for(lambda: "RunJar" in up.on(0, "ps -eo args"), seconds=60, what="the submission")
-        # Every session of the driver ends; the server itself stays.
-        up.on(0, "kill $(pgrep -f 'sshd: pi')")
-        out, err = job.communicate(timeout=240)
-    assert job.returncode == 0, out + err
-    assert "1 of 1: ok" in err
-
-
 def test_a_node_that_loses_its_network_invalidates_the_run_and_is_named(up: Lab) -> None:
     with up.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as job:
         wait_for(lambda: "RunJar" in up.on(0, "ps -eo args"), seconds=60, what="the submission")
@@ -350,6 +378,8 @@ def test_a_node_that_loses_its_network_invalidates_the_run_and_is_named(up: Lab)
     assert "node_lost" in err
     assert "pi2" in err
     up("down")
+    for index in range(COUNT):
+        assert "java" not in up.on(index, "ps -eo comm")
     up("up")
 
 
@@ -371,61 +401,23 @@ def test_a_changed_host_key_stops_everything(up: Lab) -> None:
     assert up.json("status")["phase"] == "up"
 
 
-def test_down_ends_everything_and_nothing_is_left_after_uninstall(up: Lab) -> None:
-    up("down")
-    for index in range(COUNT):
-        assert "java" not in up.on(index, "ps -eo comm")
-    up("uninstall", "--yes")
-    for index in range(COUNT):
-        for place in INSTALLED:
-            assert not up.on(index, f"ls -d {place}")
-        assert "boardcluster" not in up.on(index, "nft list ruleset; cat /etc/passwd /etc/hosts")
-
-
-def test_a_full_disk_is_refused_before_anything_is_changed(lab: Lab) -> None:
-    lab.declare()
-    lab.boards.run_on(2, ["mount", "-t", "tmpfs", "-o", "size=50m", "small", "/opt"])
-    try:
-        before = lab.snapshot(0)
-        lab("up", code=5)
-        assert "pi2" in lab.stderr
-        assert "are free" in lab.stderr
-        assert lab.snapshot(0) == before
-    finally:
-        lab.boards.run_on(2, ["umount", "/opt"])
-
-
-def test_sudo_that_asks_is_found_before_anything_is_changed(lab: Lab) -> None:
-    lab.declare()
-    rule = lab.on(2, "cat /etc/sudoers.d/010_pi-nopasswd")
-    lab.boards.sudo_asks(2)
-    try:
-        before = lab.snapshot(0)
-        lab("up", code=8)
-        assert "sudo" in lab.stderr
-        assert "NOPASSWD" in lab.stderr
-        assert lab.snapshot(0) == before
-    finally:
-        lab.on(2, f"umask 226; echo '{rule.strip()}' >/etc/sudoers.d/010_pi-nopasswd")
-
-
-def test_a_board_that_loses_its_power_is_named_and_can_be_left_behind(lab: Lab) -> None:
-    lab.declare()
-    lab("up")
-    with lab.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as job:
-        wait_for(lambda: "RunJar" in lab.on(0, "ps -eo args"), seconds=60, what="the submission")
-        lab.boards.power_off(2)
+def test_a_board_that_loses_its_power_is_named_and_can_be_left_behind(up: Lab) -> None:
+    with up.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as job:
+        wait_for(lambda: "RunJar" in up.on(0, "ps -eo args"), seconds=60, what="the submission")
+        up.boards.power_off(2)
         _, err = job.communicate(timeout=240)
     assert job.returncode == 7, err
     assert "node_lost" in err
     assert "pi2" in err
-    assert lab.json("status")["phase"] == "degraded"
-    lab("down", code=7)
-    assert "--without pi2" in lab.stderr
-    lab("down", "--without", "pi2")
-    lab("uninstall", "--without", "pi2", "--yes")
+    assert up.json("status")["phase"] == "degraded"
+    up("down", code=7)
+    assert "--without pi2" in up.stderr
+    up("down", "--without", "pi2")
+    up("uninstall", "--without", "pi2", "--yes")
     for index in range(2):
-        assert not lab.on(index, f"ls -d {INSTALLED[0]}")
+        for place in INSTALLED:
+            assert not up.on(index, f"ls -d {place}")
+        assert "boardcluster" not in up.on(index, "nft list ruleset; cat /etc/passwd /etc/hosts")
 
 
 def test_a_board_that_is_off_is_named_before_anything_is_changed(lab: Lab) -> None:

@@ -187,7 +187,8 @@ def test_wordcount_is_verified_on_both_engines_and_reported(up: Cli, tmp_path: P
     counters = {row["trial"]["engine"]: row["measurement"]["counters"] for row in done["results"]}
     maps = "org.apache.hadoop.mapreduce.TaskCounter/MAP_INPUT_RECORDS"
     assert counters["mapreduce"][maps] == counters["spark"]["spark/inputRecords"]
-    paths = up.json("report", "-o", str(tmp_path))
+    # Whatever else this machine did meanwhile: those runs count here, too.
+    paths = up.json("report", "--tainted", "-o", str(tmp_path))
     text = Path(paths["html"]).read_text()
     assert "emulated" in text
     assert done["results"][0]["measurement"]["application_id"] in text

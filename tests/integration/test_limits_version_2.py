@@ -40,7 +40,10 @@ run_inside(Path(sys.argv[1]), kernel=kernel, programs=(), memory_bytes=1 << 29,
     disk_bytes=1 << 20, timeout_seconds=60)
 """
 
-pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the machine is x86-64")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(os.uname().machine != "x86_64", reason="the machine is x86-64"),
+]
 
 
 @pytest.fixture(scope="module")

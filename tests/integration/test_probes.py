@@ -24,6 +24,8 @@ from tests.integration.conftest import Cli
 SUBNET = "198.18.62.0/24"
 LINK_BITS_PER_SECOND = 1e9
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli]) -> Iterator[Cli]:

@@ -33,7 +33,7 @@ from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.twin.setpoints import NodeSetPoints, set_points
-from tests.integration.conftest import Cli, traces
+from tests.integration.conftest import Cli, let_in, traces
 from tests.integration.test_faults import wait_for
 
 TWIN = """\
@@ -77,7 +77,7 @@ RUN_SECONDS = 4.0
 BUSY = "import time; end = time.monotonic() + {}\nwhile time.monotonic() < end: pass"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "twin" / "pcie-2-against-3.toml"
 
-pytestmark = pytest.mark.needs_root
+pytestmark = [pytest.mark.alone, pytest.mark.needs_root]
 
 
 @pytest.fixture
@@ -165,8 +165,7 @@ def test_an_ordinary_user_is_told_that_limits_need_root(
     home = tmp_path / "nobody"
     home.mkdir()
     os.chown(home, 65534, 65534)
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o755)
+    let_in(tmp_path)
     prefix = (
         *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"),
         *("--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"),

@@ -261,6 +261,11 @@ def _line(error: Exception) -> str:
     return f"{type(error).__name__} on looking at it"
 
 
+class _QuietServer(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a client that went away before it had its answer."""
+
+
 class Server:
     """An HTTP server that answers ``/metrics``, on the loopback address alone.
 
@@ -274,7 +279,7 @@ class Server:
     def __init__(self, port: int) -> None:
         self._exporter: Exporter | None = None
         try:
-            self._server = ThreadingHTTPServer((ADDRESS, port), self._handler())
+            self._server = _QuietServer((ADDRESS, port), self._handler())
         except OSError as error:
             raise AddressError(
                 f"port {port} of this machine cannot be used: {error.strerror}",
