@@ -218,7 +218,7 @@ def jar(*, verify: bool) -> None:
     # What the engine under test says goes to files beside its reports.
     quiet = "-Dmaven.test.redirectTestOutputToFile=true"
     goal = ["verify", quiet] if verify else ["package", "-DskipTests"]
-    command = ["mvn", "-q", "-B", "-f", str(ROOT / "jvm" / "pom.xml"), *goal]
+    command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(ROOT / "jvm" / "pom.xml"), *goal]
     subprocess.run(command, check=True, env={**os.environ, "JAVA_HOME": str(home)})
     target.touch()
     if verify:

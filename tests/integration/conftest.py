@@ -52,12 +52,12 @@ def java_home() -> Iterator[Path]:
         yield make_java_home(Path(folder) / "java")
 
 
-def let_in(folder: Path) -> None:
-    """Let other users of this machine come as far as a folder that pytest made."""
-    for parent in (folder, *folder.parents):
-        parent.chmod(0o755)
-        if parent.name.startswith("pytest-of-"):
-            break
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder where other users of this machine may look; pytest's own are closed to them."""
+    with tempfile.TemporaryDirectory(prefix="boardcluster-user-", dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 class Cli:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.conftest import let_in
 from tests.tidy.docs_blocks import console_blocks, script
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +30,7 @@ QUICKER = {
 
 
 @pytest.fixture
-def own_cache(cache: Path, tmp_path: Path) -> Iterator[Path]:
+def own_cache(cache: Path, open_folder: Path) -> Iterator[Path]:
     """A cache of the user's own that holds what this machine's holds, without a copy of it.
 
     The user owns every folder and every small file, locks among them; jars are only read.
@@ -39,7 +38,7 @@ def own_cache(cache: Path, tmp_path: Path) -> Iterator[Path]:
     if os.geteuid() != 0:
         yield cache
         return
-    parts = {name: tmp_path / "cache" / name for name in ("upper", "work", "whole")}
+    parts = {name: open_folder / "cache" / name for name in ("upper", "work", "whole")}
     for folder in parts.values():
         folder.mkdir(parents=True)
     layers = f"lowerdir={cache},upperdir={parts['upper']},workdir={parts['work']}"
@@ -55,29 +54,28 @@ def own_cache(cache: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_every_command_of_the_tutorial_works(
-    tmp_path: Path, own_cache: Path, java_home: Path
+    open_folder: Path, own_cache: Path, java_home: Path
 ) -> None:
     text = script(console_blocks((ROOT / "docs/tutorial/first-cluster.md").read_text()))
     for long, quick in QUICKER.items():
         assert long in text
         text = text.replace(long, quick)
-    place = tmp_path / "clone"
+    place = open_folder / "clone"
     place.mkdir()
     (place / "examples").symlink_to(ROOT / "examples")
     user: tuple[str, ...] = ()
     if os.geteuid() == 0:
         user = AS_NOBODY
-        for path in (tmp_path, place):
+        for path in (open_folder, place):
             os.chown(path, NOBODY, NOBODY)
-        let_in(tmp_path)
     done = subprocess.run(
         [*user, "bash", "-c", text],
         cwd=place,
         env={
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "HOME": str(tmp_path),
-            "XDG_DATA_HOME": str(tmp_path),
+            "HOME": str(open_folder),
+            "XDG_DATA_HOME": str(open_folder),
             "BOARDCLUSTER_CACHE": str(own_cache),
             "JAVA_HOME": str(java_home),
         },
@@ -88,6 +86,6 @@ def test_every_command_of_the_tutorial_works(
     )
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     for name in ("demo", "default"):
-        report = tmp_path / "boardcluster" / name / "report" / "report.html"
+        report = open_folder / "boardcluster" / name / "report" / "report.html"
         assert report.stat().st_size > 10_000
-        assert not (tmp_path / "boardcluster" / name / "nodes").exists()
+        assert not (open_folder / "boardcluster" / name / "nodes").exists()

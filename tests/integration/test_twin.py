@@ -33,7 +33,7 @@ from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.twin.setpoints import NodeSetPoints, set_points
-from tests.integration.conftest import Cli, let_in, traces
+from tests.integration.conftest import Cli, traces
 from tests.integration.test_faults import wait_for
 
 TWIN = """\
@@ -74,6 +74,9 @@ LARGE_RECORD_TOLERANCE = 0.10
 LINK_TOLERANCE = 0.03
 CPU_TOLERANCE = 0.10  # benchmarks/twin.py states 2 %; machines of CI have noisy neighbours
 RUN_SECONDS = 4.0
+TRIES = 4
+"""A run that other work of this machine made invalid, as it should, is tried again so often."""
+
 BUSY = "import time; end = time.monotonic() + {}\nwhile time.monotonic() < end: pass"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "twin" / "pcie-2-against-3.toml"
 
@@ -159,13 +162,14 @@ def test_a_plain_cluster_is_no_twin(alone: Cli, tmp_path: Path) -> None:
 
 
 def test_an_ordinary_user_is_told_that_limits_need_root(
-    cli: Callable[..., Cli], file: Path, tmp_path: Path
+    cli: Callable[..., Cli], open_folder: Path
 ) -> None:
     """As uid 65534, which may only read more than others: our interpreter may be in /root."""
-    home = tmp_path / "nobody"
+    file = open_folder / "boards.toml"
+    file.write_text(TWIN)
+    home = open_folder / "nobody"
     home.mkdir()
     os.chown(home, 65534, 65534)
-    let_in(tmp_path)
     prefix = (
         *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"),
         *("--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"),
@@ -514,10 +518,14 @@ def test_limits_that_others_change_in_mid_run_are_named_and_set_again(live: Live
 
 def test_a_run_counts_boards_seconds_and_says_so(boards: Boards, tmp_path: Path) -> None:
     program = boards.program
-    done = program.json(
-        *("run", "pi", "--engine", "mapreduce", "--set", "maps=1", "--set", "samples=1000"),
-        *("--repetitions", "1"),
-    )
+    job = ("--engine", "mapreduce", "--set", "maps=1", "--set", "samples=1000")
+    for _ in range(TRIES):
+        with program.start("run", "pi", *job, "--repetitions", "1", "--json") as process:
+            out, err = process.communicate(timeout=600)
+        done = json.loads(out)
+        if "too slow for its nodes" not in done["results"][0]["attempt"]["reason"]:
+            break  # what else ran here left the nodes what they were promised
+    assert process.returncode == 0, err
     state = load_state(program.home)
     assert state is not None
     (row,) = done["results"]
