@@ -19,7 +19,7 @@ check: dev
 	$(ROOMS) lint unit tidy
 
 soak: dev jar
-	$(PYTEST) tests/soak
+	$(PYTEST) tests/integration -m soak
 
 system:
 	@$(PYTHON) tools/bootstrap.py system
@@ -50,8 +50,8 @@ tidy: dev
 
 # Clusters side by side, and then one by one what measures this machine.
 integration: dev jar
-	@$(PYTEST) tests/integration -m "not alone" -n 2 --dist loadfile
-	@$(PYTEST) tests/integration -m alone
+	@$(PYTEST) tests/integration -m "not alone and not soak" -n 2 --dist loadfile
+	@$(PYTEST) tests/integration -m "alone and not soak"
 
 bench: venv jar
 	$(BIN)/python benchmarks/cluster.py

@@ -19,6 +19,7 @@ from boardcluster.cluster.state import LiveState, load_state
 from boardcluster.remote.ask import ask
 from tests.integration.conftest import Cli
 from tests.integration.test_faults import still_running, wait_for
+from tests.unit.campaign import test_killed as killed
 
 QUICK = """\
 [campaign]
@@ -61,6 +62,16 @@ POINTS = [
 Every commit point, with nodes that are made up: tests/unit/campaign/test_killed.py.
 """
 
+EVERY_POINT = [
+    POINTS[0],
+    *(point for point in killed.POINTS if point[0] != f"{_STORE}:write_record"),
+    (f"{_STORE}:write_record", "before", 1),
+    (f"{_STORE}:write_record", "after", 1),
+    (f"{_STORE}:write_record", "before", 2),
+    (f"{_STORE}:write_record", "after", 2),
+]
+"""All of them, with real daemons; a resume stores no plan, so its first record is an attempt."""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli]) -> Iterator[Cli]:
@@ -95,12 +106,18 @@ def attempts_of(program: Cli, campaign: str) -> list[dict[str, Any]]:
     return [row["attempt"] for row in rows]
 
 
-def test_killed_at_commit_points_the_results_are_the_same(site: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "points"),
+    [("points", POINTS), pytest.param("every-point", EVERY_POINT, marks=pytest.mark.soak)],
+)
+def test_killed_at_commit_points_the_results_are_the_same(
+    site: Cli, tmp_path: Path, name: str, points: list[tuple[str, str, int]]
+) -> None:
     """I1 to I4, with real daemons: one trial for each point, killed there and resumed."""
     site("up")
-    planned = len(POINTS)
-    file = written(tmp_path, QUICK.format(name="points", repetitions=planned))
-    for number, point in enumerate(POINTS):
+    planned = len(points)
+    file = written(tmp_path, QUICK.format(name=name, repetitions=planned))
+    for number, point in enumerate(points):
         kill_at(site, point, file, *(("--resume",) if number else ()))
     done = site.json("run", file, "--resume")
     assert done["summary"]["ok"] == done["summary"]["planned"] == planned
@@ -113,7 +130,7 @@ def test_killed_at_commit_points_the_results_are_the_same(site: Cli, tmp_path: P
     for trial, states in by_trial.items():
         assert states[-1] == "ok", trial
         assert set(states[:-1]) <= {"invalid"}, trial
-    assert len(attempts) <= planned + len(POINTS), "a kill may cost one attempt and no more"
+    assert len(attempts) <= planned + len(points), "a kill may cost one attempt and no more"
     assert still_running(site) == []
     site("results", "--rebuild")
     assert attempts_of(site, done["campaign"]["id"]) == attempts

@@ -70,7 +70,13 @@ def still_running(program: Cli) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("signum", "code", "daemons"), [(signal.SIGINT, 130, 4), (signal.SIGTERM, 143, 0)]
+    ("signum", "code", "daemons"),
+    [
+        (signal.SIGINT, 130, 4),
+        (signal.SIGTERM, 143, 0),
+        pytest.param(signal.SIGINT, 130, 0, marks=pytest.mark.soak),
+        pytest.param(signal.SIGTERM, 143, 4, marks=pytest.mark.soak),
+    ],
 )
 def test_interrupted_up_leaves_nothing(
     small: Cli, signum: signal.Signals, code: int, daemons: int
@@ -177,16 +183,17 @@ def test_down_finds_a_cluster_whose_state_names_dead_processes(up: Cli) -> None:
     assert up.json("status")["phase"] == "down"
 
 
+@pytest.mark.parametrize("words", ["run 1 of 2", pytest.param("DataNodes", marks=pytest.mark.soak)])
 def test_interrupted_demo_leaves_nothing_but_its_results(
-    tmp_path: Path, cli: Callable[..., Cli]
+    tmp_path: Path, cli: Callable[..., Cli], words: str
 ) -> None:
-    """Ctrl-C while it runs; while it starts, it is an `up`."""
+    """Ctrl-C while it runs, and while it starts."""
     program = cli(tmp_path / "home")
     arguments = ("demo", "--workers", "1", "--size", "1MB", "--repetitions", "1")
     with program.start(*arguments) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if "run 1 of 2" in line:
+            if words in line:
                 break
         state = load_state(program.home)
         process.send_signal(signal.SIGINT)
