@@ -123,12 +123,8 @@ def disk_error(error: OSError, *, path: str) -> HostError:
 
 
 @contextlib.contextmanager
-def writing(path: Path, *, hint: str = "") -> Iterator[None]:
-    """Say what is wrong where a file cannot be written.
-
-    Args:
-        path: the file.
-        hint: what to do, unless the disk is full; empty to mend permissions.
+def writing(path: Path) -> Iterator[None]:
+    """Say what is wrong where a file of the cache cannot be written.
 
     Raises:
         CapacityError: the disk became full.
@@ -143,8 +139,8 @@ def writing(path: Path, *, hint: str = "") -> Iterator[None]:
                 hint=f"free space in {path.parent}, or choose a folder on a larger disk",
             ) from error
         raise HostError(
-            f"cannot write {path}: {error.strerror or error}",
-            hint=hint or f"mend the permissions of {path.parent}, or choose another folder",
+            f"cannot write {path}: {error.strerror}",
+            hint=f"mend the permissions of {path.parent}, or choose another folder",
         ) from error
 
 

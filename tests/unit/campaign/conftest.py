@@ -15,6 +15,8 @@ from boardcluster.telemetry.collector import Recording
 @pytest.fixture(autouse=True)
 def _no_settling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Recording, "settle", lambda _: None)
+    # How long the end of an agent is put off where a node does not answer; here it never will.
+    monkeypatch.setattr("boardcluster.telemetry.collector._RETRY_SECONDS", 0.1)
 
 
 @pytest.fixture

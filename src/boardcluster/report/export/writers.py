@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import itertools
 import json
 import os
@@ -13,8 +14,7 @@ from pathlib import Path
 from typing import IO, TextIO
 
 from boardcluster import __version__
-from boardcluster.errors import UsageError
-from boardcluster.fetch.cache import writing
+from boardcluster.errors import CapacityError, HostError, UsageError
 from boardcluster.report.export.frames import Field, Frame, Kind, Value
 
 __all__ = [
@@ -63,10 +63,18 @@ def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
     require_free(path, force=force)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with writing(path, hint="choose another file"):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            yield temporary
-            temporary.replace(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise CapacityError(
+                f"the disk became full while writing {path}",
+                hint=f"free space in {path.parent}, or choose a folder on a larger disk",
+            ) from error
+        raise HostError(
+            f"cannot write {path}: {error.strerror or error}", hint="choose another file"
+        ) from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
