@@ -8,10 +8,11 @@ import pytest
 from tests.unit.report.stored import Run, fill
 from typer.testing import CliRunner
 
-from boardcluster.cli import report, samples
+from boardcluster import api
 from boardcluster.cli.app import app
 from boardcluster.cli.console import Reporter
 from boardcluster.errors import UsageError
+from boardcluster.queries import samples
 from boardcluster.records import Engine, Verdict
 
 
@@ -111,7 +112,7 @@ def test_several_processes_give_the_same_report(
     texts = []
     for name, many in (("one", 100), ("several", 2)):
         monkeypatch.setattr(samples, "_MANY", many)
-        html, _ = report.write(tmp_path, tmp_path / name)
+        html = api.report(home=tmp_path, out=tmp_path / name).html
         texts.append(html.read_text(encoding="utf-8"))
         pages = sorted(path.name for path in (tmp_path / name / "runs").iterdir())
         assert len(pages) == 5

@@ -10,7 +10,7 @@ from tests.unit.cli.desk import Desk, MakeLayout, bad, make_desk
 
 from boardcluster.campaign.driver import now_utc
 from boardcluster.campaign.fingerprint import take_fingerprint
-from boardcluster.cli.run import parse_size_option
+from boardcluster.cli.options import parse_size_option
 from boardcluster.errors import (
     CapacityError,
     ClusterError,
@@ -244,7 +244,7 @@ def test_sizes_of_options() -> None:
 def test_what_cannot_run_is_refused_with_every_reason(
     up: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boardcluster.cli.run.free_bytes", lambda _: (1000, 0))
+    monkeypatch.setattr("boardcluster.campaign.life.free_bytes", lambda _: (1000, 0))
 
     with pytest.raises(CapacityError, match="this cannot run:\n  inputs take") as caught:
         up("run", "wordcount")
@@ -469,7 +469,7 @@ def test_only_what_is_selected_is_checked_for_room(
     desk: Desk, small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Two replicas of 1 MB of text and five times as much to run it.
-    monkeypatch.setattr("boardcluster.cli.run.free_bytes", lambda _: (6_900_000, 0))
+    monkeypatch.setattr("boardcluster.campaign.life.free_bytes", lambda _: (6_900_000, 0))
 
     with pytest.raises(CapacityError):
         desk("run", small, "--only", "workload=wordcount", "--dry-run")
@@ -594,7 +594,7 @@ def test_what_a_killed_driver_left_and_does_not_end_takes_the_cluster_down(
     def refuse(*_: object) -> None:
         raise RemoteError("YARN still runs what was submitted")
 
-    monkeypatch.setattr("boardcluster.cli.up.end_submission", refuse)
+    monkeypatch.setattr("boardcluster.campaign.upkeep.end_submission", refuse)
     desk("run", small, "--resume")
 
     assert desk.calls[:2] == ["attach", "down"]
