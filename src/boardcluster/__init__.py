@@ -18,12 +18,20 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from boardcluster.api import Cluster, Comparison, Results, Table, compare, report, results
+    from boardcluster.api import (
+        BoardclusterError,
+        CampaignOutcome,
+        Cluster,
+        Comparison,
+        Results,
+        Status,
+        Table,
+        Written,
+        compare,
+        report,
+        results,
+    )
     from boardcluster.api import open_cluster as open  # noqa: A004
-    from boardcluster.campaign.life import CampaignOutcome
-    from boardcluster.errors import BoardclusterError
-    from boardcluster.report import Written
-    from boardcluster.services.status import Status
 
 __all__ = [
     "BoardclusterError",
@@ -43,20 +51,11 @@ __all__ = [
 
 __version__ = version("boardcluster")
 
-_PLACES = {
-    "BoardclusterError": "errors",
-    "CampaignOutcome": "campaign.life",
-    "Status": "services.status",
-    "Written": "report",
-}
-"""The module of a name; all others are of ``api``."""
-
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{_PLACES.get(name, 'api')}")
-    return getattr(module, "open_cluster" if name == "open" else name)
+    return getattr(import_module("boardcluster.api"), "open_cluster" if name == "open" else name)
 
 
 def __dir__() -> list[str]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from boardcluster.analysis.sides import SideComparison
 from boardcluster.campaign.begin import CampaignRequest, Start
 from boardcluster.campaign.follow import Follower, Lines
 from boardcluster.campaign.life import CampaignOutcome, run_campaign
@@ -25,10 +26,17 @@ from boardcluster.cluster.folders import (
     require_cluster,
     require_home,
 )
-from boardcluster.errors import EmptySelectionError, UsageError
+from boardcluster.errors import BoardclusterError, EmptySelectionError, UsageError
+from boardcluster.queries.names import TableName
+from boardcluster.queries.report import write_home_report
 from boardcluster.queries.runs import find_run
+from boardcluster.queries.sides import compare_named
+from boardcluster.queries.tables import StoredTables
 from boardcluster.records import Engine
-from boardcluster.report.export.frames import Field, Frame, TableName
+from boardcluster.report import Written
+from boardcluster.report.compared import Compared, comparison_frame, describe, render_comparison
+from boardcluster.report.export.frames import Field, Frame
+from boardcluster.report.export.samples import sample_frame
 from boardcluster.report.export.writers import (
     Format,
     arrow_table,
@@ -42,19 +50,19 @@ from boardcluster.store import Store
 from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload
 
-if TYPE_CHECKING:
-    from boardcluster.analysis.sides import SideComparison
-    from boardcluster.report import Written
-    from boardcluster.report.compared import Compared
-
 __all__ = [
+    "BoardclusterError",
+    "CampaignOutcome",
     "Cluster",
     "Comparison",
     "Results",
+    "Status",
     "Table",
+    "Written",
     "compare",
     "open_cluster",
     "report",
+    "require_ending",
     "results",
 ]
 
@@ -285,8 +293,6 @@ class Results(Table):
         Raises:
             EmptySelectionError: there is no such run, or it has no samples.
         """
-        from boardcluster.report.export.samples import sample_frame  # noqa: PLC0415
-
         require_home(self._home)
         with Store.open(self._home, read_only=True) as store:
             result, attempt, telemetry = find_run(store, run)
@@ -298,8 +304,6 @@ class Results(Table):
         return Table(lambda: sample_frame([(result, telemetry)], campaigns))
 
     def _stored(self, name: TableName, *, tainted: bool = False) -> Frame:
-        from boardcluster.queries.tables import StoredTables  # noqa: PLC0415
-
         require_home(self._home)
         with Store.open(self._home, read_only=True) as store:
             return StoredTables(store, self._campaign, tainted=tainted).frame(name)
@@ -346,8 +350,6 @@ def report(
         ClusterError: there is no such cluster.
         EmptySelectionError: there is no such campaign.
     """
-    from boardcluster.queries.report import write_home_report  # noqa: PLC0415
-
     folder = home_folder(_path(home), name)
     require_home(folder)
     return write_home_report(
@@ -369,16 +371,12 @@ class Comparison(Table):
     """
 
     def __init__(self, sides: SideComparison) -> None:
-        from boardcluster.report.compared import comparison_frame  # noqa: PLC0415
-
         super().__init__(lambda: comparison_frame(sides))
         self.sides = sides
 
     @property
     def words(self) -> Compared:
         """The comparison in words: headline, tables, differences between machines, notes."""
-        from boardcluster.report.compared import describe  # noqa: PLC0415
-
         return describe(self.sides)
 
     def write(self, path: AnyPath) -> None:
@@ -390,8 +388,6 @@ class Comparison(Table):
         Raises:
             UsageError: it has another ending.
         """
-        from boardcluster.report.compared import render_comparison  # noqa: PLC0415
-
         file = Path(path)
         require_ending(file)
         if file.suffix == ".csv":
@@ -443,8 +439,6 @@ def compare(
         ClusterError: there is no such cluster.
         EmptySelectionError: a side has no run that counts, or they have no cell in common.
     """
-    from boardcluster.queries.sides import compare_named  # noqa: PLC0415
-
     return Comparison(
         compare_named(
             first,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from boardcluster.campaign.execution import attempt_tag, clear_leftovers, end_submission
@@ -65,7 +65,12 @@ def start_cluster(home: Path, *, cache: Path, follow: Follower, deep: bool = Fal
 
 
 def take_down(
-    home: Path, *, follow: Follower, wipe: bool = False, without: Collection[str] = ()
+    home: Path,
+    *,
+    follow: Follower,
+    wipe: bool = False,
+    without: Collection[str] = (),
+    told: Callable[[int], object] | None = None,
 ) -> int:
     """End every process of a cluster, also after a crash; return how many were ended.
 
@@ -74,6 +79,7 @@ def take_down(
         follow: told what a killed driver left.
         wipe: whether the nodes' folders are deleted, too: HDFS, logs, settings.
         without: boards that are gone, and are left alone.
+        told: told how many were ended, before the store is written, which may fail.
 
     Raises:
         LockedError: another driver is at work.
@@ -83,6 +89,8 @@ def take_down(
         ended = operation.down(home, without=without)
         if wipe:
             operation.wipe(home)
+        if told is not None:
+            told(ended)
         # Last: on a full disk the store cannot be written until the above has freed it.
         if (home / "store.sqlite").exists():
             with Store.open(home) as store:

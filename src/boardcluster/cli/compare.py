@@ -10,7 +10,7 @@ import typer
 from boardcluster.cli.console import print_json, print_table, say
 from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption
 from boardcluster.errors import UsageError
-from boardcluster.queries.sides import SIDES
+from boardcluster.queries.names import SIDES
 
 if TYPE_CHECKING:
     from boardcluster.api import Comparison

@@ -41,9 +41,12 @@ def _down(
     folder = home_folder(home, cluster)
     require_home(folder)
     began = time.monotonic()
-    ended = take_down(folder, follow=Reporter(), wipe=wipe, without=named_nodes(folder, without))
-    if ended:
-        seconds = time.monotonic() - began
-        say(f"down after {seconds:.1f} s; HDFS was {'deleted' if wipe else 'kept'}")
-    else:
-        say("nothing was running" + ("; the nodes' folders were deleted" if wipe else ""))
+
+    def tell(ended: int) -> None:
+        if ended:
+            seconds = time.monotonic() - began
+            say(f"down after {seconds:.1f} s; HDFS was {'deleted' if wipe else 'kept'}")
+        else:
+            say("nothing was running" + ("; the nodes' folders were deleted" if wipe else ""))
+
+    take_down(folder, follow=Reporter(), wipe=wipe, without=named_nodes(folder, without), told=tell)

@@ -14,7 +14,7 @@ from boardcluster.cli.console import Reporter, say
 from boardcluster.cli.options import ClusterOption, HomeOption, home_folder
 from boardcluster.cluster.folders import require_home
 from boardcluster.errors import UsageError
-from boardcluster.report.export.frames import TableName
+from boardcluster.queries.names import TableName
 from boardcluster.store import Store
 
 if TYPE_CHECKING:

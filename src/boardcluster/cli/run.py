@@ -143,6 +143,8 @@ def _preview(folder: Path, request: CampaignRequest, *, as_json: bool) -> None:
     work, outlook = preview_campaign(folder, request)
     if as_json:
         print_json({"outlook": outlook, "trials": work.chosen, "policy": request.spec.policy})
+    elif work.campaign is not None and not work.chosen:
+        say(f"nothing is left to run of campaign {work.campaign.id}")
     else:
         print_outlook(outlook, reporter=None)
     refuse_problems(outlook)

@@ -21,18 +21,13 @@ from boardcluster.analysis.sides import (
 from boardcluster.catalog.conditions import machine_of, published_side
 from boardcluster.catalog.published import read_index
 from boardcluster.errors import ClusterError, EmptySelectionError, UsageError
+from boardcluster.queries.names import SIDES
 from boardcluster.queries.runs import nearest
 from boardcluster.records import AttemptState, Campaign, Result, Verdict
 from boardcluster.store import Store
 from boardcluster.units import format_bytes
 
-__all__ = ["SIDES", "compare_named"]
-
-SIDES = (
-    "a campaign by id or name, profile:NAME, engine:NAME, cluster:NAME or cluster:NAME/CAMPAIGN, "
-    "or published:TABLE?column=value"
-)
-"""What a side may be, for help texts and errors."""
+__all__ = ["compare_named"]
 
 
 class _Kind(StrEnum):

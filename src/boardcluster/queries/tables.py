@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from boardcluster.analysis import summarise, untrusted
 from boardcluster.errors import EmptySelectionError, StoreError
+from boardcluster.queries.names import TableName
 from boardcluster.records import Campaign, Result, Telemetry
 from boardcluster.report.export.cells import cell_frame
-from boardcluster.report.export.frames import Frame, TableName
+from boardcluster.report.export.frames import Frame
 from boardcluster.report.export.runs import power_frame, run_frame
 from boardcluster.report.export.samples import probe_frame, sample_frame
 from boardcluster.report.export.top500 import top500_lines

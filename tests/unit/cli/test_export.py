@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from boardcluster.cli.app import app
 from boardcluster.errors import ClusterError, EmptySelectionError, UsageError
+from boardcluster.queries.names import TableName
 from boardcluster.queries.tables import StoredTables
 from boardcluster.records import (
     AttemptState,
@@ -26,7 +27,6 @@ from boardcluster.records import (
     Verdict,
 )
 from boardcluster.report.export import writers
-from boardcluster.report.export.frames import TableName
 from boardcluster.store import Store
 
 SECONDS = (1 / 3, 0.1 + 0.2, 41.00000000000001)

@@ -15,6 +15,8 @@ from typer.testing import Result as Ran
 
 from boardcluster.campaign import probing
 from boardcluster.catalog.entry import read_board
+from boardcluster.cli import probe as command
+from boardcluster.cli import show_probes
 from boardcluster.cli.app import app
 from boardcluster.cluster.state import LiveNode, LiveState
 from boardcluster.errors import (
@@ -98,7 +100,8 @@ class Bench:
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     bench = Bench(tmp_path / "home")
     monkeypatch.setattr(probing, "choose_probes", bench.choose)
-    monkeypatch.setattr(probing, "all_probes", lambda: tuple(bench.probes))
+    monkeypatch.setattr(command, "choose_probes", bench.choose)
+    monkeypatch.setattr(show_probes, "all_probes", lambda: tuple(bench.probes))
     monkeypatch.setattr(operation, "attach", bench.attach)
     return bench
 

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from boardcluster import api
 from boardcluster.cli.app import app
-from boardcluster.cli.console import Reporter
 from boardcluster.errors import UsageError
 from boardcluster.queries import samples
 from boardcluster.records import Engine, Verdict
+from boardcluster.report import Written
 
 
 @pytest.mark.parametrize("options", [[], ["--tainted"]])
@@ -22,19 +22,12 @@ def test_tainted_runs_count_only_if_asked_for(
 ) -> None:
     asked: list[bool] = []
 
-    def write(
-        home: Path,
-        folder: Path,
-        *,
-        campaign: str | None,
-        tainted: bool,
-        figures: bool,
-        reporter: Reporter,
-    ) -> tuple[Path, Path]:
+    def write(home: Path, folder: Path, *, tainted: bool, **_: object) -> Written:
         asked.append(tainted)
-        return folder / "report.html", folder / "report.md"
+        html, markdown = folder / "report.html", folder / "report.md"
+        return Written(html=html, markdown=markdown, data=(), tables=(), figures=())
 
-    monkeypatch.setattr(report, "write", write)
+    monkeypatch.setattr("boardcluster.queries.report.write_home_report", write)
     done = CliRunner().invoke(app, ["report", "--home", str(tmp_path), *options])
 
     assert done.exit_code == 0

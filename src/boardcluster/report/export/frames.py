@@ -7,20 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-__all__ = ["Field", "Frame", "Kind", "TableName", "Value"]
+__all__ = ["Field", "Frame", "Kind", "Value"]
 
 Value: TypeAlias = "str | int | float | bool | Mapping[str, object] | Sequence[str] | None"
 """A cell; None where nothing is known. Objects are JSON text where a format nests no values."""
-
-
-class TableName(StrEnum):
-    """The tables that can be exported."""
-
-    RUNS = "runs"
-    CELLS = "cells"
-    SAMPLES = "samples"
-    PROBES = "probes"
-    POWER = "power"
 
 
 class Kind(StrEnum):
