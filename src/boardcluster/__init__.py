@@ -52,10 +52,14 @@ __all__ = [
 __version__ = version("boardcluster")
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("boardcluster.api"), "open_cluster" if name == "open" else name)
+if not TYPE_CHECKING:  # so that a name that does not exist is an error to type checkers, too
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(
+            import_module("boardcluster.api"), "open_cluster" if name == "open" else name
+        )
 
 
 def __dir__() -> list[str]:

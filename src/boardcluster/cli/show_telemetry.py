@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from boardcluster.analysis.phases import submissions
+from boardcluster.analysis.telemetry import (
+    WHOLE_RUN,
+    ColumnSummary,
+    NodeSummary,
+    column_summaries,
+    node_summaries,
+)
 from boardcluster.cli.console import print_table, say
 from boardcluster.records import Attempt, Result, Telemetry
 from boardcluster.units import format_bytes
-
-if TYPE_CHECKING:
-    from boardcluster.analysis.telemetry import ColumnSummary, NodeSummary
 
 __all__ = ["print_telemetry", "telemetry_document"]
 
@@ -24,8 +28,6 @@ def telemetry_document(
     columns: Sequence[str],
 ) -> dict[str, object]:
     """Return what ``--json`` prints."""
-    from boardcluster.analysis.telemetry import column_summaries, node_summaries  # noqa: PLC0415
-
     found = result.measurement
     spans = _spans(telemetry, phase)
     return {
@@ -48,9 +50,6 @@ def _spans(telemetry: Telemetry, phase: str | None) -> list[str]:
 
     The engine's own phases are too many for a table each: they are shown when asked for.
     """
-    from boardcluster.analysis.phases import submissions  # noqa: PLC0415
-    from boardcluster.analysis.telemetry import WHOLE_RUN  # noqa: PLC0415
-
     if phase is not None:
         return [phase]
     whole = (0.0, telemetry.duration_seconds)
@@ -67,8 +66,6 @@ def print_telemetry(
     columns: Sequence[str],
 ) -> None:
     """Print the verdict, and a table of nodes or columns for the run and each submission."""
-    from boardcluster.analysis.telemetry import column_summaries, node_summaries  # noqa: PLC0415
-
     trial, found = result.trial, result.measurement
     say(f"run {attempt.name}: {trial.workload} on {trial.engine.value}")
     say(f"verdict: {found.verdict.value if found else f'none, {attempt.state.value}'}")
@@ -93,8 +90,6 @@ _MOST_PHASES = 20
 
 def _print_engine_phases(telemetry: Telemetry) -> None:
     """List what can be asked for with ``--phase``; nothing where the engine gave no phases."""
-    from boardcluster.analysis.phases import submissions  # noqa: PLC0415
-
     outer = submissions(telemetry.phases)
     rows = [(name, *span) for name, span in telemetry.phases.items() if name not in outer]
     shown = rows[:_MOST_PHASES]

@@ -13,7 +13,6 @@ import typer
 
 from boardcluster.cli.console import print_json, say
 from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
-from boardcluster.cli.show_telemetry import print_telemetry, telemetry_document
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.fetch.cache import writing
 from boardcluster.queries.runs import find_run, nearest
@@ -65,6 +64,12 @@ def _telemetry(
     as_json: JsonOption = False,
 ) -> None:
     """Show what each node did during a run: its verdict, and CPU, disk, network, clock, heat."""
+    # Other commands need not wait for what computes summaries.
+    from boardcluster.cli.show_telemetry import (  # noqa: PLC0415
+        print_telemetry,
+        telemetry_document,
+    )
+
     if csv_file is not None and as_json:
         raise UsageError("--csv and --json are two ways of one answer", hint="leave one out")
     folder = home_folder(home, cluster)
