@@ -41,7 +41,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run_in(folder: Path, cwd: Path, *words: str, code: int = 0) -> str:
+def run_in(
+    folder: Path, cwd: Path, *words: str, codes: tuple[int, ...] = (0,)
+) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run(
         [folder / "bin" / "python", *words],
@@ -52,8 +54,8 @@ def run_in(folder: Path, cwd: Path, *words: str, code: int = 0) -> str:
         check=False,
         timeout=600,
     )
-    assert done.returncode == code, done.stderr
-    return done.stdout
+    assert done.returncode in codes, done.stderr
+    return done
 
 
 def test_the_wheel_carries_everything(wheel: Path, installed: Path, tmp_path: Path) -> None:
@@ -69,11 +71,11 @@ def test_the_wheel_carries_everything(wheel: Path, installed: Path, tmp_path: Pa
         "import boardcluster; from boardcluster.services.jobs import jobs_jar;"
         "print(boardcluster.__file__); print(jobs_jar())"
     )
-    package, jar = run_in(installed, tmp_path, "-c", code).splitlines()
+    package, jar = run_in(installed, tmp_path, "-c", code).stdout.splitlines()
     assert package.startswith(str(installed))
     assert jar.startswith(str(installed))
     assert zipfile.is_zipfile(jar)
-    assert "Start here" in run_in(installed, tmp_path, "-m", "boardcluster", "--help")
+    assert "Start here" in run_in(installed, tmp_path, "-m", "boardcluster", "--help").stdout
 
 
 def test_a_wheel_without_the_jar_is_not_built(tmp_path: Path) -> None:
@@ -99,9 +101,11 @@ def test_the_demo_runs_from_the_wheel(installed: Path, tmp_path: Path, cache: Pa
     home = tmp_path / "demo"
     words = ("demo", "--workers", "1", "--size", "1MB", "--repetitions", "1")
     places = ("--home", str(home), "--cache", str(cache))
-    shown = run_in(installed, tmp_path, "-m", "boardcluster", *words, *places)
+    # On a busy machine a run may be verified, and yet no measurement: 9.
+    ran = run_in(installed, tmp_path, "-m", "boardcluster", *words, *places, codes=(0, 9))
 
-    assert "report:" in shown
+    assert "report:" in ran.stdout
+    assert ran.stderr.count(" records verified") == 2, ran.stderr
     assert (home / "report" / "report.html").is_file()
     assert not (home / "nodes").exists()
 
@@ -127,5 +131,7 @@ def test_the_page_runs_on_a_cluster(
     finally:
         cli(home)("down", "--wipe")
     rows = names["results"].rows()
-    assert {(row["workload"], row["state"]) for row in rows} == {("wordcount", "ok"), ("pi", "ok")}
+    assert {row["workload"] for row in rows} == {"wordcount", "pi"}
+    assert all(row["duration_seconds"] > 0 and row["verification"] for row in rows)
+    assert names["again"].campaign == names["done"].campaign
     assert names["samples"].rows()
