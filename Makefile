@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system venv dev jar lint unit tidy integration jvm-test bench allow-namespaces clean
+.PHONY: demo test system venv dev jar wheel lint unit tidy integration jvm-test bench allow-namespaces clean
 
 demo: venv jar
 	$(BIN)/boardcluster demo
@@ -23,6 +23,9 @@ dev:
 
 jar: system
 	@$(PYTHON) tools/bootstrap.py jar
+
+wheel: venv jar
+	$(BIN)/pip wheel -q --no-deps -w dist .
 
 jvm-test: system
 	@$(PYTHON) tools/bootstrap.py jar --verify
@@ -48,4 +51,4 @@ allow-namespaces:
 	@$(PYTHON) tools/bootstrap.py allow-namespaces
 
 clean:
-	rm -rf .venv jvm/target .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv dist jvm/target .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
