@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from boardcluster.campaign.execution import attempt_tag, clear_leftovers, end_submission
 from boardcluster.campaign.follow import Follower, each_health_once
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import ClusterNotUpError, RemoteError
-from boardcluster.records import ClusterSpec, Security
+from boardcluster.records import ClusterSpec, NodeSpec, Security
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
-from boardcluster.services import operation
-from boardcluster.services.boards import board_nodes
+from boardcluster.services import boards, operation
+from boardcluster.services.boards import Ready, board_nodes
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.security import INSECURE_WARNING
 from boardcluster.store import Store
@@ -25,10 +25,12 @@ __all__ = [
     "attach_recovered",
     "bring_up",
     "meter_remotes",
+    "plan_changes",
     "read_declared",
     "recover",
     "start_cluster",
     "take_down",
+    "uninstall",
 ]
 
 
@@ -62,6 +64,57 @@ def start_cluster(home: Path, *, cache: Path, follow: Follower, deep: bool = Fal
     for remark in live.layout.profile.remarks:
         follow.line(f"remark on profile {live.layout.profile.name}: {remark}")
     return live
+
+
+def plan_changes(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -> Ready:
+    """Say what ``bring_up`` would change on boards; changes nothing.
+
+    Args:
+        home: the cluster's state folder.
+        cache: folder of fetched engines.
+        follow: told what is done.
+        deep: as of ``bring_up``.
+
+    Raises:
+        LockedError: another driver is at work.
+        RemoteError: a board cannot be reached.
+    """
+    with driver_lock(home, doing="up --dry-run"), follow.following():
+        return operation.plan_boards(home, cache=cache, progress=follow.progress, deep=deep)
+
+
+def uninstall(
+    home: Path,
+    nodes: Sequence[NodeSpec],
+    *,
+    follow: Follower,
+    keep_data: bool,
+    dry_run: bool,
+    without: Collection[str],
+) -> Mapping[str, Sequence[str]]:
+    """End a cluster of boards, and take back what was installed; return the changes by node.
+
+    Args:
+        home: the cluster's state folder.
+        nodes: the boards to take it back from.
+        follow: told what is done.
+        keep_data: whether the nodes' data folders are left: HDFS and logs.
+        dry_run: whether it is only said what would be taken back.
+        without: boards that are gone, and are left alone.
+
+    Raises:
+        LockedError: another driver is at work.
+        RemoteError: a board cannot be reached.
+    """
+    with driver_lock(home, doing="uninstall"), follow.following():
+        if not dry_run:
+            operation.down(home, without=without)
+        done = boards.take_back(
+            home, nodes, keep_data=keep_data, dry_run=dry_run, progress=follow.progress
+        )
+        if not (dry_run or keep_data or without):
+            operation.forget(home)
+        return done
 
 
 def take_down(
@@ -115,8 +168,8 @@ def meter_remotes(home: Path, spec: ClusterSpec) -> Mapping[str, Remote]:
     """Return every node as root; emulated nodes share this machine and its meters."""
     if spec.kind != "boards":
         return {node.name: LocalRemote(node.name) for node in spec.nodes}
-    boards = board_nodes(home)
-    return {node.name: boards.admin(node) for node in spec.nodes}
+    reached = board_nodes(home)
+    return {node.name: reached.admin(node) for node in spec.nodes}
 
 
 def attach_recovered(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.twins import place_twin, read_twin, twin_home
-from boardcluster.campaign.upkeep import bring_up
+from boardcluster.campaign.upkeep import bring_up, plan_changes
 from boardcluster.cli.boards import accept_host_keys
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import (
@@ -20,7 +20,6 @@ from boardcluster.cli.options import (
     cache_folder,
     home_folder,
 )
-from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import UsageError
 from boardcluster.records import Security
 from boardcluster.services import operation
@@ -91,10 +90,7 @@ def _up(
             hint="run `boardcluster doctor` to see whether this machine is ready",
         )
     if dry_run:
-        with driver_lock(folder, doing="up --dry-run"), reporter.following():
-            ready = operation.plan_boards(
-                folder, cache=cache_folder(cache), progress=reporter.progress, deep=deep
-            )
+        ready = plan_changes(folder, cache=cache_folder(cache), follow=reporter, deep=deep)
         print_json(ready.changes) if as_json else _print_changes(ready)
         return
     live = bring_up(folder, cache=cache_folder(cache), follow=reporter, deep=deep)
