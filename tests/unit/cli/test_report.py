@@ -27,7 +27,7 @@ def test_tainted_runs_count_only_if_asked_for(
         html, markdown = folder / "report.html", folder / "report.md"
         return Written(html=html, markdown=markdown, data=(), tables=(), figures=())
 
-    monkeypatch.setattr("boardcluster.queries.report.write_home_report", write)
+    monkeypatch.setattr("boardcluster.api.write_home_report", write)
     done = CliRunner().invoke(app, ["report", "--home", str(tmp_path), *options])
 
     assert done.exit_code == 0
