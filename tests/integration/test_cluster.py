@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.campaign.driver import Watch, run_campaign
+from boardcluster.campaign.begin import new_campaign, plan, single_spec
+from boardcluster.campaign.driver import Watch, run_trials
 from boardcluster.campaign.trial import Bench
-from boardcluster.cli.campaigns import new_campaign, plan, single_spec
 from boardcluster.cluster import emulated
 from boardcluster.cluster.state import load_state
 from boardcluster.datasets.text import from_file
@@ -241,7 +241,7 @@ def test_a_falsified_output_is_failed_and_never_ok(
     ended: list[tuple[Trial, Attempt, Measurement | None]] = []
     with Store.open(tmp_path) as store:
         store.add_campaign(campaign, trials)
-        run_campaign(
+        run_trials(
             store,
             campaign,
             trials,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from boardcluster.campaign.cases import form_of
 from boardcluster.campaign.execution import clear_leftovers
@@ -17,11 +19,33 @@ from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import LiveCluster
 from boardcluster.spec.form import Form
 
-__all__ = ["Forms"]
+__all__ = ["AsItIs", "Forms"]
+
+
+class AsItIs:
+    """A cluster that is up and stays as it is.
+
+    Args:
+        live: the cluster.
+    """
+
+    def __init__(self, live: LiveCluster) -> None:
+        self._live = live
+
+    def __call__(self, trial: Trial) -> LiveCluster:
+        """Return the cluster, whatever the trial."""
+        del trial
+        return self._live
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 class Forms:
-    """The cluster of a campaign.
+    """The cluster of a campaign; as a context it is left as it was found.
 
     Args:
         home: the cluster's state folder.
@@ -45,6 +69,20 @@ class Forms:
         self._form: Form | None = None
         self._live: LiveCluster | None = None
         self._was_up = operation.found_up(home)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.leave()
+        else:
+            self.abandon()
 
     def __call__(self, trial: Trial) -> LiveCluster:
         """Return the running cluster in the form of a trial.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from boardcluster.campaign.accounting import intermediate_bytes
+from boardcluster.campaign.begin import new_campaign_id
 from boardcluster.campaign.dilated import undilated
 from boardcluster.campaign.driver import interruption, now_utc
 from boardcluster.campaign.execution import (
@@ -18,23 +20,30 @@ from boardcluster.campaign.execution import (
     write_configuration,
 )
 from boardcluster.campaign.fingerprint import take_fingerprint
+from boardcluster.campaign.follow import Follower
 from boardcluster.campaign.observation import Observation, Observed, observing
+from boardcluster.campaign.upkeep import recover
+from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import BoardclusterError, InputError, UsageError
 from boardcluster.records import (
     Attempt,
     AttemptState,
     Campaign,
+    CampaignKind,
     Engine,
     Measurement,
     Trial,
     Verdict,
 )
+from boardcluster.redaction import redact
+from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster, dead_daemons
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
 from boardcluster.store import Store
+from boardcluster.telemetry.metering import check_meters
 
-__all__ = ["Program", "check_program", "submit_program"]
+__all__ = ["Program", "ProgramOutcome", "check_program", "run_program", "submit_program"]
 
 _KEPT_PROGRAM_BYTES = 50_000_000
 """A program up to this size is copied into the artefacts, so that the record is complete."""
@@ -57,6 +66,23 @@ class Program:
     arguments: tuple[str, ...]
     main: str = ""
     options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramOutcome:
+    """What became of the user's own program.
+
+    Attributes:
+        trial: what it is stored as.
+        attempt: its attempt, with its state.
+        outcome: what the submission came to; None if it never ended by itself.
+        artefacts: folder of its logs and counters.
+    """
+
+    trial: Trial
+    attempt: Attempt
+    outcome: Outcome | None
+    artefacts: Path
 
 
 def check_program(program: Program) -> None:
@@ -102,6 +128,87 @@ def _command(live: LiveCluster, program: Program, path: str, *, conf: str, tag: 
         arguments=program.arguments,
     )
     return [command[0], *program.options, *command[1:]]
+
+
+def run_program(
+    home: Path,
+    program: Program,
+    *,
+    cache: Path,
+    follow: Follower,
+    timeout_seconds: float,
+    cwd: Path,
+    printing: Callable[[Path], contextlib.AbstractContextManager[object]],
+) -> ProgramOutcome:
+    """Run the user's own program on the cluster as it is up, as its only driver, and record it.
+
+    Args:
+        home: the cluster's state folder.
+        program: the program, checked.
+        cache: folder of fetched engines.
+        follow: told what is done.
+        timeout_seconds: longest time of the program.
+        cwd: folder that the program is submitted from.
+        printing: given the file of what the program prints; shows it while the block runs.
+
+    Raises:
+        LockedError: another driver is at work.
+        ClusterNotUpError: the cluster is not up.
+        UsageError: Spark does not fit on the nodes.
+    """
+    with driver_lock(home, doing="submit"):
+        live = operation.attach(home, cache=cache, progress=follow.progress)
+        _check_spark_fits(live, program.engine)
+        check_meters(live.spec.meters, live.metered)
+        campaign, trial = _record(live, program.engine, (str(program.path), *program.arguments))
+        follow.line(f"submitting to {program.engine}, recorded as {campaign.id}")
+        printed = home / "attempts" / trial.id / "1" / "stdout.txt"
+        with Store.open(home) as store, printing(printed):
+            recover(store, follow, live)
+            attempt, outcome = submit_program(
+                live, store, campaign, trial, program, timeout_seconds=timeout_seconds, cwd=cwd
+            )
+    return ProgramOutcome(
+        trial=trial, attempt=attempt, outcome=outcome, artefacts=home / attempt.artefacts
+    )
+
+
+def _check_spark_fits(live: LiveCluster, engine: Engine) -> None:
+    """Refuse Spark on nodes that hold no executor.
+
+    Raises:
+        UsageError: with the arithmetic.
+    """
+    refusal = live.layout.profile.spark_refusal
+    if engine is Engine.SPARK and refusal:
+        raise UsageError(
+            f"Spark does not fit on these nodes: {refusal}",
+            hint="use MapReduce, or give the nodes more memory",
+        )
+
+
+def _record(live: LiveCluster, engine: Engine, program: Sequence[str]) -> tuple[Campaign, Trial]:
+    campaign = Campaign(
+        id=new_campaign_id(),
+        kind=CampaignKind.SUBMIT,
+        created_utc=now_utc(),
+        seed=0,
+        cluster=live.spec.name,
+        emulated=live.spec.kind == "emulated",
+    )
+    trial = Trial(
+        id=f"{campaign.id}-submit-{engine}",
+        campaign_id=campaign.id,
+        position=0,
+        workload="submit",
+        engine=engine,
+        profile=live.layout.profile.name,
+        size_bytes=0,
+        workers=len(live.spec.workers),
+        repetition=1,
+        arguments=redact(program),
+    )
+    return campaign, trial
 
 
 def submit_program(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from boardcluster.campaign.propose import propose, write_spec
 from boardcluster.cli.boards import boards_of, look_at_boards
 from boardcluster.cli.console import Reporter, say
 from boardcluster.cli.options import (
@@ -18,14 +18,12 @@ from boardcluster.cli.options import (
     home_folder,
 )
 from boardcluster.errors import UsageError
-from boardcluster.fetch.cache import make_folder, writing
-from boardcluster.records import ClusterSpec, Security
-from boardcluster.services.operation import available_memory_bytes
-from boardcluster.services.pair import load_pair, pair_ids
-from boardcluster.services.profile import build_profile, profile_names
-from boardcluster.spec import DEFAULT_SUBNET, propose_cluster, render_cluster
+from boardcluster.records import Security
+from boardcluster.services.pair import pair_ids
+from boardcluster.services.profile import profile_names
+from boardcluster.spec import DEFAULT_SUBNET
 
-__all__ = ["propose", "register", "write_spec"]
+__all__ = ["register"]
 
 _HostsOption = Annotated[
     str,
@@ -57,38 +55,6 @@ _InsecureOption = Annotated[
         help="Leave boards OPEN to their network, as the papers had them; only to compare.",
     ),
 ]
-
-
-def propose(*, name: str, workers: int, profile: str, engines: str, subnet: str) -> ClusterSpec:
-    """Return a cluster that fits this machine.
-
-    Raises:
-        UsageError: there is no such profile or engine pair.
-        CapacityError: this machine cannot hold that many workers.
-    """
-    load_pair(engines)
-    spec = propose_cluster(
-        name=name,
-        workers=workers,
-        host_cores=os.cpu_count() or 1,
-        host_available_bytes=available_memory_bytes(),
-        engines=engines,
-        profile=profile,
-        subnet=subnet,
-    )
-    build_profile(profile, spec)
-    return spec
-
-
-def write_spec(spec: ClusterSpec, path: Path) -> None:
-    """Write the commented file.
-
-    Raises:
-        HostError: it cannot be written.
-    """
-    make_folder(path.parent)
-    with writing(path):
-        path.write_text(render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names()))
 
 
 def register(app: typer.Typer) -> None:

@@ -38,6 +38,7 @@ from boardcluster.errors import (
     DaemonError,
     JvmCrashError,
     RemoteError,
+    SpecError,
     StoreError,
 )
 from boardcluster.fetch.cache import Progress, writing
@@ -84,6 +85,7 @@ __all__ = [
     "nodes_of",
     "plan_boards",
     "read_spec",
+    "spec_as_run",
     "up",
     "wipe",
 ]
@@ -183,6 +185,16 @@ def read_spec(path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None
         meter_kinds=meter_kinds,
         parts=catalog_parts(),
     )
+
+
+def spec_as_run(home: Path) -> ClusterSpec | None:
+    """Return the cluster as it last ran; a report of old results must not need a valid file."""
+    for name in ("running.toml", "cluster.toml"):
+        try:
+            return read_spec(home / name)
+        except SpecError:
+            continue
+    return None
 
 
 def _digest(path: Path) -> str:

@@ -365,8 +365,8 @@ def declared(
 
     monkeypatch.setattr(operation, "up", live)
     monkeypatch.setattr(operation, "plan_boards", plan)
-    monkeypatch.setattr("boardcluster.cli.up.recover", lambda *_: 0)
-    monkeypatch.setattr("boardcluster.cli.up.clear_leftovers", lambda _: None)
+    monkeypatch.setattr("boardcluster.campaign.upkeep.recover", lambda *_: 0)
+    monkeypatch.setattr("boardcluster.campaign.upkeep.clear_leftovers", lambda _: None)
     return desk
 
 

@@ -29,7 +29,7 @@ def init(*words: str) -> Ran:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home of a cluster on a machine with memory enough; no board is ever reached."""
-    monkeypatch.setattr(module, "available_memory_bytes", lambda: 64 * GIB)
+    monkeypatch.setattr("boardcluster.campaign.propose.available_memory_bytes", lambda: 64 * GIB)
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     monkeypatch.setattr(module, "look_at_boards", lambda *_, **__: pytest.fail("looked at boards"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
