@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from boardcluster.capabilities import Capabilities, every_kind
 from boardcluster.cli import report
 from boardcluster.cli.campaigns import (
     Texts,
@@ -23,10 +24,18 @@ from boardcluster.cli.init import propose, write_spec
 from boardcluster.cli.options import CacheOption, HomeOption, JsonOption, cache_folder, home_folder
 from boardcluster.cli.results import print_results
 from boardcluster.cli.run import parse_size_option
-from boardcluster.cli.up import bring_up, recover
+from boardcluster.cli.up import bring_up, nodes_words, recover
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.errors import RunError
-from boardcluster.records import AttemptState, Campaign, Engine, Policy, Result, Trial
+from boardcluster.errors import AddressError, HostError, RunError
+from boardcluster.records import (
+    AttemptState,
+    Campaign,
+    ClusterSpec,
+    Engine,
+    Policy,
+    Result,
+    Trial,
+)
 from boardcluster.services import operation
 from boardcluster.services.pair import pair_ids
 from boardcluster.spec import DEFAULT_SUBNET, workers_that_fit
@@ -77,10 +86,7 @@ def _demo(
     reporter = Reporter()
     with driver_lock(folder, doing="demo"), reporter.following():
         operation.down(folder)
-        count = workers or _default_workers(reporter)
-        spec = propose(
-            name="demo", workers=count, profile="default", engines=engines, subnet=DEFAULT_SUBNET
-        )
+        spec = _propose_runnable(folder, workers, engines, reporter)
         write_spec(spec, folder / "cluster.toml")
         trials = plan(wanted, spec, campaign_id=new_campaign_id())
         texts = Texts(store_folder, reporter.progress)
@@ -111,7 +117,7 @@ def _build_and_run(
     """Bring the cluster up, run, report; whatever happens, nothing of the cluster is left."""
     try:
         live = bring_up(folder, cache=cache, reporter=reporter)
-        reporter.line(f"up: 1 master and {len(live.spec.workers)} workers are healthy")
+        reporter.line(f"up: {nodes_words(live)}, healthy")
         with Store.open(folder) as store:
             recover(store, reporter, live)
             store.add_campaign(campaign, trials)
@@ -131,6 +137,45 @@ def _build_and_run(
         operation.down(folder)
         operation.wipe(folder)
     return results, html
+
+
+def _propose_runnable(
+    folder: Path, workers: int | None, engines: str, reporter: Reporter
+) -> ClusterSpec:
+    """Propose emulated nodes; or, where this machine allows neither root nor namespaces, itself.
+
+    Raises:
+        HostError: workers were asked for, and this machine can hold none.
+        CapacityError: its memory does not suffice.
+    """
+
+    def proposed(kind: Capabilities) -> ClusterSpec:
+        return propose(
+            name="demo",
+            workers=(workers or _default_workers(reporter)) if kind.nodes_max > 1 else 0,
+            profile="default",
+            engines=engines,
+            subnet=DEFAULT_SUBNET,
+            kind=kind.kind,
+        )
+
+    here = [kind for kind in every_kind().values() if kind.on_this_machine]
+    first, fallback = here[0], next(kind for kind in here if kind.nodes_max == 1)
+    spec = proposed(first)
+    try:
+        operation.nodes_of(folder, spec.kind).check(spec)
+    except AddressError:
+        pass  # `up` says so: the machine could hold the nodes
+    except HostError as error:
+        if workers is not None:
+            raise
+        reporter.line(
+            "this machine allows neither root nor namespaces, which several nodes need, so the "
+            "demo runs on one local node, which is this machine itself; its results say so "
+            f"({error.message})"
+        )
+        return proposed(fallback)
+    return spec
 
 
 def _default_workers(reporter: Reporter) -> int:

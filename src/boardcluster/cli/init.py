@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from boardcluster.capabilities import Capabilities, Network, capabilities_of, every_kind
 from boardcluster.cli.boards import boards_of, look_at_boards
 from boardcluster.cli.console import Reporter, say
 from boardcluster.cli.options import (
@@ -17,16 +18,27 @@ from boardcluster.cli.options import (
     again,
     home_folder,
 )
+from boardcluster.cluster.kinds import load_kind
+from boardcluster.cluster.nodes import Wish
 from boardcluster.errors import UsageError
 from boardcluster.fetch.cache import make_folder, writing
 from boardcluster.records import ClusterSpec, Security
 from boardcluster.services.operation import available_memory_bytes
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, profile_names
-from boardcluster.spec import DEFAULT_SUBNET, propose_cluster, render_cluster
+from boardcluster.spec import DEFAULT_SUBNET, render_cluster
 
 __all__ = ["propose", "register", "write_spec"]
 
+_KindOption = Annotated[
+    str,
+    typer.Option(
+        "--kind",
+        help=f"What the nodes are: {', '.join(every_kind())}. Default: boards with --hosts or "
+        f"--inventory, else {next(iter(every_kind()))}.",
+        show_default=False,
+    ),
+]
 _HostsOption = Annotated[
     str,
     typer.Option(
@@ -59,22 +71,30 @@ _InsecureOption = Annotated[
 ]
 
 
-def propose(*, name: str, workers: int, profile: str, engines: str, subnet: str) -> ClusterSpec:
+def propose(
+    *, name: str, workers: int, profile: str, engines: str, subnet: str, kind: str = ""
+) -> ClusterSpec:
     """Return a cluster that fits this machine.
 
     Raises:
-        UsageError: there is no such profile or engine pair.
+        UsageError: there is no such profile, engine pair or kind of node, or nodes of that kind
+            have to be named.
         CapacityError: this machine cannot hold that many workers.
     """
     load_pair(engines)
-    spec = propose_cluster(
-        name=name,
-        workers=workers,
-        host_cores=os.cpu_count() or 1,
-        host_available_bytes=available_memory_bytes(),
-        engines=engines,
-        profile=profile,
-        subnet=subnet,
+    chosen = load_kind(kind or next(iter(every_kind())))
+    if chosen.propose is None:
+        raise UsageError(f"nodes of the kind {kind} must be named", hint="name them with --hosts")
+    spec = chosen.propose(
+        Wish(
+            name=name,
+            engines=engines,
+            profile=profile,
+            workers=workers,
+            subnet=subnet,
+            cores=os.cpu_count() or 1,
+            memory_bytes=available_memory_bytes(),
+        )
     )
     build_profile(profile, spec)
     return spec
@@ -96,7 +116,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         name="init",
         epilog="Examples: boardcluster init --workers 2 --profile upstream; "
-        "boardcluster init --hosts pi@pi0,pi@pi1,pi@pi2",
+        "boardcluster init --hosts pi@pi0,pi@pi1,pi@pi2; boardcluster init --kind local",
     )(_init)
 
 
@@ -104,6 +124,7 @@ def _init(
     context: typer.Context,
     home: HomeOption = None,
     cluster: ClusterOption = "default",
+    kind: _KindOption = "",
     workers: Annotated[
         int, typer.Option(min=1, max=63, help="Emulated workers beside the master.")
     ] = 4,
@@ -138,7 +159,8 @@ def _init(
     name = cluster if home is None else "default"
     reporter = Reporter()
     boards = boards_of(hosts, inventory, reporter)
-    _refuse_options(context, for_boards=bool(boards))
+    known = _kind_asked_for(kind, named=bool(boards))
+    _refuse_options(context, known)
     if boards:
         spec = look_at_boards(
             boards,
@@ -152,7 +174,9 @@ def _init(
             reporter=reporter,
         )
     else:
-        spec = propose(name=name, workers=workers, profile=profile, engines=engines, subnet=subnet)
+        spec = propose(
+            name=name, workers=workers, profile=profile, engines=engines, subnet=subnet, kind=kind
+        )
     write_spec(spec, path)
     say(f"wrote {path}")
     if spec.security is Security.INSECURE_LAB:
@@ -160,13 +184,40 @@ def _init(
     say(f"next: edit it if you like, then run `boardcluster up{options}`")
 
 
-def _refuse_options(context: typer.Context, *, for_boards: bool) -> None:
-    """Refuse options that would be left unheard.
+def _kind_asked_for(kind: str, *, named: bool) -> Capabilities:
+    """Return what the kind of node can do that the options ask for.
+
+    Args:
+        kind: what --kind says; may be empty.
+        named: whether hosts are named.
+
+    Raises:
+        UsageError: there is no such kind, or it does not go with the hosts.
+    """
+    known = every_kind()
+    reached = next(row for row in known.values() if row.over_ssh)
+    chosen = capabilities_of(kind) if kind else reached if named else next(iter(known.values()))
+    if named and not chosen.over_ssh:
+        raise UsageError(
+            f"--kind {kind} has no hosts", hint=f"leave --hosts out, or use --kind {reached.kind}"
+        )
+    if chosen.over_ssh and not named:
+        raise UsageError(
+            f"--kind {kind} needs to know which they are",
+            hint="name them with --hosts or --inventory",
+        )
+    return chosen
+
+
+def _refuse_options(context: typer.Context, kind: Capabilities) -> None:
+    """Refuse options that the kind of node does not take.
 
     Raises:
         UsageError: names them.
     """
-    unheard = ("workers", "subnet") if for_boards else ("insecure_lab", "master")
+    own_network = kind.network is Network.OWN
+    unheard = () if own_network else ("workers", "subnet")
+    unheard += () if kind.over_ssh else ("insecure_lab", "master")
     given = []
     for name in unheard:
         source = context.get_parameter_source(name)
@@ -175,8 +226,13 @@ def _refuse_options(context: typer.Context, *, for_boards: bool) -> None:
     if not given:
         return
     words = f"{' and '.join(given)}: only for "
-    if for_boards:
+    if kind.over_ssh:
         raise UsageError(
             f"{words}emulated nodes", hint="leave that out: each host is a node, in its own network"
         )
-    raise UsageError(f"{words}boards", hint="name the boards with --hosts")
+    if own_network:
+        raise UsageError(f"{words}boards", hint="name the boards with --hosts")
+    raise UsageError(
+        f"{' and '.join(given)} cannot be used with --kind {kind.kind}",
+        hint="leave that out: this machine is the one node",
+    )

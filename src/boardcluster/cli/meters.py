@@ -12,11 +12,11 @@ import typer
 
 from boardcluster.cli.console import print_json, print_table, say
 from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
+from boardcluster.cluster.kinds.boards.nodes import board_nodes
 from boardcluster.errors import MeterError
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
-from boardcluster.services.boards import board_nodes
 from boardcluster.services.operation import read_spec
 from boardcluster.telemetry.metering import Look, look_at
 from boardcluster.telemetry.meters.registry import kinds, meter_facts
@@ -60,7 +60,7 @@ def _meters(
 
 def meter_remotes(folder: Path, spec: ClusterSpec) -> Mapping[str, Remote]:
     """Return every node as root; emulated nodes share this machine and its meters."""
-    if spec.kind != "boards":
+    if not spec.capabilities.over_ssh:
         return {node.name: LocalRemote(node.name) for node in spec.nodes}
     boards = board_nodes(folder)
     return {node.name: boards.admin(node) for node in spec.nodes}

@@ -137,7 +137,7 @@ def _record(live: LiveCluster, engine: Engine, program: list[str]) -> tuple[Camp
         created_utc=now_utc(),
         seed=0,
         cluster=live.spec.name,
-        emulated=live.spec.kind == "emulated",
+        emulated=live.spec.capabilities.emulated,
     )
     trial = Trial(
         id=f"{campaign.id}-submit-{engine}",

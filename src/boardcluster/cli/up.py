@@ -31,7 +31,7 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
 from boardcluster.telemetry.meters.registry import meter_facts
 
-__all__ = ["bring_up", "recover", "register", "reported_health"]
+__all__ = ["bring_up", "nodes_words", "recover", "register", "reported_health"]
 
 
 def reported_health(reporter: Reporter) -> Callable[[Health], None]:
@@ -136,12 +136,12 @@ def _up(
         place_twin(declared, twin, folder)
     spec = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     reporter = Reporter()
-    if spec.kind == "boards":
+    if spec.capabilities.over_ssh:
         accept_host_keys([node.host for node in spec.nodes], home=folder, accept=yes)
-    elif dry_run or deep:
+    if (dry_run or deep) and not spec.capabilities.provisioned:
         raise UsageError(
             f"{'--dry-run' if dry_run else '--deep'} is for boards: nothing is installed for "
-            "emulated nodes",
+            f"nodes of the kind {spec.kind}",
             hint="run `boardcluster doctor` to see whether this machine is ready",
         )
     if dry_run:
@@ -165,18 +165,27 @@ def _say_up(live: LiveCluster, options: str) -> None:
         live: the cluster.
         options: those that name it again.
     """
-    say(f"up: 1 master and {len(live.spec.workers)} workers, profile {live.spec.profile}")
+    say(f"up: {nodes_words(live)}, profile {live.spec.profile}")
     for name in ("namenode", "resourcemanager", "jobhistory", "sparkhistory"):
         say(f"  {name:<16} {_url(live, name)}")
     if live.spec.security is Security.INSECURE_LAB:
         say(INSECURE_WARNING)
-    if live.spec.kind == "boards":
+    if live.spec.capabilities.over_ssh:
         say("  (open these pages through `boardcluster tunnel`)")
     elif live.limiter is not None:
         say(f"  emulated boards, dilation {live.state.dilation:g}")
         say(f"  (go on with: boardcluster run ...{options})")
+    elif live.spec.security is Security.LOCAL:
+        say("  (every user of this machine can reach them: see docs/how-to/run-on-this-machine.md)")
     elif not live.state.host_link:
         say("  (made without root: see `boardcluster status` for how to open these pages)")
+
+
+def nodes_words(live: LiveCluster) -> str:
+    """Say how many nodes a cluster has: ``1 master and 4 workers``."""
+    if len(live.spec.nodes) == 1:
+        return "1 node, which is master and worker"
+    return f"1 master and {len(live.spec.workers)} workers"
 
 
 def _print_changes(ready: Ready) -> None:

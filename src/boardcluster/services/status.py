@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boardcluster.cluster.boards import each_node, raise_first
+from boardcluster.cluster.each_node import each_node, raise_first
 from boardcluster.cluster.nodes import Nodes
 from boardcluster.cluster.state import LiveState, load_state
 from boardcluster.errors import ClusterError, RemoteError
@@ -15,7 +15,7 @@ from boardcluster.services import lifecycle
 from boardcluster.services.boards import board_layout, current_daemons
 from boardcluster.services.install import Installation
 from boardcluster.services.java import find_java
-from boardcluster.services.layout import EMULATED_USER, Layout
+from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import nodes_of, read_spec
 from boardcluster.services.pair import load_pair
@@ -63,7 +63,8 @@ class Status:
         workers: declared workers.
         profile: name of the profile.
         engines: id of the engine pair.
-        browsable: whether the host's browser reaches the web pages.
+        browsable: whether this machine's browser reaches the web pages.
+        page_hint: how the web pages are opened; empty if this machine's browser opens them.
         kind: how the nodes exist.
         security: who may reach the cluster.
         unreachable: of each node that could not be asked, why.
@@ -76,6 +77,7 @@ class Status:
     profile: str
     engines: str
     browsable: bool
+    page_hint: str
     kind: str
     security: Security
     unreachable: tuple[str, ...] = ()
@@ -91,6 +93,9 @@ def status(home: Path, *, cache: Path) -> Status:
     running = home / "running.toml"
     spec = read_spec(running if state and running.exists() else home / "cluster.toml")
 
+    nodes = nodes_of(home, state.kind if state is not None else spec.kind)
+    hint = nodes.page_hint(state) if state is not None else ""
+
     def view(
         phase: str, daemons: tuple[DaemonView, ...] = (), health: Health | None = None
     ) -> Status:
@@ -101,7 +106,8 @@ def status(home: Path, *, cache: Path) -> Status:
             workers=len(spec.workers),
             profile=spec.profile,
             engines=spec.engines,
-            browsable=bool(state and state.host_link),
+            browsable=state is not None and not hint,
+            page_hint=hint,
             kind=spec.kind,
             security=spec.security,
             unreachable=tuple(silent.values()),
@@ -110,11 +116,10 @@ def status(home: Path, *, cache: Path) -> Status:
     silent: dict[str, str] = {}
     if state is None:
         return view("down")
-    nodes = nodes_of(home, state.kind)
-    # An emulated node that is gone never comes back; a board may only be off for a while.
-    if state.kind == "emulated" and len(nodes.alive(state)) < max(1, len(state.nodes)):
+    # A node of this machine that is gone never comes back; a board may only be off for a while.
+    if state.capabilities.on_this_machine and len(nodes.alive(state)) < max(1, len(state.nodes)):
         return view("dead")
-    if state.kind == "boards":
+    if state.capabilities.provisioned:
         state = replace(state, daemons=current_daemons(home, state))
     daemons, silent = _daemon_views(nodes, state)
     if daemons and not any(daemon.alive for daemon in daemons):
@@ -125,17 +130,17 @@ def status(home: Path, *, cache: Path) -> Status:
     master = next(node for node in state.nodes if node.name == spec.master.name)
     try:
         remote = nodes.remote_of(master, state)
-        health = lifecycle.health(_bare_layout(spec, state, cache), remote)
+        health = lifecycle.health(_bare_layout(spec, state, cache, user=nodes.user), remote)
     except RemoteError:  # the master is gone, others are not
         return view("degraded", daemons)
     good = health.is_good(len(spec.workers)) and all(d.alive for d in daemons)
     return view("up" if good else "degraded", daemons, health)
 
 
-def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
+def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path, *, user: str) -> Layout:
     """Return a layout for asking only: nothing is fetched or verified."""
     pair = load_pair(spec.engines)
-    if spec.kind == "boards":
+    if spec.capabilities.provisioned:
         engines = Installation(pair=pair, folder=cache / "engines" / pair.id)
         return board_layout(spec, build_profile(spec.profile, spec), engines, state)
     java = find_java(pair, cache=cache)
@@ -148,7 +153,7 @@ def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
         java=java,
         archives=cache,
         folders={node.name: node.folder for node in state.nodes},
-        user=EMULATED_USER,
+        user=user,
     )
 
 

@@ -62,5 +62,5 @@ CHECK = Check(
     source="tc-tbf(8), veth(4), ip-link(8)",
     severity=Severity.ERROR,
     look=look,
-    hosts_nodes=True,
+    matters=lambda kind: kind.on_this_machine,
 )

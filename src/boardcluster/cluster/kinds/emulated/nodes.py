@@ -18,7 +18,6 @@ import contextlib
 import ipaddress
 import json
 import os
-import signal
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +32,7 @@ from boardcluster.cluster.limits.limiter import (
     make_groups,
 )
 from boardcluster.cluster.limits.links import batch, check_rate, shape
+from boardcluster.cluster.processes import end_processes_of, is_alive, leftover_processes
 from boardcluster.cluster.state import (
     IDENTITY_VARIABLE,
     LiveNode,
@@ -52,8 +52,6 @@ __all__ = [
     "check_host",
     "create_nodes",
     "destroy",
-    "is_alive",
-    "leftover_processes",
     "limiter_of",
     "new_state",
     "remote_of",
@@ -405,27 +403,6 @@ def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, hosts: 
         raise ClusterError(f"host name of {node.name} reads back as {seen!r}")
 
 
-def is_alive(pid: int, start_ticks: int) -> bool:
-    """Whether exactly this process of this machine runs."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return False
-    return int(fields[19]) == start_ticks and fields[0] not in ("Z", "X")
-
-
-def leftover_processes(identity: str) -> list[int]:
-    """Find every process of this machine that carries the cluster's identity."""
-    mark = f"{IDENTITY_VARIABLE}={identity}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and int(entry.name) != os.getpid():
-            with contextlib.suppress(OSError):
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-    return found
-
-
 def destroy(state: LiveState, home: Path) -> int:
     """End every process of the cluster and wait until its interfaces and limits are gone.
 
@@ -440,17 +417,7 @@ def destroy(state: LiveState, home: Path) -> int:
         ClusterError: something could not be ended.
     """
     deadline = time.monotonic() + _SHORT_WAIT_SECONDS
-    ended: set[int] = set()
-    while left := leftover_processes(state.identity):
-        if time.monotonic() > deadline:
-            raise ClusterError(
-                f"processes {left} of the cluster do not end", hint="end them by hand: kill -9"
-            )
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        ended.update(left)
-        time.sleep(0.02)
+    ended = end_processes_of(state.identity, within_seconds=_SHORT_WAIT_SECONDS)
     link = Path("/sys/class/net") / (state.host_link or "no-such-link")
     while link.exists():
         if time.monotonic() > deadline:
@@ -462,7 +429,7 @@ def destroy(state: LiveState, home: Path) -> int:
             _unguard(state)
     if not state.own_user:
         clear_leftovers(state.identity, home / "nodes")
-    return len(ended)
+    return ended
 
 
 def limiter_of(spec: ClusterSpec, state: LiveState) -> Limiter | None:
@@ -501,6 +468,9 @@ class EmulatedNodes:
         home: the cluster's state folder.
     """
 
+    user = "root"
+    """Inside its namespaces every node runs as root, with or without root outside."""
+
     def __init__(self, home: Path) -> None:
         self._home = home
 
@@ -537,3 +507,16 @@ class EmulatedNodes:
     def destroy(self, state: LiveState) -> int:
         """See Nodes."""
         return destroy(state, self._home)
+
+    def limiter(self, spec: ClusterSpec, state: LiveState) -> Limiter | None:
+        """See Nodes."""
+        return limiter_of(spec, state)
+
+    def page_hint(self, state: LiveState) -> str:
+        """See Nodes."""
+        if state.host_link:
+            return ""
+        return (
+            "The cluster was made without root, so this machine's browser cannot reach these "
+            "addresses; docs/how-to/open-web-pages.md says how."
+        )
