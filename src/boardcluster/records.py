@@ -1,8 +1,8 @@
 """The nouns of boardcluster as frozen dataclasses.
 
 Every room may import this module and it imports none of them but ``capabilities``. Units stand last
-in every name (``_seconds``, ``_bytes``, ``_watts``). What is declared lives here; what is alive (processes,
-namespaces, connections) lives in the room that owns it.
+in every name (``_seconds``, ``_bytes``, ``_watts``). What is declared lives here; what is alive
+(processes, namespaces, connections) lives in the room that owns it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boardcluster.capabilities import Capabilities, capabilities_of
+from boardcluster.capabilities import Capabilities, capabilities_of, every_kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -589,6 +589,29 @@ class Fingerprint:
         """Name the kind of node of a result from before it was recorded."""
         if not self.kind:
             object.__setattr__(self, "kind", "emulated" if self.emulated else "boards")
+
+    @property
+    def mark(self) -> str:
+        """What is said wherever its results appear; empty for boards."""
+        known = every_kind().get(self.kind)
+        return known.mark if known else self._unknown
+
+    @property
+    def short_mark(self) -> str:
+        """The mark where there is little space, as on an axis."""
+        known = every_kind().get(self.kind)
+        return known.short_mark if known else self._unknown
+
+    @property
+    def noun(self) -> str:
+        """What the nodes are, after their number."""
+        known = every_kind().get(self.kind)
+        return known.noun if known else self._unknown
+
+    @property
+    def _unknown(self) -> str:
+        """Words for a kind that another version, or somebody's own folder, had."""
+        return f"nodes of the kind {self.kind}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -216,8 +216,8 @@ def _refuse_options(context: typer.Context, kind: Capabilities) -> None:
         UsageError: names them.
     """
     own_network = kind.network is Network.OWN
-    unheard = () if own_network else ("workers", "subnet")
-    unheard += () if kind.over_ssh else ("insecure_lab", "master")
+    unheard = [] if own_network else ["workers", "subnet"]
+    unheard += [] if kind.over_ssh else ["insecure_lab", "master"]
     given = []
     for name in unheard:
         source = context.get_parameter_source(name)

@@ -22,7 +22,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from boardcluster.analysis import label_of, twin_words, verdict_of
+from boardcluster.analysis import label_of, node_words, verdict_of
 from boardcluster.cli.console import say
 from boardcluster.cluster.lock import driver_at_work
 from boardcluster.errors import EmptySelectionError
@@ -283,7 +283,7 @@ def _left_words(progress: Progress, now_utc: datetime.datetime) -> str:
 def _title(progress: Progress) -> str:
     campaign = progress.campaign
     name = f" ({campaign.name})" if campaign.name else ""
-    emulated = twin_words(progress.results) or ("emulated nodes" if campaign.emulated else "")
+    emulated = node_words(progress.results) or ("emulated nodes" if campaign.emulated else "")
     return f"campaign {campaign.id}{name} on {campaign.cluster}" + (
         f", {emulated}" if emulated else ""
     )

@@ -278,7 +278,7 @@ def _kind_in(data: Mapping[str, Any]) -> Capabilities:
     cluster = data.get("cluster")
     name = cluster.get("kind") if isinstance(cluster, dict) else None
     known = every_kind()
-    return known[name] if name in known else next(iter(known.values()))
+    return known.get(str(name), next(iter(known.values())))
 
 
 def _missing_problems(

@@ -18,8 +18,8 @@ from typer.testing import Result as Ran
 from boardcluster.cli import boards as module
 from boardcluster.cli.app import app
 from boardcluster.cli.options import INSECURE_WARNING
-from boardcluster.cluster.boards import known_hosts_of
 from boardcluster.cluster.facts import parse_facts
+from boardcluster.cluster.kinds.boards.nodes import known_hosts_of
 from boardcluster.cluster.state import Daemon, LiveState
 from boardcluster.errors import (
     AddressError,

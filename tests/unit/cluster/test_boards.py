@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from boardcluster.cluster import boards as module
-from boardcluster.cluster.boards import (
+from boardcluster.cluster.kinds.boards import nodes as module
+from boardcluster.cluster.kinds.boards.nodes import (
     SERVICE_USER,
     BoardNodes,
     board_state,

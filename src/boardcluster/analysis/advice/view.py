@@ -9,7 +9,7 @@ from typing import Self
 from boardcluster.analysis.advice.case import Case, NodeUse, RunFacts
 from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.cells import Cell, settings, summarise
-from boardcluster.analysis.twins import is_twin, twin_words
+from boardcluster.analysis.twins import is_twin, node_words
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -186,7 +186,7 @@ class Group:
     def emulated(self) -> str:
         """Words that must stand beside its numbers; empty for boards."""
         results = [_result(run) for run in self.runs]
-        words = twin_words(results)
+        words = node_words(results)
         plain = any(run.fingerprint.emulated for run in self.runs)
         return words or ("emulated nodes" if plain else "")
 

@@ -1,6 +1,7 @@
 """This machine itself as the one node.
 
-For containers, CI runners and wherever else neither root nor namespaces are to be had. Daemons and jobs are processes of the user who runs boardcluster and listen on the loopback address.
+For containers, CI runners and wherever else neither root nor namespaces are to be had. Daemons
+and jobs are processes of the user who runs boardcluster; daemons listen on the loopback address.
 Nothing holds them together but the cluster's identity in the environment of each: the way to the
 node puts it there, and YARN hands it on to every container. By it ``down`` finds all of them, also
 after ``kill -9``.
