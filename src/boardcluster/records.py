@@ -587,7 +587,8 @@ class Fingerprint:
 
     def __post_init__(self) -> None:
         """Name the kind of node of a result from before it was recorded."""
-        if not self.kind:
+        known = every_kind().get(self.kind)
+        if not self.kind or (known is not None and known.emulated != self.emulated):
             object.__setattr__(self, "kind", "emulated" if self.emulated else "boards")
 
     @property

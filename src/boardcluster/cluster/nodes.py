@@ -18,15 +18,6 @@ __all__ = ["NodeKind", "Nodes", "Wish"]
 class Nodes(Protocol):
     """The nodes of one cluster."""
 
-    @property
-    def user(self) -> str:
-        """The user that daemons and jobs run as, in Hadoop's eyes.
-
-        Raises:
-            HostError: that user has no name.
-        """
-        ...
-
     def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
         """Return the state to record before anything is started."""
         ...
@@ -111,8 +102,11 @@ class NodeKind:
 
     Attributes:
         nodes: returns the nodes of the cluster with a state folder.
+        user: returns the user that daemons and jobs run as, in Hadoop's eyes; raises HostError if
+            that user has no name.
         propose: returns a cluster that fits this machine; None where hosts have to be named.
     """
 
     nodes: Callable[[Path], Nodes]
+    user: Callable[[], str]
     propose: Callable[[Wish], ClusterSpec] | None

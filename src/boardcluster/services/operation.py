@@ -217,9 +217,7 @@ def available_memory_bytes() -> int:
     raise ClusterError("/proc/meminfo has no MemAvailable")
 
 
-def _layout(
-    home: Path, spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
-) -> Layout:
+def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress) -> Layout:
     pair = load_pair(spec.engines)
     java = provide_java(pair, cache=cache)
     engines = install(pair, java, cache=cache, progress=progress)
@@ -236,7 +234,7 @@ def _layout(
         java=java,
         archives=archives,
         folders={node.name: node.folder for node in state.nodes},
-        user=nodes_of(home, spec.kind).user,
+        user=load_kind(spec.kind).user(),
         storage=state.storage,
         dilation=state.dilation,
     )
@@ -316,7 +314,7 @@ def plan_boards(home: Path, *, cache: Path, progress: Progress, deep: bool = Fal
     """
     spec = read_spec(home / "cluster.toml")
     state = nodes_of(home, spec.kind).new_state(spec, identity="")
-    layout = _layout(home, spec, state, cache, progress)
+    layout = _layout(spec, state, cache, progress)
     return make_ready(home, spec, layout, dry_run=True, deep=deep, progress=progress)
 
 
@@ -339,7 +337,7 @@ def _start_afresh(
     seen: Callable[[Health], None],
     deep: bool,
 ) -> LiveCluster:
-    layout = _layout(home, spec, state, cache, progress)
+    layout = _layout(spec, state, cache, progress)
     facts: dict[str, NodeFacts] = {}
     if spec.capabilities.provisioned:
         declared = read_spec(home / "cluster.toml")
@@ -554,7 +552,7 @@ def _attached(home: Path, state: LiveState, *, cache: Path, progress: Progress) 
     return LiveCluster(
         home=home,
         state=state,
-        layout=_layout(home, spec, state, cache, progress),
+        layout=_layout(spec, state, cache, progress),
         remotes={node.name: nodes.remote_of(node, state) for node in state.nodes},
         admins={node.name: nodes.admin_of(node, state) for node in state.nodes},
         facts=load_facts(home) if state.capabilities.provisioned else {},

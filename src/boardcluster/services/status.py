@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boardcluster.cluster.each_node import each_node, raise_first
+from boardcluster.cluster.kinds import load_kind
 from boardcluster.cluster.nodes import Nodes
 from boardcluster.cluster.state import LiveState, load_state
 from boardcluster.errors import ClusterError, RemoteError
@@ -64,10 +65,10 @@ class Status:
         profile: name of the profile.
         engines: id of the engine pair.
         browsable: whether this machine's browser reaches the web pages.
-        page_hint: how the web pages are opened; empty if this machine's browser opens them.
         kind: how the nodes exist.
         security: who may reach the cluster.
         unreachable: of each node that could not be asked, why.
+        page_hint: how the web pages are opened; empty if this machine's browser opens them.
     """
 
     phase: str
@@ -77,10 +78,10 @@ class Status:
     profile: str
     engines: str
     browsable: bool
-    page_hint: str
     kind: str
     security: Security
     unreachable: tuple[str, ...] = ()
+    page_hint: str = ""
 
 
 def status(home: Path, *, cache: Path) -> Status:
@@ -130,14 +131,14 @@ def status(home: Path, *, cache: Path) -> Status:
     master = next(node for node in state.nodes if node.name == spec.master.name)
     try:
         remote = nodes.remote_of(master, state)
-        health = lifecycle.health(_bare_layout(spec, state, cache, user=nodes.user), remote)
+        health = lifecycle.health(_bare_layout(spec, state, cache), remote)
     except RemoteError:  # the master is gone, others are not
         return view("degraded", daemons)
     good = health.is_good(len(spec.workers)) and all(d.alive for d in daemons)
     return view("up" if good else "degraded", daemons, health)
 
 
-def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path, *, user: str) -> Layout:
+def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
     """Return a layout for asking only: nothing is fetched or verified."""
     pair = load_pair(spec.engines)
     if spec.capabilities.provisioned:
@@ -153,7 +154,7 @@ def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path, *, user: str)
         java=java,
         archives=cache,
         folders={node.name: node.folder for node in state.nodes},
-        user=user,
+        user=load_kind(spec.kind).user(),
     )
 
 

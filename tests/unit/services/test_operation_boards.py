@@ -137,6 +137,9 @@ class Rack:
         }.items():
             monkeypatch.setattr(f"boardcluster.services.lifecycle.{name}", value)
 
+    def limiter(self, spec: ClusterSpec, state: LiveState) -> None:
+        """Boards have none."""
+
     def declare(self, spec: ClusterSpec) -> None:
         text = render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
         (self.home / "cluster.toml").write_text(text)

@@ -153,7 +153,7 @@ SINGLE_MISTAKES = {
         '"emulated"',
         '"emulate"',
         (
-            '3: cluster.kind: "emulate" is not a kind of cluster; allowed: boards, emulated; '
+            '3: cluster.kind: "emulate" is not a kind of cluster; allowed: boards, emulated, local; '
             'did you mean "emulated"?'
         ),
     ),

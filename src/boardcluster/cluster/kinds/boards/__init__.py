@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from boardcluster.cluster.kinds.boards.nodes import board_nodes
+from boardcluster.cluster.kinds.boards.nodes import SERVICE_USER, board_nodes
 from boardcluster.cluster.nodes import NodeKind
 
 __all__ = ["KIND"]
 
-KIND = NodeKind(nodes=board_nodes, propose=None)
+KIND = NodeKind(nodes=board_nodes, user=lambda: SERVICE_USER, propose=None)

@@ -65,8 +65,6 @@ class BoardNodes:
         home: the cluster's state folder.
     """
 
-    user = SERVICE_USER
-
     def __init__(self, home: Path) -> None:
         self._known_hosts = known_hosts_of(home)
         self._control: Path | None = None

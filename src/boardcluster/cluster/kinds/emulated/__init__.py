@@ -9,6 +9,9 @@ from boardcluster.spec import propose_cluster
 
 __all__ = ["KIND"]
 
+_USER = "root"
+"""Inside its namespaces every node runs as root, with or without root outside."""
+
 
 def _propose(wish: Wish) -> ClusterSpec:
     return propose_cluster(
@@ -22,4 +25,4 @@ def _propose(wish: Wish) -> ClusterSpec:
     )
 
 
-KIND = NodeKind(nodes=EmulatedNodes, propose=_propose)
+KIND = NodeKind(nodes=EmulatedNodes, user=lambda: _USER, propose=_propose)

@@ -59,6 +59,7 @@ __all__ = [
 
 _SHORT_WAIT_SECONDS = 10.0
 _HUGE_PREFIX = 8
+_LOCAL = "or use one local node: `boardcluster init --kind local`"
 _ALLOW_PREFERENCE = 5080
 _BOUND_PREFERENCE = 5081
 _DENY_PREFERENCE = 5082
@@ -131,11 +132,11 @@ def _namespace_hint() -> str:
     if os.geteuid() != 0 and restricted.exists() and restricted.read_text().strip() == "1":
         return (
             "Ubuntu's AppArmor forbids it to ordinary users: run `make allow-namespaces` once "
-            "(asks for sudo), or run the command as root"
+            f"(asks for sudo), run the command as root, {_LOCAL}"
         )
     if os.geteuid() != 0:
-        return "allow user namespaces (sysctl user.max_user_namespaces), or run as root"
-    return "run on the host itself, or give the container the capability CAP_SYS_ADMIN"
+        return f"allow user namespaces (sysctl user.max_user_namespaces), run as root, {_LOCAL}"
+    return f"run on the host, give the container the capability CAP_SYS_ADMIN, {_LOCAL}"
 
 
 def _check_subnet(spec: ClusterSpec) -> None:
@@ -467,9 +468,6 @@ class EmulatedNodes:
     Args:
         home: the cluster's state folder.
     """
-
-    user = "root"
-    """Inside its namespaces every node runs as root, with or without root outside."""
 
     def __init__(self, home: Path) -> None:
         self._home = home

@@ -74,11 +74,6 @@ class LocalNodes:
     def __init__(self, home: Path) -> None:
         self._home = home
 
-    @property
-    def user(self) -> str:
-        """See Nodes."""
-        return user_name()
-
     def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
         """See Nodes."""
         return LiveState(

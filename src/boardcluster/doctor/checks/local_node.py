@@ -24,7 +24,7 @@ def look(around: Surroundings, *, attempt: Callable[[], None] = check_machine) -
 
 
 CHECK = Check(
-    name="own_name_here",
+    name="local_node",
     looks_at="For a local node: whether the user has a name, and this machine's own name an "
     "address.",
     why="Hadoop's programs log in by the user's name, and a job that is submitted states the "
