@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import time
@@ -17,13 +16,7 @@ from boardcluster.cluster.processes import leftover_processes
 from boardcluster.cluster.state import load_state
 from tests.integration.conftest import Cli
 
-# An ordinary user in a user namespace that allows no further one. It is made with the rights to
-# forbid that, and gives them up before the program begins.
-_FORBID = "echo 0 >/proc/sys/user/max_user_namespaces && "
-_FORBIDDEN = (
-    *("unshare", "--user", "--map-user=65534", "--map-group=65534", "--keep-caps"),
-    *("sh", "-c", f'{_FORBID}exec setpriv --ambient-caps=-all --inh-caps=-all "$@"', "sh"),
-)
+_FORBID = "echo 0 >/proc/sys/user/max_user_namespaces && echo ready && exec sleep infinity"
 _SHUFFLE = 13562
 """Hadoop's ShuffleHandler has no setting for its address; it asks for the job's token."""
 
@@ -31,8 +24,21 @@ _LISTENING = "0A"
 
 
 @pytest.fixture(scope="module")
-def up(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli]) -> Iterator[Cli]:
-    program = cli(tmp_path_factory.mktemp("local") / "home", prefix=_FORBIDDEN)
+def forbidden() -> Iterator[tuple[str, ...]]:
+    """What carries a program into a user namespace, as an ordinary user who can make no other."""
+    user = ("unshare", "--user", "--map-user=65534", "--map-group=65534", "--keep-caps")
+    with subprocess.Popen([*user, "sh", "-c", _FORBID], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"ready\n"
+        yield ("nsenter", "-t", str(holder.pid), "--user", "--preserve-credentials", "--")
+        holder.kill()
+
+
+@pytest.fixture(scope="module")
+def up(
+    tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli], forbidden: tuple[str, ...]
+) -> Iterator[Cli]:
+    program = cli(tmp_path_factory.mktemp("local") / "home", prefix=forbidden)
     program("init", "--kind", "local")
     try:
         program("up")
@@ -54,14 +60,14 @@ def wait_until(ready: Callable[[], bool], *, seconds: float) -> None:
         time.sleep(0.2)
 
 
-def test_namespaces_are_really_forbidden_here() -> None:
+def test_namespaces_are_really_forbidden_here(forbidden: tuple[str, ...]) -> None:
     for kinds in (["--user"], ["--net"]):
         done = subprocess.run(
-            [*_FORBIDDEN, "unshare", *kinds, "true"], capture_output=True, text=True, check=False
+            [*forbidden, "unshare", *kinds, "true"], capture_output=True, text=True, check=False
         )
         assert done.returncode != 0
         assert "unshare failed" in done.stderr
-    user = subprocess.run([*_FORBIDDEN, "id", "-u"], capture_output=True, text=True, check=True)
+    user = subprocess.run([*forbidden, "id", "-u"], capture_output=True, text=True, check=True)
     assert user.stdout.strip() == "65534"
 
 
@@ -82,7 +88,7 @@ def test_daemons_listen_on_the_loopback_address_alone(up: Cli) -> None:
     for row in up.json("status")["daemons"]:
         for entry in Path(f"/proc/{row['pid']}/fd").iterdir():
             with contextlib.suppress(OSError):
-                sockets.add(os.readlink(entry))
+                sockets.add(str(entry.readlink()))
     listening = []
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
@@ -97,7 +103,7 @@ def test_daemons_listen_on_the_loopback_address_alone(up: Cli) -> None:
 def test_another_cluster_is_refused_and_the_ports_are_named(
     up: Cli, tmp_path: Path, cli: Callable[..., Cli]
 ) -> None:
-    other = cli(tmp_path / "home", prefix=_FORBIDDEN)
+    other = cli(tmp_path / "home", prefix=up.prefix)
     other("init", "--kind", "local")
     other("up", code=5)
     assert "something already listens on port" in other.stderr
@@ -107,7 +113,8 @@ def test_another_cluster_is_refused_and_the_ports_are_named(
 
 
 def test_results_say_where_they_come_from(up: Cli, tmp_path: Path) -> None:
-    done = up.json("run", "wordcount", "--engine", "mapreduce", "--size", "1MB", "--repetitions", "1")
+    small = ("--size", "1MB", "--repetitions", "1")
+    done = up.json("run", "wordcount", "--engine", "mapreduce", *small)
     (result,) = done["results"]
     fingerprint = result["attempt"]["fingerprint"]
     assert (fingerprint["kind"], fingerprint["emulated"]) == ("local", False)
@@ -140,8 +147,10 @@ def test_down_finds_the_containers_of_a_killed_driver(up: Cli) -> None:
     assert load_state(up.home) is None
 
 
-def test_the_demo_takes_a_local_node_and_says_so(tmp_path: Path, cli: Callable[..., Cli]) -> None:
-    program = cli(tmp_path / "home", prefix=_FORBIDDEN)
+def test_the_demo_takes_a_local_node_and_says_so(
+    tmp_path: Path, cli: Callable[..., Cli], forbidden: tuple[str, ...]
+) -> None:
+    program = cli(tmp_path / "home", prefix=forbidden)
     program("demo", "--workers", "2", "--size", "1MB", code=5)
     assert "namespaces" in program.stderr
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import pwd
 import socket
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from boardcluster.spec import address_of
 __all__ = ["LocalNodes", "check_machine", "user_name"]
 
 _END_SECONDS = 10.0
+_LOOKS = 3
+_LOOK_AGAIN_SECONDS = 0.1
 
 
 def user_name() -> str:
@@ -116,8 +119,12 @@ class LocalNodes:
         return state.boot_id == boot_id() and bool(leftover_processes(state.identity))
 
     def destroy(self, state: LiveState) -> int:
-        """See Nodes."""
-        return end_processes_of(state.identity, within_seconds=_END_SECONDS)
+        """See Nodes. A program that is just starting shows its environment a moment later."""
+        ended = 0
+        for _ in range(_LOOKS):
+            ended += end_processes_of(state.identity, within_seconds=_END_SECONDS)
+            time.sleep(_LOOK_AGAIN_SECONDS)
+        return ended
 
     def limiter(self, spec: ClusterSpec, state: LiveState) -> None:
         """See Nodes; nothing is limited."""
