@@ -123,7 +123,7 @@ def test_results_say_where_they_come_from(up: Cli, tmp_path: Path) -> None:
     up("report", "--tainted", "--output", str(tmp_path / "report"))
     text = (tmp_path / "report" / "report.md").read_text()
     assert "**local: the one node is the driver's own machine, not a board**" in text
-    assert "emulated" not in text.lower()
+    assert "namespaces" not in text
 
 
 def test_down_finds_the_containers_of_a_killed_driver(up: Cli) -> None:
