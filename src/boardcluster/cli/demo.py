@@ -166,13 +166,13 @@ def _propose_runnable(
         operation.nodes_of(folder, spec.kind).check(spec)
     except AddressError:
         pass  # `up` says so: the machine could hold the nodes
-    except HostError as error:
+    except HostError:
         if workers is not None:
             raise
         reporter.line(
-            "this machine allows neither root nor namespaces, which several nodes need, so the "
-            "demo runs on one local node, which is this machine itself; its results say so "
-            f"({error.message})"
+            "this machine does not allow the namespaces that several nodes need, so the demo runs "
+            "on one local node, which is this machine itself; its results say so, and "
+            "`boardcluster doctor` says why"
         )
         return proposed(fallback)
     return spec
