@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,16 +119,15 @@ def look_around(
         state_error=state_error,
         running=_read(home / "running.toml")[0] if state is not None else None,
         this_boot=this_boot,
-        alive=state is not None and this_boot and _all_alive(home, state, processes),
+        alive=state is not None and this_boot and _all_alive(home, state),
         processes=processes,
         driver=driver_of(home),
     )
 
 
-def _all_alive(home: Path, state: LiveState, processes: Sequence[int]) -> bool:
+def _all_alive(home: Path, state: LiveState) -> bool:
     """Whether every recorded node of this machine lives; boards are looked at elsewhere."""
-    known = state.capabilities
-    if not known.on_this_machine or (known.shares_processes and not processes):
+    if not state.capabilities.on_this_machine:
         return False
     return bool(state.nodes) and len(nodes_of(home, state.kind).alive(state)) == len(state.nodes)
 

@@ -94,19 +94,20 @@ def test_everything_on_the_node_is_found_by_its_mark_and_ended(tmp_path: Path) -
     nodes = KIND.nodes(tmp_path)
     spec = propose_local(WISH)
     state = nodes.create(spec, nodes.new_state(spec, identity="mark-of-a-test"))
-    (node,) = nodes.alive(state)
+    (node,) = state.nodes
+    assert nodes.alive(state) == [], "nothing runs on it yet"
     remote = nodes.remote_of(node, state)
     remote.start(["sh", "-c", "env -u HOME sleep 600 & wait"], log=str(tmp_path / "log"))
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         while len(leftover_processes(state.identity)) < 2:
             time.sleep(0.02)
-        assert nodes.has_leftovers(state)
+        assert nodes.alive(state) == [node]
+        assert nodes.alive(replace(state, boot_id="another")) == []
         assert other.pid not in leftover_processes(state.identity)
         assert nodes.destroy(state) >= 2
         assert other.poll() is None
         other.kill()
     assert not nodes.has_leftovers(state)
-    assert nodes.alive(replace(state, boot_id="another")) == []
     assert (nodes.limiter(spec, state), nodes.page_hint(state)) == (None, "")
 
 

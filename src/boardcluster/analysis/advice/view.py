@@ -197,8 +197,8 @@ class Group:
 
     @property
     def is_boards(self) -> bool:
-        """Whether its nodes are machines of their own."""
-        return not any(run.fingerprint.emulated for run in self.runs)
+        """Whether its nodes are boards, so that what helps boards may help them."""
+        return not any(run.fingerprint.mark for run in self.runs)
 
     @property
     def where(self) -> str:

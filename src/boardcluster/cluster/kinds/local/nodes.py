@@ -111,8 +111,8 @@ class LocalNodes:
         return self.remote_of(node, state)
 
     def alive(self, state: LiveState) -> list[LiveNode]:
-        """See Nodes."""
-        return list(state.nodes) if state.boot_id == boot_id() else []
+        """See Nodes. The machine lives on; as a node it is dead when nothing runs on it."""
+        return list(state.nodes) if self.has_leftovers(state) else []
 
     def has_leftovers(self, state: LiveState) -> bool:
         """See Nodes."""
