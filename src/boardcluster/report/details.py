@@ -378,10 +378,11 @@ def nodes_table(cluster: ClusterSpec | None) -> Table | None:
     """The declared nodes; None without a declaration."""
     if cluster is None:
         return None
+    rate = cluster.network.link_bits_per_second
+    network = f"network {cluster.network.subnet} at {format_rate(rate)}" if rate else "no network"
     return Table(
         caption=f"Nodes of cluster {cluster.name} as declared (engines {cluster.engines}, profile"
-        f" {cluster.profile}, network {cluster.network.subnet} at"
-        f" {format_rate(cluster.network.link_bits_per_second)})",
+        f" {cluster.profile}, {network})",
         columns=(
             Column("Node"),
             Column("Roles"),
