@@ -253,8 +253,10 @@ def test_a_local_node_is_called_neither_boards_nor_emulated(
     mark = "local: the one node is the driver's own machine, not a board"
     assert words.emulated(report.twins) == mark
     assert {table.mark for table in named_tables(report).values()} == {mark}
-    assert all(table.emulated for table in [*report.runs, report.times[0].table, _setup(report)])
-    said = dict(_setup(report).rows)
+    table = _setup(report)
+    assert table is not None
+    assert all(row.emulated for row in [*report.runs, report.times[0].table, table])
+    said = {row[0]: row[1] for row in table.rows}
     assert said["Nodes"] == "1 local node, which is the driver's own machine"
     assert said["Link of each node"] == words.NONE
     assert report.campaigns is not None
