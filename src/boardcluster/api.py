@@ -97,7 +97,7 @@ def open_cluster(
 
 
 class Cluster:
-    """A cluster of emulated nodes or boards; ``open`` returns one.
+    """A cluster of nodes of any kind; ``open`` returns one.
 
     Attributes:
         home: its state folder.

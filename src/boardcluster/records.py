@@ -1,8 +1,8 @@
 """The nouns of boardcluster as frozen dataclasses.
 
-Every room may import this module and it imports none of them. Units stand last in every name
-(``_seconds``, ``_bytes``, ``_watts``). What is declared lives here; what is alive (processes,
-namespaces, connections) lives in the room that owns it.
+Every room may import this module and it imports none of them but ``capabilities``. Units stand last
+in every name (``_seconds``, ``_bytes``, ``_watts``). What is declared lives here; what is alive
+(processes, namespaces, connections) lives in the room that owns it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from boardcluster.capabilities import Capabilities, capabilities_of, every_kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,12 +88,15 @@ class Engine(StrEnum):
 class Security(StrEnum):
     """Who may reach a cluster.
 
-    EMULATED: its network exists only inside this machine. CLOSED: boards with every control of
+    EMULATED: its network exists only inside this machine. LOCAL: its daemons listen on this
+    machine's loopback address, which every user of the machine reaches, with the controls that the
+    engines have themselves. CLOSED: boards with every control of
     docs/explanation/security.md. INSECURE_LAB: boards as the papers had them, open to their whole
     network; only for comparison, and shown wherever its results appear.
     """
 
     EMULATED = "emulated"
+    LOCAL = "local"
     CLOSED = "closed"
     INSECURE_LAB = "insecure-lab"
 
@@ -306,7 +311,7 @@ class ClusterSpec:
 
     Attributes:
         name: name of the cluster, also of its state folder.
-        kind: how the nodes exist: ``emulated`` on this machine, or ``boards`` over SSH.
+        kind: how the nodes exist: the name of a folder of ``cluster/kinds/``.
         engines: id of the engine pair, the name of a lock file.
         profile: name of the engine configuration.
         network: its network.
@@ -329,6 +334,11 @@ class ClusterSpec:
     power_models: tuple[PowerModel, ...] = ()
     twin: TwinSpec | None = None
     prices: Prices | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What its kind of node can do; ask for this instead of the kind."""
+        return capabilities_of(self.kind)
 
     @property
     def master(self) -> NodeSpec:
@@ -545,6 +555,8 @@ class Fingerprint:
             first; empty for other nodes.
         twin: the boards, media and the like that emulated nodes stand for, in words; empty for
             other nodes.
+        kind: the kind of node. Results from before it was recorded are of emulated nodes or of
+            boards, as ``emulated`` says, and get the kind when they are read.
     """
 
     kernel: str
@@ -571,6 +583,36 @@ class Fingerprint:
     governor: str = ""
     limits: str = ""
     twin: str = ""
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        """Name the kind of node of a result from before it was recorded."""
+        known = every_kind().get(self.kind)
+        if not self.kind or (known is not None and known.emulated != self.emulated):
+            object.__setattr__(self, "kind", "emulated" if self.emulated else "boards")
+
+    @property
+    def mark(self) -> str:
+        """What is said wherever its results appear; empty for boards."""
+        known = every_kind().get(self.kind)
+        return known.mark if known else self._unknown
+
+    @property
+    def short_mark(self) -> str:
+        """The mark where there is little space, as on an axis."""
+        known = every_kind().get(self.kind)
+        return known.short_mark if known else self._unknown
+
+    @property
+    def noun(self) -> str:
+        """What the nodes are, after their number."""
+        known = every_kind().get(self.kind)
+        return known.noun if known else self._unknown
+
+    @property
+    def _unknown(self) -> str:
+        """Words for a kind that another version, or somebody's own folder, had."""
+        return f"nodes of the kind {self.kind}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

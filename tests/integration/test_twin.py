@@ -24,7 +24,7 @@ import pytest
 
 from boardcluster.campaign.keeping import HEAT_FILE
 from boardcluster.campaign.observation import Observed, observing
-from boardcluster.cluster.emulated import leftover_processes
+from boardcluster.cluster.processes import leftover_processes
 from boardcluster.cluster.state import load_state
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import NodeLimits, Verdict

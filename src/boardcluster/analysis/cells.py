@@ -21,7 +21,7 @@ from boardcluster.analysis.statistics import (
     outliers,
     standard_deviation,
 )
-from boardcluster.analysis.twins import twin_words
+from boardcluster.analysis.twins import node_words
 from boardcluster.records import (
     AttemptState,
     Checksum,
@@ -226,7 +226,7 @@ def security_of(result: Result) -> Security:
 def label_of(results: Sequence[Result]) -> str:
     """Short words for what is not the default in results of one configuration: see ``settings``."""
     first = results[0]
-    return settings(first.trial, security=security_of(first), twin=twin_words(results))
+    return settings(first.trial, security=security_of(first), twin=node_words(results))
 
 
 def settings(trial: Trial, *, security: Security, twin: str = "") -> str:
@@ -237,7 +237,7 @@ def settings(trial: Trial, *, security: Security, twin: str = "") -> str:
     Args:
         trial: the trial.
         security: who could reach the cluster.
-        twin: see ``twin_words``; empty where nodes stand for no boards.
+        twin: see ``node_words``; empty where nodes stand for no boards.
     """
     mix = _MIX in trial.workload
     parts = ["INSECURE LAB"] if security is Security.INSECURE_LAB else []

@@ -16,7 +16,7 @@ from boardcluster.analysis.cells import Cell, Configuration, label_of
 from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.ratios import PairedTest, Ratio, RatioMethod, paired, ratio_of_means
 from boardcluster.analysis.statistics import Interval, mean, mean_interval
-from boardcluster.analysis.twins import twin_words
+from boardcluster.analysis.twins import node_words
 from boardcluster.analysis.worth import watts_of
 from boardcluster.records import Fingerprint, Result
 
@@ -114,7 +114,7 @@ class Side:
         points: its points.
         fingerprints: the setups of its runs; none for published numbers.
         results: the runs in its cells; none for published numbers.
-        emulated: whether any of its numbers is of emulated nodes.
+        emulated: whether any of its numbers is of nodes that are no boards.
         notes: what a reader must know of it, one line each.
         chosen: conditions that a published table was narrowed by, so that sides may differ in them.
     """
@@ -135,8 +135,8 @@ class Side:
 
     @property
     def twins(self) -> str:
-        """Which emulated boards its nodes stand for, see ``twin_words``; may be empty."""
-        return twin_words(self.results)
+        """What its nodes are, see ``node_words``; may be empty."""
+        return node_words(self.results)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,7 +341,7 @@ def own_side(
         ),
         fingerprints=tuple(fingerprints),
         results=tuple(row for cell in cells for row in cell.results),
-        emulated=any(found.emulated for found in fingerprints),
+        emulated=any(bool(found.mark) for found in fingerprints),
         notes=tuple(notes),
     )
 

@@ -246,7 +246,7 @@ def new_campaign(
         created_utc=now_utc(),
         seed=spec.seed,
         cluster=declared.name,
-        emulated=declared.kind == "emulated",
+        emulated=declared.capabilities.emulated,
         dataset=text.name if text else "",
         dataset_sha256=text.sha256 if text else "",
         dataset_source=text.source if text else "",

@@ -167,14 +167,14 @@ def outlook_of(home: Path, declared: ClusterSpec, store: Store, chosen: Sequence
     """
     for source in sorted({trial.input for trial in chosen} - {""}):
         check_text(Path(source))
-    boards = declared.kind == "boards"
+    provisioned = declared.capabilities.provisioned
     return look_ahead(
         declared,
         chosen,
         typical_seconds=store.typical_seconds(),
-        free=boards_free_bytes(home, declared) if boards else free_bytes(home),
+        free=boards_free_bytes(home, declared) if provisioned else free_bytes(home),
         # On boards `up` installs what the workloads need.
-        has_tool=lambda program: boards or shutil.which(program) is not None,
+        has_tool=lambda program: provisioned or shutil.which(program) is not None,
     )
 
 

@@ -205,7 +205,7 @@ def _sites(live: LiveCluster, request: ProbeRequest, facts: dict[str, NodeFacts]
             raise UsageError(
                 f"the cluster has no node {name!r}", hint=f"its nodes: {', '.join(known)}"
             )
-    emulated = live.spec.kind == "emulated"
+    here, emulated = live.spec.capabilities.on_this_machine, live.spec.capabilities.emulated
     if emulated and request.at_once:
         raise UsageError(
             "--at-once is for boards: emulated nodes share one machine, and would share what is "
@@ -213,12 +213,15 @@ def _sites(live: LiveCluster, request: ProbeRequest, facts: dict[str, NodeFacts]
             hint="leave --at-once out",
         )
     addresses = {node.name: node.address for node in live.state.nodes}
-    host = discover(LocalRemote(socket.gethostname())) if emulated else None
+    host = discover(LocalRemote(socket.gethostname())) if here else None
     sites = []
     for node in live.spec.nodes:
         if request.nodes and node.name not in request.nodes:
             continue
-        if host is not None:
+        if host is not None and not emulated:
+            facts[node.name] = host
+            hardware = hardware_line(node.name, host)
+        elif host is not None:
             hardware = (
                 f"{node.name}: emulated, {node.cores} cores and "
                 f"{format_bytes(node.memory_bytes, binary=True)} of "

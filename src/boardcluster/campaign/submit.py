@@ -194,7 +194,7 @@ def _record(live: LiveCluster, engine: Engine, program: Sequence[str]) -> tuple[
         created_utc=now_utc(),
         seed=0,
         cluster=live.spec.name,
-        emulated=live.spec.kind == "emulated",
+        emulated=live.spec.capabilities.emulated,
     )
     trial = Trial(
         id=f"{campaign.id}-submit-{engine}",

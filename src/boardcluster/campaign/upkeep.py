@@ -8,13 +8,14 @@ from pathlib import Path
 
 from boardcluster.campaign.execution import attempt_tag, clear_leftovers, end_submission
 from boardcluster.campaign.follow import Follower, each_health_once
+from boardcluster.cluster.kinds.boards.nodes import board_nodes
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import ClusterNotUpError, RemoteError
 from boardcluster.records import ClusterSpec, NodeSpec, Security
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import boards, operation
-from boardcluster.services.boards import Ready, board_nodes
+from boardcluster.services.boards import Ready
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.security import INSECURE_WARNING
 from boardcluster.store import Store
@@ -25,6 +26,7 @@ __all__ = [
     "attach_recovered",
     "bring_up",
     "meter_remotes",
+    "nodes_words",
     "plan_changes",
     "read_declared",
     "recover",
@@ -64,6 +66,13 @@ def start_cluster(home: Path, *, cache: Path, follow: Follower, deep: bool = Fal
     for remark in live.layout.profile.remarks:
         follow.line(f"remark on profile {live.layout.profile.name}: {remark}")
     return live
+
+
+def nodes_words(live: LiveCluster) -> str:
+    """Say how many nodes a cluster has: ``1 master and 4 workers``."""
+    if len(live.spec.nodes) == 1:
+        return "1 node, which is master and worker"
+    return f"1 master and {len(live.spec.workers)} workers"
 
 
 def plan_changes(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -> Ready:
@@ -166,7 +175,7 @@ def read_declared(home: Path) -> ClusterSpec:
 
 def meter_remotes(home: Path, spec: ClusterSpec) -> Mapping[str, Remote]:
     """Return every node as root; emulated nodes share this machine and its meters."""
-    if spec.kind != "boards":
+    if not spec.capabilities.over_ssh:
         return {node.name: LocalRemote(node.name) for node in spec.nodes}
     reached = board_nodes(home)
     return {node.name: reached.admin(node) for node in spec.nodes}

@@ -22,6 +22,7 @@ from boardcluster.errors import UsageError
 
 __all__ = ["register"]
 
+_BOARDS = "boards"
 _PUBLISHED = "published"
 _ALL = (*KINDS, _PUBLISHED)
 
@@ -69,7 +70,7 @@ def _catalog(
         show_checks(check_ratios(), as_json=as_json)
     elif kind == _PUBLISHED:
         show_published(name, as_json=as_json)
-    elif kind == "boards":
+    elif kind == _BOARDS:
         _show_boards(name, as_json=as_json)
     else:
         _show_parts(kind, name, as_json=as_json)

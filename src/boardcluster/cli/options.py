@@ -77,9 +77,10 @@ def named_nodes(folder: Path, names: Sequence[str] | None) -> frozenset[str]:
     if not names:
         return frozenset()
     spec = read_spec(folder / "cluster.toml")
-    if spec.kind != "boards":
+    if not spec.capabilities.over_ssh:
         raise UsageError(
-            "--without is for boards: emulated nodes end together", hint="leave it out"
+            f"--without is for boards: nodes of the kind {spec.kind} end together",
+            hint="leave it out",
         )
     known = [node.name for node in spec.nodes]
     if state := load_state(folder):  # a board may have been taken out of the file since

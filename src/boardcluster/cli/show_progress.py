@@ -10,7 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from boardcluster.analysis import label_of, twin_words, verdict_of
+from boardcluster.analysis import label_of, node_words, verdict_of
 from boardcluster.queries.progress import (
     Progress,
     left_seconds,
@@ -82,7 +82,7 @@ def progress_title(progress: Progress) -> str:
     """Name the campaign that is followed."""
     campaign = progress.campaign
     name = f" ({campaign.name})" if campaign.name else ""
-    emulated = twin_words(progress.results) or ("emulated nodes" if campaign.emulated else "")
+    emulated = node_words(progress.results) or ("emulated nodes" if campaign.emulated else "")
     return f"campaign {campaign.id}{name} on {campaign.cluster}" + (
         f", {emulated}" if emulated else ""
     )

@@ -51,7 +51,7 @@ def _uninstall(
     """
     folder = home_folder(home, cluster)
     spec = operation.read_spec(folder / "cluster.toml")
-    if spec.kind != "boards":
+    if not spec.capabilities.provisioned:
         raise UsageError(
             "nothing was installed: the nodes of this cluster are on this machine",
             hint=f"run `boardcluster down{again(home, cluster)} --wipe`",

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.twins import place_twin, read_twin, twin_home
-from boardcluster.campaign.upkeep import bring_up, plan_changes
+from boardcluster.campaign.upkeep import bring_up, nodes_words, plan_changes
 from boardcluster.cli.boards import accept_host_keys
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import (
@@ -81,12 +81,12 @@ def _up(
         place_twin(declared, twin, folder)
     spec = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     reporter = Reporter()
-    if spec.kind == "boards":
+    if spec.capabilities.over_ssh:
         accept_host_keys([node.host for node in spec.nodes], home=folder, accept=yes)
-    elif dry_run or deep:
+    if (dry_run or deep) and not spec.capabilities.provisioned:
         raise UsageError(
             f"{'--dry-run' if dry_run else '--deep'} is for boards: nothing is installed for "
-            "emulated nodes",
+            f"nodes of the kind {spec.kind}",
             hint="run `boardcluster doctor` to see whether this machine is ready",
         )
     if dry_run:
@@ -104,16 +104,18 @@ def _say_up(live: LiveCluster, options: str) -> None:
         live: the cluster.
         options: those that name it again.
     """
-    say(f"up: 1 master and {len(live.spec.workers)} workers, profile {live.spec.profile}")
+    say(f"up: {nodes_words(live)}, profile {live.spec.profile}")
     for name in ("namenode", "resourcemanager", "jobhistory", "sparkhistory"):
         say(f"  {name:<16} {_url(live, name)}")
     if live.spec.security is Security.INSECURE_LAB:
         say(INSECURE_WARNING)
-    if live.spec.kind == "boards":
+    if live.spec.capabilities.over_ssh:
         say("  (open these pages through `boardcluster tunnel`)")
     elif live.limiter is not None:
         say(f"  emulated boards, dilation {live.state.dilation:g}")
         say(f"  (go on with: boardcluster run ...{options})")
+    elif live.spec.security is Security.LOCAL:
+        say("  (every user of this machine can reach them: see docs/how-to/run-on-this-machine.md)")
     elif not live.state.host_link:
         say("  (made without root: see `boardcluster status` for how to open these pages)")
 

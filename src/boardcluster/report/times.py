@@ -9,7 +9,7 @@ from collections import Counter as Tally
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell, differences_among, twin_words, verdict_of
+from boardcluster.analysis import Cell, differences_among, node_words, verdict_of
 from boardcluster.records import Result, Verdict
 from boardcluster.report import words
 from boardcluster.report.measured import figures_table, node_bytes_table, phases_table
@@ -54,6 +54,7 @@ _CSV_COLUMNS = (
     "application_id",
     "emulated",
     "dilation",
+    "kind",
 )
 
 
@@ -129,7 +130,7 @@ def _time_section(source: Source, workload: str) -> TimeSection:
             title=f"Time of {name}{over}",
             caption=caption,
             emulated=source.is_emulated(results),
-            twins=twin_words(results),
+            twins=node_words(results),
         ),
         table=_cell_table(source, cells, name),
         details=tuple(
@@ -307,8 +308,9 @@ def _csv_text(source: Source, workload: str) -> str:
                 found.intermediate_bytes if found else None,
                 json.dumps(found.figures) if found else "",
                 found.application_id if found else "",
-                "yes" if source.is_emulated([result]) else "no",
+                "yes" if attempt.fingerprint.emulated else "no",
                 found.dilation if found else "",
+                attempt.fingerprint.kind,
             )
         )
     return buffer.getvalue()

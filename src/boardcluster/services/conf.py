@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
+from boardcluster.cluster.state import IDENTITY_VARIABLE
 from boardcluster.records import NodeSpec
 from boardcluster.services.dilation import LONGEST_MILLISECONDS, capped, dilated
 from boardcluster.services.jvm import processor_flags
@@ -61,6 +62,9 @@ def _hdfs(layout: Layout, node: NodeSpec) -> dict[str, str]:
 
 def _yarn(layout: Layout, node: NodeSpec) -> dict[str, str]:
     master = layout.spec.master.name
+    handed_on = ["JAVA_HOME", "MALLOC_ARENA_MAX"]
+    if layout.spec.capabilities.shares_processes:  # so `down` finds containers by their mark
+        handed_on.append(IDENTITY_VARIABLE)
     return {
         "yarn.resourcemanager.hostname": master,
         "yarn.resourcemanager.bind-host": master,
@@ -75,7 +79,7 @@ def _yarn(layout: Layout, node: NodeSpec) -> dict[str, str]:
         "yarn.nodemanager.local-dirs": layout.data(node, "nodemanager"),
         "yarn.nodemanager.log-dirs": layout.folder(node, "logs", "containers"),
         "yarn.application.classpath": f"{layout.engines.hadoop_jars}/*",
-        "yarn.nodemanager.env-whitelist": "JAVA_HOME,MALLOC_ARENA_MAX",
+        "yarn.nodemanager.env-whitelist": ",".join(handed_on),
     }
 
 

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from boardcluster.cluster.boards import known_hosts_of
-from boardcluster.cluster.emulated import EmulatedNodes, limiter_of
+from boardcluster.cluster.kinds import load_kind
 from boardcluster.cluster.limits.disks import DISK
 from boardcluster.cluster.limits.host import look_at_host
 from boardcluster.cluster.limits.limiter import Limiter
@@ -51,7 +50,7 @@ from boardcluster.services.archive import provide_archives, refuse_archives
 from boardcluster.services.boards import (
     Ready,
     board_layout,
-    board_nodes,
+    boards_were_reached,
     current_daemons,
     end_boards,
     load_facts,
@@ -61,7 +60,7 @@ from boardcluster.services.boards import (
 )
 from boardcluster.services.install import install
 from boardcluster.services.java import provide_java
-from boardcluster.services.layout import EMULATED_USER, Layout
+from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health, StartedDaemon
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, profile_names
@@ -108,8 +107,8 @@ class LiveCluster:
         layout: where things are.
         remotes: every node by name, as the user that daemons and jobs run as.
         admins: every node by name, as root, where that is another way; see ``as_root``.
-        facts: every board by name, as it was found when the cluster came up; empty for emulated
-            nodes.
+        facts: every board by name, as it was found when the cluster came up; empty for nodes on
+            this machine.
         host: the machine that emulated nodes share.
         limiter: what holds emulated boards to their limits; None where nothing is limited.
     """
@@ -131,7 +130,7 @@ class LiveCluster:
     @property
     def metered(self) -> Mapping[str, Remote]:
         """Where a meter is read that is part of a node: emulated ones share this machine's."""
-        if self.spec.kind == "emulated":
+        if self.spec.capabilities.emulated:
             return dict.fromkeys((node.name for node in self.spec.nodes), self.host)
         return self.as_root
 
@@ -235,7 +234,7 @@ def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
     java = provide_java(pair, cache=cache)
     engines = install(pair, java, cache=cache, progress=progress)
     profile = build_profile(spec.profile, spec)
-    if spec.kind == "boards":
+    if spec.capabilities.provisioned:
         return board_layout(spec, profile, engines, state)
     archives = cache / "archives" / "none"
     if profile.small_daemons:
@@ -247,7 +246,7 @@ def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
         java=java,
         archives=archives,
         folders={node.name: node.folder for node in state.nodes},
-        user=EMULATED_USER,
+        user=load_kind(spec.kind).user(),
         storage=state.storage,
         dilation=state.dilation,
     )
@@ -290,7 +289,7 @@ def up(
         if running is not None:
             return running if temporary else _lasting(home, running)
     nodes = nodes_of(home, spec.kind)
-    if spec.kind == "emulated":
+    if spec.capabilities.on_this_machine:
         if spec.twin is None:
             check_memory(spec)
         require_room(home)
@@ -352,7 +351,7 @@ def _start_afresh(
 ) -> LiveCluster:
     layout = _layout(spec, state, cache, progress)
     facts: dict[str, NodeFacts] = {}
-    if spec.kind == "boards":
+    if spec.capabilities.provisioned:
         declared = read_spec(home / "cluster.toml")
         ready = make_ready(home, declared, layout, deep=deep, progress=progress)
         _say_changes(ready, progress)
@@ -434,7 +433,7 @@ def _still_running(
     live = _attached(home, left, cache=cache, progress=progress)
     if live.limiter is not None:
         live.limiter.set()  # a driver that was killed while it prepared left them lifted
-    if live.spec.kind == "boards":
+    if live.spec.capabilities.provisioned:
         # A firewall that somebody switched off must not stay off because the daemons still run.
         ready = make_ready(home, read_spec(path), live.layout, deep=deep, progress=progress)
         _say_changes(ready, progress)
@@ -502,7 +501,7 @@ def _bring_up(
     lifecycle.wait_healthy(
         layout, remotes, daemons, timeout_seconds=_HEALTHY_WITHIN_SECONDS, seen=seen
     )
-    limiter = limiter_of(spec, state)
+    limiter = nodes.limiter(spec, state)
     if limiter is not None:
         limiter.set()
     state = replace(record[-1], phase="up")
@@ -568,8 +567,8 @@ def _attached(home: Path, state: LiveState, *, cache: Path, progress: Progress) 
         layout=_layout(spec, state, cache, progress),
         remotes={node.name: nodes.remote_of(node, state) for node in state.nodes},
         admins={node.name: nodes.admin_of(node, state) for node in state.nodes},
-        facts=load_facts(home) if state.kind == "boards" else {},
-        limiter=limiter_of(spec, state),
+        facts=load_facts(home) if state.capabilities.provisioned else {},
+        limiter=nodes.limiter(spec, state),
     )
 
 
@@ -644,7 +643,7 @@ def _facts_if_readable(home: Path) -> Mapping[str, NodeFacts]:
 
 def _end_all(home: Path, state: LiveState) -> int:
     """End everything of the cluster; return how many processes were ended."""
-    if state.kind == "boards":
+    if state.capabilities.provisioned:
         return end_boards(home, state)
     return nodes_of(home, state.kind).destroy(state)
 
@@ -658,9 +657,9 @@ def wipe(home: Path) -> None:
     """
     if load_state(home) is not None:
         raise ClusterError("the cluster is still up", hint="run `boardcluster down` first")
-    if known_hosts_of(home).exists():  # without it no board was ever reached
+    if boards_were_reached(home):
         spec = read_spec(home / "cluster.toml")
-        if spec.kind == "boards":
+        if spec.capabilities.provisioned:
             wipe_boards(home, spec)
     forget(home)
 
@@ -677,7 +676,8 @@ def nodes_of(home: Path, kind: str) -> Nodes:
     """Return the nodes of a cluster by the kind that its ``cluster.toml`` names.
 
     Boards keep their connections for the life of this process, so the same object is returned.
+
+    Raises:
+        UsageError: there is no such kind.
     """
-    if kind == "boards":
-        return board_nodes(home)
-    return EmulatedNodes(home)
+    return load_kind(kind).nodes(home)

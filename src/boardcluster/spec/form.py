@@ -64,10 +64,10 @@ def apply_form(spec: ClusterSpec, form: Form) -> ClusterSpec:
 def _meters(spec: ClusterSpec, names: Collection[str]) -> tuple[MeterSpec, ...]:
     """Return the meters that measure what takes part.
 
-    A board that takes no part still draws power, so a meter that has it too says nothing of the
+    A machine that takes no part still draws power, so a meter that has it too says nothing of the
     form. An emulated node that takes no part does not exist.
     """
-    if spec.kind == "boards":
+    if not spec.capabilities.emulated:
         return tuple(row for row in spec.meters if set(names).issuperset(row.nodes))
     kept = (
         replace(row, nodes=tuple(name for name in row.nodes if name in names))

@@ -7,12 +7,23 @@ import pytest
 from tests.unit.cli.desk import Desk, MakeLayout, bad, make_desk
 
 from boardcluster.cluster.lock import driver_at_work
-from boardcluster.errors import LockedError, RunError
+from boardcluster.errors import HostError, LockedError, RunError
 from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services import operation
 from boardcluster.services.pair import pair_ids
 
 GIB = 1 << 30
+
+
+class Machine:
+    """Nodes on a machine that can hold them, or cannot."""
+
+    def __init__(self, refusal: HostError | None = None) -> None:
+        self.refusal = refusal
+
+    def check(self, _: ClusterSpec) -> None:
+        if self.refusal is not None:
+            raise self.refusal
 
 
 @pytest.fixture
@@ -24,6 +35,7 @@ def desk(
 ) -> Desk:
     desk = make_desk(tmp_path / "home", make_spec(engines=pair_ids()[0]), make_layout, monkeypatch)
     monkeypatch.setattr("boardcluster.campaign.propose.available_memory_bytes", lambda: 64 * GIB)
+    monkeypatch.setattr(operation, "nodes_of", lambda *_: Machine())
     monkeypatch.setattr(operation, "wipe", lambda _: desk.calls.append("wipe"))
     return desk
 
@@ -48,6 +60,20 @@ def test_it_runs_both_engines_reports_and_leaves_only_results(desk: Desk) -> Non
     assert "report:" in ran.stdout
     assert (desk.home / "report" / "report.html").is_file()
     assert "input: airline-1000000" in ran.stderr
+
+
+def test_where_namespaces_are_forbidden_this_machine_is_the_node(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forbidden = Machine(HostError("no namespaces", hint="-"))
+    monkeypatch.setattr(operation, "nodes_of", lambda *_: forbidden)
+
+    ran = desk("demo", "--size", "1MB", "--repetitions", "1")
+
+    assert operation.read_spec(desk.home / "cluster.toml").kind == "local"
+    assert "so the demo runs on one local node" in ran.stderr
+    with pytest.raises(HostError, match="no namespaces"):
+        desk("demo", "--workers", "2")
 
 
 def test_after_an_interruption_nothing_of_the_cluster_is_left(desk: Desk) -> None:

@@ -63,6 +63,14 @@ def test_without_hosts_the_nodes_are_on_this_machine(home: Path) -> None:
     ]
 
 
+def test_a_local_node_is_this_machine_itself(home: Path) -> None:
+    init("--home", str(home), "--kind", "local")
+
+    spec = read_spec(home / "cluster.toml")
+    assert (spec.kind, [node.name for node in spec.nodes]) == ("local", ["localhost"])
+    assert spec.security is Security.LOCAL
+
+
 def test_what_is_given_arrives_where_boards_are_looked_at(
     home: Path, looked: list[dict[str, Any]]
 ) -> None:
@@ -112,6 +120,14 @@ def test_boards_are_closed_and_unseen_keys_not_accepted_unless_asked_for(
         ),
         (["--insecure-lab"], "--insecure-lab: only for boards"),
         (["--master", "a", "--insecure-lab"], "--insecure-lab and --master: only for boards"),
+        (["--kind", "local", "--workers", "2"], "--workers cannot be used with --kind local"),
+        (
+            ["--kind", "local", "--subnet", "198.18.0.0/24", "--master", "a"],
+            "--subnet and --master cannot be used with --kind local",
+        ),
+        (["--kind", "local", "--hosts", "a"], "--kind local has no hosts"),
+        (["--kind", "boards"], "--kind boards needs to know which they are"),
+        (["--kind", "cloud"], '"cloud" is not a kind of node'),
     ],
 )
 def test_an_option_that_would_be_left_unheard_is_refused(

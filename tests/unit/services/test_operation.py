@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from boardcluster.cluster.boards import BoardNodes
-from boardcluster.cluster.emulated import EmulatedNodes
+from boardcluster.cluster.kinds.boards.nodes import BoardNodes
+from boardcluster.cluster.kinds.emulated.nodes import EmulatedNodes
 from boardcluster.cluster.state import (
     LiveNode,
     LiveState,
@@ -40,6 +40,8 @@ from boardcluster.services.profile import build_profile, profile_names
 from boardcluster.spec import render_cluster
 from boardcluster.spec.form import Form
 
+EMULATED = "boardcluster.cluster.kinds.emulated.nodes"
+
 
 @pytest.mark.parametrize("stays", [True, False])
 @pytest.mark.parametrize("error", [SystemExit(130), JvmCrashError("the JVM crashed")])
@@ -65,10 +67,10 @@ def test_what_could_not_be_ended_is_said_and_stays_recorded(
     monkeypatch.setattr(operation, "read_spec", lambda _: layout.spec)
     monkeypatch.setattr(operation, "check_memory", lambda _: None)
     monkeypatch.setattr(operation, "require_room", lambda _: None)
-    monkeypatch.setattr("boardcluster.cluster.emulated.check_host", lambda _: None)
+    monkeypatch.setattr(f"{EMULATED}.check_host", lambda _: None)
     monkeypatch.setattr(operation, "_layout", lambda *_: layout)
     monkeypatch.setattr(operation, "_bring_up", bring_up)
-    monkeypatch.setattr("boardcluster.cluster.emulated.destroy", destroy)
+    monkeypatch.setattr(f"{EMULATED}.destroy", destroy)
     monkeypatch.setattr(operation, "refuse_archives", lambda *_: None)
     with pytest.raises(type(error)) as caught:
         operation.up(tmp_path, cache=tmp_path, progress=no_progress, seen=lambda _: None)
@@ -98,13 +100,14 @@ class Machine:
         self.declare(spec)
         monkeypatch.setattr(operation, "check_memory", lambda _: None)
         monkeypatch.setattr(operation, "require_room", lambda _: None)
-        monkeypatch.setattr("boardcluster.cluster.emulated.check_host", lambda _: None)
-        monkeypatch.setattr("boardcluster.cluster.emulated.leftover_processes", lambda _: [1])
-        monkeypatch.setattr("boardcluster.cluster.emulated.is_alive", lambda *_: True)
+        monkeypatch.setattr(f"{EMULATED}.check_host", lambda _: None)
+        monkeypatch.setattr(f"{EMULATED}.leftover_processes", lambda _: [1])
+        monkeypatch.setattr(f"{EMULATED}.is_alive", lambda *_: True)
         monkeypatch.setattr(
-            "boardcluster.cluster.emulated.remote_of", lambda node, _: FakeRemote(node.name)
+            f"{EMULATED}.remote_of",
+            lambda node, _: FakeRemote(node.name),
         )
-        monkeypatch.setattr("boardcluster.cluster.emulated.destroy", self._destroy)
+        monkeypatch.setattr(f"{EMULATED}.destroy", self._destroy)
         monkeypatch.setattr(operation, "_layout", self._make_layout)
         monkeypatch.setattr(operation, "_bring_up", self._bring_up)
         monkeypatch.setattr(operation, "dead_daemons", lambda _: [])
@@ -344,7 +347,7 @@ def test_what_a_campaign_finds_up_it_leaves_up(
     )
     save_state(tmp_path, state)
     # One node that is gone is enough.
-    monkeypatch.setattr("boardcluster.cluster.emulated.is_alive", lambda pid, _: alive or pid == 1)
+    monkeypatch.setattr(f"{EMULATED}.is_alive", lambda pid, _: alive or pid == 1)
 
     assert operation.found_up(tmp_path) is found
     assert operation.found_up(tmp_path / "nowhere") is False
@@ -363,7 +366,7 @@ def test_nothing_is_up_after_a_restart_of_this_machine(
         nodes=(node,),
     )
     save_state(tmp_path, state)
-    monkeypatch.setattr("boardcluster.cluster.emulated.is_alive", lambda *_: True)
+    monkeypatch.setattr(f"{EMULATED}.is_alive", lambda *_: True)
 
     assert operation.found_up(tmp_path) is False
 

@@ -153,8 +153,8 @@ SINGLE_MISTAKES = {
         '"emulated"',
         '"emulate"',
         (
-            '3: cluster.kind: "emulate" is not a kind of cluster; allowed: boards, emulated; '
-            'did you mean "emulated"?'
+            '3: cluster.kind: "emulate" is not a kind of cluster; allowed: boards, emulated, '
+            'local; did you mean "emulated"?'
         ),
     ),
     "engines": (

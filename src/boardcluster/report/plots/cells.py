@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TypeAlias, TypeVar
 
-from boardcluster.analysis import Cell, Configuration, security_of, settings, twin_words
+from boardcluster.analysis import Cell, Configuration, node_words, security_of, settings
 from boardcluster.records import Fingerprint
 from boardcluster.report import words
 from boardcluster.report.plots.figure import Style
@@ -253,12 +253,12 @@ def runs_words(cells: Iterable[Cell]) -> str:
 
 def is_emulated(cells: Iterable[Cell]) -> bool:
     """Whether any of the cells was measured on emulated nodes."""
-    return any(fingerprint.emulated for cell in cells for fingerprint in cell.fingerprints)
+    return any(bool(fingerprint.mark) for cell in cells for fingerprint in cell.fingerprints)
 
 
 def twins_of(cells: Iterable[Cell]) -> str:
-    """As which boards, see ``analysis.twin_words``."""
-    return twin_words(result for cell in cells for result in cell.results)
+    """As which boards, see ``analysis.node_words``."""
+    return node_words(result for cell in cells for result in cell.results)
 
 
 def cell_row(cell: Cell) -> dict[str, object]:
