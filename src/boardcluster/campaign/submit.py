@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.campaign.accounting import intermediate_bytes
@@ -30,6 +30,7 @@ from boardcluster.records import (
     Verdict,
 )
 from boardcluster.services.operation import LiveCluster, dead_daemons
+from boardcluster.services.settings import by_file
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
 from boardcluster.store import Store
@@ -50,6 +51,7 @@ class Program:
         arguments: its arguments; for MapReduce, the main class first unless the jar names one.
         main: main class of a Spark jar.
         options: further options for ``spark-submit``.
+        settings: properties of the engines for this submission, as the engines read them.
     """
 
     engine: Engine
@@ -57,6 +59,7 @@ class Program:
     arguments: tuple[str, ...]
     main: str = ""
     options: tuple[str, ...] = ()
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 def check_program(program: Program) -> None:
@@ -127,7 +130,7 @@ def submit_program(
     state, reason = AttemptState.INVALID, ""
     try:
         tag = attempt_tag(trial.id, attempt.number)
-        conf = write_configuration(live, folder / "conf", tag=tag, extra={})
+        conf = write_configuration(live, folder / "conf", tag=tag, extra=by_file(program.settings))
         execution = Execution(
             live, folder=folder, conf=conf, engine=program.engine, tag=tag, attempt=tag
         )

@@ -14,6 +14,7 @@ from boardcluster.campaign.trial import Bench
 from boardcluster.cli.console import Reporter, print_table, say
 from boardcluster.datasets.airline import prepare_airline
 from boardcluster.datasets.text import from_file
+from boardcluster.factors import settings_words
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import (
     Attempt,
@@ -65,6 +66,7 @@ def single_spec(
     policy: Policy,
     text: str = "",
     parameters: Mapping[str, str] | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> CampaignSpec:
     """Return the specification of one workload at one size on the cluster as it is."""
     matrix = Matrix(
@@ -74,6 +76,7 @@ def single_spec(
         repetitions=repetitions,
         input=text,
         parameters={key: (value,) for key, value in (parameters or {}).items()},
+        settings={key: (value,) for key, value in (settings or {}).items()},
     )
     return CampaignSpec(name="", seed=seed, policy=policy, matrices=(matrix,))
 
@@ -86,6 +89,7 @@ def plan(spec: CampaignSpec, declared: ClusterSpec, *, campaign_id: str) -> tupl
         workloads=workload_facts(),
         cluster_profile=declared.profile,
         cluster_workers=len(declared.workers),
+        cluster_settings=declared.settings,
     )
 
 
@@ -205,6 +209,7 @@ def _words(trial: Trial) -> str:
     if "+" in trial.workload:
         words += f", {trial.concurrency} at once" if trial.concurrency > 1 else ", in turn"
     words += "".join(f", {key} {value}" for key, value in sorted(trial.parameters.items()))
+    words += f", {settings_words(trial.settings)}" if trial.settings else ""
     return words + (", warm-up" if trial.warm_up else "")
 
 

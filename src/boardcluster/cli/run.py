@@ -32,6 +32,7 @@ from boardcluster.cli.options import (
     ClusterOption,
     HomeOption,
     JsonOption,
+    SettingOption,
     again,
     cache_folder,
     home_folder,
@@ -62,6 +63,7 @@ from boardcluster.records import (
 from boardcluster.services import operation
 from boardcluster.services.boards import boards_free_bytes
 from boardcluster.services.profile import profile_names
+from boardcluster.services.settings import check_setting, settings_of_submission
 from boardcluster.spec import SEED_MAX, TIMEOUT_SECONDS_MAX, load_campaign
 from boardcluster.store import Store, Summary
 from boardcluster.telemetry.metering import check_meters
@@ -201,6 +203,7 @@ def _run(
     size: _SizeOption = None,
     input_file: _InputOption = None,
     parameter: _SetOption = None,
+    setting: SettingOption = None,
     repetitions: _RepetitionsOption = None,
     seed: _SeedOption = None,
     timeout: _TimeoutOption = None,
@@ -224,13 +227,19 @@ def _run(
         "--size": size,
         "--input": input_file,
         "--set": parameter,
+        "--setting": setting,
         "--repetitions": repetitions,
         "--seed": seed,
         "--timeout": timeout,
     }
     if is_file:
         _refuse_options(single, because="a campaign file says it itself")
-        spec = load_campaign(Path(target), workloads=workload_facts(), profiles=profile_names())
+        spec = load_campaign(
+            Path(target),
+            workloads=workload_facts(),
+            profiles=profile_names(),
+            check_setting=check_setting,
+        )
     else:
         given = {"--resume": resume, "--retry-failed": retry_failed, "--new": new}
         _refuse_options(given, because="it is for campaign files")
@@ -240,6 +249,7 @@ def _run(
             size_bytes=parse_size_option(size) or _whole(target, input_file, store_folder),
             text=input_file,
             parameters=tuple(parameter or ()),
+            settings=settings_of_submission(setting or ()),
             repetitions=repetitions or 3,
             seed=1 if seed is None else seed,
             policy=Policy(timeout_seconds=timeout or 3600.0),
@@ -285,6 +295,7 @@ def _spec_of(
     size_bytes: int | None,
     text: Path | None,
     parameters: tuple[str, ...],
+    settings: Mapping[str, str],
     repetitions: int,
     seed: int,
     policy: Policy,
@@ -321,6 +332,7 @@ def _spec_of(
         policy=policy,
         text=str(text.absolute()) if text else "",
         parameters=given,
+        settings=settings,
     )
 
 

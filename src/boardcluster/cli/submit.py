@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +20,7 @@ from boardcluster.cli.options import (
     ClusterOption,
     HomeOption,
     JsonOption,
+    SettingOption,
     again,
     cache_folder,
     home_folder,
@@ -32,6 +33,8 @@ from boardcluster.records import AttemptState, Campaign, CampaignKind, Engine, T
 from boardcluster.redaction import redact
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
+from boardcluster.services.profile import Profile, with_settings
+from boardcluster.services.settings import settings_of_submission
 from boardcluster.store import Store
 from boardcluster.telemetry.metering import check_meters
 
@@ -63,6 +66,7 @@ def _submit(
     conf: Annotated[
         list[str] | None, typer.Option(help="A Spark property KEY=VALUE; repeat for several.")
     ] = None,
+    setting: SettingOption = None,
     py_files: Annotated[str, typer.Option(help="Further Python files, comma-separated.")] = "",
     timeout: Annotated[float, typer.Option(min=1, help="Longest time, in seconds.")] = 86400,
     as_json: JsonOption = False,
@@ -88,6 +92,7 @@ def _submit(
         arguments=tuple(program[1:]),
         main=main_class,
         options=tuple(options),
+        settings=settings_of_submission(setting or ()),
     )
     check_program(wanted)
     folder, store_folder = home_folder(home, cluster), cache_folder(cache)
@@ -95,9 +100,10 @@ def _submit(
     require_cluster(folder, options=again(home, cluster))
     with driver_lock(folder, doing="submit"):
         live = operation.attach(folder, cache=store_folder, progress=reporter.progress)
-        _check_spark_fits(live, engine)
+        built = with_settings(live.layout.profile, wanted.settings, live.spec)
+        _check_spark_fits(built, engine)
         check_meters(live.spec.meters, live.metered)
-        campaign, trial = _record(live, engine, program)
+        campaign, trial = _record(live, engine, program, wanted.settings)
         reporter.line(f"submitting to {engine}, recorded as {campaign.id}")
         with (
             Store.open(folder) as store,
@@ -116,13 +122,13 @@ def _submit(
         raise RunError(attempt.reason, hint=f"see {artefacts}/stderr.txt")
 
 
-def _check_spark_fits(live: LiveCluster, engine: Engine) -> None:
+def _check_spark_fits(profile: Profile, engine: Engine) -> None:
     """Refuse Spark on nodes that hold no executor.
 
     Raises:
         UsageError: with the arithmetic.
     """
-    refusal = live.layout.profile.spark_refusal
+    refusal = profile.spark_refusal
     if engine is Engine.SPARK and refusal:
         raise UsageError(
             f"Spark does not fit on these nodes: {refusal}",
@@ -130,7 +136,9 @@ def _check_spark_fits(live: LiveCluster, engine: Engine) -> None:
         )
 
 
-def _record(live: LiveCluster, engine: Engine, program: list[str]) -> tuple[Campaign, Trial]:
+def _record(
+    live: LiveCluster, engine: Engine, program: list[str], settings: Mapping[str, str]
+) -> tuple[Campaign, Trial]:
     campaign = Campaign(
         id=new_campaign_id(),
         kind=CampaignKind.SUBMIT,
@@ -150,6 +158,7 @@ def _record(live: LiveCluster, engine: Engine, program: list[str]) -> tuple[Camp
         workers=len(live.spec.workers),
         repetition=1,
         arguments=redact(program),
+        settings={**live.spec.settings, **settings},
     )
     return campaign, trial
 
