@@ -37,14 +37,14 @@ import java.util.zip.*;
 
 class SparkSettings {
     public static void main(String[] jars) throws Exception {
-        byte[] mark = "org/apache/spark/internal/config/ConfigBuilder".getBytes();
+        String mark = "org/apache/spark/internal/config/ConfigBuilder";
         for (String jar : jars) {
             try (ZipFile file = new ZipFile(jar)) {
                 for (ZipEntry entry : Collections.list(file.entries())) {
                     String name = entry.getName();
                     if (!name.endsWith("$.class")) continue;
-                    String text = new String(file.getInputStream(entry).readAllBytes(), "ISO-8859-1");
-                    if (!text.contains(new String(mark, "ISO-8859-1"))) continue;
+                    byte[] bytes = file.getInputStream(entry).readAllBytes();
+                    if (!new String(bytes, "ISO-8859-1").contains(mark)) continue;
                     String known = name.substring(0, name.length() - 6).replace('/', '.');
                     Class.forName(known);
                 }
@@ -104,9 +104,7 @@ def main() -> None:
     parser.add_argument("--pair", required=True)
     pair = load_pair(parser.parse_args().pair)
     cache = cache_folder(None)
-    there = install(
-        pair, provide_java(pair, cache=cache), cache=cache, progress=lambda *words: print(*words)
-    )
+    there = install(pair, provide_java(pair, cache=cache), cache=cache, progress=print)
     text = listed(there.hadoop_jars, there.spark_home / "jars")
     target = PAIRS / f"{pair.id}.settings.gz"
     target.write_bytes(gzip.compress(text.encode(), mtime=0))

@@ -55,7 +55,9 @@ def _reader(factor: Factor) -> Callable[[str], str | int]:
         return _word_of(list(factor.kind), factor.noun)
     if factor.unit == "bytes":
         return parse_size
-    return _whole(min(factor.least, factor.default or factor.least)) if factor.kind is int else str
+    if factor.kind is int:  # the default may stand for something else, as a replication of 0
+        return _whole(factor.least if factor.default is None else min(factor.least, factor.default))
+    return str
 
 
 _FACTORS = {

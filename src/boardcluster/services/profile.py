@@ -200,7 +200,7 @@ def _own_value(table: str, key: str, value: Any) -> str:
 
 
 def own_profile_digests(names: Iterable[str]) -> dict[str, str]:
-    """Return the SHA-256 of each profile that is a file of one's own; empty for one that is gone."""
+    """Return the SHA-256 of each profile that is a file; empty for one that is gone."""
     found = {}
     for name in sorted({name for name in names if name.endswith(".toml")}):
         path = Path(name)

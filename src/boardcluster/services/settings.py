@@ -53,8 +53,10 @@ _SPARK_HADOOP = "spark.hadoop."
 
 _OWNED = (
     (
-        r"(address|hostname|bind-host|[.-]hosts?|[.-]ports?|bindAddress|\.ur[il]s?)$|^fs\.defaultFS$"
-        r"|[.-]address\.|nameservice|\.ha\.|\.ha-|federation",
+        (
+            r"(address|hostname|bind-host|[.-]hosts?|[.-]ports?|bindAddress|\.ur[il]s?)$"
+            r"|^fs\.defaultFS$|[.-]address\.|nameservice|\.ha\.|\.ha-|federation"
+        ),
         "boardcluster gives every daemon its address and port",
     ),
     (
@@ -62,19 +64,23 @@ _OWNED = (
         "boardcluster decides where daemons and jobs keep their files",
     ),
     (
-        r"(^|[.-])(acls?|keytab\w*|principal\w*|ssl|kerberos|csrf|rest-csrf|passwords?|permissions?"
-        r"|superuser\w*|proxyuser|kms|crypto|encrypt\w*|authenticat\w*|authoriz\w*|security|tokens?"
-        r"|secret\w*|credentials?|oauth2?|staticuser|killEnabled|protection)([.-]|$)"
-        r"|^yarn\.webapp\.enable-rest-app-submissions$|ui-actions",
+        (
+            r"(^|[.-])(acls?|keytab\w*|principal\w*|ssl|kerberos|csrf|rest-csrf|passwords?|permissions?"
+            r"|superuser\w*|proxyuser|kms|crypto|encrypt\w*|authenticat\w*|authoriz\w*|security|tokens?"
+            r"|secret\w*|credentials?|oauth2?|staticuser|killEnabled|protection)([.-]|$)"
+            r"|^yarn\.webapp\.enable-rest-app-submissions$|ui-actions"
+        ),
         "boardcluster decides who may do what, see docs/explanation/security.md",
     ),
     (
-        r"^(mapreduce\.framework\.name|spark\.master|spark\.submit\.deployMode|spark\.yarn\.jars"
-        r"|spark\.yarn\.archive|spark\.app\.name|spark\.yarn\.tags|mapreduce\.job\.(tags|name)"
-        r"|yarn\.nodemanager\.env-whitelist|yarn\.nodemanager\.container-executor\.class)$"
-        r"|classpath|ClassPath|aux-services|^spark\.(eventLog|history)\."
-        r"|admin[.-].*opts$|defaultJavaOptions$|^spark\.yarn\.am\.extraJavaOptions$"
-        r"|^yarn\.scheduler\.capacity\.root\.",
+        (
+            r"^(mapreduce\.framework\.name|spark\.master|spark\.submit\.deployMode|spark\.yarn\.jars"
+            r"|spark\.yarn\.archive|spark\.app\.name|spark\.yarn\.tags|mapreduce\.job\.(tags|name)"
+            r"|yarn\.nodemanager\.env-whitelist|yarn\.nodemanager\.container-executor\.class)$"
+            r"|classpath|ClassPath|aux-services|^spark\.(eventLog|history)\."
+            r"|admin[.-].*opts$|defaultJavaOptions$|^spark\.yarn\.am\.extraJavaOptions$"
+            r"|^yarn\.scheduler\.capacity\.root\."
+        ),
         "boardcluster starts the engines, follows jobs and counts what they did by it",
     ),
 )
@@ -236,7 +242,7 @@ def of_daemons(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_jobs(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that only clients and jobs read, so that a submission can have its own."""
+    """Return the settings that only clients and jobs read: a submission can have its own."""
     return {key: value for key, value in settings.items() if not restarts_daemons(key)}
 
 

@@ -176,8 +176,8 @@ class _Campaign(_Table):
 _PLAIN = tuple(factor for factor in FACTORS if factor.is_plain)
 
 
-class _MatrixTable(_Table):
-    """One ``[[matrix]]`` without plain factors. An empty list is a key that was left out."""
+class _MatrixHead(_Table):
+    """The first keys of a ``[[matrix]]``. An empty list is a key that was left out."""
 
     workload: _Listed[Annotated[str, BeforeValidator(_workload)]] = Field(
         description="one or more workloads or mixes"
@@ -191,6 +191,18 @@ class _MatrixTable(_Table):
     profile: _Listed[Annotated[str, BeforeValidator(_profile)]] = Field(
         default=[], description="one or more profiles"
     )
+
+
+if TYPE_CHECKING:
+    _MatrixLevels = _MatrixHead
+else:
+    _fields = {factor.file_key: _level_of(factor) for factor in _PLAIN}
+    _MatrixLevels = create_model("_MatrixLevels", __base__=_MatrixHead, **_fields)
+
+
+class _Matrix(_MatrixLevels):
+    """One ``[[matrix]]``, with every plain factor of the table."""
+
     repetitions: int | None = Field(
         default=None, ge=1, le=REPETITIONS_MAX, description=_REPETITIONS
     )
@@ -203,12 +215,6 @@ class _MatrixTable(_Table):
         default={}, description=f"[matrix.settings], {SETTINGS_TABLE}, or with lists of values"
     )
 
-
-if TYPE_CHECKING:
-    _Matrix = _MatrixTable
-else:
-    _fields = {factor.file_key: _level_of(factor) for factor in _PLAIN}
-    _Matrix = create_model("_Matrix", __base__=_MatrixTable, **_fields)
 
 _DIMENSIONS = (
     *("workload", "engine", "size", "profile"),

@@ -48,7 +48,7 @@ _Key: TypeAlias = tuple[str, int]
 _TRIAL_KINDS = typing.get_type_hints(Trial)
 _TRIAL_COLUMNS = ", ".join(f"t.{name} AS {name}" for name in _TRIAL_KINDS)
 _INSERT_TRIAL = (
-    f"INSERT INTO trials ({', '.join(_TRIAL_KINDS)})"
+    f"INSERT INTO trials ({', '.join(_TRIAL_KINDS)})"  # noqa: S608 - constants only
     f" VALUES ({', '.join('?' for _ in _TRIAL_KINDS)})"
 )
 _ATTEMPT_COLUMNS = """
