@@ -54,8 +54,10 @@ class Factor:
     Attributes:
         name: name of the attribute of ``Trial`` and of the store's column.
         key: name in a ``[[matrix]]`` and in ``--only``; empty if it is ``name``.
-        title: what people call it, a noun without an article.
+        label: what it is called before a level: ``replication 2``.
         meaning: what it is, for the reference and the exports.
+        left_out: what holds where a matrix leaves it out, for the reference.
+        allowed: what a matrix may say, for the reference.
         kind: type of a level: ``int``, ``str``, ``dict`` or an enumeration.
         default: the level of a trial that sets none; None if every trial sets it.
         unit: unit of a number; empty if it has none.
@@ -65,7 +67,7 @@ class Factor:
         changes_work: whether trials of other levels do other work, so that no ratio of their times
             says anything.
         noun: what a level is, with its article, for messages.
-        says: a level in words, for labels and axes.
+        says: a level in words, for labels and axes; None puts the label before it.
         properties: a level as the engines' properties of one submission, by configuration file.
         migration: name of the migration that adds its column, and the column's type; empty for the
             columns of the first two formats. A released one never changes.
@@ -73,8 +75,10 @@ class Factor:
 
     name: str
     key: str = ""
-    title: str
+    label: str
     meaning: str
+    left_out: str
+    allowed: str
     kind: type[Any]
     default: Any = None
     unit: str = ""
@@ -83,7 +87,7 @@ class Factor:
     acts: Acts = Acts.JOB
     changes_work: bool = False
     noun: str = ""
-    says: Callable[[Any], str] = str
+    says: Callable[[Any], str] | None = None
     properties: Callable[[Any], Mapping[str, Mapping[str, str]]] = _nothing
     migration: tuple[str, str] | tuple[()] = ()
 
@@ -93,15 +97,14 @@ class Factor:
         return self.key or self.name
 
     @property
-    def restarts(self) -> bool:
-        """Whether another level restarts the daemons, whatever the level."""
-        return self.acts is Acts.CLUSTER
-
-    @property
     def is_plain(self) -> bool:
         """Whether its levels are numbers or words that are checked by this table alone."""
         is_word = issubclass(self.kind, StrEnum) and self.kind is not Engine
         return is_word or (self.kind is int and not self.changes_work)
+
+    def words(self, level: Any) -> str:
+        """Return a level in words."""
+        return self.says(level) if self.says else f"{self.label} {level}"
 
     def level(self, trial: Trial) -> Any:
         """Return a trial's level."""
@@ -137,16 +140,28 @@ def _parameter_words(parameters: Mapping[str, str]) -> str:
 FACTORS = (
     Factor(
         name="workload",
-        title="workload",
+        label="workload",
         meaning="name of the workload; several joined by + are a mix",
+        left_out="needed",
+        allowed="workloads and [mixes](#mixes)",
         kind=str,
         changes_work=True,
     ),
-    Factor(name="engine", title="engine", meaning="the engine", kind=Engine, noun="an engine"),
+    Factor(
+        name="engine",
+        label="engine",
+        meaning="the engine",
+        left_out="all that the workload has",
+        allowed="`mapreduce`, `spark`, `mpi`",
+        kind=Engine,
+        noun="an engine",
+    ),
     Factor(
         name="profile",
-        title="profile",
+        label="profile",
         meaning="the engine configuration; your own is the path of its file",
+        left_out="the cluster's",
+        allowed="a profile, or the path of a file of your own; see [profiles.md](profiles.md)",
         kind=str,
         acts=Acts.CLUSTER,
         says=lambda name: f"profile {PurePath(name).name}",
@@ -154,8 +169,10 @@ FACTORS = (
     Factor(
         name="size_bytes",
         key="size",
-        title="size of the input",
+        label="size",
         meaning="size of the input; 0 where there is none",
+        left_out="none",
+        allowed="1 B to 1000 TB; needed by workloads that take a size, except `hpl`",
         kind=int,
         default=0,
         unit="bytes",
@@ -163,8 +180,10 @@ FACTORS = (
     ),
     Factor(
         name="workers",
-        title="number of workers",
+        label="workers",
         meaning="number of workers",
+        left_out="all of the cluster's",
+        allowed="1 to 64: the first so many workers of `cluster.toml`",
         kind=int,
         most=64,
         acts=Acts.CLUSTER,
@@ -172,8 +191,10 @@ FACTORS = (
     ),
     Factor(
         name="concurrency",
-        title="concurrency",
+        label="concurrency",
         meaning="jobs of a mix at once",
+        left_out="all jobs at once, and 1",
+        allowed="1 to the number of jobs of the mix",
         kind=int,
         default=1,
         unit="jobs",
@@ -181,8 +202,10 @@ FACTORS = (
     ),
     Factor(
         name="replication",
-        title="replication",
+        label="replication",
         meaning="copies of each block; 0 is the profile's own number",
+        left_out="the profile's",
+        allowed="1 to 512: copies of each HDFS block",
         kind=int,
         default=0,
         unit="copies",
@@ -192,30 +215,36 @@ FACTORS = (
     ),
     Factor(
         name="checksum",
-        title="checksum",
+        label="checksum",
         meaning="checksums of blocks",
+        left_out="`crc32c`",
+        allowed="`crc32c`, `null`: checksums of HDFS blocks",
         kind=Checksum,
         default=Checksum.CRC32C,
         noun="a kind of checksum",
-        says=lambda kind: f"checksum {kind}",
         properties=lambda kind: (
             {"hdfs-site": {"dfs.checksum.type": "NULL"}} if kind is Checksum.NULL else {}
         ),
     ),
     Factor(
         name="master",
-        title="place of the master",
+        label="master",
         meaning="where the master runs",
+        left_out="`declared`",
+        allowed="`declared` as in `cluster.toml`, `separate` on a node of its own, `combined` with "
+        "the first worker",
         kind=MasterPlacement,
         default=MasterPlacement.DECLARED,
         noun="a place of the master",
         acts=Acts.CLUSTER,
-        says=lambda place: f"master {place}",
     ),
     Factor(
         name="input",
-        title="input",
+        label="input",
         meaning="the text that is read; empty for the flights",
+        left_out="real flights",
+        allowed="path of a text file for the workloads that read text; a relative one starts at "
+        "the folder of this file",
         kind=str,
         default="",
         changes_work=True,
@@ -223,16 +252,20 @@ FACTORS = (
     ),
     Factor(
         name="parameters",
-        title="parameters",
+        label="parameters",
         meaning="workload.parameter and value, only what was set",
+        left_out="each workload's own",
+        allowed="tables `[matrix.parameters.WORKLOAD]`; see below",
         kind=dict,
         changes_work=True,
         says=lambda found: _parameter_words(found) or "no parameters set",
     ),
     Factor(
         name="settings",
-        title="settings",
+        label="settings",
         meaning="properties of the engines and values, only what was set",
+        left_out="the cluster's",
+        allowed="table `[matrix.settings]` of the engines' properties; see [settings](settings.md)",
         kind=dict,
         acts=Acts.BY_KEY,
         says=lambda found: settings_words(found) or "no settings",

@@ -259,7 +259,7 @@ def settings(trial: Trial, *, security: Security, twin: str = "") -> str:
             shown = trial.parameters.items() if mix else _short_parameters(trial)
             parts += [f"{name} {value}" for name, value in sorted(shown)]
         elif factor.name not in _SAID_APART and not factor.is_default(trial):
-            parts.append(factor.says(factor.level(trial)))
+            parts.append(factor.words(factor.level(trial)))
     return ", ".join(parts)
 
 

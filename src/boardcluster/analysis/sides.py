@@ -262,7 +262,7 @@ def own_points(
     for factor in FACTORS:
         level = factor.level(cell.trial)
         if factor.kind is dict:
-            conditions[factor.name] = "" if factor.is_default(cell.trial) else factor.says(level)
+            conditions[factor.name] = "" if factor.is_default(cell.trial) else factor.words(level)
         else:
             conditions[factor.name] = level if isinstance(level, int) else str(level)
     conditions["security"] = str(at.security)

@@ -150,6 +150,8 @@ def _lists(
     parameters = {
         name: values for name, values in matrix.parameters.items() if name.split(".", 1)[0] in jobs
     }
+    settings: dict[str, Sequence[str]] = {key: (value,) for key, value in cluster_settings.items()}
+    settings.update(matrix.settings)
     found: dict[str, Sequence[Any]] = {
         **matrix.levels,
         "workload": (workload,),
@@ -159,9 +161,7 @@ def _lists(
         "input": (matrix.input if takes_text else "",),
         "concurrency": matrix.levels.get("concurrency", (len(jobs), 1)) if len(jobs) > 1 else (1,),
         "parameters": _tables(parameters),
-        "settings": _tables(
-            {key: (value,) for key, value in cluster_settings.items()} | matrix.settings
-        ),
+        "settings": _tables(settings),
     }
     # An engine may be lacking, and then there is no cell; everything else has a default.
     return [

@@ -17,6 +17,7 @@ from boardcluster.campaign.plan import (
     workload_facts,
 )
 from boardcluster.errors import EmptySelectionError, UsageError
+from boardcluster.factors import FACTORS
 from boardcluster.records import (
     Campaign,
     CampaignSpec,
@@ -55,8 +56,11 @@ WORKLOADS = {
 
 
 def matrix(*workloads: str, **changes: Any) -> Matrix:
+    levels = {
+        row.name: changes.pop(row.name) for row in FACTORS if row.is_plain and row.name in changes
+    }
     values: dict[str, Any] = {"sizes_bytes": (64,), "repetitions": 1, **changes}
-    return Matrix(workloads=workloads, **values)
+    return Matrix(workloads=workloads, levels=levels, **values)
 
 
 def plan(*matrices: Matrix, seed: int = 1) -> tuple[Trial, ...]:
@@ -82,9 +86,9 @@ def test_a_matrix_is_every_combination_of_its_lists() -> None:
             profiles=("default", "upstream"),
             sizes_bytes=(1, 2, 3),
             workers=(1, 2),
-            replications=(0, 2),
-            checksums=tuple(Checksum),
-            masters=(MasterPlacement.SEPARATE, MasterPlacement.COMBINED),
+            replication=(0, 2),
+            checksum=tuple(Checksum),
+            master=(MasterPlacement.SEPARATE, MasterPlacement.COMBINED),
             repetitions=2,
             parameters={"grep.pattern": ("a", "b", "c")},
         )
@@ -147,7 +151,7 @@ def test_a_mix_runs_on_the_engines_of_all_its_jobs_at_once_and_in_turn() -> None
     mix = {(t.engine, t.concurrency) for t in trials if t.workload == "grep+grep+sparky"}
     assert mix == {(Engine.SPARK, 3), (Engine.SPARK, 1)}
     assert {t.concurrency for t in trials if t.workload == "grep"} == {1}
-    trials = plan(matrix("grep+grep+sparky", "grep", concurrencies=(2, 3)))
+    trials = plan(matrix("grep+grep+sparky", "grep", concurrency=(2, 3)))
     assert {t.concurrency for t in trials if t.workload != "grep"} == {2, 3}
     assert {t.concurrency for t in trials if t.workload == "grep"} == {1}
 
@@ -189,7 +193,7 @@ def test_equal_cells_of_two_matrices_are_one_with_the_most_repetitions() -> None
             *((False, number) for number in (1, 2, 3, 4)),
         ]
         assert len({trial.id.rpartition("-")[0] for trial in trials}) == 1
-    assert len(plan(first, replace(second, workers=(3,)))) == 5 + 4
+    assert len(plan(first, replace(second, levels={"workers": (3,)}))) == 5 + 4
 
 
 def test_positions_and_ids() -> None:
@@ -216,14 +220,14 @@ def test_ids_depend_on_the_cell_and_on_nothing_else() -> None:
         {"profiles": ("upstream",)},
         {"sizes_bytes": (65,)},
         {"workers": (2,)},
-        {"replications": (1,)},
-        {"checksums": (Checksum.NULL,)},
-        {"masters": (MasterPlacement.SEPARATE,)},
+        {"replication": (1,)},
+        {"checksum": (Checksum.NULL,)},
+        {"master": (MasterPlacement.SEPARATE,)},
         {"input": "/text"},
         {"parameters": {"grep.pattern": ("x",)}},
     ):
         assert not ids(one) & ids(matrix("grep", repetitions=3, **change)), change
-    in_turn, at_once = (matrix("grep+pi", concurrencies=(jobs,)) for jobs in (1, 2))
+    in_turn, at_once = (matrix("grep+pi", concurrency=(jobs,)) for jobs in (1, 2))
     assert not ids(in_turn) & ids(at_once)
 
 
@@ -252,7 +256,7 @@ def test_each_form_of_the_cluster_is_taken_once() -> None:
             "pi",
             workers=(1, 2, 4),
             profiles=("default", "upstream"),
-            masters=(MasterPlacement.SEPARATE, MasterPlacement.COMBINED),
+            master=(MasterPlacement.SEPARATE, MasterPlacement.COMBINED),
             repetitions=3,
             warm_ups=1,
         )
@@ -284,7 +288,7 @@ def test_in_a_form_blocks_follow_each_other_warm_ups_first() -> None:
 
 def test_same_seed_same_order_whatever_the_order_in_the_file() -> None:
     one, other = matrix("grep", "pi", workers=(1, 2, 3), repetitions=5), matrix("terasort")
-    turned = replace(one, workloads=("pi", "grep"), workers=(3, 1, 2))
+    turned = replace(one, workloads=("pi", "grep"), levels={"workers": (3, 1, 2)})
     assert plan(one, other, seed=3) == plan(one, other, seed=3) == plan(other, turned, seed=3)
     assert plan(one, other, seed=3) != plan(one, other, seed=4)
 

@@ -124,10 +124,12 @@ def test_a_good_file_becomes_a_spec(tmp_path: Path) -> None:
                 engines=BOTH,
                 sizes_bytes=(64_000_000, 10**9),
                 profiles=("default",),
-                workers=(1, 2, 4),
-                replications=(1, 2),
-                checksums=(Checksum.CRC32C, Checksum.NULL),
-                masters=(MasterPlacement.DECLARED, MasterPlacement.COMBINED),
+                levels={
+                    "workers": (1, 2, 4),
+                    "replication": (1, 2),
+                    "checksum": (Checksum.CRC32C, Checksum.NULL),
+                    "master": (MasterPlacement.DECLARED, MasterPlacement.COMBINED),
+                },
                 repetitions=5,
                 warm_ups=1,
                 input=str(tmp_path / "text.txt"),
@@ -136,7 +138,7 @@ def test_a_good_file_becomes_a_spec(tmp_path: Path) -> None:
             Matrix(
                 workloads=("grep+grep+grep+pi",),
                 sizes_bytes=(1_000_000,),
-                concurrencies=(4, 1),
+                levels={"concurrency": (4, 1)},
                 repetitions=3,
             ),
             Matrix(

@@ -103,6 +103,7 @@ def trials(campaign: Campaign) -> tuple[Trial, ...]:
             warm_up=repetition == 0,
             input="/data/text",
             parameters={"wordcount.b": "1", "wordcount.a": "ü"},
+            settings={"dfs.blocksize": "33554432", "spark.app.ü": "2"},
         )
         for repetition in range(3)
         for offset, engine in enumerate(Engine)

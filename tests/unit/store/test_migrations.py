@@ -31,6 +31,7 @@ NEW = {
     "campaign": ("name", "spec_sha256"),
     "trial": (
         *("concurrency", "replication", "checksum", "master", "warm_up", "input", "parameters"),
+        "settings",
     ),
     "measurement": (
         *("figures", "phases_seconds", "intermediate_bytes", "node_written_bytes"),
@@ -57,6 +58,7 @@ def old_trials(trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
             warm_up=False,
             input="",
             parameters={},
+            settings={},
         )
         for trial in trials
     )
@@ -187,7 +189,8 @@ def test_a_store_of_before_there_were_emulated_boards_reads_as_undilated(
         add_result(store, trials[0], fingerprint, measurement)
     connection = sqlite3.connect(tmp_path / "store.sqlite")
     connection.execute("ALTER TABLE measurements DROP COLUMN dilation")
-    connection.execute("DELETE FROM migrations WHERE name = '0005_twins'")
+    connection.execute("ALTER TABLE trials DROP COLUMN settings")
+    connection.execute("DELETE FROM migrations WHERE name >= '0005_twins'")
     record = json.loads(connection.execute("SELECT record FROM fingerprints").fetchone()[0])
     del record["limits"], record["twin"]
     connection.execute("UPDATE fingerprints SET record = ?", (json.dumps(record),))
@@ -231,7 +234,7 @@ def test_files_of_the_first_format_are_read_with_defaults(
     end = attempt_path(tmp_path, old_trials[0].id, 1)
     for path in (plan, end):
         body = json.loads(path.read_text())
-        assert body["format"] == 4
+        assert body["format"] == 5
         record = body["record"]
         for part in (record["campaign"], *record.get("trials", ()), record.get("trial", {})):
             for name in (*NEW["campaign"], *NEW["trial"]):

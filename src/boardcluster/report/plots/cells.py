@@ -150,7 +150,7 @@ def _say(cell: Cell, factor: str) -> str:
     if factor in _IN_WORDS:
         return _IN_WORDS[factor](cell)
     if factor in FACTORS_BY_NAME:
-        return FACTORS_BY_NAME[factor].says(FACTORS_BY_NAME[factor].level(cell.trial))
+        return FACTORS_BY_NAME[factor].words(FACTORS_BY_NAME[factor].level(cell.trial))
     value = cell.trial.settings.get(factor)
     return f"{factor} as the profile" if value is None else setting_words(factor, value)
 
