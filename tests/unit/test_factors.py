@@ -14,13 +14,18 @@ from typing import Any
 import pytest
 from tests.unit.analysis.runs import result
 
-from boardcluster.analysis import summarise
+from boardcluster.analysis import Cell, summarise
+from boardcluster.analysis.scaling import factor_effects
+from boardcluster.analysis.sides import compare_sides, own_side
 from boardcluster.campaign.cases import form_of
 from boardcluster.campaign.selection import SELECTION_KEYS
+from boardcluster.errors import UsageError
 from boardcluster.factors import FACTORS, Acts, Factor, later_levels, levels, setting_words
 from boardcluster.records import Checksum, Engine, MasterPlacement, Trial
 from boardcluster.report.export.settings import SETTINGS, TEXT_SETTINGS
+from boardcluster.report.plots import times_by_factor
 from boardcluster.report.plots.cells import AXES, factor_words, rest_of
+from boardcluster.report.plots.figure import Bars
 from boardcluster.store.migrations import MIGRATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,3 +144,50 @@ def test_the_reference_is_what_the_table_says() -> None:
 )
 def test_a_setting_reads_as_people_write_it(key: str, value: str, words: str) -> None:
     assert setting_words(key, value) == words
+
+
+def blocks(*sizes: str) -> tuple[Cell, ...]:
+    """A cell for each size of blocks; the empty one is the profile's."""
+    return summarise(
+        result(
+            seconds,
+            position=place,
+            settings={"spark.executor.cores": "1"} | ({"dfs.blocksize": size} if size else {}),
+        )
+        for place, size in enumerate(sizes)
+        for seconds in (10.0 + place, 10.5 + place)
+    )
+
+
+def test_a_setting_is_an_effect_and_an_axis_of_its_own() -> None:
+    cells = blocks("33554432", "134217728", "")
+    assert [cell.count for cell in cells] == [2, 2, 2]
+    effects = factor_effects(cells)
+    assert {effect.factor for effect in effects} == {"dfs.blocksize"}
+    values = {(effect.slower_value, effect.faster_value) for effect in effects}
+    assert ("as the profile", "33554432") in values
+    [figure] = times_by_factor(cells, "dfs.blocksize")
+    assert isinstance(figure.body, Bars)
+    assert [bar.label for group in figure.body.groups for bar in group.bars] == [
+        "dfs.blocksize as the profile",
+        "dfs.blocksize 32 MiB",
+        "dfs.blocksize 128 MiB",
+    ]
+    assert times_by_factor(cells, "spark.executor.cores") == ()
+    with pytest.raises(UsageError, match=r"allowed: .*dfs\.blocksize"):
+        times_by_factor(cells, "dfs.block.size")
+
+
+def test_sides_that_differ_by_settings_are_compared_and_it_is_said() -> None:
+    small, large = (own_side(size, size, blocks(size)) for size in ("33554432", "134217728"))
+    comparison = compare_sides(small, large)
+    [apart] = comparison.apart
+    assert (apart.name, apart.first, apart.second) == (
+        "settings",
+        "dfs.blocksize 32 MiB, spark.executor.cores 1",
+        "dfs.blocksize 128 MiB, spark.executor.cores 1",
+    )
+    assert comparison.matches
+    both = own_side("both", "both", blocks("33554432", "134217728"))
+    matched = compare_sides(both, both).matches
+    assert all(row.first.conditions == row.second.conditions for row in matched)

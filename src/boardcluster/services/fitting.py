@@ -66,13 +66,18 @@ class _Container:
     words: str
     am_mib: int = 0
 
+    @property
+    def is_spark(self) -> bool:
+        """Whether Spark asks for it."""
+        return self.keys[0].startswith("spark.")
+
 
 def check_settings_fit(
     settings: Mapping[str, str],
     properties: Mapping[str, Mapping[str, str]],
     per_node: Mapping[str, Mapping[str, str]],
     spec: ClusterSpec,
-) -> None:
+) -> str:
     """Refuse settings whose memory the nodes do not have. What no setting touches is not checked.
 
     Args:
@@ -80,6 +85,9 @@ def check_settings_fit(
         properties: per file everything that holds, the settings included.
         per_node: per node, what differs there.
         spec: the cluster.
+
+    Returns:
+        Why Spark cannot run, where settings of YARN leave its containers no room; else empty.
 
     Raises:
         CapacityError: with the arithmetic.
@@ -99,9 +107,15 @@ def check_settings_fit(
         containers = [*_of_mapreduce(rows), *_of_spark(rows)]
     except ValueError as error:
         raise _refused(f"a setting of memory cannot be read: {error}") from error
+    spark_refusal = ""
     for container in containers:
-        if yarn or set(container.keys) & set(settings):
-            _check_container(container, rows, nodes)
+        own = set(container.keys) & set(settings)
+        if not (yarn or own):
+            continue
+        if words := _misfit(container, rows, nodes):
+            if own or not container.is_spark:
+                raise _refused(words)
+            spark_refusal = spark_refusal or words
     _check_heaps(settings, rows)
     if _DRIVER in settings:
         driver, there = _spark_mib(_DRIVER, rows), spec.master.memory_bytes // _MIB
@@ -114,6 +128,7 @@ def check_settings_fit(
         raise _refused(
             f"{_EXECUTOR} = {rows[_EXECUTOR]}, but Spark needs {_SPARK_HEAP_LEAST_MIB} MiB"
         )
+    return spark_refusal
 
 
 def _refused(words: str) -> CapacityError:
@@ -194,23 +209,23 @@ def _spark_container(prefix: str, rows: Mapping[str, str]) -> tuple[int, str, tu
     return heap + overhead, f"{keys[0]} {heap} MiB + overhead {overhead} MiB", keys
 
 
-def _check_container(
-    container: _Container, rows: Mapping[str, str], nodes: Mapping[str, int]
-) -> None:
+def _misfit(container: _Container, rows: Mapping[str, str], nodes: Mapping[str, int]) -> str:
+    """Return why no node can hold a container, with the arithmetic; empty if one can."""
     least, most, largest = _number(_LEAST, rows), _number(_MOST, rows), max(nodes.values())
     given = -(-container.mib // least) * least
     rounded = f" = {given} MiB (in steps of {least})" if given != container.mib else ""
     if given > min(most, largest):
-        raise _refused(
+        return (
             f"{container.what}: {container.words}{rounded}, but YARN hands out {largest} MiB on"
             f" the largest node and grants at most {most} MiB"
         )
     beside = -(-container.am_mib // least) * least
     if len(nodes) == 1 and given + beside > largest:
-        raise _refused(
+        return (
             f"{container.what}: {container.words}{rounded} + application master {beside} MiB"
             f" > {largest} MiB of the only worker, so it could never start"
         )
+    return ""
 
 
 def _check_heaps(settings: Mapping[str, str], rows: Mapping[str, str]) -> None:

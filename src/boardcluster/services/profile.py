@@ -121,11 +121,11 @@ def with_settings(profile: Profile, settings: Mapping[str, str], spec: ClusterSp
             node: {key: value for key, value in rows.items() if key not in settings}
             for node, rows in profile.per_node.items()
         },
-        spark_refusal="" if "spark.executor.memory" in settings else profile.spark_refusal,
         settings={**profile.settings, **settings},
     )
-    check_settings_fit(settings, built.properties, built.per_node, spec)
-    return built
+    refusal = check_settings_fit(settings, built.properties, built.per_node, spec)
+    before = "" if "spark.executor.memory" in settings else profile.spark_refusal
+    return replace(built, spark_refusal=refusal or before)
 
 
 def _profile(name: str, spec: ClusterSpec) -> Profile:

@@ -185,11 +185,11 @@ class _MatrixHead(_Table):
     engine: _Listed[Annotated[Engine, _word_of(Engine, "an engine")]] = Field(
         default=[], description=f"one or more of {', '.join(Engine)}"
     )
-    size: _Listed[Annotated[int, BeforeValidator(check_input_size)]] = Field(
-        default=[], description=f"one or more sizes; each {INPUT_SIZE_ALLOWED}"
-    )
     profile: _Listed[Annotated[str, BeforeValidator(_profile)]] = Field(
         default=[], description="one or more profiles"
+    )
+    size: _Listed[Annotated[int, BeforeValidator(check_input_size)]] = Field(
+        default=[], description=f"one or more sizes; each {INPUT_SIZE_ALLOWED}"
     )
 
 

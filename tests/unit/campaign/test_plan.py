@@ -1,10 +1,12 @@
 """From the matrix to an order: repeatable, complete, in blocks."""
 
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +31,8 @@ from boardcluster.records import (
     Policy,
     Trial,
 )
-from boardcluster.spec import WorkloadFacts
+from boardcluster.services.profile import profile_names
+from boardcluster.spec import WorkloadFacts, load_campaign, propose_cluster
 from boardcluster.store.files import check_id
 
 MakeCampaign = Callable[..., Campaign]
@@ -412,3 +415,90 @@ def test_no_engine_or_no_repetition_is_an_error(
 ) -> None:
     with pytest.raises(EmptySelectionError, match="nothing to run"):
         single(make_campaign(), engines=engines, repetitions=repetitions)
+
+
+def test_settings_are_factors_on_top_of_the_clusters() -> None:
+    spec = CampaignSpec(
+        name="test",
+        seed=1,
+        policy=Policy(),
+        matrices=(
+            matrix(
+                "terasort",
+                engines=(Engine.SPARK,),
+                settings={"dfs.blocksize": ("1048576", "2097152"), "spark.executor.cores": ("1",)},
+            ),
+        ),
+    )
+    trials = expand(
+        spec,
+        campaign_id=ID,
+        workloads=WORKLOADS,
+        cluster_profile="default",
+        cluster_workers=4,
+        cluster_settings={"dfs.blocksize": "4194304", "yarn.scheduler.minimum-allocation-mb": "64"},
+    )
+    assert {trial.settings["dfs.blocksize"] for trial in trials} == {"1048576", "2097152"}
+    assert len({trial.id for trial in trials}) == 2
+    for trial in trials:
+        assert trial.settings["spark.executor.cores"] == "1"
+        assert trial.settings["yarn.scheduler.minimum-allocation-mb"] == "64"
+
+
+def test_settings_of_daemons_are_together_those_of_jobs_are_not() -> None:
+    def forms(key: str) -> int:
+        trials = plan(matrix("grep", repetitions=9, settings={key: ("1", "2")}))
+        values = [trial.settings[key] for trial in trials]
+        return sum(one != other for one, other in pairwise(values))
+
+    assert forms("dfs.datanode.handler.count") == 1
+    assert forms("spark.executor.cores") > 3
+
+
+CLUSTER = propose_cluster(
+    name="c",
+    workers=4,
+    host_cores=8,
+    host_available_bytes=32 << 30,
+    engines="hadoop-3.4.2-spark-4.1.4",
+    profile="default",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "spec_sha256", "count", "ids_sha256"),
+    [
+        ("quick", "e6096700428e7911", 38, "3c4c082da3261afd"),
+        ("paper-2021", "1f15abf13d2cf696", 705, "68c810c365f7db16"),
+        ("paper-2026", "7c5384ad859af891", 1070, "f072d3d7491c65c4"),
+        ("paper-2016-hpl", "6eba7c46341a0d42", 132, "1947672d4c662325"),
+    ],
+)
+def test_ids_and_digests_are_those_of_campaigns_that_an_earlier_version_began(
+    name: str, spec_sha256: str, count: int, ids_sha256: str
+) -> None:
+    """As computed at commit b7912e2: an unfinished campaign can be resumed by this version."""
+    facts = workload_facts()
+    path = Path(__file__).resolve().parents[3] / "examples" / f"{name}.toml"
+    spec = load_campaign(path, workloads=facts, profiles=profile_names())
+    trials = expand(
+        spec, campaign_id="X", workloads=facts, cluster_profile="default", cluster_workers=4
+    )
+    ids = hashlib.sha256("".join(trial.id for trial in trials).encode()).hexdigest()
+    digest = spec_digest(spec, CLUSTER)
+    assert (digest[:16], len(trials), ids[:16]) == (spec_sha256, count, ids_sha256)
+
+
+def test_a_digest_changes_with_settings_and_with_the_content_of_ones_own_profile(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("")
+    plain = CampaignSpec(name="a", seed=1, policy=Policy(), matrices=(matrix("pi"),))
+    varied = replace(plain, matrices=(matrix("pi", settings={"dfs.blocksize": ("1", "2")}),))
+    own = replace(plain, matrices=(matrix("pi", profiles=(str(path),)),))
+    digests = {spec_digest(spec, CLUSTER) for spec in (plain, varied, own)}
+    digests.add(spec_digest(plain, replace(CLUSTER, settings={"dfs.blocksize": "1"})))
+    path.write_text("# other\n")
+    digests.add(spec_digest(own, CLUSTER))
+    assert len(digests) == 5

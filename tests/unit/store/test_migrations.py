@@ -256,3 +256,6 @@ def test_a_migration_that_was_released_never_changes() -> None:
     assert digests["0001_first"] == (
         "aabf0c68cd46d3bfc418c56c5e9f15f84c45a660608c93d9905bd879b439b699"
     )
+    assert digests["0006_settings"] == (
+        "eb787a42f8cd6fac05e6fbc429e32be2d4e93981e14b114fa6fc25f8b50fb3f4"
+    )
