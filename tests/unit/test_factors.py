@@ -32,14 +32,14 @@ ROOT = Path(__file__).resolve().parents[2]
 OTHER: dict[str, Any] = {
     "workload": "pi",
     "engine": Engine.SPARK,
-    "profile": "/home/me/mine.toml",
+    "profile": "/data/me/mine.toml",
     "size_bytes": 5,
     "workers": 3,
     "concurrency": 2,
     "replication": 2,
     "checksum": Checksum.NULL,
     "master": MasterPlacement.COMBINED,
-    "input": "/home/me/text.txt",
+    "input": "/data/me/text.txt",
     "parameters": {"terasort.files": "2"},
     "settings": {"dfs.heartbeat.interval": "5"},
 }
@@ -81,7 +81,7 @@ def test_another_level_is_another_cell_in_words_of_its_own(factor: Factor) -> No
     assert levels(trial, without=[factor.name]) == levels(BASE, without=[factor.name])
     one, two = (factor.words(factor.level(each)) for each in (trial, BASE))
     assert one != two
-    assert "/home" not in one
+    assert "/data" not in one
     assert (form_of(trial) != form_of(BASE)) == (factor.acts is not Acts.JOB)
 
 

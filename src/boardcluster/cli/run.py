@@ -234,12 +234,7 @@ def _run(
     }
     if is_file:
         _refuse_options(single, because="a campaign file says it itself")
-        spec = load_campaign(
-            Path(target),
-            workloads=workload_facts(),
-            profiles=profile_names(),
-            check_setting=check_setting,
-        )
+        spec = _campaign_file(Path(target))
     else:
         given = {"--resume": resume, "--retry-failed": retry_failed, "--new": new}
         _refuse_options(given, because="it is for campaign files")
@@ -254,10 +249,7 @@ def _run(
             seed=1 if seed is None else seed,
             policy=Policy(timeout_seconds=timeout or 3600.0),
         )
-    if retry_failed and not resume:
-        raise UsageError("--retry-failed goes with --resume", hint="give both")
-    if resume and new:
-        raise UsageError("--resume and --new contradict each other", hint="give one of them")
+    _refuse_contradictions(resume=resume, new=new, retry_failed=retry_failed)
     wanted = Wanted(
         spec=spec,
         is_file=is_file,
@@ -272,6 +264,22 @@ def _run(
         _show(folder, wanted, as_json=as_json)
     else:
         _perform(folder, store_folder, wanted, as_json=as_json)
+
+
+def _campaign_file(path: Path) -> CampaignSpec:
+    return load_campaign(
+        path,
+        workloads=workload_facts(),
+        profiles=profile_names(),
+        check_setting=check_setting,
+    )
+
+
+def _refuse_contradictions(*, resume: bool, new: bool, retry_failed: bool) -> None:
+    if retry_failed and not resume:
+        raise UsageError("--retry-failed goes with --resume", hint="give both")
+    if resume and new:
+        raise UsageError("--resume and --new contradict each other", hint="give one of them")
 
 
 def _names_a_file(target: str) -> bool:

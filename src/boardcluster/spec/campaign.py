@@ -112,7 +112,7 @@ def _level_of(factor: Factor) -> tuple[Any, Any]:
         allowed = f"one or more whole numbers from {factor.least}{most}"
     else:
         item = Annotated[factor.kind, _word_of(factor.kind, factor.noun)]
-        allowed = f"one or more of {', '.join(map(str, factor.kind))}"
+        allowed = f"one or more of {', '.join(level.value for level in factor.kind)}"
     return _Listed[item], Field(default=[], description=allowed)
 
 
