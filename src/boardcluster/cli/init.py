@@ -108,7 +108,7 @@ def _init(
         int, typer.Option(min=1, max=63, help="Emulated workers beside the master.")
     ] = 4,
     profile: Annotated[
-        str, typer.Option(help=f"Engine configuration: {', '.join(profile_names())}.")
+        str, typer.Option(help=f"Engine configuration: {', '.join(profile_names())}, or a file.")
     ] = "default",
     engines: Annotated[
         str, typer.Option(help=f"Engine pair: {', '.join(pair_ids())}.")
@@ -135,6 +135,8 @@ def _init(
             f"{path} exists already",
             hint=f"edit it, or replace it with `boardcluster init{options} --force`",
         )
+    if profile.endswith(".toml"):  # cluster.toml names it from another folder
+        profile = str(Path(profile).absolute())
     name = cluster if home is None else "default"
     reporter = Reporter()
     boards = boards_of(hosts, inventory, reporter)

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.store.conftest import TELEMETRY
+from tests.unit.store.conftest import LATER, TELEMETRY
 
+from boardcluster.factors import FACTORS
 from boardcluster.records import (
     AttemptState,
     Campaign,
@@ -31,7 +32,7 @@ NEW = {
     "campaign": ("name", "spec_sha256"),
     "trial": (
         *("concurrency", "replication", "checksum", "master", "warm_up", "input", "parameters"),
-        "settings",
+        *LATER,
     ),
     "measurement": (
         *("figures", "phases_seconds", "intermediate_bytes", "node_written_bytes"),
@@ -58,7 +59,7 @@ def old_trials(trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
             warm_up=False,
             input="",
             parameters={},
-            settings={},
+            **{factor.name: factor.empty for factor in FACTORS if factor.migration},
         )
         for trial in trials
     )
@@ -189,7 +190,8 @@ def test_a_store_of_before_there_were_emulated_boards_reads_as_undilated(
         add_result(store, trials[0], fingerprint, measurement)
     connection = sqlite3.connect(tmp_path / "store.sqlite")
     connection.execute("ALTER TABLE measurements DROP COLUMN dilation")
-    connection.execute("ALTER TABLE trials DROP COLUMN settings")
+    for name in LATER:
+        connection.execute(f"ALTER TABLE trials DROP COLUMN {name}")
     connection.execute("DELETE FROM migrations WHERE name >= '0005_twins'")
     record = json.loads(connection.execute("SELECT record FROM fingerprints").fetchone()[0])
     del record["limits"], record["twin"]
