@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import time
 import urllib.request
 from collections.abc import Callable
@@ -38,10 +39,12 @@ def asked_of_daemon(home: Path) -> str:
     state = load_state(home)
     for daemon in state.daemons if state else ():
         if daemon.name == "datanode" and daemon.url:
-            with contextlib.suppress(OSError, ValueError):
-                url = f"{daemon.url}/conf?format=json&name={HANDLERS}"
-                with urllib.request.urlopen(url, timeout=5) as page:
-                    return str(json.load(page)["property"]["value"])
+            with (
+                contextlib.suppress(OSError),
+                urllib.request.urlopen(f"{daemon.url}/conf?name={HANDLERS}", timeout=5) as page,
+            ):
+                found = re.search(r"<value>(.*?)</value>", page.read().decode())
+                return found[1] if found else "unknown"
     return ""
 
 

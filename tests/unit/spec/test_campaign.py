@@ -518,7 +518,9 @@ def test_a_mix_runs_on_the_engines_that_all_its_jobs_have() -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_the_examples_are_valid_and_can_be_planned(path: Path) -> None:
     facts = workload_facts()
-    spec = load_campaign(path, workloads=facts, profiles=profile_names())
+    spec = load_campaign(
+        path, workloads=facts, profiles=profile_names(), check_setting=check_setting
+    )
     assert spec.name == path.stem
     trials = expand(
         spec, campaign_id="c", workloads=facts, cluster_profile="default", cluster_workers=8
