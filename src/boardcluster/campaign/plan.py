@@ -16,6 +16,7 @@ from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.factors import FACTORS, FACTORS_BY_NAME, hashable
 from boardcluster.records import CampaignSpec, ClusterSpec, Matrix, Trial
 from boardcluster.services.profile import own_profile_digests
+from boardcluster.services.settings import of_engine
 from boardcluster.spec import WorkloadFacts, mix_engines
 from boardcluster.spec.form import Form
 from boardcluster.store.codec import to_json
@@ -122,7 +123,8 @@ def expand(
         )
     cells: dict[_Cell, _Runs] = {}
     for matrix, values in lists:
-        for cell in product(*values):
+        for row in product(*values):
+            cell = _without_idle_settings(row, cluster_settings or {})
             known = cells.get(cell, _Runs(0, 0))
             cells[cell] = _Runs(
                 max(known.repetitions, matrix.repetitions), max(known.warm_ups, matrix.warm_ups)
@@ -167,6 +169,17 @@ def _lists(
     return [
         found[name] if name == "engine" else found.get(name) or (defaults[name],) for name in _ORDER
     ]
+
+
+def _without_idle_settings(cell: _Cell, cluster_settings: Mapping[str, str]) -> _Cell:
+    """Leave out settings that the cell's engine does not read: they would only multiply cells.
+
+    The cluster's own stay in every cell, so that engines on one cluster can be compared.
+    """
+    level = dict(zip(_ORDER, cell, strict=True))
+    own = of_engine(dict(level["settings"]), level["engine"])
+    level["settings"] = hashable({**cluster_settings, **own})
+    return tuple(level.values())
 
 
 def _tables(values: Mapping[str, Sequence[str]]) -> list[tuple[tuple[str, str], ...]]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from boardcluster.errors import UsageError
 from boardcluster.factors import FACTORS, Factor
+from boardcluster.records import Engine
 from boardcluster.services.pair import pair_ids
 from boardcluster.spec.checks import refusal, shown
 from boardcluster.units import parse_size
@@ -30,6 +31,7 @@ __all__ = [
     "known_settings",
     "memory_mib",
     "of_daemons",
+    "of_engine",
     "of_jobs",
     "refusal_of",
     "restarts_daemons",
@@ -234,6 +236,21 @@ def check_for_pair(settings: Mapping[str, str], pair_id: str) -> None:
 def restarts_daemons(key: str) -> bool:
     """Whether a daemon reads a property, so that another value restarts the daemons."""
     return not _OF_JOBS.match(key)
+
+
+def of_engine(settings: Mapping[str, str], engine: Engine) -> dict[str, str]:
+    """Return the settings that can matter to jobs of an engine: those of daemons, and its own."""
+    return {key: value for key, value in settings.items() if _matters(key, engine)}
+
+
+def _matters(key: str, engine: Engine) -> bool:
+    if restarts_daemons(key):
+        return True
+    if key.startswith("spark."):
+        return engine is Engine.SPARK
+    if key.startswith(("mapreduce.", "yarn.app.mapreduce.")):
+        return engine is Engine.MAPREDUCE
+    return engine is not Engine.MPI
 
 
 def of_daemons(settings: Mapping[str, str]) -> dict[str, str]:

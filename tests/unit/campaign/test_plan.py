@@ -452,7 +452,7 @@ def test_settings_of_daemons_are_together_those_of_jobs_are_not() -> None:
         return sum(one != other for one, other in pairwise(values))
 
     assert forms("dfs.datanode.handler.count") == 1
-    assert forms("spark.executor.cores") > 3
+    assert forms("dfs.blocksize") > 3
 
 
 CLUSTER = propose_cluster(
@@ -502,3 +502,42 @@ def test_a_digest_changes_with_settings_and_with_the_content_of_ones_own_profile
     path.write_text("# other\n")
     digests.add(spec_digest(own, CLUSTER))
     assert len(digests) == 5
+
+
+def test_settings_multiply_only_the_cells_of_engines_that_read_them() -> None:
+    settings = {
+        "spark.executor.cores": ("1", "2", "4"),
+        "mapreduce.map.output.compress": ("true", "false"),
+        "dfs.blocksize": ("1", "2"),
+        "dfs.datanode.handler.count": ("3",),
+    }
+    trials = plan(matrix("terasort", "hpl", engines=tuple(Engine), settings=settings))
+    assert Counter(trial.engine for trial in trials) == {
+        Engine.SPARK: 6,
+        Engine.MAPREDUCE: 4,
+        Engine.MPI: 1,
+    }
+    [alone] = [trial for trial in trials if trial.engine is Engine.MPI]
+    assert alone.settings == {"dfs.datanode.handler.count": "3"}
+
+
+def test_settings_of_the_cluster_are_those_of_every_engine() -> None:
+    spec = CampaignSpec(
+        name="a",
+        seed=1,
+        policy=Policy(),
+        matrices=(matrix("grep", engines=BOTH, settings={"spark.executor.cores": ("1", "2")}),),
+    )
+    trials = expand(
+        spec,
+        campaign_id=ID,
+        workloads=WORKLOADS,
+        cluster_profile="default",
+        cluster_workers=4,
+        cluster_settings={"spark.executor.cores": "2"},
+    )
+    assert sorted((trial.engine, trial.settings["spark.executor.cores"]) for trial in trials) == [
+        (Engine.MAPREDUCE, "2"),
+        (Engine.SPARK, "1"),
+        (Engine.SPARK, "2"),
+    ]
