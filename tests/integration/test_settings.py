@@ -75,7 +75,7 @@ def test_daemons_and_jobs_have_what_a_campaign_sets(
         rows = {row["trial"]["settings"][COMPRESS]: row for row in json.loads(out)["results"]}
         assert {row["attempt"]["state"] for row in rows.values()} == {"ok"}
         assert 0 < materialized_bytes(rows["true"]) < materialized_bytes(rows["false"])
-        compared = program("compare", "settings", "settings", "--json")
+        compared = program("compare", "settings", "settings", "--tainted", "--json")
         assert f"{COMPRESS} true" in compared
     finally:
         program("down")
