@@ -45,6 +45,7 @@ from boardcluster.report.export.writers import (
     write_frame,
 )
 from boardcluster.services.operation import spec_as_run
+from boardcluster.services.settings import settings_of_jobs
 from boardcluster.services.status import Status, status
 from boardcluster.store import Store
 from boardcluster.units import parse_size
@@ -150,6 +151,7 @@ class Cluster:
         size: str | int | None = None,
         text: AnyPath | None = None,
         parameters: Mapping[str, object] | None = None,
+        settings: Mapping[str, object] | None = None,
         repetitions: int | None = None,
         seed: int | None = None,
         timeout_seconds: float | None = None,
@@ -165,11 +167,11 @@ class Cluster:
 
         Args:
             what: a campaign file, or the name of a workload.
-            engine: for a workload: ``spark``, ``mapreduce``, ``mpi``, or several of them; None for
-                all that it runs on.
+            engine: for a workload: ``spark``, ``mapreduce``, ``mpi`` or several; None for all.
             size: for a workload: size of its input, ``"256 MB"`` or bytes.
             text: for a workload: a text file of one's own to read instead of real flights.
             parameters: for a workload: values by name, ``{"seed": 2}``.
+            settings: for a workload: engine properties of jobs, ``{"spark.executor.cores": 2}``.
             repetitions: for a workload: runs per engine; None for 3.
             seed: for a workload: seed of the random order; None for 1.
             timeout_seconds: for a workload: longest time of one run; None for 3600 s.
@@ -187,30 +189,28 @@ class Cluster:
             CapacityError: it cannot run here; with every reason.
             ClusterError: the cluster is not up, or a node or daemon was lost.
         """
-        chosen = (only,) if isinstance(only, str) else tuple(only)
         given: dict[str, object] = {"engine": engine, "size": size, "text": text}
-        given |= {"parameters": parameters, "repetitions": repetitions, "seed": seed}
-        given |= {"timeout_seconds": timeout_seconds}
+        given |= {"parameters": parameters, "settings": settings, "repetitions": repetitions}
+        given |= {"seed": seed, "timeout_seconds": timeout_seconds}
+        going = {"resume": resume, "retry_failed": retry_failed, "new": new}
         if names_a_file(os.fspath(what)):
             _refuse(given, because="with a campaign file; set it in the file")
-            start = _start(resume=resume, new=new, retry_failed=retry_failed)
-            request = campaign_file(Path(what), start=start, only=chosen, retry_failed=retry_failed)
-        else:
-            going = {"resume": resume, "retry_failed": retry_failed, "new": new}
-            _refuse(going, because="with a workload, only with a campaign file")
-            request = single_workload(
-                os.fspath(what),
-                cache=self.cache,
-                progress=self._follow.progress,
-                engines=_engines(engine),
-                size_bytes=_size_bytes(size),
-                text=_path(text),
-                parameters={key: str(value) for key, value in (parameters or {}).items()},
-                repetitions=_at_least_one(repetitions, "repetitions", default=3),
-                seed=1 if seed is None else seed,
-                timeout_seconds=_at_least_one(timeout_seconds, "timeout_seconds", default=3600.0),
-                only=chosen,
-            )
+            return self._run(_file_request(Path(what), _words(only), **going))
+        _refuse(going, because="with a workload, only with a campaign file")
+        request = single_workload(
+            os.fspath(what),
+            cache=self.cache,
+            progress=self._follow.progress,
+            engines=_engines(engine),
+            size_bytes=_size_bytes(size),
+            text=_path(text),
+            parameters={key: str(value) for key, value in (parameters or {}).items()},
+            settings=settings_of_jobs(settings or {}),
+            repetitions=_at_least_one(repetitions, "repetitions", default=3),
+            seed=1 if seed is None else seed,
+            timeout_seconds=_at_least_one(timeout_seconds, "timeout_seconds", default=3600.0),
+            only=_words(only),
+        )
         return self._run(request)
 
     def _run(self, request: CampaignRequest) -> CampaignOutcome:
@@ -461,12 +461,15 @@ def _path(path: AnyPath | None) -> Path | None:
     return None if path is None else Path(path)
 
 
-def _start(*, resume: bool, new: bool, retry_failed: bool) -> Start:
+def _file_request(
+    path: Path, only: tuple[str, ...], *, resume: bool, new: bool, retry_failed: bool
+) -> CampaignRequest:
     if resume and new:
         raise UsageError("resume and new contradict each other", hint="give one of them")
     if retry_failed and not resume:
         raise UsageError("retry_failed needs resume=True", hint="give both")
-    return Start.CONTINUE if resume else Start.NEW if new else Start.BEGIN
+    start = Start.CONTINUE if resume else Start.NEW if new else Start.BEGIN
+    return campaign_file(path, start=start, only=only, retry_failed=retry_failed)
 
 
 def _refuse(given: Mapping[str, object], *, because: str) -> None:
@@ -475,8 +478,12 @@ def _refuse(given: Mapping[str, object], *, because: str) -> None:
         raise UsageError(f"{', '.join(used)} cannot be used {because}", hint="leave it out")
 
 
+def _words(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given or ())
+
+
 def _engines(given: str | Sequence[str] | None) -> tuple[Engine, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given or ())
+    names = _words(given)
     known = [engine.value for engine in Engine]
     for name in names:
         if name not in known:

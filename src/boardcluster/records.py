@@ -313,7 +313,7 @@ class ClusterSpec:
         name: name of the cluster, also of its state folder.
         kind: how the nodes exist: the name of a folder of ``cluster/kinds/``.
         engines: id of the engine pair, the name of a lock file.
-        profile: name of the engine configuration.
+        profile: name of the engine configuration, or the path of one's own.
         network: its network.
         security: who may reach the cluster.
         nodes: every node, master first, in file order after it.
@@ -321,6 +321,8 @@ class ClusterSpec:
         power_models: what its nodes draw, where that was declared; in the order of the nodes.
         twin: how its nodes are limited to what boards can do; None if none of them is.
         prices: what its parts and its electricity cost; None if nothing was said.
+        settings: properties of the engines that are set beside the profile, as the engines read
+            them; only what was set.
     """
 
     name: str
@@ -334,6 +336,7 @@ class ClusterSpec:
     power_models: tuple[PowerModel, ...] = ()
     twin: TwinSpec | None = None
     prices: Prices | None = None
+    settings: dict[str, str] = field(default_factory=dict)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -393,6 +396,8 @@ class Trial:
         warm_up: run before the measured ones; kept and labelled, out of statistics.
         input: the text that text workloads read: empty for the flights, else a path.
         parameters: ``workload.parameter`` to value as text; only what was set.
+        settings: properties of the engines to values, as the engines read them; only what was set,
+            in ``cluster.toml`` or for this trial.
     """
 
     id: str
@@ -412,6 +417,7 @@ class Trial:
     warm_up: bool = False
     input: str = ""
     parameters: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -480,30 +486,26 @@ class Matrix:
         engines: engines; empty means all that the workload has.
         profiles: engine configurations; empty means the cluster's own.
         sizes_bytes: input sizes; ignored by workloads without input.
-        workers: numbers of workers; empty means all.
-        concurrencies: jobs of a mix at once; empty means all at once, and one after the other.
-        replications: copies of each HDFS block; 0 is the profile's own number.
-        checksums: block checksums.
-        masters: where the master runs.
+        levels: of each other factor of factors.py that is set, its levels. Left out, ``workers``
+            means all of them, and ``concurrency`` all jobs of a mix at once, and one after the
+            other.
         repetitions: measured runs of each cell.
         warm_ups: runs of each cell before its measured ones.
         input: the text that text workloads read: empty for the flights, else a path.
         parameters: ``workload.parameter`` to its values.
+        settings: properties of the engines to their values.
     """
 
     workloads: tuple[str, ...]
     engines: tuple[Engine, ...] = ()
     profiles: tuple[str, ...] = ()
     sizes_bytes: tuple[int, ...]
-    workers: tuple[int, ...] = ()
-    concurrencies: tuple[int, ...] = ()
-    replications: tuple[int, ...] = (0,)
-    checksums: tuple[Checksum, ...] = (Checksum.CRC32C,)
-    masters: tuple[MasterPlacement, ...] = (MasterPlacement.DECLARED,)
+    levels: dict[str, tuple[int | str, ...]] = field(default_factory=dict)
     repetitions: int
     warm_ups: int = 0
     input: str = ""
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    settings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

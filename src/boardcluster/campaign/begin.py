@@ -201,6 +201,7 @@ def single_spec(
     policy: Policy,
     text: str = "",
     parameters: Mapping[str, str] | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> CampaignSpec:
     """Return the specification of one workload at one size on the cluster as it is."""
     matrix = Matrix(
@@ -210,6 +211,7 @@ def single_spec(
         repetitions=repetitions,
         input=text,
         parameters={key: (value,) for key, value in (parameters or {}).items()},
+        settings={key: (value,) for key, value in (settings or {}).items()},
     )
     return CampaignSpec(name="", seed=seed, policy=policy, matrices=(matrix,))
 
@@ -222,6 +224,7 @@ def plan(spec: CampaignSpec, declared: ClusterSpec, *, campaign_id: str) -> tupl
         workloads=workload_facts(),
         cluster_profile=declared.profile,
         cluster_workers=len(declared.workers),
+        cluster_settings=declared.settings,
     )
 
 

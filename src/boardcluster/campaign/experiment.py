@@ -33,6 +33,7 @@ from boardcluster.errors import (
 from boardcluster.records import Campaign, CampaignSpec, ClusterSpec, Result, Trial
 from boardcluster.services import operation
 from boardcluster.services.profile import profile_names
+from boardcluster.services.settings import check_setting
 from boardcluster.spec import load_campaign
 from boardcluster.spec.experiment import ExperimentSpec, PublishedSpec
 from boardcluster.spec.form import apply_form
@@ -123,7 +124,10 @@ def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
     published: list[tuple[PublishedSpec, Published]] = []
     with _noting(found):
         campaign = load_campaign(
-            experiment.campaign, workloads=workload_facts(), profiles=profile_names()
+            experiment.campaign,
+            workloads=workload_facts(),
+            profiles=profile_names(),
+            check_setting=check_setting,
         )
     for file in experiment.twins:
         with _noting(found):
@@ -265,9 +269,7 @@ def _columns(
     named: dict[str, None] = dict.fromkeys(row.name for row in stands) if vary == "twin" else {}
     for matrix in campaign.matrices:
         lists = {
-            "workers": matrix.workers,
-            "master": matrix.masters,
-            "concurrency": matrix.concurrencies,
+            **matrix.levels,
             "profile": matrix.profiles,
         }
         named |= dict.fromkeys(str(value) for value in lists.get(vary, ()))

@@ -12,6 +12,7 @@ from boardcluster.campaign.execution import clear_leftovers
 from boardcluster.campaign.heartbeat import lost_now
 from boardcluster.cluster.state import load_state
 from boardcluster.errors import DaemonError
+from boardcluster.factors import settings_words
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Trial
 from boardcluster.services import operation
@@ -93,6 +94,7 @@ class Forms:
         form = form_of(trial)
         if self._live is None or form != self._form:
             words = f"{form.workers} workers, profile {form.profile}, master {form.master}"
+            words += f", {settings_words(dict(form.settings))}" if form.settings else ""
             self._progress(f"bringing the cluster to {words}", 0, 0)
             self._live = self._up(form)
             self._form = form

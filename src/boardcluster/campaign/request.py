@@ -7,6 +7,7 @@ from pathlib import Path
 from boardcluster.campaign.begin import CampaignRequest, Start
 from boardcluster.campaign.plan import workload_facts
 from boardcluster.services.profile import profile_names
+from boardcluster.services.settings import check_setting
 from boardcluster.spec import load_campaign
 from boardcluster.workloads import workload_names
 
@@ -36,5 +37,10 @@ def campaign_file(
     Raises:
         SpecError: it is missing or wrong; names each problem with its line.
     """
-    spec = load_campaign(path, workloads=workload_facts(), profiles=profile_names())
+    spec = load_campaign(
+        path,
+        workloads=workload_facts(),
+        profiles=profile_names(),
+        check_setting=check_setting,
+    )
     return CampaignRequest(spec=spec, only=only, start=start, retry_failed=retry_failed)

@@ -28,6 +28,7 @@ def single_workload(
     size_bytes: int | None = None,
     text: Path | None = None,
     parameters: Mapping[str, str] | None = None,
+    settings: Mapping[str, str] | None = None,
     repetitions: int = 3,
     seed: int = 1,
     timeout_seconds: float = 3600.0,
@@ -43,6 +44,7 @@ def single_workload(
         size_bytes: size of the input; None for the default, or for the whole text.
         text: a text file to read instead of the flights.
         parameters: values of the workload's parameters, by name, with or without ``NAME.``.
+        settings: properties of the engines for its jobs, as ``services.settings`` checked them.
         repetitions: runs per engine.
         seed: seed of the random order.
         timeout_seconds: longest time of one run.
@@ -81,5 +83,6 @@ def single_workload(
         policy=Policy(timeout_seconds=timeout_seconds),
         text=str(text.absolute()) if text else "",
         parameters=given,
+        settings=settings,
     )
     return CampaignRequest(spec=spec, is_file=False, only=only)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.campaign.accounting import intermediate_bytes
@@ -38,6 +38,8 @@ from boardcluster.records import (
 from boardcluster.redaction import redact
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster, dead_daemons
+from boardcluster.services.profile import Profile, with_settings
+from boardcluster.services.settings import by_file
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
 from boardcluster.store import Store
@@ -59,6 +61,7 @@ class Program:
         arguments: its arguments; for MapReduce, the main class first unless the jar names one.
         main: main class of a Spark jar.
         options: further options for ``spark-submit``.
+        settings: properties of the engines for this submission, as the engines read them.
     """
 
     engine: Engine
@@ -66,6 +69,7 @@ class Program:
     arguments: tuple[str, ...]
     main: str = ""
     options: tuple[str, ...] = ()
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,13 +158,15 @@ def run_program(
     Raises:
         LockedError: another driver is at work.
         ClusterNotUpError: the cluster is not up.
-        UsageError: Spark does not fit on the nodes.
+        UsageError: Spark does not fit on the nodes, or the engines lack a setting.
+        CapacityError: a setting does not fit the nodes' memory.
     """
     with driver_lock(home, doing="submit"):
         live = operation.attach(home, cache=cache, progress=follow.progress)
-        _check_spark_fits(live, program.engine)
+        built = with_settings(live.layout.profile, program.settings, live.spec)
+        _check_spark_fits(built, program.engine)
         check_meters(live.spec.meters, live.metered)
-        campaign, trial = _record(live, program.engine, (str(program.path), *program.arguments))
+        campaign, trial = _record(live, program)
         follow.line(f"submitting to {program.engine}, recorded as {campaign.id}")
         printed = home / "attempts" / trial.id / "1" / "stdout.txt"
         with Store.open(home) as store, printing(printed):
@@ -173,13 +179,13 @@ def run_program(
     )
 
 
-def _check_spark_fits(live: LiveCluster, engine: Engine) -> None:
+def _check_spark_fits(profile: Profile, engine: Engine) -> None:
     """Refuse Spark on nodes that hold no executor.
 
     Raises:
         UsageError: with the arithmetic.
     """
-    refusal = live.layout.profile.spark_refusal
+    refusal = profile.spark_refusal
     if engine is Engine.SPARK and refusal:
         raise UsageError(
             f"Spark does not fit on these nodes: {refusal}",
@@ -187,7 +193,7 @@ def _check_spark_fits(live: LiveCluster, engine: Engine) -> None:
         )
 
 
-def _record(live: LiveCluster, engine: Engine, program: Sequence[str]) -> tuple[Campaign, Trial]:
+def _record(live: LiveCluster, program: Program) -> tuple[Campaign, Trial]:
     campaign = Campaign(
         id=new_campaign_id(),
         kind=CampaignKind.SUBMIT,
@@ -197,16 +203,17 @@ def _record(live: LiveCluster, engine: Engine, program: Sequence[str]) -> tuple[
         emulated=live.spec.capabilities.emulated,
     )
     trial = Trial(
-        id=f"{campaign.id}-submit-{engine}",
+        id=f"{campaign.id}-submit-{program.engine}",
         campaign_id=campaign.id,
         position=0,
         workload="submit",
-        engine=engine,
+        engine=program.engine,
         profile=live.layout.profile.name,
         size_bytes=0,
         workers=len(live.spec.workers),
         repetition=1,
-        arguments=redact(program),
+        arguments=redact((str(program.path), *program.arguments)),
+        settings={**live.spec.settings, **program.settings},
     )
     return campaign, trial
 
@@ -234,7 +241,7 @@ def submit_program(
     state, reason = AttemptState.INVALID, ""
     try:
         tag = attempt_tag(trial.id, attempt.number)
-        conf = write_configuration(live, folder / "conf", tag=tag, extra={})
+        conf = write_configuration(live, folder / "conf", tag=tag, extra=by_file(program.settings))
         execution = Execution(
             live, folder=folder, conf=conf, engine=program.engine, tag=tag, attempt=tag
         )

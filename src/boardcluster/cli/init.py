@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -57,7 +58,7 @@ def _init(
         int, typer.Option(min=1, max=63, help="Emulated workers beside the master.")
     ] = 4,
     profile: Annotated[
-        str, typer.Option(help=f"Engine configuration: {', '.join(profile_names())}.")
+        str, typer.Option(help=f"Engine configuration: {', '.join(profile_names())}, or a file.")
     ] = "default",
     engines: Annotated[
         str, typer.Option(help=f"Engine pair: {', '.join(pair_ids())}.")
@@ -79,6 +80,8 @@ def _init(
             f"{path} exists already",
             hint=f"edit it, or replace it with `boardcluster init{options} --force`",
         )
+    if profile.endswith(".toml"):  # cluster.toml names it from another folder
+        profile = str(Path(profile).absolute())
     name = cluster if home is None else "default"
     reporter = Reporter()
     boards = boards_of(board.hosts, board.inventory, reporter)

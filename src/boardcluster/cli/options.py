@@ -21,6 +21,7 @@ __all__ = [
     "ClusterOption",
     "HomeOption",
     "JsonOption",
+    "SettingOption",
     "WithoutOption",
     "again",
     "cache_folder",
@@ -58,6 +59,12 @@ WithoutOption = Annotated[
         "--without",
         help="Go on without this board, which is gone; repeat for several.",
         show_default=False,
+    ),
+]
+SettingOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--setting", help="A property of the engines for its jobs, KEY=VALUE; repeat for several."
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

@@ -36,6 +36,7 @@ from boardcluster.cli.run_options import FileOptions, WorkloadOptions
 from boardcluster.cli.show_outlook import print_outlook
 from boardcluster.cli.show_results import print_results
 from boardcluster.errors import RunError, UsageError
+from boardcluster.services.settings import settings_of_submission
 from boardcluster.workloads import workload_names
 
 __all__ = ["register"]
@@ -98,6 +99,7 @@ def _run(
             size_bytes=parse_size_option(workload.size),
             text=workload.input,
             parameters=dict(_parameter(target, text) for text in workload.set or ()),
+            settings=settings_of_submission(workload.setting or ()),
             repetitions=workload.repetitions or 3,
             seed=1 if workload.seed is None else workload.seed,
             timeout_seconds=workload.timeout or 3600.0,

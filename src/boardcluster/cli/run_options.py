@@ -10,6 +10,7 @@ import typer
 
 from boardcluster.campaign.begin import Start
 from boardcluster.campaign.single import DEFAULT_SIZE
+from boardcluster.cli.options import SettingOption
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
 from boardcluster.spec import SEED_MAX, TIMEOUT_SECONDS_MAX
@@ -37,6 +38,7 @@ class WorkloadOptions:
         list[str] | None,
         typer.Option("--set", help="A parameter of the workload, NAME=VALUE; repeat for several."),
     ] = None
+    setting: SettingOption = None
     repetitions: Annotated[
         int | None, typer.Option(min=1, max=1000, help="Runs per engine; default 3.")
     ] = None

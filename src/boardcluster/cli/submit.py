@@ -19,6 +19,7 @@ from boardcluster.cli.options import (
     ClusterOption,
     HomeOption,
     JsonOption,
+    SettingOption,
     again,
     cache_folder,
     home_folder,
@@ -26,6 +27,7 @@ from boardcluster.cli.options import (
 )
 from boardcluster.errors import RunError, UsageError
 from boardcluster.records import AttemptState, Engine
+from boardcluster.services.settings import settings_of_submission
 
 __all__ = ["register"]
 
@@ -55,6 +57,7 @@ def _submit(
     conf: Annotated[
         list[str] | None, typer.Option(help="A Spark property KEY=VALUE; repeat for several.")
     ] = None,
+    setting: SettingOption = None,
     py_files: Annotated[str, typer.Option(help="Further Python files, comma-separated.")] = "",
     timeout: Annotated[float, typer.Option(min=1, help="Longest time, in seconds.")] = 86400,
     as_json: JsonOption = False,
@@ -80,6 +83,7 @@ def _submit(
         arguments=tuple(program[1:]),
         main=main_class,
         options=tuple(options),
+        settings=settings_of_submission(setting or ()),
     )
     check_program(wanted)
     folder, store_folder = home_folder(home, cluster), cache_folder(cache)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis import Cell, differences_among, node_words, verdict_of
+from boardcluster.factors import FACTORS
 from boardcluster.records import Result, Verdict
 from boardcluster.report import words
 from boardcluster.report.measured import figures_table, node_bytes_table, phases_table
@@ -30,17 +31,7 @@ _WHISKER = "; the whisker is the 95 % interval of the mean (Student's t)"
 _CSV_COLUMNS = (
     "campaign",
     "order",
-    "workload",
-    "engine",
-    "profile",
-    "size_bytes",
-    "workers",
-    "concurrency",
-    "replication",
-    "checksum",
-    "master",
-    "input",
-    "parameters",
+    *(factor.name for factor in FACTORS),
     "repetition",
     "warm_up",
     "attempt",
@@ -286,17 +277,10 @@ def _csv_text(source: Source, workload: str) -> str:
             (
                 trial.campaign_id,
                 trial.position + 1,
-                trial.workload,
-                trial.engine.value,
-                trial.profile,
-                trial.size_bytes,
-                trial.workers,
-                trial.concurrency,
-                trial.replication,
-                trial.checksum.value,
-                trial.master.value,
-                trial.input,
-                json.dumps(trial.parameters),
+                *(
+                    json.dumps(level) if isinstance(level, dict) else str(level)
+                    for level in (factor.level(trial) for factor in FACTORS)
+                ),
                 trial.repetition,
                 "yes" if trial.warm_up else "no",
                 attempt.number,

@@ -12,6 +12,7 @@ from boardcluster.services.dilation import LONGEST_MILLISECONDS, capped, dilated
 from boardcluster.services.jvm import processor_flags
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.security import security_properties
+from boardcluster.services.settings import by_file
 
 __all__ = ["config_sha256", "render_node"]
 
@@ -230,11 +231,14 @@ def render_node(
             place: properties,
             who_may: closing,
             f"profile {profile.name}: {profile.source}": {
-                key: value for key, value in profile.properties[name].items() if key not in closing
+                key: value
+                for key, value in profile.properties[name].items()
+                if key not in closing and key not in profile.settings
             },
         }
         if name == "yarn-site":
             parts[name]["this node's own sizes"] = profile.per_node.get(node.name, {})
+        parts[name]["settings"] = by_file(profile.settings).get(name, {})
         parts[name]["this submission only"] = (extra or {}).get(name, {})
     files = {}
     for name, rows in _with_dilation(layout, parts).items():

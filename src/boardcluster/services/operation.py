@@ -63,8 +63,9 @@ from boardcluster.services.java import provide_java
 from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health, StartedDaemon
 from boardcluster.services.pair import load_pair, pair_ids
-from boardcluster.services.profile import build_profile, profile_names
+from boardcluster.services.profile import build_profile, own_profile_digests, profile_names
 from boardcluster.services.room import require_room
+from boardcluster.services.settings import check_setting
 from boardcluster.spec import MeterFacts, load_cluster, render_cluster
 from boardcluster.spec.form import Form, apply_form, form_words, storage_name
 from boardcluster.twin.parts import catalog_parts
@@ -91,6 +92,9 @@ __all__ = [
 
 HOST = "host"
 """Name of the machine that emulated nodes share, beside the nodes' own."""
+
+_OWN_PROFILE = "running-profile.toml"
+"""What a profile of the user's own held when the cluster came up."""
 
 _HEALTHY_WITHIN_SECONDS = 180.0
 _STOP_GRACE_SECONDS = 2.5
@@ -183,6 +187,7 @@ def read_spec(path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None
         profiles=profile_names(),
         meter_kinds=meter_kinds,
         parts=catalog_parts(),
+        check_setting=check_setting,
     )
 
 
@@ -198,6 +203,21 @@ def spec_as_run(home: Path) -> ClusterSpec | None:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _check_own_profile(home: Path, spec: ClusterSpec) -> None:
+    """Refuse to go on with a profile of the user's own that the daemons do not have any more.
+
+    Raises:
+        ClusterError: its file was edited or is gone since the cluster came up.
+    """
+    kept = str(home / _OWN_PROFILE)
+    digests = own_profile_digests([spec.profile, kept])
+    if spec.profile in digests and digests[spec.profile] != digests[kept]:
+        raise ClusterError(
+            f"the profile {spec.profile} was edited since the cluster came up",
+            hint="run `boardcluster down`, then `boardcluster up` again",
+        )
 
 
 def check_memory(spec: ClusterSpec) -> None:
@@ -306,6 +326,8 @@ def up(
             if spec == declared
             else render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
         )
+    if spec.profile.endswith(".toml"):
+        shutil.copyfile(spec.profile, home / _OWN_PROFILE)
     start = partial(
         _start_afresh, home, spec, state, cache=cache, progress=progress, seen=seen, deep=deep
     )
@@ -561,6 +583,7 @@ def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = Fals
 def _attached(home: Path, state: LiveState, *, cache: Path, progress: Progress) -> LiveCluster:
     nodes = nodes_of(home, state.kind)
     spec = read_spec(home / "running.toml")
+    _check_own_profile(home, spec)
     return LiveCluster(
         home=home,
         state=state,
@@ -668,7 +691,7 @@ def forget(home: Path) -> None:
     """Delete what this machine holds of a cluster that is down; results and host keys stay."""
     for name in ("nodes", "conf"):
         shutil.rmtree(home / name, ignore_errors=True)
-    for name in ("running.toml", "hosts", "nsswitch.conf", "anchors.log"):
+    for name in ("running.toml", _OWN_PROFILE, "hosts", "nsswitch.conf", "anchors.log"):
         (home / name).unlink(missing_ok=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Annotated, Any
@@ -70,6 +71,13 @@ from boardcluster.spec.meters import (
 )
 from boardcluster.spec.prices import PRICES_TABLE, PricesTable, price_problems, prices_of
 from boardcluster.spec.problems import Problem, key_text, spec_error, validate
+from boardcluster.spec.settings import (
+    SETTINGS_TABLE,
+    CheckSetting,
+    check_profile,
+    profiles_allowed,
+    read_settings,
+)
 from boardcluster.spec.toml import KeyPath, TomlDocument, read_toml
 from boardcluster.spec.twin import (
     BOARD_ALLOWED,
@@ -163,7 +171,7 @@ class _Cluster(_Table):
     )
     kind: Annotated[str, AfterValidator(_check_kind)] = Field(description=", ".join(every_kind()))
     engines: Annotated[str, _choice_from("engine_pairs", "an engine pair")]
-    profile: Annotated[str, _choice_from("profiles", "a profile")]
+    profile: Annotated[str, AfterValidator(check_profile)]
     security: Annotated[str, AfterValidator(_check_security)] = Field(
         default="", description=", ".join(_SECURITIES)
     )
@@ -219,6 +227,7 @@ class _ClusterFile(_Table):
     power: list[PowerTable] = Field(default_factory=list, description=POWER_TABLE)
     twin: TwinTable = Field(default_factory=TwinTable, description=TWIN_TABLE)
     prices: PricesTable | None = Field(default=None, description=PRICES_TABLE)
+    settings: dict[str, Any] = Field(default_factory=dict, description=SETTINGS_TABLE)
 
 
 def load_cluster(
@@ -228,6 +237,7 @@ def load_cluster(
     profiles: Collection[str],
     meter_kinds: Mapping[str, MeterFacts] | None = None,
     parts: TwinParts | None = None,
+    check_setting: CheckSetting | None = None,
 ) -> ClusterSpec:
     """Read and validate a ``cluster.toml``.
 
@@ -239,6 +249,8 @@ def load_cluster(
             for callers below the room that knows them.
         parts: the catalog of boards and media; None leaves their names unchecked, and then a node
             with a board needs ``cores`` and ``memory`` like any other.
+        check_setting: returns the value of an engine's property as the engines read it, or raises
+            ValueError; None takes values as they are.
 
     Returns:
         The cluster, its master first and its other nodes in file order.
@@ -256,10 +268,11 @@ def load_cluster(
             "engine_pairs": engine_pairs,
             "profiles": profiles,
             "kind": kind,
+            "folder": path.parent,
         },
         allowed_words={
             ("cluster", "engines"): choices_text(engine_pairs),
-            ("cluster", "profile"): choices_text(profiles),
+            ("cluster", "profile"): profiles_allowed(profiles),
         },
     )
     wrong = {problem.path for problem in problems}
@@ -268,9 +281,12 @@ def load_cluster(
     problems += twin_problems(document, wrong, parts, limited=kind.limited)
     problems += meter_problems(document, wrong, meter_kinds, shared=kind.emulated)
     problems += price_problems(document, wrong)
+    settings, found = read_settings(("settings",), document.data.get("settings"), check_setting)
+    problems += found
     if model is None or problems:
         raise spec_error(document, problems)
-    return _to_record(model, path.parent, parts)
+    record = _to_record(model, path.parent, parts)
+    return replace(record, settings={key: values[0] for key, values in settings.items()})
 
 
 def _kind_in(data: Mapping[str, Any]) -> Capabilities:
@@ -345,7 +361,7 @@ def _to_record(model: _ClusterFile, folder: Path, parts: TwinParts | None) -> Cl
         name=model.cluster.name,
         kind=model.cluster.kind,
         engines=model.cluster.engines,
-        profile=model.cluster.profile,
+        profile=part_name(model.cluster.profile, folder),
         network=NetworkSpec(subnet=LOOPBACK_SUBNET, link_bits_per_second=0)
         if kind.network is Network.LOOPBACK
         else NetworkSpec(subnet=model.network.subnet, link_bits_per_second=model.network.link),

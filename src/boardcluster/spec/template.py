@@ -113,6 +113,15 @@ dilation = {dilation}
 """
 
 
+def _render_settings(spec: ClusterSpec) -> Iterable[str]:
+    """Return the table of settings; none where there are none."""
+    if spec.settings:
+        rows = [f"{_quoted(key)} = {_quoted(value)}" for key, value in spec.settings.items()]
+        yield "\n".join(
+            ["# Properties of the engines, beside the profile.", "[settings]", *rows, ""]
+        )
+
+
 def _render_board_network(spec: ClusterSpec) -> str:
     return f"""\
 [network]
@@ -239,6 +248,7 @@ profile = {_quoted(spec.profile)}
         nodes,
         *render_meters(spec),
         *render_prices(spec),
+        *_render_settings(spec),
     )
     return "\n".join(parts)
 

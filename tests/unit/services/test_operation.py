@@ -282,6 +282,36 @@ def test_an_edited_specification_is_said_in_every_form(machine: Machine) -> None
     assert machine.destroyed == []
 
 
+def test_an_edited_profile_of_ones_own_is_said_too(machine: Machine) -> None:
+    own = machine.home / "mine.toml"
+    own.write_text('["hdfs-site"]\n"dfs.blocksize" = "1 MiB"\n')
+    text = (machine.home / "cluster.toml").read_text()
+    (machine.home / "cluster.toml").write_text(
+        text.replace('profile = "default"', 'profile = "mine.toml"')
+    )
+    live = machine.up()
+    assert live.layout.profile.properties["hdfs-site"] == {"dfs.blocksize": "1048576"}
+    assert machine.attach().state == live.state
+
+    own.write_text('["hdfs-site"]\n"dfs.blocksize" = "2 MiB"\n')
+
+    for enter in (machine.up, machine.attach):
+        with pytest.raises(ClusterError, match=r"mine\.toml was edited since the cluster came up"):
+            enter()
+    assert machine.destroyed == []
+
+
+def test_settings_of_daemons_are_a_form(machine: Machine) -> None:
+    settings = (("dfs.datanode.handler.count", "7"),)
+    live = machine.up(form(4, settings=settings))
+
+    assert live.layout.profile.properties["hdfs-site"]["dfs.datanode.handler.count"] == "7"
+    assert (live.state.form, live.state.storage) == ("dfs.datanode.handler.count 7", "data")
+    assert operation.read_spec(machine.home / "running.toml") == live.spec
+    machine.up(form(4, settings=settings))
+    assert len(machine.started) == 1
+
+
 def test_nobody_attaches_by_accident_to_what_a_campaign_made(machine: Machine) -> None:
     machine.up(form(2))
 

@@ -192,13 +192,16 @@ SINGLE_MISTAKES = {
         "true",
         (
             "5: cluster.profile: true is not allowed; allowed: default, paper-2021, "
-            "paper-2026, upstream"
+            "paper-2026, upstream, or the path of a .toml file of your own"
         ),
     ),
     "missing profile": (
         'profile = "default"',
         "",
-        ("1: cluster.profile: missing; allowed: default, paper-2021, paper-2026, upstream"),
+        (
+            "1: cluster.profile: missing; allowed: default, paper-2021, paper-2026, upstream, or "
+            "the path of a .toml file of your own"
+        ),
     ),
     "unknown key in cluster": (
         'kind = "emulated"',

@@ -10,6 +10,7 @@ from boardcluster.analysis.advice.case import Case, NodeUse, RunFacts
 from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.cells import Cell, settings, summarise
 from boardcluster.analysis.twins import is_twin, node_words
+from boardcluster.factors import levels
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -288,8 +289,7 @@ def _runs(case: Case) -> Iterator[Run]:
 def _settings(run: Run) -> tuple[object, ...]:
     trial = run.trial
     return (
-        *(trial.workload, trial.engine, trial.profile, trial.size_bytes, trial.workers),
-        *(trial.concurrency, trial.replication, trial.checksum, trial.master, trial.input),
-        *(tuple(sorted(trial.parameters.items())), trial.arguments),
+        *levels(trial),
+        trial.arguments,
         *(run.fingerprint.emulated, run.fingerprint.twin),
     )
