@@ -7,6 +7,14 @@ from typing import Any
 import pytest
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let pytest-xdist speak of its processes only where one fails, or somebody watches."""
+    reporter: Any = config.pluginmanager.get_plugin("terminaldistreporter")
+    if reporter is not None and config.option.verbose < 1:
+        reporter.ensure_show_status = lambda: None
+
+
 def pytest_report_teststatus(
     report: pytest.TestReport, config: pytest.Config
 ) -> tuple[str, str, str] | None:

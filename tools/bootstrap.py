@@ -218,8 +218,12 @@ def jar(*, verify: bool) -> None:
     # What the engine under test says goes to files beside its reports.
     quiet = "-Dmaven.test.redirectTestOutputToFile=true"
     goal = ["verify", quiet] if verify else ["package", "-DskipTests"]
-    command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(ROOT / "jvm" / "pom.xml"), *goal]
-    subprocess.run(command, check=True, env={**os.environ, "JAVA_HOME": str(home)})
+    command = ["mvn", "-q", "-B", "-f", str(ROOT / "jvm" / "pom.xml"), *goal]
+    environment = {**os.environ, "JAVA_HOME": str(home)}
+    done = subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stdout, done.stderr, sep="", file=sys.stderr)
+        done.check_returncode()
     target.touch()
     if verify:
         reports = (target.parent / "surefire-reports").glob("TEST-*.xml")
