@@ -114,6 +114,18 @@ def test_a_workload_runs_and_says_what_it_came_to(desk: Desk, cluster: bc.Cluste
     assert len(cluster.results().rows()) == 2
 
 
+def test_settings_are_those_of_the_jobs(desk: Desk, cluster: bc.Cluster) -> None:
+    desk.is_up = True
+    settings = {"mapreduce.map.output.compress": True, "dfs.blocksize": "32 MiB"}
+
+    cluster.run("teragen", engine="mapreduce", repetitions=1, settings=settings)
+
+    (trial,) = desk.ran
+    assert trial.settings == {"mapreduce.map.output.compress": "true", "dfs.blocksize": "33554432"}
+    (row,) = cluster.results().rows()
+    assert row["settings"] == trial.settings
+
+
 def test_a_failed_run_raises_nothing_and_is_named(desk: Desk, cluster: bc.Cluster) -> None:
     desk.is_up = True
     desk.ends["wordcount"] = bad()
@@ -159,6 +171,9 @@ def test_what_is_told_is_one_line_for_each_thing(desk: Desk) -> None:
         ("wordcount", {"repetitions": 0}, "repetitions must be at least 1"),
         ("pi", {"size": "1 MB"}, "a size has no effect: pi takes no input"),
         ("teragen", {"parameters": {"x": 1}}, "x"),
+        ("small.toml", {"settings": {}}, "settings cannot be used with a campaign file"),
+        ("teragen", {"settings": {"dfs.blocksiz": 1}}, "settings: dfs.blocksiz: .*dfs.blocksize"),
+        ("teragen", {"settings": {"dfs.heartbeat.interval": 5}}, "the daemons read dfs.heartbeat"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(

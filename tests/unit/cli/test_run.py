@@ -167,6 +167,39 @@ def test_a_wrong_value_of_a_parameter_is_refused(up: Desk) -> None:
         up("run", "teragen", "--set", "maps=x")
 
 
+def test_settings_reach_the_trials_of_the_engine_that_reads_them(up: Desk) -> None:
+    words = ("--size", "1MB", "--repetitions", "1")
+    up("run", "teragen", *words, "--setting", "spark.executor.cores=1")
+
+    assert {trial.engine: trial.settings for trial in up.ran} == {
+        Engine.MAPREDUCE: {},
+        Engine.SPARK: {"spark.executor.cores": "1"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("spark.executor.cors=1", r"--setting spark\.executor\.cors=1: .*spark\.executor\.cores"),
+        ("dfs.heartbeat.interval=5", "the daemons read dfs.heartbeat.interval"),
+        ("spark.executor.cores", "is not KEY=VALUE"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(text: str, words: str, up: Desk) -> None:
+    with pytest.raises(UsageError, match=words):
+        up("run", "teragen", "--setting", text)
+
+    assert up.campaigns() == ()
+
+
+def test_settings_of_a_file_are_checked(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(SMALL + '[matrix.settings]\n"dfs.blocksiz" = "32 MiB"\n')
+
+    with pytest.raises(SpecError, match=r"dfs\.blocksize"):
+        desk("run", str(path))
+
+
 def test_a_size_that_says_nothing_is_refused(up: Desk) -> None:
     with pytest.raises(UsageError, match="a size has no effect: pi takes no input"):
         up("run", "pi", "--size", "1GB")
@@ -301,6 +334,7 @@ def test_a_cluster_that_was_up_comes_back(up: Desk, forms: str) -> None:
         ("--size", "1MB"),
         ("--input", "x"),
         ("--set", "a=b"),
+        ("--setting", "spark.executor.cores=2"),
         ("--repetitions", "2"),
         ("--seed", "7"),
         ("--seed", "0"),
