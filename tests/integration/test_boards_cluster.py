@@ -21,7 +21,7 @@ from tests.boards import Boards
 
 pytestmark = pytest.mark.needs_root
 
-COUNT = 3
+COUNT = 2
 SUBNET = "198.18.45.0/24"
 INSTALLED = ("/opt/boardcluster", "/etc/boardcluster", "/var/lib/boardcluster")
 ATTACK = Path(__file__).with_name("attack.py")
@@ -173,21 +173,21 @@ def test_what_is_killed_half_way_converges_and_is_taken_back_exactly(lab: Lab) -
 
 def test_a_full_disk_is_refused_before_anything_is_changed(lab: Lab) -> None:
     lab.declare()
-    lab.boards.run_on(2, ["mount", "-t", "tmpfs", "-o", "size=50m", "small", "/opt"])
+    lab.boards.run_on(1, ["mount", "-t", "tmpfs", "-o", "size=50m", "small", "/opt"])
     try:
         before = lab.snapshot(0)
         lab("up", code=5)
-        assert "pi2" in lab.stderr
+        assert "pi1" in lab.stderr
         assert "are free" in lab.stderr
         assert lab.snapshot(0) == before
     finally:
-        lab.boards.run_on(2, ["umount", "/opt"])
+        lab.boards.run_on(1, ["umount", "/opt"])
 
 
 def test_sudo_that_asks_is_found_before_anything_is_changed(lab: Lab) -> None:
     lab.declare()
-    rule = lab.on(2, "cat /etc/sudoers.d/010_pi-nopasswd")
-    lab.boards.sudo_asks(2)
+    rule = lab.on(1, "cat /etc/sudoers.d/010_pi-nopasswd")
+    lab.boards.sudo_asks(1)
     try:
         before = lab.snapshot(0)
         lab("up", code=8)
@@ -195,7 +195,7 @@ def test_sudo_that_asks_is_found_before_anything_is_changed(lab: Lab) -> None:
         assert "NOPASSWD" in lab.stderr
         assert lab.snapshot(0) == before
     finally:
-        lab.on(2, f"umask 226; echo '{rule.strip()}' >/etc/sudoers.d/010_pi-nopasswd")
+        lab.on(1, f"umask 226; echo '{rule.strip()}' >/etc/sudoers.d/010_pi-nopasswd")
 
 
 def test_a_second_up_changes_nothing(up: Lab) -> None:
@@ -295,12 +295,12 @@ def test_every_workload_on_every_engine_killed_twice_and_resumed(up: Lab, tmp_pa
 
 def test_boards_are_probed_over_ssh(up: Lab) -> None:
     found = json.loads(
-        up("probe", "stream", "tcp-latency", "--node", "pi1", "--node", "pi2", "--json")
+        up("probe", "stream", "tcp-latency", "--node", "pi0", "--node", "pi1", "--json")
     )
     runs = {(row["probe"], row["node"], row["peer"]): row for row in found["runs"]}
     assert set(runs) == {
-        *(("stream", node, "") for node in ("pi1", "pi2")),
-        *(("tcp-latency", node, peer) for node, peer in (("pi1", "pi2"), ("pi2", "pi1"))),
+        *(("stream", node, "") for node in ("pi0", "pi1")),
+        *(("tcp-latency", node, peer) for node, peer in (("pi0", "pi1"), ("pi1", "pi0"))),
     }
     for row in runs.values():
         assert row["reason"] == ""
@@ -312,7 +312,7 @@ def test_boards_are_probed_over_ssh(up: Lab) -> None:
 def test_a_job_goes_on_while_connections_drop_and_outside_gets_nothing_but_ssh(up: Lab) -> None:
     with up.start("run", "pi", "--engine", "spark", "--repetitions", "1") as job:
         wait_for(
-            lambda: "CoarseGrained" in up.on(1, "ps -eo args") + up.on(2, "ps -eo args"),
+            lambda: "CoarseGrained" in up.on(0, "ps -eo args") + up.on(1, "ps -eo args"),
             seconds=120,
             what="a Spark executor",
         )
@@ -366,17 +366,17 @@ _PAGE = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=3
 def test_a_node_that_loses_its_network_invalidates_the_run_and_is_named(up: Lab) -> None:
     with up.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as job:
         wait_for(lambda: "RunJar" in up.on(0, "ps -eo args"), seconds=60, what="the submission")
-        up.boards.cut(2)
+        up.boards.cut(1)
         began = time.monotonic()
         try:
             _, err = job.communicate(timeout=240)
         finally:
-            up.boards.mend(2)
+            up.boards.mend(1)
     # HDFS would take 630 s and YARN 600 s. The end includes giving up on connections to the node.
     assert time.monotonic() - began < 90
     assert job.returncode == 7, err
     assert "node_lost" in err
-    assert "pi2" in err
+    assert "pi1" in err
     up("down")
     for index in range(COUNT):
         assert "java" not in up.on(index, "ps -eo comm")
@@ -404,25 +404,24 @@ def test_a_changed_host_key_stops_everything(up: Lab) -> None:
 def test_a_board_that_loses_its_power_is_named_and_can_be_left_behind(up: Lab) -> None:
     with up.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as job:
         wait_for(lambda: "RunJar" in up.on(0, "ps -eo args"), seconds=60, what="the submission")
-        up.boards.power_off(2)
+        up.boards.power_off(1)
         _, err = job.communicate(timeout=240)
     assert job.returncode == 7, err
     assert "node_lost" in err
-    assert "pi2" in err
+    assert "pi1" in err
     assert up.json("status")["phase"] == "degraded"
     up("down", code=7)
-    assert "--without pi2" in up.stderr
-    up("down", "--without", "pi2")
-    up("uninstall", "--without", "pi2", "--yes")
-    for index in range(2):
-        for place in INSTALLED:
-            assert not up.on(index, f"ls -d {place}")
-        assert "boardcluster" not in up.on(index, "nft list ruleset; cat /etc/passwd /etc/hosts")
+    assert "--without pi1" in up.stderr
+    up("down", "--without", "pi1")
+    up("uninstall", "--without", "pi1", "--yes")
+    for place in INSTALLED:
+        assert not up.on(0, f"ls -d {place}")
+    assert "boardcluster" not in up.on(0, "nft list ruleset; cat /etc/passwd /etc/hosts")
 
 
 def test_a_board_that_is_off_is_named_before_anything_is_changed(lab: Lab) -> None:
     before = lab.snapshot(0)
     lab("up", code=8)
-    assert "pi2" in lab.stderr
+    assert "pi1" in lab.stderr
     assert "cannot reach" in lab.stderr
     assert lab.snapshot(0) == before

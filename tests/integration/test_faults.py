@@ -34,7 +34,7 @@ def started_daemons(home: Path) -> int:
 def small(tmp_path: Path, cli: Callable[..., Cli]) -> Iterator[Cli]:
     """A cluster that is down, of the test's own."""
     program = cli(tmp_path / "home")
-    program("init", "--workers", "2", "--subnet", "198.18.202.0/24")
+    program("init", "--workers", "1", "--subnet", "198.18.202.0/24")
     try:
         yield program
     finally:
@@ -45,7 +45,7 @@ def small(tmp_path: Path, cli: Callable[..., Cli]) -> Iterator[Cli]:
 def up(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli]) -> Iterator[Cli]:
     """A cluster that is up, common to the tests of this module that leave it up."""
     program = cli(tmp_path_factory.mktemp("faults") / "home")
-    program("init", "--workers", "2", "--subnet", "198.18.209.0/24")
+    program("init", "--workers", "1", "--subnet", "198.18.209.0/24")
     try:
         program("up")
         yield program

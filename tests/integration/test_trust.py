@@ -29,7 +29,7 @@ from boardcluster.services.operation import LiveCluster
 from tests.integration.conftest import Cli
 
 SUBNET = "198.18.61.0/24"
-RUN_SECONDS = 6.0
+RUN_SECONDS = 4.5
 BUSY = "import time; end = time.monotonic() + {}\nwhile time.monotonic() < end: pass"
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 GROUPS = (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup/cpu,cpuacct"), Path("/sys/fs/cgroup"))

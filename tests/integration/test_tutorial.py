@@ -22,9 +22,9 @@ AS_NOBODY = (
 """An ordinary user who may only read more than others: our interpreter may be in /root."""
 
 QUICKER = {
-    "make demo\n": "boardcluster demo --workers 2 --size 8MB --repetitions 1\n",
+    "make demo\n": "boardcluster demo --workers 1 --size 8MB --repetitions 1\n",
     "--size 64MB --repetitions 2": "--size 8MB --repetitions 1",
-    "init --workers 2": "init --workers 2 --subnet 198.18.205.0/24",
+    "init --workers 2": "init --workers 1 --subnet 198.18.205.0/24",
 }
 """The runs are the longest steps and are run in full by hand; the subnet must be free here."""
 

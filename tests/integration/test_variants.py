@@ -38,7 +38,7 @@ def counted(program: Cli, *options: str) -> None:
 def test_the_second_pair_is_only_another_lock_file(make: Callable[..., Cli]) -> None:
     """With the projects' own defaults, which are one profile more."""
     program = make(
-        *("--workers", "2", "--engines", "hadoop-3.3.6-spark-3.5.9", "--profile", "upstream")
+        *("--workers", "1", "--engines", "hadoop-3.3.6-spark-3.5.9", "--profile", "upstream")
     )
     counted(program)
     rows = program.json("results")["results"]
@@ -50,7 +50,7 @@ def test_the_second_pair_is_only_another_lock_file(make: Callable[..., Cli]) -> 
 
 
 def test_a_fixed_profile_runs_verified_work(make: Callable[..., Cli]) -> None:
-    counted(make("--workers", "2", "--profile", "paper-2026"), "--engine", "spark")
+    counted(make("--workers", "1", "--profile", "paper-2026"), "--engine", "spark")
 
 
 def test_the_profile_of_2021_is_warned_about_and_refused_where_it_would_hang(
@@ -60,5 +60,5 @@ def test_the_profile_of_2021_is_warned_about_and_refused_where_it_would_hang(
     alone("init", "--workers", "1", "--profile", "paper-2021", code=5)
     assert "3072" in alone.stderr
     assert "4096" in alone.stderr
-    program = make("--workers", "3", "--profile", "paper-2021")
+    program = make("--workers", "2", "--profile", "paper-2021")
     counted(program, "--engine", "mapreduce")
