@@ -7,7 +7,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/pytest -q
 ROOMS := @$(PYTHON) tools/rooms.py
 
-.PHONY: demo test check soak system venv dev jar lint unit tidy integration jvm-test bench allow-namespaces clean
+.PHONY: demo test check soak system venv dev jar wheel lint unit tidy integration jvm-test bench allow-namespaces clean
 
 demo: venv jar
 	$(BIN)/boardcluster demo
@@ -33,6 +33,9 @@ dev:
 
 jar: system
 	@$(PYTHON) tools/bootstrap.py jar
+
+wheel: venv jar
+	$(BIN)/pip wheel -q --no-deps -w dist .
 
 jvm-test: system
 	@$(PYTHON) tools/bootstrap.py jar --verify
@@ -60,4 +63,4 @@ allow-namespaces:
 	@$(PYTHON) tools/bootstrap.py allow-namespaces
 
 clean:
-	rm -rf .venv jvm/target .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv dist jvm/target .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

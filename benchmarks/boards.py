@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from boardcluster.cluster.boards import SERVICE_USER
+from boardcluster.cluster.kinds.boards.nodes import SERVICE_USER
 from boardcluster.cluster.state import Daemon, LiveNode, LiveState, save_state
 from boardcluster.remote.base import ProcessRef
 

@@ -33,6 +33,7 @@ from boardcluster.records import (
 )
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
+from boardcluster.services.settings import check_setting
 from boardcluster.spec import load_campaign, render_cluster
 from boardcluster.store import Store
 
@@ -144,10 +145,11 @@ def resume_only(home: Path, file: Path) -> list[float]:
         "from boardcluster.campaign.plan import spec_digest, workload_facts\n"
         "from boardcluster.services.operation import read_spec\n"
         "from boardcluster.services.profile import profile_names\n"
+        "from boardcluster.services.settings import check_setting\n"
         "from boardcluster.spec import load_campaign\n"
         "from boardcluster.store import Store\n"
         "spec = load_campaign(Path(sys.argv[2]), workloads=workload_facts(),"
-        " profiles=profile_names())\n"
+        " profiles=profile_names(), check_setting=check_setting)\n"
         "with Store.open(Path(sys.argv[1]), read_only=True) as store:\n"
         "    found = store.find_campaigns(spec.name)[-1]\n"
         "    cluster = read_spec(Path(sys.argv[1]) / 'cluster.toml')\n"
@@ -169,13 +171,16 @@ def resume_only(home: Path, file: Path) -> list[float]:
 def store_large(home: Path, file: Path, declared: ClusterSpec) -> None:
     """Store the campaign, its first trials ended."""
     facts = workload_facts()
-    spec = load_campaign(file, workloads=facts, profiles=profile_names())
+    spec = load_campaign(
+        file, workloads=facts, profiles=profile_names(), check_setting=check_setting
+    )
     trials = expand(
         spec,
         campaign_id="20260801-120000-abcd",
         workloads=facts,
         cluster_profile=declared.profile,
         cluster_workers=len(declared.workers),
+        cluster_settings=declared.settings,
     )
     if len(trials) != TRIALS:
         sys.exit(f"{len(trials)} trials instead of {TRIALS}")

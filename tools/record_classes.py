@@ -28,7 +28,7 @@ from pathlib import Path
 from unittest import mock
 from zipfile import ZipFile
 
-from boardcluster.cli.init import propose, write_spec
+from boardcluster.campaign.propose import propose, write_spec
 from boardcluster.records import NodeSpec
 from boardcluster.services import operation
 from boardcluster.services.archive import ARCHIVES

@@ -1,8 +1,8 @@
 """The nouns of boardcluster as frozen dataclasses.
 
-Every room may import this module and it imports none of them. Units stand last in every name
-(``_seconds``, ``_bytes``, ``_watts``). What is declared lives here; what is alive (processes,
-namespaces, connections) lives in the room that owns it.
+Every room may import this module and it imports none of them but ``capabilities``. Units stand last
+in every name (``_seconds``, ``_bytes``, ``_watts``). What is declared lives here; what is alive
+(processes, namespaces, connections) lives in the room that owns it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from boardcluster.capabilities import Capabilities, capabilities_of, every_kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,12 +88,15 @@ class Engine(StrEnum):
 class Security(StrEnum):
     """Who may reach a cluster.
 
-    EMULATED: its network exists only inside this machine. CLOSED: boards with every control of
+    EMULATED: its network exists only inside this machine. LOCAL: its daemons listen on this
+    machine's loopback address, which every user of the machine reaches, with the controls that the
+    engines have themselves. CLOSED: boards with every control of
     docs/explanation/security.md. INSECURE_LAB: boards as the papers had them, open to their whole
     network; only for comparison, and shown wherever its results appear.
     """
 
     EMULATED = "emulated"
+    LOCAL = "local"
     CLOSED = "closed"
     INSECURE_LAB = "insecure-lab"
 
@@ -306,9 +311,9 @@ class ClusterSpec:
 
     Attributes:
         name: name of the cluster, also of its state folder.
-        kind: how the nodes exist: ``emulated`` on this machine, or ``boards`` over SSH.
+        kind: how the nodes exist: the name of a folder of ``cluster/kinds/``.
         engines: id of the engine pair, the name of a lock file.
-        profile: name of the engine configuration.
+        profile: name of the engine configuration, or the path of one's own.
         network: its network.
         security: who may reach the cluster.
         nodes: every node, master first, in file order after it.
@@ -316,6 +321,8 @@ class ClusterSpec:
         power_models: what its nodes draw, where that was declared; in the order of the nodes.
         twin: how its nodes are limited to what boards can do; None if none of them is.
         prices: what its parts and its electricity cost; None if nothing was said.
+        settings: properties of the engines that are set beside the profile, as the engines read
+            them; only what was set.
     """
 
     name: str
@@ -329,6 +336,12 @@ class ClusterSpec:
     power_models: tuple[PowerModel, ...] = ()
     twin: TwinSpec | None = None
     prices: Prices | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What its kind of node can do; ask for this instead of the kind."""
+        return capabilities_of(self.kind)
 
     @property
     def master(self) -> NodeSpec:
@@ -383,6 +396,8 @@ class Trial:
         warm_up: run before the measured ones; kept and labelled, out of statistics.
         input: the text that text workloads read: empty for the flights, else a path.
         parameters: ``workload.parameter`` to value as text; only what was set.
+        settings: properties of the engines to values, as the engines read them; only what was set,
+            in ``cluster.toml`` or for this trial.
     """
 
     id: str
@@ -402,6 +417,7 @@ class Trial:
     warm_up: bool = False
     input: str = ""
     parameters: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -470,30 +486,26 @@ class Matrix:
         engines: engines; empty means all that the workload has.
         profiles: engine configurations; empty means the cluster's own.
         sizes_bytes: input sizes; ignored by workloads without input.
-        workers: numbers of workers; empty means all.
-        concurrencies: jobs of a mix at once; empty means all at once, and one after the other.
-        replications: copies of each HDFS block; 0 is the profile's own number.
-        checksums: block checksums.
-        masters: where the master runs.
+        levels: of each other factor of factors.py that is set, its levels. Left out, ``workers``
+            means all of them, and ``concurrency`` all jobs of a mix at once, and one after the
+            other.
         repetitions: measured runs of each cell.
         warm_ups: runs of each cell before its measured ones.
         input: the text that text workloads read: empty for the flights, else a path.
         parameters: ``workload.parameter`` to its values.
+        settings: properties of the engines to their values.
     """
 
     workloads: tuple[str, ...]
     engines: tuple[Engine, ...] = ()
     profiles: tuple[str, ...] = ()
     sizes_bytes: tuple[int, ...]
-    workers: tuple[int, ...] = ()
-    concurrencies: tuple[int, ...] = ()
-    replications: tuple[int, ...] = (0,)
-    checksums: tuple[Checksum, ...] = (Checksum.CRC32C,)
-    masters: tuple[MasterPlacement, ...] = (MasterPlacement.DECLARED,)
+    levels: dict[str, tuple[int | str, ...]] = field(default_factory=dict)
     repetitions: int
     warm_ups: int = 0
     input: str = ""
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    settings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -545,6 +557,8 @@ class Fingerprint:
             first; empty for other nodes.
         twin: the boards, media and the like that emulated nodes stand for, in words; empty for
             other nodes.
+        kind: the kind of node. Results from before it was recorded are of emulated nodes or of
+            boards, as ``emulated`` says, and get the kind when they are read.
     """
 
     kernel: str
@@ -571,6 +585,36 @@ class Fingerprint:
     governor: str = ""
     limits: str = ""
     twin: str = ""
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        """Name the kind of node of a result from before it was recorded."""
+        known = every_kind().get(self.kind)
+        if not self.kind or (known is not None and known.emulated != self.emulated):
+            object.__setattr__(self, "kind", "emulated" if self.emulated else "boards")
+
+    @property
+    def mark(self) -> str:
+        """What is said wherever its results appear; empty for boards."""
+        known = every_kind().get(self.kind)
+        return known.mark if known else self._unknown
+
+    @property
+    def short_mark(self) -> str:
+        """The mark where there is little space, as on an axis."""
+        known = every_kind().get(self.kind)
+        return known.short_mark if known else self._unknown
+
+    @property
+    def noun(self) -> str:
+        """What the nodes are, after their number."""
+        known = every_kind().get(self.kind)
+        return known.noun if known else self._unknown
+
+    @property
+    def _unknown(self) -> str:
+        """Words for a kind that another version, or somebody's own folder, had."""
+        return f"nodes of the kind {self.kind}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

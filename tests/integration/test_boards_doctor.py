@@ -22,7 +22,7 @@ FOLDER = "/var/lib/boardcluster"
 KEYS = f"/home/{LOGIN}/.ssh/authorized_keys"
 LOOK = """
 import json, sys, time
-from boardcluster.cluster.boards import BoardNodes
+from boardcluster.cluster.kinds.boards.nodes import BoardNodes
 from boardcluster.cluster.discovery import discover
 from boardcluster.store import to_json
 from pathlib import Path

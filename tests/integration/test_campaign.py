@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from boardcluster.cluster import emulated
+from boardcluster.cluster.kinds.emulated import nodes as emulated
 from boardcluster.cluster.state import LiveState, load_state
 from boardcluster.remote.ask import ask
 from tests.integration.conftest import Cli

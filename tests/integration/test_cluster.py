@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.campaign.driver import Watch, run_campaign
+from boardcluster.campaign.begin import new_campaign, plan, single_spec
+from boardcluster.campaign.driver import Watch, run_trials
 from boardcluster.campaign.trial import Bench
-from boardcluster.cli.campaigns import new_campaign, plan, single_spec
-from boardcluster.cluster import emulated
+from boardcluster.cluster import processes
+from boardcluster.cluster.kinds.emulated import nodes as emulated
 from boardcluster.cluster.state import load_state
 from boardcluster.datasets.text import from_file
 from boardcluster.fetch.cache import no_progress
@@ -241,7 +242,7 @@ def test_a_falsified_output_is_failed_and_never_ok(
     ended: list[tuple[Trial, Attempt, Measurement | None]] = []
     with Store.open(tmp_path) as store:
         store.add_campaign(campaign, trials)
-        run_campaign(
+        run_trials(
             store,
             campaign,
             trials,
@@ -336,8 +337,8 @@ def test_a_taken_port_is_named(up: Cli, live: LiveCluster) -> None:
 def test_processes_of_the_cluster_carry_its_identity_only(up: Cli) -> None:
     state = load_state(up.home)
     assert state is not None
-    assert emulated.leftover_processes(state.identity)
-    assert not emulated.leftover_processes("another-identity")
+    assert processes.leftover_processes(state.identity)
+    assert not processes.leftover_processes("another-identity")
     links = {path.name for path in Path("/sys/class/net").iterdir()}
     assert bool(state.host_link) == (os.geteuid() == 0)
     assert not state.host_link or state.host_link in links

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.cluster import emulated
+from boardcluster.cluster import processes
+from boardcluster.cluster.kinds.emulated import nodes as emulated
 from boardcluster.cluster.state import load_state
 from boardcluster.remote.ask import http
 from tests.integration.conftest import Cli
@@ -54,7 +55,7 @@ def up(tmp_path_factory: pytest.TempPathFactory, cli: Callable[..., Cli]) -> Ite
 
 def alive(program: Cli) -> bool:
     state = load_state(program.home)
-    return bool(state and emulated.leftover_processes(state.identity))
+    return bool(state and processes.leftover_processes(state.identity))
 
 
 def still_running(program: Cli) -> list[str]:
@@ -92,7 +93,7 @@ def test_interrupted_up_leaves_nothing(
         process.communicate(timeout=60)
     assert process.returncode == code
     assert state is not None
-    assert emulated.leftover_processes(state.identity) == []
+    assert processes.leftover_processes(state.identity) == []
     assert load_state(small.home) is None
 
 
@@ -174,7 +175,7 @@ def test_down_finds_a_cluster_whose_state_names_dead_processes(up: Cli) -> None:
     for node in state.nodes:
         os.kill(node.pid, signal.SIGKILL)
     wait_for(
-        lambda: not any(emulated.is_alive(n.pid, n.start_ticks) for n in state.nodes),
+        lambda: not any(processes.is_alive(n.pid, n.start_ticks) for n in state.nodes),
         seconds=10,
         what="the nodes to die",
     )
@@ -200,7 +201,7 @@ def test_interrupted_demo_leaves_nothing_but_its_results(
         process.communicate(timeout=60)
     assert process.returncode == 130
     assert state is not None
-    assert emulated.leftover_processes(state.identity) == []
+    assert processes.leftover_processes(state.identity) == []
     assert load_state(program.home) is None
     assert not (program.home / "nodes").exists()
 

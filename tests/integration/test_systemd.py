@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.cluster.boards import board_state
+from boardcluster.cluster.kinds.boards.nodes import board_state
 from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role, Security
 from boardcluster.remote.base import ProcessRef
 from boardcluster.services import lifecycle

@@ -11,6 +11,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "boardcluster"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FUNCTION_LINES_MAX = 70
+CLI_LINES_MAX = 200
+CLI_OPTIONS_MAX = 12
 
 # Programs that are run, not imported: nobody takes a name from them.
 PROGRAMS = {
@@ -44,7 +46,11 @@ def functions(module: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctio
 
 def top_level_names(module: ast.Module) -> set[str]:
     names: set[str] = set()
+    body = [*module.body]
     for node in module.body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            body += node.body  # loaded when they are used, by the module's __getattr__
+    for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -114,6 +120,18 @@ def test_rooms_take_from_each_other_only_what_is_public() -> None:
         if alias.name not in public[node.module] and f"{node.module}.{alias.name}" not in public
     ]
     assert [row for row in taken if not row.endswith(".__version__")] == []
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "cli").glob("*.py")), ids=place)
+def test_the_command_line_is_thin(path: Path) -> None:
+    """It parses, calls and prints: what takes more room belongs into another room."""
+    assert len(path.read_text().splitlines()) <= CLI_LINES_MAX
+    many = {
+        node.name: options
+        for node in functions(tree(path))
+        if (options := ast.unparse(node.args).count("Option")) > CLI_OPTIONS_MAX
+    }
+    assert not many, f"more than {CLI_OPTIONS_MAX} options, where an object would do: {many}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=place)

@@ -23,7 +23,7 @@ from boardcluster.analysis.comparisons import (
 )
 from boardcluster.analysis.fingerprints import differences, differences_among
 from boardcluster.analysis.statistics import Drift, Interval
-from boardcluster.analysis.twins import dilation_words, is_twin, twin_words
+from boardcluster.analysis.twins import dilation_words, is_twin, node_words, twin_words
 
 __all__ = [
     "Cell",
@@ -41,6 +41,7 @@ __all__ = [
     "dilation_words",
     "is_twin",
     "label_of",
+    "node_words",
     "security_of",
     "settings",
     "summarise",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.statistics import (
@@ -21,7 +20,8 @@ from boardcluster.analysis.statistics import (
     outliers,
     standard_deviation,
 )
-from boardcluster.analysis.twins import twin_words
+from boardcluster.analysis.twins import node_words
+from boardcluster.factors import FACTORS, later_levels
 from boardcluster.records import (
     AttemptState,
     Checksum,
@@ -49,6 +49,8 @@ __all__ = [
 ]
 
 _OWN_PROGRAM = "submit"
+_SAID_APART = ("workload", "engine", "profile", "size_bytes", "workers", "concurrency")
+"""Factors that labels leave to columns and titles, or say in a way of their own."""
 _MIX = "+"
 
 
@@ -68,6 +70,7 @@ class Configuration:
         master: where the master runs.
         concurrency: jobs of a mix at once.
         security: who could reach the cluster.
+        levels: what is set of the factors that came later (factors.py), by name.
     """
 
     workload: str
@@ -81,6 +84,7 @@ class Configuration:
     master: MasterPlacement
     concurrency: int
     security: Security
+    levels: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +182,11 @@ class Cell:
         return sum(verdict_of(result) is verdict for result in self.results)
 
     @property
+    def trial(self) -> Trial:
+        """Its first trial: every other one has the same levels of all factors."""
+        return self.results[0].trial
+
+    @property
     def configuration(self) -> Configuration:
         """What engines can be compared at."""
         return _configuration(self.results[0])
@@ -226,7 +235,7 @@ def security_of(result: Result) -> Security:
 def label_of(results: Sequence[Result]) -> str:
     """Short words for what is not the default in results of one configuration: see ``settings``."""
     first = results[0]
-    return settings(first.trial, security=security_of(first), twin=twin_words(results))
+    return settings(first.trial, security=security_of(first), twin=node_words(results))
 
 
 def settings(trial: Trial, *, security: Security, twin: str = "") -> str:
@@ -237,7 +246,7 @@ def settings(trial: Trial, *, security: Security, twin: str = "") -> str:
     Args:
         trial: the trial.
         security: who could reach the cluster.
-        twin: see ``twin_words``; empty where nodes stand for no boards.
+        twin: see ``node_words``; empty where nodes stand for no boards.
     """
     mix = _MIX in trial.workload
     parts = ["INSECURE LAB"] if security is Security.INSECURE_LAB else []
@@ -245,18 +254,18 @@ def settings(trial: Trial, *, security: Security, twin: str = "") -> str:
     if mix or trial.concurrency != 1:
         at_once = f"{trial.concurrency} at once"
         parts.append("one after the other" if trial.concurrency == 1 else at_once)
-    if trial.replication:
-        parts.append(f"replication {trial.replication}")
-    if trial.checksum is not Checksum.CRC32C:
-        parts.append(f"checksum {trial.checksum}")
-    if trial.master is not MasterPlacement.DECLARED:
-        parts.append(f"master {trial.master}")
-    if trial.input:
-        parts.append(f"input {PurePath(trial.input).name}")
-    for name, value in sorted(trial.parameters.items()):
-        short = name if mix else name.removeprefix(f"{trial.workload}.")
-        parts.append(f"{short} {value}")
+    for factor in FACTORS:
+        if factor.name == "parameters":
+            shown = trial.parameters.items() if mix else _short_parameters(trial)
+            parts += [f"{name} {value}" for name, value in sorted(shown)]
+        elif factor.name not in _SAID_APART and not factor.is_default(trial):
+            parts.append(factor.words(factor.level(trial)))
     return ", ".join(parts)
+
+
+def _short_parameters(trial: Trial) -> list[tuple[str, str]]:
+    prefix = f"{trial.workload}."
+    return [(name.removeprefix(prefix), value) for name, value in trial.parameters.items()]
 
 
 def summarise(results: Iterable[Result], *, tainted: bool = False) -> tuple[Cell, ...]:
@@ -325,6 +334,7 @@ def _configuration(result: Result) -> Configuration:
         master=trial.master,
         concurrency=trial.concurrency,
         security=security_of(result),
+        levels=later_levels(trial),
     )
 
 

@@ -22,12 +22,13 @@ _WORDS = {
     "node_memory_bytes": "memory of the smallest worker",
     "node_cores": "cores of the smallest worker",
     "link_bits_per_second": "rate of the links",
-    "emulated": "kind of nodes (emulated or boards)",
+    "kind": "kind of nodes",
     "blas": "BLAS",
     "numa": "NUMA setting",
     "twin": "boards that nodes stand for",
 }
-_DIGESTS = ("config_sha256", "emulated")  # whose values say nothing to a person
+_DIGESTS = ("config_sha256",)  # whose values say nothing to a person
+_SAID = ("emulated",)  # which the kind of nodes says already
 _LATER = ("kernel_command_line", "blas", "numa", "governor")
 
 
@@ -41,7 +42,7 @@ def differences(first: Fingerprint, second: Fingerprint) -> tuple[str, ...]:
     for item in dataclasses.fields(Fingerprint):
         name = item.name
         one, other = getattr(first, name), getattr(second, name)
-        if one == other or (name in _LATER and not (one and other)):
+        if one == other or name in _SAID or (name in _LATER and not (one and other)):
             continue
         words = _WORDS.get(name, name.replace("_", " "))
         if name == "hardware":

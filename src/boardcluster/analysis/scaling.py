@@ -23,7 +23,8 @@ from boardcluster.analysis.cells import Cell, Configuration, summarise
 from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.ratios import Ratio, ratio_of_cells, ratio_of_means
 from boardcluster.analysis.statistics import Interval, mean
-from boardcluster.records import Checksum, Engine, MasterPlacement, Result, Security
+from boardcluster.factors import FACTORS, FACTORS_BY_NAME, levels_without
+from boardcluster.records import Engine, Result
 
 __all__ = [
     "FactorEffect",
@@ -211,8 +212,8 @@ class FactorEffect:
     """Two cells that differ in exactly one thing.
 
     Attributes:
-        factor: what: ``engine``, ``profile``, ``replication``, ``checksum``, ``master``,
-            ``security``, ``concurrency``, ``boards and media`` or the name of a parameter.
+        factor: what: a factor such as ``engine`` or ``replication``, ``security``, ``boards and
+            media``, or the name of a parameter or of a setting.
         slower: the cell with the larger mean.
         faster: the other one.
         slower_value: the factor in the slower cell, in words.
@@ -547,14 +548,12 @@ def intermediate_share(cell: Cell) -> float | None:
 
 
 _SETUP = "boards and media"
-_EMPTY_PARTS = {
-    "profile": "",
-    "replication": 0,
-    "checksum": Checksum.CRC32C,
-    "master": MasterPlacement.DECLARED,
-    "security": Security.EMULATED,
-    "concurrency": 0,
-}
+_ALONE = tuple(
+    factor.name
+    for factor in FACTORS
+    if not factor.changes_work and factor.kind is not dict and factor.name != "workers"
+)
+"""Factors whose effect is shown: the same work on as many workers; each setting is one more."""
 
 
 def factor_effects(cells: Iterable[Cell]) -> tuple[FactorEffect, ...]:
@@ -565,27 +564,29 @@ def factor_effects(cells: Iterable[Cell]) -> tuple[FactorEffect, ...]:
     """
     rows = [part for cell in cells for part in by_setup(cell)]
     setups = {id(cell): setup_of(cell.results[0]) for cell in rows}
-    names = sorted({name for cell in rows for name in cell.parameters})
+    parameters, settings = (
+        sorted({key for cell in rows for key in FACTORS_BY_NAME[table].level(cell.trial)})
+        for table in ("parameters", "settings")
+    )
 
     def value(cell: Cell, factor: str) -> str:
         if factor == _SETUP:
             return setups[id(cell)]
-        if factor in _EMPTY_PARTS or factor == "engine":
-            return str(getattr(cell, factor, cell.configuration.security))
+        if factor == "security":
+            return str(cell.configuration.security)
+        if factor in settings:
+            return cell.trial.settings.get(factor, "as the profile")
+        if factor in _ALONE:
+            return str(FACTORS_BY_NAME[factor].level(cell.trial))
         return cell.parameters.get(factor, "")
 
     def rest(cell: Cell, factor: str) -> tuple[object, ...]:
-        part = {factor: _EMPTY_PARTS[factor]} if factor in _EMPTY_PARTS else {}
-        if factor in names:
-            part["parameters"] = tuple(
-                row for row in cell.configuration.parameters if row[0] != factor
-            )
-        engine = None if factor == "engine" else cell.engine
+        security = None if factor == "security" else cell.configuration.security
         setup = None if factor == _SETUP else setups[id(cell)]
-        return (_without(cell, **part), engine, setup)
+        return (*levels_without(cell.trial, factor), security, setup)
 
     found = []
-    for factor in ("engine", *_EMPTY_PARTS, _SETUP, *names):
+    for factor in (*_ALONE, "security", _SETUP, *parameters, *settings):
         for group in _grouped(rows, functools.partial(rest, factor=factor)):
             found += [
                 _effect(factor, one, other, value)
@@ -664,11 +665,13 @@ _FOLLOWS = {
 def _differences(cells: Sequence[Cell], *, apart_from: str = "") -> tuple[str, ...]:
     lines = differences_among(row for cell in cells for row in cell.fingerprints)
     missing = apart_from in {"workers", "master"}
+    follows = _FOLLOWS.get(apart_from, ())
+    if "." in apart_from:
+        follows = ("generated configuration",)
     return tuple(
         line
         for line in lines
-        if not line.startswith(_FOLLOWS.get(apart_from, ()))
-        and not (missing and "not there" in line)
+        if not line.startswith(follows) and not (missing and "not there" in line)
     )
 
 

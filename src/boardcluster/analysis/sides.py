@@ -12,12 +12,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from boardcluster.analysis.cells import Cell, Configuration, label_of
+from boardcluster.analysis.cells import Cell, label_of
 from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.ratios import PairedTest, Ratio, RatioMethod, paired, ratio_of_means
 from boardcluster.analysis.statistics import Interval, mean, mean_interval
-from boardcluster.analysis.twins import twin_words
+from boardcluster.analysis.twins import node_words
 from boardcluster.analysis.worth import watts_of
+from boardcluster.factors import FACTORS
 from boardcluster.records import Fingerprint, Result
 
 __all__ = [
@@ -48,21 +49,12 @@ POWER = "power_mean_watts"
 
 PUBLISHED_REASON = "published without an interval"
 
-_APART = (
-    "engine",
-    "profile",
-    "workers",
-    "replication",
-    "checksum",
-    "master",
-    "concurrency",
-    "security",
-)
+_APART = (*(factor.name for factor in FACTORS if not factor.changes_work), "security")
 """Conditions by which whole sides may differ; of different work no ratio would mean anything."""
 _RATE = "_per_second"
 
 Condition = str | int
-"""What a point was measured under, by name: of ``Configuration``, or ``workload.parameter``."""
+"""What a point was measured under, by name: a factor, ``security`` or ``workload.parameter``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +106,7 @@ class Side:
         points: its points.
         fingerprints: the setups of its runs; none for published numbers.
         results: the runs in its cells; none for published numbers.
-        emulated: whether any of its numbers is of emulated nodes.
+        emulated: whether any of its numbers is of nodes that are no boards.
         notes: what a reader must know of it, one line each.
         chosen: conditions that a published table was narrowed by, so that sides may differ in them.
     """
@@ -135,8 +127,8 @@ class Side:
 
     @property
     def twins(self) -> str:
-        """Which emulated boards its nodes stand for, see ``twin_words``; may be empty."""
-        return twin_words(self.results)
+        """What its nodes are, see ``node_words``; may be empty."""
+        return node_words(self.results)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,13 +258,14 @@ def own_points(
     conditions: dict[str, Condition] = {
         **(defaults or {}),
         **dict(at.parameters),
-        "engine": str(cell.engine),
-        "parameters": ", ".join(f"{name} {value}" for name, value in at.parameters),
     }
-    for name in Configuration.__dataclass_fields__:
-        if name != "parameters":
-            value = getattr(at, name)
-            conditions[name] = value if isinstance(value, int) else str(value)
+    for factor in FACTORS:
+        level = factor.level(cell.trial)
+        if factor.kind is dict:
+            conditions[factor.name] = "" if factor.is_default(cell.trial) else factor.words(level)
+        else:
+            conditions[factor.name] = level if isinstance(level, int) else str(level)
+    conditions["security"] = str(at.security)
     return tuple(
         Point(
             quantity=quantity,
@@ -341,7 +334,7 @@ def own_side(
         ),
         fingerprints=tuple(fingerprints),
         results=tuple(row for cell in cells for row in cell.results),
-        emulated=any(found.emulated for found in fingerprints),
+        emulated=any(bool(found.mark) for found in fingerprints),
         notes=tuple(notes),
     )
 

@@ -1,4 +1,4 @@
-"""Results of emulated boards: their names wherever they are shown, and what is the board's own."""
+"""Results of nodes that are no boards: what is said wherever they are shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Iterable
 
 from boardcluster.records import Result
 
-__all__ = ["LEFT_OUT", "dilation_of", "dilation_words", "is_twin", "twin_words", "undilated_value"]
+__all__ = [
+    "LEFT_OUT",
+    "dilation_of",
+    "dilation_words",
+    "is_twin",
+    "node_words",
+    "twin_words",
+    "undilated_value",
+]
 
 
 _TIMES = ("seconds", "microseconds", "milliseconds", "nanoseconds")
@@ -53,6 +61,22 @@ def twin_words(results: Iterable[Result]) -> str:
     what = "partly emulated boards" if others else "emulated boards"
     measured = [dilation_of(result) for result in twins if result.measurement]
     return f"{what}, {dilation_words(*measured)}" if measured else what
+
+
+def node_words(results: Iterable[Result]) -> str:
+    """Say what results are of, if neither of boards nor of plain emulated nodes.
+
+    Returns:
+        The words for emulated boards, or those of another kind of node: ``local node, not a
+        board``; empty for boards and for emulated nodes that stand for none.
+    """
+    rows = list(results)
+    if words := twin_words(rows):
+        return words
+    fingerprints = [row.attempt.fingerprint for row in rows if row.attempt is not None]
+    other = [found for found in fingerprints if found.short_mark and not found.emulated]
+    words = ", ".join(dict.fromkeys(found.short_mark for found in other))
+    return f"partly {words}" if words and len(other) < len(fingerprints) else words
 
 
 def undilated_value(name: str, value: float, dilation: float) -> float | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from boardcluster.errors import UsageError
-from boardcluster.records import Checksum, ClusterSpec, Engine, Trial
-from boardcluster.services.profile import Profile
+from boardcluster.factors import FACTORS
+from boardcluster.records import ClusterSpec, Engine, Trial
+from boardcluster.services.profile import Profile, with_settings
+from boardcluster.services.settings import by_file, of_daemons, of_jobs
 from boardcluster.spec.form import Form
 from boardcluster.workloads import load_workload
 from boardcluster.workloads.base import Case, Takes, Workload, check_parameters
@@ -31,7 +33,12 @@ class TrialJob:
 
 def form_of(trial: Trial) -> Form:
     """Return the form of the cluster that a trial runs on."""
-    return Form(profile=trial.profile, workers=trial.workers, master=trial.master)
+    return Form(
+        profile=trial.profile,
+        workers=trial.workers,
+        master=trial.master,
+        settings=tuple(sorted(of_daemons(trial.settings).items())),
+    )
 
 
 def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob, ...]:
@@ -43,9 +50,10 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
         profile: its profile.
 
     Raises:
-        UsageError: a parameter is unknown or wrong, or a case makes no sense.
-        CapacityError: the nodes cannot hold a case.
+        UsageError: a parameter or setting is unknown or wrong, or a case makes no sense.
+        CapacityError: the nodes cannot hold a case, or what a setting asks for.
     """
+    profile = with_settings(profile, of_jobs(trial.settings), spec)
     names = trial.workload.split("+")
     smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
     replication = trial.replication or int(
@@ -94,9 +102,8 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
 
 def settings_of(trial: Trial) -> dict[str, dict[str, str]]:
     """Return the properties, per configuration file, that a trial sets for its jobs."""
-    hdfs = {}
-    if trial.replication:
-        hdfs["dfs.replication"] = str(trial.replication)
-    if trial.checksum is Checksum.NULL:
-        hdfs["dfs.checksum.type"] = "NULL"
-    return {"hdfs-site": hdfs} if hdfs else {}
+    found = by_file(of_jobs(trial.settings))
+    for factor in FACTORS:
+        for file, properties in factor.properties(factor.level(trial)).items():
+            found[file] = {**found.get(file, {}), **properties}
+    return found

@@ -23,7 +23,7 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.services.room import require_room
 from boardcluster.store import Store
 
-__all__ = ["Watch", "interruption", "now_utc", "run_campaign"]
+__all__ = ["Watch", "interruption", "now_utc", "run_trials"]
 
 
 _SETTLE_SECONDS = 10.0
@@ -57,7 +57,7 @@ def interruption(error: BaseException) -> str:
     return f"interrupted: {type(error).__name__}"
 
 
-def run_campaign(
+def run_trials(
     store: Store,
     campaign: Campaign,
     trials: Sequence[Trial],
@@ -66,7 +66,7 @@ def run_campaign(
     bench: Bench,
     watch: Watch,
 ) -> None:
-    """The whole life of a campaign whose plan is stored.
+    """Run trials of a campaign whose plan is stored: step 7 of ``campaign.life.run_campaign``.
 
     From the moment the plan is stored, planned = ok + failed + invalid + pending, always.
 

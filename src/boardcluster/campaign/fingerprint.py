@@ -123,7 +123,7 @@ def take_fingerprint(live: LiveCluster) -> Fingerprint:
         node_memory_bytes=smallest.memory_bytes,
         node_cores=smallest.cores,
         link_bits_per_second=spec.network.link_bits_per_second,
-        emulated=spec.kind == "emulated",
+        emulated=spec.capabilities.emulated,
         security=spec.security,
         hardware=tuple(
             hardware_line(node.name, live.facts[node.name])
@@ -136,6 +136,7 @@ def take_fingerprint(live: LiveCluster) -> Fingerprint:
         governor=_governors(live),
         limits="\n".join(limits_line(row) for row in live.state.limits),
         twin=twin_line(spec.nodes),
+        kind=spec.kind,
     )
 
 

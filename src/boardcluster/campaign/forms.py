@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from boardcluster.campaign.cases import form_of
 from boardcluster.campaign.execution import clear_leftovers
 from boardcluster.campaign.heartbeat import lost_now
 from boardcluster.cluster.state import load_state
 from boardcluster.errors import DaemonError
+from boardcluster.factors import settings_words
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Trial
 from boardcluster.services import operation
@@ -17,11 +20,33 @@ from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import LiveCluster
 from boardcluster.spec.form import Form
 
-__all__ = ["Forms"]
+__all__ = ["AsItIs", "Forms"]
+
+
+class AsItIs:
+    """A cluster that is up and stays as it is.
+
+    Args:
+        live: the cluster.
+    """
+
+    def __init__(self, live: LiveCluster) -> None:
+        self._live = live
+
+    def __call__(self, trial: Trial) -> LiveCluster:
+        """Return the cluster, whatever the trial."""
+        del trial
+        return self._live
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 class Forms:
-    """The cluster of a campaign.
+    """The cluster of a campaign; as a context it is left as it was found.
 
     Args:
         home: the cluster's state folder.
@@ -46,6 +71,20 @@ class Forms:
         self._live: LiveCluster | None = None
         self._was_up = operation.found_up(home)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.leave()
+        else:
+            self.abandon()
+
     def __call__(self, trial: Trial) -> LiveCluster:
         """Return the running cluster in the form of a trial.
 
@@ -55,6 +94,7 @@ class Forms:
         form = form_of(trial)
         if self._live is None or form != self._form:
             words = f"{form.workers} workers, profile {form.profile}, master {form.master}"
+            words += f", {settings_words(dict(form.settings))}" if form.settings else ""
             self._progress(f"bringing the cluster to {words}", 0, 0)
             self._live = self._up(form)
             self._form = form

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from boardcluster.campaign.cases import TrialJob, form_of, jobs_of
 from boardcluster.errors import BoardclusterError
+from boardcluster.factors import levels
 from boardcluster.records import ClusterSpec, Trial
 from boardcluster.services.profile import Profile, build_profile
 from boardcluster.services.room import FULL_PERCENT
@@ -115,7 +116,7 @@ def look_ahead(
     """
     cells: dict[tuple[object, ...], list[Trial]] = {}
     for trial in trials:
-        cells.setdefault(_cell_of(trial), []).append(trial)
+        cells.setdefault(levels(trial), []).append(trial)
     problems: dict[str, None] = {}
     notes: dict[str, None] = {}
     inputs: dict[tuple[object, ...], int] = {}
@@ -158,14 +159,6 @@ def look_ahead(
         space_bytes=space_bytes,
         notes=tuple(notes),
         problems=tuple(problems),
-    )
-
-
-def _cell_of(trial: Trial) -> tuple[object, ...]:
-    return (
-        *(trial.workload, trial.engine, trial.profile, trial.size_bytes, trial.workers),
-        *(trial.concurrency, trial.replication, trial.checksum, trial.master, trial.input),
-        tuple(sorted(trial.parameters.items())),
     )
 
 

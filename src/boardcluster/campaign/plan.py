@@ -7,21 +7,18 @@ import json
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
-from itertools import groupby, product
-from typing import Any
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, TypeAlias
 
+from boardcluster.campaign.cases import form_of
 from boardcluster.errors import EmptySelectionError, UsageError
-from boardcluster.records import (
-    CampaignSpec,
-    Checksum,
-    ClusterSpec,
-    Engine,
-    MasterPlacement,
-    Matrix,
-    Trial,
-)
+from boardcluster.factors import FACTORS, FACTORS_BY_NAME, hashable
+from boardcluster.records import CampaignSpec, ClusterSpec, Matrix, Trial
+from boardcluster.services.profile import own_profile_digests
+from boardcluster.services.settings import of_engine
 from boardcluster.spec import WorkloadFacts, mix_engines
+from boardcluster.spec.form import Form
 from boardcluster.store.codec import to_json
 from boardcluster.workloads import load_workload, workload_names
 from boardcluster.workloads.base import Takes
@@ -35,24 +32,14 @@ _MIX_NAME_LENGTH_MAX = 32
 _DIGEST_DIGITS = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class _Cell:
-    """What a trial runs. The first three fields are the cluster's form.
+_Cell: TypeAlias = "tuple[Any, ...]"
+"""Levels of the factors in the order of ``_ORDER``: what a trial runs. It sorts and hashes."""
 
-    Attributes are those of Trial; ``parameters`` is sorted, so that equal cells are equal.
-    """
+_FIRST = ("profile", "workers", "master", "workload", "engine", "size_bytes", "concurrency",
+          "replication", "checksum", "input", "parameters")  # fmt: skip
+"""The factors of which ids of trials were made first, in that order: an id never changes."""
 
-    profile: str
-    workers: int
-    master: MasterPlacement
-    workload: str
-    engine: Engine
-    size_bytes: int
-    concurrency: int
-    replication: int
-    checksum: Checksum
-    input: str
-    parameters: tuple[tuple[str, str], ...]
+_ORDER = (*_FIRST, *(factor.name for factor in FACTORS if factor.name not in _FIRST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +75,15 @@ def expand(
     workloads: Mapping[str, WorkloadFacts],
     cluster_profile: str,
     cluster_workers: int,
+    cluster_settings: Mapping[str, str] | None = None,
 ) -> tuple[Trial, ...]:
     """Return every trial of a campaign in the order to run it.
 
     1. Each matrix gives its cells. A cell that two matrices give is one cell; the larger number
        of repetitions, and of warm-ups, holds.
-    2. Cells with the same profile, workers and place of the master are together, because changing
-       one of these restarts the daemons. These groups are in an order drawn from the seed.
+    2. Cells of the same form of the cluster are together, because another form (profile, workers,
+       place of the master, settings of daemons) restarts the daemons. These groups are in an order
+       drawn from the seed.
     3. Inside a group come the warm-ups, then the measured repetitions. Each is a block that holds
        every cell once, in an order drawn from the seed, so a machine that slowly warms up or fills
        its disk does not favour one cell.
@@ -107,19 +96,25 @@ def expand(
         workloads: the workloads that the campaign names.
         cluster_profile: the profile where a matrix names none.
         cluster_workers: the number of workers where a matrix names none.
+        cluster_settings: the settings of the cluster; those of a matrix win over them.
 
     Raises:
         EmptySelectionError: there is nothing to run.
         UsageError: there are more than TRIALS_MAX trials.
     """
+    defaults: dict[str, Any] = {
+        **{factor.name: factor.empty for factor in FACTORS},
+        "profile": cluster_profile,
+        "workers": cluster_workers,
+    }
     lists = [
-        (matrix, workload, _lists(matrix, workload, workloads, cluster_profile, cluster_workers))
+        (matrix, _lists(matrix, workload, workloads, defaults, cluster_settings or {}))
         for matrix in spec.matrices
         for workload in matrix.workloads
     ]
     count = sum(
         math.prod(map(len, values)) * (matrix.repetitions + matrix.warm_ups)
-        for matrix, _, values in lists
+        for matrix, values in lists
     )
     if count > TRIALS_MAX:
         raise UsageError(
@@ -127,9 +122,9 @@ def expand(
             hint="make its lists shorter, or split it into several campaigns",
         )
     cells: dict[_Cell, _Runs] = {}
-    for matrix, workload, values in lists:
+    for matrix, values in lists:
         for row in product(*values):
-            cell = _cell(matrix, workload, workloads, row)
+            cell = _without_idle_settings(row, cluster_settings or {})
             known = cells.get(cell, _Runs(0, 0))
             cells[cell] = _Runs(
                 max(known.repetitions, matrix.repetitions), max(known.warm_ups, matrix.warm_ups)
@@ -146,55 +141,61 @@ def _lists(
     matrix: Matrix,
     workload: str,
     workloads: Mapping[str, WorkloadFacts],
-    cluster_profile: str,
-    cluster_workers: int,
+    defaults: Mapping[str, Any],
+    cluster_settings: Mapping[str, str],
 ) -> list[Sequence[Any]]:
-    """Return the values of each dimension, in the order in which ``_cell`` takes them."""
+    """Return the levels of each factor, in the order of ``_ORDER``."""
     jobs = workload.split("+")
     own = mix_engines(workload, workloads)
     takes_size = any(workloads[job].takes_size for job in jobs)
+    takes_text = any(workloads[job].takes_text for job in jobs)
+    parameters = {
+        name: values for name, values in matrix.parameters.items() if name.split(".", 1)[0] in jobs
+    }
+    settings: dict[str, Sequence[str]] = {key: (value,) for key, value in cluster_settings.items()}
+    settings.update(matrix.settings)
+    found: dict[str, Sequence[Any]] = {
+        **matrix.levels,
+        "workload": (workload,),
+        "profile": matrix.profiles,
+        "engine": [engine for engine in matrix.engines or own if engine in own],
+        "size_bytes": (takes_size and matrix.sizes_bytes) or (0,),
+        "input": (matrix.input if takes_text else "",),
+        "concurrency": matrix.levels.get("concurrency", (len(jobs), 1)) if len(jobs) > 1 else (1,),
+        "parameters": _tables(parameters),
+        "settings": _tables(settings),
+    }
+    # An engine may be lacking, and then there is no cell; everything else has a default.
     return [
-        matrix.profiles or (cluster_profile,),
-        matrix.workers or (cluster_workers,),
-        matrix.masters,
-        [engine for engine in matrix.engines or own if engine in own],
-        (takes_size and matrix.sizes_bytes) or (0,),
-        (1,) if len(jobs) == 1 else matrix.concurrencies or (len(jobs), 1),
-        matrix.replications,
-        matrix.checksums,
-        *(matrix.parameters[name] for name in _parameters_of(matrix, jobs)),
+        found[name] if name == "engine" else found.get(name) or (defaults[name],) for name in _ORDER
     ]
 
 
-def _parameters_of(matrix: Matrix, jobs: Sequence[str]) -> list[str]:
-    """Return the parameters of a matrix that concern these workloads."""
-    return sorted(name for name in matrix.parameters if name.split(".", 1)[0] in jobs)
+def _without_idle_settings(cell: _Cell, cluster_settings: Mapping[str, str]) -> _Cell:
+    """Leave out settings that the cell's engine does not read: they would only multiply cells.
+
+    The cluster's own stay in every cell, so that engines on one cluster can be compared.
+    """
+    level = dict(zip(_ORDER, cell, strict=True))
+    own = of_engine(dict(level["settings"]), level["engine"])
+    level["settings"] = hashable({**cluster_settings, **own})
+    return tuple(level.values())
 
 
-def _cell(
-    matrix: Matrix, workload: str, workloads: Mapping[str, WorkloadFacts], row: Sequence[Any]
-) -> _Cell:
-    jobs = workload.split("+")
-    profile, workers, master, engine, size_bytes, concurrency, replication, checksum, *rest = row
-    return _Cell(
-        profile=profile,
-        workers=workers,
-        master=master,
-        workload=workload,
-        engine=engine,
-        size_bytes=size_bytes,
-        concurrency=concurrency,
-        replication=replication,
-        checksum=checksum,
-        input=matrix.input if any(workloads[job].takes_text for job in jobs) else "",
-        parameters=tuple(zip(_parameters_of(matrix, jobs), rest, strict=True)),
-    )
+def _tables(values: Mapping[str, Sequence[str]]) -> list[tuple[tuple[str, str], ...]]:
+    """Return every combination of the values, as sorted pairs."""
+    names = sorted(values)
+    rows = product(*(values[name] for name in names))
+    return [tuple(zip(names, row, strict=True)) for row in rows]
 
 
 def _trials(seed: int, campaign_id: str, cells: Mapping[_Cell, _Runs]) -> Iterator[Trial]:
     draw = random.Random(seed)  # noqa: S311  an order to repeat, not a secret
     templates = _templates(campaign_id, cells)
-    groups = [list(group) for _, group in groupby(sorted(cells), key=_form_of)]
+    by_form: dict[Form, list[_Cell]] = {}
+    for cell in sorted(cells):
+        by_form.setdefault(form_of(templates[cell]), []).append(cell)
+    groups = list(by_form.values())
     draw.shuffle(groups)
     position = 0
     for group in groups:
@@ -210,10 +211,6 @@ def _trials(seed: int, campaign_id: str, cells: Mapping[_Cell, _Runs]) -> Iterat
                     warm_up=warm_up,
                 )
                 position += 1
-
-
-def _form_of(cell: _Cell) -> tuple[str, int, str]:
-    return (cell.profile, cell.workers, cell.master)
 
 
 def _blocks(
@@ -232,30 +229,31 @@ def _templates(campaign_id: str, cells: Iterable[_Cell]) -> dict[_Cell, Trial]:
     digits = _DIGEST_DIGITS
     while len({digest[:digits] for digest in digests.values()}) < len(digests):
         digits += 4  # two of many cells may begin alike; their ids must not
-    return {
-        cell: Trial(
-            id=f"{campaign_id}-{_short_name(cell.workload)}-{cell.engine}-{digest[:digits]}",
+    found = {}
+    for cell, digest in digests.items():
+        level = dict(zip(_ORDER, cell, strict=True))
+        tables = {row.name: dict(level[row.name]) for row in FACTORS if row.kind is dict}
+        found[cell] = Trial(
+            id=f"{campaign_id}-{_short_name(level['workload'])}-{level['engine']}-"
+            f"{digest[:digits]}",
             campaign_id=campaign_id,
             position=0,
-            workload=cell.workload,
-            engine=cell.engine,
-            profile=cell.profile,
-            size_bytes=cell.size_bytes,
-            workers=cell.workers,
             repetition=0,
-            concurrency=cell.concurrency,
-            replication=cell.replication,
-            checksum=cell.checksum,
-            master=cell.master,
-            input=cell.input,
-            parameters=dict(cell.parameters),
+            **(level | tables),
         )
-        for cell, digest in digests.items()
-    }
+    return found
 
 
 def _digest_of(cell: _Cell) -> str:
-    return hashlib.sha256(json.dumps(astuple(cell)).encode()).hexdigest()
+    """Return a digest that does not change when a factor is added, unless the cell sets it."""
+    count = len(_FIRST)
+    later = {
+        name: level
+        for name, level in zip(_ORDER[count:], cell[count:], strict=True)
+        if level != hashable(FACTORS_BY_NAME[name].empty)
+    }
+    text = json.dumps([*cell[:count], *([later] if later else [])])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _short_name(workload: str) -> str:
@@ -267,6 +265,36 @@ def _short_name(workload: str) -> str:
 
 def spec_digest(spec: CampaignSpec, cluster: ClusterSpec) -> str:
     """Return the SHA-256 of what a campaign and its cluster mean; comments do not change it."""
-    both = {"campaign": to_json(spec), "cluster": to_json(cluster)}
+    campaign, declared = to_json(spec), to_json(cluster)
+    for matrix in campaign["matrices"]:  # type: ignore[index, call-overload, union-attr]
+        _in_first_form(matrix)  # type: ignore[arg-type]
+    _drop_empty(declared, "settings")  # type: ignore[arg-type]
+    both = {"campaign": campaign, "cluster": declared}
+    names = [cluster.profile, *(name for row in spec.matrices for name in row.profiles)]
+    if digests := own_profile_digests(names):
+        both["profiles"] = to_json(digests)
     text = json.dumps(both, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+_FIRST_LISTS: Mapping[str, tuple[str, list[int | str]]] = {
+    "workers": ("workers", []),
+    "concurrency": ("concurrencies", []),
+    "replication": ("replications", [0]),
+    "checksum": ("checksums", ["crc32c"]),
+    "master": ("masters", ["declared"]),
+}
+"""How the first campaigns wrote the levels of a factor, and what they wrote for none."""
+
+
+def _in_first_form(matrix: dict[str, Any]) -> None:
+    """Write a matrix as the first campaigns did, which may be unfinished; later keys if set."""
+    for name, (plural, default) in _FIRST_LISTS.items():
+        matrix[plural] = matrix["levels"].pop(name, None) or default
+    _drop_empty(matrix, "levels", "settings")
+
+
+def _drop_empty(table: dict[str, Any], *names: str) -> None:
+    for name in names:
+        if not table[name]:
+            del table[name]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from boardcluster.errors import EmptySelectionError, UsageError
-from boardcluster.records import Checksum, Engine, MasterPlacement, Trial
+from boardcluster.factors import FACTORS, Factor
+from boardcluster.records import Trial
+from boardcluster.services.settings import check_setting
 from boardcluster.spec.checks import check_choice, mix_jobs, refusal, shown
 from boardcluster.units import format_bytes_exact, parse_size
 
@@ -44,23 +47,31 @@ def _whole(least: int) -> Callable[[str], int]:
     return read
 
 
+def _reader(factor: Factor) -> Callable[[str], str | int]:
+    """Return what reads a level of a factor."""
+    if factor.name == "workload":
+        return _mix
+    if issubclass(factor.kind, StrEnum):
+        return _word_of(list(factor.kind), factor.noun)
+    if factor.unit == "bytes":
+        return parse_size
+    if factor.kind is int:  # the default may stand for something else, as a replication of 0
+        return _whole(factor.least if factor.default is None else min(factor.least, factor.default))
+    return str
+
+
+_FACTORS = {
+    factor.file_key: factor
+    for factor in FACTORS
+    if factor.kind is not dict and factor.name != "input"
+}
 _READERS: Mapping[str, Callable[[str], str | int]] = {
-    "workload": _mix,
-    "engine": _word_of(list(Engine), "an engine"),
-    "profile": str,
-    "size": parse_size,
-    "workers": _whole(1),
-    "concurrency": _whole(1),
-    "replication": _whole(0),
-    "checksum": _word_of(list(Checksum), "a kind of checksum"),
-    "master": _word_of(list(MasterPlacement), "a place of the master"),
+    **{key: _reader(factor) for key, factor in _FACTORS.items()},
     "repetition": _whole(1),
 }
 
 SELECTION_KEYS = tuple(_READERS)
-"""What trials can be chosen by."""
-
-_ATTRIBUTES = {"size": "size_bytes"}
+"""What trials can be chosen by, beside the engines' own properties."""
 
 
 def parse_only(texts: Sequence[str]) -> Selection:
@@ -76,7 +87,8 @@ def parse_only(texts: Sequence[str]) -> Selection:
     for text in texts:
         key, equals, listed = text.partition("=")
         try:
-            check_choice(key.strip(), SELECTION_KEYS, what="a key to choose by")
+            if "." not in key:  # a property of the engines has one, and is checked with its value
+                check_choice(key.strip(), SELECTION_KEYS, what="a key to choose by")
             if not equals:
                 raise refusal(f"{shown(text)} has no value", allowed=f"{key.strip()}=VALUE")
             read = tuple(_value(key.strip(), value.strip()) for value in listed.split(","))
@@ -89,7 +101,7 @@ def parse_only(texts: Sequence[str]) -> Selection:
 def _value(key: str, text: str) -> str | int:
     if not text:
         raise refusal("an empty value", allowed=f"{key}=VALUE or {key}=VALUE,VALUE")
-    return _READERS[key](text)
+    return check_setting(key, text) if "." in key else _READERS[key](text)
 
 
 def select(trials: Sequence[Trial], selection: Selection) -> tuple[Trial, ...]:
@@ -122,7 +134,9 @@ def select(trials: Sequence[Trial], selection: Selection) -> tuple[Trial, ...]:
 
 
 def _value_of(trial: Trial, key: str) -> str | int:
-    value: str | int = getattr(trial, _ATTRIBUTES.get(key, key))
+    if "." in key:
+        return trial.settings.get(key, "")
+    value: str | int = _FACTORS[key].level(trial) if key in _FACTORS else getattr(trial, key)
     return value
 
 
@@ -137,7 +151,9 @@ def _matches(trial: Trial, key: str, wanted: Sequence[str | int]) -> bool:
 
 def _words(key: str, values: Sequence[str | int]) -> str:
     texts = [
-        format_bytes_exact(value) if key == "size" and isinstance(value, int) else str(value)
+        format_bytes_exact(value)
+        if key == "size" and isinstance(value, int)
+        else str(value) or "unset"
         for value in values
     ]
     return f"{key} {', '.join(texts)}"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.campaign.accounting import intermediate_bytes
+from boardcluster.campaign.begin import new_campaign_id
 from boardcluster.campaign.dilated import undilated
 from boardcluster.campaign.driver import interruption, now_utc
 from boardcluster.campaign.execution import (
@@ -18,23 +20,32 @@ from boardcluster.campaign.execution import (
     write_configuration,
 )
 from boardcluster.campaign.fingerprint import take_fingerprint
+from boardcluster.campaign.follow import Follower
 from boardcluster.campaign.observation import Observation, Observed, observing
+from boardcluster.campaign.upkeep import recover
+from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import BoardclusterError, InputError, UsageError
 from boardcluster.records import (
     Attempt,
     AttemptState,
     Campaign,
+    CampaignKind,
     Engine,
     Measurement,
     Trial,
     Verdict,
 )
+from boardcluster.redaction import redact
+from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster, dead_daemons
+from boardcluster.services.profile import Profile, with_settings
+from boardcluster.services.settings import by_file
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
 from boardcluster.store import Store
+from boardcluster.telemetry.metering import check_meters
 
-__all__ = ["Program", "check_program", "submit_program"]
+__all__ = ["Program", "ProgramOutcome", "check_program", "run_program", "submit_program"]
 
 _KEPT_PROGRAM_BYTES = 50_000_000
 """A program up to this size is copied into the artefacts, so that the record is complete."""
@@ -50,6 +61,7 @@ class Program:
         arguments: its arguments; for MapReduce, the main class first unless the jar names one.
         main: main class of a Spark jar.
         options: further options for ``spark-submit``.
+        settings: properties of the engines for this submission, as the engines read them.
     """
 
     engine: Engine
@@ -57,6 +69,24 @@ class Program:
     arguments: tuple[str, ...]
     main: str = ""
     options: tuple[str, ...] = ()
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramOutcome:
+    """What became of the user's own program.
+
+    Attributes:
+        trial: what it is stored as.
+        attempt: its attempt, with its state.
+        outcome: what the submission came to; None if it never ended by itself.
+        artefacts: folder of its logs and counters.
+    """
+
+    trial: Trial
+    attempt: Attempt
+    outcome: Outcome | None
+    artefacts: Path
 
 
 def check_program(program: Program) -> None:
@@ -104,6 +134,90 @@ def _command(live: LiveCluster, program: Program, path: str, *, conf: str, tag: 
     return [command[0], *program.options, *command[1:]]
 
 
+def run_program(
+    home: Path,
+    program: Program,
+    *,
+    cache: Path,
+    follow: Follower,
+    timeout_seconds: float,
+    cwd: Path,
+    printing: Callable[[Path], contextlib.AbstractContextManager[object]],
+) -> ProgramOutcome:
+    """Run the user's own program on the cluster as it is up, as its only driver, and record it.
+
+    Args:
+        home: the cluster's state folder.
+        program: the program, checked.
+        cache: folder of fetched engines.
+        follow: told what is done.
+        timeout_seconds: longest time of the program.
+        cwd: folder that the program is submitted from.
+        printing: given the file of what the program prints; shows it while the block runs.
+
+    Raises:
+        LockedError: another driver is at work.
+        ClusterNotUpError: the cluster is not up.
+        UsageError: Spark does not fit on the nodes, or the engines lack a setting.
+        CapacityError: a setting does not fit the nodes' memory.
+    """
+    with driver_lock(home, doing="submit"):
+        live = operation.attach(home, cache=cache, progress=follow.progress)
+        built = with_settings(live.layout.profile, program.settings, live.spec)
+        _check_spark_fits(built, program.engine)
+        check_meters(live.spec.meters, live.metered)
+        campaign, trial = _record(live, program)
+        follow.line(f"submitting to {program.engine}, recorded as {campaign.id}")
+        printed = home / "attempts" / trial.id / "1" / "stdout.txt"
+        with Store.open(home) as store, printing(printed):
+            recover(store, follow, live)
+            attempt, outcome = submit_program(
+                live, store, campaign, trial, program, timeout_seconds=timeout_seconds, cwd=cwd
+            )
+    return ProgramOutcome(
+        trial=trial, attempt=attempt, outcome=outcome, artefacts=home / attempt.artefacts
+    )
+
+
+def _check_spark_fits(profile: Profile, engine: Engine) -> None:
+    """Refuse Spark on nodes that hold no executor.
+
+    Raises:
+        UsageError: with the arithmetic.
+    """
+    refusal = profile.spark_refusal
+    if engine is Engine.SPARK and refusal:
+        raise UsageError(
+            f"Spark does not fit on these nodes: {refusal}",
+            hint="use MapReduce, or give the nodes more memory",
+        )
+
+
+def _record(live: LiveCluster, program: Program) -> tuple[Campaign, Trial]:
+    campaign = Campaign(
+        id=new_campaign_id(),
+        kind=CampaignKind.SUBMIT,
+        created_utc=now_utc(),
+        seed=0,
+        cluster=live.spec.name,
+        emulated=live.spec.capabilities.emulated,
+    )
+    trial = Trial(
+        id=f"{campaign.id}-submit-{program.engine}",
+        campaign_id=campaign.id,
+        position=0,
+        workload="submit",
+        engine=program.engine,
+        profile=live.layout.profile.name,
+        size_bytes=0,
+        workers=len(live.spec.workers),
+        repetition=1,
+        arguments=redact((str(program.path), *program.arguments)),
+        settings={**live.spec.settings, **program.settings},
+    )
+    return campaign, trial
+
+
 def submit_program(
     live: LiveCluster,
     store: Store,
@@ -127,7 +241,7 @@ def submit_program(
     state, reason = AttemptState.INVALID, ""
     try:
         tag = attempt_tag(trial.id, attempt.number)
-        conf = write_configuration(live, folder / "conf", tag=tag, extra={})
+        conf = write_configuration(live, folder / "conf", tag=tag, extra=by_file(program.settings))
         execution = Execution(
             live, folder=folder, conf=conf, engine=program.engine, tag=tag, attempt=tag
         )

@@ -189,7 +189,7 @@ def _require_room(live: LiveCluster, jobs: Sequence[JobRun]) -> None:
     if not needed:
         return
     free = health(live.layout, live.master).hdfs_free_bytes
-    if live.spec.kind == "emulated":  # DataNodes on one disk each count it as their own
+    if live.spec.capabilities.emulated:  # DataNodes on one disk each count it as their own
         with contextlib.suppress(OSError):
             seen = os.statvfs(live.home)
             free = min(free, seen.f_bavail * seen.f_frsize)

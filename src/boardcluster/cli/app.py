@@ -24,33 +24,18 @@ from boardcluster.errors import (
 )
 from boardcluster.fetch.cache import disk_error
 
-__all__ = ["COMMANDS", "Stopped", "app", "main"]
+__all__ = ["COMMANDS", "PANELS", "Stopped", "app", "main"]
 
-COMMANDS = (
-    "demo",
-    "init",
-    "up",
-    "status",
-    "run",
-    "submit",
-    "experiment",
-    "results",
-    "telemetry",
-    "report",
-    "compare",
-    "export",
-    "tunnel",
-    "metrics",
-    "meters",
-    "down",
-    "uninstall",
-    "inventory",
-    "probe",
-    "catalog",
-    "data",
-    "doctor",
-)
-"""Every command, in the order of the help; each is the module of its name."""
+PANELS = {
+    "Start here": ("demo", "doctor", "init", "up", "status", "down"),
+    "Run": ("run", "submit", "experiment", "probe", "data"),
+    "Look": ("results", "telemetry", "report", "compare", "export"),
+    "Boards": ("inventory", "tunnel", "meters", "uninstall"),
+    "More": ("catalog", "metrics"),
+}
+"""Every command in its part of the help, in order; each is the module of its name."""
+
+COMMANDS = tuple(name for names in PANELS.values() for name in names)
 
 _EPILOG = (
     "Exit codes: 0 done, 2 usage, 3 cluster.toml, 4 input, 5 this machine, 6 fetching, 7 cluster, "
@@ -72,7 +57,9 @@ class _Commands(TyperGroup):
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             alone = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False)
             import_module(f"boardcluster.cli.{cmd_name}").register(alone)
-            self.commands.update(get_group(alone).commands)
+            loaded: Any = get_group(alone).commands[cmd_name]
+            loaded.rich_help_panel = next(part for part in PANELS if cmd_name in PANELS[part])
+            self.commands[cmd_name] = loaded
         return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -10,7 +10,6 @@ from pathlib import Path
 import typer
 
 from boardcluster.cli.console import Reporter, print_table, say
-from boardcluster.cluster.boards import BoardNodes, each_node, known_hosts_of, raise_first
 from boardcluster.cluster.discovery import (
     discover,
     facts_table,
@@ -18,6 +17,8 @@ from boardcluster.cluster.discovery import (
     skews,
     suggest_folder,
 )
+from boardcluster.cluster.each_node import each_node, raise_first
+from boardcluster.cluster.kinds.boards.nodes import BoardNodes, known_hosts_of
 from boardcluster.errors import CapacityError, HostKeyError, RemoteError, UsageError
 from boardcluster.fetch.cache import make_folder
 from boardcluster.records import ClusterSpec, Security

@@ -10,22 +10,19 @@ import typer
 
 from boardcluster.catalog.entry import BoardEntry, SourcedFigure
 from boardcluster.catalog.published import (
-    Cell,
-    Index,
-    PublishedTable,
-    find_table,
-    read_cells,
     read_index,
 )
-from boardcluster.catalog.ratios import Answer, Check, check_ratios
+from boardcluster.catalog.ratios import check_ratios
 from boardcluster.catalog.room import KINDS, Part, entry_names, find_board, find_part, nearest
 from boardcluster.catalog.shown import conditions_text, show_figure
 from boardcluster.cli.console import print_json, print_table, say
 from boardcluster.cli.options import JsonOption
+from boardcluster.cli.show_published import show_checks, show_published
 from boardcluster.errors import UsageError
 
 __all__ = ["register"]
 
+_BOARDS = "boards"
 _PUBLISHED = "published"
 _ALL = (*KINDS, _PUBLISHED)
 
@@ -70,10 +67,10 @@ def _catalog(
     if kind is None:
         _show_kinds(as_json=as_json)
     elif check:
-        _show_checks(check_ratios(), as_json=as_json)
+        show_checks(check_ratios(), as_json=as_json)
     elif kind == _PUBLISHED:
-        _show_published(name, as_json=as_json)
-    elif kind == "boards":
+        show_published(name, as_json=as_json)
+    elif kind == _BOARDS:
         _show_boards(name, as_json=as_json)
     else:
         _show_parts(kind, name, as_json=as_json)
@@ -167,89 +164,3 @@ def _show_figures(figures: Sequence[SourcedFigure]) -> None:
         plain, value, unit = show_figure(row.figure)
         rows.append([plain, value, unit, conditions_text(row.figure.conditions), row.source])
     print_table("", ["figure", "value", "unit", "conditions", "source"], rows)
-
-
-def _show_published(name: str | None, *, as_json: bool) -> None:
-    index = read_index()
-    if name is not None:
-        _show_table(find_table(name, index=index), index, as_json=as_json)
-        return
-    tables = list(index.tables.values())
-    if as_json:
-        print_json([table.model_dump() for table in tables])
-        return
-    rows = [
-        [table.id, table.table, str(table.cells) if table.file else "-", table.title]
-        for table in tables
-    ]
-    print_table("", ["name", "table", "cells", "what"], rows)
-
-
-def _show_table(table: PublishedTable, index: Index, *, as_json: bool) -> None:
-    cells = read_cells(table, folder=index.folder)
-    if as_json:
-        print_json({**table.model_dump(), "rows": [_row(cell) for cell in cells]})
-        return
-    paper = index.papers[table.paper]
-    say(f"{table.table} of {paper.authors}: {paper.title} ({paper.year}): {table.title}")
-    for words in (table.conditions, *table.doubts):
-        if words:
-            say(f"  {words}")
-    if not table.file:
-        say(f"  no cells: {table.missing}")
-        return
-    columns = [*table.keys, "quantity", "value", "unit", "note"]
-    print_table("", columns, [[_row(cell)[column] for column in columns] for cell in cells])
-
-
-def _row(cell: Cell) -> dict[str, str]:
-    return {
-        **cell.keys,
-        "quantity": cell.quantity,
-        "value": cell.value,
-        "unit": cell.unit,
-        "note": cell.note,
-    }
-
-
-def _show_checks(checks: Sequence[Check], *, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            [
-                {
-                    **{
-                        key: getattr(check.ratio, key)
-                        for key in ("id", "paper", "section", "words", "says", "needs", "note")
-                    },
-                    "answer": check.answer.value,
-                    "given": None if check.given is None else dataclasses.asdict(check.given),
-                }
-                for check in checks
-            ]
-        )
-        return
-    for title, answers in (
-        ("These follow from the tables", {Answer.ROUNDED, Answer.CUT}),
-        ("These do not follow from the tables", {Answer.NOT}),
-        ("These cannot be recomputed from what we have", {Answer.UNKNOWN}),
-    ):
-        chosen = [check for check in checks if check.answer in answers]
-        print_table(
-            f"{title}: {len(chosen)}",
-            ["paper", "section", "what", "said", "tables give", "remark"],
-            [_check_row(check) for check in chosen],
-        )
-
-
-def _check_row(check: Check) -> list[str]:
-    ratio, given = check.ratio, check.given
-    remark = ratio.needs and f"needs {ratio.needs}"
-    if check.answer is Answer.CUT:
-        remark = "cut off, not rounded"
-    text = "-"
-    if given is not None:
-        text = f"{given.value:,.2f}"
-        if check.answer is Answer.NOT and given.pairs > 1:
-            text += f" ({given.least:.2f} to {given.most:.2f}, mean {given.mean:.2f})"
-    remarks = "; ".join(words for words in (remark, ratio.note) if words)
-    return [ratio.paper, ratio.section, ratio.words, ratio.says, text, remarks]

@@ -104,7 +104,7 @@ class Reporter:
     @contextlib.contextmanager
     def following(self) -> Iterator[Reporter]:
         """Show progress bars while the block runs, if standard error is a terminal."""
-        if not self._console.is_terminal:
+        if self._live is not None or not self._console.is_terminal:
             yield self
             return
         with Progress(

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from boardcluster.cli.console import Reporter, print_json, say
-from boardcluster.cli.options import CacheOption, JsonOption, cache_folder
-from boardcluster.cli.run import parse_size_option
+from boardcluster.cli.options import CacheOption, JsonOption, cache_folder, parse_size_option
 from boardcluster.datasets.airline import Download, prepare_airline
 from boardcluster.datasets.text import from_file
 from boardcluster.errors import UsageError

@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from boardcluster.cli import report
-from boardcluster.cli.campaigns import (
-    Texts,
-    new_campaign,
-    new_campaign_id,
-    plan,
-    run_trials,
-    single_spec,
-)
+from boardcluster.campaign.demo import run_demo
+from boardcluster.campaign.single import single_workload
 from boardcluster.cli.console import Reporter, print_json, say
-from boardcluster.cli.init import propose, write_spec
-from boardcluster.cli.options import CacheOption, HomeOption, JsonOption, cache_folder, home_folder
-from boardcluster.cli.results import print_results
-from boardcluster.cli.run import parse_size_option
-from boardcluster.cli.up import bring_up, recover
-from boardcluster.cluster.lock import driver_lock
+from boardcluster.cli.options import (
+    CacheOption,
+    HomeOption,
+    JsonOption,
+    cache_folder,
+    home_folder,
+    parse_size_option,
+)
+from boardcluster.cli.show_results import print_results
 from boardcluster.errors import RunError
-from boardcluster.records import AttemptState, Campaign, Engine, Policy, Result, Trial
-from boardcluster.services import operation
+from boardcluster.records import Engine
 from boardcluster.services.pair import pair_ids
-from boardcluster.spec import DEFAULT_SUBNET, workers_that_fit
-from boardcluster.store import Store
 
 __all__ = ["register"]
-
-_WORKERS = 4
 
 
 def register(app: typer.Typer) -> None:
@@ -63,79 +52,30 @@ def _demo(
 
     Results and report are kept in the cluster "demo"; its nodes and their data are deleted.
     """
+    from boardcluster.api import report  # noqa: PLC0415  slow to load
+
     began = time.monotonic()
     folder, store_folder = home_folder(home, "demo"), cache_folder(cache)
-    size_bytes = parse_size_option(size)
-    wanted = single_spec(
+    reporter = Reporter()
+    request = single_workload(
         "wordcount",
+        cache=store_folder,
+        progress=reporter.progress,
         engines=(Engine.MAPREDUCE, Engine.SPARK),
-        size_bytes=size_bytes or 0,
+        size_bytes=parse_size_option(size),
         repetitions=repetitions,
         seed=seed,
-        policy=Policy(),
     )
-    reporter = Reporter()
-    with driver_lock(folder, doing="demo"), reporter.following():
-        operation.down(folder)
-        count = workers or _default_workers(reporter)
-        spec = propose(
-            name="demo", workers=count, profile="default", engines=engines, subnet=DEFAULT_SUBNET
-        )
-        write_spec(spec, folder / "cluster.toml")
-        trials = plan(wanted, spec, campaign_id=new_campaign_id())
-        texts = Texts(store_folder, reporter.progress)
-        campaign = new_campaign(
-            wanted, spec, trials, campaign_id=trials[0].campaign_id, texts=texts
-        )
-        reporter.line(f"input: {campaign.dataset}, {campaign.dataset_source}")
-        results, html = _build_and_run(folder, store_folder, campaign, trials, texts, reporter)
-        reporter.line("the cluster is down and its nodes are deleted")
+    done = run_demo(
+        folder, request, cache=store_folder, follow=reporter, workers=workers, engines=engines
+    )
+    html = report(home=folder, campaign=done.campaign.id).html
     if as_json:
-        print_json({"campaign": campaign, "results": results, "report": str(html)})
+        print_json({"campaign": done.campaign, "results": done.results, "report": str(html)})
     else:
-        print_results(results)
+        print_results(done.results)
         say(f"done after {time.monotonic() - began:.0f} s; report: {html}")
-    bad = [r for r in results if r.attempt is None or r.attempt.state is not AttemptState.OK]
-    if bad:
-        raise RunError(f"{len(bad)} of {len(results)} runs have no verified result")
-
-
-def _build_and_run(
-    folder: Path,
-    cache: Path,
-    campaign: Campaign,
-    trials: Sequence[Trial],
-    texts: Texts,
-    reporter: Reporter,
-) -> tuple[tuple[Result, ...], Path]:
-    """Bring the cluster up, run, report; whatever happens, nothing of the cluster is left."""
-    try:
-        live = bring_up(folder, cache=cache, reporter=reporter)
-        reporter.line(f"up: 1 master and {len(live.spec.workers)} workers are healthy")
-        with Store.open(folder) as store:
-            recover(store, reporter, live)
-            store.add_campaign(campaign, trials)
-            run_trials(
-                store,
-                campaign,
-                trials,
-                cluster=lambda _: live,
-                policy=Policy(),
-                cache=cache,
-                texts=texts,
-                reporter=reporter,
-            )
-            results = store.results(campaign.id)
-        html, _ = report.write(folder, folder / "report", campaign=campaign.id)
-    finally:
-        operation.down(folder)
-        operation.wipe(folder)
-    return results, html
-
-
-def _default_workers(reporter: Reporter) -> int:
-    """Return 4, or fewer where memory does not hold 4; at least 1, which then is refused."""
-    fitting = workers_that_fit(operation.available_memory_bytes())
-    if fitting < _WORKERS:
-        reporter.line(f"workers that this machine's memory holds: {fitting}, not {_WORKERS}")
-    return max(1, min(_WORKERS, fitting))
+    if done.unverified:
+        raise RunError(
+            f"{len(done.unverified)} of {len(done.results)} runs have no verified result"
+        )

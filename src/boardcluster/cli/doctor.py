@@ -21,12 +21,12 @@ from boardcluster.cli.options import (
     cache_folder,
     home_folder,
 )
+from boardcluster.cluster.kinds.boards.nodes import board_nodes
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.doctor import Finding, Severity, Surroundings, examine, in_order, look_around
 from boardcluster.doctor.boards import examine_boards, look_at_boards
 from boardcluster.errors import BoardclusterError, HostError, UsageError
 from boardcluster.remote.base import Remote
-from boardcluster.services.boards import board_nodes
 
 __all__ = ["register"]
 
@@ -79,7 +79,7 @@ def _doctor(
 
 def _boards_of(around: Surroundings) -> Mapping[str, Remote]:
     """Return the cluster's boards by name, as root; none unless it is one of boards."""
-    if around.spec is None or around.spec.kind != "boards":
+    if around.spec is None or not around.spec.capabilities.over_ssh:
         return {}
     nodes = board_nodes(around.home)
     return {node.name: nodes.admin(node) for node in around.spec.nodes}

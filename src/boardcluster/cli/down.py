@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from boardcluster.campaign.upkeep import take_down
 from boardcluster.cli.console import Reporter, say
 from boardcluster.cli.options import (
     ClusterOption,
@@ -15,11 +16,7 @@ from boardcluster.cli.options import (
     home_folder,
     named_nodes,
 )
-from boardcluster.cli.up import recover
-from boardcluster.cluster.lock import driver_lock
-from boardcluster.errors import ClusterError
-from boardcluster.services import operation
-from boardcluster.store import Store
+from boardcluster.cluster.folders import require_home
 
 __all__ = ["register"]
 
@@ -42,21 +39,14 @@ def _down(
 ) -> None:
     """End every process of the cluster, also after a crash. HDFS and results are kept."""
     folder = home_folder(home, cluster)
-    if not folder.is_dir():
-        raise ClusterError(
-            f"there is no cluster in {folder}", hint="name it with --cluster or --home"
-        )
+    require_home(folder)
     began = time.monotonic()
-    with driver_lock(folder, doing="down"):
-        ended = operation.down(folder, without=named_nodes(folder, without))
-        if wipe:
-            operation.wipe(folder)
+
+    def tell(ended: int) -> None:
         if ended:
             seconds = time.monotonic() - began
             say(f"down after {seconds:.1f} s; HDFS was {'deleted' if wipe else 'kept'}")
         else:
             say("nothing was running" + ("; the nodes' folders were deleted" if wipe else ""))
-        # Last: on a full disk the store cannot be written until the above has freed it.
-        if (folder / "store.sqlite").exists():
-            with Store.open(folder) as store:
-                recover(store, Reporter())
+
+    take_down(folder, follow=Reporter(), wipe=wipe, without=named_nodes(folder, without), told=tell)

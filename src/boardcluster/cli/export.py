@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from boardcluster.analysis import summarise, untrusted
 from boardcluster.cli.console import Reporter, say
 from boardcluster.cli.options import ClusterOption, HomeOption, home_folder
-from boardcluster.errors import ClusterError, EmptySelectionError, StoreError, UsageError
-from boardcluster.records import Campaign, Result, Telemetry
+from boardcluster.cluster.folders import require_home
+from boardcluster.errors import UsageError
+from boardcluster.queries.names import TableName
 from boardcluster.store import Store
 
 if TYPE_CHECKING:
@@ -34,16 +34,6 @@ class _To(StrEnum):
     LATEX = "latex"
 
 
-class _What(StrEnum):
-    """Tables."""
-
-    RUNS = "runs"
-    CELLS = "cells"
-    SAMPLES = "samples"
-    PROBES = "probes"
-    POWER = "power"
-
-
 _TABLES = (_To.CSV, _To.PARQUET, _To.JSON)
 
 
@@ -61,7 +51,7 @@ def _export(
     home: HomeOption = None,
     cluster: ClusterOption = "default",
     what: Annotated[
-        _What | None,
+        TableName | None,
         typer.Option(
             "--what",
             help="Which table, for csv, parquet and json. Default: runs.",
@@ -89,29 +79,29 @@ def _export(
     """Write results as tables for other programs, as LaTeX, or as a line of a list."""
     if what is not None and to not in _TABLES:
         raise UsageError(f"--what is for {', '.join(_TABLES)}, not for {to}", hint="leave it out")
-    if what is _What.PROBES and campaign is not None:
+    if what is TableName.PROBES and campaign is not None:
         raise UsageError("probes belong to no campaign", hint="leave --campaign out")
-    table = what or _What.RUNS
+    table = what or TableName.RUNS
     path = _target(output, to, table)
     _check_target(path, to, force=force)
     folder = home_folder(home, cluster)
-    if not folder.is_dir():
-        raise ClusterError(
-            f"there is no cluster in {folder}", hint="name it with --cluster or --home"
-        )
+    require_home(folder)
+    from boardcluster.queries.tables import StoredTables  # noqa: PLC0415  slow to load
+
     reporter = Reporter()
     with Store.open(folder, read_only=True) as store, reporter.following():
-        exported = _Exported(store, campaign, reporter, tainted=tainted)
+        exported = StoredTables(store, campaign, tainted=tainted, follow=reporter.progress)
         if to is _To.LATEX:
             _write_tables(exported.latex(), path, force=force)
         elif to is _To.TOP500:
             _write_lines(exported.top500(), path, force=force)
         else:
             _write_table(exported.frame(table), to, path, force=force)
-        exported.say_damaged()
+        for line in exported.damaged:
+            reporter.line(f"left out: {line}")
 
 
-def _target(output: Path | None, to: _To, table: _What) -> Path | None:
+def _target(output: Path | None, to: _To, table: TableName) -> Path | None:
     """Return the file that is meant; for LaTeX the folder."""
     if output is None or to is _To.LATEX:
         return output
@@ -137,142 +127,6 @@ def _check_target(path: Path | None, to: _To, *, force: bool) -> None:
             raise UsageError(f"{path} is no folder", hint="name a folder for the tables")
         return
     require_free(path, force=force)
-
-
-class _Exported:
-    """What is exported from one store."""
-
-    def __init__(
-        self, store: Store, campaign: str | None, reporter: Reporter, *, tainted: bool
-    ) -> None:
-        self._store = store
-        self._campaign = campaign
-        self._reporter = reporter
-        self._tainted = tainted
-        self._damaged: list[str] = []
-
-    def say_damaged(self) -> None:
-        """Name the artefacts that could not be read; they cost only themselves."""
-        for line in self._damaged:
-            self._reporter.line(f"left out: {line}")
-
-    def frame(self, table: _What) -> Frame:
-        """Return one table.
-
-        Raises:
-            EmptySelectionError: it would be empty.
-        """
-        if table is _What.PROBES:
-            return self._probes()
-        results, campaigns = self._results(), self._campaigns()
-        if table is _What.CELLS:
-            from boardcluster.report.export.cells import cell_frame  # noqa: PLC0415
-
-            return cell_frame(
-                summarise(results, tainted=self._tainted),
-                untrusted(results, tainted=self._tainted),
-            )
-        from boardcluster.report.export.runs import power_frame, run_frame  # noqa: PLC0415
-
-        if table is _What.RUNS:
-            return run_frame(results, campaigns)
-        if table is _What.POWER:
-            if not any(row.measurement and row.measurement.energy for row in results):
-                raise EmptySelectionError(
-                    "no power was measured or modelled in these runs",
-                    hint="see docs/how-to/measure-energy.md",
-                )
-            return power_frame(results, campaigns)
-        return self._samples(results, campaigns)
-
-    def _results(self) -> tuple[Result, ...]:
-        results = self._store.results(self._campaign, all_attempts=True)
-        if not results:
-            raise EmptySelectionError(
-                "there are no runs to export",
-                hint="run something first: `boardcluster run wordcount`",
-            )
-        return results
-
-    def _campaigns(self) -> dict[str, Campaign]:
-        return {row.id: row for row in self._store.campaigns()}
-
-    def _probes(self) -> Frame:
-        from boardcluster.report.export.samples import probe_frame  # noqa: PLC0415
-
-        runs = self._store.probe_runs()
-        if not runs:
-            raise EmptySelectionError(
-                "there are no probes to export", hint="run some first: `boardcluster probe`"
-            )
-        return probe_frame(runs)
-
-    def _samples(self, results: Sequence[Result], campaigns: Mapping[str, Campaign]) -> Frame:
-        from boardcluster.report.export.samples import sample_frame  # noqa: PLC0415
-
-        streamed = self._with_samples(results)
-        first = next(streamed, None)
-        if first is None:
-            self.say_damaged()
-            raise EmptySelectionError(
-                "no run has samples that can be read",
-                hint="runs from before there was telemetry have none",
-            )
-
-        def all_of_them() -> Iterator[tuple[Result, Telemetry]]:
-            yield first
-            yield from streamed
-
-        return sample_frame(all_of_them(), campaigns)
-
-    def _with_samples(self, results: Sequence[Result]) -> Iterator[tuple[Result, Telemetry]]:
-        """Yield the runs that have samples, one at a time; damaged ones are noted."""
-        for done, result in enumerate(results, start=1):
-            telemetry = None
-            if result.attempt is not None:
-                try:
-                    telemetry = self._store.telemetry(result.attempt)
-                except StoreError as error:
-                    self._damaged.append(error.message)
-            if telemetry is not None:
-                yield result, telemetry
-            self._reporter.progress("samples of runs", done, len(results))
-
-    def top500(self) -> tuple[str, ...]:
-        """Return the lines.
-
-        Raises:
-            EmptySelectionError: no run of HPL counts.
-        """
-        from boardcluster.report.export.top500 import top500_lines  # noqa: PLC0415
-
-        lines = top500_lines(summarise(self._latest(), tainted=self._tainted))
-        if not lines:
-            raise EmptySelectionError(
-                "no run of HPL counts",
-                hint="run it: `boardcluster run hpl`; tainted ones count with --tainted",
-            )
-        return lines
-
-    def _latest(self) -> tuple[Result, ...]:
-        return self._store.results(self._campaign)
-
-    def latex(self) -> Mapping[str, Table]:
-        """Return the tables that belong into a paper, by name.
-
-        Raises:
-            EmptySelectionError: there are none.
-        """
-        from boardcluster.report.model import report_of  # noqa: PLC0415
-        from boardcluster.report.render import named_tables  # noqa: PLC0415
-        from boardcluster.report.source import Source  # noqa: PLC0415
-
-        results = self._results()
-        campaigns = self._campaigns()
-        chosen = [row for row in campaigns.values() if self._campaign in {None, row.id}]
-        source = Source.of(results, chosen, tainted=self._tainted)
-        report = report_of(source, cluster=None, probes=self._store.probe_runs())
-        return named_tables(report)
 
 
 def _write_table(frame: Frame, to: _To, path: Path | None, *, force: bool) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from boardcluster.campaign.propose import propose, write_spec
+from boardcluster.capabilities import Capabilities, Network, capabilities_of, every_kind
 from boardcluster.cli.boards import boards_of, look_at_boards
 from boardcluster.cli.console import Reporter, say
+from boardcluster.cli.grouped import grouped
+from boardcluster.cli.init_options import BoardOptions
 from boardcluster.cli.options import (
     INSECURE_WARNING,
     ClusterOption,
@@ -18,77 +21,22 @@ from boardcluster.cli.options import (
     home_folder,
 )
 from boardcluster.errors import UsageError
-from boardcluster.fetch.cache import make_folder, writing
-from boardcluster.records import ClusterSpec, Security
-from boardcluster.services.operation import available_memory_bytes
-from boardcluster.services.pair import load_pair, pair_ids
-from boardcluster.services.profile import build_profile, profile_names
-from boardcluster.spec import DEFAULT_SUBNET, propose_cluster, render_cluster
+from boardcluster.records import Security
+from boardcluster.services.pair import pair_ids
+from boardcluster.services.profile import profile_names
+from boardcluster.spec import DEFAULT_SUBNET
 
-__all__ = ["propose", "register", "write_spec"]
+__all__ = ["register"]
 
-_HostsOption = Annotated[
+_KindOption = Annotated[
     str,
     typer.Option(
-        "--hosts",
-        help="Boards instead of emulated nodes: what ssh reaches them by, joined by commas.",
+        "--kind",
+        help=f"What the nodes are: {', '.join(every_kind())}. Default: boards with --hosts or "
+        f"--inventory, else {next(iter(every_kind()))}.",
         show_default=False,
     ),
 ]
-_InventoryOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--inventory", help="Boards of an Ansible inventory (INI or YAML).", show_default=False
-    ),
-]
-_MasterOption = Annotated[
-    str,
-    typer.Option(
-        "--master", help="Which board is the master. Default: the first.", show_default=False
-    ),
-]
-_YesOption = Annotated[
-    bool, typer.Option("--yes", help="Accept the boards' host keys without asking.")
-]
-_InsecureOption = Annotated[
-    bool,
-    typer.Option(
-        "--insecure-lab",
-        help="Leave boards OPEN to their network, as the papers had them; only to compare.",
-    ),
-]
-
-
-def propose(*, name: str, workers: int, profile: str, engines: str, subnet: str) -> ClusterSpec:
-    """Return a cluster that fits this machine.
-
-    Raises:
-        UsageError: there is no such profile or engine pair.
-        CapacityError: this machine cannot hold that many workers.
-    """
-    load_pair(engines)
-    spec = propose_cluster(
-        name=name,
-        workers=workers,
-        host_cores=os.cpu_count() or 1,
-        host_available_bytes=available_memory_bytes(),
-        engines=engines,
-        profile=profile,
-        subnet=subnet,
-    )
-    build_profile(profile, spec)
-    return spec
-
-
-def write_spec(spec: ClusterSpec, path: Path) -> None:
-    """Write the commented file.
-
-    Raises:
-        HostError: it cannot be written.
-    """
-    make_folder(path.parent)
-    with writing(path):
-        path.write_text(render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names()))
 
 
 def register(app: typer.Typer) -> None:
@@ -96,19 +44,21 @@ def register(app: typer.Typer) -> None:
     app.command(
         name="init",
         epilog="Examples: boardcluster init --workers 2 --profile upstream; "
-        "boardcluster init --hosts pi@pi0,pi@pi1,pi@pi2",
-    )(_init)
+        "boardcluster init --hosts pi@pi0,pi@pi1,pi@pi2; boardcluster init --kind local",
+    )(grouped(_init))
 
 
 def _init(
     context: typer.Context,
+    board: BoardOptions,
     home: HomeOption = None,
     cluster: ClusterOption = "default",
+    kind: _KindOption = "",
     workers: Annotated[
         int, typer.Option(min=1, max=63, help="Emulated workers beside the master.")
     ] = 4,
     profile: Annotated[
-        str, typer.Option(help=f"Engine configuration: {', '.join(profile_names())}.")
+        str, typer.Option(help=f"Engine configuration: {', '.join(profile_names())}, or a file.")
     ] = "default",
     engines: Annotated[
         str, typer.Option(help=f"Engine pair: {', '.join(pair_ids())}.")
@@ -116,11 +66,6 @@ def _init(
     subnet: Annotated[
         str, typer.Option(help="Network of emulated nodes, inside 198.18.0.0/15.")
     ] = DEFAULT_SUBNET,
-    hosts: _HostsOption = "",
-    inventory: _InventoryOption = None,
-    master: _MasterOption = "",
-    yes: _YesOption = False,
-    insecure_lab: _InsecureOption = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a commented cluster.toml: for this machine, or for boards after looking at each.
@@ -135,10 +80,13 @@ def _init(
             f"{path} exists already",
             hint=f"edit it, or replace it with `boardcluster init{options} --force`",
         )
+    if profile.endswith(".toml"):  # cluster.toml names it from another folder
+        profile = str(Path(profile).absolute())
     name = cluster if home is None else "default"
     reporter = Reporter()
-    boards = boards_of(hosts, inventory, reporter)
-    _refuse_options(context, for_boards=bool(boards))
+    boards = boards_of(board.hosts, board.inventory, reporter)
+    known = _kind_asked_for(kind, named=bool(boards))
+    _refuse_options(context, known)
     if boards:
         spec = look_at_boards(
             boards,
@@ -146,13 +94,15 @@ def _init(
             name=name,
             engines=engines,
             profile=profile,
-            security=Security.INSECURE_LAB if insecure_lab else Security.CLOSED,
-            master=master,
-            accept=yes,
+            security=Security.INSECURE_LAB if board.insecure_lab else Security.CLOSED,
+            master=board.master,
+            accept=board.yes,
             reporter=reporter,
         )
     else:
-        spec = propose(name=name, workers=workers, profile=profile, engines=engines, subnet=subnet)
+        spec = propose(
+            name=name, workers=workers, profile=profile, engines=engines, subnet=subnet, kind=kind
+        )
     write_spec(spec, path)
     say(f"wrote {path}")
     if spec.security is Security.INSECURE_LAB:
@@ -160,13 +110,40 @@ def _init(
     say(f"next: edit it if you like, then run `boardcluster up{options}`")
 
 
-def _refuse_options(context: typer.Context, *, for_boards: bool) -> None:
-    """Refuse options that would be left unheard.
+def _kind_asked_for(kind: str, *, named: bool) -> Capabilities:
+    """Return what the kind of node can do that the options ask for.
+
+    Args:
+        kind: what --kind says; may be empty.
+        named: whether hosts are named.
+
+    Raises:
+        UsageError: there is no such kind, or it does not go with the hosts.
+    """
+    known = every_kind()
+    reached = next(row for row in known.values() if row.over_ssh)
+    chosen = capabilities_of(kind) if kind else reached if named else next(iter(known.values()))
+    if named and not chosen.over_ssh:
+        raise UsageError(
+            f"--kind {kind} has no hosts", hint=f"leave --hosts out, or use --kind {reached.kind}"
+        )
+    if chosen.over_ssh and not named:
+        raise UsageError(
+            f"--kind {kind} needs to know which they are",
+            hint="name them with --hosts or --inventory",
+        )
+    return chosen
+
+
+def _refuse_options(context: typer.Context, kind: Capabilities) -> None:
+    """Refuse options that the kind of node does not take.
 
     Raises:
         UsageError: names them.
     """
-    unheard = ("workers", "subnet") if for_boards else ("insecure_lab", "master")
+    own_network = kind.network is Network.OWN
+    unheard = [] if own_network else ["workers", "subnet"]
+    unheard += [] if kind.over_ssh else ["insecure_lab", "master"]
     given = []
     for name in unheard:
         source = context.get_parameter_source(name)
@@ -175,8 +152,13 @@ def _refuse_options(context: typer.Context, *, for_boards: bool) -> None:
     if not given:
         return
     words = f"{' and '.join(given)}: only for "
-    if for_boards:
+    if kind.over_ssh:
         raise UsageError(
             f"{words}emulated nodes", hint="leave that out: each host is a node, in its own network"
         )
-    raise UsageError(f"{words}boards", hint="name the boards with --hosts")
+    if own_network:
+        raise UsageError(f"{words}boards", hint="name the boards with --hosts")
+    raise UsageError(
+        f"{' and '.join(given)} cannot be used with --kind {kind.kind}",
+        hint="leave that out: this machine is the one node",
+    )

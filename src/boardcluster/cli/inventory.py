@@ -22,9 +22,9 @@ def register(app: typer.Typer) -> None:
 def _inventory(home: HomeOption = None, cluster: ClusterOption = "default") -> None:
     """Print the boards of a cluster as an Ansible inventory (YAML), for other tools."""
     spec = operation.read_spec(home_folder(home, cluster) / "cluster.toml")
-    if spec.kind != "boards":
+    if not spec.capabilities.over_ssh:
         raise UsageError(
-            "emulated nodes cannot be reached by other tools",
+            f"other tools cannot reach nodes of the kind {spec.kind}",
             hint="write an inventory of a cluster of boards",
         )
     sys.stdout.write(render_inventory(spec))

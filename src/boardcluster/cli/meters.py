@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from boardcluster.campaign.upkeep import meter_remotes
 from boardcluster.cli.console import print_json, print_table, say
 from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
 from boardcluster.errors import MeterError
-from boardcluster.records import ClusterSpec
-from boardcluster.remote.base import Remote
-from boardcluster.remote.local import LocalRemote
-from boardcluster.services.boards import board_nodes
 from boardcluster.services.operation import read_spec
 from boardcluster.telemetry.metering import Look, look_at
 from boardcluster.telemetry.meters.registry import kinds, meter_facts
 
-__all__ = ["meter_remotes", "register"]
+__all__ = ["register"]
 
 _AT_ONCE = 16
 
@@ -56,14 +52,6 @@ def _meters(
     _show(looks, as_json=as_json)
     if any(look.error for look in looks):
         raise typer.Exit(MeterError.exit_code)
-
-
-def meter_remotes(folder: Path, spec: ClusterSpec) -> Mapping[str, Remote]:
-    """Return every node as root; emulated nodes share this machine and its meters."""
-    if spec.kind != "boards":
-        return {node.name: LocalRemote(node.name) for node in spec.nodes}
-    boards = board_nodes(folder)
-    return {node.name: boards.admin(node) for node in spec.nodes}
 
 
 def _show(looks: Sequence[Look], *, as_json: bool) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from boardcluster.cluster.folders import again, cache_folder, home_folder, require_cluster
 from boardcluster.cluster.state import load_state
-from boardcluster.errors import ClusterNotUpError, UsageError
+from boardcluster.errors import UsageError
 from boardcluster.services.operation import read_spec
+from boardcluster.services.security import INSECURE_WARNING
+from boardcluster.units import parse_size
 
 __all__ = [
     "INSECURE_WARNING",
@@ -21,21 +21,15 @@ __all__ = [
     "ClusterOption",
     "HomeOption",
     "JsonOption",
+    "SettingOption",
     "WithoutOption",
     "again",
     "cache_folder",
     "home_folder",
     "named_nodes",
+    "parse_size_option",
     "require_cluster",
 ]
-
-INSECURE_WARNING = (
-    "INSECURE LAB: everybody in its network can take this cluster over, and its boards with it"
-)
-
-_NAME = re.compile(r"(?![.-])[A-Za-z0-9._+@-]+")
-_NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._/+@-]")
-"""Hadoop's URIs and Spark's class paths break on spaces, on non-ASCII and on much between."""
 
 HomeOption = Annotated[
     Path | None,
@@ -67,77 +61,13 @@ WithoutOption = Annotated[
         show_default=False,
     ),
 ]
+SettingOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--setting", help="A property of the engines for its jobs, KEY=VALUE; repeat for several."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-
-
-def _xdg(variable: str, default: str) -> Path:
-    value = os.environ.get(variable, "")
-    return Path(value) if value.startswith("/") else Path("~") / default
-
-
-def _usable(folder: Path, *, options: str) -> Path:
-    """Return the folder's whole path if Hadoop and Spark can work in it."""
-    try:
-        whole = folder.expanduser().absolute()
-    except RuntimeError as error:
-        raise UsageError(
-            f"{folder} has no meaning: {error}", hint=f"name another folder with {options}"
-        ) from error
-    if bad := sorted(set(_NOT_IN_PATHS.findall(str(whole)))):
-        raise UsageError(
-            f"Hadoop and Spark cannot work in the folder {str(whole)!r}: its path holds "
-            f"{', '.join(map(repr, bad))}",
-            hint=f"choose a path of letters a-z, digits and . _ / + @ - with {options}",
-        )
-    return whole
-
-
-def again(home: Path | None, cluster: str) -> str:
-    """Return the options that name the same cluster again; none for the default one."""
-    if home is not None:
-        return f" --home {shlex.quote(str(home))}"
-    return "" if cluster == "default" else f" --cluster {shlex.quote(cluster)}"
-
-
-def require_cluster(folder: Path, *, options: str) -> None:
-    """Refuse a folder that holds no cluster before anything is written into it.
-
-    Args:
-        folder: the state folder.
-        options: what ``again`` returned for it.
-
-    Raises:
-        ClusterNotUpError: nothing was made there.
-    """
-    if not any((folder / name).exists() for name in ("cluster.toml", "state.json")):
-        raise ClusterNotUpError(
-            f"there is no cluster in {folder}",
-            hint=f"run `boardcluster init{options}` and `boardcluster up{options}` first, or name "
-            "another cluster with --cluster or --home",
-        )
-
-
-def home_folder(home: Path | None, cluster: str) -> Path:
-    """Return the state folder: ``--home``, or one per cluster in XDG_DATA_HOME.
-
-    Raises:
-        UsageError: the name would leave that folder, or Hadoop and Spark cannot work there.
-    """
-    if home is None and not _NAME.fullmatch(cluster):
-        raise UsageError(
-            f"{cluster!r} is not a name for a cluster", hint="use letters, digits and hyphens"
-        )
-    folder = home or _xdg("XDG_DATA_HOME", ".local/share") / "boardcluster" / cluster
-    return _usable(folder, options="--home")
-
-
-def cache_folder(cache: Path | None) -> Path:
-    """Return the cache folder: ``--cache``, or the one in XDG_CACHE_HOME.
-
-    Raises:
-        UsageError: Hadoop and Spark cannot work there.
-    """
-    return _usable(cache or _xdg("XDG_CACHE_HOME", ".cache") / "boardcluster", options="--cache")
 
 
 def named_nodes(folder: Path, names: Sequence[str] | None) -> frozenset[str]:
@@ -154,9 +84,10 @@ def named_nodes(folder: Path, names: Sequence[str] | None) -> frozenset[str]:
     if not names:
         return frozenset()
     spec = read_spec(folder / "cluster.toml")
-    if spec.kind != "boards":
+    if not spec.capabilities.over_ssh:
         raise UsageError(
-            "--without is for boards: emulated nodes end together", hint="leave it out"
+            f"--without is for boards: nodes of the kind {spec.kind} end together",
+            hint="leave it out",
         )
     known = [node.name for node in spec.nodes]
     if state := load_state(folder):  # a board may have been taken out of the file since
@@ -167,3 +98,20 @@ def named_nodes(folder: Path, names: Sequence[str] | None) -> frozenset[str]:
                 f"the cluster has no node {name!r}", hint=f"its nodes: {', '.join(known)}"
             )
     return frozenset(names)
+
+
+def parse_size_option(text: str | None) -> int | None:
+    """Parse ``--size``.
+
+    Raises:
+        UsageError: it is not a size.
+    """
+    if text is None:
+        return None
+    try:
+        size_bytes = parse_size(text)
+    except ValueError as error:
+        raise UsageError(f"--size: {error}", hint="for example --size 256MB") from error
+    if size_bytes < 1:
+        raise UsageError("--size: must be at least 1 byte", hint="for example --size 256MB")
+    return size_bytes

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from boardcluster.campaign.fingerprint import hardware_line
+from boardcluster.campaign.probing import ProbedMachine, ProbeRequest, probe_nodes
 from boardcluster.catalog.entry import entry_of, render_board
-from boardcluster.catalog.shown import conditions_text, is_curve_point, show_figure
-from boardcluster.cli.console import Reporter, print_json, print_table, say
+from boardcluster.cli.console import Reporter, print_json
 from boardcluster.cli.options import (
     CacheOption,
     ClusterOption,
@@ -23,22 +20,13 @@ from boardcluster.cli.options import (
     again,
     cache_folder,
     home_folder,
-    require_cluster,
 )
-from boardcluster.cluster.discovery import discover
-from boardcluster.cluster.lock import driver_lock
+from boardcluster.cli.show_probes import print_probe_runs, print_probes
 from boardcluster.cluster.state import write_atomically
-from boardcluster.errors import ClusterNotUpError, EmptySelectionError, RunError, UsageError
-from boardcluster.probes.registry import all_probes, choose_probes
-from boardcluster.probes.run import LiveSite, Plan, plan_probes, run_probes
-from boardcluster.records import NodeFacts, ProbeMode, ProbeRun
-from boardcluster.remote.local import LocalRemote
-from boardcluster.services import operation
-from boardcluster.services.operation import LiveCluster
+from boardcluster.errors import EmptySelectionError, RunError, UsageError
+from boardcluster.probes.registry import choose_probes
+from boardcluster.records import ProbeMode, ProbeRun
 from boardcluster.store import Store
-from boardcluster.telemetry.metering import open_meter, rise
-from boardcluster.telemetry.meters.base import Meter, Reading
-from boardcluster.units import format_bytes, format_seconds
 
 __all__ = ["register"]
 
@@ -68,16 +56,6 @@ class _Wanted:
     skip_missing: bool
     board_file: Path | None
     as_json: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Machine:
-    """What a catalog's entry says of a node beside its figures."""
-
-    name: str
-    cores: int
-    clock_hertz: float | None
-    memory_bytes: int
 
 
 def _probe(
@@ -130,7 +108,7 @@ def _probe(
     )
     choose_probes(wanted.names)  # a wrong name is said before anything else
     if listing:
-        _list(as_json=as_json)
+        print_probes(as_json=as_json)
         return
     if here and (wanted.nodes or at_once):
         raise UsageError(
@@ -146,233 +124,28 @@ def _probe(
     _measure(folder, cache_folder(cache), wanted, options=again(home, cluster))
 
 
-def _list(*, as_json: bool) -> None:
-    probes = all_probes()
-    if as_json:
-        rows = [
-            {
-                "name": probe.name,
-                "area": probe.area,
-                "summary": probe.summary,
-                "matches": probe.matches,
-                "packages": sorted({tool.package for tool in probe.tools}),
-                "pair": probe.pair,
-                "needs_root": probe.needs_root,
-                "default": probe.default,
-                "quick_seconds": probe.quick_seconds,
-                "paper_seconds": probe.paper_seconds,
-            }
-            for probe in probes
-        ]
-        print_json(rows)
-        return
-    columns = ["probe", "area", "runs", "quick", "paper", "measures"]
-    print_table(
-        "",
-        columns,
-        [
-            [
-                probe.name,
-                probe.area,
-                ("between two nodes" if probe.pair else "on one node")
-                + ("" if probe.default else ", if named")
-                + (", as root" if probe.needs_root else ""),
-                f"about {format_seconds(probe.quick_seconds)}",
-                f"about {format_seconds(probe.paper_seconds)}",
-                probe.summary,
-            ]
-            for probe in probes
-        ],
-    )
-
-
 def _measure(folder: Path, cache: Path, wanted: _Wanted, *, options: str) -> None:
     reporter = Reporter()
-    if not wanted.here:
-        try:
-            require_cluster(folder, options=options)
-        except ClusterNotUpError as error:
-            raise _or_here(error) from error
-    facts: dict[str, NodeFacts] = {}
-    with (
-        driver_lock(folder, doing="probe"),
-        Store.open(folder) as store,
-        contextlib.ExitStack() as open_meters,
-    ):
-        if wanted.here:
-            sites = [_here(folder, facts)]
-        else:
-            try:
-                live = operation.attach(folder, cache=cache, progress=reporter.progress)
-            except ClusterNotUpError as error:
-                raise _or_here(error) from error
-            if live.limiter is not None:
-                live.limiter.set()  # a driver that was killed while it prepared left them lifted
-            sites = _sites(live, wanted, facts)
-            if any(probe.area == "power" for probe in choose_probes(wanted.names)):
-                watts = _meters(live, open_meters)
-                sites = [replace(site, watts=watts.get(site.node)) for site in sites]
-        plan = plan_probes(sites, choose_probes(wanted.names), named=bool(wanted.names))
-        if not plan.jobs:
-            raise EmptySelectionError("no probe is left to run", hint="name other probes")
-        if wanted.board_file is not None and len(sites) != 1:
-            raise UsageError(
-                f"--save-board writes one node, and {len(sites)} are to be probed",
-                hint=f"name one with --node: {', '.join(site.node for site in sites)}",
-            )
-        _announce(plan, wanted, reporter)
-        runs = run_probes(
-            plan,
-            mode=wanted.mode,
-            keep=store.add_probe_run,
-            tell=reporter.line,
-            settings={"cache": str(cache)},
-            at_once=wanted.at_once,
-            skip_missing=wanted.skip_missing,
-        )
+    request = ProbeRequest(
+        names=wanted.names,
+        nodes=wanted.nodes,
+        mode=wanted.mode,
+        here=wanted.here,
+        at_once=wanted.at_once,
+        skip_missing=wanted.skip_missing,
+        one_node=wanted.board_file is not None,
+    )
+    done = probe_nodes(folder, request, cache=cache, follow=reporter, options=options)
     if wanted.as_json:
-        print_json({"runs": runs})
+        print_json({"runs": done.runs})
     else:
-        _print_runs(runs)
+        print_probe_runs(done.runs)
     if wanted.board_file is not None:
-        site = sites[0]
-        _save(wanted.board_file, runs, _machine(site, facts.get(site.node)), reporter)
-    _fail(runs)
+        _save(wanted.board_file, done.runs, done.machine, reporter)
+    _fail(done.runs)
 
 
-def _or_here(error: ClusterNotUpError) -> ClusterNotUpError:
-    return ClusterNotUpError(
-        error.message, hint=f"{error.hint}; or probe this machine itself with --here"
-    )
-
-
-def _announce(plan: Plan, wanted: _Wanted, reporter: Reporter) -> None:
-    if plan.left_out:
-        names = ", ".join(probe.name for probe in plan.left_out)
-        reporter.line(f"left out, because they need two nodes: {names}")
-    names = ", ".join(probe.name for probe in plan.probes)
-    reporter.line(
-        f"{wanted.mode} mode on {', '.join(site.node for site in plan.sites)}: {names}; "
-        f"{len(plan.jobs)} in all, about "
-        f"{format_seconds(plan.about_seconds(wanted.mode))} on fast boards"
-    )
-
-
-def _here(folder: Path, facts: dict[str, NodeFacts]) -> LiveSite:
-    """Return this machine as a site."""
-    remote = LocalRemote(socket.gethostname())
-    found = discover(remote, folder=str(folder))
-    facts[remote.name] = found
-    return LiveSite(
-        node=remote.name,
-        remote=remote,
-        admin=remote,
-        cores=found.cores,
-        memory_bytes=found.memory_bytes,
-        folder=str(folder / "scratch"),
-        address="127.0.0.1",
-        hardware=hardware_line(remote.name, found),
-        cluster="",
-        emulated=False,
-    )
-
-
-def _sites(live: LiveCluster, wanted: _Wanted, facts: dict[str, NodeFacts]) -> list[LiveSite]:
-    """Return the cluster's nodes as sites.
-
-    Raises:
-        UsageError: a node is not in the cluster, or emulated nodes are to run at once.
-    """
-    known = [node.name for node in live.spec.nodes]
-    for name in wanted.nodes:
-        if name not in known:
-            raise UsageError(
-                f"the cluster has no node {name!r}", hint=f"its nodes: {', '.join(known)}"
-            )
-    emulated = live.spec.kind == "emulated"
-    if emulated and wanted.at_once:
-        raise UsageError(
-            "--at-once is for boards: emulated nodes share one machine, and would share what is "
-            "measured",
-            hint="leave --at-once out",
-        )
-    addresses = {node.name: node.address for node in live.state.nodes}
-    host = discover(LocalRemote(socket.gethostname())) if emulated else None
-    sites = []
-    for node in live.spec.nodes:
-        if wanted.nodes and node.name not in wanted.nodes:
-            continue
-        if host is not None:
-            hardware = (
-                f"{node.name}: emulated, {node.cores} cores and "
-                f"{format_bytes(node.memory_bytes, binary=True)} of "
-                f"{hardware_line(host.name, host)}"
-            )
-        else:
-            facts[node.name] = live.facts[node.name]
-            hardware = hardware_line(node.name, live.facts[node.name])
-        sites.append(
-            LiveSite(
-                node=node.name,
-                remote=live.remotes[node.name],
-                admin=live.as_root[node.name],
-                cores=node.cores,
-                memory_bytes=node.memory_bytes,
-                folder=live.layout.on_medium(node, "scratch"),
-                dilation=live.state.dilation,
-                address=addresses[node.name],
-                hardware=hardware,
-                cluster=live.spec.name,
-                emulated=emulated,
-            )
-        )
-    return sites
-
-
-def _meters(
-    live: LiveCluster, open_meters: contextlib.ExitStack
-) -> dict[str, Callable[[], float | None]]:
-    """Open the meters that cover one node alone; return what reads each, by node."""
-    found: dict[str, Callable[[], float | None]] = {}
-    for spec in live.spec.meters:
-        if len(spec.nodes) != 1 or spec.switch:
-            continue
-        meter = open_meter(spec, live.metered)
-        open_meters.callback(meter.close)
-        found.setdefault(spec.nodes[0], _WattsNow(meter))
-    return found
-
-
-class _WattsNow:
-    """Reads a meter; of one that only counts energy, the mean power since it was read before."""
-
-    def __init__(self, meter: Meter) -> None:
-        self._meter = meter
-        self._before: Reading | None = None
-
-    def __call__(self) -> float | None:
-        now = self._meter.read()
-        before, self._before = self._before, now
-        if now.watts is not None or before is None:
-            return now.watts
-        return rise(before, now)
-
-
-def _machine(site: LiveSite, facts: NodeFacts | None) -> _Machine:
-    if facts is None:
-        name = f"Emulated node {site.node}" if site.emulated else site.node
-        return _Machine(
-            name=name, cores=site.cores, clock_hertz=None, memory_bytes=site.memory_bytes
-        )
-    return _Machine(
-        name=facts.board or site.node,
-        cores=facts.cores,
-        clock_hertz=facts.clock_most_hertz,
-        memory_bytes=facts.memory_bytes,
-    )
-
-
-def _save(path: Path, runs: Sequence[ProbeRun], machine: _Machine, reporter: Reporter) -> None:
+def _save(path: Path, runs: Sequence[ProbeRun], machine: ProbedMachine, reporter: Reporter) -> None:
     entry = entry_of(
         runs,
         name=machine.name,
@@ -407,32 +180,7 @@ def _show(folder: Path, wanted: _Wanted) -> None:
         print_json({"runs": runs})
         return
     latest = {(run.node, run.peer, run.probe, run.mode): run for run in runs}
-    _print_runs(tuple(latest.values()))
-
-
-def _label(run: ProbeRun) -> str:
-    place = f"{run.node} to {run.peer}" if run.peer else run.node
-    return f"{place} (emulated)" if run.emulated else place
-
-
-def _print_runs(runs: Sequence[ProbeRun]) -> None:
-    columns = ["node", "probe", "figure", "conditions", "value", "unit"]
-    rows: dict[str, list[list[str]]] = {}
-    for run in runs:
-        for figure in run.figures:
-            if is_curve_point(figure):
-                continue
-            what, value, unit = show_figure(figure)
-            row = [run.probe, what, conditions_text(figure.conditions), value, unit]
-            rows.setdefault(_label(run), []).append([_label(run), *row])
-    for place, table in rows.items():
-        about = next(run.hardware for run in runs if _label(run) == place)
-        print_table(about, columns, table)
-    for run in runs:
-        if points := sum(map(is_curve_point, run.figures)):
-            say(f"{_label(run)}: {run.probe}: {points} points of its curves are in --json")
-        if run.reason:
-            say(f"{_label(run)}: {run.probe}: {run.reason}")
+    print_probe_runs(tuple(latest.values()))
 
 
 def _fail(runs: Sequence[ProbeRun]) -> None:

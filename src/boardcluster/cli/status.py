@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from boardcluster.capabilities import capabilities_of
 from boardcluster.cli.console import print_json, print_table, say
 from boardcluster.cli.options import (
     INSECURE_WARNING,
@@ -44,9 +45,8 @@ def _status(
     for words in seen.unreachable:
         say(words)
     if seen.phase == "dead":
-        what = (
-            "nothing of it runs" if seen.kind == "boards" else "its driver or its nodes were killed"
-        )
+        here = capabilities_of(seen.kind).on_this_machine
+        what = "its driver or its nodes were killed" if here else "nothing of it runs"
         say(f"{what}; run `boardcluster down` to clear up")
     if not seen.daemons:
         return
@@ -56,13 +56,8 @@ def _status(
             f"live: {seen.health.live_datanodes} DataNodes, {seen.health.live_nodemanagers} "
             f"NodeManagers; HDFS has {format_bytes(seen.health.hdfs_free_bytes)} left"
         )
-    if seen.kind == "boards":
-        say("These pages open through `boardcluster tunnel`.")
-    elif not seen.browsable:
-        say(
-            "The cluster was made without root, so this machine's browser cannot reach these "
-            "addresses; docs/how-to/open-web-pages.md says how."
-        )
+    if seen.page_hint:
+        say(seen.page_hint)
 
 
 def _print_daemons(seen: Status) -> None:

@@ -6,34 +6,28 @@ import contextlib
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from boardcluster.campaign.driver import now_utc
-from boardcluster.campaign.submit import Program, check_program, submit_program
-from boardcluster.cli.campaigns import new_campaign_id
+from boardcluster.campaign.submit import Program, check_program, run_program
 from boardcluster.cli.console import Reporter, print_json
 from boardcluster.cli.options import (
     CacheOption,
     ClusterOption,
     HomeOption,
     JsonOption,
+    SettingOption,
     again,
     cache_folder,
     home_folder,
     require_cluster,
 )
-from boardcluster.cli.up import recover
-from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import RunError, UsageError
-from boardcluster.records import AttemptState, Campaign, CampaignKind, Engine, Trial
-from boardcluster.redaction import redact
-from boardcluster.services import operation
-from boardcluster.services.operation import LiveCluster
-from boardcluster.store import Store
-from boardcluster.telemetry.metering import check_meters
+from boardcluster.records import AttemptState, Engine
+from boardcluster.services.settings import settings_of_submission
 
 __all__ = ["register"]
 
@@ -63,6 +57,7 @@ def _submit(
     conf: Annotated[
         list[str] | None, typer.Option(help="A Spark property KEY=VALUE; repeat for several.")
     ] = None,
+    setting: SettingOption = None,
     py_files: Annotated[str, typer.Option(help="Further Python files, comma-separated.")] = "",
     timeout: Annotated[float, typer.Option(min=1, help="Longest time, in seconds.")] = 86400,
     as_json: JsonOption = False,
@@ -88,70 +83,28 @@ def _submit(
         arguments=tuple(program[1:]),
         main=main_class,
         options=tuple(options),
+        settings=settings_of_submission(setting or ()),
     )
     check_program(wanted)
     folder, store_folder = home_folder(home, cluster), cache_folder(cache)
     reporter = Reporter()
     require_cluster(folder, options=again(home, cluster))
-    with driver_lock(folder, doing="submit"):
-        live = operation.attach(folder, cache=store_folder, progress=reporter.progress)
-        _check_spark_fits(live, engine)
-        check_meters(live.spec.meters, live.metered)
-        campaign, trial = _record(live, engine, program)
-        reporter.line(f"submitting to {engine}, recorded as {campaign.id}")
-        with (
-            Store.open(folder) as store,
-            _following(folder / "attempts" / trial.id / "1" / "stdout.txt", quiet=as_json),
-        ):
-            recover(store, reporter, live)
-            attempt, outcome = submit_program(
-                live, store, campaign, trial, wanted, timeout_seconds=timeout, cwd=Path.cwd()
-            )
-    artefacts = folder / attempt.artefacts
+    done = run_program(
+        folder,
+        wanted,
+        cache=store_folder,
+        follow=reporter,
+        timeout_seconds=timeout,
+        cwd=Path.cwd(),
+        printing=partial(_following, quiet=as_json),
+    )
+    attempt, outcome = done.attempt, done.outcome
     if as_json:
-        print_json({"trial": trial, "attempt": attempt, "artefacts": str(artefacts)})
+        print_json({"trial": done.trial, "attempt": attempt, "artefacts": str(done.artefacts)})
     seconds = f" after {outcome.duration_seconds:.1f} s" if outcome else ""
-    reporter.line(f"{attempt.state}{seconds}; logs and counters: {artefacts}")
+    reporter.line(f"{attempt.state}{seconds}; logs and counters: {done.artefacts}")
     if attempt.state is not AttemptState.OK:
-        raise RunError(attempt.reason, hint=f"see {artefacts}/stderr.txt")
-
-
-def _check_spark_fits(live: LiveCluster, engine: Engine) -> None:
-    """Refuse Spark on nodes that hold no executor.
-
-    Raises:
-        UsageError: with the arithmetic.
-    """
-    refusal = live.layout.profile.spark_refusal
-    if engine is Engine.SPARK and refusal:
-        raise UsageError(
-            f"Spark does not fit on these nodes: {refusal}",
-            hint="use MapReduce, or give the nodes more memory",
-        )
-
-
-def _record(live: LiveCluster, engine: Engine, program: list[str]) -> tuple[Campaign, Trial]:
-    campaign = Campaign(
-        id=new_campaign_id(),
-        kind=CampaignKind.SUBMIT,
-        created_utc=now_utc(),
-        seed=0,
-        cluster=live.spec.name,
-        emulated=live.spec.kind == "emulated",
-    )
-    trial = Trial(
-        id=f"{campaign.id}-submit-{engine}",
-        campaign_id=campaign.id,
-        position=0,
-        workload="submit",
-        engine=engine,
-        profile=live.layout.profile.name,
-        size_bytes=0,
-        workers=len(live.spec.workers),
-        repetition=1,
-        arguments=redact(program),
-    )
-    return campaign, trial
+        raise RunError(attempt.reason, hint=f"see {done.artefacts}/stderr.txt")
 
 
 @contextlib.contextmanager

@@ -46,7 +46,7 @@ def _tunnel(
     """
     folder = home_folder(home, cluster)
     spec = operation.read_spec(folder / "cluster.toml")
-    if spec.kind != "boards":
+    if not spec.capabilities.over_ssh:
         raise UsageError(
             "the nodes of this cluster are on this machine: there is nothing to tunnel to",
             hint="open the addresses that `boardcluster status` shows",

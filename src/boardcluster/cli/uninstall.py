@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from boardcluster.campaign.upkeep import uninstall
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import (
     ClusterOption,
@@ -17,9 +18,8 @@ from boardcluster.cli.options import (
     home_folder,
     named_nodes,
 )
-from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import UsageError
-from boardcluster.services import boards, operation
+from boardcluster.services import operation
 
 __all__ = ["register"]
 
@@ -51,7 +51,7 @@ def _uninstall(
     """
     folder = home_folder(home, cluster)
     spec = operation.read_spec(folder / "cluster.toml")
-    if spec.kind != "boards":
+    if not spec.capabilities.provisioned:
         raise UsageError(
             "nothing was installed: the nodes of this cluster are on this machine",
             hint=f"run `boardcluster down{again(home, cluster)} --wipe`",
@@ -67,14 +67,9 @@ def _uninstall(
         if not typer.confirm(f"Take back what was installed on {names}{what}?"):
             say("nothing was taken back")
             return
-    with driver_lock(folder, doing="uninstall"), reporter.following():
-        if not dry_run:
-            operation.down(folder, without=gone)
-        done = boards.take_back(
-            folder, chosen, keep_data=keep_data, dry_run=dry_run, progress=reporter.progress
-        )
-        if not (dry_run or keep_data or gone):
-            operation.forget(folder)
+    done = uninstall(
+        folder, chosen, follow=reporter, keep_data=keep_data, dry_run=dry_run, without=gone
+    )
     if as_json:
         print_json(done)
         return

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from boardcluster.campaign.execution import attempt_tag, clear_leftovers, end_submission
+from boardcluster.campaign.twins import place_twin, read_twin, twin_home
+from boardcluster.campaign.upkeep import bring_up, nodes_words, plan_changes
 from boardcluster.cli.boards import accept_host_keys
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import (
@@ -20,69 +20,14 @@ from boardcluster.cli.options import (
     cache_folder,
     home_folder,
 )
-from boardcluster.cli.twin import place_twin, read_twin, twin_home
-from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import UsageError
 from boardcluster.records import Security
 from boardcluster.services import operation
 from boardcluster.services.boards import Ready
-from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import LiveCluster
-from boardcluster.store import Store
 from boardcluster.telemetry.meters.registry import meter_facts
 
-__all__ = ["bring_up", "recover", "register", "reported_health"]
-
-
-def reported_health(reporter: Reporter) -> Callable[[Health], None]:
-    """Return what follows a starting cluster: it says each change once."""
-    before: list[tuple[int, int]] = []
-
-    def seen(health: Health) -> None:
-        now = (health.live_datanodes, health.live_nodemanagers)
-        if now != (0, 0) and now not in before:
-            before.append(now)
-            reporter.line(f"{now[0]} DataNodes and {now[1]} NodeManagers are live")
-
-    return seen
-
-
-def bring_up(home: Path, *, cache: Path, reporter: Reporter, deep: bool = False) -> LiveCluster:
-    """Bring a cluster up and follow it.
-
-    Args:
-        home: the cluster's state folder.
-        cache: folder of fetched engines.
-        reporter: told what is done.
-        deep: read every byte of what was copied to boards, not only names and sizes.
-    """
-    seen = reported_health(reporter)
-    if operation.read_spec(home / "cluster.toml").security is Security.INSECURE_LAB:
-        reporter.line(INSECURE_WARNING)
-    live = operation.up(home, cache=cache, progress=reporter.progress, seen=seen, deep=deep)
-    for remark in live.layout.profile.remarks:
-        reporter.line(f"remark on profile {live.layout.profile.name}: {remark}")
-    return live
-
-
-def recover(store: Store, reporter: Reporter, live: LiveCluster | None = None) -> None:
-    """Deal with what a killed driver left running; only with the driver lock held.
-
-    Args:
-        store: the results; its running attempts are a dead driver's.
-        reporter: told what was found.
-        live: the running cluster, whose leftover submissions are ended first.
-
-    Raises:
-        RemoteError: a leftover application does not end.
-    """
-    if live is not None:
-        for attempt in store.running():
-            reporter.line(f"ending what a killed driver submitted: {attempt.trial_id}")
-            end_submission(live, attempt_tag(attempt.trial_id, attempt.number))
-            clear_leftovers(live)
-    if count := store.mark_interrupted("interrupted: the driver was killed"):
-        reporter.line(f"{count} attempts of a killed driver are marked invalid")
+__all__ = ["register"]
 
 
 def register(app: typer.Typer) -> None:
@@ -136,25 +81,19 @@ def _up(
         place_twin(declared, twin, folder)
     spec = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     reporter = Reporter()
-    if spec.kind == "boards":
+    if spec.capabilities.over_ssh:
         accept_host_keys([node.host for node in spec.nodes], home=folder, accept=yes)
-    elif dry_run or deep:
+    if (dry_run or deep) and not spec.capabilities.provisioned:
         raise UsageError(
             f"{'--dry-run' if dry_run else '--deep'} is for boards: nothing is installed for "
-            "emulated nodes",
+            f"nodes of the kind {spec.kind}",
             hint="run `boardcluster doctor` to see whether this machine is ready",
         )
     if dry_run:
-        with driver_lock(folder, doing="up --dry-run"), reporter.following():
-            ready = operation.plan_boards(
-                folder, cache=cache_folder(cache), progress=reporter.progress, deep=deep
-            )
+        ready = plan_changes(folder, cache=cache_folder(cache), follow=reporter, deep=deep)
         print_json(ready.changes) if as_json else _print_changes(ready)
         return
-    with driver_lock(folder, doing="up"), reporter.following():
-        live = bring_up(folder, cache=cache_folder(cache), reporter=reporter, deep=deep)
-        with Store.open(folder) as store:
-            recover(store, reporter, live)
+    live = bring_up(folder, cache=cache_folder(cache), follow=reporter, deep=deep)
     _say_up(live, again(home, cluster))
 
 
@@ -165,16 +104,18 @@ def _say_up(live: LiveCluster, options: str) -> None:
         live: the cluster.
         options: those that name it again.
     """
-    say(f"up: 1 master and {len(live.spec.workers)} workers, profile {live.spec.profile}")
+    say(f"up: {nodes_words(live)}, profile {live.spec.profile}")
     for name in ("namenode", "resourcemanager", "jobhistory", "sparkhistory"):
         say(f"  {name:<16} {_url(live, name)}")
     if live.spec.security is Security.INSECURE_LAB:
         say(INSECURE_WARNING)
-    if live.spec.kind == "boards":
+    if live.spec.capabilities.over_ssh:
         say("  (open these pages through `boardcluster tunnel`)")
     elif live.limiter is not None:
         say(f"  emulated boards, dilation {live.state.dilation:g}")
         say(f"  (go on with: boardcluster run ...{options})")
+    elif live.spec.security is Security.LOCAL:
+        say("  (every user of this machine can reach them: see docs/how-to/run-on-this-machine.md)")
     elif not live.state.host_link:
         say("  (made without root: see `boardcluster status` for how to open these pages)")
 

@@ -1,18 +1,22 @@
-"""What every kind of node can do, so that what is above cannot tell boards from namespaces."""
+"""What is asked of living nodes, so that what is above cannot tell one kind from another."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from boardcluster.cluster.limits.limiter import Limiter
 from boardcluster.cluster.state import LiveNode, LiveState
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import Remote
 
-__all__ = ["Nodes"]
+__all__ = ["NodeKind", "Nodes", "Wish"]
 
 
 class Nodes(Protocol):
-    """The nodes of one cluster: emulated, or boards."""
+    """The nodes of one cluster."""
 
     def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
         """Return the state to record before anything is started."""
@@ -55,3 +59,54 @@ class Nodes(Protocol):
             ClusterError: something could not be ended.
         """
         ...
+
+    def limiter(self, spec: ClusterSpec, state: LiveState) -> Limiter | None:
+        """Return what holds live nodes to their limits; None if nothing does.
+
+        Raises:
+            HostError: the kernel's means for it are gone.
+        """
+        ...
+
+    def page_hint(self, state: LiveState) -> str:
+        """Say how the web pages are opened; empty if this machine's browser opens them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What ``boardcluster init`` was asked for.
+
+    Attributes:
+        name: name of the cluster.
+        engines: id of the engine pair.
+        profile: name of the engine configuration.
+        workers: number of workers beside the master.
+        subnet: the cluster's IPv4 network in CIDR form.
+        cores: cores of this machine that we may use.
+        memory_bytes: memory of this machine that is available now.
+    """
+
+    name: str
+    engines: str
+    profile: str
+    workers: int
+    subnet: str
+    cores: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeKind:
+    """The living part of a kind of node; what it declares is in its ``kind.toml``.
+
+    Attributes:
+        nodes: returns the nodes of the cluster with a state folder.
+        user: returns the user that daemons and jobs run as, in Hadoop's eyes; raises HostError if
+            that user has no name.
+        propose: returns a cluster that fits this machine; None where hosts have to be named.
+    """
+
+    nodes: Callable[[Path], Nodes]
+    user: Callable[[], str]
+    propose: Callable[[Wish], ClusterSpec] | None

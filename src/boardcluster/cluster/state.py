@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from boardcluster.capabilities import Capabilities, capabilities_of
 from boardcluster.errors import ClusterError, HostError
 from boardcluster.fetch.cache import writing
 from boardcluster.records import DiskLimits, NodeLimits
@@ -42,7 +43,7 @@ class LiveNode:
     Attributes:
         name: host name.
         address: IPv4 address inside the cluster.
-        pid: the first process of an emulated node, as this machine sees it; 0 for a board.
+        pid: the first process of an emulated node, as this machine sees it; 0 for other nodes.
         start_ticks: its start time.
         folder: the node's own folder (configuration, data, logs), as the node sees it.
         host: how OpenSSH reaches a board; empty for an emulated node.
@@ -120,6 +121,11 @@ class LiveState:
     limits: tuple[NodeLimits, ...] = ()
     dilation: float = 1.0
     switch_pid: int = 0
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What its kind of node can do; ask for this instead of the kind."""
+        return capabilities_of(self.kind)
 
     def with_daemon(self, daemon: Daemon) -> LiveState:
         """Return the state with one more daemon."""

@@ -8,6 +8,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import TypeVar, cast
 
+from boardcluster.capabilities import Capabilities
 from boardcluster.doctor import checks
 from boardcluster.doctor.finding import Check, Finding, Severity
 from boardcluster.doctor.surroundings import Surroundings
@@ -37,10 +38,10 @@ def load_check(name: str) -> Check[Surroundings]:
 def examine(around: Surroundings) -> list[Finding]:
     """Run every check and return what they found: errors, then warnings, then what is well.
 
-    What matters only where emulated nodes live is left out for a cluster of boards.
+    What does not matter to the cluster's kind of node is left out.
     """
-    boards = around.spec is not None and around.spec.kind == "boards"
-    return run_checks(check_names(), load_check, around, skip_hosting=boards)
+    kind = around.declared.capabilities
+    return run_checks(check_names(), load_check, around, kind=kind)
 
 
 def run_checks(
@@ -48,7 +49,7 @@ def run_checks(
     load: Callable[[str], Check[Seen]],
     seen: Seen,
     *,
-    skip_hosting: bool = False,
+    kind: Capabilities | None = None,
 ) -> list[Finding]:
     """Load checks and let each look.
 
@@ -56,7 +57,7 @@ def run_checks(
         names: their names.
         load: returns a check by its name.
         seen: what they look at.
-        skip_hosting: leave out those that matter only where emulated nodes live.
+        kind: leave out those that do not matter to this kind of node; None leaves out none.
     """
     findings: list[Finding] = []
     for name in names:
@@ -65,7 +66,7 @@ def run_checks(
         except Exception as error:  # noqa: BLE001  one broken file must not silence the others
             findings.append(_crashed(name, Severity.ERROR, error))
         else:
-            if not (skip_hosting and check.hosts_nodes):
+            if kind is None or check.matters is None or check.matters(kind):
                 findings.extend(_run(check, seen))
     return in_order(findings)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from boardcluster.capabilities import Capabilities
+
 __all__ = ["Check", "Finding", "Severity"]
 
 Seen = TypeVar("Seen")
@@ -59,7 +61,7 @@ class Check(Generic[Seen]):
         source: where the claim comes from.
         severity: of its worst fault.
         look: yields at least one finding; asks only what it is given, and changes nothing.
-        hosts_nodes: whether it matters only on a machine that emulated nodes live on.
+        matters: says whether it matters to a kind of node; None if to all kinds.
     """
 
     name: str
@@ -68,7 +70,7 @@ class Check(Generic[Seen]):
     source: str
     severity: Severity
     look: Callable[[Seen], Iterable[Finding]]
-    hosts_nodes: bool = False
+    matters: Callable[[Capabilities], bool] | None = None
 
     def good(self, seen: str) -> Finding:
         """Return a finding that all is well, or that it cannot be told."""

@@ -7,14 +7,15 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from boardcluster.cluster import emulated
+from boardcluster.capabilities import every_kind
+from boardcluster.cluster.processes import leftover_processes
 from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveState, boot_id, load_state
 from boardcluster.doctor.machine import LocalMachine, Machine
 from boardcluster.errors import ClusterError, HostError, SpecError
 from boardcluster.records import ClusterSpec, NetworkSpec
-from boardcluster.services.operation import read_spec
+from boardcluster.services.operation import nodes_of, read_spec
 from boardcluster.services.pair import EnginePair, load_pair, pair_ids
-from boardcluster.spec import DEFAULT_LINK_BITS_PER_SECOND, DEFAULT_SUBNET, KINDS
+from boardcluster.spec import DEFAULT_LINK_BITS_PER_SECOND, DEFAULT_SUBNET
 from boardcluster.telemetry.meters.registry import meter_facts
 
 __all__ = ["Surroundings", "driver_of", "look_around"]
@@ -74,7 +75,7 @@ class Surroundings:
         )
         return ClusterSpec(
             name="default",
-            kind=KINDS[0],
+            kind=next(iter(every_kind())),
             engines=pair_ids()[0],
             profile="default",
             network=network,
@@ -104,8 +105,7 @@ def look_around(
     spec, spec_error = _read(home / "cluster.toml")
     state, state_error = _state_of(home)
     this_boot = state is not None and state.boot_id == boot_id()
-    nodes = state.nodes if state is not None and this_boot else ()
-    processes = tuple(emulated.leftover_processes(state.identity)) if state and this_boot else ()
+    processes = tuple(leftover_processes(state.identity)) if state and this_boot else ()
     return Surroundings(
         machine=machine or LocalMachine(),
         home=home,
@@ -119,10 +119,17 @@ def look_around(
         state_error=state_error,
         running=_read(home / "running.toml")[0] if state is not None else None,
         this_boot=this_boot,
-        alive=bool(nodes) and all(emulated.is_alive(n.pid, n.start_ticks) for n in nodes),
+        alive=state is not None and this_boot and _all_alive(home, state),
         processes=processes,
         driver=driver_of(home),
     )
+
+
+def _all_alive(home: Path, state: LiveState) -> bool:
+    """Whether every recorded node of this machine lives; boards are looked at elsewhere."""
+    if not state.capabilities.on_this_machine:
+        return False
+    return bool(state.nodes) and len(nodes_of(home, state.kind).alive(state)) == len(state.nodes)
 
 
 def _read(path: Path) -> tuple[ClusterSpec | None, SpecError | None]:

@@ -6,7 +6,7 @@ from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell, is_twin, twin_words
+from boardcluster.analysis import Cell, is_twin, node_words
 from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.statistics import mean
 from boardcluster.report import words
@@ -149,7 +149,7 @@ def bounds_part(source: Source, cells: Sequence[Cell], evidence: Evidence, *, na
         return Part(title=_TITLE, name=name)
     results = [item for cell in cells for item in cell.results]
     emulated = source.is_emulated(results)
-    figures = bottlenecks(_shares(found, cells), emulated=emulated, twins=twin_words(results))
+    figures = bottlenecks(_shares(found, cells), emulated=emulated, twins=node_words(results))
     missing = tuple(dict.fromkeys(line for row in found for line in row.missing))
     tables = (
         _table(found, cells, emulated=emulated),

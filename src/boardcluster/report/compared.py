@@ -70,6 +70,7 @@ class Compared:
         machines: what differs among the setups, one line each.
         notes: what a reader must know, one line each.
         method: how ratios and intervals were made.
+        mark: what is said of numbers that are not of boards; empty if all are.
     """
 
     headline: str
@@ -79,6 +80,7 @@ class Compared:
     machines: tuple[str, ...]
     notes: tuple[str, ...]
     method: tuple[str, ...]
+    mark: str
 
 
 def describe(comparison: SideComparison) -> Compared:
@@ -104,13 +106,18 @@ def describe(comparison: SideComparison) -> Compared:
         tables=tuple(table for table in tables if table is not None),
         machines=comparison.machines,
         notes=_notes(comparison),
+        mark="; ".join(
+            dict.fromkeys(
+                row.mark for side in (first, second) for row in side.fingerprints if row.mark
+            )
+        ),
         method=(*(() if first.is_published and second.is_published else (_METHOD,)),)
         + ((_PUBLISHED,) if published else ()),
     )
 
 
 def side_words(letter: str, side: Side) -> str:
-    """Name a side in one line, with whether it is emulated."""
+    """Name a side in one line, with what its nodes are unless they are boards."""
     if side.is_published:
         return f"{letter}: {side.title} (published)"
     runs = words.count(len(side.results), "run")
@@ -129,6 +136,11 @@ def _value(name: str, value: Condition) -> str:
     if name == "engine" and value in {str(engine) for engine in Engine}:
         return words.engine_name(Engine(str(value)))
     return str(value)
+
+
+def _marked_kinds(side: Side) -> str:
+    """The kinds of nodes of a side, joined by commas; empty for boards and published numbers."""
+    return ", ".join(dict.fromkeys(row.kind for row in side.fingerprints if row.mark))
 
 
 def _headline(comparison: SideComparison) -> str:
@@ -164,10 +176,10 @@ def _table(comparison: SideComparison, matches: Sequence[Match], caption: str) -
     if not matches:
         return None
     is_time = matches[0].quantity == DURATION
-    emulated = comparison.first.emulated, comparison.second.emulated
+    kinds = [_marked_kinds(side) for side in (comparison.first, comparison.second)]
     headings = [
-        f"{letter}{' (emulated)' if one else ''}{', seconds' if is_time else ''}"
-        for letter, one in zip("AB", emulated, strict=True)
+        f"{letter}{f' ({kind})' if kind else ''}{', seconds' if is_time else ''}"
+        for letter, kind in zip("AB", kinds, strict=True)
     ]
     table = Table(
         caption=f"{caption}: mean ± half of its 95 % interval",
@@ -186,7 +198,7 @@ def _table(comparison: SideComparison, matches: Sequence[Match], caption: str) -
             Column("Settings of B"),
         ),
         rows=tuple(_row(match, is_time=is_time) for match in matches),
-        emulated=any(emulated),
+        emulated=any(kinds),
     )
     return _without_shared(table.without_empty())
 
@@ -345,10 +357,13 @@ def _notes(comparison: SideComparison) -> tuple[str, ...]:
         for warning in cell.warnings
         if not warning.startswith("runs of different setups") or not comparison.machines
     ]
-    if any(point.emulated for point in (comparison.first, comparison.second)) and not (
-        comparison.first.emulated and comparison.second.emulated
-    ):
-        notes.append("one side is emulated and the other is not: their ratio is of two kinds")
+    first, second = map(_marked_kinds, (comparison.first, comparison.second))
+    if first != second:
+        if first and second:
+            differ = f"A is {first} and B is {second}"
+        else:
+            differ = f"one side is {first or second} and the other is not"
+        notes.append(f"{differ}: their ratio is of two kinds")
     return tuple(dict.fromkeys(notes))
 
 
@@ -386,7 +401,7 @@ def render_comparison(compared: Compared, *, markdown: bool) -> str:
     return template.render(
         it=compared,
         marks=STATE_MARKS,
-        emulated_text=words.EMULATED,
+        emulated_text=compared.mark,
         style=style_sheets(environment, "style.css"),
     )
 

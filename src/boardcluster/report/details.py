@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from boardcluster.analysis import Cell, label_of, verdict_of
 from boardcluster.analysis.statistics import mean
-from boardcluster.records import ClusterSpec, Fingerprint, Result
+from boardcluster.records import Campaign, ClusterSpec, Fingerprint, Result
 from boardcluster.report import words
 from boardcluster.report.counters import COUNTERS, Unit, format_value
 from boardcluster.report.source import (
@@ -340,19 +340,21 @@ def setup_table(source: Source) -> Table | None:
             *(Column("" if single else letter(index)) for index in range(len(values))),
         ),
         rows=tuple(rows),
-        emulated=any(item.emulated for item in source.fingerprints),
+        emulated=any(item.mark for item in source.fingerprints),
     )
 
 
 def setup_values(found: Fingerprint) -> dict[str, str]:
     """The machine, versions and settings of a fingerprint, by heading."""
     return {
-        "Nodes": f"{found.nodes}, {'emulated on one machine' if found.emulated else 'boards'}",
+        "Nodes": f"{found.nodes} {found.noun}",
         "Stands for": found.twin or words.NONE,
         "Limits": "; ".join(found.limits.splitlines()) or words.NONE,
         "Smallest worker": f"{words.count(found.node_cores, 'core')},"
         f" {format_bytes(found.node_memory_bytes, binary=True)} declared",
-        "Link of each node": format_rate(found.link_bits_per_second),
+        "Link of each node": format_rate(found.link_bits_per_second)
+        if found.link_bits_per_second
+        else words.NONE,
         "Host CPU": f"{found.cpu}, {words.count(found.cpu_cores, 'core')}",
         "Host memory": format_bytes(found.memory_bytes, binary=True),
         "Operating system": found.os,
@@ -376,10 +378,11 @@ def nodes_table(cluster: ClusterSpec | None) -> Table | None:
     """The declared nodes; None without a declaration."""
     if cluster is None:
         return None
+    rate = cluster.network.link_bits_per_second
+    network = f"network {cluster.network.subnet} at {format_rate(rate)}" if rate else "no network"
     return Table(
         caption=f"Nodes of cluster {cluster.name} as declared (engines {cluster.engines}, profile"
-        f" {cluster.profile}, network {cluster.network.subnet} at"
-        f" {format_rate(cluster.network.link_bits_per_second)})",
+        f" {cluster.profile}, {network})",
         columns=(
             Column("Node"),
             Column("Roles"),
@@ -395,8 +398,21 @@ def nodes_table(cluster: ClusterSpec | None) -> Table | None:
             )
             for node in cluster.nodes
         ),
-        emulated=cluster.kind == "emulated",
+        emulated=bool(cluster.capabilities.mark),
     )
+
+
+def _marked(source: Source, campaign: Campaign) -> str:
+    """The kind of nodes that a campaign ran on, in brackets; nothing for boards."""
+    kinds = dict.fromkeys(
+        item.attempt.fingerprint.kind
+        for item in source.results
+        if item.trial.campaign_id == campaign.id
+        and item.attempt is not None
+        and item.attempt.fingerprint.mark
+    )
+    names = ", ".join(kinds) or ("emulated" if campaign.emulated else "")
+    return f" ({names})" if names else ""
 
 
 def campaign_table(source: Source) -> Table | None:
@@ -420,7 +436,7 @@ def campaign_table(source: Source) -> Table | None:
                 campaign.id,
                 campaign.name,
                 words.moment(campaign.created_utc),
-                campaign.cluster + (" (emulated)" if campaign.emulated else ""),
+                campaign.cluster + _marked(source, campaign),
                 str(campaign.seed),
                 campaign.dataset or words.NONE,
                 campaign.dataset_source or words.NONE,

@@ -90,7 +90,7 @@ def latex_label(text: str) -> str:
 def latex_table(table: Table, *, label: str = "") -> str:
     r"""Return a table as a LaTeX float that needs ``booktabs`` and nothing else.
 
-    Headings carry the units. Numbers of emulated nodes are said to be in the caption.
+    Headings carry the units. The caption says of numbers that they are not of boards.
 
     Args:
         table: the table.
@@ -98,7 +98,7 @@ def latex_table(table: Table, *, label: str = "") -> str:
     """
     caption = escape(table.caption).rstrip(".") + "."
     if table.emulated:
-        caption += f" {escape(words.EMULATED).capitalize()}."
+        caption += f" {escape(table.mark or words.EMULATED).capitalize()}."
     titles = [_title(column) for column in table.columns]
     body = [
         r"\begin{table}",

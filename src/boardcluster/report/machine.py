@@ -22,7 +22,7 @@ def machine_part(source: Source, declared: Declared) -> Part:
     """What ran on what; without runs, what is declared."""
     cluster = declared.cluster
     nodes = max((setup.nodes for setup in source.fingerprints), default=0)
-    emulated = cluster is not None and cluster.kind == "emulated"
+    emulated = cluster is not None and bool(cluster.capabilities.mark)
     tables = (
         setup_table(source),
         nodes_table(cluster),
@@ -75,11 +75,11 @@ def _named(source: Source, text: str, group: Sequence[Fingerprint]) -> str:
 
 def _setup(setup: Fingerprint) -> str:
     """What a setup is, apart from its number of nodes."""
-    kind = "nodes emulated on one machine" if setup.emulated else "boards"
+    link = f", linked at {format_rate(setup.link_bits_per_second)}"
     stands = f", which stand for {setup.twin}" if setup.twin else ""
     memory = format_bytes(setup.node_memory_bytes, binary=True)
     return (
-        f"{kind}{stands}, linked at {format_rate(setup.link_bits_per_second)}, the smallest worker"
+        f"{setup.noun}{stands}{link if setup.link_bits_per_second else ''}, the smallest worker"
         f" with {words.count(setup.node_cores, 'core')} and {memory}; Hadoop {setup.hadoop} and"
         f" Spark {setup.spark} on Java {setup.java}, profile {setup.profile};"
         f" {words.SECURITY[setup.security]}."

@@ -75,13 +75,16 @@ def _nodes(setup: Fingerprint) -> str:
     cores = words.count(setup.node_cores, "core")
     memory = format_bytes(setup.node_memory_bytes, binary=True)
     each = f"the smallest worker with {cores} and {memory} of memory"
-    link = f"linked at {format_rate(setup.link_bits_per_second)}"
+    rate = setup.link_bits_per_second
+    link = f"linked at {format_rate(rate)}" if rate else "without a link"
+    host = format_bytes(setup.memory_bytes, binary=True)
+    machine = f"{setup.cpu}, {words.count(setup.cpu_cores, 'core')}, {host}"
     if setup.emulated:
         stands = f" that stand for {setup.twin}" if setup.twin else ""
-        host = format_bytes(setup.memory_bytes, binary=True)
-        machine = f"{setup.cpu}, {words.count(setup.cpu_cores, 'core')}, {host}"
         what = f"emulated as network namespaces{stands} on one machine ({machine})"
         return f"{what}, {each}, {link}"
+    if setup.mark:
+        return f"({setup.kind}: the driver's own machine, {machine}), {each}, {link}"
     boards = list(dict.fromkeys(line.partition(": ")[2] for line in setup.hardware))
     of = f"({'; '.join(boards)}), " if boards else ""
     return f"{of}{each}, {link}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import security_of, twin_words
+from boardcluster.analysis import node_words, security_of
 from boardcluster.analysis.advice import Advice, Case, advise
 from boardcluster.analysis.cost import cost
 from boardcluster.analysis.scaling import factor_effects, node_scalings
@@ -51,7 +51,7 @@ class Report:
         findings: one per configuration, the headline's first.
         emulated: whether any number is of emulated nodes.
         partly_emulated: whether some are and some are not.
-        twins: which emulated boards they are, see ``analysis.twin_words``; may be empty.
+        twins: what the nodes are, see ``analysis.node_words``; may be empty.
         insecure: whether any number was measured while everybody could take the cluster over.
         summary: the findings that matter most, and how many runs can be trusted.
         machine: what ran on what, or what is declared.
@@ -169,7 +169,7 @@ def report_of(
         findings=findings,
         emulated=emulated,
         partly_emulated=emulated and bool(ordered) and not source.all_emulated(),
-        twins=twin_words(ordered),
+        twins=_node_words(ordered, cluster),
         insecure=_is_insecure(ordered),
         summary=summary_of(
             source,
@@ -205,11 +205,18 @@ def report_of(
 
 
 def _is_emulated(source: Source, cluster: ClusterSpec | None) -> bool:
-    """Whether any number is of emulated nodes; without any, whether there would be."""
+    """Whether any number is of nodes that are no boards; without any, whether there would be."""
     if cluster is not None and not source.results:
-        return cluster.kind == "emulated"
+        return bool(cluster.capabilities.mark)
     campaigns = source.campaigns.values()
     return source.is_emulated(source.results) or any(item.emulated for item in campaigns)
+
+
+def _node_words(results: Sequence[Result], cluster: ClusterSpec | None) -> str:
+    """What the nodes are, see ``analysis.node_words``; without results, as declared."""
+    if results or cluster is None or cluster.capabilities.emulated:
+        return node_words(results)
+    return cluster.capabilities.short_mark
 
 
 def _cluster_names(source: Source, cluster: ClusterSpec | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import re
@@ -229,7 +230,9 @@ def named_tables(report: Report) -> dict[str, Table]:
         if extra is not None:
             found |= _of_part(extra.name, extra.tables)
     found |= _of_part(report.validity.name, report.validity.tables)
-    return found | _of_part(report.machine.name, report.machine.tables)
+    found |= _of_part(report.machine.name, report.machine.tables)
+    mark = words.kind_mark(report.twins)
+    return {name: dataclasses.replace(table, mark=mark) for name, table in found.items()}
 
 
 def _of_part(name: str, tables: Sequence[Table]) -> dict[str, Table]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from boardcluster.analysis import is_twin, label_of, twin_words, verdict_of
+from boardcluster.analysis import is_twin, label_of, node_words, verdict_of
 from boardcluster.analysis.phases import submissions
 from boardcluster.analysis.telemetry import WHOLE_RUN, NodeSummary, node_summaries
 from boardcluster.records import Attempt, Campaign, Result, Telemetry
@@ -90,7 +90,7 @@ def write_run_page(
     """
     path = folder / page_name(attempt)
     environment = make_environment()
-    emulated = attempt.fingerprint.emulated
+    emulated = bool(attempt.fingerprint.mark)
     shown = telemetry or Telemetry(duration_seconds=0.0, nodes=())
     found = disturbances(shown, limited=is_twin(result))
     curves = sections(shown, found)
@@ -118,7 +118,7 @@ def write_run_page(
             emulated=emulated,
         ),
         emulated=emulated,
-        emulated_text=words.emulated(twin_words([result])),
+        emulated_text=words.emulated(node_words([result])),
         marks=STATE_MARKS,
         method=(*_METHOD, words.DILATED) if is_twin(result) else _METHOD,
         interval=_step_words(curves),

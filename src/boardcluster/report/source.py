@@ -79,17 +79,17 @@ class Source:
         )
 
     def is_emulated(self, results: Sequence[Result]) -> bool:
-        """Say whether any of these results is of emulated nodes."""
+        """Say whether any of these results is of nodes that are no boards: emulated, or local."""
         return any(self._one_emulated(result) for result in results)
 
     def _one_emulated(self, result: Result) -> bool:
         campaign = self.campaigns.get(result.trial.campaign_id)
         if campaign is not None and campaign.emulated:
             return True
-        return result.attempt is not None and result.attempt.fingerprint.emulated
+        return result.attempt is not None and bool(result.attempt.fingerprint.mark)
 
     def all_emulated(self) -> bool:
-        """Say whether every result is of emulated nodes."""
+        """Say whether every result is of nodes that are no boards."""
         return all(self._one_emulated(result) for result in self.results)
 
     def is_own_program(self, result: Result) -> bool:

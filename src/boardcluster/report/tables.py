@@ -45,7 +45,8 @@ class Table:
         caption: what it shows.
         columns: its columns.
         rows: one text per column each.
-        emulated: whether any of its numbers is of emulated nodes.
+        emulated: whether any of its numbers is of nodes that are no boards.
+        mark: what is said of them in a table by itself; empty for emulated nodes.
         note: a sentence below it; may be empty.
         links: for each row, where its first cell leads in HTML; empty for nowhere.
     """
@@ -54,6 +55,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     emulated: bool = False
+    mark: str = ""
     note: str = ""
     links: tuple[str, ...] = ()
 

@@ -9,7 +9,8 @@ from collections import Counter as Tally
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell, differences_among, twin_words, verdict_of
+from boardcluster.analysis import Cell, differences_among, node_words, verdict_of
+from boardcluster.factors import FACTORS
 from boardcluster.records import Result, Verdict
 from boardcluster.report import words
 from boardcluster.report.measured import figures_table, node_bytes_table, phases_table
@@ -30,17 +31,7 @@ _WHISKER = "; the whisker is the 95 % interval of the mean (Student's t)"
 _CSV_COLUMNS = (
     "campaign",
     "order",
-    "workload",
-    "engine",
-    "profile",
-    "size_bytes",
-    "workers",
-    "concurrency",
-    "replication",
-    "checksum",
-    "master",
-    "input",
-    "parameters",
+    *(factor.name for factor in FACTORS),
     "repetition",
     "warm_up",
     "attempt",
@@ -54,6 +45,7 @@ _CSV_COLUMNS = (
     "application_id",
     "emulated",
     "dilation",
+    "kind",
 )
 
 
@@ -129,7 +121,7 @@ def _time_section(source: Source, workload: str) -> TimeSection:
             title=f"Time of {name}{over}",
             caption=caption,
             emulated=source.is_emulated(results),
-            twins=twin_words(results),
+            twins=node_words(results),
         ),
         table=_cell_table(source, cells, name),
         details=tuple(
@@ -285,17 +277,10 @@ def _csv_text(source: Source, workload: str) -> str:
             (
                 trial.campaign_id,
                 trial.position + 1,
-                trial.workload,
-                trial.engine.value,
-                trial.profile,
-                trial.size_bytes,
-                trial.workers,
-                trial.concurrency,
-                trial.replication,
-                trial.checksum.value,
-                trial.master.value,
-                trial.input,
-                json.dumps(trial.parameters),
+                *(
+                    json.dumps(level) if isinstance(level, dict) else str(level)
+                    for level in (factor.level(trial) for factor in FACTORS)
+                ),
                 trial.repetition,
                 "yes" if trial.warm_up else "no",
                 attempt.number,
@@ -307,8 +292,9 @@ def _csv_text(source: Source, workload: str) -> str:
                 found.intermediate_bytes if found else None,
                 json.dumps(found.figures) if found else "",
                 found.application_id if found else "",
-                "yes" if source.is_emulated([result]) else "no",
+                "yes" if attempt.fingerprint.emulated else "no",
                 found.dilation if found else "",
+                attempt.fingerprint.kind,
             )
         )
     return buffer.getvalue()

@@ -8,6 +8,7 @@ from collections import Counter as Tally
 from collections.abc import Iterable, Sequence
 
 from boardcluster.analysis import Interval
+from boardcluster.capabilities import every_kind
 from boardcluster.records import Engine, Security, Verdict
 from boardcluster.redaction import HIDDEN, redact
 from boardcluster.units import format_seconds
@@ -26,6 +27,7 @@ __all__ = [
     "figure_name",
     "figure_value",
     "interval",
+    "kind_mark",
     "moment",
     "number",
     "percent",
@@ -42,6 +44,7 @@ NONE = "\N{EN DASH}"
 INSECURE = "insecure lab: everybody in the network could take this cluster over while it ran"
 SECURITY = {
     Security.EMULATED: "reachable only from the machine that emulates it",
+    Security.LOCAL: "reachable only from this machine, by every user of it",
     Security.CLOSED: "closed",
     Security.INSECURE_LAB: INSECURE,
 }
@@ -50,7 +53,8 @@ UNTRUSTED = (
     "Something disturbed every one of these runs, so no mean is made of them. `boardcluster report"
     " --tainted` lets tainted runs count; they are then named beside each number."
 )
-EMULATED = "emulated: nodes are network namespaces on one machine, not boards"
+_MARKS = {row.short_mark: row.mark for row in every_kind().values() if row.mark}
+EMULATED = next(row.mark for row in every_kind().values() if row.emulated)
 DILATED = (
     "Emulated boards may be slower than the boards they stand for by one factor, the time dilation:"
     " CPU, disk and link alike. Times are divided by it and rates multiplied, so that they are the"
@@ -87,14 +91,22 @@ _UNITS = {
 
 
 def emulated(twins: str) -> str:
-    """What is said of numbers of emulated nodes.
+    """What is said of numbers of nodes that are no boards.
 
     Args:
-        twins: what the nodes stand for, see ``analysis.twin_words``; empty for no boards.
+        twins: what the nodes are, see ``analysis.node_words``; empty for emulated nodes that
+            stand for no boards.
     """
     if not twins:
         return EMULATED
+    if mark := kind_mark(twins):
+        return f"partly {mark}" if twins.startswith("partly ") else mark
     return f"{twins}: nodes are network namespaces on one machine, with the limits of boards"
+
+
+def kind_mark(twins: str) -> str:
+    """The mark of a kind of node, from its short form with or without ``partly``; or empty."""
+    return _MARKS.get(twins.removeprefix("partly "), "")
 
 
 def workload_name(workload: str) -> str:

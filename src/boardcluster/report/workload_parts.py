@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from boardcluster.analysis import Cell
 from boardcluster.analysis.scaling import FactorEffect, NodeScaling, size_scalings
+from boardcluster.factors import FACTORS
 from boardcluster.report import words
 from boardcluster.report.bounds import bounds_part
 from boardcluster.report.evidence import Evidence, key_of, representatives
@@ -26,8 +27,18 @@ from boardcluster.report.worth_part import Declared, worth_part
 
 __all__ = ["Analysed", "workload_parts"]
 
-_FACTORS = ("board", "medium", "profile", "replication", "checksum", "master", "concurrency")
-"""What has a figure of its own where cells differ in it; engines are in the times."""
+_FACTORS = (
+    *("board", "medium"),
+    *(
+        factor.name
+        for factor in FACTORS
+        if not factor.changes_work
+        and factor.kind is not dict
+        and factor.name not in ("engine", "workers")
+    ),
+)
+"""What has a figure of its own where cells differ in it, and so has each setting; engines are in
+the times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +65,9 @@ def workload_parts(source: Source, workload: str, analysed: Analysed) -> tuple[P
     scalings = [row for row in analysed.scalings if row.configuration.workload == workload]
     effects = [row for row in analysed.effects if row.faster.workload == workload]
     factors = [
-        factor for factor in _FACTORS if len({factor_words(cell, factor) for cell in cells}) > 1
+        factor
+        for factor in (*_FACTORS, *sorted({key for cell in cells for key in cell.trial.settings}))
+        if len({factor_words(cell, factor) for cell in cells}) > 1
     ]
     found = (
         Part(

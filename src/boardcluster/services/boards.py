@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boardcluster.cluster.boards import SERVICE_USER, BoardNodes, each_node, raise_first
 from boardcluster.cluster.discovery import discover, require_nodes, skews
+from boardcluster.cluster.each_node import each_node, raise_first
+from boardcluster.cluster.kinds.boards.nodes import (
+    SERVICE_USER,
+    BoardNodes,
+    board_nodes,
+    known_hosts_of,
+)
 from boardcluster.cluster.state import Daemon, LiveState, write_atomically
 from boardcluster.errors import ClusterError, StoreError
 from boardcluster.fetch.cache import Progress, writing
@@ -41,8 +46,8 @@ __all__ = [
     "WEB_PAGES",
     "Ready",
     "board_layout",
-    "board_nodes",
     "boards_free_bytes",
+    "boards_were_reached",
     "current_daemons",
     "end_boards",
     "hold_tunnel",
@@ -83,12 +88,6 @@ class Ready:
     facts: dict[str, NodeFacts]
     java: str
     changes: tuple[Change, ...]
-
-
-@functools.cache
-def board_nodes(home: Path) -> BoardNodes:
-    """Return the boards of a cluster; they keep their connections for the life of this process."""
-    return BoardNodes(home)
 
 
 def board_layout(
@@ -164,6 +163,11 @@ def hold_tunnel(home: Path, spec: ClusterSpec, *, pages: Mapping[str, int], sock
     """
     ports = {here: WEB_PAGES[name] for name, here in pages.items()}
     board_nodes(home).hold_tunnel(spec.master, ports=ports, socks=socks)
+
+
+def boards_were_reached(home: Path) -> bool:
+    """Whether the cluster of a home ever reached a board."""
+    return known_hosts_of(home).exists()
 
 
 def wipe_boards(home: Path, spec: ClusterSpec) -> None:

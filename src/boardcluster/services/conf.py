@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
+from boardcluster.cluster.state import IDENTITY_VARIABLE
 from boardcluster.records import NodeSpec
 from boardcluster.services.dilation import LONGEST_MILLISECONDS, capped, dilated
 from boardcluster.services.jvm import processor_flags
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.security import security_properties
+from boardcluster.services.settings import by_file
 
 __all__ = ["config_sha256", "render_node"]
 
@@ -61,6 +63,9 @@ def _hdfs(layout: Layout, node: NodeSpec) -> dict[str, str]:
 
 def _yarn(layout: Layout, node: NodeSpec) -> dict[str, str]:
     master = layout.spec.master.name
+    handed_on = ["JAVA_HOME", "MALLOC_ARENA_MAX"]
+    if layout.spec.capabilities.shares_processes:  # so `down` finds containers by their mark
+        handed_on.append(IDENTITY_VARIABLE)
     return {
         "yarn.resourcemanager.hostname": master,
         "yarn.resourcemanager.bind-host": master,
@@ -75,7 +80,7 @@ def _yarn(layout: Layout, node: NodeSpec) -> dict[str, str]:
         "yarn.nodemanager.local-dirs": layout.data(node, "nodemanager"),
         "yarn.nodemanager.log-dirs": layout.folder(node, "logs", "containers"),
         "yarn.application.classpath": f"{layout.engines.hadoop_jars}/*",
-        "yarn.nodemanager.env-whitelist": "JAVA_HOME,MALLOC_ARENA_MAX",
+        "yarn.nodemanager.env-whitelist": ",".join(handed_on),
     }
 
 
@@ -226,11 +231,14 @@ def render_node(
             place: properties,
             who_may: closing,
             f"profile {profile.name}: {profile.source}": {
-                key: value for key, value in profile.properties[name].items() if key not in closing
+                key: value
+                for key, value in profile.properties[name].items()
+                if key not in closing and key not in profile.settings
             },
         }
         if name == "yarn-site":
             parts[name]["this node's own sizes"] = profile.per_node.get(node.name, {})
+        parts[name]["settings"] = by_file(profile.settings).get(name, {})
         parts[name]["this submission only"] = (extra or {}).get(name, {})
     files = {}
     for name, rows in _with_dilation(layout, parts).items():

@@ -67,7 +67,7 @@ def daemon_options(layout: Layout, node: NodeSpec, daemon: str) -> list[str]:
 
 
 def processor_flags(layout: Layout, nodes: Sequence[NodeSpec]) -> list[str]:
-    """Return what tells a job's JVM how many cores its node has; nothing on boards, where it sees.
+    """Return what tells a job's JVM how many cores its node has; nothing where it sees them.
 
     On an emulated node a JVM would count this machine's cores, or a quota's. It is told all cores
     of the node, as a board's JVM sees all, also where several tasks share them. One configuration
@@ -78,7 +78,7 @@ def processor_flags(layout: Layout, nodes: Sequence[NodeSpec]) -> list[str]:
         layout: the cluster.
         nodes: where the JVM may run.
     """
-    if layout.spec.kind != "emulated":
+    if not layout.spec.capabilities.emulated:
         return []
     return [f"-XX:ActiveProcessorCount={min(node.cores for node in nodes)}"]
 

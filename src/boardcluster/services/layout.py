@@ -10,7 +10,7 @@ from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.profile import Profile
 
-__all__ = ["EMULATED_USER", "PORTS", "Layout"]
+__all__ = ["PORTS", "Layout"]
 
 PORTS = {
     "namenode": 8020,
@@ -33,9 +33,6 @@ PORTS = {
     "sparkhistory-web": 18080,
 }
 """The projects' own default ports; the NodeManager's, which defaults to a random one, is fixed."""
-
-EMULATED_USER = "root"
-"""Inside its namespaces every emulated node runs as root, with or without root outside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +84,7 @@ class Layout:
     @property
     def shares_files(self) -> bool:
         """Whether nodes see the files of this machine under the same paths."""
-        return self.spec.kind == "emulated"
+        return self.spec.capabilities.shares_files
 
     @property
     def spark_events(self) -> str:

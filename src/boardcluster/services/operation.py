@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from boardcluster.cluster.boards import known_hosts_of
-from boardcluster.cluster.emulated import EmulatedNodes, limiter_of
+from boardcluster.cluster.kinds import load_kind
 from boardcluster.cluster.limits.disks import DISK
 from boardcluster.cluster.limits.host import look_at_host
 from boardcluster.cluster.limits.limiter import Limiter
@@ -38,6 +37,7 @@ from boardcluster.errors import (
     DaemonError,
     JvmCrashError,
     RemoteError,
+    SpecError,
     StoreError,
 )
 from boardcluster.fetch.cache import Progress, writing
@@ -50,7 +50,7 @@ from boardcluster.services.archive import provide_archives, refuse_archives
 from boardcluster.services.boards import (
     Ready,
     board_layout,
-    board_nodes,
+    boards_were_reached,
     current_daemons,
     end_boards,
     load_facts,
@@ -60,11 +60,12 @@ from boardcluster.services.boards import (
 )
 from boardcluster.services.install import install
 from boardcluster.services.java import provide_java
-from boardcluster.services.layout import EMULATED_USER, Layout
+from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health, StartedDaemon
 from boardcluster.services.pair import load_pair, pair_ids
-from boardcluster.services.profile import build_profile, profile_names
+from boardcluster.services.profile import build_profile, own_profile_digests, profile_names
 from boardcluster.services.room import require_room
+from boardcluster.services.settings import check_setting
 from boardcluster.spec import MeterFacts, load_cluster, render_cluster
 from boardcluster.spec.form import Form, apply_form, form_words, storage_name
 from boardcluster.twin.parts import catalog_parts
@@ -84,12 +85,16 @@ __all__ = [
     "nodes_of",
     "plan_boards",
     "read_spec",
+    "spec_as_run",
     "up",
     "wipe",
 ]
 
 HOST = "host"
 """Name of the machine that emulated nodes share, beside the nodes' own."""
+
+_OWN_PROFILE = "running-profile.toml"
+"""What a profile of the user's own held when the cluster came up."""
 
 _HEALTHY_WITHIN_SECONDS = 180.0
 _STOP_GRACE_SECONDS = 2.5
@@ -106,8 +111,8 @@ class LiveCluster:
         layout: where things are.
         remotes: every node by name, as the user that daemons and jobs run as.
         admins: every node by name, as root, where that is another way; see ``as_root``.
-        facts: every board by name, as it was found when the cluster came up; empty for emulated
-            nodes.
+        facts: every board by name, as it was found when the cluster came up; empty for nodes on
+            this machine.
         host: the machine that emulated nodes share.
         limiter: what holds emulated boards to their limits; None where nothing is limited.
     """
@@ -129,7 +134,7 @@ class LiveCluster:
     @property
     def metered(self) -> Mapping[str, Remote]:
         """Where a meter is read that is part of a node: emulated ones share this machine's."""
-        if self.spec.kind == "emulated":
+        if self.spec.capabilities.emulated:
             return dict.fromkeys((node.name for node in self.spec.nodes), self.host)
         return self.as_root
 
@@ -182,11 +187,37 @@ def read_spec(path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None
         profiles=profile_names(),
         meter_kinds=meter_kinds,
         parts=catalog_parts(),
+        check_setting=check_setting,
     )
+
+
+def spec_as_run(home: Path) -> ClusterSpec | None:
+    """Return the cluster as it last ran; a report of old results must not need a valid file."""
+    for name in ("running.toml", "cluster.toml"):
+        try:
+            return read_spec(home / name)
+        except SpecError:
+            continue
+    return None
 
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _check_own_profile(home: Path, spec: ClusterSpec) -> None:
+    """Refuse to go on with a profile of the user's own that the daemons do not have any more.
+
+    Raises:
+        ClusterError: its file was edited or is gone since the cluster came up.
+    """
+    kept = str(home / _OWN_PROFILE)
+    digests = own_profile_digests([spec.profile, kept])
+    if spec.profile in digests and digests[spec.profile] != digests[kept]:
+        raise ClusterError(
+            f"the profile {spec.profile} was edited since the cluster came up",
+            hint="run `boardcluster down`, then `boardcluster up` again",
+        )
 
 
 def check_memory(spec: ClusterSpec) -> None:
@@ -223,7 +254,7 @@ def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
     java = provide_java(pair, cache=cache)
     engines = install(pair, java, cache=cache, progress=progress)
     profile = build_profile(spec.profile, spec)
-    if spec.kind == "boards":
+    if spec.capabilities.provisioned:
         return board_layout(spec, profile, engines, state)
     archives = cache / "archives" / "none"
     if profile.small_daemons:
@@ -235,7 +266,7 @@ def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
         java=java,
         archives=archives,
         folders={node.name: node.folder for node in state.nodes},
-        user=EMULATED_USER,
+        user=load_kind(spec.kind).user(),
         storage=state.storage,
         dilation=state.dilation,
     )
@@ -278,7 +309,7 @@ def up(
         if running is not None:
             return running if temporary else _lasting(home, running)
     nodes = nodes_of(home, spec.kind)
-    if spec.kind == "emulated":
+    if spec.capabilities.on_this_machine:
         if spec.twin is None:
             check_memory(spec)
         require_room(home)
@@ -295,6 +326,8 @@ def up(
             if spec == declared
             else render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
         )
+    if spec.profile.endswith(".toml"):
+        shutil.copyfile(spec.profile, home / _OWN_PROFILE)
     start = partial(
         _start_afresh, home, spec, state, cache=cache, progress=progress, seen=seen, deep=deep
     )
@@ -340,7 +373,7 @@ def _start_afresh(
 ) -> LiveCluster:
     layout = _layout(spec, state, cache, progress)
     facts: dict[str, NodeFacts] = {}
-    if spec.kind == "boards":
+    if spec.capabilities.provisioned:
         declared = read_spec(home / "cluster.toml")
         ready = make_ready(home, declared, layout, deep=deep, progress=progress)
         _say_changes(ready, progress)
@@ -422,7 +455,7 @@ def _still_running(
     live = _attached(home, left, cache=cache, progress=progress)
     if live.limiter is not None:
         live.limiter.set()  # a driver that was killed while it prepared left them lifted
-    if live.spec.kind == "boards":
+    if live.spec.capabilities.provisioned:
         # A firewall that somebody switched off must not stay off because the daemons still run.
         ready = make_ready(home, read_spec(path), live.layout, deep=deep, progress=progress)
         _say_changes(ready, progress)
@@ -490,7 +523,7 @@ def _bring_up(
     lifecycle.wait_healthy(
         layout, remotes, daemons, timeout_seconds=_HEALTHY_WITHIN_SECONDS, seen=seen
     )
-    limiter = limiter_of(spec, state)
+    limiter = nodes.limiter(spec, state)
     if limiter is not None:
         limiter.set()
     state = replace(record[-1], phase="up")
@@ -550,14 +583,15 @@ def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = Fals
 def _attached(home: Path, state: LiveState, *, cache: Path, progress: Progress) -> LiveCluster:
     nodes = nodes_of(home, state.kind)
     spec = read_spec(home / "running.toml")
+    _check_own_profile(home, spec)
     return LiveCluster(
         home=home,
         state=state,
         layout=_layout(spec, state, cache, progress),
         remotes={node.name: nodes.remote_of(node, state) for node in state.nodes},
         admins={node.name: nodes.admin_of(node, state) for node in state.nodes},
-        facts=load_facts(home) if state.kind == "boards" else {},
-        limiter=limiter_of(spec, state),
+        facts=load_facts(home) if state.capabilities.provisioned else {},
+        limiter=nodes.limiter(spec, state),
     )
 
 
@@ -632,7 +666,7 @@ def _facts_if_readable(home: Path) -> Mapping[str, NodeFacts]:
 
 def _end_all(home: Path, state: LiveState) -> int:
     """End everything of the cluster; return how many processes were ended."""
-    if state.kind == "boards":
+    if state.capabilities.provisioned:
         return end_boards(home, state)
     return nodes_of(home, state.kind).destroy(state)
 
@@ -646,9 +680,9 @@ def wipe(home: Path) -> None:
     """
     if load_state(home) is not None:
         raise ClusterError("the cluster is still up", hint="run `boardcluster down` first")
-    if known_hosts_of(home).exists():  # without it no board was ever reached
+    if boards_were_reached(home):
         spec = read_spec(home / "cluster.toml")
-        if spec.kind == "boards":
+        if spec.capabilities.provisioned:
             wipe_boards(home, spec)
     forget(home)
 
@@ -657,7 +691,7 @@ def forget(home: Path) -> None:
     """Delete what this machine holds of a cluster that is down; results and host keys stay."""
     for name in ("nodes", "conf"):
         shutil.rmtree(home / name, ignore_errors=True)
-    for name in ("running.toml", "hosts", "nsswitch.conf", "anchors.log"):
+    for name in ("running.toml", _OWN_PROFILE, "hosts", "nsswitch.conf", "anchors.log"):
         (home / name).unlink(missing_ok=True)
 
 
@@ -665,7 +699,8 @@ def nodes_of(home: Path, kind: str) -> Nodes:
     """Return the nodes of a cluster by the kind that its ``cluster.toml`` names.
 
     Boards keep their connections for the life of this process, so the same object is returned.
+
+    Raises:
+        UsageError: there is no such kind.
     """
-    if kind == "boards":
-        return board_nodes(home)
-    return EmulatedNodes(home)
+    return load_kind(kind).nodes(home)

@@ -1,21 +1,38 @@
 """Profiles: named engine configurations. Pure.
 
-``upstream`` and the papers' are data in ``profiles/``; ``default`` is computed by the rule in
-sizing.py. All yield the same thing: properties per file, and remarks about contradictions that are
-found before a job hangs on them.
+``upstream`` and the papers' are data in ``profiles/``, one's own is a file like these; ``default``
+is computed by the rule in sizing.py. All yield the same thing: properties per file, and remarks
+about contradictions that are found before a job hangs on them. Settings go on top.
 """
 
 from __future__ import annotations
 
+import difflib
+import hashlib
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from importlib import resources
+from pathlib import Path
+from typing import Any
 
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import ClusterSpec, NodeSpec, Role
+from boardcluster.services.fitting import check_settings_fit
+from boardcluster.services.settings import by_file, check_for_pair, check_setting
 from boardcluster.services.sizing import STEP_MIB, size_cluster
+from boardcluster.spec.checks import complaint, shown
+from boardcluster.spec.problems import Problem, spec_error
+from boardcluster.spec.toml import read_toml
 
-__all__ = ["FILES", "Profile", "build_profile", "profile_names"]
+__all__ = [
+    "FILES",
+    "Profile",
+    "build_profile",
+    "own_profile_digests",
+    "profile_names",
+    "with_settings",
+]
 
 FILES = ("core-site", "hdfs-site", "yarn-site", "mapred-site", "spark-defaults")
 _FOLDER = resources.files("boardcluster.services").joinpath("profiles")
@@ -47,6 +64,7 @@ class Profile:
         small_daemons: whether daemons get the flags that keep them small.
         remarks: contradictions worth a warning.
         spark_refusal: why Spark cannot run, with the arithmetic; empty if it can.
+        settings: properties that are set on top of it, which ``properties`` hold already.
     """
 
     name: str
@@ -56,6 +74,7 @@ class Profile:
     small_daemons: bool
     remarks: tuple[str, ...]
     spark_refusal: str
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def profile_names() -> tuple[str, ...]:
@@ -65,19 +84,66 @@ def profile_names() -> tuple[str, ...]:
 
 
 def build_profile(name: str, spec: ClusterSpec) -> Profile:
-    """Return the properties of a profile for a cluster.
+    """Return the properties of a profile for a cluster, the cluster's settings on top of them.
+
+    Args:
+        name: its name, or the path of a file of one's own that ends with ``.toml``.
+        spec: the cluster.
 
     Raises:
-        UsageError: there is no such profile.
+        UsageError: there is no such profile, or the engine pair lacks a property.
+        SpecError: one's own is missing or wrong; names file, line, value and what is allowed.
         CapacityError: nothing could ever run; the message shows the arithmetic.
     """
+    return with_settings(_profile(name, spec), spec.settings, spec)
+
+
+def with_settings(profile: Profile, settings: Mapping[str, str], spec: ClusterSpec) -> Profile:
+    """Return a profile with single properties set on top of it.
+
+    Args:
+        profile: the profile for the cluster.
+        settings: properties to values, as the engines read them.
+        spec: the cluster.
+
+    Raises:
+        UsageError: the cluster's engine pair lacks a property.
+        CapacityError: a value does not fit the nodes' memory; the message shows the arithmetic.
+    """
+    if not settings:
+        return profile
+    check_for_pair(settings, spec.engines)
+    files = by_file(settings)
+    built = replace(
+        profile,
+        properties={file: rows | files.get(file, {}) for file, rows in profile.properties.items()},
+        per_node={
+            node: {key: value for key, value in rows.items() if key not in settings}
+            for node, rows in profile.per_node.items()
+        },
+        settings={**profile.settings, **settings},
+    )
+    refusal = check_settings_fit(settings, built.properties, built.per_node, spec)
+    before = "" if "spark.executor.memory" in settings else profile.spark_refusal
+    return replace(built, spark_refusal=refusal or before)
+
+
+def _profile(name: str, spec: ClusterSpec) -> Profile:
     if name == "default":
         return _default(spec)
-    if name not in profile_names():
-        raise UsageError(f"no profile {name!r}", hint=f"choose: {', '.join(profile_names())}")
-    raw = tomllib.loads(_FOLDER.joinpath(f"{name}.toml").read_text())
+    if name.endswith(".toml"):
+        raw = _own(Path(name))
+        check_for_pair({key: "" for file in FILES for key in raw.get(file, {})}, spec.engines)
+    elif name in profile_names():
+        raw = tomllib.loads(_FOLDER.joinpath(f"{name}.toml").read_text())
+    else:
+        raise UsageError(
+            f"no profile {name!r}",
+            hint=f"choose: {', '.join(profile_names())}, or the path of a .toml file of your own",
+        )
+    workers = str(len(spec.workers))
     properties = {
-        file: {k: v.format(workers=len(spec.workers)) for k, v in raw.get(file, {}).items()}
+        file: {key: value.replace("{workers}", workers) for key, value in raw.get(file, {}).items()}
         for file in FILES
     }
     return Profile(
@@ -89,6 +155,57 @@ def build_profile(name: str, spec: ClusterSpec) -> Profile:
         remarks=_check(name, properties, spec),
         spark_refusal="",
     )
+
+
+def _own(path: Path) -> dict[str, Any]:
+    """Read a profile of the user's own.
+
+    Raises:
+        SpecError: it is missing or wrong.
+    """
+    document = read_toml(path, create_hint="name a profile, or write this file")
+    found: dict[str, Any] = {"source": f"your own profile {path.name}"}
+    problems: list[Problem] = []
+    for table, rows in document.data.items():
+        if table == "source" and isinstance(rows, str):
+            found["source"] = " ".join(rows.split())
+        elif table not in FILES or not isinstance(rows, dict):
+            near = difflib.get_close_matches(table, FILES, n=1)
+            text = complaint(
+                "unknown, or not what belongs here",
+                allowed=f"source as text, and the tables {', '.join(FILES)}",
+                nearest=near[0] if near else "",
+            )
+            problems.append(Problem(path=(table,), text=text))
+        else:
+            found[table] = {}
+            for key, value in rows.items():
+                try:
+                    found[table][key] = _own_value(table, key, value)
+                except ValueError as error:
+                    problems.append(Problem(path=(table, key), text=str(error)))
+    if problems:
+        raise spec_error(document, problems)
+    return found
+
+
+def _own_value(table: str, key: str, value: Any) -> str:
+    by_rule = value == "{workers}"
+    text = check_setting(key, 1 if by_rule else value, in_profile=True)
+    [file] = by_file({key: text})
+    if file != table:
+        allowed = f"{shown(key)} in the table {shown(file)}"
+        raise ValueError(complaint("the engines read it from another file", allowed=allowed))
+    return str(value) if by_rule else text
+
+
+def own_profile_digests(names: Iterable[str]) -> dict[str, str]:
+    """Return the SHA-256 of each profile that is a file; empty for one that is gone."""
+    found = {}
+    for name in sorted({name for name in names if name.endswith(".toml")}):
+        path = Path(name)
+        found[name] = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    return found
 
 
 def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) -> tuple[str, ...]:

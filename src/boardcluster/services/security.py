@@ -11,7 +11,11 @@ from boardcluster.records import Security
 from boardcluster.services.layout import Layout
 from boardcluster.spec import address_of
 
-__all__ = ["WEB_USER", "security_properties"]
+__all__ = ["INSECURE_WARNING", "WEB_USER", "security_properties"]
+
+INSECURE_WARNING = (
+    "INSECURE LAB: everybody in its network can take this cluster over, and its boards with it"
+)
 
 WEB_USER = "nobody"
 """Whoever opens a web page of a closed cluster is this user: an account without any right."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boardcluster.cluster.boards import each_node, raise_first
+from boardcluster.cluster.each_node import each_node, raise_first
+from boardcluster.cluster.kinds import load_kind
 from boardcluster.cluster.nodes import Nodes
 from boardcluster.cluster.state import LiveState, load_state
 from boardcluster.errors import ClusterError, RemoteError
@@ -15,7 +16,7 @@ from boardcluster.services import lifecycle
 from boardcluster.services.boards import board_layout, current_daemons
 from boardcluster.services.install import Installation
 from boardcluster.services.java import find_java
-from boardcluster.services.layout import EMULATED_USER, Layout
+from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import nodes_of, read_spec
 from boardcluster.services.pair import load_pair
@@ -63,10 +64,11 @@ class Status:
         workers: declared workers.
         profile: name of the profile.
         engines: id of the engine pair.
-        browsable: whether the host's browser reaches the web pages.
+        browsable: whether this machine's browser reaches the web pages.
         kind: how the nodes exist.
         security: who may reach the cluster.
         unreachable: of each node that could not be asked, why.
+        page_hint: how the web pages are opened; empty if this machine's browser opens them.
     """
 
     phase: str
@@ -79,6 +81,7 @@ class Status:
     kind: str
     security: Security
     unreachable: tuple[str, ...] = ()
+    page_hint: str = ""
 
 
 def status(home: Path, *, cache: Path) -> Status:
@@ -91,6 +94,9 @@ def status(home: Path, *, cache: Path) -> Status:
     running = home / "running.toml"
     spec = read_spec(running if state and running.exists() else home / "cluster.toml")
 
+    nodes = nodes_of(home, state.kind if state is not None else spec.kind)
+    hint = nodes.page_hint(state) if state is not None else ""
+
     def view(
         phase: str, daemons: tuple[DaemonView, ...] = (), health: Health | None = None
     ) -> Status:
@@ -101,7 +107,8 @@ def status(home: Path, *, cache: Path) -> Status:
             workers=len(spec.workers),
             profile=spec.profile,
             engines=spec.engines,
-            browsable=bool(state and state.host_link),
+            browsable=state is not None and not hint,
+            page_hint=hint,
             kind=spec.kind,
             security=spec.security,
             unreachable=tuple(silent.values()),
@@ -110,11 +117,10 @@ def status(home: Path, *, cache: Path) -> Status:
     silent: dict[str, str] = {}
     if state is None:
         return view("down")
-    nodes = nodes_of(home, state.kind)
-    # An emulated node that is gone never comes back; a board may only be off for a while.
-    if state.kind == "emulated" and len(nodes.alive(state)) < max(1, len(state.nodes)):
+    # A node of this machine that is gone never comes back; a board may only be off for a while.
+    if state.capabilities.on_this_machine and len(nodes.alive(state)) < max(1, len(state.nodes)):
         return view("dead")
-    if state.kind == "boards":
+    if state.capabilities.provisioned:
         state = replace(state, daemons=current_daemons(home, state))
     daemons, silent = _daemon_views(nodes, state)
     if daemons and not any(daemon.alive for daemon in daemons):
@@ -135,7 +141,7 @@ def status(home: Path, *, cache: Path) -> Status:
 def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
     """Return a layout for asking only: nothing is fetched or verified."""
     pair = load_pair(spec.engines)
-    if spec.kind == "boards":
+    if spec.capabilities.provisioned:
         engines = Installation(pair=pair, folder=cache / "engines" / pair.id)
         return board_layout(spec, build_profile(spec.profile, spec), engines, state)
     java = find_java(pair, cache=cache)
@@ -148,7 +154,7 @@ def _bare_layout(spec: ClusterSpec, state: LiveState, cache: Path) -> Layout:
         java=java,
         archives=cache,
         folders={node.name: node.folder for node in state.nodes},
-        user=EMULATED_USER,
+        user=load_kind(spec.kind).user(),
     )
 
 

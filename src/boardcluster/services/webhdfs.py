@@ -129,17 +129,19 @@ class WebHdfs:
         if answer.status != 200 or not answer.json()["boolean"]:
             raise self._fail(f"renaming {source}", answer)
 
-    def put(self, source: Path, target: str, *, replication: int = 0) -> None:
+    def put(self, source: Path, target: str, *, replication: int = 0, block_bytes: int = 0) -> None:
         """Store a file of this machine; it appears under its name only when it is whole.
 
         Args:
             source: the file.
             target: its path in HDFS.
             replication: copies of each block; 0 is the file system's own number.
+            block_bytes: size of each block; 0 is the file system's own.
         """
         partial = f"{target}.partial"
-        copies = {"replication": str(replication)} if replication else {}
-        url = self._url(partial, "CREATE", overwrite="true", **copies)
+        asked = {"replication": replication, "blocksize": block_bytes}
+        blocks = {name: str(number) for name, number in asked.items() if number}
+        url = self._url(partial, "CREATE", overwrite="true", **blocks)
         answer = self._http("PUT", url)
         if answer.status != 307 or not answer.location:
             raise self._fail(f"storing {target}", answer)

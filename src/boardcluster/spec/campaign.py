@@ -6,16 +6,15 @@ import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, create_model
 
+from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import (
     CachePolicy,
     CampaignSpec,
-    Checksum,
     Engine,
-    MasterPlacement,
     Matrix,
     Policy,
 )
@@ -36,14 +35,20 @@ from boardcluster.spec.checks import (
     mix_jobs,
     shown,
 )
-from boardcluster.spec.cluster import NODES_MAX
 from boardcluster.spec.problems import Problem, key_text, spec_error, validate
+from boardcluster.spec.settings import (
+    SETTINGS_TABLE,
+    CheckSetting,
+    check_profile,
+    profiles_allowed,
+    read_settings,
+)
 from boardcluster.spec.toml import KeyPath, TomlDocument, read_toml
+from boardcluster.spec.twin import part_name
 
 __all__ = [
     "DEFAULT_REPETITIONS",
     "REPETITIONS_MAX",
-    "REPLICATION_MAX",
     "SEED_MAX",
     "WARM_UPS_MAX",
     "WorkloadFacts",
@@ -54,9 +59,6 @@ __all__ = [
 DEFAULT_REPETITIONS = 3
 REPETITIONS_MAX = 1000
 WARM_UPS_MAX = 100
-REPLICATION_MAX = 512
-"""``dfs.replication.max`` of hdfs-default.xml."""
-
 SEED_MAX = 2**63 - 1
 """The largest number that the store's tables hold."""
 
@@ -102,11 +104,25 @@ def _word_of(kind: type[Any], what: str) -> BeforeValidator:
     return BeforeValidator(lambda value: kind(check_word(value, names, what=what)))
 
 
+def _level_of(factor: Factor) -> tuple[Any, Any]:
+    """Return the field of a matrix for a plain factor: a list of its levels, empty if left out."""
+    if factor.kind is int:
+        item: Any = Annotated[int, Field(ge=factor.least, le=factor.most)]
+        most = f" to {factor.most}" if factor.most else " to the number of jobs of the mix"
+        allowed = f"one or more whole numbers from {factor.least}{most}"
+    else:
+        item = Annotated[factor.kind, _word_of(factor.kind, factor.noun)]
+        allowed = f"one or more of {', '.join(level.value for level in factor.kind)}"
+    return _Listed[item], Field(default=[], description=allowed)
+
+
 def _workload(value: Any, info: ValidationInfo[Mapping[str, Collection[str]]]) -> str:
     return check_mix(value, info.context["workloads"])
 
 
-def _profile(value: Any, info: ValidationInfo[Mapping[str, Collection[str]]]) -> str:
+def _profile(value: Any, info: ValidationInfo[Mapping[str, Any]]) -> str:
+    if isinstance(value, str):
+        return check_profile(value, info)
     return check_word(value, info.context["profiles"], what="a profile")
 
 
@@ -157,8 +173,11 @@ class _Campaign(_Table):
     )
 
 
-class _Matrix(_Table):
-    """One ``[[matrix]]``. An empty list is a key that was left out."""
+_PLAIN = tuple(factor for factor in FACTORS if factor.is_plain)
+
+
+class _MatrixHead(_Table):
+    """The first keys of a ``[[matrix]]``. An empty list is a key that was left out."""
 
     workload: _Listed[Annotated[str, BeforeValidator(_workload)]] = Field(
         description="one or more workloads or mixes"
@@ -166,27 +185,24 @@ class _Matrix(_Table):
     engine: _Listed[Annotated[Engine, _word_of(Engine, "an engine")]] = Field(
         default=[], description=f"one or more of {', '.join(Engine)}"
     )
-    size: _Listed[Annotated[int, BeforeValidator(check_input_size)]] = Field(
-        default=[], description=f"one or more sizes; each {INPUT_SIZE_ALLOWED}"
-    )
     profile: _Listed[Annotated[str, BeforeValidator(_profile)]] = Field(
         default=[], description="one or more profiles"
     )
-    workers: _Listed[Annotated[int, Field(ge=1, le=NODES_MAX)]] = Field(
-        default=[], description=f"one or more whole numbers from 1 to {NODES_MAX}"
+    size: _Listed[Annotated[int, BeforeValidator(check_input_size)]] = Field(
+        default=[], description=f"one or more sizes; each {INPUT_SIZE_ALLOWED}"
     )
-    concurrency: _Listed[Annotated[int, Field(ge=1)]] = Field(
-        default=[], description="one or more whole numbers from 1 to the number of jobs of the mix"
-    )
-    replication: _Listed[Annotated[int, Field(ge=1, le=REPLICATION_MAX)]] = Field(
-        default=[], description=f"one or more whole numbers from 1 to {REPLICATION_MAX}"
-    )
-    checksum: _Listed[Annotated[Checksum, _word_of(Checksum, "a kind of checksum")]] = Field(
-        default=[], description=f"one or more of {', '.join(Checksum)}"
-    )
-    master: _Listed[
-        Annotated[MasterPlacement, _word_of(MasterPlacement, "a place of the master")]
-    ] = Field(default=[], description=f"one or more of {', '.join(MasterPlacement)}")
+
+
+if TYPE_CHECKING:
+    _MatrixLevels = _MatrixHead
+else:
+    _fields = {factor.file_key: _level_of(factor) for factor in _PLAIN}
+    _MatrixLevels = create_model("_MatrixLevels", __base__=_MatrixHead, **_fields)
+
+
+class _Matrix(_MatrixLevels):
+    """One ``[[matrix]]``, with every plain factor of the table."""
+
     repetitions: int | None = Field(
         default=None, ge=1, le=REPETITIONS_MAX, description=_REPETITIONS
     )
@@ -195,12 +211,15 @@ class _Matrix(_Table):
     parameters: dict[str, dict[str, Any]] = Field(
         default={}, description="tables [matrix.parameters.WORKLOAD] with values or lists of values"
     )
+    settings: dict[str, Any] = Field(
+        default={}, description=f"[matrix.settings], {SETTINGS_TABLE}, or with lists of values"
+    )
 
 
 _DIMENSIONS = (
-    "workload", "engine", "size", "profile", "workers", "concurrency", "replication", "checksum",
-    "master",
-)  # fmt: skip
+    *("workload", "engine", "size", "profile"),
+    *(factor.file_key for factor in _PLAIN),
+)
 
 
 class _CampaignFile(_Table):
@@ -208,6 +227,16 @@ class _CampaignFile(_Table):
     matrix: list[dict[str, Any]] = Field(
         min_length=1, description="one or more [[matrix]] tables, each with workloads"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known beside the file: see ``load_campaign``."""
+
+    workloads: Mapping[str, WorkloadFacts]
+    profiles: Collection[str]
+    folder: Path
+    check_setting: CheckSetting | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,23 +248,31 @@ class _Read:
         model: it, without the keys whose values are wrong.
         wrong: keys whose values are wrong.
         parameters: ``workload.parameter`` to its values.
+        settings: properties of the engines to their values.
     """
 
     at: KeyPath
     model: _Matrix
     wrong: frozenset[str]
     parameters: dict[str, tuple[str, ...]]
+    settings: dict[str, tuple[str, ...]]
 
 
 def load_campaign(
-    path: Path, *, workloads: Mapping[str, WorkloadFacts], profiles: Collection[str]
+    path: Path,
+    *,
+    workloads: Mapping[str, WorkloadFacts],
+    profiles: Collection[str],
+    check_setting: CheckSetting | None = None,
 ) -> CampaignSpec:
     """Read and validate a ``campaign.toml``.
 
     Args:
-        path: the file. A relative ``input`` in it starts at the file's folder.
+        path: the file. Relative paths in it begin at the file's folder.
         workloads: the known workloads by name.
         profiles: names of the known profiles.
+        check_setting: returns the value of an engine's property as the engines read it, or raises
+            ValueError; None takes values as they are.
 
     Returns:
         The campaign; a mix is written as names joined by ``+``, an ``input`` as an absolute path.
@@ -245,18 +282,19 @@ def load_campaign(
             line, key, value, what is allowed and the nearest valid name.
     """
     document = read_toml(path, create_hint=_CREATE_HINT)
+    folder = path.expanduser().absolute().parent
+    known = _Known(workloads, profiles, folder, check_setting)
     model, problems = validate(_CampaignFile, document.data, context={}, allowed_words={})
     tables = document.data.get("matrix")
     read: list[_Read] = []
     for index, table in enumerate(tables if isinstance(tables, list) else ()):
         if isinstance(table, dict):
             at: KeyPath = ("matrix", index)
-            matrix, found = _read_matrix(document, at, table, workloads, profiles)
+            matrix, found = _read_matrix(document, at, table, known)
             problems += found
             read += [matrix] if matrix else []
     if model is None or problems:
         raise spec_error(document, [_as_written(document, problem) for problem in problems])
-    folder = path.expanduser().absolute().parent
     return _to_record(model.campaign, read, folder)
 
 
@@ -272,18 +310,18 @@ def _read_matrix(
     document: TomlDocument,
     at: KeyPath,
     table: Mapping[str, Any],
-    workloads: Mapping[str, WorkloadFacts],
-    profiles: Collection[str],
+    known: _Known,
 ) -> tuple[_Read | None, list[Problem]]:
     """Read one ``[[matrix]]`` with everything that is wrong in it.
 
     Rules about several keys run on the keys that are right, so that one wrong size does not hide
     an engine that no workload has. None is returned where not even the workloads are known.
     """
-    context = {"workloads": workloads, "profiles": profiles}
+    workloads, profiles = known.workloads, known.profiles
+    context = {"workloads": workloads, "profiles": profiles, "folder": known.folder}
     words: dict[KeyPath, str] = {
         ("workload",): f"one or more of {choices_text(workloads)}",
-        ("profile",): f"one or more of {choices_text(profiles)}",
+        ("profile",): f"one or more of {profiles_allowed(profiles)}",
     }
     model, found = validate(_Matrix, table, context=context, allowed_words=words)
     problems = [replace(problem, path=(*at, *problem.path)) for problem in found]
@@ -294,8 +332,16 @@ def _read_matrix(
     if model is None:
         return None, problems
     parameters, more = _read_parameters(at, model, workloads)
-    read = _Read(at=at, model=model, wrong=wrong, parameters=parameters)
-    problems += [*more, *_engine_problems(read, workloads), *_input_problems(read, workloads)]
+    settings, others = read_settings(
+        (*at, "settings"), model.settings, known.check_setting, listed=True
+    )
+    read = _Read(at=at, model=model, wrong=wrong, parameters=parameters, settings=settings)
+    problems += [
+        *more,
+        *others,
+        *_engine_problems(read, workloads),
+        *_input_problems(read, workloads),
+    ]
     return read, [*problems, *_concurrency_problems(read), *_repeated(document, read)]
 
 
@@ -399,7 +445,7 @@ def _input_problems(read: _Read, workloads: Mapping[str, WorkloadFacts]) -> Iter
 def _concurrency_problems(read: _Read) -> Iterator[Problem]:
     mixes = [(len(mix_jobs(mix)), mix) for mix in read.model.workload if len(mix_jobs(mix)) > 1]
     most, mix = min(mixes, default=(1, ""))
-    for index, jobs in enumerate(read.model.concurrency):
+    for index, jobs in enumerate(dict(read.model)["concurrency"]):
         if jobs > most:
             what = f'{jobs} jobs at once, but "{mix}" has {most}'
             text = complaint(
@@ -452,15 +498,16 @@ def _to_matrix(campaign: _Campaign, read: _Read, folder: Path) -> Matrix:
     return Matrix(
         workloads=tuple(model.workload),
         engines=tuple(model.engine),
-        profiles=tuple(model.profile),
+        profiles=tuple(part_name(name, folder) for name in model.profile),
         sizes_bytes=tuple(model.size),
-        workers=tuple(model.workers),
-        concurrencies=tuple(model.concurrency),
-        replications=tuple(model.replication) or (0,),
-        checksums=tuple(model.checksum) or (Checksum.CRC32C,),
-        masters=tuple(model.master) or (MasterPlacement.DECLARED,),
+        levels={
+            factor.name: tuple(listed)
+            for factor in _PLAIN
+            if (listed := getattr(model, factor.file_key))
+        },
         repetitions=campaign.repetitions if repetitions is None else repetitions,
         warm_ups=campaign.warm_ups if warm_ups is None else warm_ups,
         input=str(folder / Path(model.input).expanduser()) if model.input else "",
         parameters=read.parameters,
+        settings=read.settings,
     )

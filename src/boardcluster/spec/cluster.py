@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,13 @@ from pydantic import (
     ValidationInfo,
 )
 
+from boardcluster.capabilities import (
+    Capabilities,
+    Network,
+    capabilities_of,
+    every_kind,
+    kinds_with,
+)
 from boardcluster.errors import UsageError
 from boardcluster.records import (
     ClusterSpec,
@@ -63,6 +71,13 @@ from boardcluster.spec.meters import (
 )
 from boardcluster.spec.prices import PRICES_TABLE, PricesTable, price_problems, prices_of
 from boardcluster.spec.problems import Problem, key_text, spec_error, validate
+from boardcluster.spec.settings import (
+    SETTINGS_TABLE,
+    CheckSetting,
+    check_profile,
+    profiles_allowed,
+    read_settings,
+)
 from boardcluster.spec.toml import KeyPath, TomlDocument, read_toml
 from boardcluster.spec.twin import (
     BOARD_ALLOWED,
@@ -84,7 +99,9 @@ __all__ = [
     "DEFAULT_FOLDER",
     "DEFAULT_LINK_BITS_PER_SECOND",
     "DEFAULT_SUBNET",
-    "KINDS",
+    "LOOPBACK_ADDRESS",
+    "LOOPBACK_NAME",
+    "LOOPBACK_SUBNET",
     "NODES_MAX",
     "address_of",
     "host_address",
@@ -92,16 +109,22 @@ __all__ = [
     "nodes_that_fit",
 ]
 
-KINDS = ("emulated", "boards")
-SECURITIES = (Security.CLOSED.value, Security.INSECURE_LAB.value)
+_SECURITIES = [
+    name for row in every_kind().values() if len(row.securities) > 1 for name in row.securities
+]
 DEFAULT_FOLDER = "/var/lib/boardcluster"
 DEFAULT_SUBNET = "198.18.0.0/24"
 DEFAULT_LINK_BITS_PER_SECOND = 10**9
-NODES_MAX = 64
-"""Most nodes of an emulated cluster: each costs about 250 MB of daemons on one machine."""
+LOOPBACK_ADDRESS = "127.0.0.1"
+LOOPBACK_NAME = "localhost"
+"""The one name that every machine gives that address, without anybody's help."""
 
-BOARDS_MAX = 1000
-"""Most boards of a cluster; what the design plans for."""
+LOOPBACK_SUBNET = "127.0.0.0/8"
+NODES_MAX = capabilities_of("emulated").nodes_max
+"""Most nodes of an emulated cluster."""
+
+BOARDS_MAX = capabilities_of("boards").nodes_max
+"""Most boards of a cluster."""
 
 CORES_MAX = 1024
 _CORES_ALLOWED = f"a whole number from 1 to {CORES_MAX}"
@@ -117,15 +140,25 @@ def _choice_from(context_key: str, what: str) -> AfterValidator:
 
 
 def _check_kind(value: str) -> str:
-    return check_choice(value, KINDS, what="a kind of cluster")
+    return check_choice(value, every_kind(), what="a kind of cluster")
 
 
-def _check_security(value: str) -> str:
-    return check_choice(value, SECURITIES, what="a way to guard boards")
+def _check_security(value: str, info: ValidationInfo[Mapping[str, Any]]) -> str:
+    allowed = info.context["kind"].securities
+    if len(allowed) == 1:
+        return value  # there is nothing to choose, so the key is refused: see _misplaced_problems
+    return check_choice(value, allowed, what="a way to guard boards")
 
 
 def _check_subnet_of_kind(value: str, info: ValidationInfo[Mapping[str, Any]]) -> str:
-    return check_board_subnet(value) if info.context["boards"] else check_subnet(value)
+    lan = info.context["kind"].network is Network.LAN
+    return check_board_subnet(value) if lan else check_subnet(value)
+
+
+def _check_name_of_kind(value: str, info: ValidationInfo[Mapping[str, Any]]) -> str:
+    if info.context["kind"].network is Network.LOOPBACK:
+        return check_choice(value, [LOOPBACK_NAME], what="the name of this machine as a node")
+    return check_node_name(value)
 
 
 class _Table(BaseModel):
@@ -136,11 +169,11 @@ class _Cluster(_Table):
     name: Annotated[str, AfterValidator(check_cluster_name)] = Field(
         description=CLUSTER_NAME_ALLOWED
     )
-    kind: Annotated[str, AfterValidator(_check_kind)] = Field(description=", ".join(KINDS))
+    kind: Annotated[str, AfterValidator(_check_kind)] = Field(description=", ".join(every_kind()))
     engines: Annotated[str, _choice_from("engine_pairs", "an engine pair")]
-    profile: Annotated[str, _choice_from("profiles", "a profile")]
+    profile: Annotated[str, AfterValidator(check_profile)]
     security: Annotated[str, AfterValidator(_check_security)] = Field(
-        default="", description=", ".join(SECURITIES)
+        default="", description=", ".join(_SECURITIES)
     )
 
 
@@ -154,7 +187,7 @@ class _Network(_Table):
 
 
 class _Node(_Table):
-    name: Annotated[str, AfterValidator(check_node_name)] = Field(description=NODE_NAME_ALLOWED)
+    name: Annotated[str, AfterValidator(_check_name_of_kind)] = Field(description=NODE_NAME_ALLOWED)
     roles: list[Annotated[Role, BeforeValidator(check_role)]] = Field(
         min_length=1,
         description=f'an array with one or more of {", ".join(Role)}, e.g. ["worker"]',
@@ -194,6 +227,7 @@ class _ClusterFile(_Table):
     power: list[PowerTable] = Field(default_factory=list, description=POWER_TABLE)
     twin: TwinTable = Field(default_factory=TwinTable, description=TWIN_TABLE)
     prices: PricesTable | None = Field(default=None, description=PRICES_TABLE)
+    settings: dict[str, Any] = Field(default_factory=dict, description=SETTINGS_TABLE)
 
 
 def load_cluster(
@@ -203,6 +237,7 @@ def load_cluster(
     profiles: Collection[str],
     meter_kinds: Mapping[str, MeterFacts] | None = None,
     parts: TwinParts | None = None,
+    check_setting: CheckSetting | None = None,
 ) -> ClusterSpec:
     """Read and validate a ``cluster.toml``.
 
@@ -214,6 +249,8 @@ def load_cluster(
             for callers below the room that knows them.
         parts: the catalog of boards and media; None leaves their names unchecked, and then a node
             with a board needs ``cores`` and ``memory`` like any other.
+        check_setting: returns the value of an engine's property as the engines read it, or raises
+            ValueError; None takes values as they are.
 
     Returns:
         The cluster, its master first and its other nodes in file order.
@@ -223,50 +260,59 @@ def load_cluster(
             line, key, value, what is allowed and the nearest valid name.
     """
     document = read_toml(path, create_hint=_CREATE_HINT)
+    kind = _kind_in(document.data)
     model, problems = validate(
         _ClusterFile,
         document.data,
         context={
             "engine_pairs": engine_pairs,
             "profiles": profiles,
-            "boards": _is_boards(document.data),
+            "kind": kind,
+            "folder": path.parent,
         },
         allowed_words={
             ("cluster", "engines"): choices_text(engine_pairs),
-            ("cluster", "profile"): choices_text(profiles),
+            ("cluster", "profile"): profiles_allowed(profiles),
         },
     )
     wrong = {problem.path for problem in problems}
-    boards = _is_boards(document.data)
-    problems += _whole_problems(document, wrong)
-    problems += _missing_problems(document, wrong, parts, boards=boards)
-    problems += twin_problems(document, wrong, parts, boards=boards)
-    problems += meter_problems(document, wrong, meter_kinds, boards=boards)
+    problems += _whole_problems(document, wrong, kind)
+    problems += _missing_problems(document, wrong, parts if kind.limited else None)
+    problems += twin_problems(document, wrong, parts, limited=kind.limited)
+    problems += meter_problems(document, wrong, meter_kinds, shared=kind.emulated)
     problems += price_problems(document, wrong)
+    settings, found = read_settings(("settings",), document.data.get("settings"), check_setting)
+    problems += found
     if model is None or problems:
         raise spec_error(document, problems)
-    return _to_record(model, path.parent, parts)
+    record = _to_record(model, path.parent, parts)
+    return replace(record, settings={key: values[0] for key, values in settings.items()})
 
 
-def _is_boards(data: Mapping[str, Any]) -> bool:
+def _kind_in(data: Mapping[str, Any]) -> Capabilities:
+    """Return what the named kind can do; of none or an unknown one, what the first kind can."""
     cluster = data.get("cluster")
-    return isinstance(cluster, dict) and cluster.get("kind") == "boards"
+    name = cluster.get("kind") if isinstance(cluster, dict) else None
+    known = every_kind()
+    return known.get(str(name), next(iter(known.values())))
 
 
 def _missing_problems(
-    document: TomlDocument,
-    wrong: Collection[KeyPath],
-    parts: TwinParts | None,
-    *,
-    boards: bool,
+    document: TomlDocument, wrong: Collection[KeyPath], parts: TwinParts | None
 ) -> list[Problem]:
-    """Find nodes that say neither their cores or memory nor a board to take them from."""
+    """Find nodes that say neither their cores or memory nor a board to take them from.
+
+    Args:
+        document: the file.
+        wrong: keys that are already known to be wrong.
+        parts: the catalog; None where nodes take nothing from it.
+    """
     nodes = document.data.get("node")
     problems = []
     for index, node in enumerate(nodes if isinstance(nodes, list) else []):
         if ("node", index) in wrong or ("node",) in wrong:
             continue
-        if "board" in node and parts is not None and not boards:
+        if "board" in node and parts is not None:
             continue
         problems += [
             Problem(path=("node", index, key), text=f"missing; allowed: {allowed}")
@@ -276,7 +322,7 @@ def _missing_problems(
     return problems
 
 
-def _node(node: _Node, *, boards: bool, folder: Path, parts: TwinParts | None) -> NodeSpec:
+def _node(node: _Node, *, kind: Capabilities, folder: Path, parts: TwinParts | None) -> NodeSpec:
     cores, memory_bytes, twin = node.cores, node.memory, None
     if node.board:
         twin = NodeTwin(
@@ -299,15 +345,15 @@ def _node(node: _Node, *, boards: bool, folder: Path, parts: TwinParts | None) -
         cores=cores,
         memory_bytes=memory_bytes,
         host=node.host,
-        address=node.address,
-        folder=node.folder or (DEFAULT_FOLDER if boards else ""),
+        address=LOOPBACK_ADDRESS if kind.network is Network.LOOPBACK else node.address,
+        folder=node.folder or (DEFAULT_FOLDER if kind.over_ssh else ""),
         twin=twin,
     )
 
 
 def _to_record(model: _ClusterFile, folder: Path, parts: TwinParts | None) -> ClusterSpec:
-    boards = model.cluster.kind == "boards"
-    nodes = [_node(node, boards=boards, folder=folder, parts=parts) for node in model.node]
+    kind = capabilities_of(model.cluster.kind)
+    nodes = [_node(node, kind=kind, folder=folder, parts=parts) for node in model.node]
     nodes.sort(key=lambda node: Role.MASTER not in node.roles)
     names = [node.name for node in nodes]
     twin = TwinSpec(dilation=model.twin.dilation) if nodes[0].twin is not None else None
@@ -315,12 +361,12 @@ def _to_record(model: _ClusterFile, folder: Path, parts: TwinParts | None) -> Cl
         name=model.cluster.name,
         kind=model.cluster.kind,
         engines=model.cluster.engines,
-        profile=model.cluster.profile,
-        network=NetworkSpec(subnet=model.network.subnet, link_bits_per_second=model.network.link),
+        profile=part_name(model.cluster.profile, folder),
+        network=NetworkSpec(subnet=LOOPBACK_SUBNET, link_bits_per_second=0)
+        if kind.network is Network.LOOPBACK
+        else NetworkSpec(subnet=model.network.subnet, link_bits_per_second=model.network.link),
         nodes=tuple(nodes),
-        security=Security(model.cluster.security or Security.CLOSED)
-        if boards
-        else Security.EMULATED,
+        security=Security(model.cluster.security or kind.securities[0]),
         meters=meter_specs(model.meter, names),
         power_models=power_models(model.power, names),
         twin=twin,
@@ -328,7 +374,9 @@ def _to_record(model: _ClusterFile, folder: Path, parts: TwinParts | None) -> Cl
     )
 
 
-def _whole_problems(document: TomlDocument, wrong: Collection[KeyPath]) -> list[Problem]:
+def _whole_problems(
+    document: TomlDocument, wrong: Collection[KeyPath], kind: Capabilities
+) -> list[Problem]:
     """Find what is wrong with the nodes as a whole, as far as their own values allow to say.
 
     These rules run on the file's data, not on the model, so that one wrong size somewhere does not
@@ -341,25 +389,39 @@ def _whole_problems(document: TomlDocument, wrong: Collection[KeyPath]) -> list[
     problems = _name_problems(document, nodes, wrong)
     if not any(path[0] == "node" and path[2:3] in ((), ("roles",)) for path in wrong):
         problems += _role_problems(document, nodes)
-    if _is_boards(document.data):
+    problems += _misplaced_problems(document.data, nodes, kind)
+    if len(nodes) > kind.nodes_max:
+        most = f"{kind.nodes_max} node{'s' if kind.nodes_max > 1 else ''}"
+        text = f'{len(nodes)} nodes; allowed: at most {most} of the kind "{kind.kind}"'
+        problems.append(Problem(path=("node", kind.nodes_max), text=text))
+    if kind.over_ssh:
         return problems + _board_problems(document, nodes, wrong)
-    problems += _emulated_problems(document.data, nodes)
-    return problems + _size_problems(document.data, len(nodes), wrong)
+    if kind.network is Network.OWN:
+        problems += _size_problems(document.data, len(nodes), wrong)
+    return problems
 
 
-def _emulated_problems(data: Mapping[str, Any], nodes: list[Any]) -> list[Problem]:
-    """Find keys that only boards have."""
-    text = 'only for the kind "boards"; allowed: leave it out'
-    paths: list[KeyPath] = [
-        ("node", index, key)
-        for index, node in enumerate(nodes)
-        if isinstance(node, dict)
-        for key in ("host", "address", "folder")
-        if key in node
-    ]
-    if isinstance(data.get("cluster"), dict) and "security" in data["cluster"]:
-        paths.append(("cluster", "security"))
-    return [Problem(path=path, text=text) for path in paths]
+def _misplaced_problems(
+    data: Mapping[str, Any], nodes: list[Any], kind: Capabilities
+) -> list[Problem]:
+    """Find keys and tables that only other kinds have."""
+    problems = []
+    if not kind.over_ssh:
+        text = f"only for {kinds_with('over_ssh')}; allowed: leave it out"
+        paths: list[KeyPath] = [
+            ("node", index, key)
+            for index, node in enumerate(nodes)
+            if isinstance(node, dict)
+            for key in ("host", "address", "folder")
+            if key in node
+        ]
+        if isinstance(data.get("cluster"), dict) and "security" in data["cluster"]:
+            paths.append(("cluster", "security"))
+        problems += [Problem(path=path, text=text) for path in paths]
+    if kind.network is Network.LOOPBACK and "network" in data:
+        text = f'the kind "{kind.kind}" has no network but {LOOPBACK_NAME}; allowed: leave it out'
+        problems.append(Problem(path=("network",), text=text))
+    return problems
 
 
 def _board_problems(
@@ -367,9 +429,6 @@ def _board_problems(
 ) -> list[Problem]:
     """Find what is missing or twice among boards, and addresses outside of their network."""
     problems = []
-    if len(nodes) > BOARDS_MAX:
-        text = f'{len(nodes)} nodes; allowed: at most {BOARDS_MAX} nodes of the kind "boards"'
-        problems.append(Problem(path=("node", BOARDS_MAX), text=text))
     network = document.data.get("network", {})
     subnet = network.get("subnet", "") if isinstance(network, dict) else ""
     if not subnet and ("network",) not in wrong:
@@ -450,10 +509,7 @@ def _role_problems(document: TomlDocument, nodes: list[Any]) -> list[Problem]:
 def _size_problems(
     data: Mapping[str, Any], count: int, wrong: Collection[KeyPath]
 ) -> list[Problem]:
-    problems = []
-    if count > NODES_MAX:
-        text = f'{count} nodes; allowed: at most {NODES_MAX} nodes of the kind "emulated"'
-        problems.append(Problem(path=("node", NODES_MAX), text=text))
+    problems: list[Problem] = []
     if ("network",) in wrong or ("network", "subnet") in wrong:
         return problems
     subnet = data.get("network", {}).get("subnet", DEFAULT_SUBNET)
@@ -487,7 +543,8 @@ def host_address(spec: ClusterSpec) -> IPv4Address:
 def address_of(spec: ClusterSpec, node_name: str) -> IPv4Address:
     """Return the address of a node.
 
-    A board has the address that its table says. Among emulated nodes, this machine has the first
+    A board has the address that its table says, and a local node the loopback address. Among
+    emulated nodes, this machine has the first
     usable address and the nodes have the following ones in their order, so the master has the
     second. One rule for every size of network.
 

@@ -1,4 +1,4 @@
-"""A cluster in another form: fewer workers, another profile, another place of the master. Pure.
+"""A cluster in another form: fewer workers, another profile, settings or place of the master. Pure.
 
 Campaigns measure the same nodes in several forms (Lee and Park 2026: 1, 2, 4 and 8 nodes; Lee, Oh
 and Park 2021, section VI-C: master separate or combined). Each form that holds other DataNodes has
@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from boardcluster.errors import UsageError
+from boardcluster.factors import settings_words
 from boardcluster.records import ClusterSpec, MasterPlacement, MeterSpec, NodeSpec, Role
 
 __all__ = ["Form", "apply_form", "form_words", "storage_name"]
@@ -24,11 +25,13 @@ class Form:
         profile: the engine configuration.
         workers: how many of the workers take part: the first ones of ``cluster.toml``.
         master: where the master runs.
+        settings: properties that daemons read, sorted; they win over the cluster's.
     """
 
     profile: str
     workers: int
     master: MasterPlacement
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 def apply_form(spec: ClusterSpec, form: Form) -> ClusterSpec:
@@ -53,6 +56,7 @@ def apply_form(spec: ClusterSpec, form: Form) -> ClusterSpec:
     return replace(
         spec,
         profile=form.profile,
+        settings=spec.settings | dict(form.settings),
         nodes=nodes,
         meters=_meters(spec, {node.name for node in nodes}),
         power_models=tuple(
@@ -64,10 +68,10 @@ def apply_form(spec: ClusterSpec, form: Form) -> ClusterSpec:
 def _meters(spec: ClusterSpec, names: Collection[str]) -> tuple[MeterSpec, ...]:
     """Return the meters that measure what takes part.
 
-    A board that takes no part still draws power, so a meter that has it too says nothing of the
+    A machine that takes no part still draws power, so a meter that has it too says nothing of the
     form. An emulated node that takes no part does not exist.
     """
-    if spec.kind == "boards":
+    if not spec.capabilities.emulated:
         return tuple(row for row in spec.meters if set(names).issuperset(row.nodes))
     kept = (
         replace(row, nodes=tuple(name for name in row.nodes if name in names))
@@ -111,6 +115,9 @@ def form_words(spec: ClusterSpec, form: Form) -> str:
         words.append(f"{len(applied.workers)} of {len(spec.workers)} workers")
     if form.profile != spec.profile:
         words.append(f"profile {form.profile}")
+    changed = {k: v for k, v in applied.settings.items() if spec.settings.get(k) != v}
+    if changed:
+        words.append(settings_words(changed))
     if applied.master.roles != spec.master.roles:
         combined = Role.WORKER in applied.master.roles
         words.append("the master on a worker" if combined else "the master on a node of its own")

@@ -450,11 +450,11 @@ def render_inventory(spec: ClusterSpec) -> str:
     """Write a cluster of boards as an Ansible inventory in YAML.
 
     Raises:
-        SpecError: its nodes are emulated; no ssh reaches them.
+        SpecError: no ssh reaches its nodes.
     """
     if not all(node.host for node in spec.nodes):
         raise SpecError(
-            f"the nodes of {spec.name} are emulated, so no ssh reaches them",
+            f"the nodes of {spec.name} are of the kind {spec.kind}, so no ssh reaches them",
             hint="write an inventory of a cluster of boards",
         )
     groups = {

@@ -116,7 +116,7 @@ def meter_problems(
     wrong: Collection[KeyPath],
     kinds: Mapping[str, MeterFacts] | None,
     *,
-    boards: bool,
+    shared: bool,
 ) -> list[Problem]:
     """Find what is wrong with meters and models beyond the form of single values.
 
@@ -124,7 +124,7 @@ def meter_problems(
         document: the file.
         wrong: keys that are already known to be wrong.
         kinds: the known kinds; None leaves kinds and options unchecked.
-        boards: whether the nodes are boards.
+        shared: whether the nodes share one machine, and so its meters.
     """
     names = [row["name"] for row in _tables(document, "node") if isinstance(row.get("name"), str)]
     problems = _node_problems(document, wrong, names)
@@ -143,7 +143,7 @@ def meter_problems(
                 )
                 problems.append(Problem(path=(*path, "name"), text=text))
         if kinds is not None and (*path, "kind") not in wrong:
-            problems += _kind_problems(table, path, kinds, boards=boards)
+            problems += _kind_problems(table, path, kinds, shared=shared)
     return problems
 
 
@@ -214,7 +214,7 @@ def _option_problems(table: Mapping[str, Any], path: KeyPath) -> list[Problem]:
 
 
 def _kind_problems(
-    table: Mapping[str, Any], path: KeyPath, kinds: Mapping[str, MeterFacts], *, boards: bool
+    table: Mapping[str, Any], path: KeyPath, kinds: Mapping[str, MeterFacts], *, shared: bool
 ) -> list[Problem]:
     """Find unknown kinds, unknown and missing options, and nodes that a kind cannot measure."""
     try:
@@ -238,7 +238,7 @@ def _kind_problems(
     nodes = table.get("nodes")
     if (
         facts.on_node
-        and boards
+        and not shared
         and (nodes == _ALL or (isinstance(nodes, list) and len(nodes) != 1))
     ):
         text = complaint(
@@ -246,7 +246,7 @@ def _kind_problems(
             allowed='one node, as in ["pi0"], and a [[meter]] table for each',
         )
         problems.append(Problem(path=(*path, "nodes"), text=text))
-    if facts.on_node and not boards and nodes != _ALL:
+    if facts.on_node and shared and nodes != _ALL:
         text = complaint(
             f"{shown(nodes)}, but emulated nodes share one machine, and the meter sees all of it",
             allowed=f'"{_ALL}"',

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable
 from ipaddress import IPv4Network
 
+from boardcluster.capabilities import Network, every_kind
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, NodeTwin, Role, TwinSpec
 from boardcluster.spec.checks import (
@@ -20,12 +21,11 @@ from boardcluster.spec.checks import (
     check_subnet,
 )
 from boardcluster.spec.cluster import (
-    BOARDS_MAX,
     CORES_MAX,
     DEFAULT_FOLDER,
     DEFAULT_LINK_BITS_PER_SECOND,
     DEFAULT_SUBNET,
-    KINDS,
+    LOOPBACK_NAME,
     NODES_MAX,
     host_address,
     nodes_that_fit,
@@ -77,13 +77,10 @@ def _choices(names: Collection[str], meanings: dict[str, str]) -> str:
     return "\n".join(rows)
 
 
-def _render_node(node: NodeSpec) -> str:
+def _render_node(node: NodeSpec, *, over_ssh: bool) -> str:
     roles = ", ".join(_quoted(role.value) for role in Role if role in node.roles)
-    board = "".join(
-        f"{key} = {_quoted(value)}\n"
-        for key, value in (("host", node.host), ("address", node.address), ("folder", node.folder))
-        if value
-    )
+    ways = (("host", node.host), ("address", node.address), ("folder", node.folder))
+    board = "".join(f"{key} = {_quoted(value)}\n" for key, value in ways if value and over_ssh)
     return (
         "[[node]]\n"
         f"name = {_quoted(node.name)}\n"
@@ -114,6 +111,15 @@ def _render_twin(twin: TwinSpec) -> str:
 # boards: "auto" is the least that leaves this machine idle headroom; or a number from 1 to 1000.
 dilation = {dilation}
 """
+
+
+def _render_settings(spec: ClusterSpec) -> Iterable[str]:
+    """Return the table of settings; none where there are none."""
+    if spec.settings:
+        rows = [f"{_quoted(key)} = {_quoted(value)}" for key, value in spec.settings.items()]
+        yield "\n".join(
+            ["# Properties of the engines, beside the profile.", "[settings]", *rows, ""]
+        )
 
 
 def _render_board_network(spec: ClusterSpec) -> str:
@@ -169,6 +175,27 @@ link = {_quoted(format_rate_exact(spec.network.link_bits_per_second))}
 """
 
 
+_LOOPBACK_NODE = f"""\
+# The one [[node]] is this machine, with both roles.
+#
+#   name    always {LOOPBACK_NAME}"""
+
+
+def _several_nodes(most: int) -> str:
+    return f"""\
+# One [[node]] for each node, at most {most}: exactly one master, one or more workers.
+# A node may be both: roles = ["master", "worker"].
+#
+#   name    its host name inside the cluster, at most {NODE_NAME_LENGTH_MAX} characters"""
+
+
+_NETWORKS: dict[Network, Callable[[ClusterSpec], str]] = {
+    Network.OWN: _render_network,
+    Network.LAN: _render_board_network,
+    Network.LOOPBACK: lambda _: "",
+}
+
+
 def render_cluster(
     spec: ClusterSpec, *, engine_pairs: Collection[str], profiles: Collection[str]
 ) -> str:
@@ -182,16 +209,16 @@ def render_cluster(
     Returns:
         The text of the file.
     """
-    boards = spec.kind == "boards"
+    known = spec.capabilities
+    boards = known.over_ssh
     cluster = f"""\
 [cluster]
 # Also the name of its state folder: lower-case letters, digits and hyphens, at most \
 {CLUSTER_NAME_LENGTH_MAX}.
 name = {_quoted(spec.name)}
 
-# How the nodes exist: {", ".join(KINDS)}. An emulated node is a network namespace on this machine
-# with its own address, host name, folders and link rate; its daemons are real. Boards are machines
-# that are reached by SSH.
+# What the nodes are:
+{_choices(every_kind(), {name: row.meaning for name, row in every_kind().items()})}
 kind = {_quoted(spec.kind)}
 
 # Which Hadoop with which Spark:
@@ -202,29 +229,26 @@ engines = {_quoted(spec.engines)}
 {_choices(profiles, _PROFILE_MEANINGS)}
 profile = {_quoted(spec.profile)}
 {_SECURITY + _quoted(spec.security) + chr(10) if boards else ""}"""
-    most = BOARDS_MAX if boards else NODES_MAX
     nodes_comment = f"""\
-# One [[node]] for each node, at most {most}: exactly one master, one or more workers.
-# A node may be both: roles = ["master", "worker"].
-#
-#   name    its host name inside the cluster, at most {NODE_NAME_LENGTH_MAX} characters
+{_LOOPBACK_NODE if known.network is Network.LOOPBACK else _several_nodes(known.nodes_max)}
 #   roles   master: NameNode, ResourceManager, history servers; worker: DataNode, NodeManager
 #   cores   CPU cores the profile may count on, 1 to {CORES_MAX}
 #   memory  memory the profile may count on, {format_bytes_exact(MEMORY_BYTES_MIN)} to \
 {format_bytes_exact(MEMORY_BYTES_MAX)}
 {_BOARD_COMMENTS if boards else ""}{_TWIN_COMMENTS if spec.twin else ""}"""
-    nodes = "\n".join(_render_node(node) for node in spec.nodes)
-    network = _render_board_network(spec) if boards else _render_network(spec)
+    nodes = "\n".join(_render_node(node, over_ssh=boards) for node in spec.nodes)
+    network = _NETWORKS[known.network](spec)
     twin = (_render_twin(spec.twin),) if spec.twin else ()
     parts = (
         _HEADER,
         cluster,
-        network,
+        *([network] if network else []),
         *twin,
         nodes_comment,
         nodes,
         *render_meters(spec),
         *render_prices(spec),
+        *_render_settings(spec),
     )
     return "\n".join(parts)
 

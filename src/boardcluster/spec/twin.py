@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from boardcluster.capabilities import kinds_with
 from boardcluster.spec.checks import (
     DILATION_ALLOWED,
     check_choice,
@@ -132,7 +133,7 @@ def twin_problems(
     wrong: Collection[KeyPath],
     parts: TwinParts | None,
     *,
-    boards: bool,
+    limited: bool,
 ) -> list[Problem]:
     """Find what is wrong with boards that nodes are to behave like, beyond the form of values.
 
@@ -140,7 +141,7 @@ def twin_problems(
         document: the file.
         wrong: keys that are already known to be wrong.
         parts: the catalog; None leaves names unchecked.
-        boards: whether the nodes are real boards, which behave like nothing else.
+        limited: whether the kernel can hold nodes of this kind to what boards can do.
     """
     value = document.data.get("node")
     nodes = [
@@ -148,7 +149,7 @@ def twin_problems(
         for index, node in enumerate(value if isinstance(value, list) else [])
         if isinstance(node, dict)
     ]
-    if boards:
+    if not limited:
         return _refused(document, nodes)
     problems = _board_missing(document, nodes)
     any_board = any("board" in node for _, node in nodes)
@@ -168,7 +169,7 @@ def _refused(document: TomlDocument, nodes: _Nodes) -> list[Problem]:
     ]
     if "twin" in document.data:
         paths.append(("twin",))
-    text = 'only for the kind "emulated"; allowed: leave it out'
+    text = f"only for {kinds_with('limited')}; allowed: leave it out"
     return [Problem(path=path, text=text) for path in paths]
 
 

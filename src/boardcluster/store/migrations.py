@@ -1,6 +1,7 @@
 """The history of the stored format: named migrations, each applied once, in a transaction.
 
-A new format is a new entry at the end of MIGRATIONS; an entry that was released never changes.
+A new format is a new entry at the end of MIGRATIONS; an entry that was released never changes. The
+column of a new factor is such an entry, too: its row in factors.py says it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from boardcluster.errors import StoreError
+from boardcluster.factors import FACTORS
 
 __all__ = ["MIGRATIONS", "begin", "commit", "is_current", "migrate", "transaction"]
 
@@ -237,12 +239,24 @@ _TWINS = (
     "ALTER TABLE measurements ADD COLUMN dilation REAL NOT NULL DEFAULT 1 CHECK (dilation >= 1)",
 )
 
-MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("0001_first", _FIRST),
-    ("0002_campaigns", _CAMPAIGNS),
-    ("0003_trust", _TRUST),
-    ("0004_probes", _PROBES),
-    ("0005_twins", _TWINS),
+_FACTORS = tuple(
+    (factor.migration[0], (f"ALTER TABLE trials ADD COLUMN {factor.name} {factor.migration[1]}",))
+    for factor in FACTORS
+    if factor.migration
+)
+"""A column for each factor that came later; the table of factors.py names the migration."""
+
+MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = tuple(
+    sorted(
+        (
+            ("0001_first", _FIRST),
+            ("0002_campaigns", _CAMPAIGNS),
+            ("0003_trust", _TRUST),
+            ("0004_probes", _PROBES),
+            ("0005_twins", _TWINS),
+            *_FACTORS,
+        )
+    )
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
@@ -14,11 +15,8 @@ from boardcluster.records import (
     AttemptState,
     Campaign,
     CampaignKind,
-    Checksum,
     Energy,
-    Engine,
     Fingerprint,
-    MasterPlacement,
     Measurement,
     Result,
     Trial,
@@ -47,6 +45,12 @@ __all__ = [
 
 _Key: TypeAlias = tuple[str, int]
 
+_TRIAL_KINDS = typing.get_type_hints(Trial)
+_TRIAL_COLUMNS = ", ".join(f"t.{name} AS {name}" for name in _TRIAL_KINDS)
+_INSERT_TRIAL = (
+    f"INSERT INTO trials ({', '.join(_TRIAL_KINDS)})"  # noqa: S608 - constants only
+    f" VALUES ({', '.join('?' for _ in _TRIAL_KINDS)})"
+)
 _ATTEMPT_COLUMNS = """
     a.trial_id AS trial_id, a.number AS number, a.state AS state, a.reason AS reason,
     a.started_utc AS started_utc, a.ended_utc AS ended_utc, a.artefacts AS artefacts,
@@ -55,12 +59,7 @@ _ATTEMPT_COLUMNS = """
 _ATTEMPTS = "attempts a JOIN fingerprints f ON f.sha256 = a.fingerprint_sha256"
 _LATEST = "AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)"
 _RESULTS = """
-    SELECT t.id AS id, t.campaign_id AS campaign_id, t.position AS position,
-        t.workload AS workload, t.engine AS engine, t.profile AS profile,
-        t.size_bytes AS size_bytes, t.workers AS workers, t.repetition AS repetition,
-        t.arguments AS arguments, t.concurrency AS concurrency, t.replication AS replication,
-        t.checksum AS checksum, t.master AS master, t.warm_up AS warm_up, t.input AS input,
-        t.parameters AS parameters, {attempt},
+    SELECT {trial}, {attempt},
         m.duration_seconds AS duration_seconds, m.input_bytes AS input_bytes,
         m.output_bytes AS output_bytes, m.verification AS verification,
         m.exit_status AS exit_status, m.application_id AS application_id,
@@ -132,30 +131,16 @@ def insert_campaign(connection: sqlite3.Connection, campaign: Campaign) -> None:
 def insert_trials(connection: sqlite3.Connection, trials: Iterable[Trial]) -> None:
     """Add trials; a second one with the same id or position is an IntegrityError."""
     connection.executemany(
-        "INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                trial.id,
-                trial.campaign_id,
-                trial.position,
-                trial.workload,
-                trial.engine.value,
-                trial.profile,
-                trial.size_bytes,
-                trial.workers,
-                trial.repetition,
-                json.dumps(trial.arguments),
-                trial.concurrency,
-                trial.replication,
-                trial.checksum.value,
-                trial.master.value,
-                int(trial.warm_up),
-                _text(trial.input),
-                json.dumps(trial.parameters),
-            )
-            for trial in trials
-        ],
+        _INSERT_TRIAL,
+        [[_column(getattr(trial, name)) for name in _TRIAL_KINDS] for trial in trials],
     )
+
+
+def _column(value: object) -> str | int:
+    """Return a field of a trial as its column holds it."""
+    if isinstance(value, dict | tuple):
+        return json.dumps(value)
+    return int(value) if isinstance(value, int) else _text(str(value))
 
 
 def insert_attempt(connection: sqlite3.Connection, attempt: Attempt) -> None:
@@ -317,7 +302,9 @@ def select_results(
     connection: sqlite3.Connection, campaign_id: str | None, *, all_attempts: bool
 ) -> tuple[Result, ...]:
     """Each trial with its latest attempt, or once per attempt."""
-    statement = _RESULTS.format(attempt=_ATTEMPT_COLUMNS, which="" if all_attempts else _LATEST)
+    statement = _RESULTS.format(
+        trial=_TRIAL_COLUMNS, attempt=_ATTEMPT_COLUMNS, which="" if all_attempts else _LATEST
+    )
     parameters = {"campaign_id": campaign_id}
     rows = connection.execute(statement, parameters).fetchall()
     details = _Details.select(connection, parameters)
@@ -389,25 +376,15 @@ def _campaign(row: sqlite3.Row) -> Campaign:
 
 
 def _trial(row: sqlite3.Row) -> Trial:
-    return Trial(
-        id=row["id"],
-        campaign_id=row["campaign_id"],
-        position=row["position"],
-        workload=row["workload"],
-        engine=Engine(row["engine"]),
-        profile=row["profile"],
-        size_bytes=row["size_bytes"],
-        workers=row["workers"],
-        repetition=row["repetition"],
-        arguments=tuple(json.loads(row["arguments"])),
-        concurrency=row["concurrency"],
-        replication=row["replication"],
-        checksum=Checksum(row["checksum"]),
-        master=MasterPlacement(row["master"]),
-        warm_up=bool(row["warm_up"]),
-        input=row["input"],
-        parameters=json.loads(row["parameters"]),
-    )
+    return Trial(**{name: _field(kind, row[name]) for name, kind in _TRIAL_KINDS.items()})
+
+
+def _field(kind: Any, value: Any) -> Any:
+    """Return the field of a trial that a column holds."""
+    origin = typing.get_origin(kind)
+    if origin is not None:
+        return origin(json.loads(value))
+    return kind(value)
 
 
 def _fingerprint(row: sqlite3.Row) -> Fingerprint:

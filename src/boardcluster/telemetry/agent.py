@@ -9,6 +9,7 @@ Started as ``python3 -I -S -c <this text> <request as JSON>``. The request:
   own processes and interfaces count.
 - ``groups``: name of a daemon to its process id on this node.
 - ``namespaces``: inodes of the process-id namespaces whose processes are the cluster's, too.
+- ``mark``: entry in the environment of the cluster's processes, where they run among others.
 - ``trees``: process ids which are the cluster's with their descendants: the driver.
 - ``lives_with``: process id without which it ends; for the machine that the driver runs on.
 
@@ -413,6 +414,7 @@ class Processes:
         self._groups = {pid: name for name, pid in request.get("groups", {}).items()}
         self._namespaces = frozenset(request.get("namespaces", ()))
         self._trees = frozenset(request.get("trees", ()))
+        self._mark = request.get("mark", "").encode()
         self._kinds: dict[Any, str] = {}
         self._before: dict[str, dict[Any, Any]] | None = None
         self._ticks: dict[str, int] = {}
@@ -506,12 +508,18 @@ class Processes:
         """Say whose a process is: the agent, the driver, a daemon by name, jobs or foreign."""
         if pid == os.getpid():
             return "agent"
+        daemon: str = self._groups.get(pid, "")
+        place = f"{self._files.root}/proc/{pid}"
+        if self._mark and not daemon and self._is_marked(place):
+            return "jobs"  # also what the driver started: a job's client
         if pid in self._trees or self._is_driver(parent):
             return "driver"
-        daemon: str = self._groups.get(pid, "")
         if daemon or not self._machine:
             return daemon or "jobs"
-        place = f"{self._files.root}/proc/{pid}"
+        return "foreign" if self._mark else self._of_machine(place)
+
+    def _of_machine(self, place: str) -> str:
+        """Say whose a process is that is neither a daemon nor the driver's."""
         try:
             if self._namespaces:
                 ours = os.stat(f"{place}/ns/pid").st_ino in self._namespaces
@@ -519,6 +527,13 @@ class Processes:
             return "jobs" if os.stat(place).st_uid == os.getuid() != 0 else "foreign"
         except OSError:  # another user's, or it ended a moment ago
             return "foreign"
+
+    def _is_marked(self, place: str) -> bool:
+        try:
+            with open(f"{place}/environ", "rb") as stream:
+                return self._mark in stream.read().split(b"\0")
+        except OSError:  # another user's, or it ended a moment ago
+            return False
 
     def _is_driver(self, pid: int) -> bool:
         return any(kind == "driver" for (other, _), kind in self._kinds.items() if other == pid)

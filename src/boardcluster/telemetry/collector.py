@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from boardcluster.cluster.boards import each_node
-from boardcluster.cluster.state import boot_id
+from boardcluster.cluster.each_node import each_node
+from boardcluster.cluster.state import IDENTITY_VARIABLE, boot_id
 from boardcluster.errors import BoardclusterError
 from boardcluster.records import NodeSamples, Telemetry
 from boardcluster.remote.ask import ask, bystander, end_processes, node_program
@@ -161,13 +161,20 @@ def recording(
 
 
 def node_targets(live: LiveCluster, folder: Path) -> dict[str, Target]:
-    """The nodes to watch by name, and of an emulated cluster the machine itself.
+    """The nodes to watch by name, and the machine itself where nodes are only parts of it.
 
     Args:
         live: the cluster.
         folder: folder of the driver for the machine's own file.
     """
-    emulated = live.spec.kind == "emulated"
+    emulated = live.spec.capabilities.emulated
+    among_others = {}
+    if live.spec.capabilities.shares_processes:
+        among_others = {
+            "mark": f"{IDENTITY_VARIABLE}={live.state.identity}",
+            "trees": [os.getpid()],
+            "lives_with": os.getpid(),
+        }
     targets = {}
     for node in live.spec.nodes:
         daemons = [daemon for daemon in live.state.daemons if daemon.node == node.name]
@@ -176,6 +183,7 @@ def node_targets(live: LiveCluster, folder: Path) -> dict[str, Target]:
             request={
                 "scope": "node" if emulated else "machine",
                 "groups": {daemon.name: daemon.process.pid for daemon in daemons},
+                **among_others,
             },
             folder=live.layout.folder(node, "tmp"),
             cores=node.cores,

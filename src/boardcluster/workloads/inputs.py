@@ -34,7 +34,8 @@ def check_size(workload: str, case: Case, *, least_bytes: int, unit: str) -> Non
 
 def input_folder(name: str, case: Case) -> str:
     """Return the folder in HDFS of an input of that name for a case."""
-    blocks = f"b{case.block_bytes >> 20}m"
+    mebibytes, rest = divmod(case.block_bytes, 1 << 20)
+    blocks = f"b{case.block_bytes}" if rest else f"b{mebibytes}m"
     return f"{_INPUT_FOLDER}/{name}-r{case.replication}-{case.checksum}-{blocks}"
 
 
@@ -71,13 +72,13 @@ def put_text(context: Context, case: Case) -> Prepared:
 
 
 def put_file(context: Context, case: Case, source: Path, path: str) -> None:
-    """Store a file of this machine in HDFS with the case's replicas and kind of checksums.
+    """Store a file of this machine in HDFS with the case's replicas, blocks and checksums.
 
     WebHDFS writes with the DataNode's own kind of checksums, so any other kind takes the file
     system's own client.
     """
     if case.checksum is Checksum.CRC32C:
-        context.hdfs.put(source, path, replication=case.replication)
+        context.hdfs.put(source, path, replication=case.replication, block_bytes=case.block_bytes)
         return
     with context.live.master.lend(source) as there:
 

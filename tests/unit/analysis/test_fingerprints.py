@@ -47,7 +47,7 @@ def test_equal_ones_differ_in_nothing() -> None:
     [
         ({"kernel": "6.12 aarch64"}, "kernel: 6.6.51 aarch64, 6.12 aarch64"),
         ({"config_sha256": "0"}, "generated configuration"),
-        ({"emulated": True}, "kind of nodes (emulated or boards)"),
+        ({"emulated": True}, "kind of nodes: boards, emulated"),
         ({"security": Security.INSECURE_LAB}, "security: closed, insecure-lab"),
         ({"blas": "openblas/libblas.so.3"}, "BLAS: blas/libblas.so.3, openblas/libblas.so.3"),
         ({"numa": "1 node"}, "NUMA setting: 8 nodes, numa=fake=8, 1 node"),

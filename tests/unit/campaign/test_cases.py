@@ -224,3 +224,26 @@ def test_mpi_jobs_of_a_mix_do_not_run_at_once(
 
     assert "concurrency = 1" in caught.value.hint
     assert len(jobs_of(mix, *cluster)) == 2
+
+
+def test_settings_of_jobs_are_set_per_submission_and_those_of_daemons_in_the_form(
+    workloads: Workloads, make_spec: Callable[..., ClusterSpec]
+) -> None:
+    spec = make_spec(engines="hadoop-3.4.2-spark-4.1.4")
+    profile = build_profile("default", spec)
+    settings = {
+        "dfs.blocksize": "1048576",
+        "spark.executor.cores": "1",
+        "dfs.datanode.handler.count": "7",
+    }
+    trial = trial_of("sort", settings=settings, replication=1)
+    assert settings_of(trial) == {
+        "hdfs-site": {"dfs.blocksize": "1048576", "dfs.replication": "1"},
+        "spark-defaults": {"spark.executor.cores": "1"},
+    }
+    assert form_of(trial).settings == (("dfs.datanode.handler.count", "7"),)
+    (job,) = jobs_of(trial, spec, profile)
+    assert job.case.block_bytes == 1 << 20
+    much = trial_of("sort", settings={"mapreduce.map.memory.mb": "9000"})
+    with pytest.raises(CapacityError, match="map container"):
+        jobs_of(much, spec, profile)

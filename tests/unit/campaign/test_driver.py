@@ -11,7 +11,7 @@ from tests.unit.campaign.planning import plan_trials
 from tests.unit.campaign.world import World, app, ended
 
 from boardcluster.campaign import driver as module
-from boardcluster.campaign.driver import Watch, interruption, now_utc, run_campaign
+from boardcluster.campaign.driver import Watch, interruption, now_utc, run_trials
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
 from boardcluster.errors import (
@@ -70,7 +70,7 @@ class Stage:
         cluster: Callable[[Trial], LiveCluster] | None = None,
         repeat_tainted: int = 0,
     ) -> None:
-        run_campaign(
+        run_trials(
             self.store,
             self.campaign,
             self.trials if trials is None else trials,

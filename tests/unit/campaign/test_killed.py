@@ -17,7 +17,7 @@ from tests.unit.campaign.planning import plan_trials
 from tests.unit.campaign.world import World, ended
 
 from boardcluster.campaign import driver
-from boardcluster.campaign.driver import Watch, run_campaign
+from boardcluster.campaign.driver import Watch, run_trials
 from boardcluster.campaign.trial import Bench
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import AttemptState, Campaign, Engine, Policy, Trial
@@ -80,7 +80,7 @@ class Drive:
             if not store.campaigns():
                 store.add_campaign(self.campaign, self.trials)
             states = store.states(self.campaign.id)
-            run_campaign(
+            run_trials(
                 store,
                 self.campaign,
                 [trial for trial in self.trials if states[trial.id] is not AttemptState.OK],

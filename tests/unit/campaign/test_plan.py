@@ -1,10 +1,12 @@
 """From the matrix to an order: repeatable, complete, in blocks."""
 
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from boardcluster.campaign.plan import (
     workload_facts,
 )
 from boardcluster.errors import EmptySelectionError, UsageError
+from boardcluster.factors import FACTORS
 from boardcluster.records import (
     Campaign,
     CampaignSpec,
@@ -28,7 +31,8 @@ from boardcluster.records import (
     Policy,
     Trial,
 )
-from boardcluster.spec import WorkloadFacts
+from boardcluster.services.profile import profile_names
+from boardcluster.spec import WorkloadFacts, load_campaign, propose_cluster
 from boardcluster.store.files import check_id
 
 MakeCampaign = Callable[..., Campaign]
@@ -55,8 +59,11 @@ WORKLOADS = {
 
 
 def matrix(*workloads: str, **changes: Any) -> Matrix:
+    levels = {
+        row.name: changes.pop(row.name) for row in FACTORS if row.is_plain and row.name in changes
+    }
     values: dict[str, Any] = {"sizes_bytes": (64,), "repetitions": 1, **changes}
-    return Matrix(workloads=workloads, **values)
+    return Matrix(workloads=workloads, levels=levels, **values)
 
 
 def plan(*matrices: Matrix, seed: int = 1) -> tuple[Trial, ...]:
@@ -82,9 +89,9 @@ def test_a_matrix_is_every_combination_of_its_lists() -> None:
             profiles=("default", "upstream"),
             sizes_bytes=(1, 2, 3),
             workers=(1, 2),
-            replications=(0, 2),
-            checksums=tuple(Checksum),
-            masters=(MasterPlacement.SEPARATE, MasterPlacement.COMBINED),
+            replication=(0, 2),
+            checksum=tuple(Checksum),
+            master=(MasterPlacement.SEPARATE, MasterPlacement.COMBINED),
             repetitions=2,
             parameters={"grep.pattern": ("a", "b", "c")},
         )
@@ -147,7 +154,7 @@ def test_a_mix_runs_on_the_engines_of_all_its_jobs_at_once_and_in_turn() -> None
     mix = {(t.engine, t.concurrency) for t in trials if t.workload == "grep+grep+sparky"}
     assert mix == {(Engine.SPARK, 3), (Engine.SPARK, 1)}
     assert {t.concurrency for t in trials if t.workload == "grep"} == {1}
-    trials = plan(matrix("grep+grep+sparky", "grep", concurrencies=(2, 3)))
+    trials = plan(matrix("grep+grep+sparky", "grep", concurrency=(2, 3)))
     assert {t.concurrency for t in trials if t.workload != "grep"} == {2, 3}
     assert {t.concurrency for t in trials if t.workload == "grep"} == {1}
 
@@ -189,7 +196,7 @@ def test_equal_cells_of_two_matrices_are_one_with_the_most_repetitions() -> None
             *((False, number) for number in (1, 2, 3, 4)),
         ]
         assert len({trial.id.rpartition("-")[0] for trial in trials}) == 1
-    assert len(plan(first, replace(second, workers=(3,)))) == 5 + 4
+    assert len(plan(first, replace(second, levels={"workers": (3,)}))) == 5 + 4
 
 
 def test_positions_and_ids() -> None:
@@ -216,14 +223,14 @@ def test_ids_depend_on_the_cell_and_on_nothing_else() -> None:
         {"profiles": ("upstream",)},
         {"sizes_bytes": (65,)},
         {"workers": (2,)},
-        {"replications": (1,)},
-        {"checksums": (Checksum.NULL,)},
-        {"masters": (MasterPlacement.SEPARATE,)},
+        {"replication": (1,)},
+        {"checksum": (Checksum.NULL,)},
+        {"master": (MasterPlacement.SEPARATE,)},
         {"input": "/text"},
         {"parameters": {"grep.pattern": ("x",)}},
     ):
         assert not ids(one) & ids(matrix("grep", repetitions=3, **change)), change
-    in_turn, at_once = (matrix("grep+pi", concurrencies=(jobs,)) for jobs in (1, 2))
+    in_turn, at_once = (matrix("grep+pi", concurrency=(jobs,)) for jobs in (1, 2))
     assert not ids(in_turn) & ids(at_once)
 
 
@@ -252,7 +259,7 @@ def test_each_form_of_the_cluster_is_taken_once() -> None:
             "pi",
             workers=(1, 2, 4),
             profiles=("default", "upstream"),
-            masters=(MasterPlacement.SEPARATE, MasterPlacement.COMBINED),
+            master=(MasterPlacement.SEPARATE, MasterPlacement.COMBINED),
             repetitions=3,
             warm_ups=1,
         )
@@ -284,7 +291,7 @@ def test_in_a_form_blocks_follow_each_other_warm_ups_first() -> None:
 
 def test_same_seed_same_order_whatever_the_order_in_the_file() -> None:
     one, other = matrix("grep", "pi", workers=(1, 2, 3), repetitions=5), matrix("terasort")
-    turned = replace(one, workloads=("pi", "grep"), workers=(3, 1, 2))
+    turned = replace(one, workloads=("pi", "grep"), levels={"workers": (3, 1, 2)})
     assert plan(one, other, seed=3) == plan(one, other, seed=3) == plan(other, turned, seed=3)
     assert plan(one, other, seed=3) != plan(one, other, seed=4)
 
@@ -408,3 +415,129 @@ def test_no_engine_or_no_repetition_is_an_error(
 ) -> None:
     with pytest.raises(EmptySelectionError, match="nothing to run"):
         single(make_campaign(), engines=engines, repetitions=repetitions)
+
+
+def test_settings_are_factors_on_top_of_the_clusters() -> None:
+    spec = CampaignSpec(
+        name="test",
+        seed=1,
+        policy=Policy(),
+        matrices=(
+            matrix(
+                "terasort",
+                engines=(Engine.SPARK,),
+                settings={"dfs.blocksize": ("1048576", "2097152"), "spark.executor.cores": ("1",)},
+            ),
+        ),
+    )
+    trials = expand(
+        spec,
+        campaign_id=ID,
+        workloads=WORKLOADS,
+        cluster_profile="default",
+        cluster_workers=4,
+        cluster_settings={"dfs.blocksize": "4194304", "yarn.scheduler.minimum-allocation-mb": "64"},
+    )
+    assert {trial.settings["dfs.blocksize"] for trial in trials} == {"1048576", "2097152"}
+    assert len({trial.id for trial in trials}) == 2
+    for trial in trials:
+        assert trial.settings["spark.executor.cores"] == "1"
+        assert trial.settings["yarn.scheduler.minimum-allocation-mb"] == "64"
+
+
+def test_settings_of_daemons_are_together_those_of_jobs_are_not() -> None:
+    def forms(key: str) -> int:
+        trials = plan(matrix("grep", repetitions=9, settings={key: ("1", "2")}))
+        values = [trial.settings[key] for trial in trials]
+        return sum(one != other for one, other in pairwise(values))
+
+    assert forms("dfs.datanode.handler.count") == 1
+    assert forms("dfs.blocksize") > 3
+
+
+CLUSTER = propose_cluster(
+    name="c",
+    workers=4,
+    host_cores=8,
+    host_available_bytes=32 << 30,
+    engines="hadoop-3.4.2-spark-4.1.4",
+    profile="default",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "spec_sha256", "count", "ids_sha256"),
+    [
+        ("quick", "e6096700428e7911", 38, "3c4c082da3261afd"),
+        ("paper-2021", "1f15abf13d2cf696", 705, "68c810c365f7db16"),
+        ("paper-2026", "7c5384ad859af891", 1070, "f072d3d7491c65c4"),
+        ("paper-2016-hpl", "6eba7c46341a0d42", 132, "1947672d4c662325"),
+    ],
+)
+def test_ids_and_digests_are_those_of_campaigns_that_an_earlier_version_began(
+    name: str, spec_sha256: str, count: int, ids_sha256: str
+) -> None:
+    """As computed at commit b7912e2: an unfinished campaign can be resumed by this version."""
+    facts = workload_facts()
+    path = Path(__file__).resolve().parents[3] / "examples" / f"{name}.toml"
+    spec = load_campaign(path, workloads=facts, profiles=profile_names())
+    trials = expand(
+        spec, campaign_id="X", workloads=facts, cluster_profile="default", cluster_workers=4
+    )
+    ids = hashlib.sha256("".join(trial.id for trial in trials).encode()).hexdigest()
+    digest = spec_digest(spec, CLUSTER)
+    assert (digest[:16], len(trials), ids[:16]) == (spec_sha256, count, ids_sha256)
+
+
+def test_a_digest_changes_with_settings_and_with_the_content_of_ones_own_profile(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("")
+    plain = CampaignSpec(name="a", seed=1, policy=Policy(), matrices=(matrix("pi"),))
+    varied = replace(plain, matrices=(matrix("pi", settings={"dfs.blocksize": ("1", "2")}),))
+    own = replace(plain, matrices=(matrix("pi", profiles=(str(path),)),))
+    digests = {spec_digest(spec, CLUSTER) for spec in (plain, varied, own)}
+    digests.add(spec_digest(plain, replace(CLUSTER, settings={"dfs.blocksize": "1"})))
+    path.write_text("# other\n")
+    digests.add(spec_digest(own, CLUSTER))
+    assert len(digests) == 5
+
+
+def test_settings_multiply_only_the_cells_of_engines_that_read_them() -> None:
+    settings = {
+        "spark.executor.cores": ("1", "2", "4"),
+        "mapreduce.map.output.compress": ("true", "false"),
+        "dfs.blocksize": ("1", "2"),
+        "dfs.datanode.handler.count": ("3",),
+    }
+    trials = plan(matrix("terasort", "hpl", engines=tuple(Engine), settings=settings))
+    assert Counter(trial.engine for trial in trials) == {
+        Engine.SPARK: 6,
+        Engine.MAPREDUCE: 4,
+        Engine.MPI: 1,
+    }
+    [alone] = [trial for trial in trials if trial.engine is Engine.MPI]
+    assert alone.settings == {"dfs.datanode.handler.count": "3"}
+
+
+def test_settings_of_the_cluster_are_those_of_every_engine() -> None:
+    spec = CampaignSpec(
+        name="a",
+        seed=1,
+        policy=Policy(),
+        matrices=(matrix("grep", engines=BOTH, settings={"spark.executor.cores": ("1", "2")}),),
+    )
+    trials = expand(
+        spec,
+        campaign_id=ID,
+        workloads=WORKLOADS,
+        cluster_profile="default",
+        cluster_workers=4,
+        cluster_settings={"spark.executor.cores": "2"},
+    )
+    assert sorted((trial.engine, trial.settings["spark.executor.cores"]) for trial in trials) == [
+        (Engine.MAPREDUCE, "2"),
+        (Engine.SPARK, "1"),
+        (Engine.SPARK, "2"),
+    ]

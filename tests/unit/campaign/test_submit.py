@@ -12,7 +12,8 @@ from tests.unit.campaign.world import PHASES, World, ended
 
 from boardcluster.campaign import submit as module
 from boardcluster.campaign.execution import Outcome
-from boardcluster.campaign.submit import Program, check_program, submit_program
+from boardcluster.campaign.follow import Lines
+from boardcluster.campaign.submit import Program, check_program, run_program, submit_program
 from boardcluster.errors import InputError, RemoteError, RemoteTimeoutError, UsageError
 from boardcluster.records import (
     Attempt,
@@ -24,6 +25,7 @@ from boardcluster.records import (
 )
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
+from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
 
@@ -208,6 +210,30 @@ def test_it_is_submitted_with_its_own_configuration_and_mark(desk: Desk, script:
     environment = desk.world.submissions[0]["env"]
     assert environment["SPARK_CONF_DIR"] == f"{desk.scratch}/conf"
     assert environment["BOARDCLUSTER_ATTEMPT"] == tag
+
+
+def test_its_settings_are_stored_and_in_its_configuration(
+    desk: Desk, jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operation, "attach", lambda *_, **__: desk.live)
+    settings = {"mapreduce.map.output.compress": "true"}
+
+    done = run_program(
+        tmp_path / "home",
+        replace(program(jar, Engine.MAPREDUCE, "Main"), settings=settings),
+        cache=tmp_path / "cache",
+        follow=Lines(None),
+        timeout_seconds=60,
+        cwd=tmp_path,
+        printing=contextlib.nullcontext,
+    )
+
+    assert done.attempt.state is AttemptState.OK
+    assert done.trial.settings == settings
+    (stored,) = desk.store.results(done.trial.campaign_id)
+    assert stored.trial == done.trial
+    text = (done.artefacts / "conf" / "mapred-site.xml").read_text()
+    assert "<name>mapreduce.map.output.compress</name>" in text
 
 
 def test_the_master_has_configuration_and_program_only_while_it_runs(

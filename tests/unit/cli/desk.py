@@ -173,9 +173,9 @@ def make_desk(
         (f"{forms}.clear_leftovers", lambda _: None),
         ("boardcluster.services.operation.found_up", lambda _: desk.is_up),
         (f"{forms}.lost_now", lambda _: ""),
-        ("boardcluster.cli.run.free_bytes", lambda _: (10**15, 0)),
-        ("boardcluster.cli.campaigns.prepare_airline", desk.prepare_text),
-        ("boardcluster.cli.up.end_submission", lambda _, tag: desk.ended.append(tag)),
+        ("boardcluster.campaign.life.free_bytes", lambda _: (10**15, 0)),
+        ("boardcluster.campaign.texts.prepare_airline", desk.prepare_text),
+        ("boardcluster.campaign.upkeep.end_submission", lambda _, tag: desk.ended.append(tag)),
     ):
         monkeypatch.setattr(place, value)
     return desk

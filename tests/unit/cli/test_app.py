@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from boardcluster.cli import main
-from boardcluster.cli.app import COMMANDS, Stopped, app
+from boardcluster.cli.app import COMMANDS, PANELS, Stopped, app
 from boardcluster.errors import DaemonError
 
 
@@ -162,3 +162,15 @@ def test_the_nearest_command_is_offered() -> None:
     result = CliRunner().invoke(app, ["reprot"])
     assert result.exit_code == 2
     assert "report" in result.stderr
+
+
+def test_the_help_shows_each_command_in_its_group() -> None:
+    assert len(set(COMMANDS)) == len(COMMANDS)
+    assert list(PANELS) == ["Start here", "Run", "Look", "Boards", "More"]
+    shown = CliRunner().invoke(app, ["--help"]).output
+    where = [shown.index(f"─ {title} ─") for title in PANELS]
+    assert where == sorted(where)
+    for (title, names), begin, end in zip(PANELS.items(), where, [*where[1:], None], strict=True):
+        lines = shown[begin:end].splitlines()
+        listed = [line.split()[1] for line in lines if line[:1] == "│" and line[2:3].isalpha()]
+        assert listed == list(names), title

@@ -18,8 +18,8 @@ from typer.testing import Result as Ran
 from boardcluster.cli import boards as module
 from boardcluster.cli.app import app
 from boardcluster.cli.options import INSECURE_WARNING
-from boardcluster.cluster.boards import known_hosts_of
 from boardcluster.cluster.facts import parse_facts
+from boardcluster.cluster.kinds.boards.nodes import known_hosts_of
 from boardcluster.cluster.state import Daemon, LiveState
 from boardcluster.errors import (
     AddressError,
@@ -365,8 +365,8 @@ def declared(
 
     monkeypatch.setattr(operation, "up", live)
     monkeypatch.setattr(operation, "plan_boards", plan)
-    monkeypatch.setattr("boardcluster.cli.up.recover", lambda *_: 0)
-    monkeypatch.setattr("boardcluster.cli.up.clear_leftovers", lambda _: None)
+    monkeypatch.setattr("boardcluster.campaign.upkeep.recover", lambda *_: 0)
+    monkeypatch.setattr("boardcluster.campaign.upkeep.clear_leftovers", lambda _: None)
     return desk
 
 
@@ -484,6 +484,7 @@ def status_of(**changed: Any) -> Status:
             "browsable": False,
             "kind": "boards",
             "security": Security.CLOSED,
+            "page_hint": "These pages open through `boardcluster tunnel`.",
             **changed,
         }
     )
@@ -528,9 +529,11 @@ def test_status_of_a_dead_cluster_says_what_that_means(
 def test_pages_of_emulated_nodes_are_not_behind_a_tunnel(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = shown(desk, monkeypatch, kind="emulated", security=Security.EMULATED)
+    hint = "docs/how-to/open-web-pages.md says how"
+    emulated = Security.EMULATED
+    text = shown(desk, monkeypatch, kind="emulated", security=emulated, page_hint=hint)
 
-    assert "open-web-pages.md" in text
+    assert hint in text
     assert "tunnel" not in text
 
 

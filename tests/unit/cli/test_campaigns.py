@@ -8,19 +8,15 @@ from typing import Any
 import pytest
 from tests.unit.cli.desk import Desk, MakeLayout, good, make_desk
 
+from boardcluster.campaign.begin import new_campaign, new_campaign_id, plan, single_spec
+from boardcluster.campaign.driver import run_trials
+from boardcluster.campaign.follow import each_run
 from boardcluster.campaign.outlook import Outlook, Row
 from boardcluster.campaign.plan import spec_digest
-from boardcluster.campaign.trial import TrialEnd
-from boardcluster.cli.campaigns import (
-    Texts,
-    new_campaign,
-    new_campaign_id,
-    plan,
-    print_outlook,
-    run_trials,
-    single_spec,
-)
+from boardcluster.campaign.texts import Texts
+from boardcluster.campaign.trial import Bench, TrialEnd
 from boardcluster.cli.console import Reporter
+from boardcluster.cli.show_outlook import print_outlook
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import (
     AttemptState,
@@ -153,10 +149,13 @@ def follow(
                 campaign,
                 trials,
                 cluster=lambda _: desk.live(),
-                policy=Policy(),
-                cache=tmp_path / "cache",
-                texts=texts,
-                reporter=Reporter(),
+                bench=Bench(
+                    policy=Policy(),
+                    cache=tmp_path / "cache",
+                    progress=no_progress,
+                    text=texts,
+                ),
+                watch=each_run(campaign, trials, Reporter()),
             )
         lines = capsys.readouterr().err.splitlines()
         return [line.partition("] ")[2] for line in lines]

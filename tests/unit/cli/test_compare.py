@@ -13,10 +13,10 @@ import pytest
 from tests.unit.cli.stocked import FINGERPRINT, campaign, run, stock
 from typer.testing import CliRunner
 
+from boardcluster import api
 from boardcluster.analysis.ratios import ratio_of_means
-from boardcluster.analysis.sides import Outcome
+from boardcluster.analysis.sides import Outcome, SideComparison
 from boardcluster.cli.app import app
-from boardcluster.cli.compare import compare
 from boardcluster.errors import BoardclusterError, ClusterError, EmptySelectionError, UsageError
 from boardcluster.records import AttemptState, Engine, Verdict
 from boardcluster.store import Store
@@ -24,6 +24,10 @@ from boardcluster.store import Store
 SLOW = (40.0, 41.0, 42.0)
 FAST = (20.0, 20.5, 21.0)
 TERASORT = "published:lee-oh-park-2021-table-15"
+
+
+def compare(first: str, second: str, home: Path, *, tainted: bool = False) -> SideComparison:
+    return api.compare(first, second, home=home, tainted=tainted).sides
 
 
 @pytest.fixture
@@ -54,9 +58,7 @@ def test_campaigns_by_id_and_clusters_by_name_and_path(home: Path, tmp_path: Pat
     other = tmp_path / "other"
     stock(other, "20260901-1", FAST, cluster="other", workers=4)
     by_id = compare("20260801-1", "20260801-2", home)
-    by_name = compare(
-        "20260801-1", "cluster:other/20260901-1", home, homes=lambda name: tmp_path / name
-    )
+    by_name = compare("20260801-1", "cluster:other/20260901-1", home)
     by_path = compare(f"cluster:{home}/20260801-1", str(other), home)
     for found in (by_id, by_name, by_path):
         assert [match.first.values for match in found.matches] == [SLOW]

@@ -7,7 +7,6 @@ import pytest
 from typer.testing import CliRunner
 
 from boardcluster.cli import app
-from boardcluster.cli import down as command
 from boardcluster.errors import StoreError, UsageError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.pair import pair_ids
@@ -29,7 +28,7 @@ def test_a_full_disk_is_freed_and_said_before_the_store_is_written(
         raise StoreError("database or disk is full")
 
     monkeypatch.setattr("boardcluster.services.operation.down", lambda *_, **__: 7)
-    monkeypatch.setattr(command, "recover", full)
+    monkeypatch.setattr("boardcluster.campaign.upkeep.recover", full)
     result = CliRunner().invoke(app, ["down", "--wipe", "--home", str(tmp_path)])
     assert seen == [False]
     assert "HDFS was deleted" in result.stdout

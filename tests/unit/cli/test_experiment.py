@@ -144,7 +144,7 @@ def lab(
     made = TwinDesk(tmp_path, desk)
     for what in ("attach", "up", "down"):
         monkeypatch.setattr(operation, what, made.doing(what))
-    monkeypatch.setattr("boardcluster.cli.experiments.look_at_host", lambda *_, **__: HOST)
+    monkeypatch.setattr("boardcluster.campaign.experiment.look_at_host", lambda *_, **__: HOST)
     made.write(
         experiment=EXPERIMENT,
         campaign=CAMPAIGN,
@@ -189,7 +189,7 @@ def test_a_second_run_shows_the_same_and_needs_nothing_of_the_machine(
 ) -> None:
     first = lab.json()
     lab.brought.clear()
-    monkeypatch.setattr("boardcluster.cli.experiments.look_at_host", no_root)
+    monkeypatch.setattr("boardcluster.campaign.experiment.look_at_host", no_root)
     lab.desk.is_up = True
 
     assert lab.json() == first
@@ -342,7 +342,7 @@ def test_a_campaign_that_a_twin_cannot_run_is_refused(lab: TwinDesk) -> None:
 def test_a_machine_that_cannot_limit_nodes_is_refused(
     lab: TwinDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boardcluster.cli.experiments.look_at_host", no_root)
+    monkeypatch.setattr("boardcluster.campaign.experiment.look_at_host", no_root)
 
     assert refused(lab, HostError) == "not root"
 

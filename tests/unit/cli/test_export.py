@@ -14,8 +14,9 @@ from tests.unit.cli.stocked import energy, stock
 from typer.testing import CliRunner, Result
 
 from boardcluster.cli.app import app
-from boardcluster.cli.export import _Exported
 from boardcluster.errors import ClusterError, EmptySelectionError, UsageError
+from boardcluster.queries.names import TableName
+from boardcluster.queries.tables import StoredTables
 from boardcluster.records import (
     AttemptState,
     EnergyMethod,
@@ -170,10 +171,7 @@ def test_samples_are_read_run_by_run(home: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Store, "telemetry", counting)
     with Store.open(home, read_only=True) as store:
-        from boardcluster.cli.console import Reporter
-        from boardcluster.cli.export import _What
-
-        frame = _Exported(store, None, Reporter(), tainted=False).frame(_What.SAMPLES)
+        frame = StoredTables(store).frame(TableName.SAMPLES)
         rows = iter(frame.rows)
         for _ in range(3):
             next(rows)

@@ -29,7 +29,7 @@ def init(*words: str) -> Ran:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The home of a cluster on a machine with memory enough; no board is ever reached."""
-    monkeypatch.setattr(module, "available_memory_bytes", lambda: 64 * GIB)
+    monkeypatch.setattr("boardcluster.campaign.propose.available_memory_bytes", lambda: 64 * GIB)
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     monkeypatch.setattr(module, "look_at_boards", lambda *_, **__: pytest.fail("looked at boards"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
@@ -61,6 +61,14 @@ def test_without_hosts_the_nodes_are_on_this_machine(home: Path) -> None:
         f"wrote {home}/cluster.toml",
         f"next: edit it if you like, then run `boardcluster up --home {home}`",
     ]
+
+
+def test_a_local_node_is_this_machine_itself(home: Path) -> None:
+    init("--home", str(home), "--kind", "local")
+
+    spec = read_spec(home / "cluster.toml")
+    assert (spec.kind, [node.name for node in spec.nodes]) == ("local", ["localhost"])
+    assert spec.security is Security.LOCAL
 
 
 def test_what_is_given_arrives_where_boards_are_looked_at(
@@ -112,6 +120,14 @@ def test_boards_are_closed_and_unseen_keys_not_accepted_unless_asked_for(
         ),
         (["--insecure-lab"], "--insecure-lab: only for boards"),
         (["--master", "a", "--insecure-lab"], "--insecure-lab and --master: only for boards"),
+        (["--kind", "local", "--workers", "2"], "--workers cannot be used with --kind local"),
+        (
+            ["--kind", "local", "--subnet", "198.18.0.0/24", "--master", "a"],
+            "--subnet and --master cannot be used with --kind local",
+        ),
+        (["--kind", "local", "--hosts", "a"], "--kind local has no hosts"),
+        (["--kind", "boards"], "--kind boards needs to know which they are"),
+        (["--kind", "cloud"], '"cloud" is not a kind of node'),
     ],
 )
 def test_an_option_that_would_be_left_unheard_is_refused(

@@ -13,8 +13,10 @@ import pytest
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
+from boardcluster.campaign import probing
 from boardcluster.catalog.entry import read_board
 from boardcluster.cli import probe as command
+from boardcluster.cli import show_probes
 from boardcluster.cli.app import app
 from boardcluster.cluster.state import LiveNode, LiveState
 from boardcluster.errors import (
@@ -97,8 +99,9 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     bench = Bench(tmp_path / "home")
+    monkeypatch.setattr(probing, "choose_probes", bench.choose)
     monkeypatch.setattr(command, "choose_probes", bench.choose)
-    monkeypatch.setattr(command, "all_probes", lambda: tuple(bench.probes))
+    monkeypatch.setattr(show_probes, "all_probes", lambda: tuple(bench.probes))
     monkeypatch.setattr(operation, "attach", bench.attach)
     return bench
 
@@ -310,7 +313,7 @@ def test_the_meter_of_a_node_is_read_and_closed(
         assert watts is not None
         return (ProbeFigure(name="power_idle_watts", value=watts),)
 
-    monkeypatch.setattr(command, "open_meter", lambda spec, _: Opened(spec.name))
+    monkeypatch.setattr(probing, "open_meter", lambda spec, _: Opened(spec.name))
     assert emulated.live is not None
     meters = (
         MeterSpec(name="own", kind="shelly", nodes=("worker1",)),
@@ -350,7 +353,7 @@ def test_a_meter_that_only_counts_gives_the_power_since_it_was_read_before() -> 
 
         def close(self) -> None: ...
 
-    watts = command._WattsNow(Counts())
+    watts = probing._WattsNow(Counts())
     assert [watts(), watts(), watts()] == [None, 10.0, 10.0]
     with pytest.raises(MeterError):
         watts()

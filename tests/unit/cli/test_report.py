@@ -8,11 +8,12 @@ import pytest
 from tests.unit.report.stored import Run, fill
 from typer.testing import CliRunner
 
-from boardcluster.cli import report, samples
+from boardcluster import api
 from boardcluster.cli.app import app
-from boardcluster.cli.console import Reporter
 from boardcluster.errors import UsageError
+from boardcluster.queries import samples
 from boardcluster.records import Engine, Verdict
+from boardcluster.report import Written
 
 
 @pytest.mark.parametrize("options", [[], ["--tainted"]])
@@ -21,19 +22,12 @@ def test_tainted_runs_count_only_if_asked_for(
 ) -> None:
     asked: list[bool] = []
 
-    def write(
-        home: Path,
-        folder: Path,
-        *,
-        campaign: str | None,
-        tainted: bool,
-        figures: bool,
-        reporter: Reporter,
-    ) -> tuple[Path, Path]:
+    def write(home: Path, folder: Path, *, tainted: bool, **_: object) -> Written:
         asked.append(tainted)
-        return folder / "report.html", folder / "report.md"
+        html, markdown = folder / "report.html", folder / "report.md"
+        return Written(html=html, markdown=markdown, data=(), tables=(), figures=())
 
-    monkeypatch.setattr(report, "write", write)
+    monkeypatch.setattr("boardcluster.api.write_home_report", write)
     done = CliRunner().invoke(app, ["report", "--home", str(tmp_path), *options])
 
     assert done.exit_code == 0
@@ -111,7 +105,7 @@ def test_several_processes_give_the_same_report(
     texts = []
     for name, many in (("one", 100), ("several", 2)):
         monkeypatch.setattr(samples, "_MANY", many)
-        html, _ = report.write(tmp_path, tmp_path / name)
+        html = api.report(home=tmp_path, out=tmp_path / name).html
         texts.append(html.read_text(encoding="utf-8"))
         pages = sorted(path.name for path in (tmp_path / name / "runs").iterdir())
         assert len(pages) == 5

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from boardcluster.cli.console import print_json
-from boardcluster.cli.results import document, print_results
+from boardcluster.cli.results import document
+from boardcluster.cli.show_results import print_results
 from boardcluster.records import (
     Attempt,
     AttemptState,

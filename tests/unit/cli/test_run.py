@@ -10,7 +10,7 @@ from tests.unit.cli.desk import Desk, MakeLayout, bad, make_desk
 
 from boardcluster.campaign.driver import now_utc
 from boardcluster.campaign.fingerprint import take_fingerprint
-from boardcluster.cli.run import parse_size_option
+from boardcluster.cli.options import parse_size_option
 from boardcluster.errors import (
     CapacityError,
     ClusterError,
@@ -167,8 +167,41 @@ def test_a_wrong_value_of_a_parameter_is_refused(up: Desk) -> None:
         up("run", "teragen", "--set", "maps=x")
 
 
+def test_settings_reach_the_trials_of_the_engine_that_reads_them(up: Desk) -> None:
+    words = ("--size", "1MB", "--repetitions", "1")
+    up("run", "teragen", *words, "--setting", "spark.executor.cores=1")
+
+    assert {trial.engine: trial.settings for trial in up.ran} == {
+        Engine.MAPREDUCE: {},
+        Engine.SPARK: {"spark.executor.cores": "1"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("spark.executor.cors=1", r"--setting spark\.executor\.cors=1: .*spark\.executor\.cores"),
+        ("dfs.heartbeat.interval=5", "the daemons read dfs.heartbeat.interval"),
+        ("spark.executor.cores", "is not KEY=VALUE"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(text: str, words: str, up: Desk) -> None:
+    with pytest.raises(UsageError, match=words):
+        up("run", "teragen", "--setting", text)
+
+    assert up.campaigns() == ()
+
+
+def test_settings_of_a_file_are_checked(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(SMALL + '[matrix.settings]\n"dfs.blocksiz" = "32 MiB"\n')
+
+    with pytest.raises(SpecError, match=r"dfs\.blocksize"):
+        desk("run", str(path))
+
+
 def test_a_size_that_says_nothing_is_refused(up: Desk) -> None:
-    with pytest.raises(UsageError, match="pi has no input, so --size says nothing"):
+    with pytest.raises(UsageError, match="a size has no effect: pi takes no input"):
         up("run", "pi", "--size", "1GB")
 
 
@@ -192,7 +225,7 @@ def test_a_parameter_without_name_or_value_is_refused(text: str, up: Desk) -> No
 
 @pytest.mark.parametrize("option", ["--resume", "--retry-failed", "--new"])
 def test_options_of_campaign_files_are_refused_for_a_workload(option: str, up: Desk) -> None:
-    with pytest.raises(UsageError, match=f"{option}: .*it is for campaign files"):
+    with pytest.raises(UsageError, match=f"{option} cannot be used with a workload"):
         up("run", "wordcount", option)
 
     assert up.calls == []
@@ -244,7 +277,7 @@ def test_sizes_of_options() -> None:
 def test_what_cannot_run_is_refused_with_every_reason(
     up: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boardcluster.cli.run.free_bytes", lambda _: (1000, 0))
+    monkeypatch.setattr("boardcluster.campaign.life.free_bytes", lambda _: (1000, 0))
 
     with pytest.raises(CapacityError, match="this cannot run:\n  inputs take") as caught:
         up("run", "wordcount")
@@ -301,6 +334,7 @@ def test_a_cluster_that_was_up_comes_back(up: Desk, forms: str) -> None:
         ("--size", "1MB"),
         ("--input", "x"),
         ("--set", "a=b"),
+        ("--setting", "spark.executor.cores=2"),
         ("--repetitions", "2"),
         ("--seed", "7"),
         ("--seed", "0"),
@@ -310,7 +344,7 @@ def test_a_cluster_that_was_up_comes_back(up: Desk, forms: str) -> None:
 def test_options_of_a_workload_are_refused_for_a_file(
     option: str, value: str, desk: Desk, small: str
 ) -> None:
-    with pytest.raises(UsageError, match=f"{option}: .*a campaign file says it itself") as caught:
+    with pytest.raises(UsageError, match=f"{option} cannot be used with a campaign file") as caught:
         desk("run", small, option, value)
 
     assert "boardcluster run --help" in caught.value.hint
@@ -318,7 +352,7 @@ def test_options_of_a_workload_are_refused_for_a_file(
 
 
 def test_all_refused_options_are_named_at_once(desk: Desk, small: str) -> None:
-    with pytest.raises(UsageError, match="--size, --seed: not with this"):
+    with pytest.raises(UsageError, match="--size, --seed cannot be used with"):
         desk("run", small, "--seed", "7", "--size", "1MB")
 
 
@@ -334,6 +368,11 @@ def test_a_missing_or_wrong_file_is_a_spec_error(desk: Desk, tmp_path: Path) -> 
 def test_resume_and_new_contradict_each_other(desk: Desk, small: str) -> None:
     with pytest.raises(UsageError, match="contradict"):
         desk("run", small, "--resume", "--new")
+
+
+def test_failed_trials_are_run_again_only_by_what_goes_on(desk: Desk, small: str) -> None:
+    with pytest.raises(UsageError, match="--retry-failed needs --resume or --continue"):
+        desk("run", small, "--retry-failed")
 
 
 def break_off(desk: Desk, small: str, *words: str) -> str:
@@ -415,6 +454,62 @@ def test_nothing_to_resume(desk: Desk, small: str) -> None:
     assert "results --campaign" in caught.value.hint
 
 
+def test_continue_begins_goes_on_and_ends(desk: Desk, small: str) -> None:
+    """So that a timer can call it: the same words do what is right in each state."""
+    first = break_off(desk, small, "--continue")  # not begun: it begins
+    done = {row.trial.id for row in desk.results() if row.measurement}
+    desk.ran.clear()
+
+    assert desk("run", small, "--continue").exit_code == 0  # unfinished: it goes on
+    assert [campaign.id for campaign in desk.campaigns()] == [first]
+    assert len(desk.ran) == 4 - len(done)
+
+    desk.ran.clear()
+    desk.calls.clear()
+    ran = desk("run", small, "--continue")  # finished: it says so
+    assert ran.exit_code == 0
+    assert f"nothing is left to run of campaign {first}: 4 of 4 runs are ok" in ran.stdout
+    assert (desk.ran, [call for call in desk.calls if call != "attach"]) == ([], [])
+    shown = desk("run", small, "--continue", "--dry-run")
+    assert f"nothing is left to run of campaign {first}" in shown.stdout
+    assert desk.json("run", small, "--continue")["summary"]["ok"] == 4
+
+
+def test_continue_runs_failed_trials_again_only_if_asked(desk: Desk, small: str) -> None:
+    desk.ends["teragen"] = bad()
+    with pytest.raises(RunError, match="2 of 4 runs"):
+        desk("run", small, "--continue")
+    desk.ran.clear()
+    desk.ends.clear()
+
+    ran = desk("run", small, "--continue")
+    assert (ran.exit_code, desk.ran) == (0, [])
+    assert "2 of 4 runs are ok, 2 failed" in ran.stdout
+    desk("run", small, "--continue", "--retry-failed")
+    assert [trial.workload for trial in desk.ran] == ["teragen", "teragen"]
+
+
+def test_continue_with_a_selection_ends_when_that_is_done(desk: Desk, small: str) -> None:
+    for runs in (2, 0):
+        desk.ran.clear()
+        assert desk("run", small, "--continue", "--only", "workload=teragen").exit_code == 0
+        assert len(desk.ran) == runs
+    assert len(desk.campaigns()) == 1
+
+
+def test_continue_begins_anew_only_after_an_edit_of_a_finished_file(desk: Desk, small: str) -> None:
+    break_off(desk, small)
+    Path(small).write_text(SMALL.replace("1 MB", "2 MB"))
+    with pytest.raises(UsageError, match="the file was edited since"):
+        desk("run", small, "--continue")
+    Path(small).write_text(SMALL)
+    desk("run", small, "--continue")
+
+    Path(small).write_text(SMALL.replace("1 MB", "2 MB"))
+    desk("run", small, "--continue")
+    assert len(desk.campaigns()) == 2
+
+
 def test_failed_trials_are_run_again_only_when_asked(desk: Desk, small: str) -> None:
     desk.ends["teragen"] = bad()
     with pytest.raises(RunError, match="2 of 4 runs have no verified result"):
@@ -469,7 +564,7 @@ def test_only_what_is_selected_is_checked_for_room(
     desk: Desk, small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Two replicas of 1 MB of text and five times as much to run it.
-    monkeypatch.setattr("boardcluster.cli.run.free_bytes", lambda _: (6_900_000, 0))
+    monkeypatch.setattr("boardcluster.campaign.life.free_bytes", lambda _: (6_900_000, 0))
 
     with pytest.raises(CapacityError):
         desk("run", small, "--only", "workload=wordcount", "--dry-run")
@@ -594,7 +689,7 @@ def test_what_a_killed_driver_left_and_does_not_end_takes_the_cluster_down(
     def refuse(*_: object) -> None:
         raise RemoteError("YARN still runs what was submitted")
 
-    monkeypatch.setattr("boardcluster.cli.up.end_submission", refuse)
+    monkeypatch.setattr("boardcluster.campaign.upkeep.end_submission", refuse)
     desk("run", small, "--resume")
 
     assert desk.calls[:2] == ["attach", "down"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.cli.twin import place_twin, read_twin, twin_home
+from boardcluster.campaign.twins import place_twin, read_twin, twin_home
 from boardcluster.errors import ClusterError, SpecError, UsageError
 from boardcluster.services import operation
 

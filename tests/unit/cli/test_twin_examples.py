@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from boardcluster.analysis.experiments import FAR_PERCENT
+from boardcluster.campaign.begin import plan
 from boardcluster.campaign.cases import form_of
 from boardcluster.campaign.outlook import look_ahead
 from boardcluster.campaign.plan import workload_facts
+from boardcluster.campaign.twins import read_twin
 from boardcluster.catalog.room import find_board, find_part
-from boardcluster.cli.campaigns import plan
-from boardcluster.cli.twin import read_twin
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import load_campaign
 from boardcluster.spec.experiment import load_experiment

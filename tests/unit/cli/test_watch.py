@@ -23,11 +23,12 @@ from tests.unit.cli.test_results import FINGERPRINT
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
-from boardcluster.cli import watch
 from boardcluster.cli.app import app
-from boardcluster.cli.watch import document, follow, left_seconds, progress_of
+from boardcluster.cli.show_progress import progress_picture
+from boardcluster.cli.watch import follow
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import EmptySelectionError, StoreError, UsageError
+from boardcluster.queries.progress import left_seconds, progress_document, progress_of
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -234,7 +235,7 @@ def test_a_dilated_run_counts_with_the_time_that_it_took_here(lab: Lab) -> None:
     assert progress is not None
 
     assert left_seconds(progress, NOON) == (60.0, 0)
-    shown = document(progress, "run", NOON)
+    shown = progress_document(progress, "run", NOON)
     assert shown["last"]["duration_seconds"] == 10.0  # type: ignore[index]
 
 
@@ -322,7 +323,7 @@ def test_a_terminal_is_shown_a_bar_and_each_fact_in_a_line(lab: Lab) -> None:
     assert progress is not None
     console = Console(file=io.StringIO(), width=120, force_terminal=True, color_system=None)
 
-    console.print(watch._picture(progress, "run", NOON + datetime.timedelta(seconds=90)))
+    console.print(progress_picture(progress, "run", NOON + datetime.timedelta(seconds=90)))
 
     assert isinstance(console.file, io.StringIO)
     title, bar, *lines = console.file.getvalue().splitlines()

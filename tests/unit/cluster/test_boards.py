@@ -16,14 +16,13 @@ from typing import Any
 
 import pytest
 
-from boardcluster.cluster import boards as module
-from boardcluster.cluster.boards import (
+from boardcluster.cluster.each_node import each_node, raise_first
+from boardcluster.cluster.kinds.boards import nodes as module
+from boardcluster.cluster.kinds.boards.nodes import (
     SERVICE_USER,
     BoardNodes,
     board_state,
-    each_node,
     known_hosts_of,
-    raise_first,
 )
 from boardcluster.cluster.state import LiveState, boot_id, load_state, save_state
 from boardcluster.errors import (

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from boardcluster.cluster import emulated
+from boardcluster.cluster import processes
+from boardcluster.cluster.kinds.emulated import nodes as emulated
 from boardcluster.cluster.limits import links
 from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveNode, LiveState, boot_id
 from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
@@ -118,8 +119,8 @@ def test_a_subnet_in_use_is_found_before_nodes_are_made(
 def test_finds_processes_by_the_identity_in_their_environment(
     marked: "subprocess.Popen[bytes]",
 ) -> None:
-    assert emulated.leftover_processes(IDENTITY) == [marked.pid]
-    assert emulated.leftover_processes(IDENTITY[:-1]) == []
+    assert processes.leftover_processes(IDENTITY) == [marked.pid]
+    assert processes.leftover_processes(IDENTITY[:-1]) == []
 
 
 def test_destroy_ends_what_carries_the_identity_and_nothing_else(
@@ -139,7 +140,7 @@ def test_destroy_names_what_does_not_end(
     make_spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = replace(emulated.new_state(make_spec(), identity=IDENTITY), host_link="")
-    monkeypatch.setattr(emulated, "leftover_processes", lambda _: [2**22 + 1])
+    monkeypatch.setattr(processes, "leftover_processes", lambda _: [2**22 + 1])
     monkeypatch.setattr(emulated, "_SHORT_WAIT_SECONDS", 0.1)
 
     with pytest.raises(ClusterError, match="4194305") as caught:
@@ -151,13 +152,13 @@ def test_destroy_names_what_does_not_end(
 def test_alive_means_exactly_this_process(marked: "subprocess.Popen[bytes]") -> None:
     ticks = start_ticks(marked)
 
-    assert emulated.is_alive(marked.pid, ticks)
-    assert not emulated.is_alive(marked.pid, ticks + 1)
+    assert processes.is_alive(marked.pid, ticks)
+    assert not processes.is_alive(marked.pid, ticks + 1)
     marked.kill()
     os.waitid(os.P_PID, marked.pid, os.WEXITED | os.WNOWAIT)  # a zombie now
-    assert not emulated.is_alive(marked.pid, ticks)
+    assert not processes.is_alive(marked.pid, ticks)
     marked.wait()
-    assert not emulated.is_alive(marked.pid, ticks)
+    assert not processes.is_alive(marked.pid, ticks)
 
 
 def routes(*rows: dict[str, Any]) -> Callable[..., Completed]:
@@ -489,7 +490,7 @@ def test_destroy_removes_the_rules_of_a_cluster_with_a_link_only(
         ]
     )
     monkeypatch.setattr(emulated, "run_program", kernel)
-    monkeypatch.setattr(emulated, "leftover_processes", lambda _: [])
+    monkeypatch.setattr(processes, "leftover_processes", lambda _: [])
 
     assert emulated.destroy(replace(rooted, host_link=""), tmp_path) == 0
     assert kernel.calls == []

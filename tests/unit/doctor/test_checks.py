@@ -25,6 +25,7 @@ from boardcluster.doctor.checks import (
     jobs_jar,
     leftovers,
     links,
+    local_node,
     memory,
     namespaces,
     open_files,
@@ -81,6 +82,7 @@ HEALTHY: dict[str, Look] = {
     "leftovers": leftovers.look,
     "links": links.look,
     "memory": partial(memory.look, attempt=_allow),
+    "local_node": partial(local_node.look, attempt=lambda: None),
     "namespaces": partial(namespaces.look, attempt=_allow),
     "open_files": open_files.look,
     "page_size": page_size.look,
@@ -196,6 +198,17 @@ def test_help_on_standard_error_counts_too(machine: FakeMachine, around: Surroun
 
 
 # Namespaces and links
+
+
+def test_a_machine_that_cannot_be_a_node_keeps_the_hint(around: Surroundings) -> None:
+    def refuse() -> None:
+        raise HostError("the user with the number 1234 has no name", hint="run as another")
+
+    fault = _fault(local_node.look(around, attempt=refuse), Severity.ERROR)
+    assert (fault.seen, fault.fix) == (
+        "the user with the number 1234 has no name",
+        "run as another",
+    )
 
 
 def test_forbidden_namespaces_keep_the_hint(around: Surroundings) -> None:

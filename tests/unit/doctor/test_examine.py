@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from boardcluster.capabilities import every_kind
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.cluster.state import (
     IDENTITY_VARIABLE,
@@ -91,7 +92,7 @@ def test_a_check_that_crashes_is_a_finding(around: Surroundings, machine: FakeMa
     assert finding.severity is Severity.WARNING
     assert "ValueError" in finding.seen
     assert finding.fix
-    assert {row.check for row in examine(around)} == set(check_names())
+    assert {row.check for row in examine(around)} == _of_kind("emulated")
 
 
 def test_what_was_found_before_the_crash_is_kept(
@@ -115,7 +116,7 @@ def test_a_check_that_cannot_even_be_loaded_is_a_finding(
     (finding,) = [row for row in found if row.check == "broken"]
     assert "ModuleNotFoundError" in finding.seen
     assert finding.severity is Severity.ERROR
-    assert {row.check for row in found} == {*check_names()}
+    assert {row.check for row in found} == {*_of_kind("emulated"), "broken"}
 
 
 def test_a_new_file_is_a_new_check(
@@ -142,6 +143,18 @@ def test_errors_come_first_and_what_is_well_last(
 # A cluster of boards
 
 
+def _of_kind(kind: str) -> set[str]:
+    """Names of the checks that matter to a kind of node."""
+    known = every_kind()[kind]
+    loaded = {name: load_check(name).matters for name in check_names() if name != "broken"}
+    return {name for name, matters in loaded.items() if matters is None or matters(known)}
+
+
+def _local(spec: ClusterSpec) -> ClusterSpec:
+    node = replace(spec.master, name="localhost", address="127.0.0.1")
+    return replace(spec, kind="local", security=Security.LOCAL, nodes=(node,))
+
+
 def _boards(spec: ClusterSpec) -> ClusterSpec:
     nodes = tuple(
         replace(
@@ -152,18 +165,26 @@ def _boards(spec: ClusterSpec) -> ClusterSpec:
     return replace(spec, kind="boards", security=Security.CLOSED, nodes=nodes)
 
 
-def test_what_matters_to_emulated_nodes_only_is_left_out_for_boards(
-    around: Surroundings, machine: FakeMachine, spec: ClusterSpec
+@pytest.mark.parametrize("kind", list(every_kind()))
+def test_what_does_not_matter_to_a_kind_of_node_is_left_out(
+    kind: str, around: Surroundings, machine: FakeMachine, spec: ClusterSpec
 ) -> None:
     for tool in BOARD_TOOLS:
         machine.tell(tool.name, tool.ask, stdout=tool.ability)
-    found = {row.check for row in examine(replace(around, spec=_boards(spec)))}
-    left_out = {name for name in check_names() if load_check(name).hosts_nodes}
-    assert found == set(check_names()) - left_out
-    assert {"namespaces", "memory", "subnet"} <= left_out
+    declared = {"emulated": spec, "boards": _boards(spec), "local": _local(spec)}[kind]
+    assert {row.check for row in examine(replace(around, spec=declared))} == _of_kind(kind)
+
+
+def test_the_reference_says_what_matters_to_whom() -> None:
     section = _flat(REFERENCE.read_text().split("## The checks of this machine")[1])
-    (named,) = re.findall(r"where emulated nodes live: ([\w, ]+)\.", section)
-    assert set(re.findall(r"\w+", named)) - {"and"} == left_out
+    here, emulated, local = (
+        {name for name in re.findall(r"\w+", found) if name != "and"}
+        for found in re.findall(r"Only for [\w ]+: ([\w, ]+)\.", section)[:3]
+    )
+    assert _of_kind("boards") == set(check_names()) - here - emulated - local
+    assert _of_kind("emulated") == set(check_names()) - local
+    assert _of_kind("local") == set(check_names()) - emulated
+    assert {"namespaces", "subnet"} <= emulated
 
 
 def test_boards_need_other_programs(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.unit.report.stored import CAMPAIGN, FINGERPRINT, Run, fill
 
-from boardcluster.cli import report
+from boardcluster import api
 from boardcluster.errors import EmptySelectionError
 from boardcluster.records import AttemptState, Engine, Verdict
 from boardcluster.store import Store
@@ -19,7 +19,8 @@ SPARK, MAPREDUCE = Engine.SPARK, Engine.MAPREDUCE
 
 
 def _write(home: Path, **options: str) -> tuple[str, str]:
-    html, markdown = report.write(home, home / "report", **options)  # type: ignore[arg-type]
+    written = api.report(home=home, **options)  # type: ignore[arg-type]
+    html, markdown = written.html, written.markdown
     return html.read_text(encoding="utf-8"), markdown.read_text(encoding="utf-8")
 
 

@@ -21,6 +21,7 @@ from boardcluster.records import (
 )
 from boardcluster.report import words
 from boardcluster.report.model import Report, build_report
+from boardcluster.report.render import named_tables
 from boardcluster.report.tables import Table
 
 Make = Callable[..., Result]
@@ -239,6 +240,32 @@ def test_boards_are_not_called_emulated(
     assert not report.emulated
     tables = [*report.runs, *report.counters, report.times[0].table, _setup(report)]
     assert not any(table.emulated for table in tables if table)
+
+
+def test_a_local_node_is_called_neither_boards_nor_emulated(
+    make: Make, campaign: Campaign, fingerprint: Fingerprint
+) -> None:
+    setup = replace(fingerprint, emulated=False, kind="local", nodes=1, link_bits_per_second=0)
+    runs = [make(0, Engine.SPARK, 20.0, setup=setup)]
+    here = replace(campaign, emulated=False)
+    report = build_report(runs, [here], cluster=None)
+    assert (report.emulated, report.partly_emulated) == (True, False)
+    mark = "local: the one node is the driver's own machine, not a board"
+    assert words.emulated(report.twins) == mark
+    assert {table.mark for table in named_tables(report).values()} == {mark}
+    table = _setup(report)
+    assert table is not None
+    assert all(row.emulated for row in [*report.runs, report.times[0].table, table])
+    said = {row[0]: row[1] for row in table.rows}
+    assert said["Nodes"] == "1 local node, which is the driver's own machine"
+    assert said["Link of each node"] == words.NONE
+    assert report.campaigns is not None
+    assert f"{here.cluster} (local)" in report.campaigns.rows[0]
+
+    boards = replace(fingerprint, emulated=False)
+    mixed = build_report([*runs, make(1, Engine.SPARK, 21.0, setup=boards)], [here], cluster=None)
+    assert (mixed.emulated, mixed.partly_emulated) == (True, True)
+    assert words.emulated(mixed.twins) == f"partly {mark}"
 
 
 def test_each_board_and_who_could_reach_it_is_in_the_setup(

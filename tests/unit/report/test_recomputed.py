@@ -20,7 +20,7 @@ import pytest
 from scipy import stats
 from tests.unit.report.stored import Run, fill
 
-from boardcluster.cli import report
+from boardcluster import api
 from boardcluster.records import AttemptState, Engine, Verdict
 
 MAPREDUCE, SPARK = Engine.MAPREDUCE, Engine.SPARK
@@ -82,7 +82,8 @@ class _Shown:
     """A report that was written, and the raw rows that it was made of."""
 
     def __init__(self, home: Path, folder: Path) -> None:
-        html, markdown = report.write(home, folder)
+        written = api.report(home=home, out=folder)
+        html, markdown = written.html, written.markdown
         self.folder = folder
         self.html = html.read_text(encoding="utf-8")
         self.markdown = markdown.read_text(encoding="utf-8")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.unit.cluster.recordings import DESKTOP, PI_3, PI_4, PI_5, Recording
 
-from boardcluster.cluster.boards import SERVICE_USER, board_state
 from boardcluster.cluster.facts import parse_facts
+from boardcluster.cluster.kinds.boards.nodes import SERVICE_USER, board_nodes, board_state
 from boardcluster.cluster.state import Daemon, LiveNode, LiveState
 from boardcluster.errors import (
     CapacityError,
@@ -31,7 +31,6 @@ from boardcluster.services.boards import (
     WEB_PAGES,
     Ready,
     board_layout,
-    board_nodes,
     boards_free_bytes,
     end_boards,
     hold_tunnel,

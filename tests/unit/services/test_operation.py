@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from boardcluster.cluster.boards import BoardNodes
-from boardcluster.cluster.emulated import EmulatedNodes
+from boardcluster.cluster.kinds.boards.nodes import BoardNodes
+from boardcluster.cluster.kinds.emulated.nodes import EmulatedNodes
 from boardcluster.cluster.state import (
     LiveNode,
     LiveState,
@@ -40,6 +40,8 @@ from boardcluster.services.profile import build_profile, profile_names
 from boardcluster.spec import render_cluster
 from boardcluster.spec.form import Form
 
+EMULATED = "boardcluster.cluster.kinds.emulated.nodes"
+
 
 @pytest.mark.parametrize("stays", [True, False])
 @pytest.mark.parametrize("error", [SystemExit(130), JvmCrashError("the JVM crashed")])
@@ -65,10 +67,10 @@ def test_what_could_not_be_ended_is_said_and_stays_recorded(
     monkeypatch.setattr(operation, "read_spec", lambda _: layout.spec)
     monkeypatch.setattr(operation, "check_memory", lambda _: None)
     monkeypatch.setattr(operation, "require_room", lambda _: None)
-    monkeypatch.setattr("boardcluster.cluster.emulated.check_host", lambda _: None)
+    monkeypatch.setattr(f"{EMULATED}.check_host", lambda _: None)
     monkeypatch.setattr(operation, "_layout", lambda *_: layout)
     monkeypatch.setattr(operation, "_bring_up", bring_up)
-    monkeypatch.setattr("boardcluster.cluster.emulated.destroy", destroy)
+    monkeypatch.setattr(f"{EMULATED}.destroy", destroy)
     monkeypatch.setattr(operation, "refuse_archives", lambda *_: None)
     with pytest.raises(type(error)) as caught:
         operation.up(tmp_path, cache=tmp_path, progress=no_progress, seen=lambda _: None)
@@ -98,13 +100,14 @@ class Machine:
         self.declare(spec)
         monkeypatch.setattr(operation, "check_memory", lambda _: None)
         monkeypatch.setattr(operation, "require_room", lambda _: None)
-        monkeypatch.setattr("boardcluster.cluster.emulated.check_host", lambda _: None)
-        monkeypatch.setattr("boardcluster.cluster.emulated.leftover_processes", lambda _: [1])
-        monkeypatch.setattr("boardcluster.cluster.emulated.is_alive", lambda *_: True)
+        monkeypatch.setattr(f"{EMULATED}.check_host", lambda _: None)
+        monkeypatch.setattr(f"{EMULATED}.leftover_processes", lambda _: [1])
+        monkeypatch.setattr(f"{EMULATED}.is_alive", lambda *_: True)
         monkeypatch.setattr(
-            "boardcluster.cluster.emulated.remote_of", lambda node, _: FakeRemote(node.name)
+            f"{EMULATED}.remote_of",
+            lambda node, _: FakeRemote(node.name),
         )
-        monkeypatch.setattr("boardcluster.cluster.emulated.destroy", self._destroy)
+        monkeypatch.setattr(f"{EMULATED}.destroy", self._destroy)
         monkeypatch.setattr(operation, "_layout", self._make_layout)
         monkeypatch.setattr(operation, "_bring_up", self._bring_up)
         monkeypatch.setattr(operation, "dead_daemons", lambda _: [])
@@ -279,6 +282,36 @@ def test_an_edited_specification_is_said_in_every_form(machine: Machine) -> None
     assert machine.destroyed == []
 
 
+def test_an_edited_profile_of_ones_own_is_said_too(machine: Machine) -> None:
+    own = machine.home / "mine.toml"
+    own.write_text('["hdfs-site"]\n"dfs.blocksize" = "1 MiB"\n')
+    text = (machine.home / "cluster.toml").read_text()
+    (machine.home / "cluster.toml").write_text(
+        text.replace('profile = "default"', 'profile = "mine.toml"')
+    )
+    live = machine.up()
+    assert live.layout.profile.properties["hdfs-site"] == {"dfs.blocksize": "1048576"}
+    assert machine.attach().state == live.state
+
+    own.write_text('["hdfs-site"]\n"dfs.blocksize" = "2 MiB"\n')
+
+    for enter in (machine.up, machine.attach):
+        with pytest.raises(ClusterError, match=r"mine\.toml was edited since the cluster came up"):
+            enter()
+    assert machine.destroyed == []
+
+
+def test_settings_of_daemons_are_a_form(machine: Machine) -> None:
+    settings = (("dfs.datanode.handler.count", "7"),)
+    live = machine.up(form(4, settings=settings))
+
+    assert live.layout.profile.properties["hdfs-site"]["dfs.datanode.handler.count"] == "7"
+    assert (live.state.form, live.state.storage) == ("dfs.datanode.handler.count 7", "data")
+    assert operation.read_spec(machine.home / "running.toml") == live.spec
+    machine.up(form(4, settings=settings))
+    assert len(machine.started) == 1
+
+
 def test_nobody_attaches_by_accident_to_what_a_campaign_made(machine: Machine) -> None:
     machine.up(form(2))
 
@@ -344,7 +377,7 @@ def test_what_a_campaign_finds_up_it_leaves_up(
     )
     save_state(tmp_path, state)
     # One node that is gone is enough.
-    monkeypatch.setattr("boardcluster.cluster.emulated.is_alive", lambda pid, _: alive or pid == 1)
+    monkeypatch.setattr(f"{EMULATED}.is_alive", lambda pid, _: alive or pid == 1)
 
     assert operation.found_up(tmp_path) is found
     assert operation.found_up(tmp_path / "nowhere") is False
@@ -363,7 +396,7 @@ def test_nothing_is_up_after_a_restart_of_this_machine(
         nodes=(node,),
     )
     save_state(tmp_path, state)
-    monkeypatch.setattr("boardcluster.cluster.emulated.is_alive", lambda *_: True)
+    monkeypatch.setattr(f"{EMULATED}.is_alive", lambda *_: True)
 
     assert operation.found_up(tmp_path) is False
 

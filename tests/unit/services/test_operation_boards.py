@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.unit.cluster.recordings import PI_5
 
-from boardcluster.cluster.boards import SERVICE_USER, board_state, known_hosts_of
 from boardcluster.cluster.facts import parse_facts
+from boardcluster.cluster.kinds.boards.nodes import SERVICE_USER, board_state, known_hosts_of
 from boardcluster.cluster.state import Daemon, LiveNode, LiveState, load_state, save_state
 from boardcluster.errors import (
     ClusterError,
@@ -136,6 +136,9 @@ class Rack:
             "health": lambda *_: HEALTHY,
         }.items():
             monkeypatch.setattr(f"boardcluster.services.lifecycle.{name}", value)
+
+    def limiter(self, spec: ClusterSpec, state: LiveState) -> None:
+        """Boards have none."""
 
     def declare(self, spec: ClusterSpec) -> None:
         text = render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())

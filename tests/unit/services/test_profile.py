@@ -80,7 +80,9 @@ def test_unknown_profile_names_the_known_ones(make_spec: MakeSpec) -> None:
     with pytest.raises(UsageError, match="fastest") as caught:
         build_profile("fastest", make_spec())
 
-    assert caught.value.hint == "choose: default, upstream, paper-2026, paper-2021"
+    assert caught.value.hint == (
+        "choose: default, upstream, paper-2026, paper-2021, or the path of a .toml file of your own"
+    )
 
 
 @pytest.mark.parametrize(

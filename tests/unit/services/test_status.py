@@ -44,6 +44,9 @@ class Watched:
         gone: emulated nodes that no longer exist.
     """
 
+    def page_hint(self, state: LiveState) -> str:
+        return "" if state.host_link else "not from here"
+
     def __init__(self, home: Path, spec: ClusterSpec, monkeypatch: pytest.MonkeyPatch) -> None:
         self.home = home
         self.spec = spec

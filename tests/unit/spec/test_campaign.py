@@ -16,6 +16,7 @@ from boardcluster.records import (
     Policy,
 )
 from boardcluster.services.profile import profile_names
+from boardcluster.services.settings import check_setting
 from boardcluster.spec import WorkloadFacts, load_campaign, mix_engines
 from boardcluster.spec.checks import mix_jobs
 
@@ -124,10 +125,12 @@ def test_a_good_file_becomes_a_spec(tmp_path: Path) -> None:
                 engines=BOTH,
                 sizes_bytes=(64_000_000, 10**9),
                 profiles=("default",),
-                workers=(1, 2, 4),
-                replications=(1, 2),
-                checksums=(Checksum.CRC32C, Checksum.NULL),
-                masters=(MasterPlacement.DECLARED, MasterPlacement.COMBINED),
+                levels={
+                    "workers": (1, 2, 4),
+                    "replication": (1, 2),
+                    "checksum": (Checksum.CRC32C, Checksum.NULL),
+                    "master": (MasterPlacement.DECLARED, MasterPlacement.COMBINED),
+                },
                 repetitions=5,
                 warm_ups=1,
                 input=str(tmp_path / "text.txt"),
@@ -136,7 +139,7 @@ def test_a_good_file_becomes_a_spec(tmp_path: Path) -> None:
             Matrix(
                 workloads=("grep+grep+grep+pi",),
                 sizes_bytes=(1_000_000,),
-                concurrencies=(4, 1),
+                levels={"concurrency": (4, 1)},
                 repetitions=3,
             ),
             Matrix(
@@ -515,7 +518,9 @@ def test_a_mix_runs_on_the_engines_that_all_its_jobs_have() -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_the_examples_are_valid_and_can_be_planned(path: Path) -> None:
     facts = workload_facts()
-    spec = load_campaign(path, workloads=facts, profiles=profile_names())
+    spec = load_campaign(
+        path, workloads=facts, profiles=profile_names(), check_setting=check_setting
+    )
     assert spec.name == path.stem
     trials = expand(
         spec, campaign_id="c", workloads=facts, cluster_profile="default", cluster_workers=8
@@ -562,3 +567,51 @@ def test_the_defaults_of_the_reference_are_the_real_ones(tmp_path: Path) -> None
     rows = [f"{key} = {text if text in plain else repr(text)}" for key, text in written.items()]
     head = '[campaign]\nname = "a"\n'
     assert _load(tmp_path, head + "\n".join(rows) + "\n" + table) == _load(tmp_path, head + table)
+
+
+SETTINGS = """\
+[campaign]
+name = "a"
+[[matrix]]
+workload = "pi"
+profile = ["default", "mine.toml"]
+[matrix.settings]
+"dfs.blocksize" = ["32 MiB", "64 MiB"]
+"mapreduce.map.output.compress" = true
+"""
+
+
+def _with_settings(folder: Path, text: str) -> CampaignSpec:
+    path = folder / "campaign.toml"
+    path.write_text(text)
+    return load_campaign(path, workloads=WORKLOADS, profiles=PROFILES, check_setting=check_setting)
+
+
+def test_settings_and_profiles_of_ones_own_are_levels(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("")
+    [row] = _with_settings(tmp_path, SETTINGS).matrices
+    assert row.profiles == ("default", str(tmp_path / "mine.toml"))
+    assert row.settings == {
+        "dfs.blocksize": ("33554432", "67108864"),
+        "mapreduce.map.output.compress": ("true",),
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"dfs.blocksize"', '"dfs.block.size"', '7: .*no engine has .* mean "dfs.blocksize"'),
+        ('"dfs.blocksize"', "dfs.blocksize", "7: .*a table is not a value; allowed: the whole key"),
+        ('"64 MiB"', '"32.0 MiB"', "7: .*stands here twice; allowed: each value once"),
+        ('["32 MiB", "64 MiB"]', "[]", "7: .*an empty array is not allowed"),
+        ('["32 MiB", "64 MiB"]', '["32 MiB", "large"]', r"7: .*\[1\]: .large. is not a value of"),
+        ('"dfs.blocksize"', '"dfs.replication"', "7: .*`replication` in a"),
+        ("mine.toml", "other.toml", "5: .*there is no file .*other.toml"),
+    ],
+)
+def test_wrong_settings_are_named_with_their_line(
+    tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    (tmp_path / "mine.toml").write_text("")
+    with pytest.raises(SpecError, match=words):
+        _with_settings(tmp_path, _change(old, new, SETTINGS))

@@ -153,8 +153,8 @@ SINGLE_MISTAKES = {
         '"emulated"',
         '"emulate"',
         (
-            '3: cluster.kind: "emulate" is not a kind of cluster; allowed: boards, emulated; '
-            'did you mean "emulated"?'
+            '3: cluster.kind: "emulate" is not a kind of cluster; allowed: boards, emulated, '
+            'local; did you mean "emulated"?'
         ),
     ),
     "engines": (
@@ -192,13 +192,16 @@ SINGLE_MISTAKES = {
         "true",
         (
             "5: cluster.profile: true is not allowed; allowed: default, paper-2021, "
-            "paper-2026, upstream"
+            "paper-2026, upstream, or the path of a .toml file of your own"
         ),
     ),
     "missing profile": (
         'profile = "default"',
         "",
-        ("1: cluster.profile: missing; allowed: default, paper-2021, paper-2026, upstream"),
+        (
+            "1: cluster.profile: missing; allowed: default, paper-2021, paper-2026, upstream, or "
+            "the path of a .toml file of your own"
+        ),
     ),
     "unknown key in cluster": (
         'kind = "emulated"',

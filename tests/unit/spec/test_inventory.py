@@ -322,5 +322,5 @@ def test_what_is_written_reads_back(make_spec: Callable[..., ClusterSpec], tmp_p
 
 
 def test_emulated_nodes_have_no_inventory(make_spec: Callable[..., ClusterSpec]) -> None:
-    with pytest.raises(SpecError, match="nodes of demo are emulated"):
+    with pytest.raises(SpecError, match="nodes of demo are of the kind emulated"):
         render_inventory(make_spec())

@@ -84,7 +84,12 @@ def test_the_file_explains_itself() -> None:
 def test_every_key_is_commented() -> None:
     text = _render(_propose())
     comments = " ".join(line for line in text.splitlines() if line.startswith("#"))
-    for words in ("state folder", "network namespace", "Which Hadoop", "engines are configured"):
+    for words in (
+        "state folder",
+        "namespaces on this machine",
+        "Which Hadoop",
+        "engines are configured",
+    ):
         assert words in comments
     for key in ("name", "roles", "cores", "memory"):
         assert f"#   {key} " in comments

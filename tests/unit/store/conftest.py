@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import (
     Campaign,
     CampaignKind,
@@ -42,6 +44,19 @@ TELEMETRY = Telemetry(
         ),
     ),
 )
+
+
+def _another(factor: Factor) -> Any:
+    """Return a level that is not the default."""
+    if factor.kind is dict:
+        return {"dfs.blocksize": "33554432", "spark.app.ü": "2"}
+    if factor.kind is int:
+        return factor.default + 1
+    return next(level for level in factor.kind if level != factor.default)
+
+
+LATER = {factor.name: _another(factor) for factor in FACTORS if factor.migration}
+"""A level of each factor that came after the first formats of the store."""
 
 
 @pytest.fixture
@@ -103,6 +118,7 @@ def trials(campaign: Campaign) -> tuple[Trial, ...]:
             warm_up=repetition == 0,
             input="/data/text",
             parameters={"wordcount.b": "1", "wordcount.a": "ü"},
+            **LATER,
         )
         for repetition in range(3)
         for offset, engine in enumerate(Engine)

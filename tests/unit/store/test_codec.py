@@ -121,3 +121,17 @@ def test_an_unknown_enumeration_value_names_the_allowed_ones(trials: tuple[Trial
 def test_a_value_without_json_form_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="no JSON form for bytes"):
         to_json({"a": b"bytes"})
+
+
+@pytest.mark.parametrize(("emulated", "kind"), [(True, "emulated"), (False, "boards")])
+def test_results_from_before_kinds_were_recorded_say_theirs(
+    emulated: bool, kind: str, fingerprint: Fingerprint
+) -> None:
+    old = replace(fingerprint, emulated=emulated, kind="")
+    assert old.kind == kind
+    assert bool(old.mark) is emulated
+
+
+def test_a_result_of_a_kind_that_is_not_known_here_says_so(fingerprint: Fingerprint) -> None:
+    strange = replace(fingerprint, emulated=False, kind="cloud")
+    assert strange.mark == strange.noun == "nodes of the kind cloud"

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.store.conftest import TELEMETRY
+from tests.unit.store.conftest import LATER, TELEMETRY
 
+from boardcluster.factors import FACTORS
 from boardcluster.records import (
     AttemptState,
     Campaign,
@@ -31,6 +32,7 @@ NEW = {
     "campaign": ("name", "spec_sha256"),
     "trial": (
         *("concurrency", "replication", "checksum", "master", "warm_up", "input", "parameters"),
+        *LATER,
     ),
     "measurement": (
         *("figures", "phases_seconds", "intermediate_bytes", "node_written_bytes"),
@@ -57,6 +59,7 @@ def old_trials(trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
             warm_up=False,
             input="",
             parameters={},
+            **{factor.name: factor.empty for factor in FACTORS if factor.migration},
         )
         for trial in trials
     )
@@ -187,7 +190,9 @@ def test_a_store_of_before_there_were_emulated_boards_reads_as_undilated(
         add_result(store, trials[0], fingerprint, measurement)
     connection = sqlite3.connect(tmp_path / "store.sqlite")
     connection.execute("ALTER TABLE measurements DROP COLUMN dilation")
-    connection.execute("DELETE FROM migrations WHERE name = '0005_twins'")
+    for name in LATER:
+        connection.execute(f"ALTER TABLE trials DROP COLUMN {name}")
+    connection.execute("DELETE FROM migrations WHERE name >= '0005_twins'")
     record = json.loads(connection.execute("SELECT record FROM fingerprints").fetchone()[0])
     del record["limits"], record["twin"]
     connection.execute("UPDATE fingerprints SET record = ?", (json.dumps(record),))
@@ -231,7 +236,7 @@ def test_files_of_the_first_format_are_read_with_defaults(
     end = attempt_path(tmp_path, old_trials[0].id, 1)
     for path in (plan, end):
         body = json.loads(path.read_text())
-        assert body["format"] == 4
+        assert body["format"] == 5
         record = body["record"]
         for part in (record["campaign"], *record.get("trials", ()), record.get("trial", {})):
             for name in (*NEW["campaign"], *NEW["trial"]):
@@ -252,4 +257,7 @@ def test_a_migration_that_was_released_never_changes() -> None:
     }
     assert digests["0001_first"] == (
         "aabf0c68cd46d3bfc418c56c5e9f15f84c45a660608c93d9905bd879b439b699"
+    )
+    assert digests["0006_settings"] == (
+        "eb787a42f8cd6fac05e6fbc429e32be2d4e93981e14b114fa6fc25f8b50fb3f4"
     )

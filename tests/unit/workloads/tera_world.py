@@ -62,7 +62,7 @@ class MemoryHdfs(WebHdfs):
         for name in self._inside(source):
             self.files[target + name.removeprefix(source)] = self.files.pop(name)
 
-    def put(self, source: Path, target: str, *, replication: int = 0) -> None:
+    def put(self, source: Path, target: str, *, replication: int = 0, block_bytes: int = 0) -> None:
         if target in self.files:
             raise RemoteError(f"renaming onto {target} failed")
         self.files[target] = source.read_bytes()

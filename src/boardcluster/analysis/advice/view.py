@@ -9,7 +9,8 @@ from typing import Self
 from boardcluster.analysis.advice.case import Case, NodeUse, RunFacts
 from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.cells import Cell, settings, summarise
-from boardcluster.analysis.twins import is_twin, twin_words
+from boardcluster.analysis.twins import is_twin, node_words
+from boardcluster.factors import levels
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -186,7 +187,7 @@ class Group:
     def emulated(self) -> str:
         """Words that must stand beside its numbers; empty for boards."""
         results = [_result(run) for run in self.runs]
-        words = twin_words(results)
+        words = node_words(results)
         plain = any(run.fingerprint.emulated for run in self.runs)
         return words or ("emulated nodes" if plain else "")
 
@@ -197,8 +198,8 @@ class Group:
 
     @property
     def is_boards(self) -> bool:
-        """Whether its nodes are machines of their own."""
-        return not any(run.fingerprint.emulated for run in self.runs)
+        """Whether its nodes are boards, so that what helps boards may help them."""
+        return not any(run.fingerprint.mark for run in self.runs)
 
     @property
     def where(self) -> str:
@@ -288,8 +289,7 @@ def _runs(case: Case) -> Iterator[Run]:
 def _settings(run: Run) -> tuple[object, ...]:
     trial = run.trial
     return (
-        *(trial.workload, trial.engine, trial.profile, trial.size_bytes, trial.workers),
-        *(trial.concurrency, trial.replication, trial.checksum, trial.master, trial.input),
-        *(tuple(sorted(trial.parameters.items())), trial.arguments),
+        *levels(trial),
+        trial.arguments,
         *(run.fingerprint.emulated, run.fingerprint.twin),
     )

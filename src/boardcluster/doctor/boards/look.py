@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from boardcluster.cluster.boards import each_node
 from boardcluster.cluster.discovery import discover
+from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.state import LiveState
 from boardcluster.doctor.boards.view import (
     BoardView,

@@ -37,5 +37,5 @@ CHECK = Check(
     source='Linux kernel, "CPU Performance Scaling", admin-guide/pm/cpufreq',
     severity=Severity.WARNING,
     look=look,
-    hosts_nodes=True,
+    matters=lambda kind: kind.on_this_machine,
 )

@@ -26,7 +26,7 @@ def look(around: Surroundings) -> Iterator[Finding]:
     if around.driver is not None:
         yield CHECK.good(f"process {around.driver} works on this cluster right now")
         return
-    if around.state.kind == "boards":
+    if not around.state.capabilities.on_this_machine:
         yield CHECK.good(f"{len(around.state.nodes)} boards are recorded: see dead_daemons")
         return
     if around.alive and around.state.phase == "up":

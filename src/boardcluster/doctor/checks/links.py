@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from boardcluster.capabilities import Network
 from boardcluster.doctor.finding import Check, Finding, Severity
 from boardcluster.doctor.surroundings import Surroundings
 
@@ -62,5 +63,5 @@ CHECK = Check(
     source="tc-tbf(8), veth(4), ip-link(8)",
     severity=Severity.ERROR,
     look=look,
-    hosts_nodes=True,
+    matters=lambda kind: kind.network is Network.OWN,
 )

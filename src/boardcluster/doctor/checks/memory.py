@@ -43,5 +43,5 @@ CHECK = Check(
     source="proc(5), MemAvailable",
     severity=Severity.ERROR,
     look=look,
-    hosts_nodes=True,
+    matters=lambda kind: kind.on_this_machine,
 )

@@ -40,5 +40,5 @@ CHECK = Check(
     source="OpenJDK, option MaxFDLimit; Apache Hadoop, dfs.datanode.max.transfer.threads (4,096)",
     severity=Severity.WARNING,
     look=look,
-    hosts_nodes=True,
+    matters=lambda kind: kind.on_this_machine,
 )

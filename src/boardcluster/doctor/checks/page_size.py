@@ -34,5 +34,5 @@ CHECK = Check(
     "github.com/raspberrypi/bookworm-feedback, issue 107",
     severity=Severity.WARNING,
     look=look,
-    hosts_nodes=True,
+    matters=lambda kind: kind.on_this_machine,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from boardcluster.cluster.emulated import check_host
+from boardcluster.capabilities import Network
+from boardcluster.cluster.kinds.emulated.nodes import check_host
 from boardcluster.doctor.finding import Check, Finding, Severity
 from boardcluster.doctor.surroundings import Surroundings
 from boardcluster.errors import AddressError, HostError
@@ -41,5 +42,5 @@ CHECK = Check(
     source="RFC 2544, 198.18.0.0/15",
     severity=Severity.ERROR,
     look=look,
-    hosts_nodes=True,
+    matters=lambda kind: kind.network is Network.OWN,
 )

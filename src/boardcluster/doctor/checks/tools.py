@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from boardcluster.doctor.finding import Check, Finding, Severity
 from boardcluster.doctor.surroundings import Surroundings
 
-__all__ = ["BOARD_TOOLS", "CHECK", "TOOLS", "Tool"]
+__all__ = ["BOARD_TOOLS", "CHECK", "LOCAL_TOOLS", "TOOLS", "Tool"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +72,17 @@ BOARD_TOOLS = (
 )
 """What is needed here where the nodes are boards."""
 
+LOCAL_TOOLS = tuple(tool for tool in TOOLS if tool.package in ("coreutils", "bash"))
+"""What is needed where this machine itself is the node."""
+
 
 def look(around: Surroundings) -> Iterator[Finding]:
     """Ask every program to describe itself."""
     faults = 0
-    tools = BOARD_TOOLS if around.declared.kind == "boards" else TOOLS
+    known = around.declared.capabilities
+    tools = BOARD_TOOLS if known.over_ssh else TOOLS
+    if known.shares_processes:
+        tools = LOCAL_TOOLS
     for tool in tools:
         done = around.machine.run([tool.name, tool.ask])
         fix = f"sudo apt-get install {tool.package}"
@@ -97,7 +103,7 @@ CHECK = Check(
     name="tools",
     looks_at="The programs of iproute2, util-linux, coreutils, hostname, mount and bash that "
     "boardcluster and the engines call, and the options they must know; for boards OpenSSH, rsync "
-    "and coreutils.",
+    "and coreutils; for a local node coreutils and bash.",
     why="Nodes, their links and the count that proves a result right are made with them.",
     source="iproute2, util-linux, OpenSSH and GNU coreutils, release notes",
     severity=Severity.ERROR,

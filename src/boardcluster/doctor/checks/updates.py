@@ -35,5 +35,5 @@ CHECK = Check(
     source='Debian wiki, "UnattendedUpgrades"; apt-daily.timer, systemd.timer(5)',
     severity=Severity.WARNING,
     look=look,
-    hosts_nodes=True,
+    matters=lambda kind: kind.on_this_machine,
 )

@@ -10,15 +10,19 @@ from boardcluster.analysis.twins import dilation_of
 from boardcluster.analysis.worth import watts_of
 from boardcluster.records import EnergyMethod, Result, Verdict
 from boardcluster.report.export.frames import Field, Frame, Kind, Value
-from boardcluster.report.export.settings import SETTINGS, settings_values
+from boardcluster.report.export.settings import (
+    SETTINGS,
+    TEXT_SETTINGS,
+    settings_values,
+    text_settings_values,
+)
 
 __all__ = ["cell_frame", "mean_power_watts"]
 
 _FIELDS = (
     *SETTINGS,
     Field("security", Kind.TEXT, "who could reach the cluster"),
-    Field("input", Kind.TEXT, "the text that is read; empty for the flights"),
-    Field("parameters", Kind.OBJECT, "workload.parameter and value, only what was set"),
+    *TEXT_SETTINGS,
     Field("emulated", Kind.BOOLEAN, "whether nodes are namespaces on one machine, not boards"),
     Field("twin", Kind.TEXT, "boards that emulated nodes stand for, and the dilation; else empty"),
     Field("dilation", Kind.NUMBER, "by how much nodes were slower; nothing if runs differ in it"),
@@ -139,8 +143,7 @@ def _configuration(results: Sequence[Result]) -> tuple[Value, ...]:
     return (
         *settings_values(trial),
         str(security_of(first)),
-        trial.input,
-        dict(trial.parameters),
+        *text_settings_values(trial),
         any(row.attempt is not None and row.attempt.fingerprint.emulated for row in results),
         twin_words(results),
         dilations.pop() if len(dilations) == 1 else None,

@@ -17,7 +17,12 @@ from boardcluster.records import (
     Trial,
 )
 from boardcluster.report.export.frames import Field, Frame, Kind, Value
-from boardcluster.report.export.settings import SETTINGS, settings_values
+from boardcluster.report.export.settings import (
+    SETTINGS,
+    TEXT_SETTINGS,
+    settings_values,
+    text_settings_values,
+)
 from boardcluster.report.words import program
 
 __all__ = ["IDENTITY", "identity", "power_frame", "run_frame"]
@@ -37,8 +42,7 @@ _TRIAL = (
     Field("position", Kind.INTEGER, "place in the campaign's order, from 0"),
     *SETTINGS,
     Field("security", Kind.TEXT, "who could reach the cluster; empty before it began"),
-    Field("input", Kind.TEXT, "the text that is read; empty for the flights"),
-    Field("parameters", Kind.OBJECT, "workload.parameter and value, only what was set"),
+    *TEXT_SETTINGS,
     Field("arguments", Kind.TEXT, "one's own program and its arguments; secrets are hidden"),
     Field("repetition", Kind.INTEGER, "from 1"),
     Field("warm_up", Kind.BOOLEAN, "whether it is a warm-up, which no statistics count"),
@@ -170,8 +174,7 @@ def _trial_values(trial: Trial, attempt: Attempt | None) -> tuple[Value, ...]:
         trial.position,
         *settings_values(trial),
         str(attempt.fingerprint.security) if attempt else "",
-        trial.input,
-        dict(trial.parameters),
+        *text_settings_values(trial),
         program(trial.arguments),
         trial.repetition,
         trial.warm_up,

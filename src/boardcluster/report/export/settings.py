@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from enum import StrEnum
+
+from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import Trial
 from boardcluster.report.export.frames import Field, Kind, Value
 
-__all__ = ["SETTINGS", "settings_values"]
+__all__ = ["SETTINGS", "TEXT_SETTINGS", "settings_values", "text_settings_values"]
 
-SETTINGS = (
-    Field("workload", Kind.TEXT, "name of the workload; several joined by + are a mix"),
-    Field("engine", Kind.TEXT, "the engine"),
-    Field("profile", Kind.TEXT, "the engine configuration"),
-    Field("size_bytes", Kind.INTEGER, "size of the input; 0 where there is none"),
-    Field("workers", Kind.INTEGER, "number of workers"),
-    Field("concurrency", Kind.INTEGER, "jobs of a mix at once"),
-    Field("replication", Kind.INTEGER, "copies of each block; 0 is the profile's own number"),
-    Field("checksum", Kind.TEXT, "checksums of blocks"),
-    Field("master", Kind.TEXT, "where the master runs"),
-)
+_KINDS = {int: Kind.INTEGER, dict: Kind.OBJECT}
+_TEXT = [factor for factor in FACTORS if factor.name in ("input", "parameters")]
+_PLAIN = [factor for factor in FACTORS if factor not in _TEXT]
+
+
+def _fields(factors: Iterable[Factor]) -> tuple[Field, ...]:
+    return tuple(
+        Field(factor.name, _KINDS.get(factor.kind, Kind.TEXT), factor.meaning) for factor in factors
+    )
+
+
+def _values(factors: Iterable[Factor], trial: Trial) -> tuple[Value, ...]:
+    levels = [factor.level(trial) for factor in factors]
+    return tuple(str(level) if isinstance(level, StrEnum) else level for level in levels)
+
+
+SETTINGS = _fields(_PLAIN)
+"""Every factor but the two that follow."""
+
+TEXT_SETTINGS = _fields(_TEXT)
+"""The text that is read, and the workloads' parameters."""
 
 
 def settings_values(trial: Trial) -> tuple[Value, ...]:
     """The values of ``SETTINGS`` for a trial."""
-    return (
-        trial.workload,
-        str(trial.engine),
-        trial.profile,
-        trial.size_bytes,
-        trial.workers,
-        trial.concurrency,
-        trial.replication,
-        str(trial.checksum),
-        str(trial.master),
-    )
+    return _values(_PLAIN, trial)
+
+
+def text_settings_values(trial: Trial) -> tuple[Value, ...]:
+    """The values of ``TEXT_SETTINGS`` for a trial."""
+    return _values(_TEXT, trial)

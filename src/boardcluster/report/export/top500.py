@@ -72,6 +72,6 @@ def _remarks(cell: Cell) -> tuple[str, ...]:
         "" if cell.count == 1 else f"mean of {cell.count} runs",
         "one run" if cell.count == 1 else "",
     ]
-    if any(setup.emulated for setup in setups) and not twin_words(cell.results):
-        words.append("emulated: nodes are namespaces on one machine, not boards")
+    if not twin_words(cell.results):
+        words += dict.fromkeys(setup.mark for setup in setups)
     return tuple(word for word in words if word)

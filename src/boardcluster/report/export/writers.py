@@ -11,16 +11,19 @@ import os
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO, Any, TextIO
 
 from boardcluster import __version__
 from boardcluster.errors import CapacityError, HostError, UsageError
 from boardcluster.report.export.frames import Field, Frame, Kind, Value
 
 __all__ = [
+    "PANDAS_INSTALL",
     "PARQUET_INSTALL",
     "SCHEMA",
     "Format",
+    "arrow_table",
+    "pandas_frame",
     "require_free",
     "require_parquet",
     "whole_file",
@@ -32,6 +35,7 @@ SCHEMA = 1
 """Version of names and meanings of the columns; in each JSON and Parquet file."""
 
 PARQUET_INSTALL = "pip install 'boardcluster[parquet]'"
+PANDAS_INSTALL = "pip install 'boardcluster[pandas]'"
 _BATCH_ROWS = 100_000
 """Rows that are in memory at once, and in one row group of a Parquet file."""
 
@@ -186,9 +190,49 @@ def require_parquet() -> None:
         ) from error
 
 
-def _write_parquet(frame: Frame, path: Path) -> int:
+def arrow_table(frame: Frame) -> Any:
+    """Return a table as a ``pyarrow.Table``; objects are JSON text.
+
+    Raises:
+        UsageError: pyarrow is not installed.
+    """
+    require_parquet()
     import pyarrow as pa  # noqa: PLC0415  an optional extra, and slow to load
-    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    return pa.Table.from_batches(_batches(frame), schema=_schema(frame))
+
+
+def pandas_frame(frame: Frame) -> Any:
+    """Return a table as a ``pandas.DataFrame``; objects are dictionaries and lists.
+
+    Raises:
+        UsageError: pandas is not installed.
+    """
+    try:
+        import pandas as pd  # noqa: PLC0415  an optional extra, and slow to load
+    except ImportError as error:
+        raise UsageError(
+            f"a DataFrame needs the package pandas, which is not there: {error}",
+            hint=f"install boardcluster with its extra: {PANDAS_INSTALL}",
+        ) from error
+    types = {
+        Kind.TEXT: "object",
+        Kind.INTEGER: "Int64",
+        Kind.NUMBER: "float64",
+        Kind.BOOLEAN: "boolean",
+        Kind.OBJECT: "object",
+    }
+    rows = list(frame.rows)
+    return pd.DataFrame(
+        {
+            field.name: pd.Series([row[place] for row in rows], dtype=types[field.kind])
+            for place, field in enumerate(frame.fields)
+        }
+    )
+
+
+def _schema(frame: Frame) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
 
     types = {
         Kind.TEXT: pa.string(),
@@ -197,7 +241,7 @@ def _write_parquet(frame: Frame, path: Path) -> int:
         Kind.BOOLEAN: pa.bool_(),
         Kind.OBJECT: pa.string(),
     }
-    schema = pa.schema(
+    return pa.schema(
         [
             pa.field(field.name, types[field.kind], metadata={"meaning": field.meaning})
             for field in frame.fields
@@ -208,17 +252,35 @@ def _write_parquet(frame: Frame, path: Path) -> int:
             "table": frame.name,
         },
     )
-    count = 0
+
+
+def _batches(frame: Frame) -> Iterator[Any]:
+    import pyarrow as pa  # noqa: PLC0415
+
+    schema = _schema(frame)
     rows = iter(frame.rows)
+    while batch := list(itertools.islice(rows, _BATCH_ROWS)):
+        columns = [
+            pa.array(_column(field, values), type=column.type)
+            for field, column, values in zip(
+                frame.fields, schema, zip(*batch, strict=True), strict=True
+            )
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _write_parquet(frame: Frame, path: Path) -> int:
+    import pyarrow.parquet as pq  # noqa: PLC0415  an optional extra, and slow to load
+
+    count = 0
     stream: IO[bytes]
-    with path.open("wb") as stream, pq.ParquetWriter(stream, schema, compression="zstd") as writer:
-        while batch := list(itertools.islice(rows, _BATCH_ROWS)):
-            columns = [
-                pa.array(_column(field, values), type=types[field.kind])
-                for field, values in zip(frame.fields, zip(*batch, strict=True), strict=True)
-            ]
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-            count += len(batch)
+    with (
+        path.open("wb") as stream,
+        pq.ParquetWriter(stream, _schema(frame), compression="zstd") as writer,
+    ):
+        for batch in _batches(frame):
+            writer.write_batch(batch)
+            count += batch.num_rows
     return count
 
 

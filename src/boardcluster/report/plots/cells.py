@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import TypeAlias, TypeVar
 
-from boardcluster.analysis import Cell, Configuration, security_of, settings, twin_words
+from boardcluster.analysis import Cell, node_words, security_of, settings
+from boardcluster.factors import FACTORS, FACTORS_BY_NAME, hashable, levels, setting_words
 from boardcluster.records import Fingerprint
 from boardcluster.report import words
 from boardcluster.report.plots.figure import Style
@@ -15,7 +15,7 @@ from boardcluster.report.plots.looks import ENGINE_COLOURS
 from boardcluster.units import format_bytes
 
 __all__ = [
-    "FACTORS",
+    "AXES",
     "GIGA",
     "MOST_ROWS",
     "MOST_SERIES",
@@ -111,31 +111,19 @@ def _settings(cell: Cell) -> str:
     return settings(first.trial, security=security_of(first))
 
 
-FACTORS: Mapping[str, Callable[[Cell], str]] = {
+_IN_WORDS: Mapping[str, Callable[[Cell], str]] = {
     "engine": lambda cell: words.engine_name(cell.engine),
-    "workers": lambda cell: words.count(cell.workers, "worker"),
     "size_bytes": lambda cell: format_bytes(cell.size_bytes) if cell.size_bytes else "no input",
     "board": board_of,
     "medium": medium_of,
-    "profile": lambda cell: f"profile {cell.profile}",
-    "replication": lambda cell: (
-        f"replication {cell.replication}" if cell.replication else "the profile's replication"
-    ),
-    "checksum": lambda cell: f"checksum {cell.checksum}",
-    "master": lambda cell: f"master {cell.master}",
-    "concurrency": lambda cell: (
-        "one after the other" if cell.concurrency == 1 else f"{cell.concurrency} at once"
-    ),
-    "parameters": lambda cell: (
-        ", ".join(f"{name} {value}" for name, value in sorted(cell.parameters.items()))
-        or "no parameters set"
-    ),
-    "input": lambda cell: f"input {cell.input}" if cell.input else "flights",
     "security": lambda cell: str(security_of(cell.results[0])),
     "parts": _others,
 }
-"""Each thing in which cells may differ, and how its value reads. ``board``, ``medium`` and
-``parts`` are of the fingerprint, the others of the trial."""
+"""What the table of factors does not say, or says without the report's words and units."""
+
+AXES = tuple(dict.fromkeys((*(row.name for row in FACTORS if row.name != "workload"), *_IN_WORDS)))
+"""Each thing in which cells may differ beside their workload. ``board``, ``medium`` and ``parts``
+are of the fingerprint, the others of the trial; a key of a setting is one, too."""
 
 _SERIES = ("size_bytes", "board", "medium", "parts", "profile", _OWN)
 _OF_FINGERPRINT = ("board", "medium", "parts")
@@ -143,23 +131,38 @@ _OF_FINGERPRINT = ("board", "medium", "parts")
 
 def value_of(cell: Cell, factor: str) -> object:
     """A cell's value of a factor, for sorting and grouping."""
-    if factor in _OF_FINGERPRINT:
-        return FACTORS[factor](cell)
-    return cell.engine if factor == "engine" else getattr(cell.configuration, factor)
+    if factor in FACTORS_BY_NAME:
+        return hashable(FACTORS_BY_NAME[factor].level(cell.trial))
+    if factor in _IN_WORDS:
+        return _IN_WORDS[factor](cell)
+    value = cell.trial.settings.get(factor, "")
+    return (value.isdecimal(), int(value) if value.isdecimal() else 0, value)
 
 
 def factor_words(cell: Cell, factor: str) -> str:
     """A cell's value of a factor in words; ``unknown`` where nothing says it."""
-    return FACTORS[factor](cell) or "unknown"
+    return _say(cell, factor) or "unknown"
+
+
+def _say(cell: Cell, factor: str) -> str:
+    if factor == _OWN:
+        return _settings(cell)
+    if factor in _IN_WORDS:
+        return _IN_WORDS[factor](cell)
+    if factor in FACTORS_BY_NAME:
+        return FACTORS_BY_NAME[factor].words(FACTORS_BY_NAME[factor].level(cell.trial))
+    value = cell.trial.settings.get(factor)
+    return f"{factor} as the profile" if value is None else setting_words(factor, value)
 
 
 def rest_of(cell: Cell, *factors: str) -> Key:
     """Everything of a cell but some factors: cells of equal rest differ in nothing else."""
-    named = {item.name for item in fields(Configuration)}
-    return tuple(
-        value_of(cell, name)
-        for name in (*sorted(named), "engine", *_OF_FINGERPRINT)
-        if name not in factors
+    settings_left = {key: value for key, value in cell.trial.settings.items() if key not in factors}
+    return (
+        *levels(cell.trial, without=(*factors, "settings")),
+        None if "settings" in factors else hashable(settings_left),
+        None if "security" in factors else security_of(cell.results[0]),
+        *(_IN_WORDS[name](cell) for name in _OF_FINGERPRINT if name not in factors),
     )
 
 
@@ -175,9 +178,8 @@ def series_words(cell: Cell, cells: Sequence[Cell], *, without: Sequence[str] = 
     for factor in (*_SERIES, "workers"):
         if factor in without:
             continue
-        say = _settings if factor == _OWN else FACTORS[factor]
-        if len({say(item) for item in cells}) > 1:
-            parts.append(say(cell))
+        if len({_say(item, factor) for item in cells}) > 1:
+            parts.append(_say(cell, factor))
     return ", ".join(part for part in parts if part)
 
 
@@ -253,12 +255,12 @@ def runs_words(cells: Iterable[Cell]) -> str:
 
 def is_emulated(cells: Iterable[Cell]) -> bool:
     """Whether any of the cells was measured on emulated nodes."""
-    return any(fingerprint.emulated for cell in cells for fingerprint in cell.fingerprints)
+    return any(bool(fingerprint.mark) for cell in cells for fingerprint in cell.fingerprints)
 
 
 def twins_of(cells: Iterable[Cell]) -> str:
-    """As which boards, see ``analysis.twin_words``."""
-    return twin_words(result for cell in cells for result in cell.results)
+    """As which boards, see ``analysis.node_words``."""
+    return node_words(result for cell in cells for result in cell.results)
 
 
 def cell_row(cell: Cell) -> dict[str, object]:

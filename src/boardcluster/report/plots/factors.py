@@ -11,7 +11,7 @@ from boardcluster.analysis.statistics import mean, mean_interval
 from boardcluster.errors import UsageError
 from boardcluster.report import words
 from boardcluster.report.plots.cells import (
-    FACTORS,
+    AXES,
     GIGA,
     MOST_ROWS,
     cell_row,
@@ -44,7 +44,8 @@ def times_by_factor(cells: Sequence[Cell], factor: str) -> tuple[Figure, ...]:
 
     Args:
         cells: of any workloads; those that have no other to be compared with are left out.
-        factor: one of ``FACTORS``: ``medium``, ``board``, ``profile``, ``replication`` and so on.
+        factor: one of ``AXES``: ``medium``, ``board``, ``profile``, ``replication`` and so on; or
+            a setting that any of them has: ``dfs.blocksize``.
 
     Returns:
         One figure for each workload, or several where there are more bars than fit a screen.
@@ -52,9 +53,10 @@ def times_by_factor(cells: Sequence[Cell], factor: str) -> tuple[Figure, ...]:
     Raises:
         UsageError: there is no such factor.
     """
-    if factor not in FACTORS:
+    allowed = list(dict.fromkeys((*AXES, *(key for cell in cells for key in cell.trial.settings))))
+    if factor not in allowed:
         raise UsageError(
-            f'no factor of cells: "{factor}"; allowed: {", ".join(FACTORS)}',
+            f'no factor of cells: "{factor}"; allowed: {", ".join(allowed)}',
             hint="name a factor that there is",
         )
     apart = [part for cell in cells for part in by_setup(cell)]

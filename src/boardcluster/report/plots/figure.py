@@ -190,8 +190,8 @@ class Figure:
         name: unique among the figures of a report; the stem of its files and of its CSV.
         title: what it shows, in a few words.
         caption: what a reader must know to read it, in sentences.
-        emulated: whether any of its numbers is of emulated nodes.
-        twins: as which boards, see ``analysis.twin_words``; may be empty.
+        emulated: whether any of its numbers is of nodes that are no boards.
+        twins: what those are, see ``analysis.node_words``; may be empty.
         x_label: what the horizontal axis is, with the unit.
         y_label: what the vertical axis is, with the unit; empty where rows have labels instead.
         body: what is drawn.
@@ -212,7 +212,7 @@ class Figure:
 
     @property
     def remark(self) -> str:
-        """What axes say of numbers of emulated nodes; empty for boards."""
+        """What axes say of numbers of nodes that are no boards; empty for boards."""
         if not self.emulated:
             return ""
         return self.twins or "emulated nodes on one machine"

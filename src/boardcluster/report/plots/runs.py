@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from boardcluster.analysis import is_twin, twin_words
+from boardcluster.analysis import is_twin, node_words
 from boardcluster.analysis.energy import gap_limit_seconds
 from boardcluster.analysis.telemetry import busy_cores, capacity_cores, window_of
 from boardcluster.records import PowerModel, PowerSamples, Result, Telemetry
@@ -72,7 +72,7 @@ def telemetry_curves(
 
 def _figure(result: Result, chart: Chart) -> Figure:
     attempt, trial = result.attempt, result.trial
-    twins = twin_words([result])
+    twins = node_words([result])
     engine = words.engine_name(trial.engine)
     run = f"{trial.id}/{attempt.number if attempt else 0}"
     caption = [
@@ -89,7 +89,7 @@ def _figure(result: Result, chart: Chart) -> Figure:
         name=slug("run", run, chart.name),
         title=chart.title,
         caption=" ".join(filter(None, caption)),
-        emulated=bool(attempt and attempt.fingerprint.emulated),
+        emulated=bool(attempt and attempt.fingerprint.mark),
         twins=twins,
         x_label="seconds from the start",
         y_label=f"{chart.title}, {chart.unit}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from boardcluster.cluster.boards import SERVICE_USER
+from boardcluster.cluster.kinds.boards.nodes import SERVICE_USER
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
 from boardcluster.services.provision.firewall import FIREWALL_FILE, render_firewall
 from boardcluster.services.provision.resources import (

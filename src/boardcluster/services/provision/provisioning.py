@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from boardcluster.cluster.boards import each_node, raise_first
+from boardcluster.cluster.each_node import each_node, raise_first
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boardcluster.cli.options import home_folder
+from boardcluster.cluster.folders import home_folder
 from boardcluster.errors import ClusterError, UsageError
 from boardcluster.fetch.cache import make_folder, writing
 from boardcluster.records import ClusterSpec

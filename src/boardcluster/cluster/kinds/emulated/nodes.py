@@ -18,7 +18,6 @@ import contextlib
 import ipaddress
 import json
 import os
-import signal
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +32,7 @@ from boardcluster.cluster.limits.limiter import (
     make_groups,
 )
 from boardcluster.cluster.limits.links import batch, check_rate, shape
+from boardcluster.cluster.processes import end_processes_of, is_alive, leftover_processes
 from boardcluster.cluster.state import (
     IDENTITY_VARIABLE,
     LiveNode,
@@ -52,8 +52,6 @@ __all__ = [
     "check_host",
     "create_nodes",
     "destroy",
-    "is_alive",
-    "leftover_processes",
     "limiter_of",
     "new_state",
     "remote_of",
@@ -61,6 +59,7 @@ __all__ = [
 
 _SHORT_WAIT_SECONDS = 10.0
 _HUGE_PREFIX = 8
+_LOCAL = "or use one local node: `boardcluster init --kind local`"
 _ALLOW_PREFERENCE = 5080
 _BOUND_PREFERENCE = 5081
 _DENY_PREFERENCE = 5082
@@ -133,11 +132,11 @@ def _namespace_hint() -> str:
     if os.geteuid() != 0 and restricted.exists() and restricted.read_text().strip() == "1":
         return (
             "Ubuntu's AppArmor forbids it to ordinary users: run `make allow-namespaces` once "
-            "(asks for sudo), or run the command as root"
+            f"(asks for sudo), run the command as root, {_LOCAL}"
         )
     if os.geteuid() != 0:
-        return "allow user namespaces (sysctl user.max_user_namespaces), or run as root"
-    return "run on the host itself, or give the container the capability CAP_SYS_ADMIN"
+        return f"allow user namespaces (sysctl user.max_user_namespaces), run as root, {_LOCAL}"
+    return f"run on the host, give the container the capability CAP_SYS_ADMIN, {_LOCAL}"
 
 
 def _check_subnet(spec: ClusterSpec) -> None:
@@ -405,27 +404,6 @@ def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, hosts: 
         raise ClusterError(f"host name of {node.name} reads back as {seen!r}")
 
 
-def is_alive(pid: int, start_ticks: int) -> bool:
-    """Whether exactly this process of this machine runs."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return False
-    return int(fields[19]) == start_ticks and fields[0] not in ("Z", "X")
-
-
-def leftover_processes(identity: str) -> list[int]:
-    """Find every process of this machine that carries the cluster's identity."""
-    mark = f"{IDENTITY_VARIABLE}={identity}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and int(entry.name) != os.getpid():
-            with contextlib.suppress(OSError):
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-    return found
-
-
 def destroy(state: LiveState, home: Path) -> int:
     """End every process of the cluster and wait until its interfaces and limits are gone.
 
@@ -440,17 +418,7 @@ def destroy(state: LiveState, home: Path) -> int:
         ClusterError: something could not be ended.
     """
     deadline = time.monotonic() + _SHORT_WAIT_SECONDS
-    ended: set[int] = set()
-    while left := leftover_processes(state.identity):
-        if time.monotonic() > deadline:
-            raise ClusterError(
-                f"processes {left} of the cluster do not end", hint="end them by hand: kill -9"
-            )
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        ended.update(left)
-        time.sleep(0.02)
+    ended = end_processes_of(state.identity, within_seconds=_SHORT_WAIT_SECONDS)
     link = Path("/sys/class/net") / (state.host_link or "no-such-link")
     while link.exists():
         if time.monotonic() > deadline:
@@ -462,7 +430,7 @@ def destroy(state: LiveState, home: Path) -> int:
             _unguard(state)
     if not state.own_user:
         clear_leftovers(state.identity, home / "nodes")
-    return len(ended)
+    return ended
 
 
 def limiter_of(spec: ClusterSpec, state: LiveState) -> Limiter | None:
@@ -537,3 +505,16 @@ class EmulatedNodes:
     def destroy(self, state: LiveState) -> int:
         """See Nodes."""
         return destroy(state, self._home)
+
+    def limiter(self, spec: ClusterSpec, state: LiveState) -> Limiter | None:
+        """See Nodes."""
+        return limiter_of(spec, state)
+
+    def page_hint(self, state: LiveState) -> str:
+        """See Nodes."""
+        if state.host_link:
+            return ""
+        return (
+            "The cluster was made without root, so this machine's browser cannot reach these "
+            "addresses; docs/how-to/open-web-pages.md says how."
+        )

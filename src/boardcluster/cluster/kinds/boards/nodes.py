@@ -9,39 +9,37 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import os
 import shutil
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
+from boardcluster.cluster.each_node import each_node, raise_first
 from boardcluster.cluster.state import LiveNode, LiveState, boot_id
 from boardcluster.errors import BoardclusterError, ClusterError, LockedError
 from boardcluster.records import ClusterSpec, NodeSpec
 from boardcluster.remote.ask import ask, boot_of
 from boardcluster.remote.base import Remote
-from boardcluster.remote.gate import end_programs, run_program
+from boardcluster.remote.gate import run_program
 from boardcluster.remote.ssh import SshRemote
 from boardcluster.remote.ssh_route import Silence, SshRoute
 
 __all__ = [
     "SERVICE_USER",
     "BoardNodes",
+    "board_nodes",
     "board_state",
-    "each_node",
     "known_hosts_of",
-    "raise_first",
 ]
 
 SERVICE_USER = "boardcluster"
 """The system user that daemons and jobs run as on boards: no password, no shell, no sudo."""
 
-_NODES_AT_ONCE = 16
 _GRACE_SECONDS = 5.0
 _END_REQUEST = {"do": "end_of_user", "user": SERVICE_USER, "grace_seconds": _GRACE_SECONDS}
 _OWNER_FILE = "/run/boardcluster/owner"
@@ -54,50 +52,10 @@ _CONTROL = "bc-"
 _ROOTS_JOBS = "/run/boardcluster"
 """In memory, gone after a reboot, and not in a folder that provisioning has yet to make."""
 
-Answer = TypeVar("Answer")
-
 
 def known_hosts_of(home: Path) -> Path:
     """Return the file of the host keys that were accepted for a cluster."""
     return home / "known_hosts"
-
-
-def each_node(
-    names: Iterable[str], one: Callable[[str], Answer]
-) -> tuple[dict[str, Answer], dict[str, BoardclusterError]]:
-    """Do something for each node, so many at once; return the answers and the errors by name."""
-    answers: dict[str, Answer] = {}
-    errors: dict[str, BoardclusterError] = {}
-
-    def guarded(name: str) -> None:
-        try:
-            answers[name] = one(name)
-        except BoardclusterError as error:
-            errors[name] = error
-
-    order = list(names)
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        try:
-            list(pool.map(guarded, order))
-        except BaseException:  # Ctrl-C: what the nodes were asked may take an hour
-            pool.shutdown(wait=False, cancel_futures=True)
-            end_programs()
-            raise
-    return (
-        {name: answers[name] for name in order if name in answers},
-        {name: errors[name] for name in order if name in errors},
-    )
-
-
-def raise_first(errors: Mapping[str, BoardclusterError]) -> None:
-    """Raise what went wrong, of every node, as one error of the first one's kind."""
-    if not errors:
-        return
-    first = next(iter(errors.values()))
-    if len(errors) == 1:
-        raise first
-    lines = [f"{len(errors)} nodes failed:", *(error.message for error in errors.values())]
-    raise type(first)("\n".join(lines), hint=first.hint) from first
 
 
 class BoardNodes:
@@ -292,6 +250,21 @@ class BoardNodes:
                 f"without: `boardcluster down{''.join(f' --without {name}' for name in errors)}`",
             ) from next(iter(errors.values()))
         return sum(ended.values())
+
+    def limiter(self, spec: ClusterSpec, state: LiveState) -> None:
+        """See Nodes; boards are what they are."""
+        del spec, state
+
+    def page_hint(self, state: LiveState) -> str:
+        """See Nodes."""
+        del state
+        return "These pages open through `boardcluster tunnel`."
+
+
+@functools.cache
+def board_nodes(home: Path) -> BoardNodes:
+    """Return the boards of a cluster; they keep their connections for the life of this process."""
+    return BoardNodes(home)
 
 
 def _remove_stale(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Checks an experiment as a whole: its files, what they cite, and this machine for each twin."""
+"""An experiment: its files, what they cite and this machine are checked; then each twin runs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boardcluster.analysis.experiments import Published, column_of, is_of
+from boardcluster.campaign.begin import CampaignRequest, Start, left_of, plan
 from boardcluster.campaign.cases import form_of
+from boardcluster.campaign.follow import Follower
+from boardcluster.campaign.life import outlook_of, run_campaign
 from boardcluster.campaign.outlook import Outlook
 from boardcluster.campaign.plan import spec_digest, workload_facts
+from boardcluster.campaign.twins import place_twin, read_twin, twin_home
 from boardcluster.catalog.published import find_cell, find_table, read_index
 from boardcluster.catalog.ratios import read_ratios
 from boardcluster.catalog.room import nearest
-from boardcluster.cli.campaigns import plan
-from boardcluster.cli.run import left_of, outlook_of
-from boardcluster.cli.twin import read_twin, twin_home
 from boardcluster.cluster.limits.host import look_at_host
+from boardcluster.cluster.lock import driver_lock
+from boardcluster.cluster.state import load_state
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
@@ -27,16 +30,17 @@ from boardcluster.errors import (
     SpecError,
     UsageError,
 )
-from boardcluster.records import Campaign, CampaignSpec, ClusterSpec, Trial
+from boardcluster.records import Campaign, CampaignSpec, ClusterSpec, Result, Trial
 from boardcluster.services import operation
 from boardcluster.services.profile import profile_names
+from boardcluster.services.settings import check_setting
 from boardcluster.spec import load_campaign
 from boardcluster.spec.experiment import ExperimentSpec, PublishedSpec
 from boardcluster.spec.form import apply_form
 from boardcluster.store import Store
 from boardcluster.twin.plan import Host, plan_limits
 
-__all__ = ["Checked", "Stand", "check_experiment"]
+__all__ = ["Checked", "Stand", "check_experiment", "run_stand"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +124,10 @@ def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
     published: list[tuple[PublishedSpec, Published]] = []
     with _noting(found):
         campaign = load_campaign(
-            experiment.campaign, workloads=workload_facts(), profiles=profile_names()
+            experiment.campaign,
+            workloads=workload_facts(),
+            profiles=profile_names(),
+            check_setting=check_setting,
         )
     for file in experiment.twins:
         with _noting(found):
@@ -262,9 +269,7 @@ def _columns(
     named: dict[str, None] = dict.fromkeys(row.name for row in stands) if vary == "twin" else {}
     for matrix in campaign.matrices:
         lists = {
-            "workers": matrix.workers,
-            "master": matrix.masters,
-            "concurrency": matrix.concurrencies,
+            **matrix.levels,
             "profile": matrix.profiles,
         }
         named |= dict.fromkeys(str(value) for value in lists.get(vary, ()))
@@ -346,3 +351,35 @@ def _check_cited(
                 )
             )
         taken.setdefault(place, row.place)
+
+
+# Running
+
+
+def run_stand(
+    stand: Stand, campaign: CampaignSpec, *, cache: Path, follow: Follower, keep: bool
+) -> tuple[Result, ...]:
+    """Run what is left on a twin; whatever happens, it is down afterwards.
+
+    Args:
+        stand: the twin, as ``check_experiment`` found it.
+        campaign: what runs on it.
+        cache: folder of fetched engines and data.
+        follow: told what is done.
+        keep: whether the nodes' disks with their data are kept.
+
+    Returns:
+        All its trials with their latest attempts.
+    """
+    if stand.campaign is not None and not stand.left:
+        with Store.open(stand.home, read_only=True) as store:
+            return store.results(stand.campaign.id)
+    request = CampaignRequest(spec=campaign, start=Start.RESUME if stand.campaign else Start.NEW)
+    own_data = keep or (stand.home / "nodes").exists()  # what was there is the user's
+    place_twin(stand.spec, stand.file, stand.home)
+    try:
+        return run_campaign(stand.home, request, cache=cache, follow=follow).results
+    finally:
+        if not own_data and load_state(stand.home) is None:
+            with driver_lock(stand.home, doing="experiment"):
+                operation.wipe(stand.home)

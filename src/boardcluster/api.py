@@ -1,0 +1,507 @@
+"""The public Python API; ``import boardcluster as bc`` offers what stands in ``__all__``.
+
+Everything here is what the command line calls, too. Errors are ``bc.BoardclusterError`` and its
+kinds in ``boardcluster.errors``; their ``hint`` says what to do next.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from boardcluster.analysis.sides import SideComparison
+from boardcluster.campaign.begin import CampaignRequest, Start
+from boardcluster.campaign.follow import Follower, Lines
+from boardcluster.campaign.life import CampaignOutcome, run_campaign
+from boardcluster.campaign.request import campaign_file, names_a_file
+from boardcluster.campaign.single import single_workload
+from boardcluster.campaign.upkeep import bring_up, take_down
+from boardcluster.cluster.folders import (
+    again,
+    cache_folder,
+    home_folder,
+    homes_beside,
+    require_cluster,
+    require_home,
+)
+from boardcluster.errors import BoardclusterError, EmptySelectionError, UsageError
+from boardcluster.queries.names import TableName
+from boardcluster.queries.report import write_home_report
+from boardcluster.queries.runs import find_run
+from boardcluster.queries.sides import compare_named
+from boardcluster.queries.tables import StoredTables
+from boardcluster.records import Engine
+from boardcluster.report import Written
+from boardcluster.report.compared import Compared, comparison_frame, describe, render_comparison
+from boardcluster.report.export.frames import Field, Frame
+from boardcluster.report.export.samples import sample_frame
+from boardcluster.report.export.writers import (
+    Format,
+    arrow_table,
+    pandas_frame,
+    whole_file,
+    write_frame,
+)
+from boardcluster.services.operation import spec_as_run
+from boardcluster.services.settings import settings_of_jobs
+from boardcluster.services.status import Status, status
+from boardcluster.store import Store
+from boardcluster.units import parse_size
+from boardcluster.workloads import load_workload
+
+__all__ = [
+    "BoardclusterError",
+    "CampaignOutcome",
+    "Cluster",
+    "Comparison",
+    "Results",
+    "Status",
+    "Table",
+    "Written",
+    "compare",
+    "open_cluster",
+    "report",
+    "require_ending",
+    "results",
+]
+
+AnyPath: TypeAlias = "str | os.PathLike[str]"
+_Number = TypeVar("_Number", int, float)
+
+
+def open_cluster(
+    name: str = "default",
+    *,
+    home: AnyPath | None = None,
+    cache: AnyPath | None = None,
+    tell: Callable[[str], object] | None = None,
+) -> Cluster:
+    """Return a cluster; nothing is started, read or written.
+
+    Args:
+        name: its name, as ``--cluster``.
+        home: its state folder, as ``--home``; None for the one of its name.
+        cache: folder of fetched engines and data, as ``--cache``; None for the user's own.
+        tell: takes one line for each thing that happens, such as ``print``; None for silence.
+
+    Raises:
+        UsageError: the name is none, or Hadoop and Spark cannot work in the folder.
+    """
+    return Cluster(
+        home_folder(_path(home), name),
+        cache_folder(_path(cache)),
+        follow=Lines(tell),
+        options=again(_path(home), name),
+    )
+
+
+class Cluster:
+    """A cluster of nodes of any kind; ``open`` returns one.
+
+    Attributes:
+        home: its state folder.
+        cache: folder of fetched engines and data.
+    """
+
+    def __init__(self, home: Path, cache: Path, *, follow: Follower, options: str = "") -> None:
+        self.home = home
+        self.cache = cache
+        self._follow = follow
+        self._options = options
+
+    def __repr__(self) -> str:
+        return f"Cluster({str(self.home)!r})"
+
+    def up(self, *, deep: bool = False) -> Status:
+        """Bring the cluster up; return once all its daemons are healthy.
+
+        A cluster that is up already is left as it is. Boards are installed first; the host keys of
+        new ones must have been accepted with ``boardcluster up``.
+
+        Args:
+            deep: read every byte of what was copied to boards, not only names and sizes.
+
+        Raises:
+            SpecError: there is no valid ``cluster.toml``; ``boardcluster init`` writes one.
+            ClusterError: it does not come up.
+        """
+        bring_up(self.home, cache=self.cache, follow=self._follow, deep=deep)
+        return self.status()
+
+    def down(self, *, wipe: bool = False) -> int:
+        """End every process of the cluster; return how many were ended.
+
+        Args:
+            wipe: whether HDFS, logs and settings are deleted, too. Results are always kept.
+        """
+        require_home(self.home)
+        return take_down(self.home, follow=self._follow, wipe=wipe)
+
+    def status(self) -> Status:
+        """Look at the cluster: its phase, every daemon with its memory and web address."""
+        return status(self.home, cache=self.cache)
+
+    def run(
+        self,
+        what: AnyPath,
+        *,
+        engine: str | Sequence[str] | None = None,
+        size: str | int | None = None,
+        text: AnyPath | None = None,
+        parameters: Mapping[str, object] | None = None,
+        settings: Mapping[str, object] | None = None,
+        repetitions: int | None = None,
+        seed: int | None = None,
+        timeout_seconds: float | None = None,
+        only: str | Sequence[str] = (),
+        resume: bool = False,
+        retry_failed: bool = False,
+        new: bool = False,
+    ) -> CampaignOutcome:
+        """Run a campaign file, or one workload; verify and store each run.
+
+        A campaign file brings the cluster up in each form that it needs, and leaves it up or down
+        as it was found. A workload runs on the cluster as it is up.
+
+        Args:
+            what: a campaign file, or the name of a workload.
+            engine: for a workload: ``spark``, ``mapreduce``, ``mpi`` or several; None for all.
+            size: for a workload: size of its input, ``"256 MB"`` or bytes.
+            text: for a workload: a text file of one's own to read instead of real flights.
+            parameters: for a workload: values by name, ``{"seed": 2}``.
+            settings: for a workload: engine properties of jobs, ``{"spark.executor.cores": 2}``.
+            repetitions: for a workload: runs per engine; None for 3.
+            seed: for a workload: seed of the random order; None for 1.
+            timeout_seconds: for a workload: longest time of one run; None for 3600 s.
+            only: run only trials with ``KEY=VALUE[,VALUE]``, for example ``"workload=grep"``.
+            resume: for a file: begin its campaign, go on with it, or do nothing if it is finished.
+            retry_failed: with ``resume``: run failed trials again, too.
+            new: for a file: begin anew although an earlier campaign is unfinished.
+
+        Returns:
+            The campaign, its trials with their latest attempts, and the names of the runs that
+            were made now. A failed run raises nothing: see ``unverified`` of what is returned.
+
+        Raises:
+            UsageError: arguments contradict each other, or an unfinished campaign is in the way.
+            CapacityError: it cannot run here; with every reason.
+            ClusterError: the cluster is not up, or a node or daemon was lost.
+        """
+        given: dict[str, object] = {"engine": engine, "size": size, "text": text}
+        given |= {"parameters": parameters, "settings": settings, "repetitions": repetitions}
+        given |= {"seed": seed, "timeout_seconds": timeout_seconds}
+        going = {"resume": resume, "retry_failed": retry_failed, "new": new}
+        if names_a_file(os.fspath(what)):
+            _refuse(given, because="with a campaign file; set it in the file")
+            return self._run(_file_request(Path(what), _words(only), **going))
+        _refuse(going, because="with a workload, only with a campaign file")
+        request = single_workload(
+            os.fspath(what),
+            cache=self.cache,
+            progress=self._follow.progress,
+            engines=_engines(engine),
+            size_bytes=_size_bytes(size),
+            text=_path(text),
+            parameters={key: str(value) for key, value in (parameters or {}).items()},
+            settings=settings_of_jobs(settings or {}),
+            repetitions=_at_least_one(repetitions, "repetitions", default=3),
+            seed=1 if seed is None else seed,
+            timeout_seconds=_at_least_one(timeout_seconds, "timeout_seconds", default=3600.0),
+            only=_words(only),
+        )
+        return self._run(request)
+
+    def _run(self, request: CampaignRequest) -> CampaignOutcome:
+        require_cluster(self.home, options=self._options)
+        return run_campaign(self.home, request, cache=self.cache, follow=self._follow)
+
+    def results(self, *, campaign: str | None = None) -> Results:
+        """Return the results of this cluster; see the function ``results``."""
+        return Results(self.home, campaign)
+
+
+class Table:
+    """A table of named columns with units, which is read anew each time.
+
+    ``fields`` is its schema: each column's name, kind and meaning. What is unknown is None.
+    """
+
+    def __init__(self, frame: Callable[[], Frame]) -> None:
+        self._frame = frame
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns: name, kind and meaning of each."""
+        return self._frame().fields
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return each row as values by column; objects are dictionaries and lists."""
+        frame = self._frame()
+        names = [field.name for field in frame.fields]
+        return [dict(zip(names, row, strict=True)) for row in frame.rows]
+
+    def to_arrow(self) -> Any:
+        """Return a ``pyarrow.Table``; objects are JSON text, as in Parquet files.
+
+        Raises:
+            UsageError: pyarrow is not installed.
+        """
+        return arrow_table(self._frame())
+
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame``; whole numbers and truth values may be missing.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        return pandas_frame(self._frame())
+
+
+class Results(Table):
+    """What the store of a cluster holds; as a table, one row for each run, whatever its state."""
+
+    def __init__(self, home: Path, campaign: str | None = None) -> None:
+        super().__init__(lambda: self._stored(TableName.RUNS))
+        self._home = home
+        self._campaign = campaign
+
+    def cells(self, *, tainted: bool = False) -> Table:
+        """Return one row for each cell: mean, intervals and figures over its runs.
+
+        Args:
+            tainted: whether tainted runs count.
+        """
+        return Table(lambda: self._stored(TableName.CELLS, tainted=tainted))
+
+    def probes(self) -> Table:
+        """Return one row for each figure that a probe of a node measured."""
+        return Table(lambda: self._stored(TableName.PROBES))
+
+    def power(self) -> Table:
+        """Return one row for each power meter of each run."""
+        return Table(lambda: self._stored(TableName.POWER))
+
+    def telemetry(self, run: str | None = None) -> Table:
+        """Return every sample of every node during a run, one row for each value.
+
+        Args:
+            run: ``TRIAL/NUMBER``, as ``runs`` of what ``Cluster.run`` returns; ``TRIAL`` for its
+                latest attempt; None for the latest run that has samples.
+
+        Raises:
+            EmptySelectionError: there is no such run, or it has no samples.
+        """
+        require_home(self._home)
+        with Store.open(self._home, read_only=True) as store:
+            result, attempt, telemetry = find_run(store, run)
+            campaigns = {row.id: row for row in store.campaigns()}
+        if telemetry is None:
+            raise EmptySelectionError(
+                f"{attempt.name} has no samples", hint="leave the name out for the latest that has"
+            )
+        return Table(lambda: sample_frame([(result, telemetry)], campaigns))
+
+    def _stored(self, name: TableName, *, tainted: bool = False) -> Frame:
+        require_home(self._home)
+        with Store.open(self._home, read_only=True) as store:
+            return StoredTables(store, self._campaign, tainted=tainted).frame(name)
+
+
+def results(
+    name: str = "default", *, home: AnyPath | None = None, campaign: str | None = None
+) -> Results:
+    """Return the results of a cluster; the cluster need not be up.
+
+    Args:
+        name: the cluster's name.
+        home: its state folder; None for the one of its name.
+        campaign: only this campaign, by its id.
+    """
+    return Results(home_folder(_path(home), name), campaign)
+
+
+def report(
+    name: str = "default",
+    *,
+    home: AnyPath | None = None,
+    out: AnyPath | None = None,
+    campaign: str | None = None,
+    tainted: bool = False,
+    figures: bool = False,
+    follow: Callable[[str, int, int], None] | None = None,
+) -> Written:
+    """Write the report of a cluster's results: one HTML file that opens offline, and Markdown.
+
+    Args:
+        name: the cluster's name.
+        home: its state folder; None for the one of its name.
+        out: folder to write to; None for ``report`` in the state folder.
+        campaign: only this campaign, by its id.
+        tainted: whether tainted runs count, named as such.
+        figures: whether each figure is also written as a file for print.
+        follow: told what is done, how much of it, and how much there is; None for silence.
+
+    Returns:
+        The files.
+
+    Raises:
+        ClusterError: there is no such cluster.
+        EmptySelectionError: there is no such campaign.
+    """
+    folder = home_folder(_path(home), name)
+    require_home(folder)
+    return write_home_report(
+        folder,
+        _path(out) or folder / "report",
+        cluster=spec_as_run(folder),
+        campaign=campaign,
+        tainted=tainted,
+        figures=figures,
+        follow=follow,
+    )
+
+
+class Comparison(Table):
+    """Two sides beside each other; as a table, one row for each quantity they share.
+
+    Attributes:
+        sides: the numbers.
+    """
+
+    def __init__(self, sides: SideComparison) -> None:
+        super().__init__(lambda: comparison_frame(sides))
+        self.sides = sides
+
+    @property
+    def words(self) -> Compared:
+        """The comparison in words: headline, tables, differences between machines, notes."""
+        return describe(self.sides)
+
+    def write(self, path: AnyPath) -> None:
+        """Write it to a file, which is replaced if it is there.
+
+        Args:
+            path: a file that ends with ``.html``, ``.md`` or ``.csv``.
+
+        Raises:
+            UsageError: it has another ending.
+        """
+        file = Path(path)
+        require_ending(file)
+        if file.suffix == ".csv":
+            write_frame(self._frame(), file, to=Format.CSV, force=True)
+            return
+        text = render_comparison(self.words, markdown=file.suffix == ".md")
+        with whole_file(file, force=True) as temporary:
+            temporary.write_text(text, encoding="utf-8", errors="replace")
+
+
+_ENDINGS = (".html", ".md", ".csv")
+
+
+def require_ending(file: Path) -> None:
+    """Refuse a file that a comparison cannot be written to.
+
+    Raises:
+        UsageError: names the endings there are.
+    """
+    if file.suffix not in _ENDINGS:
+        raise UsageError(
+            f"{file} ends with none of {', '.join(_ENDINGS)}", hint="choose one of these endings"
+        )
+
+
+def compare(
+    first: str,
+    second: str,
+    *,
+    name: str = "default",
+    home: AnyPath | None = None,
+    tainted: bool = False,
+) -> Comparison:
+    """Compare campaigns, profiles, clusters, engines or published tables, two at a time.
+
+    A cell of the first side is compared with the cell of the second that is equal in all but what
+    tells the sides apart.
+
+    Args:
+        first: a campaign by id or name, ``profile:NAME``, ``engine:NAME``, ``cluster:NAME``,
+            ``cluster:NAME/CAMPAIGN`` or ``published:TABLE?column=value``.
+        second: the other side, likewise.
+        name: the cluster whose runs are meant where a side names no other.
+        home: its state folder; None for the one of its name.
+        tainted: whether tainted runs count, named as such.
+
+    Raises:
+        UsageError: a side cannot be read, or there is no such thing; the nearest is offered.
+        ClusterError: there is no such cluster.
+        EmptySelectionError: a side has no run that counts, or they have no cell in common.
+    """
+    return Comparison(
+        compare_named(
+            first,
+            second,
+            home_folder(_path(home), name),
+            tainted=tainted,
+            homes=homes_beside(_path(home)),
+            defaults=_parameter_defaults,
+        )
+    )
+
+
+def _parameter_defaults(workload: str) -> dict[str, str]:
+    """What parameters are where a trial does not set them; papers name them one by one."""
+    parameters = load_workload(workload).parameters
+    return {f"{workload}.{key}": parameter.default for key, parameter in parameters.items()}
+
+
+def _path(path: AnyPath | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _file_request(
+    path: Path, only: tuple[str, ...], *, resume: bool, new: bool, retry_failed: bool
+) -> CampaignRequest:
+    if resume and new:
+        raise UsageError("resume and new contradict each other", hint="give one of them")
+    if retry_failed and not resume:
+        raise UsageError("retry_failed needs resume=True", hint="give both")
+    start = Start.CONTINUE if resume else Start.NEW if new else Start.BEGIN
+    return campaign_file(path, start=start, only=only, retry_failed=retry_failed)
+
+
+def _refuse(given: Mapping[str, object], *, because: str) -> None:
+    used = [name for name, value in given.items() if value is not None and value is not False]
+    if used:
+        raise UsageError(f"{', '.join(used)} cannot be used {because}", hint="leave it out")
+
+
+def _words(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given or ())
+
+
+def _engines(given: str | Sequence[str] | None) -> tuple[Engine, ...]:
+    names = _words(given)
+    known = [engine.value for engine in Engine]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"there is no engine {name!r}", hint=f"choose of {', '.join(known)}")
+    return tuple(Engine(name) for name in names)
+
+
+def _size_bytes(given: str | int | None) -> int | None:
+    if given is None:
+        return None
+    try:
+        size_bytes = parse_size(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise UsageError(f"size: {error}", hint='for example size="256 MB"') from error
+    return _at_least_one(size_bytes, "size", default=1)
+
+
+def _at_least_one(given: _Number | None, what: str, *, default: _Number) -> _Number:
+    if given is not None and given < 1:
+        raise UsageError(f"{what} must be at least 1, not {given}", hint="give a larger one")
+    return default if given is None else given

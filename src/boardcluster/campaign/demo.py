@@ -1,0 +1,108 @@
+"""Everything once on this machine, from nothing to results, and nothing left running."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from boardcluster.campaign.begin import CampaignRequest
+from boardcluster.campaign.follow import Follower
+from boardcluster.campaign.life import CampaignOutcome, run_campaign
+from boardcluster.campaign.propose import propose, write_spec
+from boardcluster.campaign.upkeep import nodes_words, start_cluster
+from boardcluster.capabilities import Capabilities, every_kind
+from boardcluster.cluster.lock import driver_lock
+from boardcluster.errors import AddressError, HostError
+from boardcluster.records import ClusterSpec
+from boardcluster.services import operation
+from boardcluster.spec import DEFAULT_SUBNET, workers_that_fit
+
+__all__ = ["run_demo"]
+
+_WORKERS = 4
+
+
+def run_demo(
+    home: Path,
+    request: CampaignRequest,
+    *,
+    cache: Path,
+    follow: Follower,
+    workers: int | None,
+    engines: str,
+) -> CampaignOutcome:
+    """Build a cluster, run a campaign on it, and delete it; only results are kept.
+
+    Args:
+        home: state folder of the cluster.
+        request: what to run.
+        cache: folder of fetched engines and data.
+        follow: told what is done.
+        workers: workers beside the master; None for 4, or as many as memory holds.
+        engines: the engine pair.
+
+    Raises:
+        LockedError: another driver is at work.
+        HostError: workers were asked for, and this machine can hold none.
+        CapacityError: this machine cannot hold the workers.
+        ClusterError: the cluster does not come up, or a daemon was lost.
+    """
+    with driver_lock(home, doing="demo"), follow.following():
+        operation.down(home)
+        write_spec(_propose_runnable(home, workers, engines, follow), home / "cluster.toml")
+        try:
+            live = start_cluster(home, cache=cache, follow=follow)
+            follow.line(f"up: {nodes_words(live)}, healthy")
+            done = run_campaign(home, request, cache=cache, follow=follow, locked=True)
+        finally:  # whatever happened, nothing of the cluster is left
+            operation.down(home)
+            operation.wipe(home)
+        follow.line(f"input: {done.campaign.dataset}, {done.campaign.dataset_source}")
+        follow.line("the cluster is down and its nodes are deleted")
+        return done
+
+
+def _propose_runnable(
+    home: Path, workers: int | None, engines: str, follow: Follower
+) -> ClusterSpec:
+    """Propose emulated nodes; or, where this machine allows neither root nor namespaces, itself.
+
+    Raises:
+        HostError: workers were asked for, and this machine can hold none.
+        CapacityError: its memory does not suffice.
+    """
+
+    def proposed(kind: Capabilities) -> ClusterSpec:
+        return propose(
+            name="demo",
+            workers=(workers or _default_workers(follow)) if kind.nodes_max > 1 else 0,
+            profile="default",
+            engines=engines,
+            subnet=DEFAULT_SUBNET,
+            kind=kind.kind,
+        )
+
+    here = [kind for kind in every_kind().values() if kind.on_this_machine]
+    first, fallback = here[0], next(kind for kind in here if kind.nodes_max == 1)
+    spec = proposed(first)
+    try:
+        operation.nodes_of(home, spec.kind).check(spec)
+    except AddressError:
+        pass  # `up` says so: the machine could hold the nodes
+    except HostError:
+        if workers is not None:
+            raise
+        follow.line(
+            "this machine does not allow the namespaces that several nodes need, so the demo runs "
+            "on one local node, which is this machine itself; its results say so, and "
+            "`boardcluster doctor` says why"
+        )
+        return proposed(fallback)
+    return spec
+
+
+def _default_workers(follow: Follower) -> int:
+    """Return 4, or fewer where memory does not hold 4; at least 1, which then is refused."""
+    fitting = workers_that_fit(operation.available_memory_bytes())
+    if fitting < _WORKERS:
+        follow.line(f"workers that this machine's memory holds: {fitting}, not {_WORKERS}")
+    return max(1, min(_WORKERS, fitting))

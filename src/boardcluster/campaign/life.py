@@ -1,0 +1,219 @@
+"""The whole life of a campaign, on one page."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from boardcluster.campaign.begin import (
+    CampaignRequest,
+    PlannedWork,
+    find_work,
+    new_campaign,
+    new_campaign_id,
+)
+from boardcluster.campaign.driver import run_trials
+from boardcluster.campaign.follow import Follower, each_health_once, each_run
+from boardcluster.campaign.forms import AsItIs, Forms
+from boardcluster.campaign.outlook import Outlook, free_bytes, look_ahead
+from boardcluster.campaign.texts import Texts
+from boardcluster.campaign.trial import Bench
+from boardcluster.campaign.upkeep import attach_recovered, read_declared
+from boardcluster.cluster.lock import driver_lock
+from boardcluster.datasets.text import check_text
+from boardcluster.errors import CapacityError
+from boardcluster.records import AttemptState, Campaign, ClusterSpec, Result, Trial
+from boardcluster.services import operation
+from boardcluster.services.boards import boards_free_bytes
+from boardcluster.store import Store, Summary
+from boardcluster.telemetry.meters.registry import meter_facts
+
+__all__ = ["CampaignOutcome", "outlook_of", "preview_campaign", "refuse_problems", "run_campaign"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignOutcome:
+    """What a campaign came to.
+
+    Attributes:
+        campaign: the campaign.
+        chosen: its trials that ran now, in order; none if nothing was left to run.
+        summary: how many of all its trials are in which state.
+        results: all its trials with their latest attempts.
+    """
+
+    campaign: Campaign
+    chosen: tuple[Trial, ...]
+    summary: Summary
+    results: tuple[Result, ...]
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs that were made now, in order, as ``TRIAL/NUMBER``."""
+        latest = {row.trial.id: row.attempt for row in self.results}
+        attempts = (latest[trial.id] for trial in self.chosen)
+        return tuple(attempt.name for attempt in attempts if attempt is not None)
+
+    @property
+    def unverified(self) -> tuple[Result, ...]:
+        """Those of them that have no verified result."""
+        ran = {trial.id for trial in self.chosen}
+        return tuple(
+            row
+            for row in self.results
+            if row.trial.id in ran
+            and (row.attempt is None or row.attempt.state is not AttemptState.OK)
+        )
+
+
+def run_campaign(
+    home: Path,
+    request: CampaignRequest,
+    *,
+    cache: Path,
+    follow: Follower,
+    show: Callable[[Outlook], object] | None = None,
+    locked: bool = False,
+) -> CampaignOutcome:
+    """The whole life of a campaign, from what is asked for to results in the store.
+
+    1. Lock the cluster: it has one driver at a time.
+    2. Read cluster.toml, and check that its power meters answer.
+    3. Recover: end what a killed driver left running, and mark its attempts as interrupted.
+    4. Find the place to begin, or to go on in an earlier campaign of the same file.
+    5. Look ahead: show what the runs take, and refuse what cannot run.
+    6. Store the plan. From here on planned = ok + failed + invalid + pending, always.
+    7. Run each trial on the cluster in the trial's form; ``run_trials`` lists the steps of one.
+    8. Leave the cluster as it was found, up or down; after an error or Ctrl-C, too.
+    9. Return what the store has of the campaign now.
+
+    Args:
+        home: the cluster's state folder.
+        request: what is asked for.
+        cache: folder of fetched engines and data.
+        follow: told what is done.
+        show: told what the runs will take; what it raises ends the campaign before it began.
+        locked: whether the caller holds the cluster's lock already.
+
+    Raises:
+        LockedError: another driver is at work.
+        UsageError: there is nothing to resume, the file was edited, or an unfinished campaign is
+            in the way.
+        EmptySelectionError: nothing is left or selected.
+        CapacityError: it cannot run here; with every reason.
+        ClusterError: a node or daemon was lost; the trials left stay pending.
+    """
+    with contextlib.nullcontext() if locked else driver_lock(home, doing="run"):  # 1
+        declared = read_declared(home)  # 2
+        with Store.open(home) as store:
+            as_it_is = not request.is_file
+            found = attach_recovered(  # 3
+                home, cache=cache, store=store, follow=follow, as_it_is=as_it_is
+            )
+            spec = found.spec if found is not None and as_it_is else declared
+            work = find_work(store, request, spec, campaign_id=new_campaign_id())  # 4
+            if work.campaign is not None and not work.chosen:
+                return _outcome(store, work.campaign, work)
+            outlook = outlook_of(home, spec, store, work.chosen)  # 5
+            if show is not None:
+                show(outlook)
+            refuse_problems(outlook)
+            with follow.following():  # only now: progress bars and a question do not go together
+                texts = Texts(cache, follow.progress)
+                campaign = work.campaign or _store_plan(store, request, spec, work, texts)  # 6
+                with _cluster(home, found if as_it_is else None, cache, follow) as cluster:  # 8
+                    run_trials(  # 7
+                        store,
+                        campaign,
+                        work.chosen,
+                        cluster=cluster,
+                        bench=Bench(
+                            policy=request.spec.policy,
+                            cache=cache,
+                            progress=follow.progress,
+                            text=texts,
+                        ),
+                        watch=each_run(campaign, work.chosen, follow),
+                    )
+            return _outcome(store, campaign, work)  # 9
+
+
+def preview_campaign(home: Path, request: CampaignRequest) -> tuple[PlannedWork, Outlook]:
+    """Return what ``run_campaign`` would do, and what it would take; changes nothing.
+
+    Raises:
+        BoardclusterError: as ``run_campaign`` in its steps 2 and 4.
+    """
+    declared = operation.read_spec(home / "cluster.toml", meter_kinds=meter_facts())
+    with Store.open(home, read_only=True) as store:
+        work = find_work(store, request, declared, campaign_id="dry-run")
+        return work, outlook_of(home, declared, store, work.chosen)
+
+
+def outlook_of(home: Path, declared: ClusterSpec, store: Store, chosen: Sequence[Trial]) -> Outlook:
+    """Say what trials will take.
+
+    Args:
+        home: the cluster's state folder.
+        declared: the cluster as its file says it.
+        store: its results.
+        chosen: the trials.
+
+    Raises:
+        InputError: a text that they read is missing or cannot be read.
+    """
+    for source in sorted({trial.input for trial in chosen} - {""}):
+        check_text(Path(source))
+    provisioned = declared.capabilities.provisioned
+    return look_ahead(
+        declared,
+        chosen,
+        typical_seconds=store.typical_seconds(),
+        free=boards_free_bytes(home, declared) if provisioned else free_bytes(home),
+        # On boards `up` installs what the workloads need.
+        has_tool=lambda program: provisioned or shutil.which(program) is not None,
+    )
+
+
+def refuse_problems(outlook: Outlook) -> None:
+    """Refuse what cannot run.
+
+    Raises:
+        CapacityError: with every reason.
+    """
+    if outlook.problems:
+        raise CapacityError(
+            "this cannot run:\n" + "\n".join(f"  {problem}" for problem in outlook.problems),
+            hint="change the campaign or cluster.toml; `--dry-run` checks without running",
+        )
+
+
+def _store_plan(
+    store: Store, request: CampaignRequest, spec: ClusterSpec, work: PlannedWork, texts: Texts
+) -> Campaign:
+    campaign = new_campaign(
+        request.spec, spec, work.planned, campaign_id=work.planned[0].campaign_id, texts=texts
+    )
+    store.add_campaign(campaign, work.planned)
+    return campaign
+
+
+def _cluster(
+    home: Path, live: operation.LiveCluster | None, cache: Path, follow: Follower
+) -> AsItIs | Forms:
+    """Return the cluster as it is up; or, without one, in the form of each trial."""
+    if live is not None:
+        return AsItIs(live)
+    return Forms(home, cache=cache, progress=follow.progress, seen=each_health_once(follow))
+
+
+def _outcome(store: Store, campaign: Campaign, work: PlannedWork) -> CampaignOutcome:
+    return CampaignOutcome(
+        campaign=campaign,
+        chosen=work.chosen,
+        summary=store.summary(campaign.id),
+        results=store.results(campaign.id),
+    )

@@ -1,0 +1,291 @@
+"""Run probes on the nodes of a cluster, or on this machine, and store every figure."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from boardcluster.campaign.fingerprint import hardware_line
+from boardcluster.campaign.follow import Follower
+from boardcluster.cluster.discovery import discover
+from boardcluster.cluster.folders import require_cluster
+from boardcluster.cluster.lock import driver_lock
+from boardcluster.errors import ClusterNotUpError, EmptySelectionError, UsageError
+from boardcluster.probes.registry import choose_probes
+from boardcluster.probes.run import LiveSite, Plan, plan_probes, run_probes
+from boardcluster.records import NodeFacts, ProbeMode, ProbeRun
+from boardcluster.remote.local import LocalRemote
+from boardcluster.services import operation
+from boardcluster.services.operation import LiveCluster
+from boardcluster.store import Store
+from boardcluster.telemetry.metering import open_meter, rise
+from boardcluster.telemetry.meters.base import Meter, Reading
+from boardcluster.units import format_bytes, format_seconds
+
+__all__ = ["ProbeOutcome", "ProbeRequest", "ProbedMachine", "probe_nodes"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRequest:
+    """What is asked for.
+
+    Attributes:
+        names: the probes; the usual set without any.
+        nodes: only on these; on all without any.
+        mode: durations and repetitions.
+        here: whether this machine itself is probed, which needs no cluster.
+        at_once: whether all boards run at once, where that disturbs nobody.
+        skip_missing: whether probes whose tools are missing are left out.
+        one_node: whether it is wrong to probe more than one node.
+    """
+
+    names: tuple[str, ...]
+    nodes: tuple[str, ...]
+    mode: ProbeMode
+    here: bool
+    at_once: bool
+    skip_missing: bool
+    one_node: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbedMachine:
+    """What a catalog's entry says of a node beside its figures.
+
+    Attributes:
+        name: the board's name, or the node's.
+        cores: its cores.
+        clock_hertz: highest clock; None where nobody knows.
+        memory_bytes: its memory.
+    """
+
+    name: str
+    cores: int
+    clock_hertz: float | None
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeOutcome:
+    """What was measured.
+
+    Attributes:
+        runs: every run of a probe.
+        machine: the first node that was probed.
+    """
+
+    runs: tuple[ProbeRun, ...]
+    machine: ProbedMachine
+
+
+def probe_nodes(
+    home: Path, request: ProbeRequest, *, cache: Path, follow: Follower, options: str = ""
+) -> ProbeOutcome:
+    """Run probes as the only driver of the cluster, one node after the other.
+
+    Args:
+        home: the cluster's state folder.
+        request: what is asked for.
+        cache: folder of fetched engines and data.
+        follow: told what is done.
+        options: those that name the cluster again, for hints.
+
+    Raises:
+        ClusterNotUpError: the cluster is not up.
+        EmptySelectionError: no probe is left to run.
+        UsageError: a node or probe does not exist, or they do not go together.
+    """
+    if not request.here:
+        try:
+            require_cluster(home, options=options)
+        except ClusterNotUpError as error:
+            raise _or_here(error) from error
+    facts: dict[str, NodeFacts] = {}
+    with (
+        driver_lock(home, doing="probe"),
+        Store.open(home) as store,
+        contextlib.ExitStack() as open_meters,
+    ):
+        if request.here:
+            sites = [_here(home, facts)]
+        else:
+            sites = _live_sites(home, request, cache, follow, facts=facts, open_meters=open_meters)
+        plan = plan_probes(sites, choose_probes(request.names), named=bool(request.names))
+        if not plan.jobs:
+            raise EmptySelectionError("no probe is left to run", hint="name other probes")
+        if request.one_node and len(sites) != 1:
+            raise UsageError(
+                f"--save-board writes one node, and {len(sites)} are to be probed",
+                hint=f"name one with --node: {', '.join(site.node for site in sites)}",
+            )
+        _announce(plan, request, follow)
+        runs = run_probes(
+            plan,
+            mode=request.mode,
+            keep=store.add_probe_run,
+            tell=follow.line,
+            settings={"cache": str(cache)},
+            at_once=request.at_once,
+            skip_missing=request.skip_missing,
+        )
+    return ProbeOutcome(runs=tuple(runs), machine=_machine(sites[0], facts.get(sites[0].node)))
+
+
+def _live_sites(
+    home: Path,
+    request: ProbeRequest,
+    cache: Path,
+    follow: Follower,
+    *,
+    facts: dict[str, NodeFacts],
+    open_meters: contextlib.ExitStack,
+) -> list[LiveSite]:
+    try:
+        live = operation.attach(home, cache=cache, progress=follow.progress)
+    except ClusterNotUpError as error:
+        raise _or_here(error) from error
+    if live.limiter is not None:
+        live.limiter.set()  # a driver that was killed while it prepared left them lifted
+    sites = _sites(live, request, facts)
+    if any(probe.area == "power" for probe in choose_probes(request.names)):
+        watts = _meters(live, open_meters)
+        sites = [replace(site, watts=watts.get(site.node)) for site in sites]
+    return sites
+
+
+def _or_here(error: ClusterNotUpError) -> ClusterNotUpError:
+    return ClusterNotUpError(
+        error.message, hint=f"{error.hint}; or probe this machine itself with --here"
+    )
+
+
+def _announce(plan: Plan, request: ProbeRequest, follow: Follower) -> None:
+    if plan.left_out:
+        names = ", ".join(probe.name for probe in plan.left_out)
+        follow.line(f"left out, because they need two nodes: {names}")
+    names = ", ".join(probe.name for probe in plan.probes)
+    follow.line(
+        f"{request.mode} mode on {', '.join(site.node for site in plan.sites)}: {names}; "
+        f"{len(plan.jobs)} in all, about "
+        f"{format_seconds(plan.about_seconds(request.mode))} on fast boards"
+    )
+
+
+def _here(folder: Path, facts: dict[str, NodeFacts]) -> LiveSite:
+    """Return this machine as a site."""
+    remote = LocalRemote(socket.gethostname())
+    found = discover(remote, folder=str(folder))
+    facts[remote.name] = found
+    return LiveSite(
+        node=remote.name,
+        remote=remote,
+        admin=remote,
+        cores=found.cores,
+        memory_bytes=found.memory_bytes,
+        folder=str(folder / "scratch"),
+        address="127.0.0.1",
+        hardware=hardware_line(remote.name, found),
+        cluster="",
+        emulated=False,
+    )
+
+
+def _sites(live: LiveCluster, request: ProbeRequest, facts: dict[str, NodeFacts]) -> list[LiveSite]:
+    """Return the cluster's nodes as sites.
+
+    Raises:
+        UsageError: a node is not in the cluster, or emulated nodes are to run at once.
+    """
+    known = [node.name for node in live.spec.nodes]
+    for name in request.nodes:
+        if name not in known:
+            raise UsageError(
+                f"the cluster has no node {name!r}", hint=f"its nodes: {', '.join(known)}"
+            )
+    here, emulated = live.spec.capabilities.on_this_machine, live.spec.capabilities.emulated
+    if emulated and request.at_once:
+        raise UsageError(
+            "--at-once is for boards: emulated nodes share one machine, and would share what is "
+            "measured",
+            hint="leave --at-once out",
+        )
+    addresses = {node.name: node.address for node in live.state.nodes}
+    host = discover(LocalRemote(socket.gethostname())) if here else None
+    sites = []
+    for node in live.spec.nodes:
+        if request.nodes and node.name not in request.nodes:
+            continue
+        if host is not None and not emulated:
+            facts[node.name] = host
+            hardware = hardware_line(node.name, host)
+        elif host is not None:
+            hardware = (
+                f"{node.name}: emulated, {node.cores} cores and "
+                f"{format_bytes(node.memory_bytes, binary=True)} of "
+                f"{hardware_line(host.name, host)}"
+            )
+        else:
+            facts[node.name] = live.facts[node.name]
+            hardware = hardware_line(node.name, live.facts[node.name])
+        sites.append(
+            LiveSite(
+                node=node.name,
+                remote=live.remotes[node.name],
+                admin=live.as_root[node.name],
+                cores=node.cores,
+                memory_bytes=node.memory_bytes,
+                folder=live.layout.on_medium(node, "scratch"),
+                dilation=live.state.dilation,
+                address=addresses[node.name],
+                hardware=hardware,
+                cluster=live.spec.name,
+                emulated=emulated,
+            )
+        )
+    return sites
+
+
+def _meters(
+    live: LiveCluster, open_meters: contextlib.ExitStack
+) -> dict[str, Callable[[], float | None]]:
+    """Open the meters that cover one node alone; return what reads each, by node."""
+    found: dict[str, Callable[[], float | None]] = {}
+    for spec in live.spec.meters:
+        if len(spec.nodes) != 1 or spec.switch:
+            continue
+        meter = open_meter(spec, live.metered)
+        open_meters.callback(meter.close)
+        found.setdefault(spec.nodes[0], _WattsNow(meter))
+    return found
+
+
+class _WattsNow:
+    """Reads a meter; of one that only counts energy, the mean power since it was read before."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._before: Reading | None = None
+
+    def __call__(self) -> float | None:
+        now = self._meter.read()
+        before, self._before = self._before, now
+        if now.watts is not None or before is None:
+            return now.watts
+        return rise(before, now)
+
+
+def _machine(site: LiveSite, facts: NodeFacts | None) -> ProbedMachine:
+    if facts is None:
+        name = f"Emulated node {site.node}" if site.emulated else site.node
+        return ProbedMachine(
+            name=name, cores=site.cores, clock_hertz=None, memory_bytes=site.memory_bytes
+        )
+    return ProbedMachine(
+        name=facts.board or site.node,
+        cores=facts.cores,
+        clock_hertz=facts.clock_most_hertz,
+        memory_bytes=facts.memory_bytes,
+    )

@@ -1,0 +1,88 @@
+"""One workload at one size, as a campaign: what is asked for, checked before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from boardcluster.campaign.begin import CampaignRequest, single_spec
+from boardcluster.datasets.text import from_file
+from boardcluster.errors import UsageError
+from boardcluster.fetch.cache import Progress
+from boardcluster.records import Engine, Policy
+from boardcluster.units import parse_size
+from boardcluster.workloads import load_workload
+from boardcluster.workloads.base import Takes, check_parameters
+
+__all__ = ["DEFAULT_SIZE", "single_workload"]
+
+DEFAULT_SIZE = "256 MB"
+
+
+def single_workload(
+    name: str,
+    *,
+    cache: Path,
+    progress: Progress,
+    engines: Sequence[Engine] = (),
+    size_bytes: int | None = None,
+    text: Path | None = None,
+    parameters: Mapping[str, str] | None = None,
+    settings: Mapping[str, str] | None = None,
+    repetitions: int = 3,
+    seed: int = 1,
+    timeout_seconds: float = 3600.0,
+    only: tuple[str, ...] = (),
+) -> CampaignRequest:
+    """Return the request for one workload on the cluster as it is up.
+
+    Args:
+        name: the workload.
+        cache: the cache folder; a text that is read whole may have to be unpacked there.
+        progress: told of that.
+        engines: the engines; all of the workload without any.
+        size_bytes: size of the input; None for the default, or for the whole text.
+        text: a text file to read instead of the flights.
+        parameters: values of the workload's parameters, by name, with or without ``NAME.``.
+        settings: properties of the engines for its jobs, as ``services.settings`` checked them.
+        repetitions: runs per engine.
+        seed: seed of the random order.
+        timeout_seconds: longest time of one run.
+        only: run only trials with KEY=VALUE[,VALUE].
+
+    Raises:
+        UsageError: there is no such workload, engine or parameter.
+        InputError: the text cannot be read.
+    """
+    workload = load_workload(name)
+    chosen = tuple(engines) or workload.engines
+    for one in chosen:
+        if one not in workload.engines:
+            raise UsageError(
+                f"{name} does not run on {one}", hint=f"its engines: {', '.join(workload.engines)}"
+            )
+    if size_bytes is not None and workload.takes is Takes.NOTHING:
+        raise UsageError(f"a size has no effect: {name} takes no input", hint="leave it out")
+    if text is not None and workload.takes is not Takes.TEXT:
+        raise UsageError(f"an input has no effect: {name} reads no text", hint="leave it out")
+    given = {f"{name}.{key.removeprefix(f'{name}.')}": v for key, v in (parameters or {}).items()}
+    check_parameters(
+        workload, {key.removeprefix(f"{name}."): value for key, value in given.items()}
+    )
+    if size_bytes is None and text is not None:
+        size_bytes = from_file(text, size_bytes=None, cache=cache, progress=progress).size_bytes
+    if size_bytes is None:
+        sizeless = workload.takes in {Takes.NOTHING, Takes.MATRIX}
+        size_bytes = 0 if sizeless else parse_size(DEFAULT_SIZE)
+    spec = single_spec(
+        name,
+        engines=chosen,
+        size_bytes=size_bytes,
+        repetitions=repetitions,
+        seed=seed,
+        policy=Policy(timeout_seconds=timeout_seconds),
+        text=str(text.absolute()) if text else "",
+        parameters=given,
+        settings=settings,
+    )
+    return CampaignRequest(spec=spec, is_file=False, only=only)

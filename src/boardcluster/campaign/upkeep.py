@@ -1,0 +1,238 @@
+"""Bring a cluster up, take it down, and recover from a driver that was killed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from boardcluster.campaign.execution import attempt_tag, clear_leftovers, end_submission
+from boardcluster.campaign.follow import Follower, each_health_once
+from boardcluster.cluster.kinds.boards.nodes import board_nodes
+from boardcluster.cluster.lock import driver_lock
+from boardcluster.errors import ClusterNotUpError, RemoteError
+from boardcluster.records import ClusterSpec, NodeSpec, Security
+from boardcluster.remote.base import Remote
+from boardcluster.remote.local import LocalRemote
+from boardcluster.services import boards, operation
+from boardcluster.services.boards import Ready
+from boardcluster.services.operation import LiveCluster
+from boardcluster.services.security import INSECURE_WARNING
+from boardcluster.store import Store
+from boardcluster.telemetry.metering import check_meters
+from boardcluster.telemetry.meters.registry import meter_facts
+
+__all__ = [
+    "attach_recovered",
+    "bring_up",
+    "meter_remotes",
+    "nodes_words",
+    "plan_changes",
+    "read_declared",
+    "recover",
+    "start_cluster",
+    "take_down",
+    "uninstall",
+]
+
+
+def bring_up(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -> LiveCluster:
+    """Bring a cluster up as its only driver, and recover from one that was killed.
+
+    Args:
+        home: the cluster's state folder.
+        cache: folder of fetched engines.
+        follow: told what is done.
+        deep: read every byte of what was copied to boards, not only names and sizes.
+
+    Raises:
+        LockedError: another driver is at work.
+        ClusterError: it does not come up.
+    """
+    with driver_lock(home, doing="up"), follow.following():
+        live = start_cluster(home, cache=cache, follow=follow, deep=deep)
+        with Store.open(home) as store:
+            recover(store, follow, live)
+        return live
+
+
+def start_cluster(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -> LiveCluster:
+    """Do what ``bring_up`` does to the cluster; only with the driver lock held."""
+    if operation.read_spec(home / "cluster.toml").security is Security.INSECURE_LAB:
+        follow.line(INSECURE_WARNING)
+    live = operation.up(
+        home, cache=cache, progress=follow.progress, seen=each_health_once(follow), deep=deep
+    )
+    for remark in live.layout.profile.remarks:
+        follow.line(f"remark on profile {live.layout.profile.name}: {remark}")
+    return live
+
+
+def nodes_words(live: LiveCluster) -> str:
+    """Say how many nodes a cluster has: ``1 master and 4 workers``."""
+    if len(live.spec.nodes) == 1:
+        return "1 node, which is master and worker"
+    return f"1 master and {len(live.spec.workers)} workers"
+
+
+def plan_changes(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -> Ready:
+    """Say what ``bring_up`` would change on boards; changes nothing.
+
+    Args:
+        home: the cluster's state folder.
+        cache: folder of fetched engines.
+        follow: told what is done.
+        deep: as of ``bring_up``.
+
+    Raises:
+        LockedError: another driver is at work.
+        RemoteError: a board cannot be reached.
+    """
+    with driver_lock(home, doing="up --dry-run"), follow.following():
+        return operation.plan_boards(home, cache=cache, progress=follow.progress, deep=deep)
+
+
+def uninstall(
+    home: Path,
+    nodes: Sequence[NodeSpec],
+    *,
+    follow: Follower,
+    keep_data: bool,
+    dry_run: bool,
+    without: Collection[str],
+) -> Mapping[str, Sequence[str]]:
+    """End a cluster of boards, and take back what was installed; return the changes by node.
+
+    Args:
+        home: the cluster's state folder.
+        nodes: the boards to take it back from.
+        follow: told what is done.
+        keep_data: whether the nodes' data folders are left: HDFS and logs.
+        dry_run: whether it is only said what would be taken back.
+        without: boards that are gone, and are left alone.
+
+    Raises:
+        LockedError: another driver is at work.
+        RemoteError: a board cannot be reached.
+    """
+    with driver_lock(home, doing="uninstall"), follow.following():
+        if not dry_run:
+            operation.down(home, without=without)
+        done = boards.take_back(
+            home, nodes, keep_data=keep_data, dry_run=dry_run, progress=follow.progress
+        )
+        if not (dry_run or keep_data or without):
+            operation.forget(home)
+        return done
+
+
+def take_down(
+    home: Path,
+    *,
+    follow: Follower,
+    wipe: bool = False,
+    without: Collection[str] = (),
+    told: Callable[[int], object] | None = None,
+) -> int:
+    """End every process of a cluster, also after a crash; return how many were ended.
+
+    Args:
+        home: the cluster's state folder.
+        follow: told what a killed driver left.
+        wipe: whether the nodes' folders are deleted, too: HDFS, logs, settings.
+        without: boards that are gone, and are left alone.
+        told: told how many were ended, before the store is written, which may fail.
+
+    Raises:
+        LockedError: another driver is at work.
+        RemoteError: a board cannot be reached.
+    """
+    with driver_lock(home, doing="down"):
+        ended = operation.down(home, without=without)
+        if wipe:
+            operation.wipe(home)
+        if told is not None:
+            told(ended)
+        # Last: on a full disk the store cannot be written until the above has freed it.
+        if (home / "store.sqlite").exists():
+            with Store.open(home) as store:
+                recover(store, follow)
+        return ended
+
+
+def read_declared(home: Path) -> ClusterSpec:
+    """Read ``cluster.toml``, and check that its power meters answer.
+
+    Raises:
+        SpecError: it is missing or wrong.
+        MeterError: a meter does not answer.
+    """
+    declared = operation.read_spec(home / "cluster.toml", meter_kinds=meter_facts())
+    if declared.meters:  # reaching boards makes a folder for their connections
+        check_meters(declared.meters, meter_remotes(home, declared))
+    return declared
+
+
+def meter_remotes(home: Path, spec: ClusterSpec) -> Mapping[str, Remote]:
+    """Return every node as root; emulated nodes share this machine and its meters."""
+    if not spec.capabilities.over_ssh:
+        return {node.name: LocalRemote(node.name) for node in spec.nodes}
+    reached = board_nodes(home)
+    return {node.name: reached.admin(node) for node in spec.nodes}
+
+
+def attach_recovered(
+    home: Path, *, cache: Path, store: Store, follow: Follower, as_it_is: bool
+) -> LiveCluster | None:
+    """Find the running cluster, and end what a killed driver left; only with the lock held.
+
+    Args:
+        home: the cluster's state folder.
+        cache: folder of fetched engines.
+        store: its results.
+        follow: told what was found.
+        as_it_is: whether the cluster must be up as cluster.toml says. Otherwise it may be in any
+            form, or down, and is brought down where what was left does not end.
+
+    Returns:
+        The cluster; None if it is down.
+
+    Raises:
+        ClusterNotUpError: it must be up and is not.
+        RemoteError: what was left does not end.
+    """
+    if as_it_is:
+        live = operation.attach(home, cache=cache, progress=follow.progress)
+        recover(store, follow, live)
+        return live
+    found: LiveCluster | None = None
+    with contextlib.suppress(ClusterNotUpError):
+        found = operation.attach(home, cache=cache, progress=follow.progress, any_form=True)
+    try:
+        recover(store, follow, found)
+    except RemoteError as error:
+        follow.line(f"{error.message}; bringing the cluster down")
+        operation.down(home)
+        recover(store, follow)
+        return None
+    return found
+
+
+def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> None:
+    """Deal with what a killed driver left running; only with the driver lock held.
+
+    Args:
+        store: the results; its running attempts are a dead driver's.
+        follow: told what was found.
+        live: the running cluster, whose leftover submissions are ended first.
+
+    Raises:
+        RemoteError: a leftover application does not end.
+    """
+    if live is not None:
+        for attempt in store.running():
+            follow.line(f"ending what a killed driver submitted: {attempt.trial_id}")
+            end_submission(live, attempt_tag(attempt.trial_id, attempt.number))
+            clear_leftovers(live)
+    if count := store.mark_interrupted("interrupted: the driver was killed"):
+        follow.line(f"{count} attempts of a killed driver are marked invalid")

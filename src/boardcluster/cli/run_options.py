@@ -1,0 +1,117 @@
+"""The options of ``run``: those of a workload, and those of a campaign file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from boardcluster.campaign.begin import Start
+from boardcluster.campaign.single import DEFAULT_SIZE
+from boardcluster.cli.options import SettingOption
+from boardcluster.errors import UsageError
+from boardcluster.records import Engine
+from boardcluster.spec import SEED_MAX, TIMEOUT_SECONDS_MAX
+
+__all__ = ["FileOptions", "WorkloadOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadOptions:
+    """What is said of a workload on the command line; a campaign file says it itself."""
+
+    engine: Annotated[
+        list[Engine] | None,
+        typer.Option(help="An engine; repeat for several. Default: all of the workload."),
+    ] = None
+    size: Annotated[
+        str | None,
+        typer.Option(help=f"Input size; default {DEFAULT_SIZE}, or the whole of --input."),
+    ] = None
+    input: Annotated[
+        Path | None,
+        typer.Option("--input", help="Your own text file. Default: real flights (see `data`)."),
+    ] = None
+    set: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A parameter of the workload, NAME=VALUE; repeat for several."),
+    ] = None
+    setting: SettingOption = None
+    repetitions: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Runs per engine; default 3.")
+    ] = None
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of the random order; default 1.")
+    ] = None
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            max=TIMEOUT_SECONDS_MAX,
+            help="Longest time of one run, in seconds; default 3600.",
+        ),
+    ] = None
+
+    def given(self) -> dict[str, object]:
+        """Return the options with what they were given."""
+        return {f"--{row.name}": getattr(self, row.name) for row in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """How a campaign file is begun, or goes on."""
+
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run only trials with KEY=VALUE[,VALUE], for example workload=grep; repeat to "
+            "narrow further. The others stay pending."
+        ),
+    ] = None
+    go_on: Annotated[
+        bool,
+        typer.Option(
+            "--continue",
+            help="Begin the file's campaign, go on with it, or do nothing if it is finished.",
+        ),
+    ] = False
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the latest campaign of the file's name.")
+    ] = False
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="With --resume or --continue: also run failed trials."),
+    ] = False
+    new: Annotated[
+        bool, typer.Option("--new", help="Start anew although an earlier campaign is unfinished.")
+    ] = False
+
+    def given(self) -> dict[str, object]:
+        """Return the options that a workload does not have, with what they were given."""
+        return {
+            "--continue": self.go_on,
+            "--resume": self.resume,
+            "--retry-failed": self.retry_failed,
+            "--new": self.new,
+        }
+
+    @property
+    def start(self) -> Start:
+        """How to begin.
+
+        Raises:
+            UsageError: the options contradict each other.
+        """
+        ways = {"--continue": Start.CONTINUE, "--resume": Start.RESUME, "--new": Start.NEW}
+        asked = [name for name in ways if self.given()[name]]
+        if len(asked) > 1:
+            raise UsageError(
+                f"{' and '.join(asked)} contradict each other", hint="give one of them"
+            )
+        if self.retry_failed and not (self.resume or self.go_on):
+            raise UsageError(
+                "--retry-failed needs --resume or --continue", hint="give one of them, too"
+            )
+        return ways[asked[0]] if asked else Start.BEGIN

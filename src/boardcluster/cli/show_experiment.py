@@ -1,0 +1,122 @@
+"""Shows what an experiment found, beside what the papers have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from boardcluster.analysis.experiments import (
+    FAR_PERCENT,
+    Entry,
+    ExperimentTable,
+    LeftOut,
+    Row,
+    column_words,
+)
+from boardcluster.analysis.twins import dilation_words, twin_words
+from boardcluster.cli.console import print_json, print_table, say
+from boardcluster.records import Result
+from boardcluster.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from boardcluster.spec.experiment import ExperimentSpec
+
+__all__ = ["print_experiment"]
+
+
+def print_experiment(
+    experiment: ExperimentSpec,
+    table: ExperimentTable,
+    results: Mapping[str, Sequence[Result]],
+    *,
+    as_json: bool,
+) -> None:
+    """Print the table of an experiment; with ``as_json`` as a document."""
+    words = twin_words(row for rows in results.values() for row in rows) or "emulated boards"
+    if as_json:
+        head = {"name": experiment.name, "question": experiment.question, "of": words}
+        print_json({**head, "table": table})
+        return
+    say(f"{experiment.name}: {experiment.question}")
+    say(f"{words}; times are those of the boards: divided by the dilation")
+    first = column_words(table.vary, table.columns[0])
+    columns = [
+        *("cell", str(table.vary), "time", "runs", "95 % interval", "dilation", f"against {first}"),
+        *("published", "published ratio", "difference"),
+    ]
+    rows = [
+        [_cell_words(row) if place == 0 else "", *_entry_row(table, entry)]
+        for row in table.rows
+        for place, entry in enumerate(row.entries)
+    ]
+    if rows:
+        print_table("emulated boards", columns, rows)
+        say(f'"against {first}" is how many times as fast; ! is more than {FAR_PERCENT:.0f} % away')
+    sources = dict.fromkeys(
+        entry.published_source
+        for row in table.rows
+        for entry in row.entries
+        if entry.published_source
+    )
+    for source in sources:
+        say(f"published: {source}")
+    for row in table.rows:
+        for entry in row.entries:
+            for warning in entry.warnings:
+                say(f"warning: {_cell_words(row)}, {entry.column}: {warning}")
+    if table.left_out:
+        _print_left_out(table.left_out)
+
+
+def _cell_words(row: Row) -> str:
+    size = format_bytes(row.size_bytes) if row.size_bytes else ""
+    workers = f"{row.workers} workers" if row.workers else ""
+    parts = (row.twin, f"{row.workload} on {row.engine}", size, workers, row.profile, row.settings)
+    return ", ".join(part for part in parts if part)
+
+
+def _entry_row(table: ExperimentTable, entry: Entry) -> list[str]:
+    interval = entry.interval_seconds
+    difference = ""
+    if entry.difference_percent is not None:
+        difference = f"{entry.difference_percent:+.1f} %{' !' if entry.is_far else ''}"
+    return [
+        column_words(table.vary, entry.column),
+        _seconds(entry.mean_seconds),
+        str(entry.count),
+        f"± {format_seconds(interval.half_width)}" if interval else "",
+        dilation_words(*entry.dilations).removeprefix("dilation ") if entry.dilations else "-",
+        _ratio(entry.ratio),
+        _seconds(entry.published_seconds),
+        _ratio(entry.published_ratio),
+        difference,
+    ]
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else format_seconds(value)
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}x"
+
+
+def _print_left_out(rows: Sequence[LeftOut]) -> None:
+    print_table(
+        "in no mean",
+        ["twin", "workload", "engine", "workers", "repetition", "state", "reason"],
+        [
+            [
+                row.twin,
+                row.trial.workload,
+                str(row.trial.engine),
+                str(row.trial.workers),
+                f"warm-up {row.trial.repetition}"
+                if row.trial.warm_up
+                else str(row.trial.repetition),
+                row.state,
+                row.reason,
+            ]
+            for row in rows
+        ],
+    )

@@ -1,0 +1,116 @@
+"""Says how a campaign stands."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+
+from rich.console import Group
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from boardcluster.analysis import label_of, node_words, verdict_of
+from boardcluster.queries.progress import (
+    Progress,
+    left_seconds,
+    seconds_since,
+    typical_seconds,
+)
+from boardcluster.records import AttemptState, Result
+from boardcluster.units import format_bytes, format_seconds
+
+__all__ = ["progress_picture", "progress_title", "progress_words"]
+
+_BAR_WIDTH = 40
+
+
+def _trial_words(result: Result) -> str:
+    trial = result.trial
+    words = [f"{trial.workload} on {trial.engine.value}"]
+    words += [format_bytes(trial.size_bytes)] if trial.size_bytes else []
+    words += [f"{trial.workers} workers", label_of([result])]
+    words += [f"{'warm-up' if trial.warm_up else 'repetition'} {trial.repetition}"]
+    return ", ".join(word for word in words if word)
+
+
+def _count_words(progress: Progress) -> str:
+    parts = [f"{count} {name}" for name, count in progress.verdicts.items()]
+    bad = (AttemptState.FAILED, AttemptState.INVALID)
+    parts += [f"{progress.count(state)} {state.value}" for state in bad if progress.count(state)]
+    said = f" ({', '.join(parts)})" if parts else ""
+    return f"{progress.done} of {len(progress.results)} done{said}"
+
+
+def _running_words(progress: Progress, driver: str, now_utc: datetime.datetime) -> str:
+    running = progress.running
+    if running is None:
+        return ""
+    trial, attempt = running
+    words = _trial_words(Result(trial=trial, attempt=attempt, measurement=None))
+    if not driver:
+        return f"left by a driver that was killed: {words}"
+    took = typical_seconds(progress, trial)
+    usually = "" if took is None else f", the run itself usually {format_seconds(took)}"
+    again = f", attempt {attempt.number}" if attempt.number > 1 else ""
+    elapsed = format_seconds(seconds_since(attempt.started_utc, now_utc))
+    return f"now {words}{again}: since {elapsed}{usually}"
+
+
+def _last_words(progress: Progress) -> str:
+    last = progress.last
+    if last is None or last.attempt is None:
+        return ""
+    if last.measurement is None:
+        return f"last {_trial_words(last)}: {last.attempt.state.value}: {last.attempt.reason}"
+    took = format_seconds(last.measurement.duration_seconds)
+    return f"last {_trial_words(last)}: {took}, {verdict_of(last).value}"
+
+
+def _left_words(progress: Progress, now_utc: datetime.datetime) -> str:
+    left = len(progress.results) - progress.done
+    if not left:
+        return ""
+    seconds, unknown = left_seconds(progress, now_utc)
+    if unknown == left:
+        return f"{left} left; how long is not known: nothing like them was measured yet"
+    more = f", and {unknown} that nobody has measured yet" if unknown else ""
+    return f"{left} left: about {format_seconds(seconds)}{more}"
+
+
+def progress_title(progress: Progress) -> str:
+    """Name the campaign that is followed."""
+    campaign = progress.campaign
+    name = f" ({campaign.name})" if campaign.name else ""
+    emulated = node_words(progress.results) or ("emulated nodes" if campaign.emulated else "")
+    return f"campaign {campaign.id}{name} on {campaign.cluster}" + (
+        f", {emulated}" if emulated else ""
+    )
+
+
+def _end_words(progress: Progress) -> str:
+    left = len(progress.results) - progress.done
+    if not left:
+        return "nothing runs: the campaign is done"
+    return f"nothing runs: {left} left; go on with `boardcluster run ... --resume`"
+
+
+def progress_words(progress: Progress, driver: str, now_utc: datetime.datetime) -> Iterator[str]:
+    """What there is to say, most important first; nothing that is empty."""
+    lines = (
+        _count_words(progress),
+        _last_words(progress),
+        _running_words(progress, driver, now_utc),
+        _left_words(progress, now_utc) if driver else _end_words(progress),
+    )
+    return filter(None, lines)
+
+
+def progress_picture(progress: Progress, driver: str, now_utc: datetime.datetime) -> Group:
+    """Draw how a campaign stands."""
+    total = max(1, len(progress.results))
+    counted, *others = progress_words(progress, driver, now_utc)
+    bar = Table.grid(padding=(0, 1))
+    bar.add_row(ProgressBar(total=total, completed=progress.done, width=_BAR_WIDTH), counted)
+    title = Text(progress_title(progress), style="bold")
+    return Group(title, bar, *(Text(words) for words in others))

@@ -1,0 +1,197 @@
+"""Shows what each node did during a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from boardcluster.analysis.phases import submissions
+from boardcluster.analysis.telemetry import (
+    WHOLE_RUN,
+    ColumnSummary,
+    NodeSummary,
+    column_summaries,
+    node_summaries,
+)
+from boardcluster.cli.console import print_table, say
+from boardcluster.records import Attempt, Result, Telemetry
+from boardcluster.units import format_bytes
+
+__all__ = ["print_telemetry", "telemetry_document"]
+
+
+def telemetry_document(
+    result: Result,
+    attempt: Attempt,
+    telemetry: Telemetry,
+    *,
+    phase: str | None,
+    columns: Sequence[str],
+) -> dict[str, object]:
+    """Return what ``--json`` prints."""
+    found = result.measurement
+    spans = _spans(telemetry, phase)
+    return {
+        "run": attempt.name,
+        "workload": result.trial.workload,
+        "engine": result.trial.engine.value,
+        "state": attempt.state.value,
+        "verdict": found.verdict.value if found else None,
+        "verdict_reasons": found.verdict_reasons if found else (),
+        "remarks": found.remarks if found else (),
+        "duration_seconds": telemetry.duration_seconds,
+        "phases": {name: list(span) for name, span in telemetry.phases.items()},
+        "nodes": [row for span in spans for row in node_summaries(telemetry, span)],
+        "columns": column_summaries(telemetry, columns, spans[0]) if columns else [],
+    }
+
+
+def _spans(telemetry: Telemetry, phase: str | None) -> list[str]:
+    """The run and its submissions, without one that is the whole run; or one phase.
+
+    The engine's own phases are too many for a table each: they are shown when asked for.
+    """
+    if phase is not None:
+        return [phase]
+    whole = (0.0, telemetry.duration_seconds)
+    found = submissions(telemetry.phases)
+    return [WHOLE_RUN, *(name for name, span in found.items() if span != whole)]
+
+
+def print_telemetry(
+    result: Result,
+    attempt: Attempt,
+    telemetry: Telemetry,
+    *,
+    phase: str | None,
+    columns: Sequence[str],
+) -> None:
+    """Print the verdict, and a table of nodes or columns for the run and each submission."""
+    trial, found = result.trial, result.measurement
+    say(f"run {attempt.name}: {trial.workload} on {trial.engine.value}")
+    say(f"verdict: {found.verdict.value if found else f'none, {attempt.state.value}'}")
+    for line in found.verdict_reasons if found else ():
+        say(f"  {line}")
+    for line in (attempt.reason, *(found.remarks if found else ())):
+        if line:
+            say(f"remark: {line}")
+    for span in _spans(telemetry, phase):
+        if columns:
+            rows = [_column_row(row) for row in column_summaries(telemetry, columns, span)]
+            _table(_title(telemetry, span), _COLUMN_TITLES, rows)
+        else:
+            rows = [_node_row(row) for row in node_summaries(telemetry, span)]
+            _table(_title(telemetry, span), _NODE_TITLES, rows)
+    if phase is None:
+        _print_engine_phases(telemetry)
+
+
+_MOST_PHASES = 20
+
+
+def _print_engine_phases(telemetry: Telemetry) -> None:
+    """List what can be asked for with ``--phase``; nothing where the engine gave no phases."""
+    outer = submissions(telemetry.phases)
+    rows = [(name, *span) for name, span in telemetry.phases.items() if name not in outer]
+    shown = rows[:_MOST_PHASES]
+    if shown:
+        more = f", the first {len(shown)} of {len(rows)}" if len(rows) > len(shown) else ""
+        print_table(
+            f"the engine's phases{more}; --phase shows what the nodes did in one",
+            ["phase", "from", "to", "took"],
+            [
+                [name, f"{begin:.1f} s", f"{end:.1f} s", f"{end - begin:.1f} s"]
+                for name, begin, end in shown
+            ],
+        )
+
+
+def _title(telemetry: Telemetry, span: str) -> str:
+    if not span:
+        return f"whole run: {telemetry.duration_seconds:.1f} s"
+    begin, end = telemetry.phases[span]
+    return f"phase {span}: {begin:.1f} to {end:.1f} s"
+
+
+def _table(title: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table without the columns that say nothing."""
+    kept = [place for place in range(len(titles)) if not rows or any(row[place] for row in rows)]
+    print_table(
+        title,
+        [titles[place] for place in kept],
+        [[row[place] or "-" for place in kept] for row in rows],
+    )
+
+
+_NODE_TITLES = (
+    "node",
+    "CPU busy",
+    "at most",
+    "I/O wait",
+    "steal",
+    "disk read",
+    "written",
+    "received",
+    "sent",
+    "lowest clock",
+    "hottest",
+    "least memory free",
+    "most of its own",
+    "swap",
+    "throttled",
+    "quota held",
+    "others' CPU",
+)
+
+
+def _node_row(row: NodeSummary) -> list[str]:
+    mean, most = row.cpu_busy_mean_cores, row.cpu_busy_most_cores
+    return [
+        row.node,
+        "" if mean is None else f"{mean:.2f} of {row.cores}",
+        "" if most is None else f"{most:.2f}",
+        _percent(row.cpu_iowait_mean_share),
+        _percent(row.cpu_steal_mean_share or None),
+        _rate(row.disk_read_bytes_per_second),
+        _rate(row.disk_written_bytes_per_second),
+        _rate(row.net_received_bytes_per_second),
+        _rate(row.net_sent_bytes_per_second),
+        "" if row.clock_least_hertz is None else f"{row.clock_least_hertz / 1e9:.2f} GHz",
+        "" if row.temperature_most_celsius is None else f"{row.temperature_most_celsius:.1f} °C",
+        _size(row.memory_available_least_bytes),
+        _size(row.memory_own_most_bytes),
+        _size(row.swap_used_most_bytes or None),
+        _seconds(row.throttled_seconds),
+        _seconds(row.quota_throttled_seconds),
+        _seconds(row.foreign_cpu_seconds),
+    ]
+
+
+_COLUMN_TITLES = ("node", "column", "total", "mean", "lowest", "highest", "unit")
+
+
+def _column_row(row: ColumnSummary) -> list[str]:
+    unit = row.unit if row.total is None else f"{row.unit}, and per second".lstrip(", ")
+    values = (row.total, row.mean, row.least, row.most)
+    return [
+        row.node,
+        row.column,
+        *("" if value is None else f"{value:.6g}" for value in values),
+        unit,
+    ]
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def _rate(bytes_per_second: float | None) -> str:
+    return "" if bytes_per_second is None else f"{format_bytes(round(bytes_per_second))}/s"
+
+
+def _size(size_bytes: float | None) -> str:
+    return "" if size_bytes is None else format_bytes(round(size_bytes), binary=True)
+
+
+def _seconds(seconds: float | None) -> str:
+    """Seconds, where there were any."""
+    return f"{seconds:.1f} s" if seconds else ""

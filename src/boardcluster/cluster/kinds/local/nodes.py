@@ -1,0 +1,136 @@
+"""This machine itself as the one node.
+
+For containers, CI runners and wherever else neither root nor namespaces are to be had. Daemons
+and jobs are processes of the user who runs boardcluster; daemons listen on the loopback address.
+Nothing holds them together but the cluster's identity in the environment of each: the way to the
+node puts it there, and YARN hands it on to every container. By it ``down`` finds all of them, also
+after ``kill -9``.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import socket
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from boardcluster.cluster.processes import end_processes_of, leftover_processes
+from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveNode, LiveState, boot_id
+from boardcluster.errors import HostError
+from boardcluster.records import ClusterSpec
+from boardcluster.remote.base import Remote
+from boardcluster.remote.local import LocalRemote
+from boardcluster.spec import address_of
+
+__all__ = ["LocalNodes", "check_machine", "user_name"]
+
+_END_SECONDS = 10.0
+_LOOKS = 3
+_LOOK_AGAIN_SECONDS = 0.1
+
+
+def user_name() -> str:
+    """Return the name of the user who runs boardcluster.
+
+    Raises:
+        HostError: the user has none, as in a container that was started with a bare number; no
+            Java program can log in to Hadoop then.
+    """
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError as error:
+        raise HostError(
+            f"the user with the number {os.geteuid()} has no name on this machine, and Hadoop "
+            "needs one",
+            hint="run as a user that /etc/passwd names; in a container, leave out the option "
+            "--user or add a line for it to /etc/passwd",
+        ) from error
+
+
+def check_machine() -> None:
+    """Check, changing nothing, that this machine can be a node.
+
+    Raises:
+        HostError: our user has no name, or the machine's own name has no address, without which
+            no job can be submitted.
+    """
+    user_name()
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None, socket.AF_INET)
+    except OSError as error:
+        raise HostError(
+            f"this machine's own name, {name}, has no IPv4 address: {error}",
+            hint=f'add it to /etc/hosts: echo "127.0.0.1 {name}" | sudo tee -a /etc/hosts',
+        ) from error
+
+
+class LocalNodes:
+    """The one node of a local cluster; see ``Nodes``.
+
+    Args:
+        home: the cluster's state folder.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
+        """See Nodes."""
+        return LiveState(
+            identity=identity,
+            boot_id=boot_id(),
+            phase="starting",
+            own_user=False,
+            subnet=spec.network.subnet,
+            kind=spec.kind,
+        )
+
+    def check(self, spec: ClusterSpec) -> None:
+        """See Nodes."""
+        del spec
+        check_machine()
+
+    def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
+        """See Nodes. The node exists; it only gets a folder."""
+        name = spec.master.name
+        folder = self._home / "nodes" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        address = str(address_of(spec, name))
+        node = LiveNode(name=name, address=address, pid=0, start_ticks=0, folder=str(folder))
+        return replace(state, nodes=(node,))
+
+    def remote_of(self, node: LiveNode, state: LiveState) -> Remote:
+        """See Nodes."""
+        return LocalRemote(node.name, prefix=("env", f"{IDENTITY_VARIABLE}={state.identity}"))
+
+    def admin_of(self, node: LiveNode, state: LiveState) -> Remote:
+        """See Nodes. There is no root here unless we are."""
+        return self.remote_of(node, state)
+
+    def alive(self, state: LiveState) -> list[LiveNode]:
+        """See Nodes. The machine lives on; as a node it is dead when nothing runs on it."""
+        return list(state.nodes) if self.has_leftovers(state) else []
+
+    def has_leftovers(self, state: LiveState) -> bool:
+        """See Nodes."""
+        return state.boot_id == boot_id() and bool(leftover_processes(state.identity))
+
+    def destroy(self, state: LiveState) -> int:
+        """See Nodes. A program that is just starting shows its environment a moment later."""
+        ended = 0
+        for _ in range(_LOOKS):
+            ended += end_processes_of(state.identity, within_seconds=_END_SECONDS)
+            time.sleep(_LOOK_AGAIN_SECONDS)
+        return ended
+
+    def limiter(self, spec: ClusterSpec, state: LiveState) -> None:
+        """See Nodes; nothing is limited."""
+        del spec, state
+
+    def page_hint(self, state: LiveState) -> str:
+        """See Nodes; the loopback address is every browser's."""
+        del state
+        return ""

@@ -1,0 +1,62 @@
+"""The processes of this machine that belong to a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+from boardcluster.cluster.state import IDENTITY_VARIABLE
+from boardcluster.errors import ClusterError
+
+__all__ = ["end_processes_of", "is_alive", "leftover_processes"]
+
+
+def is_alive(pid: int, start_ticks: int) -> bool:
+    """Whether exactly this process of this machine runs."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return False
+    return int(fields[19]) == start_ticks and fields[0] not in ("Z", "X")
+
+
+def leftover_processes(identity: str) -> list[int]:
+    """Find every process of this machine that carries the cluster's identity."""
+    mark = f"{IDENTITY_VARIABLE}={identity}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
+
+
+def end_processes_of(identity: str, *, within_seconds: float) -> int:
+    """End every process that carries the cluster's identity; return how many there were.
+
+    Safe to repeat, and safe after a reboot: processes are found by the identity, never by name.
+
+    Args:
+        identity: the cluster's.
+        within_seconds: how long they may take to be gone.
+
+    Raises:
+        ClusterError: something does not end.
+    """
+    deadline = time.monotonic() + within_seconds
+    ended: set[int] = set()
+    while left := leftover_processes(identity):
+        if time.monotonic() > deadline:
+            raise ClusterError(
+                f"processes {left} of the cluster do not end", hint="end them by hand: kill -9"
+            )
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        ended.update(left)
+        time.sleep(0.02)
+    return len(ended)

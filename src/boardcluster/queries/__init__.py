@@ -1,0 +1,1 @@
+"""Reads the store for reports, comparisons, exports and whoever follows a campaign."""

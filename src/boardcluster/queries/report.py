@@ -1,0 +1,167 @@
+"""Gathers what the report of a cluster's results shows, and has it written."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from boardcluster.errors import EmptySelectionError, StoreError
+from boardcluster.queries.runs import find_run
+from boardcluster.queries.samples import Look, look_at_runs
+from boardcluster.records import ClusterSpec, PowerSamples, Result
+from boardcluster.report import Written, write_source
+from boardcluster.report.evidence import Evidence, Gatherer, Key, key_of, representatives
+from boardcluster.report.run_page import write_run_page
+from boardcluster.report.source import Source
+from boardcluster.store import Store
+
+__all__ = ["write_home_report", "write_one_page"]
+
+_PAGES = 50
+"""The report links to the pages of so many runs, the latest; each takes about 0.05 s."""
+_PAGES_FOLDER = "runs"
+
+
+def write_home_report(
+    home: Path,
+    folder: Path,
+    *,
+    cluster: ClusterSpec | None,
+    campaign: str | None = None,
+    tainted: bool = False,
+    figures: bool = False,
+    follow: Callable[[str, int, int], None] | None = None,
+) -> Written:
+    """Write the report of a home's results.
+
+    Args:
+        home: state folder of the cluster.
+        folder: where to write; made if there is none.
+        cluster: the cluster as it last ran; None if nothing is known of it.
+        campaign: only this campaign.
+        tainted: whether tainted runs count.
+        figures: whether figures are written as files for print, too.
+        follow: told what is done, and how much; None for silence.
+
+    Raises:
+        EmptySelectionError: there is no such campaign.
+        StoreError: the store cannot be read, or the folder not be written.
+    """
+    with Store.open(home, read_only=True) as store:
+        campaigns = store.campaigns()
+        if campaign is not None:
+            campaigns = tuple(row for row in campaigns if row.id == campaign)
+            if not campaigns:
+                raise EmptySelectionError(
+                    f"no campaign {campaign}", hint="see `boardcluster results` for their ids"
+                )
+        results = store.results(campaign, all_attempts=True)
+        source = Source.of(results, campaigns, tainted=tainted)
+        evidence, pages = _watch(store, source, folder, cluster, follow)
+        probes = store.probe_runs()
+    return write_source(
+        replace(source, pages=pages),
+        cluster=cluster,
+        folder=folder,
+        evidence=evidence,
+        probes=probes,
+        figures=figures,
+        follow=follow,
+    )
+
+
+def _watch(
+    store: Store,
+    source: Source,
+    folder: Path,
+    cluster: ClusterSpec | None,
+    follow: Callable[[str, int, int], None] | None,
+) -> tuple[Evidence, dict[Key, str]]:
+    """Go through the samples of every run once; keep none of them.
+
+    Returns:
+        What they gave, and where the pages of runs are, by trial and attempt.
+    """
+    gatherer = Gatherer(cluster.power_models if cluster else ())
+    _show(store, source, gatherer)
+    runs = [result for result in source.results if result.attempt is not None]
+    runs.sort(key=lambda result: result.attempt.started_utc if result.attempt else "", reverse=True)
+    looks = list(_looks(store, source, gatherer, runs, folder))
+    pages: dict[Key, str] = {}
+    for look, seen in zip(looks, look_at_runs(looks, follow), strict=True):
+        if seen.damaged:
+            gatherer.add_damaged(look.result, seen.damaged)
+        elif look.condenses:
+            gatherer.add(look.result, seen.condensed)
+        if seen.page:
+            pages[key_of(look.result)] = f"{_PAGES_FOLDER}/{seen.page}"
+    return gatherer.evidence(), pages
+
+
+def _looks(
+    store: Store, source: Source, gatherer: Gatherer, runs: Iterable[Result], folder: Path
+) -> Iterator[Look]:
+    """What is to be looked at: measured runs, and those that get a page, the latest of them."""
+    paged = 0
+    for result in runs:
+        if result.attempt is None:
+            continue
+        wants_page = paged < _PAGES or gatherer.shows(result)
+        has_page = wants_page and store.has_samples(result.attempt)
+        condenses = result.measurement is not None and not source.is_own_program(result)
+        if not has_page and not condenses:
+            continue
+        paged += has_page
+        yield Look(
+            result=result,
+            artefacts=store.artefact_folder(result.attempt),
+            condenses=condenses,
+            page_folder=folder / _PAGES_FOLDER if has_page else None,
+            campaign=source.campaigns.get(result.trial.campaign_id),
+            report="../report.html",
+        )
+
+
+def _show(store: Store, source: Source, gatherer: Gatherer) -> None:
+    """Gather the curves of one run for each workload and engine, the first that has samples."""
+    for runs in representatives(source.cells):
+        for result in runs:
+            telemetry = None
+            if result.attempt is not None:
+                with contextlib.suppress(StoreError):  # said where all samples are read
+                    telemetry = store.telemetry(result.attempt)
+            if result.attempt is None or telemetry is None:
+                continue
+            power: tuple[PowerSamples, ...] = ()
+            try:
+                power = store.power_samples(result.attempt)
+            except StoreError as error:
+                gatherer.add_damaged(result, error.message)
+            gatherer.add_curves(result, telemetry, power)
+            break
+
+
+def write_one_page(home: Path, folder: Path, run: str) -> Path:
+    """Write the page of one run; return its file.
+
+    Args:
+        home: state folder of the cluster.
+        folder: where to write; made if there is none.
+        run: ``TRIAL/NUMBER``, or ``TRIAL`` for its latest attempt.
+
+    Raises:
+        EmptySelectionError: there is no such run.
+        StoreError: the store cannot be read, or the folder not be written.
+    """
+    with Store.open(home, read_only=True) as store:
+        result, attempt, telemetry = find_run(store, run)
+        campaigns = {row.id: row for row in store.campaigns()}
+    return write_run_page(
+        result,
+        attempt,
+        telemetry,
+        folder=folder,
+        campaign=campaigns.get(result.trial.campaign_id),
+    )

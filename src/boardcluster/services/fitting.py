@@ -1,0 +1,247 @@
+"""Whether the memory that settings ask for fits the nodes. Pure.
+
+YARN rounds a container up to a multiple of its least allocation, grants none above its largest, and
+places none on a node that has less. A heap larger than its container gets the container killed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from boardcluster.errors import CapacityError
+from boardcluster.records import ClusterSpec
+from boardcluster.services.settings import memory_mib
+
+__all__ = ["check_settings_fit"]
+
+_MIB = 1 << 20
+_NODE = "yarn.nodemanager.resource.memory-mb"
+_LEAST = "yarn.scheduler.minimum-allocation-mb"
+_MOST = "yarn.scheduler.maximum-allocation-mb"
+_AM = "yarn.app.mapreduce.am.resource.mb"
+_MAP = "mapreduce.map.memory.mb"
+_REDUCE = "mapreduce.reduce.memory.mb"
+_SORT = "mapreduce.task.io.sort.mb"
+_HEAPS = {
+    _AM: "yarn.app.mapreduce.am.command-opts",
+    _MAP: "mapreduce.map.java.opts",
+    _REDUCE: "mapreduce.reduce.java.opts",
+}
+_DEFAULTS_MIB = {_NODE: 8192, _LEAST: 1024, _MOST: 8192, _AM: 1536, _MAP: 1024, _REDUCE: 1024}
+"""Hadoop's own values (yarn-default.xml, mapred-default.xml); -1 there means these as well."""
+
+_SORT_MIB = 100
+_HEAP_SHARE = 0.8
+"""``mapreduce.job.heap.memory-mb.ratio``: the heap of a task whose options name none."""
+
+_EXECUTOR = "spark.executor.memory"
+_SPARK_AM = "spark.yarn.am.memory"
+_DRIVER = "spark.driver.memory"
+_SPARK_DEFAULTS = {_EXECUTOR: "1g", _SPARK_AM: "512m", _DRIVER: "1g"}
+_SPARK_HEAP_LEAST_MIB = 450
+"""Spark's UnifiedMemoryManager refuses less: 1.5 times the 300 MB that it reserves."""
+
+_OVERHEAD_LEAST_MIB = 384
+_OVERHEAD_SHARE = 0.1
+_XMX = re.compile(r"-Xmx(\d+[bkmgt]?)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Container:
+    """A container that YARN is asked for.
+
+    Attributes:
+        keys: the properties that decide its size.
+        what: what runs in it.
+        mib: its size before it is rounded up.
+        words: how that comes about.
+        am_mib: size of the application master that must run at the same time; 0 for itself.
+    """
+
+    keys: tuple[str, ...]
+    what: str
+    mib: int
+    words: str
+    am_mib: int = 0
+
+    @property
+    def is_spark(self) -> bool:
+        """Whether Spark asks for it."""
+        return self.keys[0].startswith("spark.")
+
+
+def check_settings_fit(
+    settings: Mapping[str, str],
+    properties: Mapping[str, Mapping[str, str]],
+    per_node: Mapping[str, Mapping[str, str]],
+    spec: ClusterSpec,
+) -> str:
+    """Refuse settings whose memory the nodes do not have. What no setting touches is not checked.
+
+    Args:
+        settings: what was set.
+        properties: per file everything that holds, the settings included.
+        per_node: per node, what differs there.
+        spec: the cluster.
+
+    Returns:
+        Why Spark cannot run, where settings of YARN leave its containers no room; else empty.
+
+    Raises:
+        CapacityError: with the arithmetic.
+    """
+    rows = {key: value for file in properties.values() for key, value in file.items()}
+    for key in sorted(settings):
+        if key.endswith(("memory.mb", "memory-mb", "resource.mb", "allocation-mb", "sort.mb")):
+            _number(key, rows)
+    nodes = {
+        worker.name: _number(_NODE, {**rows, **per_node.get(worker.name, {})})
+        for worker in spec.workers
+    }
+    if _NODE in settings:
+        _check_nodes(nodes, spec)
+    yarn = {_NODE, _LEAST, _MOST} & set(settings)
+    try:
+        containers = [*_of_mapreduce(rows), *_of_spark(rows)]
+    except ValueError as error:
+        raise _refused(f"a setting of memory cannot be read: {error}") from error
+    spark_refusal = ""
+    for container in containers:
+        own = set(container.keys) & set(settings)
+        if not (yarn or own):
+            continue
+        if words := _misfit(container, rows, nodes):
+            if own or not container.is_spark:
+                raise _refused(words)
+            spark_refusal = spark_refusal or words
+    _check_heaps(settings, rows)
+    if _DRIVER in settings:
+        driver, there = _spark_mib(_DRIVER, rows), spec.master.memory_bytes // _MIB
+        if driver > there:
+            raise _refused(
+                f"{_DRIVER} = {rows[_DRIVER]} is {driver} MiB, but {spec.master.name}, on which"
+                f" drivers run, has {there} MiB"
+            )
+    if _EXECUTOR in settings and _spark_mib(_EXECUTOR, rows) < _SPARK_HEAP_LEAST_MIB:
+        raise _refused(
+            f"{_EXECUTOR} = {rows[_EXECUTOR]}, but Spark needs {_SPARK_HEAP_LEAST_MIB} MiB"
+        )
+    return spark_refusal
+
+
+def _refused(words: str) -> CapacityError:
+    return CapacityError(
+        words, hint="change the setting, or give the nodes more memory in cluster.toml"
+    )
+
+
+def _number(key: str, rows: Mapping[str, str]) -> int:
+    """Return a size in MiB that Hadoop reads as a whole number.
+
+    Raises:
+        CapacityError: it is none.
+    """
+    text = rows.get(key, "").strip()
+    if text and not re.fullmatch(r"-?\d+", text):
+        raise _refused(f"{key} = {text!r} is not a whole number of MiB")
+    number = int(text) if text else 0
+    return number if number > 0 else _DEFAULTS_MIB.get(key, _SORT_MIB)
+
+
+def _spark_mib(key: str, rows: Mapping[str, str]) -> int:
+    text = rows.get(key) or _SPARK_DEFAULTS.get(key, "0")
+    try:
+        return memory_mib(text)
+    except ValueError as error:
+        raise _refused(f"{key}: {error}") from error
+
+
+def _check_nodes(nodes: Mapping[str, int], spec: ClusterSpec) -> None:
+    for worker in spec.workers:
+        there = worker.memory_bytes // _MIB
+        if nodes[worker.name] > there:
+            raise _refused(
+                f"{_NODE} = {nodes[worker.name]} MiB, but {worker.name} has {there} MiB: full"
+                " containers would swap or be killed"
+            )
+
+
+def _of_mapreduce(rows: Mapping[str, str]) -> Iterator[_Container]:
+    am = _number(_AM, rows)
+    for key, what in ((_AM, "application master"), (_MAP, "map"), (_REDUCE, "reduce")):
+        mib = _number(key, rows)
+        beside = 0 if key == _AM else am
+        keys = (key,) if key == _AM else (key, _AM)
+        yield _Container(
+            keys=keys, what=f"{what} container", mib=mib, words=f"{key} = {mib} MiB", am_mib=beside
+        )
+
+
+def _of_spark(rows: Mapping[str, str]) -> Iterator[_Container]:
+    am, am_words, am_keys = _spark_container("spark.yarn.am", rows)
+    yield _Container(keys=am_keys, what="Spark application master", mib=am, words=am_words)
+    mib, words, keys = _spark_container("spark.executor", rows)
+    extra = ["spark.executor.pyspark.memory"]
+    if rows.get("spark.memory.offHeap.enabled") == "true":
+        extra.append("spark.memory.offHeap.size")
+    for key in extra:
+        unit_bytes = 1 if key.endswith("size") else _MIB
+        if more := memory_mib(rows.get(key, "0"), default_unit_bytes=unit_bytes):
+            mib, words = mib + more, f"{words} + {key} {more} MiB"
+    yield _Container(
+        keys=(*keys, *extra, *am_keys), what="Spark executor", mib=mib, words=words, am_mib=am
+    )
+
+
+def _spark_container(prefix: str, rows: Mapping[str, str]) -> tuple[int, str, tuple[str, ...]]:
+    """Return the size of a Spark container in MiB, how it comes about, and what decides it."""
+    keys = tuple(
+        f"{prefix}.{name}" for name in ("memory", "memoryOverhead", "memoryOverheadFactor")
+    )
+    heap = _spark_mib(keys[0], rows)
+    if keys[1] in rows:
+        overhead = _spark_mib(keys[1], rows)
+    else:
+        share = float(rows.get(keys[2], _OVERHEAD_SHARE))
+        overhead = max(_OVERHEAD_LEAST_MIB, int(heap * share))
+    return heap + overhead, f"{keys[0]} {heap} MiB + overhead {overhead} MiB", keys
+
+
+def _misfit(container: _Container, rows: Mapping[str, str], nodes: Mapping[str, int]) -> str:
+    """Return why no node can hold a container, with the arithmetic; empty if one can."""
+    least, most, largest = _number(_LEAST, rows), _number(_MOST, rows), max(nodes.values())
+    given = -(-container.mib // least) * least
+    rounded = f" = {given} MiB (in steps of {least})" if given != container.mib else ""
+    if given > min(most, largest):
+        return (
+            f"{container.what}: {container.words}{rounded}, but YARN hands out {largest} MiB on"
+            f" the largest node and grants at most {most} MiB"
+        )
+    beside = -(-container.am_mib // least) * least
+    if len(nodes) == 1 and given + beside > largest:
+        return (
+            f"{container.what}: {container.words}{rounded} + application master {beside} MiB"
+            f" > {largest} MiB of the only worker, so it could never start"
+        )
+    return ""
+
+
+def _check_heaps(settings: Mapping[str, str], rows: Mapping[str, str]) -> None:
+    """Refuse heaps above their containers, and a sort buffer above its heap."""
+    for size, options in _HEAPS.items():
+        found = _XMX.search(rows.get(options, ""))
+        container = _number(size, rows)
+        heap = memory_mib(found[1], default_unit_bytes=1) if found else int(container * _HEAP_SHARE)
+        if {size, options} & set(settings) and heap > container:
+            raise _refused(
+                f"{options} asks for a heap of {heap} MiB, but {size} = {container} MiB: the"
+                " container would be killed; set both"
+            )
+        if size == _MAP and {size, options, _SORT} & set(settings):
+            sort = _number(_SORT, rows)
+            if sort >= heap:
+                raise _refused(
+                    f"{_SORT} = {sort} MiB does not fit into the heap of a map, {heap} MiB"
+                )

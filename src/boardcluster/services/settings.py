@@ -1,0 +1,334 @@
+"""Settings: single properties of the engines that a user sets, or varies in a campaign. Pure.
+
+Each engine pair has a list of every property that its engines know, with the default value, made
+from its jars by tools/list_settings.py. A property that is not in it is refused with the nearest
+one that is; so is one that boardcluster sets itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import gzip
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import resources
+from typing import Any
+
+from boardcluster.errors import UsageError
+from boardcluster.factors import FACTORS, Factor
+from boardcluster.records import Engine
+from boardcluster.services.pair import pair_ids
+from boardcluster.spec.checks import refusal, shown
+from boardcluster.units import parse_size
+
+__all__ = [
+    "by_file",
+    "check_for_pair",
+    "check_setting",
+    "known_settings",
+    "memory_mib",
+    "of_daemons",
+    "of_engine",
+    "of_jobs",
+    "refusal_of",
+    "restarts_daemons",
+    "settings_of_jobs",
+    "settings_of_submission",
+]
+
+_FOLDER = resources.files("boardcluster.services").joinpath("pairs")
+_MIB = 1 << 20
+_LENGTH_MAX = 4096
+
+_NOT_LISTED = {
+    "mapreduce.map.java.opts": "mapred-site",
+    "mapreduce.reduce.java.opts": "mapred-site",
+    "yarn.scheduler.capacity.maximum-am-resource-percent": "yarn-site",
+}
+"""Properties that Hadoop reads though its lists lack them, or name them in a comment only."""
+
+_SPARK_PREFIXES = ("spark.executorEnv.", "spark.yarn.appMasterEnv.")
+_SPARK_HADOOP = "spark.hadoop."
+"""What follows is a property of Hadoop, for Spark's jobs."""
+
+_OWNED = (
+    (
+        (
+            r"(address|hostname|bind-host|[.-]hosts?|[.-]ports?|bindAddress|\.ur[il]s?)$"
+            r"|^fs\.defaultFS$|[.-]address\.|nameservice|\.ha\.|\.ha-|federation"
+        ),
+        "boardcluster gives every daemon its address and port",
+    ),
+    (
+        r"([.-]|output|input)dirs?$|[.-]path$|logDirectory|staging",
+        "boardcluster decides where daemons and jobs keep their files",
+    ),
+    (
+        (
+            r"(^|[.-])(acls?|keytab\w*|principal\w*|ssl|kerberos|csrf|rest-csrf|passwords?|permissions?"
+            r"|superuser\w*|proxyuser|kms|crypto|encrypt\w*|authenticat\w*|authoriz\w*|security|tokens?"
+            r"|secret\w*|credentials?|oauth2?|staticuser|killEnabled|protection)([.-]|$)"
+            r"|^yarn\.webapp\.enable-rest-app-submissions$|ui-actions"
+        ),
+        "boardcluster decides who may do what, see docs/explanation/security.md",
+    ),
+    (
+        (
+            r"^(mapreduce\.framework\.name|spark\.master|spark\.submit\.deployMode|spark\.yarn\.jars"
+            r"|spark\.yarn\.archive|spark\.app\.name|spark\.yarn\.tags|mapreduce\.job\.(tags|name)"
+            r"|yarn\.nodemanager\.env-whitelist|yarn\.nodemanager\.container-executor\.class)$"
+            r"|classpath|ClassPath|aux-services|^spark\.(eventLog|history)\."
+            r"|admin[.-].*opts$|defaultJavaOptions$|^spark\.yarn\.am\.extraJavaOptions$"
+            r"|^yarn\.scheduler\.capacity\.root\."
+        ),
+        "boardcluster starts the engines, follows jobs and counts what they did by it",
+    ),
+)
+"""Patterns of properties that are boardcluster's own, and why."""
+
+_OF_JOBS = re.compile(
+    r"^(spark\.|mapreduce\.(?!jobhistory\.|shuffle\.|cluster\.)|yarn\.app\.mapreduce\.|yarn\.client\."
+    r"|dfs\.client[.-]|dfs\.blocksize$|dfs\.bytes-per-checksum$)"
+)
+"""Properties that clients and jobs read. All others count as the daemons', which is never wrong:
+daemons and jobs have them then."""
+
+_SIZE = re.compile(r"[\d.]+\s*([KMGT]i?)?B")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?\s*[A-Za-z]*")
+_SIZE_WORDS = ("size", "bytes", "memory", "-mb", ".mb", "buffer", "limit", "threshold")
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A property that engines know: the file it belongs to, and its default as text."""
+
+    file: str
+    default: str
+
+
+@functools.cache
+def known_settings(pair_id: str) -> Mapping[str, _Known]:
+    """Return every property that the engines of a pair know, by name."""
+    packed = _FOLDER.joinpath(f"{pair_id}.settings.gz").read_bytes()
+    found = {key: _Known(file, "") for key, file in _NOT_LISTED.items()}
+    for line in gzip.decompress(packed).decode().splitlines():
+        file, key, default = line.split("\t")
+        found.setdefault(key, _Known(file, default))
+    return found
+
+
+@functools.cache
+def _known_anywhere() -> Mapping[str, _Known]:
+    found: dict[str, _Known] = {}
+    for pair_id in pair_ids():
+        found = {**known_settings(pair_id), **found}
+    return found
+
+
+def refusal_of(key: str) -> str:
+    """Return why nobody but boardcluster may set a property; empty if anybody may."""
+    plain = key.removeprefix(_SPARK_HADOOP)
+    return next((reason for pattern, reason in _OWNED if re.search(pattern, plain)), "")
+
+
+def _file_of(key: str) -> str:
+    if key.startswith("spark."):
+        return "spark-defaults"
+    return _known_anywhere()[key].file
+
+
+def check_setting(key: str, value: Any, *, in_profile: bool = False) -> str:
+    """Return the value of a property as the engines read it.
+
+    Sizes such as ``32 MiB`` become what the property is measured in.
+
+    Args:
+        key: the property.
+        value: what the file or the command line says.
+        in_profile: whether it is set for good, so that it may be one that a matrix varies by a key
+            of its own.
+
+    Raises:
+        ValueError: no engine pair knows the property, nobody may set it, or the value cannot be one
+            of it; names what is allowed and the nearest property.
+    """
+    if reason := refusal_of(key):
+        raise refusal(f'"{key}" cannot be set: {reason}', allowed="leave it out")
+    plain = key.removeprefix(_SPARK_HADOOP)
+    factors = () if in_profile else FACTORS
+    if own := next((factor for factor in factors if plain in _properties_of(factor)), None):
+        allowed = f"`{own.file_key}` in a [[matrix]] of a campaign file"
+        raise refusal(f'"{key}" has a key of its own', allowed=allowed)
+    known = _known_anywhere().get(plain)
+    if known is None and not key.startswith(_SPARK_PREFIXES):
+        near = difflib.get_close_matches(plain, _known_anywhere(), n=1)
+        raise refusal(
+            f"no engine has a property {shown(key)}",
+            allowed="the properties in docs/reference/settings.md",
+            nearest=near[0] if near else "",
+        )
+    return _value(key, value, known.default if known else "")
+
+
+@functools.cache
+def _properties_of(factor: Factor) -> frozenset[str]:
+    """Return the properties that the levels of a factor set; two levels are enough to see them."""
+    if factor.kind is dict:
+        return frozenset()
+    tried = list(factor.kind) if issubclass(factor.kind, StrEnum) else [factor.kind(1)]
+    rows = [factor.properties(level) for level in tried]
+    return frozenset(key for files in rows for names in files.values() for key in names)
+
+
+def _value(key: str, value: Any, default: str) -> str:
+    """Return a value as text, or refuse what the property's default shows to be of no such kind."""
+    if isinstance(value, bool):
+        text = "true" if value else "false"
+    elif isinstance(value, str | int | float):
+        text = str(value).strip()
+    else:
+        raise refusal(f"{shown(value)} is not allowed", allowed="text, a number, true or false")
+    if len(text) > _LENGTH_MAX or not text.isprintable():
+        allowed = f"one line of at most {_LENGTH_MAX} characters"
+        raise refusal(f"the value of {key} is too long or has control characters", allowed=allowed)
+    if _SIZE.fullmatch(text) and any(word in key.lower() for word in _SIZE_WORDS):
+        text = _size(key, text)
+    if default in ("true", "false") and text not in ("true", "false"):
+        raise refusal(f"{shown(value)} is not a value of {key}", allowed="true, false")
+    if _NUMBER.fullmatch(default) and not _NUMBER.fullmatch(text):
+        allowed = f"a number, as its default {default}"
+        raise refusal(f"{shown(value)} is not a value of {key}", allowed=allowed)
+    return text
+
+
+def _size(key: str, text: str) -> str:
+    """Return a size in what the property is measured in: bytes, MB, or with Spark's suffix."""
+    size_bytes = parse_size(text)
+    if key.startswith("spark.") and not key.startswith(_SPARK_HADOOP):
+        whole = size_bytes % _MIB == 0
+        return f"{size_bytes // _MIB}m" if whole else f"{size_bytes}b"
+    if not key.endswith((".mb", "-mb")):
+        return str(size_bytes)
+    if size_bytes % _MIB:
+        raise refusal(f"{text} is not a whole number of MiB", allowed=f"{key} is measured in MiB")
+    return str(size_bytes // _MIB)
+
+
+def check_for_pair(settings: Mapping[str, str], pair_id: str) -> None:
+    """Refuse properties that another engine pair has, but not this one.
+
+    Raises:
+        UsageError: with the nearest property that it has.
+    """
+    known = known_settings(pair_id)
+    for key in settings:
+        plain = key.removeprefix(_SPARK_HADOOP)
+        if plain not in known and not key.startswith(_SPARK_PREFIXES):
+            near = difflib.get_close_matches(plain, known, n=1)
+            raise UsageError(
+                f"the engine pair {pair_id} has no property {key!r}",
+                hint=f"did you mean {near[0]!r}?" if near else "leave it out",
+            )
+
+
+def restarts_daemons(key: str) -> bool:
+    """Whether a daemon reads a property, so that another value restarts the daemons."""
+    return not _OF_JOBS.match(key)
+
+
+def of_engine(settings: Mapping[str, str], engine: Engine) -> dict[str, str]:
+    """Return the settings that can matter to jobs of an engine: those of daemons, and its own."""
+    return {key: value for key, value in settings.items() if _matters(key, engine)}
+
+
+def _matters(key: str, engine: Engine) -> bool:
+    if restarts_daemons(key):
+        return True
+    if key.startswith("spark."):
+        return engine is Engine.SPARK
+    if key.startswith(("mapreduce.", "yarn.app.mapreduce.")):
+        return engine is Engine.MAPREDUCE
+    return engine is not Engine.MPI
+
+
+def of_daemons(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that daemons read."""
+    return {key: value for key, value in settings.items() if restarts_daemons(key)}
+
+
+def of_jobs(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that only clients and jobs read: a submission can have its own."""
+    return {key: value for key, value in settings.items() if not restarts_daemons(key)}
+
+
+def settings_of_submission(texts: Iterable[str]) -> dict[str, str]:
+    """Read ``--setting KEY=VALUE``; the cluster is up, so only what its jobs read can be set.
+
+    Raises:
+        UsageError: it is no such text, a daemon reads the property, or ``check_setting`` refuses.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key:
+            raise UsageError(
+                f"--setting {text!r} is not KEY=VALUE",
+                hint="for example --setting spark.executor.cores=2",
+            )
+        found[key] = _for_jobs(key, value, f"--setting {text}")
+    return found
+
+
+def settings_of_jobs(settings: Mapping[str, object]) -> dict[str, str]:
+    """Return settings as the engines read them; the cluster is up, so only those of its jobs.
+
+    Args:
+        settings: properties to values: text, numbers or truth values.
+
+    Raises:
+        UsageError: a daemon reads a property, or ``check_setting`` refuses it or its value.
+    """
+    return {key: _for_jobs(key, value, f"settings: {key}") for key, value in settings.items()}
+
+
+def _for_jobs(key: str, value: object, named: str) -> str:
+    try:
+        checked = check_setting(key, value)
+    except ValueError as error:
+        raise UsageError(f"{named}: {error}", hint="correct it") from error
+    if restarts_daemons(key):
+        raise UsageError(
+            f"{named}: the daemons read {key}, and they are running",
+            hint="set it in [matrix.settings] of a campaign file, or in [settings] of "
+            "cluster.toml and run `boardcluster down` and `boardcluster up`",
+        )
+    return checked
+
+
+def by_file(settings: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Return settings by the configuration file that each belongs to."""
+    found: dict[str, dict[str, str]] = {}
+    for key, value in settings.items():
+        found.setdefault(_file_of(key), {})[key] = value
+    return found
+
+
+def memory_mib(text: str, *, default_unit_bytes: int = _MIB) -> int:
+    """Return a size as the engines write one (``1g``, ``512m``, ``1024``) in whole MiB, rounded up.
+
+    Args:
+        text: the size.
+        default_unit_bytes: unit of a number without one.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = re.fullmatch(r"(\d+)\s*([bkmgt]?)b?", text.strip().lower())
+    if found is None:
+        raise ValueError(f"{text!r} is not a size")
+    units = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+    size_bytes = int(found[1]) * units.get(found[2], default_unit_bytes)
+    return -(-size_bytes // _MIB)

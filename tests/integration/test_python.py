@@ -1,0 +1,144 @@
+"""The wheel in a fresh environment, and the page on Python against a real cluster."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import Cli
+from tests.python_examples import page_blocks, run_code
+
+ROOT = Path(__file__).parents[2]
+BUILD = (sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run([*BUILD, "-w", str(folder), str(ROOT)], check=True, timeout=300)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel; what it depends on is taken from ours, not fetched."""
+    folder = tmp_path_factory.mktemp("fresh") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    # Found after its own packages, and our editable install is none of these: it is a .pth file.
+    (site / "ours.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder
+
+
+def run_in(
+    folder: Path, cwd: Path, *words: str, codes: tuple[int, ...] = (0,), java: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment |= {"JAVA_HOME": str(java)} if java else {}
+    done = subprocess.run(
+        [folder / "bin" / "python", *words],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode in codes, done.stderr
+    return done
+
+
+def test_the_wheel_carries_everything(wheel: Path, installed: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    there = {
+        f"boardcluster/{path.relative_to(ROOT / 'src' / 'boardcluster').as_posix()}"
+        for path in (ROOT / "src" / "boardcluster").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert there <= names
+    code = (
+        "import boardcluster; from boardcluster.services.jobs import jobs_jar;"
+        "print(boardcluster.__file__); print(jobs_jar())"
+    )
+    package, jar = run_in(installed, tmp_path, "-c", code).stdout.splitlines()
+    assert package.startswith(str(installed))
+    assert jar.startswith(str(installed))
+    assert zipfile.is_zipfile(jar)
+    assert "Start here" in run_in(installed, tmp_path, "-m", "boardcluster", "--help").stdout
+
+
+def test_a_wheel_without_the_jar_is_not_built(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    for name in ("pyproject.toml", "README.md", "LICENSE", "tools/wheel_hook.py"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_bytes((ROOT / name).read_bytes())
+    (tree / "src" / "boardcluster").mkdir(parents=True)
+    (tree / "src" / "boardcluster" / "__init__.py").touch()
+    done = subprocess.run(
+        [*BUILD, "-w", str(tmp_path), str(tree)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode != 0
+    assert "boardcluster-jobs.jar was not built" in done.stderr + done.stdout
+    assert "make jar" in done.stderr + done.stdout
+
+
+@pytest.mark.alone  # other demos are on the same subnet
+def test_the_demo_runs_from_the_wheel(
+    installed: Path, tmp_path: Path, cache: Path, java_home: Path
+) -> None:
+    home = tmp_path / "demo"
+    words = ("demo", "--workers", "1", "--size", "1MB", "--repetitions", "1")
+    places = ("--home", str(home), "--cache", str(cache))
+    # On a busy machine a run may be verified, and yet no measurement: 9.
+    command = ("-m", "boardcluster", *words, *places)
+    ran = run_in(installed, tmp_path, *command, codes=(0, 9), java=java_home)
+
+    assert "report:" in ran.stdout
+    assert ran.stderr.count(" records verified") == 2, ran.stderr
+    assert (home / "report" / "report.html").is_file()
+    assert not (home / "nodes").exists()
+
+
+def test_the_page_runs_on_a_cluster(
+    cli: Callable[..., Cli],
+    cache: Path,
+    java_home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All of it, in its order, as a reader would; reading what it ran itself."""
+    home = tmp_path / "data" / "boardcluster" / "default"
+    cli(home)("init", "--workers", "1", "--subnet", "198.18.216.0/24")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent))
+    monkeypatch.setenv("JAVA_HOME", str(java_home))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    try:
+        for number, (needs, code) in enumerate(page_blocks()):
+            if "bc.compare" in code:  # which needs runs on two engines
+                continue
+            run_code(code, names, where=f"block {number} of the page, needs {needs or 'nothing'}")
+    finally:
+        cli(home)("down", "--wipe")
+    rows = names["results"].rows()
+    assert {row["workload"] for row in rows} == {"wordcount", "pi"}
+    assert all(row["duration_seconds"] > 0 and row["verification"] for row in rows)
+    assert names["again"].campaign == names["done"].campaign
+    assert names["samples"].rows()

@@ -1,0 +1,193 @@
+"""The table of factors, and that everything that shows trials reads it."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import runpy
+import sqlite3
+import typing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.analysis.runs import result
+
+from boardcluster.analysis import Cell, summarise
+from boardcluster.analysis.scaling import factor_effects
+from boardcluster.analysis.sides import compare_sides, own_side
+from boardcluster.campaign.cases import form_of
+from boardcluster.campaign.selection import SELECTION_KEYS
+from boardcluster.errors import UsageError
+from boardcluster.factors import FACTORS, Acts, Factor, later_levels, levels, setting_words
+from boardcluster.records import Checksum, Engine, MasterPlacement, Trial
+from boardcluster.report.export.settings import SETTINGS, TEXT_SETTINGS
+from boardcluster.report.plots import times_by_factor
+from boardcluster.report.plots.cells import AXES, factor_words, rest_of
+from boardcluster.report.plots.figure import Bars
+from boardcluster.store.migrations import MIGRATIONS
+
+ROOT = Path(__file__).resolve().parents[2]
+OTHER: dict[str, Any] = {
+    "workload": "pi",
+    "engine": Engine.SPARK,
+    "profile": "/data/me/mine.toml",
+    "size_bytes": 5,
+    "workers": 3,
+    "concurrency": 2,
+    "replication": 2,
+    "checksum": Checksum.NULL,
+    "master": MasterPlacement.COMBINED,
+    "input": "/data/me/text.txt",
+    "parameters": {"terasort.files": "2"},
+    "settings": {"dfs.heartbeat.interval": "5"},
+}
+BASE = result(1.0).trial
+NOT_FACTORS = {"id", "campaign_id", "position", "repetition", "arguments", "warm_up"}
+
+
+def other(factor: Factor) -> Any:
+    """Another level than that of the base; a new plain factor needs no line above."""
+    if factor.name in OTHER:
+        return OTHER[factor.name]
+    here = factor.level(BASE)
+    if factor.kind is int:
+        return here + 1
+    return next(level for level in factor.kind if level != here)
+
+
+def changed(factor: Factor) -> Trial:
+    return dataclasses.replace(BASE, **{factor.name: other(factor)})
+
+
+def test_the_table_and_the_trial_have_the_same_fields_types_and_defaults() -> None:
+    kinds = typing.get_type_hints(Trial)
+    fields = {field.name: field for field in dataclasses.fields(Trial)}
+    assert {factor.name for factor in FACTORS} == set(fields) - NOT_FACTORS
+    for factor in FACTORS:
+        kind = kinds[factor.name]
+        assert (typing.get_origin(kind) or kind) is factor.kind, factor.name
+        default = fields[factor.name].default
+        if default is not dataclasses.MISSING:
+            assert default == factor.default, factor.name
+    assert len({factor.file_key for factor in FACTORS}) == len(FACTORS)
+
+
+@pytest.mark.parametrize("factor", FACTORS, ids=lambda factor: factor.name)
+def test_another_level_is_another_cell_in_words_of_its_own(factor: Factor) -> None:
+    trial = changed(factor)
+    assert levels(trial) != levels(BASE)
+    assert levels(trial, without=[factor.name]) == levels(BASE, without=[factor.name])
+    one, two = (factor.words(factor.level(each)) for each in (trial, BASE))
+    assert one != two
+    assert "/data" not in one
+    assert (form_of(trial) != form_of(BASE)) == (factor.acts is not Acts.JOB)
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [factor for factor in FACTORS if factor.name not in ("workload", "size_bytes")],
+    ids=lambda factor: factor.name,
+)
+def test_cells_labels_figures_and_exports_read_the_table(factor: Factor) -> None:
+    cells = summarise([result(1.0), result(2.0, position=1, **{factor.name: other(factor)})])
+    assert len(cells) == 2
+    assert factor.name in AXES
+    if factor.name not in ("engine", "parameters", "settings"):
+        assert len({factor_words(cell, factor.name) for cell in cells}) == 2
+    assert len({rest_of(cell, factor.name) for cell in cells}) == 1
+    if factor.name not in ("engine", "profile", "workers", "concurrency"):
+        assert len({cell.label for cell in cells}) == 2
+    assert factor.name in {field.name for field in (*SETTINGS, *TEXT_SETTINGS)}
+
+
+def test_what_is_chosen_by_is_every_factor_that_a_word_can_say() -> None:
+    left_out = {"input", "parameters", "settings"}
+    keys = {factor.file_key for factor in FACTORS if factor.name not in left_out}
+    assert set(SELECTION_KEYS) == {*keys, "repetition"}
+
+
+def test_a_later_factor_is_left_out_while_it_has_its_default() -> None:
+    assert later_levels(BASE) == ()
+    settings = {"b": "2", "a": "1"}
+    trial = dataclasses.replace(BASE, settings=settings)
+    assert later_levels(trial) == (("settings", (("a", "1"), ("b", "2"))),)
+
+
+def test_every_factor_has_a_column_of_the_store() -> None:
+    connection = sqlite3.connect(":memory:")
+    for _, statements in MIGRATIONS:
+        for statement in statements:
+            connection.execute(statement)
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(trials)")}
+    assert {factor.name for factor in FACTORS} <= columns
+    assert [name for name, _ in MIGRATIONS] == sorted(name for name, _ in MIGRATIONS)
+
+
+def test_the_reference_is_what_the_table_says() -> None:
+    written = runpy.run_path(str(ROOT / "tools" / "write_factors.py"))["written"]
+    page = (ROOT / "docs" / "reference" / "campaign-toml.md").read_text()
+    assert written(page) == page, "run tools/write_factors.py"
+    rows = {row[1].strip(" `") for row in csv.reader(io.StringIO(page), delimiter="|") if row[2:]}
+    assert {factor.file_key for factor in FACTORS} <= rows
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("dfs.blocksize", "33554432", "dfs.blocksize 32 MiB"),
+        ("dfs.blocksize", "1000", "dfs.blocksize 1000"),
+        ("dfs.heartbeat.interval", "1048576", "dfs.heartbeat.interval 1048576"),
+        ("spark.executor.memory", "512m", "spark.executor.memory 512m"),
+    ],
+)
+def test_a_setting_reads_as_people_write_it(key: str, value: str, words: str) -> None:
+    assert setting_words(key, value) == words
+
+
+def blocks(*sizes: str) -> tuple[Cell, ...]:
+    """A cell for each size of blocks; the empty one is the profile's."""
+    return summarise(
+        result(
+            seconds,
+            position=place,
+            settings={"spark.executor.cores": "1"} | ({"dfs.blocksize": size} if size else {}),
+        )
+        for place, size in enumerate(sizes)
+        for seconds in (10.0 + place, 10.5 + place)
+    )
+
+
+def test_a_setting_is_an_effect_and_an_axis_of_its_own() -> None:
+    cells = blocks("33554432", "134217728", "")
+    assert [cell.count for cell in cells] == [2, 2, 2]
+    effects = factor_effects(cells)
+    assert {effect.factor for effect in effects} == {"dfs.blocksize"}
+    values = {(effect.slower_value, effect.faster_value) for effect in effects}
+    assert ("as the profile", "33554432") in values
+    [figure] = times_by_factor(cells, "dfs.blocksize")
+    assert isinstance(figure.body, Bars)
+    assert [bar.label for group in figure.body.groups for bar in group.bars] == [
+        "dfs.blocksize as the profile",
+        "dfs.blocksize 32 MiB",
+        "dfs.blocksize 128 MiB",
+    ]
+    assert times_by_factor(cells, "spark.executor.cores") == ()
+    with pytest.raises(UsageError, match=r"allowed: .*dfs\.blocksize"):
+        times_by_factor(cells, "dfs.block.size")
+
+
+def test_sides_that_differ_by_settings_are_compared_and_it_is_said() -> None:
+    small, large = (own_side(size, size, blocks(size)) for size in ("33554432", "134217728"))
+    comparison = compare_sides(small, large)
+    [apart] = comparison.apart
+    assert (apart.name, apart.first, apart.second) == (
+        "settings",
+        "dfs.blocksize 32 MiB, spark.executor.cores 1",
+        "dfs.blocksize 128 MiB, spark.executor.cores 1",
+    )
+    assert comparison.matches
+    both = own_side("both", "both", blocks("33554432", "134217728"))
+    matched = compare_sides(both, both).matches
+    assert all(row.first.conditions == row.second.conditions for row in matched)
