@@ -28,6 +28,9 @@ QUICKER = {
 }
 """The runs are the longest steps and are run in full by hand; the subnet must be free here."""
 
+TAKE_DOWN = "trap 'status=$?; boardcluster down --wipe || true; exit $status' EXIT\n"
+"""A command that fails in the middle leaves no cluster behind."""
+
 
 @pytest.fixture
 def own_cache(cache: Path, open_folder: Path) -> Iterator[Path]:
@@ -69,7 +72,7 @@ def test_every_command_of_the_tutorial_works(
         for path in (open_folder, place):
             os.chown(path, NOBODY, NOBODY)
     done = subprocess.run(
-        [*user, "bash", "-c", text],
+        [*user, "bash", "-c", TAKE_DOWN + text],
         cwd=place,
         env={
             **os.environ,
