@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from boardcluster.services.java import found_javas
+from boardcluster.services.java import find_java
 from boardcluster.services.pair import load_pair, pair_ids
 
 OPTIONS = (
@@ -34,11 +34,9 @@ def script(program: str) -> str:
 
 def system_java() -> Path:
     """The ``java`` of this machine that the program would take."""
-    pair = load_pair(pair_ids()[0])
-    for java in found_javas():
-        if pair.java_oldest <= java.feature <= pair.java_newest:
-            return java.program
-    raise AssertionError("no Java on this machine that runs the engines: run `make dev`")
+    found = find_java(load_pair(pair_ids()[0]), cache=Path("/nonexistent"))
+    assert found, "no Java on this machine that runs the engines: run `make dev`"
+    return found.program
 
 
 def make_java_home(folder: Path) -> Path:

@@ -22,6 +22,13 @@ from tests.boards import SYSTEM_PATH
 from tests.quick_java import make_java_home
 
 CLI = (sys.executable, "-m", "boardcluster")
+NOBODY = 65534
+AS_NOBODY = (
+    *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
+    *("--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"),
+)
+"""An ordinary user who may only read more than others: our interpreter may be in /root."""
+
 WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
 """Set by pytest-xdist in each of its processes, and so in all that they start."""
 
@@ -116,7 +123,7 @@ def traces() -> dict[str, set[str]]:
         "processes": _processes(),
         "links": {path.name for path in Path("/sys/class/net").iterdir()},
         "mounts": set(Path("/proc/mounts").read_text().splitlines()),
-        "loops": _lines("losetup", "-a"),
+        "loops": _lines("losetup", "-a", check=False),
         "groups": {str(path) for path in _hierarchies("boardcluster-*")},
         "throttles": {
             f"{path.name} {row}"
@@ -150,8 +157,8 @@ def _processes() -> set[str]:
     return found
 
 
-def _lines(*command: str) -> set[str]:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _lines(*command: str, check: bool = True) -> set[str]:
+    done = subprocess.run(command, capture_output=True, text=True, check=check)
     return set(done.stdout.splitlines())
 
 

@@ -10,17 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.conftest import AS_NOBODY, NOBODY
 from tests.tidy.docs_blocks import console_blocks, script
 
 ROOT = Path(__file__).resolve().parents[2]
-NOBODY = 65534
 COPIED_BYTES_MOST = 1 << 20
-AS_NOBODY = (
-    *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
-    *("--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"),
-)
-"""An ordinary user who may only read more than others: our interpreter may be in /root."""
-
 QUICKER = {
     "make demo\n": "boardcluster demo --workers 1 --size 8MB --repetitions 1\n",
     "--size 64MB --repetitions 2": "--size 8MB --repetitions 1",

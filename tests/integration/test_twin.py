@@ -33,7 +33,7 @@ from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.twin.setpoints import NodeSetPoints, set_points
-from tests.integration.conftest import Cli, traces
+from tests.integration.conftest import AS_NOBODY, NOBODY, Cli, traces
 from tests.integration.test_faults import wait_for
 
 TWIN = """\
@@ -164,15 +164,13 @@ def test_a_plain_cluster_is_no_twin(alone: Cli, tmp_path: Path) -> None:
 def test_an_ordinary_user_is_told_that_limits_need_root(
     cli: Callable[..., Cli], open_folder: Path
 ) -> None:
-    """As uid 65534, which may only read more than others: our interpreter may be in /root."""
     file = open_folder / "boards.toml"
     file.write_text(TWIN)
     home = open_folder / "nobody"
     home.mkdir()
-    os.chown(home, 65534, 65534)
+    os.chown(home, NOBODY, NOBODY)
     prefix = (
-        *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"),
-        *("--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"),
+        *AS_NOBODY,
         *("env", f"HOME={home}", "--chdir=/", f"BOARDCLUSTER_CACHE={home}/cache"),
     )
     program = cli(home / "state", prefix=prefix)
