@@ -82,9 +82,9 @@ def spark_settings(jars: Path) -> Iterator[tuple[str, str, str]]:
         program = Path(folder) / "SparkSettings.java"
         program.write_text(SPARK_LISTER)
         command = ["java", "-cp", f"{jars}/*", str(program), *own]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     for line in done.stdout.splitlines():
-        key, found, value = line.partition("\t")
+        key, found, value = line.replace(f"{folder}/", "").partition("\t")
         if found and key.startswith("spark."):
             undefined = value.startswith("<") and value.endswith(">")
             yield "spark-defaults", key, "" if undefined else value

@@ -319,7 +319,7 @@ def results(
         home: its state folder; None for the one of its name.
         campaign: only this campaign, by its id.
     """
-    return Results(home_folder(_path(home), name), campaign)
+    return Results(home_folder(_path(home), name, only_read=True), campaign)
 
 
 def report(
@@ -350,7 +350,7 @@ def report(
         ClusterError: there is no such cluster.
         EmptySelectionError: there is no such campaign.
     """
-    folder = home_folder(_path(home), name)
+    folder = home_folder(_path(home), name, only_read=True)
     require_home(folder)
     return write_home_report(
         folder,
@@ -443,7 +443,7 @@ def compare(
         compare_named(
             first,
             second,
-            home_folder(_path(home), name),
+            home_folder(_path(home), name, only_read=True),
             tainted=tainted,
             homes=homes_beside(_path(home)),
             defaults=_parameter_defaults,

@@ -84,7 +84,7 @@ def _export(
     table = what or TableName.RUNS
     path = _target(output, to, table)
     _check_target(path, to, force=force)
-    folder = home_folder(home, cluster)
+    folder = home_folder(home, cluster, only_read=True)
     require_home(folder)
     from boardcluster.queries.tables import StoredTables  # noqa: PLC0415  slow to load
 

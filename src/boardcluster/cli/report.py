@@ -51,7 +51,7 @@ def _report(
     from boardcluster.api import report  # noqa: PLC0415
     from boardcluster.queries.report import write_one_page  # noqa: PLC0415
 
-    state = home_folder(home, cluster)
+    state = home_folder(home, cluster, only_read=True)
     require_home(state)
     folder = output or state / "report"
     if run is not None:

@@ -55,7 +55,7 @@ def _results(
     as_json: JsonOption = False,
 ) -> None:
     """Show stored results: each run with its verdict, and mean with 95 % intervals per engine."""
-    folder = home_folder(home, cluster)
+    folder = home_folder(home, cluster, only_read=True)
     if watch:
         named = {"--all": every, "--rebuild": from_files, "--tainted": tainted}
         if other := [name for name, given in named.items() if given]:

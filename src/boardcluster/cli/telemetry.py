@@ -72,7 +72,7 @@ def _telemetry(
 
     if csv_file is not None and as_json:
         raise UsageError("--csv and --json are two ways of one answer", hint="leave one out")
-    folder = home_folder(home, cluster)
+    folder = home_folder(home, cluster, only_read=True)
     with Store.open(folder, read_only=True) as store:
         result, attempt, found = find_run(store, run)
     if found is None:

@@ -29,14 +29,18 @@ def _xdg(variable: str, default: str) -> Path:
     return Path(value) if value.startswith("/") else Path("~") / default
 
 
-def _usable(folder: Path, *, options: str) -> Path:
-    """Return the folder's whole path if Hadoop and Spark can work in it."""
+def _absolute(folder: Path, *, options: str) -> Path:
     try:
-        whole = folder.expanduser().absolute()
+        return folder.expanduser().absolute()
     except RuntimeError as error:
         raise UsageError(
             f"{folder} has no meaning: {error}", hint=f"name another folder with {options}"
         ) from error
+
+
+def _usable(folder: Path, *, options: str) -> Path:
+    """Return the folder's whole path if Hadoop and Spark can work in it."""
+    whole = _absolute(folder, options=options)
     if bad := sorted(set(_NOT_IN_PATHS.findall(str(whole)))):
         raise UsageError(
             f"Hadoop and Spark cannot work in the folder {str(whole)!r}: its path holds "
@@ -83,8 +87,13 @@ def require_home(folder: Path) -> None:
         )
 
 
-def home_folder(home: Path | None, cluster: str) -> Path:
+def home_folder(home: Path | None, cluster: str, *, only_read: bool = False) -> Path:
     """Return the state folder: ``--home``, or one per cluster in XDG_DATA_HOME.
+
+    Args:
+        home: what the user named.
+        cluster: the name of the cluster, where no folder was named.
+        only_read: no engine will work there: any path will do, such as that of a copy.
 
     Raises:
         UsageError: the name would leave that folder, or Hadoop and Spark cannot work there.
@@ -94,7 +103,7 @@ def home_folder(home: Path | None, cluster: str) -> Path:
             f"{cluster!r} is not a name for a cluster", hint="use letters, digits and hyphens"
         )
     folder = home or _xdg("XDG_DATA_HOME", ".local/share") / "boardcluster" / cluster
-    return _usable(folder, options="--home")
+    return _absolute(folder, options="--home") if only_read else _usable(folder, options="--home")
 
 
 def homes_beside(home: Path | None) -> Callable[[str], Path]:

@@ -27,6 +27,7 @@ from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
+from boardcluster.services.settings import known_settings
 from boardcluster.store import Store
 
 ENGINES = (Engine.MAPREDUCE, Engine.SPARK)
@@ -216,6 +217,8 @@ def test_its_settings_are_stored_and_in_its_configuration(
     desk: Desk, jar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operation, "attach", lambda *_, **__: desk.live)
+    real = known_settings("hadoop-3.4.2-spark-4.1.4")
+    monkeypatch.setattr("boardcluster.services.settings.known_settings", lambda _: real)
     settings = {"mapreduce.map.output.compress": "true"}
 
     done = run_program(
