@@ -56,7 +56,7 @@ class Lab:
         with self.start(*arguments) as process:
             out, self.stderr = process.communicate(timeout=timeout)
         assert process.returncode == code, (
-            f"{arguments}: {process.returncode}\n{out}\n{self.stderr}"
+            f"{arguments}: {process.returncode}\n{self.stderr}\n{out}"
         )
         return out
 
@@ -264,8 +264,13 @@ def test_every_workload_on_every_engine_killed_twice_and_resumed(up: Lab, tmp_pa
                 process.kill()
                 process.communicate()
             assert process.returncode == -signal.SIGKILL, f"seed {seed}: it ended by itself"
-    done = json.loads(up("run", str(file), "--resume", "--json", timeout=1500))
-    assert done["summary"]["ok"] == done["summary"]["planned"] == 16, f"seed {seed}"
+    with up.start("run", str(file), "--resume", "--json") as process:
+        out, told = process.communicate(timeout=1500)
+    done = json.loads(out)
+    states = {row["trial"]["id"]: row["attempt"] for row in done["results"]}
+    assert done["summary"]["ok"] == done["summary"]["planned"] == 16, (
+        f"seed {seed}: {told} {states}"
+    )
     names = {node.name for node in up.boards.nodes}
     for row in done["results"]:
         proof = row["measurement"]["verification"]
