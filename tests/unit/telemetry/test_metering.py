@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.builders import make_samples, make_telemetry
 from tests.unit.telemetry.meters.serving import Answer, Request, recorded, web
 
 from boardcluster.errors import HostError, MeterError, SpecError
-from boardcluster.records import Coverage, MeterSpec, NodeSamples, Telemetry
+from boardcluster.records import Coverage, MeterSpec
 from boardcluster.remote.base import Remote
 from boardcluster.telemetry import metering as room
 from boardcluster.telemetry.metering import STOP_SECONDS, check_meters, metering
@@ -336,18 +337,12 @@ def test_telemetry_tells_a_frozen_meter(tmp_path: Path) -> None:
     path.write_text("time,watts\n" + "".join(f"{wall - 130 + s},26\n" for s in range(130)))
     options = {"path": str(path), "time_format": "unix"}
     spec = MeterSpec(name="log", kind="logger-csv", nodes=("pi0",), options=options)
-    samples = NodeSamples(
-        node="pi0",
-        scope="machine",
-        interval_seconds=1.0,
-        cores=4,
-        seconds=np.arange(1.0, 121.0),
-        columns={
-            "cpu_user_seconds": np.where(np.arange(120) < 60, 0.0, 3.5),
-            "cpu_system_seconds": np.full(120, 0.1),
-        },
-    )
-    telemetry = Telemetry(duration_seconds=120.0, nodes=(samples,))
+    columns = {
+        "cpu_user_seconds": np.where(np.arange(120) < 60, 0.0, 3.5),
+        "cpu_system_seconds": np.full(120, 0.1),
+    }
+    samples = make_samples("pi0", seconds=np.arange(1.0, 121.0), columns=columns)
+    telemetry = make_telemetry(samples, duration_seconds=120.0)
     with metering([spec], {}) as meters:
         (power,) = meters.powers(ended - 120, ended, telemetry=telemetry)
     assert power.energy_joules == pytest.approx(26 * 120, rel=0.01)
