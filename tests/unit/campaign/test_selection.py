@@ -13,7 +13,8 @@ from boardcluster.records import Checksum, Engine, MasterPlacement, Trial
 TRIALS = tuple(
     make_trial(
         id=f"t{number}", position=number, workload=workload, engine=engine, workers=workers,
-        repetition=repetition, warm_up=warm_up, concurrency=1 + workload.count("+"),
+        repetition=repetition, warm_up=warm_up, size_bytes=10**9,
+        concurrency=1 + workload.count("+"),
     )
     for number, (workload, engine, workers, (repetition, warm_up)) in enumerate(
         product(

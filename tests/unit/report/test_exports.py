@@ -173,7 +173,14 @@ def test_emulated_boards_are_named_in_every_row(
 def energy(joules: float | None, method: EnergyMethod = EnergyMethod.METERED) -> Energy:
     mean_watts = None if joules is None else joules / 20
     reason = "" if joules is not None else "silent"
-    power = make_power(joules, mean_watts=mean_watts, most_watts=50.0, method=method, reason=reason)
+    power = make_power(
+        joules,
+        nodes=("worker1", "worker2"),
+        mean_watts=mean_watts,
+        most_watts=50.0,
+        method=method,
+        reason=reason,
+    )
     return make_energy(joules, method=method, powers=(power,), reason="")
 
 

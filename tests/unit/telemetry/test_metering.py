@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.builders import make_samples, make_telemetry
 from tests.unit.telemetry.meters.serving import Answer, Request, recorded, web
+from tests.waiting import wait_until
 
 from boardcluster.errors import HostError, MeterError, SpecError
 from boardcluster.records import Coverage, MeterSpec
@@ -222,7 +223,10 @@ def test_a_meter_that_hangs_delays_neither_the_run_nor_the_end(
         ending = time.monotonic()
     assert time.monotonic() - ending < STOP_SECONDS + 0.5
     let_go.set()
-    time.sleep(0.2)
+    wait_until(
+        lambda: not [row for row in threading.enumerate() if row.name == "meter plug"],
+        "the end of its thread",
+    )
 
 
 def test_a_slow_meter_does_not_delay_the_others(install: Install) -> None:

@@ -54,6 +54,7 @@ def _spec(
     return make_cluster(
         _node("master", memory=memory, medium=""),
         *(_node(f"worker{n}", memory=memory, medium=medium) for n in range(1, workers + 1)),
+        name="fives",
         twin=TwinSpec(dilation=dilation),
     )
 
