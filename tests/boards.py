@@ -27,7 +27,6 @@ import signal
 import stat
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.quick_java import put_into_layer
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[1]
 LOGIN = "pi"
@@ -558,13 +558,12 @@ class Boards:
         # The open files keep a namespace's number from being given to somebody else's.
         seen = [os.fstat(number) for number in self._namespaces]
         namespaces = {(status.st_dev, status.st_ino) for status in seen}
-        deadline = time.monotonic() + END_SECONDS_MOST
-        while left := own_processes(namespaces):
-            assert time.monotonic() < deadline, f"processes {left} of the boards do not end"
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.01)
+        wait_until(
+            lambda: not kill_in(namespaces),
+            "the end of the boards' processes",
+            seconds=END_SECONDS_MOST,
+            pause_seconds=0.01,
+        )
         while self._namespaces:
             os.close(self._namespaces.pop())
         for name in (*HOSTS, *(f"pi{index}" for index in range(len(self._addresses)))):
@@ -584,6 +583,15 @@ def own_processes(namespaces: set[tuple[int, int]]) -> list[int]:
     return found
 
 
+def kill_in(namespaces: set[tuple[int, int]]) -> list[int]:
+    """Kill the processes in these network namespaces; return those that were there."""
+    found = own_processes(namespaces)
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return found
+
+
 def batch_ip(pid: int, lines: Sequence[str]) -> None:
     """Run commands of ip(8) in a process's network."""
     subprocess.run(
@@ -596,14 +604,20 @@ def batch_ip(pid: int, lines: Sequence[str]) -> None:
 
 def first_child(parent: subprocess.Popen[bytes]) -> int:
     """Wait for the only child of ``unshare --fork``; all its namespaces are then there."""
-    deadline = time.monotonic() + START_SECONDS_MOST
-    while time.monotonic() < deadline and parent.poll() is None:
+
+    def children() -> list[str]:
         with contextlib.suppress(OSError):
-            children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
-            if children:
-                return int(children[0])
-        time.sleep(0.002)
-    raise RuntimeError(f"no first process: {parent.args!r}")
+            return Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+        return []
+
+    (child,) = wait_until(
+        children,
+        f"the first process of {parent.args!r}",
+        seconds=START_SECONDS_MOST,
+        failed=lambda: parent.poll() is not None,
+        pause_seconds=0.002,
+    )
+    return int(child)
 
 
 def await_ready(process: subprocess.Popen[bytes]) -> None:

@@ -6,10 +6,10 @@ can change none: /proc/sys is read-only, and so is /sys but for its own group of
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,6 +23,7 @@ from tests.boards import (
     first_child,
     prepare,
 )
+from tests.waiting import wait_until
 
 START_SECONDS_MOST = 60.0
 END_SECONDS_MOST = 20.0
@@ -157,28 +158,30 @@ class SystemdNode:
                 start_new_session=True,
             )
         self.pid = first_child(self._process)
-        deadline = time.monotonic() + START_SECONDS_MOST
-        while True:
-            state = ""
-            if Path(f"/proc/{self.pid}/root/run/systemd/private").exists():
-                state = self.run("systemctl is-system-running", check=False).strip()
-            if state in ("running", "degraded"):
-                return
-            if time.monotonic() > deadline or self._process.poll() is not None:
-                raise RuntimeError(f"systemd does not start: {state}")
-            time.sleep(0.1)
+        wait_until(
+            self._is_running,
+            "systemd",
+            seconds=START_SECONDS_MOST,
+            failed=lambda: self._process is None or self._process.poll() is not None,
+        )
+
+    def _is_running(self) -> bool:
+        if not Path(f"/proc/{self.pid}/root/run/systemd/private").exists():
+            return False
+        state = self.run("systemctl is-system-running", check=False).strip()
+        return state in ("running", "degraded")
 
     def _end(self) -> None:
         if self._process is not None:
             self._process.kill()  # and with it, its child: the first process of the node
             self._process.wait(END_SECONDS_MOST)
-        deadline = time.monotonic() + END_SECONDS_MOST
-        while self._group.exists():
-            folders = [Path(folder) for folder, _, _ in os.walk(self._group, topdown=False)]
-            try:
-                for folder in folders:
-                    folder.rmdir()
-            except OSError:  # the last of its processes are still ending
-                assert time.monotonic() < deadline, "processes of the node do not end"
-                time.sleep(0.05)
+        wait_until(self._is_gone, "the end of the node's processes", seconds=END_SECONDS_MOST)
         shutil.rmtree(self._folder / "sd0")
+
+    def _is_gone(self) -> bool:
+        """Remove the node's control groups; False while processes are in them."""
+        folders = [Path(folder) for folder, _, _ in os.walk(self._group, topdown=False)]
+        with contextlib.suppress(OSError):
+            for folder in folders:
+                folder.rmdir()
+        return not self._group.exists()

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 
 from boardcluster.store.samples import read_telemetry
 from tests.boards import Boards
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs_root
 
@@ -114,13 +115,6 @@ def up(lab: Lab) -> Lab:
     return lab
 
 
-def wait_for(condition: Callable[[], bool], *, seconds: float, what: str) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"timed out waiting for {what}"
-        time.sleep(0.1)
-
-
 def test_nobody_is_believed_before_a_person_has_seen_the_keys(lab: Lab) -> None:
     hosts = ",".join(node.name for node in lab.boards.nodes)
     shown = lab("init", "--hosts", hosts, code=8)
@@ -155,7 +149,7 @@ def test_what_is_killed_half_way_converges_and_is_taken_back_exactly(lab: Lab) -
     lab.declare()
     before = [lab.snapshot(index) for index in range(COUNT)]
     with lab.start("up") as killed:
-        wait_for(
+        wait_until(
             lambda: "hadoop" in lab.on(1, "ls /opt/boardcluster/engines/*"),
             seconds=60,
             what="the copy of the engines",
@@ -316,7 +310,7 @@ def test_boards_are_probed_over_ssh(up: Lab) -> None:
 
 def test_a_job_goes_on_while_connections_drop_and_outside_gets_nothing_but_ssh(up: Lab) -> None:
     with up.start("run", "pi", "--engine", "spark", "--repetitions", "1") as job:
-        wait_for(
+        wait_until(
             lambda: "CoarseGrained" in up.on(0, "ps -eo args") + up.on(1, "ps -eo args"),
             seconds=120,
             what="a Spark executor",
@@ -356,7 +350,7 @@ def test_web_pages_open_through_a_tunnel(up: Lab) -> None:
         def opened() -> bool:
             return "FSNamesystemState" in up.boards.on_driver(page, check=False).stdout
 
-        wait_for(opened, seconds=20, what="the NameNode's page")
+        wait_until(opened, seconds=20, what="the NameNode's page")
         direct = f"http://{up.boards.nodes[0].address}:9870/jmx"
         assert up.boards.on_driver(["python3", "-c", _PAGE, direct], check=False).returncode != 0
     finally:
@@ -370,7 +364,7 @@ _PAGE = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=3
 
 def test_a_node_that_loses_its_network_invalidates_the_run_and_is_named(up: Lab) -> None:
     with up.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as job:
-        wait_for(lambda: "RunJar" in up.on(0, "ps -eo args"), seconds=60, what="the submission")
+        wait_until(lambda: "RunJar" in up.on(0, "ps -eo args"), seconds=60, what="the submission")
         up.boards.cut(1)
         began = time.monotonic()
         try:
@@ -408,7 +402,7 @@ def test_a_changed_host_key_stops_everything(up: Lab) -> None:
 
 def test_a_board_that_loses_its_power_is_named_and_can_be_left_behind(up: Lab) -> None:
     with up.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as job:
-        wait_for(lambda: "RunJar" in up.on(0, "ps -eo args"), seconds=60, what="the submission")
+        wait_until(lambda: "RunJar" in up.on(0, "ps -eo args"), seconds=60, what="the submission")
         up.boards.power_off(1)
         _, err = job.communicate(timeout=240)
     assert job.returncode == 7, err

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.boards import ROOT, Boards
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs_root
 
@@ -212,7 +213,4 @@ def test_nothing_runs_on_after_kill_9(tmp_path: Path) -> None:
         assert len(pids) == 2
         assert not gone(pids)
         holder.kill()
-    deadline = time.monotonic() + 10
-    while mounted(folder) or not gone(pids):
-        assert time.monotonic() < deadline, f"left: {mounted(folder)}"
-        time.sleep(0.02)
+    wait_until(lambda: not mounted(folder) and gone(pids), "the end of what it started")

@@ -18,8 +18,9 @@ from boardcluster.cluster.kinds.emulated import nodes as emulated
 from boardcluster.cluster.state import LiveState, load_state
 from boardcluster.remote.ask import ask
 from tests.integration.conftest import Cli
-from tests.integration.test_faults import still_running, wait_for
+from tests.integration.test_faults import still_running
 from tests.unit.campaign import test_killed as killed
+from tests.waiting import wait_until
 
 QUICK = """\
 [campaign]
@@ -168,7 +169,7 @@ def begin(program: Cli, file: str, *options: str) -> tuple[subprocess.Popen[str]
         assert process.poll() is None, process.communicate()
         return len(list((program.home / "attempts").glob("*/*/*/stderr.txt"))) > before
 
-    wait_for(submitted, seconds=90, what="the job")
+    wait_until(submitted, seconds=90, what="the job")
     time.sleep(6)
     state = load_state(program.home)
     assert state is not None
@@ -350,7 +351,7 @@ def broken_in_mid_run(program: Cli, fault: Callable[[], object]) -> dict[str, An
     before = submissions()
     arguments = ("run", "teragen", "--size", "1GB", "--engine", "mapreduce", "--repetitions", "1")
     with program.start(*arguments) as process:
-        wait_for(lambda: submissions() != before, seconds=60, what="the job")
+        wait_until(lambda: submissions() != before, seconds=60, what="the job")
         time.sleep(7)
         fault()
         _, err = process.communicate(timeout=300)

@@ -16,13 +16,7 @@ from boardcluster.cluster.kinds.emulated import nodes as emulated
 from boardcluster.cluster.state import load_state
 from boardcluster.remote.ask import http
 from tests.integration.conftest import Cli
-
-
-def wait_for(condition: Callable[[], bool], *, seconds: float, what: str) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"timed out waiting for {what}"
-        time.sleep(0.05)
+from tests.waiting import wait_until
 
 
 def started_daemons(home: Path) -> int:
@@ -83,7 +77,7 @@ def test_interrupted_up_leaves_nothing(
     small: Cli, signum: signal.Signals, code: int, daemons: int
 ) -> None:
     with small.start("up") as process:
-        wait_for(
+        wait_until(
             lambda: load_state(small.home) is not None and started_daemons(small.home) >= daemons,
             seconds=60,
             what=f"{daemons} daemons",
@@ -100,7 +94,7 @@ def test_interrupted_up_leaves_nothing(
 def test_driver_killed_while_starting_then_status_down_up(small: Cli) -> None:
     for daemons in (1, 5):
         with small.start("up") as process:
-            wait_for(
+            wait_until(
                 lambda least=daemons: started_daemons(small.home) >= least,  # type: ignore[misc]
                 seconds=60,
                 what=f"{daemons} daemons",
@@ -126,7 +120,7 @@ def test_driver_killed_or_interrupted_in_mid_run(up: Cli) -> None:
         return any((up.home / "attempts").glob("*/1/*/stderr.txt"))
 
     with up.start(*arguments) as process:
-        wait_for(running, seconds=60, what="the first run")
+        wait_until(running, seconds=60, what="the first run")
         second = up.start("run", "wordcount")
         _, err = second.communicate(timeout=60)
         assert second.returncode == 7
@@ -139,7 +133,7 @@ def test_driver_killed_or_interrupted_in_mid_run(up: Cli) -> None:
     assert row["attempt"]["state"] == "running"
 
     with up.start(*arguments) as process:
-        wait_for(
+        wait_until(
             lambda: len(list((up.home / "attempts").glob("*/1/*/stderr.txt"))) == 2,
             seconds=60,
             what="the second run",
@@ -174,7 +168,7 @@ def test_down_finds_a_cluster_whose_state_names_dead_processes(up: Cli) -> None:
     assert state is not None
     for node in state.nodes:
         os.kill(node.pid, signal.SIGKILL)
-    wait_for(
+    wait_until(
         lambda: not any(processes.is_alive(n.pid, n.start_ticks) for n in state.nodes),
         seconds=10,
         what="the nodes to die",

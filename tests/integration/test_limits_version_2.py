@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import pytest
 
 from tests.integration.limits_inside import DIRTY_BYTES, LARGE_BYTES, MEMORY_BYTES, WANTED
 from tests.small_machine import Kernel, fetch_kernel, missing, run_inside
+from tests.waiting import wait_until
 
 HERE = Path(__file__).parent
 PROGRAMS = (
@@ -170,20 +170,22 @@ def test_the_machine_ends_with_who_started_it_even_after_kill_9(
     root = HERE.parents[1]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, cwd=root, env=environment) as driver:
-        machine = 0
+
+        def machine_of() -> int:
+            for pid in children(driver.pid):
+                if b"-initrd" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                    name = Path(f"/proc/{pid}/comm").read_text().strip()
+                    return pid if name.startswith("qemu") else 0
+            return 0
+
         try:
-            deadline = time.monotonic() + 30
-            while time.monotonic() < deadline and driver.poll() is None and not machine:
-                for pid in children(driver.pid):
-                    if b"-initrd" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
-                        name = Path(f"/proc/{pid}/comm").read_text().strip()
-                        machine = pid if name.startswith("qemu") else 0
-                time.sleep(0.1)
-            assert machine, "the machine does not start"
+            machine = wait_until(
+                machine_of,
+                "the machine",
+                seconds=30,
+                failed=lambda: driver.poll() is not None,
+            )
         finally:
             driver.kill()
-    deadline = time.monotonic() + 10
-    while Path(f"/proc/{machine}").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not Path(f"/proc/{machine}").exists()
+    wait_until(lambda: not Path(f"/proc/{machine}").exists(), "the machine's end")
     assert [path.name for path in tmp_path.iterdir()] == ["wait.py"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from boardcluster.cluster.processes import leftover_processes
 from boardcluster.cluster.state import load_state
 from tests.integration.conftest import Cli
+from tests.waiting import wait_until
 
 _FORBID = "echo 0 >/proc/sys/user/max_user_namespaces && echo ready && exec sleep infinity"
 _SHUFFLE = 13562
@@ -51,13 +51,6 @@ def identity(program: Cli) -> str:
     state = load_state(program.home)
     assert state is not None
     return state.identity
-
-
-def wait_until(ready: Callable[[], bool], *, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.2)
 
 
 def test_namespaces_are_really_forbidden_here(forbidden: tuple[str, ...]) -> None:
@@ -138,7 +131,7 @@ def test_down_finds_the_containers_of_a_killed_driver(up: Cli) -> None:
         return found
 
     with up.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as driver:
-        wait_until(lambda: containers() > 0, seconds=120)
+        wait_until(lambda: containers() > 0, "a container", seconds=120, pause_seconds=0.2)
         driver.kill()
         driver.communicate()
     assert len(leftover_processes(mark)) > daemons

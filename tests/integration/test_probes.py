@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from boardcluster.records import ProbeMode, ProbeRun
 from boardcluster.remote.ask import drop_caches
 from boardcluster.services import operation
 from tests.integration.conftest import Cli
+from tests.waiting import wait_until
 
 SUBNET = "198.18.62.0/24"
 LINK_BITS_PER_SECOND = 1e9
@@ -120,10 +120,7 @@ def test_one_program_on_a_node_does_the_work_of_a_cluster(
 
 def test_ctrl_c_ends_what_runs_on_the_node(up: Cli) -> None:
     with up.start("probe", "heat", "--node", "worker1") as process:
-        deadline = time.monotonic() + 60
-        while not stressed():
-            assert time.monotonic() < deadline, "stress-ng never began"
-            time.sleep(0.2)
+        wait_until(stressed, "stress-ng", seconds=60)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 130

@@ -35,6 +35,7 @@ from boardcluster.remote.ask import ask, processes
 from boardcluster.remote.base import Remote
 from boardcluster.remote.hostkeys import HostKey, known, learn, trust
 from boardcluster.remote.ssh import SshRemote, SshRoute
+from tests.waiting import wait_until
 
 MARKS = (b"BOARDCLUSTER_RUN=", b"BOARDCLUSTER_JOB=")
 OURS = f"BOARDCLUSTER_SSH_TEST_{os.getpid()}"
@@ -52,13 +53,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def await_true(condition: Callable[[], object], *, within_seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + within_seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never became true"
-        time.sleep(0.02)
 
 
 def process_table() -> Iterator[tuple[int, list[str], bytes]]:
@@ -152,7 +146,7 @@ def start_sshd(folder: Path, port: int) -> subprocess.Popen[bytes]:
         with socket.socket() as client:
             return client.connect_ex(("127.0.0.1", port)) == 0
 
-    await_true(listens)
+    wait_until(listens, "the server")
     return process
 
 
@@ -229,7 +223,7 @@ def make(route: SshRoute, tmp_path: Path) -> Iterator[Callable[..., SshRemote]]:
     yield one
     for remote in remotes:
         remote.close()
-    await_true(lambda: not with_words(str(route.control)))
+    wait_until(lambda: not with_words(str(route.control)), "the end of the connection")
     assert marked() == []
     assert not list((tmp_path / "jobs").glob("*"))
 
@@ -322,7 +316,7 @@ def test_one_connection_is_shared_and_ends_with_close(
 
     assert server.connections() == [connection]
     first.close()
-    await_true(lambda: server.connections() == [])
+    wait_until(lambda: server.connections() == [], "the end of the connections")
     first.close()  # twice does no harm
     assert second.run(["true"]).returncode == 0
 
@@ -424,7 +418,9 @@ def test_a_connection_that_breaks_while_a_command_runs(remote: SshRemote, server
 
     breaker.join()
     assert remote.run(["true"]).returncode == 0  # over a new one
-    await_true(lambda: not marked())  # it went on, because nobody could end it
+    wait_until(
+        lambda: not marked(), "the end of what was started"
+    )  # it went on, because nobody could end it
 
 
 def test_what_took_too_long_does_not_go_on(remote: SshRemote) -> None:
@@ -467,7 +463,7 @@ def test_ctrl_c_ends_the_command_on_the_node(
         [sys.executable, "-c", INTERRUPTED, *arguments], stderr=subprocess.PIPE
     ) as driver:
         begun = route.control / "begun"
-        await_true(begun.exists)
+        wait_until(begun.exists, "the command")
         assert marked()
         driver.send_signal(signal.SIGINT)
         _, words = driver.communicate(timeout=20)
@@ -497,7 +493,7 @@ def test_start_outlives_the_connection(remote: SshRemote, tmp_path: Path) -> Non
         remote.close()
         (view,) = processes(remote, [ref])
         assert view.alive
-        await_true(lambda: log.read_text() == "given\n")
+        wait_until(lambda: log.read_text() == "given\n", "the log")
         assert marked() == []  # it is no command that we wait for
     finally:
         os.kill(ref.pid, signal.SIGKILL)
@@ -639,7 +635,7 @@ def test_a_job_survives_a_dropped_connection_and_is_found_again(
     seen: list[int] = []
 
     def drop() -> None:
-        await_true(lambda: starts(tmp_path))
+        wait_until(lambda: starts(tmp_path), "the start of the job")
         seen.extend([*server.connections(), *with_words(str(route.control))])
         if what == "server":  # nobody answers for a while
             server.stop(seen)
@@ -671,7 +667,7 @@ def test_a_job_is_given_up_when_its_node_is_gone_for_too_long(
     remote = make(lost_seconds=1.0)
 
     def drop() -> None:
-        await_true(lambda: starts(tmp_path))
+        wait_until(lambda: starts(tmp_path), "the start of the job")
         server.stop(server.connections())
 
     breaker = threading.Thread(target=drop)
@@ -723,7 +719,7 @@ def test_a_job_of_a_missing_program(remote: SshRemote, tmp_path: Path) -> None:
 
 def test_a_job_whose_supervisor_is_killed_has_no_status(remote: SshRemote, tmp_path: Path) -> None:
     def kill() -> None:
-        await_true(lambda: starts(tmp_path))
+        wait_until(lambda: starts(tmp_path), "the start of the job")
         (row,) = [json.loads(path.read_text()) for path in tmp_path.glob("jobs/*/supervisor")]
         os.kill(row["pid"], signal.SIGKILL)
 
@@ -802,7 +798,7 @@ def test_commands_and_files_are_the_users(
     assert (tmp_path / "out").read_text() == f"{stranger}\n0022\n/\n"
     with pytest.raises(RemoteError, match="Permission denied"):
         remote.put(tmp_path / "source", "/etc/boardcluster-test/file")
-    await_true(lambda: not processes_of(stranger))
+    wait_until(lambda: not processes_of(stranger), "the end of the stranger's processes")
 
 
 def test_learn_trust_known(server: Server, route: SshRoute) -> None:

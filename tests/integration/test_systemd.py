@@ -5,14 +5,14 @@ from __future__ import annotations
 import platform
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from boardcluster.cluster.kinds.boards.nodes import board_state
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role, Security
+from boardcluster.records import Role, Security
 from boardcluster.remote.base import ProcessRef
 from boardcluster.services import lifecycle
 from boardcluster.services.boards import board_layout
@@ -28,7 +28,9 @@ from boardcluster.services.provision.manager import Systemd
 from boardcluster.services.provision.provisioning import apply, uninstall
 from boardcluster.services.provision.resources import Resource
 from boardcluster.services.provision.units import FIREWALL_UNIT, render_units, unit_name
+from tests.builders import make_cluster, make_node
 from tests.systemd_node import SystemdNode, cgroup_root
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.needs_root,
@@ -43,23 +45,22 @@ EXPOSURE_MOST = 2.5
 
 @pytest.fixture(scope="module")
 def layout(cache: Path) -> Layout:
-    node = NodeSpec(
-        name="sd0",
-        roles=frozenset(Role),
+    node = make_node(
+        "sd0",
+        *Role,
         cores=2,
         memory_bytes=4 << 30,
         host="sd0",
         address=ADDRESS,
         folder="/var/lib/boardcluster",
     )
-    spec = ClusterSpec(
+    spec = make_cluster(
+        node,
         name="lab",
         kind="boards",
         engines=PAIR,
-        profile="default",
-        network=NetworkSpec(subnet="198.18.47.0/24", link_bits_per_second=10**9),
+        subnet="198.18.47.0/24",
         security=Security.CLOSED,
-        nodes=(node,),
     )
     engines = find_installation(load_pair(PAIR), cache=cache)
     assert engines is not None, "run an emulated cluster once: it fetches the engines"
@@ -124,13 +125,6 @@ def cluster(node: SystemdNode, layout: Layout, tmp_path_factory: pytest.TempPath
     made = Cluster(node, layout, tmp_path_factory.mktemp("staging") / "conf")
     made.start()
     return made
-
-
-def until(condition: Callable[[], bool], *, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it does not happen"
-        time.sleep(0.3)
 
 
 def test_provisioning_is_done_once(node: SystemdNode, layout: Layout) -> None:
@@ -200,7 +194,7 @@ def test_a_daemon_that_dies_is_started_again_and_found(node: SystemdNode, cluste
         found = cluster.manager.running({"datanode": dead}).get("datanode")
         return found not in (None, dead)
 
-    until(back, seconds=30)
+    wait_until(back, "the daemon", seconds=30, pause_seconds=0.3)
     assert cluster.wait_healthy().live_datanodes == 1
 
 
@@ -233,7 +227,7 @@ def test_the_firewall_outlives_a_reload_of_nftables(node: SystemdNode, layout: L
         node.run(f"nft add table inet other && systemctl {verb} nftables")
         assert "table inet other" not in node.run("nft list tables")  # it has cleared all rules
         # systemctl waits for the one unit, and ours follows it.
-        until(lambda: "ip saddr @members" in node.run("nft list ruleset"), seconds=10)
+        wait_until(lambda: "ip saddr @members" in node.run("nft list ruleset"), "the members")
     node.run("systemctl stop nftables")
 
 

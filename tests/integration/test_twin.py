@@ -34,7 +34,7 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.twin.setpoints import NodeSetPoints, set_points
 from tests.integration.conftest import AS_NOBODY, NOBODY, Cli, traces
-from tests.integration.test_faults import wait_for
+from tests.waiting import wait_until
 
 TWIN = """\
 [cluster]
@@ -221,7 +221,7 @@ def check_gone(program: Cli, before: Mapping[str, set[str]]) -> None:
 def test_killed_while_it_measures_this_machine(alone: Cli, file: Path) -> None:
     before = traces()
     with alone.start("up", "--twin", str(file)) as process:
-        wait_for(
+        wait_until(
             lambda: bool(traces()["groups"] - before["groups"]), seconds=30, what="the first group"
         )
         time.sleep(0.5)
@@ -253,7 +253,7 @@ def test_everything_killed_when_limits_are_set(alone: Cli, file: Path) -> None:
         if not leftover_processes(state.identity):
             break
     # The kernel unmounts and detaches disks with their nodes; groups and throttles it keeps.
-    wait_for(lambda: traces()["loops"] == before["loops"], seconds=10, what="disks to go")
+    wait_until(lambda: traces()["loops"] == before["loops"], what="disks to go")
     assert traces()["groups"] - before["groups"]
     check_gone(alone, before)
 

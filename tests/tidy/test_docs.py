@@ -13,7 +13,7 @@ from boardcluster import errors
 from boardcluster.campaign.plan import workload_facts
 from boardcluster.cli.app import app
 from boardcluster.factors import FACTORS
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
+from boardcluster.records import ClusterSpec
 from boardcluster.services.daemons import DAEMONS
 from boardcluster.services.layout import PORTS
 from boardcluster.services.pair import pair_ids
@@ -22,6 +22,7 @@ from boardcluster.services.sizing import size_cluster
 from boardcluster.spec import load_campaign, load_cluster, propose_cluster
 from boardcluster.store.migrations import MIGRATIONS
 from boardcluster.workloads import load_workload, workload_names
+from tests.builders import make_cluster, make_node
 from tests.tidy.docs_blocks import console_blocks
 
 ROOT = Path(__file__).parents[2]
@@ -254,21 +255,11 @@ def test_the_papers_values_are_documented(profile: str) -> None:
 
 
 def board(memory_bytes: int, *, cores: int, workers: int) -> ClusterSpec:
-    def node(name: str, role: Role) -> NodeSpec:
-        own_bytes = memory_bytes if role is Role.WORKER else 2 * GIB
-        return NodeSpec(name=name, roles=frozenset({role}), cores=cores, memory_bytes=own_bytes)
-
-    return ClusterSpec(
-        name="boards",
-        kind="emulated",
-        engines=pair_ids()[0],
-        profile="default",
-        network=NetworkSpec(subnet="198.18.0.0/24", link_bits_per_second=10**9),
-        nodes=(
-            node("master", Role.MASTER),
-            *(node(f"worker{number}", Role.WORKER) for number in range(1, workers + 1)),
-        ),
+    nodes = (
+        make_node(f"worker{number}", cores=cores, memory_bytes=memory_bytes)
+        for number in range(1, workers + 1)
     )
+    return make_cluster(make_node("master", cores=cores), *nodes, engines=pair_ids()[0])
 
 
 def test_the_table_of_sizes_is_what_the_rule_gives() -> None:

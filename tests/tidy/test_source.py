@@ -189,3 +189,27 @@ def test_units_stand_last_in_names(path: Path) -> None:
         # The names of options are what a person types.
         if not place(path).startswith("cli/") and re.search(r"\b(int|float)\b", kind):
             assert not DURATION.search(name), f"{name}: {kind} needs a unit, such as _seconds"
+
+
+def test_each_class_name_is_used_once() -> None:
+    """So that a name in a message, a page or a search means one thing."""
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{place(path)}:{node.lineno}")
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=place)
+def test_docstrings_say_the_thing_themselves(path: Path) -> None:
+    """One that begins with "See" only sends its reader elsewhere."""
+    sent_away = [
+        f"{node.value.value.splitlines()[0]} (line {node.lineno})"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        and node.value.value.lstrip().startswith("See ")
+    ]
+    assert not sent_away

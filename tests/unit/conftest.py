@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.builders import make_cluster, make_node
 
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role, Security
+from boardcluster.records import ClusterSpec, NodeSpec, Role, Security
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.layout import Layout
@@ -48,12 +49,8 @@ def make_spec() -> Callable[..., ClusterSpec]:
     ) -> ClusterSpec:
         def node(name: str, *roles: Role) -> NodeSpec:
             own = master_memory_mib if Role.MASTER in roles else None
-            return NodeSpec(
-                name=name,
-                roles=frozenset(roles),
-                cores=cores,
-                memory_bytes=(memory_mib if own is None else own) * MIB,
-            )
+            memory_bytes = (memory_mib if own is None else own) * MIB
+            return make_node(name, *roles, cores=cores, memory_bytes=memory_bytes)
 
         if combined:
             nodes = [node("master", Role.MASTER, Role.WORKER)]
@@ -61,14 +58,7 @@ def make_spec() -> Callable[..., ClusterSpec]:
         else:
             nodes = [node("master", Role.MASTER)]
             nodes += [node(f"worker{number}", Role.WORKER) for number in range(1, workers + 1)]
-        return ClusterSpec(
-            name="demo",
-            kind="emulated",
-            engines=engines,
-            profile=profile,
-            network=NetworkSpec(subnet="198.18.7.0/24", link_bits_per_second=10**9),
-            nodes=tuple(nodes),
-        )
+        return make_cluster(*nodes, engines=engines, profile=profile, subnet="198.18.7.0/24")
 
     return make
 

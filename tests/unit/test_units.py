@@ -4,8 +4,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from tests.builders import make_energy
 
-from boardcluster.records import Energy, EnergyMethod
+from boardcluster.records import EnergyMethod
 from boardcluster.units import (
     GIB,
     KIB,
@@ -259,13 +260,7 @@ def test_a_formatted_duration_never_shows_sixty_of_anything_but_hours() -> None:
 
 
 def test_an_energy_always_says_where_it_comes_from() -> None:
-    energy = Energy(
-        energy_joules=412.3,
-        method=EnergyMethod.METERED,
-        level=1,
-        level_reason="one reading a second",
-        powers=(),
-    )
+    energy = make_energy(412.3)
     assert format_energy(energy) == "412.3 J metered, level 1"
     modelled = replace(energy, energy_joules=52_345.6, method=EnergyMethod.MODELLED, level=0)
     assert format_energy(modelled) == "52.35 kJ modelled"

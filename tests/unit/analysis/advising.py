@@ -6,22 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tests.builders import make_board_fingerprint, make_cluster, make_node, make_result
+
 from boardcluster.analysis.advice import Advice, Case, NodeUse, RunFacts, advise
 from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.records import (
-    Attempt,
     AttemptState,
     ClusterSpec,
     Engine,
     Fingerprint,
-    Measurement,
-    NetworkSpec,
-    NodeSpec,
     Result,
     Role,
     Security,
-    Trial,
-    Verdict,
 )
 
 __all__ = [
@@ -39,24 +35,7 @@ __all__ = [
 
 GIB = 2**30
 
-BOARDS = Fingerprint(
-    kernel="6.12.25 aarch64",
-    os="Debian 12",
-    cpu="Raspberry Pi 5 Model B",
-    cpu_cores=4,
-    memory_bytes=8 * GIB,
-    java="Temurin 21.0.8",
-    hadoop="3.4.2",
-    spark="4.1.4",
-    boardcluster="0.1.0",
-    profile="default",
-    config_sha256="9b1c" * 16,
-    nodes=5,
-    node_memory_bytes=8 * GIB,
-    node_cores=4,
-    link_bits_per_second=10**9,
-    emulated=False,
-    security=Security.CLOSED,
+BOARDS = make_board_fingerprint(
     hardware=tuple(
         f"{name}: Raspberry Pi 5 Model B, 4 x Cortex-A76 at 2.40 GHz, 8 GiB, sd SD128, 1 Gbit/s,"
         " 16 KiB pages, Debian 12, kernel 6.12.25"
@@ -80,56 +59,30 @@ def run(
     *,
     seconds: float = 100.0,
     number: int = 1,
-    workload: str = "terasort",
-    engine: Engine = Engine.MAPREDUCE,
     setup: Fingerprint = BOARDS,
-    workers: int = 4,
-    size_bytes: int = 10**9,
-    profile: str = "default",
-    state: AttemptState = AttemptState.OK,
     measured: Mapping[str, Any] | None = None,
-    **trial: Any,
+    **changes: Any,
 ) -> Result:
     """An ok run of TeraSort on four boards with four cores each, and whatever a test changes.
 
     Runs of the same settings differ in ``number``, which is also their order.
     """
-    parts = [workload, engine.value, size_bytes, workers, profile, sorted(trial.items())]
-    id_ = f"{'-'.join(str(part) for part in parts)}-{number}"
-    return Result(
-        trial=Trial(
-            id=id_,
-            campaign_id="20260801-a",
-            position=number,
-            workload=workload,
-            engine=engine,
-            profile=profile,
-            size_bytes=size_bytes,
-            workers=workers,
-            repetition=number,
-            **trial,
-        ),
-        attempt=Attempt(
-            trial_id=id_,
-            number=1,
-            state=state,
-            reason="",
-            started_utc=f"2026-08-01T10:{number:02d}:00+00:00",
-            ended_utc=f"2026-08-01T10:{number:02d}:30+00:00",
-            artefacts="",
-            fingerprint=setup,
-        ),
-        measurement=Measurement(
-            **{
-                "duration_seconds": seconds,
-                "input_bytes": size_bytes,
-                "output_bytes": size_bytes,
-                "verification": None,
-                "exit_status": 0,
-                "verdict": Verdict.VALID,
-                **(measured or {}),
-            }
-        ),
+    trial: dict[str, Any] = {
+        "workload": "terasort",
+        "engine": Engine.MAPREDUCE,
+        "size_bytes": 10**9,
+        **changes,
+    }
+    state = trial.pop("state", AttemptState.OK)
+    return make_result(
+        seconds,
+        setup=setup,
+        state=state,
+        id="-".join(f"{name}={value}" for name, value in sorted(trial.items())) + f"-{number}",
+        campaign_id="20260801-a",
+        position=number,
+        repetition=number,
+        **{"output_bytes": trial["size_bytes"], **(measured or {}), **trial},
     )
 
 
@@ -228,17 +181,9 @@ def facts(*nodes: NodeUse, master: NodeUse | None = None) -> RunFacts:
 def cluster(**roles: Sequence[Role]) -> ClusterSpec:
     """Five boards, the first of them only the master, unless a test says other roles."""
     plain = {"pi0": [Role.MASTER]} | {f"pi{number}": [Role.WORKER] for number in (1, 2, 3, 4)}
-    return ClusterSpec(
-        name="pis",
-        kind="boards",
-        engines="hadoop-3.4.2-spark-4.1.4",
-        profile="default",
-        network=NetworkSpec(subnet="192.168.1.0/24", link_bits_per_second=10**9),
-        nodes=tuple(
-            NodeSpec(name=name, roles=frozenset(own), cores=4, memory_bytes=8 * GIB)
-            for name, own in (plain | roles).items()
-        ),
-        security=Security.CLOSED,
+    nodes = (make_node(name, *own, memory_bytes=8 * GIB) for name, own in (plain | roles).items())
+    return make_cluster(
+        *nodes, name="pis", kind="boards", subnet="192.168.1.0/24", security=Security.CLOSED
     )
 
 

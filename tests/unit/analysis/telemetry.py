@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.builders import make_samples
 
 from boardcluster.records import NodeSamples, Telemetry
 
@@ -90,16 +92,13 @@ def node(
     """A node that is quiet but for these columns; a number stands for all of a column's samples."""
     at = times() if seconds is None else seconds
     wanted: dict[str, Column] = {**QUIET, **(columns or {})}
-    return NodeSamples(
-        node=name,
+    return make_samples(
+        name,
+        seconds=at,
+        columns=wanted,
         scope=scope,
         interval_seconds=interval_seconds,
         cores=cores,
-        seconds=at,
-        columns={
-            key: np.full(len(at), value) if isinstance(value, float) else np.asarray(value)
-            for key, value in wanted.items()
-        },
         clock_offset_seconds=offset_seconds,
         clock_error_seconds=error_seconds,
         notes=notes,
@@ -108,14 +107,7 @@ def node(
 
 def with_columns(samples: NodeSamples, **columns: NDArray[np.float64]) -> NodeSamples:
     """The same node with only these columns."""
-    return NodeSamples(
-        node=samples.node,
-        scope=samples.scope,
-        interval_seconds=samples.interval_seconds,
-        cores=samples.cores,
-        seconds=samples.seconds,
-        columns=columns,
-    )
+    return replace(samples, columns=columns)
 
 
 def world(*nodes: NodeSamples, duration_seconds: float = DURATION_SECONDS) -> Telemetry:

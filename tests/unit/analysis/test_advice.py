@@ -77,7 +77,7 @@ def test_too_few_reducers() -> None:
     assert "40 s, 40 % of the run" in row.seen
     assert "--set reduces=15" in row.setting
     assert "at most 1.42 times as fast" in row.brings
-    assert row.runs == ("terasort-mapreduce-1000000000-4-default-[]-1/1",)
+    assert row.runs == ("engine=mapreduce-size_bytes=1000000000-workload=terasort-1/1",)
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,8 @@ def test_copies_that_were_measured() -> None:
     assert "1 instead of 3 copies" in row.seen
     assert "95 % interval 1.4" in row.brings
     assert set(row.runs) == {
-        f"terasort-mapreduce-1000000000-4-default-[('replication', 3)]-{n}/1" for n in (1, 2, 3)
+        f"engine=mapreduce-replication=3-size_bytes=1000000000-workload=terasort-{n}/1"
+        for n in (1, 2, 3)
     }
 
 

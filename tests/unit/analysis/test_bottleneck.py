@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import make_fingerprint, make_result, make_samples
 
 from boardcluster.analysis.bottleneck import Bound, PhaseDiagnosis, diagnose
 from boardcluster.records import (
-    Attempt,
     AttemptState,
     Engine,
     Fingerprint,
     NodeSamples,
     Result,
     Telemetry,
-    Trial,
 )
 
 DURATION_SECONDS = 60.0
@@ -61,68 +60,25 @@ def board(
     at = times() if seconds is None else np.asarray(seconds)
     wanted = {**base, **{key.replace("__", "/"): value for key, value in columns.items()}}
     wanted = {key: value for key, value in wanted.items() if key.partition("/")[0] not in without}
-    return NodeSamples(
-        node=name,
-        scope=scope,
-        interval_seconds=1.0,
-        cores=cores,
-        seconds=at,
-        columns={
-            key: np.broadcast_to(np.asarray(value, dtype=np.float64), len(at)).copy()
-            for key, value in wanted.items()
-        },
-    )
+    return make_samples(name, seconds=at, columns=wanted, scope=scope, cores=cores)
 
 
 def world(*nodes: NodeSamples, **phases: tuple[float, float]) -> Telemetry:
     return Telemetry(duration_seconds=DURATION_SECONDS, nodes=nodes, phases=phases)
 
 
-SETUP = Fingerprint(
-    kernel="k",
-    os="o",
-    cpu="c",
-    cpu_cores=2,
-    memory_bytes=1,
-    java="j",
-    hadoop="h",
-    spark="s",
-    boardcluster="b",
-    profile="default",
-    config_sha256="0",
-    nodes=1,
-    node_memory_bytes=1,
-    node_cores=4,
-    link_bits_per_second=10**9,
-    emulated=False,
-)
+SETUP = make_fingerprint(nodes=1, node_cores=4, emulated=False)
 
 
 def result(setup: Fingerprint | None = SETUP) -> Result:
-    trial = Trial(
-        id="t",
-        campaign_id="c",
-        position=0,
+    return make_result(
+        None,
+        setup=setup,
+        state=None if setup is None else AttemptState.OK,
         workload="terasort",
         engine=Engine.MAPREDUCE,
-        profile="default",
-        size_bytes=1,
         workers=1,
-        repetition=1,
     )
-    if setup is None:
-        return Result(trial=trial, attempt=None, measurement=None)
-    attempt = Attempt(
-        trial_id="t",
-        number=1,
-        state=AttemptState.OK,
-        reason="",
-        started_utc="",
-        ended_utc="",
-        artefacts="",
-        fingerprint=setup,
-    )
-    return Result(trial=trial, attempt=attempt, measurement=None)
 
 
 def of_run(*nodes: NodeSamples, setup: Fingerprint = SETUP) -> PhaseDiagnosis:

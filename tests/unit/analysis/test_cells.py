@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.builders import make_fingerprint, make_result
 
 from boardcluster.analysis import (
     compare_concurrency,
@@ -15,90 +16,33 @@ from boardcluster.analysis import (
     verdict_of,
 )
 from boardcluster.records import (
-    Attempt,
     AttemptState,
     Checksum,
     Engine,
-    Fingerprint,
     MasterPlacement,
-    Measurement,
     Result,
     Security,
-    Trial,
     Verdict,
 )
 
 ENGINES = (Engine.MAPREDUCE, Engine.SPARK)
-SETUP = Fingerprint(
-    kernel="k",
-    os="o",
-    cpu="c",
-    cpu_cores=2,
-    memory_bytes=1,
-    java="j",
-    hadoop="h",
-    spark="s",
-    boardcluster="b",
-    profile="default",
-    config_sha256="0",
-    nodes=5,
-    node_memory_bytes=1,
-    node_cores=1,
-    link_bits_per_second=1,
-    emulated=True,
-)
+SETUP = make_fingerprint()
 CLOSED = replace(SETUP, emulated=False, security=Security.CLOSED)
 OPEN = replace(CLOSED, security=Security.INSECURE_LAB)
 
 
-def _result(
-    engine: Engine,
-    seconds: float,
-    *,
-    position: int = 0,
-    state: AttemptState = AttemptState.OK,
-    size_bytes: int = 100,
-    workload: str = "wordcount",
-    setup: Fingerprint = SETUP,
-    figures: dict[str, float] | None = None,
-    intermediate_bytes: int | None = None,
-    verdict: Verdict = Verdict.VALID,
-    **settings: Any,
-) -> Result:
-    trial = Trial(
-        id=f"t{position}",
-        campaign_id="c",
-        position=position,
-        workload=workload,
-        engine=engine,
-        profile="default",
-        size_bytes=size_bytes,
-        workers=4,
-        repetition=1,
-        **settings,
+def _result(engine: Engine, seconds: float, **changes: Any) -> Result:
+    tainted = changes.get("verdict") is Verdict.TAINTED
+    return make_result(
+        seconds,
+        **{
+            "engine": engine,
+            "workload": "wordcount",
+            "size_bytes": 100,
+            "verdict_reasons": ("pi1: throttled",) if tainted else (),
+            **changes,
+        },
     )
-    attempt = Attempt(
-        trial_id=trial.id,
-        number=1,
-        state=state,
-        reason="",
-        started_utc=f"2026-08-01T12:00:{position:02d}+00:00",
-        ended_utc="2026-08-01T13:00:00+00:00",
-        artefacts="",
-        fingerprint=setup,
-    )
-    measurement = Measurement(
-        duration_seconds=seconds,
-        input_bytes=size_bytes,
-        output_bytes=1,
-        verification=None,
-        exit_status=0,
-        figures=figures or {},
-        intermediate_bytes=intermediate_bytes,
-        verdict=verdict,
-        verdict_reasons=("pi1: throttled",) if verdict is Verdict.TAINTED else (),
-    )
-    return Result(trial=trial, attempt=attempt, measurement=measurement)
 
 
 def test_runs_are_grouped_and_counted_in_run_order() -> None:

@@ -8,46 +8,23 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.builders import make_board_fingerprint, make_probe_run, make_result
 
 from boardcluster.analysis import summarise
 from boardcluster.analysis.cost import Cost, cost, workers_to_match
 from boardcluster.analysis.twins import undilated_value
 from boardcluster.records import (
-    Attempt,
-    AttemptState,
     Engine,
     Fingerprint,
-    Measurement,
     ProbeFigure,
-    ProbeMode,
     ProbeRun,
     Result,
-    Trial,
-    Verdict,
 )
 
 MB = 1_000_000
 LINE = "worker1: Raspberry Pi 5, 4 x Cortex-A76, 8 GiB"
 LINES = (LINE, LINE.replace("worker1", "worker2"))
-BOARDS = Fingerprint(
-    kernel="k",
-    os="o",
-    cpu="Cortex-A76",
-    cpu_cores=4,
-    memory_bytes=8 << 30,
-    java="j",
-    hadoop="h",
-    spark="s",
-    boardcluster="b",
-    profile="default",
-    config_sha256="0",
-    nodes=5,
-    node_memory_bytes=8 << 30,
-    node_cores=4,
-    link_bits_per_second=10**9,
-    emulated=False,
-    hardware=LINES,
-)
+BOARDS = make_board_fingerprint(kernel="k", cpu="Cortex-A76", hardware=LINES)
 EMULATED = replace(BOARDS, emulated=True, hardware=(), cpu="EPYC", node_memory_bytes=1 << 30)
 TWIN = replace(EMULATED, twin="4 x rpi5", limits="worker1: 0.4 cores")
 EMULATED_LINE = "worker1: emulated, 4 cores and 1 GiB of lab: 2 x EPYC, 24 GiB"
@@ -57,46 +34,23 @@ def result(
     seconds: float,
     *,
     workers: int = 4,
-    workload: str = "terasort",
-    engine: Engine = Engine.SPARK,
-    size_bytes: int = 256 * MB,
     setup: Fingerprint = BOARDS,
-    dilation: float = 1.0,
     number: int = 0,
-    **trial: Any,
+    **changes: Any,
 ) -> Result:
-    planned = Trial(
-        id=f"t{workers}-{number}",
-        campaign_id="c",
-        position=number,
-        workload=workload,
-        engine=engine,
-        profile="default",
-        size_bytes=size_bytes,
-        workers=workers,
-        repetition=number + 1,
-        **trial,
+    return make_result(
+        seconds,
+        setup=replace(setup, nodes=workers + 1),
+        **{
+            "id": f"t{workers}-{number}",
+            "position": number,
+            "workload": "terasort",
+            "size_bytes": 256 * MB,
+            "workers": workers,
+            "repetition": number + 1,
+            **changes,
+        },
     )
-    attempt = Attempt(
-        trial_id=planned.id,
-        number=1,
-        state=AttemptState.OK,
-        reason="",
-        started_utc=f"2026-08-01T12:00:{number:02d}+00:00",
-        ended_utc="2026-08-01T13:00:00+00:00",
-        artefacts="",
-        fingerprint=replace(setup, nodes=workers + 1),
-    )
-    measurement = Measurement(
-        duration_seconds=seconds,
-        input_bytes=size_bytes,
-        output_bytes=1,
-        verification=None,
-        exit_status=0,
-        verdict=Verdict.VALID,
-        dilation=dilation,
-    )
-    return Result(trial=planned, attempt=attempt, measurement=measurement)
 
 
 def probed(
@@ -107,14 +61,10 @@ def probed(
     emulated: bool = False,
     identity: str = "p1",
 ) -> ProbeRun:
-    return ProbeRun(
+    return make_probe_run(
+        probe,
         id=identity,
-        probe=probe,
-        mode=ProbeMode.QUICK,
         node=node,
-        started_utc="2026-08-01T11:00:00+00:00",
-        duration_seconds=9.0,
-        cluster="c",
         emulated=emulated,
         versions=("sort (GNU coreutils) 9.1",),
         hardware=hardware or LINE.replace("worker1", node),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import make_power, make_samples
 
 from boardcluster.analysis.energy import (
     Instrument,
@@ -272,13 +273,10 @@ def test_a_coarse_count_does_not_bridge_a_silence() -> None:
 
 
 def samples(node: str, busy: list[float], *, cores: int = 4, first: float = 1.0) -> NodeSamples:
-    count = len(busy)
-    return NodeSamples(
-        node=node,
-        scope="machine",
-        interval_seconds=1.0,
+    return make_samples(
+        node,
         cores=cores,
-        seconds=np.arange(first, first + count, dtype=np.float64),
+        seconds=np.arange(first, first + len(busy)),
         columns={
             "cpu_user_seconds": np.array(busy) * 0.75,
             "cpu_system_seconds": np.array(busy) * 0.25,
@@ -310,12 +308,10 @@ def rarely(node: str, busy: list[float], *, every: int = 3, scope: str = "node")
     """CPU times of processes that are looked at in one sample of three; each covers all three."""
     cpu = np.full(every * len(busy) + 1, math.nan)
     cpu[every::every] = every * np.array(busy)
-    return NodeSamples(
-        node=node,
+    return make_samples(
+        node,
         scope=scope,
-        interval_seconds=1.0,
-        cores=4,
-        seconds=np.arange(len(cpu), dtype=np.float64),
+        seconds=np.arange(len(cpu)),
         columns={"cpu_user_seconds": cpu * 0.75, "cpu_system_seconds": cpu * 0.25},
     )
 
@@ -429,21 +425,8 @@ def test_a_steady_load_that_is_read_rarely_does_not_make_a_meter_frozen() -> Non
 
 
 def power(name: str, nodes: str, joules: float | None = 100.0, **more: object) -> Power:
-    row = Power(
-        meter=name,
-        kind="shelly",
-        coverage=Coverage.WALL,
-        nodes=tuple(nodes.split()),
-        switch=False,
-        accuracy="1 %",
-        rate_hertz=1.0,
-        energy_joules=joules,
-        mean_watts=1.0,
-        most_watts=2.0,
-        readings=60,
-        reason="" if joules is not None else "it gave no reading",
-    )
-    return replace(row, **more)  # type: ignore[arg-type]
+    own = {"meter": name, "nodes": tuple(nodes.split()), "switch": False, "readings": 60}
+    return make_power(joules, **(own | more))
 
 
 GOOD = Instrument(integrates=True, accuracy_percent=0.5)
@@ -474,7 +457,7 @@ def test_one_meter_for_all_with_the_switch() -> None:
     ("powers", "reason"),
     [
         ([power("p", "a")], "no meter covers b"),
-        ([power("p", "a b", None)], "p: it gave no reading"),
+        ([power("p", "a b", None)], "p: it was silent"),
         ([power("p", "a b"), power("q", "b")], "b is measured twice, by p and q"),
         ([power("p", "a b c")], "p also measures c, which took no part in the run"),
         (

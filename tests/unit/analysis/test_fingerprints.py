@@ -6,28 +6,14 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from tests.builders import make_board_fingerprint
 
 from boardcluster.analysis import differences, differences_among
 from boardcluster.records import Fingerprint, Security
 
-SETUP = Fingerprint(
+SETUP = make_board_fingerprint(
     kernel="6.6.51 aarch64",
-    os="Debian 12",
-    cpu="Raspberry Pi 5 Model B Rev 1.0",
-    cpu_cores=4,
-    memory_bytes=8 * 2**30,
-    java="Temurin 21.0.8",
-    hadoop="3.4.2",
-    spark="4.1.4",
-    boardcluster="0.1.0",
-    profile="default",
-    config_sha256="9b1c" * 16,
     nodes=2,
-    node_memory_bytes=6 * 2**30,
-    node_cores=4,
-    link_bits_per_second=10**9,
-    emulated=False,
-    security=Security.CLOSED,
     hardware=("pi0: a board, firmware 1", "pi1: a board, firmware 1"),
     kernel_command_line="quiet numa=fake=8 rootwait",
     blas="blas/libblas.so.3",

@@ -7,11 +7,11 @@ words, as they print them.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.analysis.runs import metered, result, setup
+from tests.builders import make_fingerprint
+from tests.unit.analysis.runs import metered, result
 
 from boardcluster.analysis import compare_concurrency, summarise
 from boardcluster.analysis.ratios import quotient, ratio_of_means, sums_ratio
@@ -280,7 +280,7 @@ def test_lee_oh_park_media_as_a_factor_of_stored_runs() -> None:
             ),
             position=place,
             workers=1,
-            setup=replace(setup(), twin=f"2 x rpi-4b with {storage}"),
+            setup=make_fingerprint(twin=f"2 x rpi-4b with {storage}"),
         )
         for place, storage in enumerate(("microSD1", "microSD2", "UFS"))
     ]

@@ -6,7 +6,8 @@ import random
 from dataclasses import replace
 
 import pytest
-from tests.unit.analysis.runs import result, setup
+from tests.builders import make_fingerprint
+from tests.unit.analysis.runs import result
 
 from boardcluster.analysis import summarise
 from boardcluster.analysis.ratios import RatioMethod
@@ -254,7 +255,7 @@ def test_boards_and_media_of_twins_are_kept_apart() -> None:
             seconds,
             workers=workers,
             position=place,
-            setup=replace(setup(), twin=f"1 x rpi-5b + {workers} x rpi-5b with {medium}"),
+            setup=make_fingerprint(twin=f"1 x rpi-5b + {workers} x rpi-5b with {medium}"),
         )
         for place, (workers, medium, seconds) in enumerate(
             [(1, "microsd", 90.0), (2, "microsd", 50.0), (1, "nvme", 40.0), (2, "nvme", 25.0)]
@@ -267,8 +268,8 @@ def test_boards_and_media_of_twins_are_kept_apart() -> None:
 
 def test_what_else_differs_is_named() -> None:
     runs = [
-        result(60, workers=1, setup=replace(setup(), nodes=2, config_sha256="1")),
-        result(40, workers=2, setup=replace(setup(), nodes=3, config_sha256="2", kernel="l")),
+        result(60, workers=1, setup=make_fingerprint(nodes=2, config_sha256="1", kernel="k")),
+        result(40, workers=2, setup=make_fingerprint(nodes=3, config_sha256="2", kernel="l")),
     ]
     (scaling,) = node_scalings(summarise(runs))
     assert scaling.differences == ("kernel: k, l",)
@@ -318,7 +319,7 @@ def test_intermediate_data_per_byte_of_input() -> None:
         ("concurrency", {"concurrency": 2}, ("1", "2")),
         (
             "security",
-            {"setup": replace(setup(), security=Security.CLOSED)},
+            {"setup": make_fingerprint(security=Security.CLOSED)},
             ("emulated", "closed"),
         ),
     ],
@@ -376,8 +377,10 @@ def test_boards_and_media_in_one_cell_are_taken_apart() -> None:
         result(
             seconds,
             position=place,
-            setup=replace(
-                setup(), emulated=False, hardware=(f"pi0: {line}", f"pi1: {line}"), kernel="k"
+            setup=make_fingerprint(
+                emulated=False,
+                hardware=(f"pi0: {line}", f"pi1: {line}"),
+                kernel="k",
             ),
         )
         for place, (seconds, line) in enumerate(((90.0, lines[0]), (40.0, lines[1])))
@@ -399,8 +402,7 @@ def test_another_kernel_is_no_other_board() -> None:
         result(
             40.0 + place,
             position=place,
-            setup=replace(
-                setup(),
+            setup=make_fingerprint(
                 emulated=False,
                 hardware=(f"pi0: {board.format(cores)}, {software.format(kernel)}",),
             ),

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.cli.test_results import FINGERPRINT, result
+from tests.builders import make_energy, make_fingerprint
+from tests.unit.cli.test_results import result
 
 from boardcluster.analysis import summarise
 from boardcluster.analysis.ratios import ratio_of_means
@@ -23,7 +24,7 @@ from boardcluster.analysis.sides import (
     nearest_points,
     own_side,
 )
-from boardcluster.records import Energy, EnergyMethod, Engine
+from boardcluster.records import Engine
 
 SLOW = (40.0, 41.0, 42.0)
 FAST = (20.0, 20.5, 21.0)
@@ -126,21 +127,12 @@ def test_runs_of_one_campaign_in_turn_are_paired() -> None:
 
 
 def test_what_every_run_has_is_compared_too() -> None:
-    def energetic(joules: float | None) -> Energy:
-        return Energy(
-            energy_joules=joules,
-            method=EnergyMethod.METERED,
-            level=1,
-            level_reason="",
-            powers=(),
-        )
-
     def cells(joules: float | None) -> Side:
         rows = []
         for place, seconds in enumerate(FAST):
             row = result(place, seconds, figures={"read_bytes_per_second": 5.0, "n_ratio": 1.0})
             assert row.measurement is not None
-            energy = energetic(100.0 if place else joules)
+            energy = make_energy(100.0 if place else joules)
             measurement = replace(row.measurement, energy=energy, intermediate_bytes=7)
             rows.append(replace(row, measurement=measurement))
         return own_side("x", "x", summarise(rows))
@@ -215,9 +207,9 @@ def test_two_papers_may_differ_in_what_they_were_narrowed_by() -> None:
 def test_what_differs_between_the_machines_is_named_in_full() -> None:
     one = side("a", (FAST, {}))
     other = side("b", (SLOW, {}))
-    setups = (replace(FINGERPRINT, kernel="6.6"), replace(FINGERPRINT, java="21"))
+    setups = (make_fingerprint(kernel="6.6"), make_fingerprint(java="21"))
     found = compare_sides(one, replace(other, fingerprints=setups))
-    assert found.machines == ("kernel: k, 6.6", "Java: j, 21")
+    assert found.machines == ("kernel: 6.18.0 x86_64, 6.6", "Java: Temurin 21.0.8, 21")
 
 
 def test_emulated_sides_are_known_as_such() -> None:

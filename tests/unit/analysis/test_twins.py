@@ -5,44 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.builders import make_result
 from tests.unit.analysis.test_fingerprints import SETUP
 
 from boardcluster.analysis import dilation_words, is_twin, label_of, summarise, twin_words
-from boardcluster.records import Attempt, AttemptState, Engine, Measurement, Result, Trial
+from boardcluster.records import Result
 
 
 def result(*, dilation: float | None = 1.0, twin: str = "1 x rpi-5b", position: int = 0) -> Result:
-    trial = Trial(
-        id=f"t{position}",
-        campaign_id="c",
+    return make_result(
+        None if dilation is None else 2.0,
+        setup=replace(SETUP, twin=twin, limits="worker1: 0.5 cores" if twin else ""),
+        dilation=dilation or 1.0,
         position=position,
-        workload="grep",
-        engine=Engine.SPARK,
-        profile="default",
-        size_bytes=1,
         workers=1,
         repetition=position + 1,
         replication=1,
     )
-    attempt = Attempt(
-        trial_id=trial.id,
-        number=1,
-        state=AttemptState.OK,
-        reason="",
-        started_utc=f"2026-08-01T12:00:0{position}+00:00",
-        ended_utc="2026-08-01T12:01:00+00:00",
-        artefacts="",
-        fingerprint=replace(SETUP, twin=twin, limits="worker1: 0.5 cores" if twin else ""),
-    )
-    measured = Measurement(
-        duration_seconds=2.0,
-        input_bytes=1,
-        output_bytes=1,
-        verification=None,
-        exit_status=0,
-        dilation=dilation or 1.0,
-    )
-    return Result(trial=trial, attempt=attempt, measurement=None if dilation is None else measured)
 
 
 @pytest.mark.parametrize(

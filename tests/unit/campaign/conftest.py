@@ -1,12 +1,10 @@
 """A made-up running cluster, as fixtures; what it does is in world.py."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.unit.campaign.world import World, live_cluster
 
-from boardcluster.records import Campaign, CampaignKind
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.telemetry.collector import Recording
@@ -27,18 +25,3 @@ def world() -> World:
 @pytest.fixture
 def live(layout: Layout, world: World, tmp_path: Path) -> LiveCluster:
     return live_cluster(layout, world, tmp_path / "home")
-
-
-@pytest.fixture
-def make_campaign() -> Callable[..., Campaign]:
-    def make(*, seed: int = 7, kind: CampaignKind = CampaignKind.RUN) -> Campaign:
-        return Campaign(
-            id="20260801-120000-abcd",
-            kind=kind,
-            created_utc="2026-08-01T12:00:00+00:00",
-            seed=seed,
-            cluster="demo",
-            emulated=True,
-        )
-
-    return make

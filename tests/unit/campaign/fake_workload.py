@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.builders import make_dataset, make_proof
+
 from boardcluster.records import Dataset, Engine, Verification
 from boardcluster.workloads.base import (
     Case,
@@ -18,9 +20,7 @@ from boardcluster.workloads.base import (
     Takes,
 )
 
-PROOF = Verification(
-    method="made up", expected_sha256="ab" * 32, actual_sha256="ab" * 32, records=3
-)
+PROOF = make_proof()
 PARAMETER = Parameter(
     default="4",
     allowed="a whole number",
@@ -111,10 +111,4 @@ class FakeWorkload:
 
 def dataset_in(folder: Path) -> Dataset:
     """Return a text that nobody reads."""
-    return Dataset(
-        name="flights",
-        path=folder / "flights",
-        size_bytes=1000,
-        sha256="cd" * 32,
-        source="made up",
-    )
+    return make_dataset(folder / "flights")

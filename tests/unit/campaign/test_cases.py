@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.builders import make_trial
 from tests.unit.campaign.fake_workload import PARAMETER, FakeWorkload
 
 from boardcluster.campaign.cases import form_of, jobs_of, settings_of
@@ -42,20 +43,7 @@ def cluster(make_spec: Callable[..., ClusterSpec]) -> tuple[ClusterSpec, Profile
 
 
 def trial_of(workload: str, **fields: Any) -> Trial:
-    return Trial(
-        **{
-            "id": "t",
-            "campaign_id": "c",
-            "position": 0,
-            "workload": workload,
-            "engine": Engine.MAPREDUCE,
-            "profile": "default",
-            "size_bytes": 1000,
-            "workers": 4,
-            "repetition": 1,
-            **fields,
-        }
-    )
+    return make_trial(workload, **{"engine": Engine.MAPREDUCE, **fields})
 
 
 def test_a_trial_of_one_workload_is_one_job_of_its_name(

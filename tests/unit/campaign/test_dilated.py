@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.builders import make_energy, make_measurement, make_power
 
 import boardcluster.probes
 import boardcluster.workloads
@@ -15,38 +16,29 @@ from boardcluster.analysis.twins import LEFT_OUT, undilated_value
 from boardcluster.campaign.dilated import undilated
 from boardcluster.probes.registry import all_probes
 from boardcluster.records import (
-    Coverage,
-    Energy,
     EnergyMethod,
-    Measurement,
-    Power,
     Verdict,
-    Verification,
 )
 from boardcluster.workloads.dfsio.measured import Measured
 from boardcluster.workloads.netpipe import workload as netpipe
 
-POWER = Power(
+POWER = make_power(
+    800.0,
     meter="model of pi0",
     kind="model",
-    coverage=Coverage.WALL,
     nodes=("pi0",),
     switch=False,
     accuracy="modelled",
-    rate_hertz=1.0,
-    energy_joules=800.0,
     mean_watts=8.0,
     most_watts=9.0,
     readings=100,
     method=EnergyMethod.MODELLED,
 )
-MEASURED = Measurement(
-    duration_seconds=100.0,
+MEASURED = make_measurement(
+    100.0,
     input_bytes=1_000,
     output_bytes=500,
     counters={"TaskCounter/GC_TIME_MILLIS": 4000, "JobCounter/MILLIS_MAPS": 90_000},
-    verification=Verification(method="m", expected_sha256="0", actual_sha256="0", records=7),
-    exit_status=0,
     application_id="application_1_0001",
     figures={
         "write_throughput_mebibytes_per_second": 10.0,
@@ -62,8 +54,8 @@ MEASURED = Measurement(
     remarks=("page caches kept",),
     verdict=Verdict.TAINTED,
     verdict_reasons=("host: other programs used 7 % of the machine (from 14 s on)",),
-    energy=Energy(
-        energy_joules=800.0,
+    energy=make_energy(
+        800.0,
         method=EnergyMethod.MODELLED,
         level=0,
         level_reason="the power of pi0 is modelled, not measured",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_campaign
 from tests.unit.campaign.fake_workload import PROOF, FakeWorkload, dataset_in
 from tests.unit.campaign.planning import plan_trials
 from tests.unit.campaign.world import World, app, ended
@@ -103,7 +104,6 @@ class Stage:
 def stage(
     live: LiveCluster,
     world: World,
-    make_campaign: Callable[..., Campaign],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Stage]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_trial
 
 from boardcluster.campaign import forms as module
 from boardcluster.campaign.forms import Forms
@@ -17,20 +18,7 @@ from boardcluster.spec.form import Form
 
 
 def trial_of(workers: int = 4, **fields: Any) -> Trial:
-    return Trial(
-        **{
-            "id": "t",
-            "campaign_id": "c",
-            "position": 0,
-            "workload": "grep",
-            "engine": Engine.SPARK,
-            "profile": "default",
-            "size_bytes": 1000,
-            "workers": workers,
-            "repetition": 1,
-            **fields,
-        }
-    )
+    return make_trial(workers=workers, **fields)
 
 
 def form(workers: int = 4, **fields: Any) -> Form:

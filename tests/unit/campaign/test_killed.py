@@ -6,11 +6,11 @@ daemons in tests/integration/test_campaign.py.
 
 import os
 import signal
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.builders import make_campaign
 from tests.killing import kill_at
 from tests.unit.campaign.fake_workload import FakeWorkload, dataset_in
 from tests.unit.campaign.planning import plan_trials
@@ -110,7 +110,6 @@ class Drive:
 def drive(
     live: LiveCluster,
     world: World,
-    make_campaign: Callable[..., Campaign],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Drive:

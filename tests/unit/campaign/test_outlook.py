@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.builders import make_trial
 from tests.unit.campaign.fake_workload import FakeWorkload
 
 from boardcluster.campaign.outlook import Outlook, Row, free_bytes, look_ahead
@@ -39,20 +40,7 @@ def workloads(monkeypatch: pytest.MonkeyPatch) -> Workloads:
 
 
 def trial_of(workload: str = "grep", **fields: Any) -> Trial:
-    return Trial(
-        **{
-            "id": "t",
-            "campaign_id": "c",
-            "position": 0,
-            "workload": workload,
-            "engine": Engine.MAPREDUCE,
-            "profile": "default",
-            "size_bytes": 1000,
-            "workers": 4,
-            "repetition": 1,
-            **fields,
-        }
-    )
+    return make_trial(workload, **{"engine": Engine.MAPREDUCE, **fields})
 
 
 def look(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_campaign
 from tests.unit.campaign.planning import plan_trials
 
 from boardcluster.campaign.plan import (
@@ -35,7 +36,6 @@ from boardcluster.services.profile import profile_names
 from boardcluster.spec import WorkloadFacts, load_campaign, propose_cluster
 from boardcluster.store.files import check_id
 
-MakeCampaign = Callable[..., Campaign]
 BOTH = (Engine.MAPREDUCE, Engine.SPARK)
 ID = "20260801-120000-abcd"
 ALIKE = (247, 57406)
@@ -370,7 +370,7 @@ def single(
     )
 
 
-def test_every_cell_once_in_numbered_order(make_campaign: MakeCampaign) -> None:
+def test_every_cell_once_in_numbered_order() -> None:
     trials = single(make_campaign(), repetitions=5)
 
     assert sorted((t.engine, t.repetition) for t in trials) == [
@@ -384,7 +384,7 @@ def test_every_cell_once_in_numbered_order(make_campaign: MakeCampaign) -> None:
     }
 
 
-def test_each_repetition_is_a_block_with_every_engine(make_campaign: MakeCampaign) -> None:
+def test_each_repetition_is_a_block_with_every_engine() -> None:
     trials = single(make_campaign(), repetitions=20)
 
     for first in range(0, 40, 2):
@@ -393,14 +393,14 @@ def test_each_repetition_is_a_block_with_every_engine(make_campaign: MakeCampaig
         assert {trial.engine for trial in block} == set(BOTH)
 
 
-def test_the_campaigns_seed_decides_the_order_and_not_the_ids(make_campaign: MakeCampaign) -> None:
+def test_the_campaigns_seed_decides_the_order_and_not_the_ids() -> None:
     plans = [single(make_campaign(seed=seed), repetitions=8) for seed in range(20)]
 
     assert len({tuple(trial.engine for trial in trials) for trials in plans}) > 10
     assert len({frozenset(trial.id for trial in trials) for trials in plans}) == 1
 
 
-def test_an_engine_named_twice_runs_once_per_repetition(make_campaign: MakeCampaign) -> None:
+def test_an_engine_named_twice_runs_once_per_repetition() -> None:
     trials = single(make_campaign(), engines=(Engine.SPARK, Engine.SPARK), repetitions=2)
 
     assert [(t.engine, t.repetition, t.position) for t in trials] == [
@@ -411,7 +411,7 @@ def test_an_engine_named_twice_runs_once_per_repetition(make_campaign: MakeCampa
 
 @pytest.mark.parametrize(("engines", "repetitions"), [((), 3), (BOTH, 0), (BOTH, -1)])
 def test_no_engine_or_no_repetition_is_an_error(
-    engines: tuple[Engine, ...], repetitions: int, make_campaign: MakeCampaign
+    engines: tuple[Engine, ...], repetitions: int
 ) -> None:
     with pytest.raises(EmptySelectionError, match="nothing to run"):
         single(make_campaign(), engines=engines, repetitions=repetitions)

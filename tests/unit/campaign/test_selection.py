@@ -4,31 +4,17 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from tests.builders import make_trial
 
 from boardcluster.campaign.selection import SELECTION_KEYS, Selection, parse_only, select
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.records import Checksum, Engine, MasterPlacement, Trial
 
-
-def _trial(**changes: object) -> Trial:
-    values: dict[str, object] = {
-        "id": "t",
-        "campaign_id": "c",
-        "position": 0,
-        "workload": "grep",
-        "engine": Engine.SPARK,
-        "profile": "default",
-        "size_bytes": 10**9,
-        "workers": 4,
-        "repetition": 1,
-    }
-    return Trial(**{**values, **changes})  # type: ignore[arg-type]
-
-
 TRIALS = tuple(
-    _trial(
+    make_trial(
         id=f"t{number}", position=number, workload=workload, engine=engine, workers=workers,
-        repetition=repetition, warm_up=warm_up, concurrency=1 + workload.count("+"),
+        repetition=repetition, warm_up=warm_up, size_bytes=10**9,
+        concurrency=1 + workload.count("+"),
     )
     for number, (workload, engine, workers, (repetition, warm_up)) in enumerate(
         product(
@@ -148,7 +134,7 @@ def test_warm_ups_stay_with_the_repetitions_of_their_cell() -> None:
     ],
 )
 def test_the_other_keys_choose_by_their_field(key: str, other: dict[str, object]) -> None:
-    odd = replace(_trial(), **other)  # type: ignore[arg-type]
+    odd = replace(make_trial(), **other)  # type: ignore[arg-type]
     assert select((*TRIALS, odd), parse_only([key])) == (odd,)
 
 

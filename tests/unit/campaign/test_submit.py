@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_campaign, make_trial
 from tests.unit.campaign.world import PHASES, World, ended
 
 from boardcluster.campaign import submit as module
@@ -142,18 +143,13 @@ class Desk:
 
 
 @pytest.fixture
-def desk(live: LiveCluster, world: World, make_campaign: Any, tmp_path: Path) -> Iterator[Desk]:
+def desk(live: LiveCluster, world: World, tmp_path: Path) -> Iterator[Desk]:
     campaign = make_campaign(kind=CampaignKind.SUBMIT)
-    trial = Trial(
+    trial = make_trial(
+        "submit",
         id=f"{campaign.id}-submit-spark",
         campaign_id=campaign.id,
-        position=0,
-        workload="submit",
-        engine=Engine.SPARK,
-        profile="default",
         size_bytes=0,
-        workers=4,
-        repetition=1,
         arguments=("app.py", "x"),
     )
     world.jobs = [end]

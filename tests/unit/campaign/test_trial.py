@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from tests.builders import make_proof, make_trial
 from tests.unit.campaign import world as made_up
 from tests.unit.campaign.fake_workload import PROOF, FakeWorkload, dataset_in
 from tests.unit.campaign.world import AGENT, PHASES, Node, World, app, ended
@@ -49,20 +50,7 @@ PATIENCE_SECONDS = 20.0
 
 
 def trial_of(workload: str = "fake", **fields: Any) -> Trial:
-    return Trial(
-        **{
-            "id": "t",
-            "campaign_id": "c",
-            "position": 0,
-            "workload": workload,
-            "engine": Engine.MAPREDUCE,
-            "profile": "default",
-            "size_bytes": 1000,
-            "workers": 4,
-            "repetition": 1,
-            **fields,
-        }
-    )
+    return make_trial(workload, **{"engine": Engine.MAPREDUCE, **fields})
 
 
 @dataclass
@@ -430,8 +418,8 @@ def test_jobs_of_a_mix_have_their_own_folders_tags_and_outputs(bed: Bed) -> None
 
 
 def test_proofs_of_a_mix_are_joined(bed: Bed) -> None:
-    one = Verification(method="A", expected_sha256="1" * 64, actual_sha256="1" * 64, records=3)
-    two = Verification(method="B", expected_sha256="2" * 64, actual_sha256="2" * 64, records=4)
+    one = make_proof("A", digest="1" * 64)
+    two = make_proof("B", digest="2" * 64, records=4)
     bed.workloads = {
         "grep": FakeWorkload(name="grep", proof=one),
         "sort": FakeWorkload(name="sort", proof=two),

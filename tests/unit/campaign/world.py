@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.builders import make_daemon, make_live_node, make_state
 from tests.unit.lending import LendingRemote
 
-from boardcluster.cluster.state import Daemon, LiveNode, LiveState
 from boardcluster.errors import RemoteError
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed
@@ -410,21 +410,9 @@ def live_cluster(layout: Layout, world: World, home: Path) -> LiveCluster:
     daemons = []
     for pid, (kind, node) in enumerate(daemons_of(layout.spec), start=100):
         world.pids[pid] = (kind.name, node.name)
-        daemons.append(
-            Daemon(
-                name=kind.name, node=node.name, process=ProcessRef(pid, 1), log="/log", url="http:"
-            )
-        )
-    state = LiveState(
-        identity="1",
-        boot_id="b",
-        phase="up",
-        own_user=False,
-        subnet="198.18.7.0/24",
-        nodes=tuple(
-            LiveNode(name=node.name, address="198.18.7.1", pid=1, start_ticks=1, folder="/f")
-            for node in layout.spec.nodes
-        ),
+        daemons.append(make_daemon(kind.name, node.name, process=ProcessRef(pid, 1), url="http:"))
+    state = make_state(
+        *(make_live_node(node.name) for node in layout.spec.nodes),
         daemons=tuple(daemons),
         config_sha256="cd" * 32,
         java="Maker 17.0.1 x86_64",

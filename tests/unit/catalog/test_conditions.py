@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from tests.unit.cli.stocked import FINGERPRINT
+from tests.builders import make_board_fingerprint
 
 from boardcluster.analysis.sides import DURATION, INTERMEDIATE, Point
 from boardcluster.catalog.conditions import machine_of, published_side, read_conditions
@@ -107,7 +105,7 @@ def test_a_share_of_memory_sets_the_size() -> None:
 def test_the_machine_of_a_setup(
     hardware: tuple[str, ...], twin: str, machine: dict[str, str]
 ) -> None:
-    setup = replace(FINGERPRINT, hardware=hardware, twin=twin)
+    setup = make_board_fingerprint(hardware=hardware, twin=twin)
     assert machine_of(setup) == machine
 
 

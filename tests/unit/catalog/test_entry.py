@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.builders import make_probe_run
 
 from boardcluster.catalog.entry import BoardEntry, entry_of, read_board, render_board
 from boardcluster.catalog.shown import conditions_text, show_figure, unit_of
@@ -17,15 +18,12 @@ RATE = ProbeFigure(
     name="sysbench_cpu_events_per_second", value=24699.51, conditions={"threads": "1"}
 )
 TIME = ProbeFigure(name="build_seconds", value=120.0, conditions={})
-RUN = ProbeRun(
+RUN = make_probe_run(
+    "sysbench-cpu",
     id="20260801-120000-123abcd",
-    probe="sysbench-cpu",
     mode=ProbeMode.PAPER,
     node="pi1",
-    started_utc="2026-08-01T12:00:00+00:00",
-    duration_seconds=9.0,
     cluster="lab",
-    emulated=False,
     versions=("sysbench 1.0.20",),
     hardware='pi1: Raspberry Pi 5 "B", 8 GiB',
     figures=(RATE, TIME),

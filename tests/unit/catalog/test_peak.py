@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.analysis.runs import setup
+from tests.builders import make_cluster, make_fingerprint, make_node
 
 from boardcluster.catalog.peak import peak_of, read_processors
 from boardcluster.catalog.published import find_cell, find_table, read_index
 from boardcluster.errors import SpecError
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, NodeTwin, Role
+from boardcluster.records import ClusterSpec, NodeTwin, Role
 
 
 def cluster(*boards: str, workers: int = 4) -> ClusterSpec:
-    return ClusterSpec(
-        name="c",
-        kind="emulated" if boards else "boards",
-        engines="e",
-        profile="default",
-        network=NetworkSpec(subnet="198.18.0.0/24", link_bits_per_second=10**9),
-        nodes=tuple(
-            NodeSpec(
-                name=f"n{place}",
-                roles=frozenset({Role.MASTER if place == 0 else Role.WORKER}),
-                cores=4,
-                memory_bytes=10**9,
-                twin=NodeTwin(board=boards[min(place, len(boards) - 1)]) if boards else None,
-            )
-            for place in range(workers + 1)
-        ),
+    nodes = (
+        make_node(
+            f"n{place}",
+            Role.MASTER if place == 0 else Role.WORKER,
+            twin=NodeTwin(board=boards[min(place, len(boards) - 1)]) if boards else None,
+        )
+        for place in range(workers + 1)
     )
+    return make_cluster(*nodes, kind="emulated" if boards else "boards")
 
 
 def test_the_2016_papers_peak_of_additions() -> None:
-    peak = peak_of(cluster("rpi-b-800mhz", workers=8), setup(), workers=8)
+    peak = peak_of(cluster("rpi-b-800mhz", workers=8), make_fingerprint(), workers=8)
     table = find_table("baun-2016-prose", index=read_index())
     cell = find_cell(table, {"what": "peak of eight nodes, additions"}, "performance")
     assert peak.gflops == pytest.approx(float(cell.value))
@@ -45,8 +36,10 @@ def test_the_2016_papers_peak_of_additions() -> None:
 
 def test_only_workers_that_took_part_count_and_each_with_its_own_board() -> None:
     spec = cluster("rpi-4b-4gb-1500mhz", "rpi-4b-4gb-1500mhz", "rpi-5b-8gb-2400mhz")
-    assert peak_of(spec, setup(), workers=1).gflops == pytest.approx(1.5 * 4 * 4)
-    assert peak_of(spec, setup(), workers=3).gflops == pytest.approx(24 + 2 * 2.4 * 4 * 8)
+    assert peak_of(spec, make_fingerprint(), workers=1).gflops == pytest.approx(1.5 * 4 * 4)
+    assert peak_of(spec, make_fingerprint(), workers=3).gflops == pytest.approx(
+        24 + 2 * 2.4 * 4 * 8
+    )
 
 
 def test_boards_are_read_off_the_fingerprint() -> None:
@@ -54,19 +47,19 @@ def test_boards_are_read_off_the_fingerprint() -> None:
         f"n{place}: Raspberry Pi 5 Model B Rev 1.0, 4 x Cortex-A76 at 2.40 GHz, 7.87 GiB"
         for place in range(5)
     )
-    peak = peak_of(cluster(), replace(setup(), hardware=lines), workers=4)
+    peak = peak_of(cluster(), make_fingerprint(hardware=lines), workers=4)
     assert peak.gflops == pytest.approx(4 * 2.4 * 4 * 8)
 
 
 def test_what_is_not_known_says_so() -> None:
     other = ("n1: A board, 4 x Cortex-A53 at 1.20 GHz, 1 GiB",)
-    peak = peak_of(cluster(), replace(setup(), hardware=other), workers=1)
+    peak = peak_of(cluster(), make_fingerprint(hardware=other), workers=1)
     assert peak.gflops is None
     assert peak.reason == "the catalog has no operations per cycle of Cortex-A53"
-    peak = peak_of(cluster(), setup(), workers=1)
+    peak = peak_of(cluster(), make_fingerprint(), workers=1)
     assert peak.reason == "processor and clock of n1 are not known"
-    assert "Core i5" in peak_of(cluster("desktop-i5-8400"), setup(), workers=1).reason
-    assert peak_of(cluster(), setup(), workers=0).reason == "no worker took part"
+    assert "Core i5" in peak_of(cluster("desktop-i5-8400"), make_fingerprint(), workers=1).reason
+    assert peak_of(cluster(), make_fingerprint(), workers=0).reason == "no worker took part"
 
 
 def test_every_processor_has_a_source_and_no_two_share_a_name() -> None:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.builders import make_cluster, make_node
 
 from boardcluster.catalog.prices import CATALOG_CURRENCY, DECLARED, price_list
 from boardcluster.catalog.room import find_board
 from boardcluster.errors import UsageError
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, NodeTwin, Prices, Role
+from boardcluster.records import ClusterSpec, NodeTwin, Prices, Role
 
 BOARD = "rpi-4b-4gb-1500mhz"
 OTHER = "rpi-5b-8gb-2400mhz"
@@ -18,24 +19,15 @@ MEDIUM = "sk-hynix-gold-p31-500gb"
 
 
 def cluster(prices: Prices | None = None, *twins: NodeTwin, nodes: int = 3) -> ClusterSpec:
-    return ClusterSpec(
-        name="c",
-        kind="emulated" if twins else "boards",
-        engines="e",
-        profile="default",
-        network=NetworkSpec(subnet="198.18.0.0/24", link_bits_per_second=10**9),
-        nodes=tuple(
-            NodeSpec(
-                name=f"n{place}",
-                roles=frozenset({Role.MASTER if place == 0 else Role.WORKER}),
-                cores=4,
-                memory_bytes=10**9,
-                twin=twins[min(place, len(twins) - 1)] if twins else None,
-            )
-            for place in range(nodes)
-        ),
-        prices=prices,
+    made = (
+        make_node(
+            f"n{place}",
+            Role.MASTER if place == 0 else Role.WORKER,
+            twin=twins[min(place, len(twins) - 1)] if twins else None,
+        )
+        for place in range(nodes)
     )
+    return make_cluster(*made, kind="emulated" if twins else "boards", prices=prices)
 
 
 FULL = Prices(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_dataset, make_measurement, make_state
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
@@ -21,10 +22,8 @@ from boardcluster.records import (
     Campaign,
     ClusterSpec,
     Dataset,
-    Measurement,
     Result,
     Trial,
-    Verification,
 )
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services import operation
@@ -36,21 +35,11 @@ from boardcluster.spec import render_cluster
 from boardcluster.spec.form import Form, apply_form, form_words
 from boardcluster.store import Store
 
-PROOF = Verification(
-    method="made up", expected_sha256="ab" * 32, actual_sha256="ab" * 32, records=3
-)
 MakeLayout = Callable[[ClusterSpec], Layout]
 
 
 def good(seconds: float = 20.0) -> TrialEnd:
-    measurement = Measurement(
-        duration_seconds=seconds,
-        input_bytes=1,
-        output_bytes=1,
-        verification=PROOF,
-        exit_status=0,
-    )
-    return TrialEnd(state=AttemptState.OK, reason="", measurement=measurement)
+    return TrialEnd(state=AttemptState.OK, reason="", measurement=make_measurement(seconds))
 
 
 def bad(state: AttemptState = AttemptState.FAILED, *, lost: str = "") -> TrialEnd:
@@ -93,12 +82,9 @@ class Desk:
     def live(self) -> LiveCluster:
         spec = self.declared if self.form is None else apply_form(self.declared, self.form)
         words = "" if self.form is None else form_words(self.declared, self.form)
-        state = LiveState(
-            identity="1", boot_id="b", phase="up", own_user=False, subnet="198.18.7.0/24"
-        )
         return LiveCluster(
             home=self.home,
-            state=replace(state, form=words),
+            state=make_state(form=words),
             layout=self.make_layout(spec),
             remotes={node.name: FakeRemote(node.name) for node in spec.nodes},
         )
@@ -135,13 +121,8 @@ class Desk:
 
     def prepare_text(self, *, size_bytes: int | None, **_: object) -> Dataset:
         self.texts.append(size_bytes)
-        return Dataset(
-            name=f"airline-{size_bytes}",
-            path=self.home / "text",
-            size_bytes=size_bytes or 77,
-            sha256="cd" * 32,
-            source="made up",
-        )
+        name = f"airline-{size_bytes}"
+        return make_dataset(self.home / "text", name=name, size_bytes=size_bytes or 77)
 
     def campaigns(self) -> tuple[Campaign, ...]:
         with Store.open(self.home, read_only=True) as store:

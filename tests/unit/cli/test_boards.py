@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_daemon, make_state
 from tests.unit.cluster.recordings import PI_3, PI_4, PI_5, Recording
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
@@ -20,7 +21,6 @@ from boardcluster.cli.app import app
 from boardcluster.cli.options import INSECURE_WARNING
 from boardcluster.cluster.facts import parse_facts
 from boardcluster.cluster.kinds.boards.nodes import known_hosts_of
-from boardcluster.cluster.state import Daemon, LiveState
 from boardcluster.errors import (
     AddressError,
     BoardclusterError,
@@ -30,7 +30,6 @@ from boardcluster.errors import (
     UsageError,
 )
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Role, Security
-from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.hostkeys import HostKey
 from boardcluster.services import operation
@@ -339,22 +338,11 @@ def declared(
         desk.done.append("up deep" if deep else "up")
         spec = desk.spec()
         pages = ("namenode", "resourcemanager", "jobhistory", "sparkhistory")
-        state = LiveState(
-            identity="1",
-            boot_id="b",
-            phase="up",
-            own_user=False,
+        state = make_state(
             subnet="192.168.1.0/24",
             kind="boards",
             daemons=tuple(
-                Daemon(
-                    name=name,
-                    node="pi0",
-                    process=ProcessRef(1, 1),
-                    log="/log",
-                    url=f"http://192.168.1.20/{name}",
-                )
-                for name in pages
+                make_daemon(name, "pi0", url=f"http://192.168.1.20/{name}") for name in pages
             ),
         )
         return LiveCluster(home=home, state=state, layout=make_layout(spec), remotes={})

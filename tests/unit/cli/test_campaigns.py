@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_trial
 from tests.unit.cli.desk import Desk, MakeLayout, good, make_desk
 
 from boardcluster.campaign.begin import new_campaign, new_campaign_id, plan, single_spec
@@ -42,20 +43,7 @@ def desk(
 
 
 def trial_of(workload: str = "wordcount", **fields: Any) -> Trial:
-    return Trial(
-        **{
-            "id": "c-t",
-            "campaign_id": "c",
-            "position": 0,
-            "workload": workload,
-            "engine": Engine.SPARK,
-            "profile": "default",
-            "size_bytes": 1000,
-            "workers": 4,
-            "repetition": 1,
-            **fields,
-        }
-    )
+    return make_trial(workload, **{"id": "c-t", **fields})
 
 
 def spec_of(workload: str = "wordcount", **fields: Any) -> CampaignSpec:

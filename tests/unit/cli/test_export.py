@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.cli.stocked import energy, stock
+from tests.builders import make_energy, make_probe_run
+from tests.unit.cli.stocked import stock
 from typer.testing import CliRunner, Result
 
 from boardcluster.cli.app import app
@@ -22,8 +23,6 @@ from boardcluster.records import (
     EnergyMethod,
     Engine,
     ProbeFigure,
-    ProbeMode,
-    ProbeRun,
     Verdict,
 )
 from boardcluster.report.export import writers
@@ -36,7 +35,7 @@ SECONDS = (1 / 3, 0.1 + 0.2, 41.00000000000001)
 def home(tmp_path: Path) -> Path:
     folder = tmp_path / "boards"
     measured = {
-        "energy": energy(812.3456789),
+        "energy": make_energy(812.3456789),
         "counters": {"group/NAME": 2**53 + 1},
         "figures": {"read_bytes_per_second": 1e7 / 3},
     }
@@ -100,7 +99,7 @@ def test_numbers_of_other_formats_are_those_of_the_store(
     assert [row["duration_seconds"] for row in rows] == [*SECONDS, None, None]
     assert [row["attempt"] for row in rows] == [1, 1, 1, 1, None]
     assert [row["campaign_name"] for row in rows][:1] == ["grün"]
-    assert [row["setup_kernel"] for row in rows] == ["6.1 aarch64"] * 4 + [""]
+    assert [row["setup_kernel"] for row in rows] == ["6.12.25 aarch64"] * 4 + [""]
     counters = rows[0]["counters"]
     assert (counters if to == "json" else json.loads(counters)) == {"group/NAME": 2**53 + 1}
 
@@ -199,18 +198,7 @@ def test_probes(home: Path) -> None:
             ("p2", (), "no fio"),
         ):
             store.add_probe_run(
-                ProbeRun(
-                    id=run_id,
-                    probe="fio",
-                    mode=ProbeMode.QUICK,
-                    node="wörker1",
-                    started_utc="2026-08-01T12:00:00+00:00",
-                    duration_seconds=1.5,
-                    cluster="boards",
-                    emulated=False,
-                    figures=figures,
-                    reason=reason,
-                )
+                make_probe_run(id=run_id, node="wörker1", figures=figures, reason=reason)
             )
     rows = read_csv(export(home, "--format", "csv", "--what", "probes").stdout)
     assert [(row["run"], row["value"], row["reason"]) for row in rows] == [
@@ -245,7 +233,10 @@ def test_top500(
         "workers": 5,
     }
     for place, each in enumerate(joules):
-        measured = {"figures": {"gflops_per_second": 1.367}, "energy": energy(each, method=method)}
+        measured = {
+            "figures": {"gflops_per_second": 1.367},
+            "energy": make_energy(each, method=method),
+        }
         stock(tmp_path, f"c{place}", (30.0,), measured=measured, **fields)
     shown = export(tmp_path, "--format", "top500").stdout
     assert line in shown

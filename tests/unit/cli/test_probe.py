@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_live_node, make_state
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
@@ -18,7 +19,6 @@ from boardcluster.catalog.entry import read_board
 from boardcluster.cli import probe as command
 from boardcluster.cli import show_probes
 from boardcluster.cli.app import app
-from boardcluster.cluster.state import LiveNode, LiveState
 from boardcluster.errors import (
     BoardclusterError,
     ClusterNotUpError,
@@ -116,25 +116,12 @@ def emulated(
     layout = make_layout(spec)
     folders = {node.name: str(bench.home / "nodes" / node.name) for node in spec.nodes}
     nodes = tuple(
-        LiveNode(
-            name=node.name,
-            address=f"198.18.7.{place}",
-            pid=1,
-            start_ticks=1,
-            folder=folders[node.name],
-        )
+        make_live_node(node.name, address=f"198.18.7.{place}", folder=folders[node.name])
         for place, node in enumerate(spec.nodes, start=2)
     )
     bench.live = LiveCluster(
         home=bench.home,
-        state=LiveState(
-            identity="1",
-            boot_id="b",
-            phase="up",
-            own_user=False,
-            subnet="198.18.7.0/24",
-            nodes=nodes,
-        ),
+        state=make_state(*nodes),
         layout=replace(layout, folders=folders),
         remotes={node.name: LocalRemote(node.name) for node in spec.nodes},
     )

@@ -7,39 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.builders import make_fingerprint, make_result
 
 from boardcluster.cli.console import print_json
 from boardcluster.cli.results import document
 from boardcluster.cli.show_results import print_results
 from boardcluster.records import (
-    Attempt,
-    AttemptState,
     Engine,
-    Fingerprint,
-    Measurement,
     Result,
     Security,
-    Trial,
     Verdict,
-)
-
-FINGERPRINT = Fingerprint(
-    kernel="k",
-    os="o",
-    cpu="c",
-    cpu_cores=2,
-    memory_bytes=1,
-    java="j",
-    hadoop="h",
-    spark="s",
-    boardcluster="b",
-    profile="default",
-    config_sha256="0",
-    nodes=5,
-    node_memory_bytes=1,
-    node_cores=1,
-    link_bits_per_second=1,
-    emulated=True,
 )
 
 
@@ -47,49 +24,13 @@ def result(
     position: int,
     seconds: float = 20.0,
     *,
-    figures: dict[str, float] | None = None,
-    remarks: tuple[str, ...] = (),
     security: Security = Security.EMULATED,
-    verdict: Verdict = Verdict.VALID,
     reasons: tuple[str, ...] = (),
-    **fields: Any,
+    **changes: Any,
 ) -> Result:
-    trial = Trial(
-        **{
-            "id": f"t{position}",
-            "campaign_id": "c",
-            "position": position,
-            "workload": "grep",
-            "engine": Engine.SPARK,
-            "profile": "default",
-            "size_bytes": 256_000_000,
-            "workers": 4,
-            "repetition": 1,
-            **fields,
-        }
-    )
-    attempt = Attempt(
-        trial_id=trial.id,
-        number=1,
-        state=AttemptState.OK,
-        reason="",
-        started_utc="2026-08-01T12:00:00+00:00",
-        ended_utc="2026-08-01T13:00:00+00:00",
-        artefacts="",
-        fingerprint=replace(FINGERPRINT, security=security),
-    )
-    measurement = Measurement(
-        duration_seconds=seconds,
-        input_bytes=trial.size_bytes,
-        output_bytes=1,
-        verification=None,
-        exit_status=0,
-        figures=figures or {},
-        remarks=remarks,
-        verdict=verdict,
-        verdict_reasons=reasons,
-    )
-    return Result(trial=trial, attempt=attempt, measurement=measurement)
+    own = {"verification": None, "verdict_reasons": reasons, "size_bytes": 256_000_000}
+    setup = make_fingerprint(security=security)
+    return make_result(seconds, setup=setup, position=position, **(own | changes))
 
 
 def test_columns_that_say_nothing_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_campaign, make_measurement, make_trial, store_run
 from tests.unit.analysis.telemetry import NAN, node
-from tests.unit.cli.test_results import FINGERPRINT
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
@@ -19,19 +19,11 @@ from boardcluster.cli.app import app
 from boardcluster.errors import EmptySelectionError, StoreError, UsageError
 from boardcluster.records import (
     Attempt,
-    AttemptState,
-    Campaign,
-    CampaignKind,
-    Engine,
-    Measurement,
     Telemetry,
-    Trial,
     Verdict,
-    Verification,
 )
 from boardcluster.store import Store
 
-DIGEST = "ab" * 32
 REASON = "host: other programs used 7 % of the machine"
 TELEMETRY = Telemetry(
     duration_seconds=60.0,
@@ -49,30 +41,17 @@ class Desk:
     def __init__(self, home: Path) -> None:
         self.home = home
         self._trials = [
-            Trial(
+            make_trial(
+                "wordcount",
                 id=f"wordcount-{number}",
                 campaign_id="c1",
                 position=number,
-                workload="wordcount",
-                engine=Engine.SPARK,
-                profile="default",
-                size_bytes=1_000,
                 workers=1,
                 repetition=number + 1,
             )
             for number in range(3)
         ]
-        campaign = Campaign(
-            id="c1",
-            kind=CampaignKind.RUN,
-            created_utc="2026-08-01T10:00:00+00:00",
-            seed=1,
-            cluster="demo",
-            emulated=True,
-            dataset="d",
-            dataset_sha256=DIGEST,
-            dataset_source="made up",
-        )
+        campaign = make_campaign(id="c1")
         with Store.open(home) as store:
             store.add_campaign(campaign, self._trials)
 
@@ -80,26 +59,15 @@ class Desk:
         self, number: int, telemetry: Telemetry | None, *, hour: int | None = None, **fields: Any
     ) -> Attempt:
         """Store a run; without samples one that failed."""
-        proof = Verification(
-            method="made up", expected_sha256=DIGEST, actual_sha256=DIGEST, records=1
-        )
-        measurement = Measurement(
-            duration_seconds=60.0,
-            input_bytes=1_000,
-            output_bytes=1,
-            verification=proof,
-            exit_status=0,
-            **{"verdict": Verdict.VALID, **fields},
-        )
+        measurement = make_measurement(60.0, **{"verdict": Verdict.VALID, **fields})
         started = f"2026-08-01T{10 + number if hour is None else hour}:00:00+00:00"
         with Store.open(self.home) as store:
-            attempt = store.begin_attempt(self._trials[number].id, FINGERPRINT, started)
-            return store.finish(
-                attempt,
-                state=AttemptState.OK if telemetry else AttemptState.FAILED,
-                reason="" if telemetry else "its job failed",
+            return store_run(
+                store,
+                self._trials[number],
+                measurement if telemetry else None,
+                started_utc=started,
                 ended_utc=started.replace(":00:00", ":01:00"),
-                measurement=measurement if telemetry else None,
                 telemetry=telemetry,
             )
 

@@ -18,8 +18,16 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.builders import (
+    NOON,
+    end_attempt,
+    make_campaign,
+    make_fingerprint,
+    make_measurement,
+    make_trial,
+    noon,
+)
 from tests.unit.analysis.telemetry import node
-from tests.unit.cli.test_results import FINGERPRINT
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
@@ -32,25 +40,12 @@ from boardcluster.queries.progress import left_seconds, progress_document, progr
 from boardcluster.records import (
     Attempt,
     AttemptState,
-    Campaign,
-    CampaignKind,
-    Engine,
-    Measurement,
     Telemetry,
-    Trial,
     Verdict,
-    Verification,
 )
 from boardcluster.store import Store
 
-DIGEST = "ab" * 32
-PROOF = Verification(method="made up", expected_sha256=DIGEST, actual_sha256=DIGEST, records=1)
 SAMPLES = Telemetry(duration_seconds=60.0, nodes=(node("host"),))
-NOON = datetime.datetime(2026, 8, 1, 12, 0, 0, tzinfo=datetime.UTC)
-
-
-def at(seconds: float) -> str:
-    return (NOON + datetime.timedelta(seconds=seconds)).isoformat(timespec="seconds")
 
 
 class Lab:
@@ -61,29 +56,20 @@ class Lab:
         self.driver = contextlib.ExitStack()
 
     def plan(self, name: str, count: int, *, hour: int = 10, **fields: Any) -> None:
-        campaign = Campaign(
+        campaign = make_campaign(
             id=name,
-            kind=CampaignKind.RUN,
             created_utc=f"2026-08-01T{hour:02}:00:00+00:00",
-            seed=1,
             cluster="Übung",
-            emulated=True,
-            dataset="d",
-            dataset_sha256=DIGEST,
-            dataset_source="made up",
             name=fields.pop("title", ""),
         )
         trials = [
-            Trial(
+            make_trial(
                 **{
                     "id": f"{name}-{number}",
                     "campaign_id": name,
                     "position": number,
                     "workload": "wordcount",
-                    "engine": Engine.SPARK,
-                    "profile": "default",
                     "size_bytes": 1_000_000,
-                    "workers": 4,
                     "repetition": number + 1,
                     **fields,
                 }
@@ -95,7 +81,7 @@ class Lab:
 
     def begin(self, trial: str, seconds: float = 0.0) -> Attempt:
         with Store.open(self.home) as store:
-            return store.begin_attempt(trial, FINGERPRINT, at(seconds))
+            return store.begin_attempt(trial, make_fingerprint(), noon(seconds))
 
     def end(
         self,
@@ -109,12 +95,8 @@ class Lab:
     ) -> None:
         measured = None
         if took_seconds is not None:
-            measured = Measurement(
-                duration_seconds=took_seconds / dilation,
-                input_bytes=1_000_000,
-                output_bytes=1,
-                verification=PROOF,
-                exit_status=0,
+            measured = make_measurement(
+                took_seconds / dilation,
                 verdict=verdict,
                 verdict_reasons=() if verdict is Verdict.VALID else ("heat",),
                 dilation=dilation,
@@ -122,12 +104,12 @@ class Lab:
         began = datetime.datetime.fromisoformat(attempt.started_utc)
         ended = began + datetime.timedelta(seconds=(took_seconds or 0.0) + around_seconds)
         with Store.open(self.home) as store:
-            store.finish(
+            end_attempt(
+                store,
                 attempt,
+                measured,
                 state=state,
-                reason="" if state is AttemptState.OK else "its job failed",
                 ended_utc=ended.isoformat(timespec="seconds"),
-                measurement=measured,
                 telemetry=SAMPLES if measured else None,
             )
 

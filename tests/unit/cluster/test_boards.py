@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import wait_until
 
 from boardcluster.cluster.each_node import each_node, raise_first
 from boardcluster.cluster.kinds.boards import nodes as module
@@ -164,9 +165,7 @@ def test_an_interrupt_ends_what_is_asked_of_nodes_and_asks_no_more() -> None:
             raise
 
     def interrupt() -> None:
-        deadline = time.monotonic() + 10
-        while len(gate._running) < 16 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: len(gate._running) >= 16, "all of them")
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     breaker = threading.Thread(target=interrupt)

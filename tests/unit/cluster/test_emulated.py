@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_live_node
 
 from boardcluster.cluster import processes
 from boardcluster.cluster.kinds.emulated import nodes as emulated
 from boardcluster.cluster.limits import links
-from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveNode, LiveState, boot_id
+from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveState, boot_id
 from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.gate import Completed
@@ -50,7 +51,7 @@ def test_state_before_anything_is_started(
 
 def test_a_node_is_reached_by_its_first_process(make_spec: MakeSpec) -> None:
     state = replace(emulated.new_state(make_spec(), identity=IDENTITY), own_user=True)
-    node = LiveNode(name="worker1", address="198.18.7.2", pid=2**22 + 1, start_ticks=1, folder="/f")
+    node = make_live_node("worker1", pid=2**22 + 1)
     remote = emulated.remote_of(node, state)
 
     assert remote.name == "worker1"
@@ -63,7 +64,7 @@ def test_on_an_emulated_node_everything_runs_as_its_root(
 ) -> None:
     nodes = emulated.EmulatedNodes(tmp_path)
     state = nodes.new_state(make_spec(), identity=IDENTITY)
-    node = LiveNode(name="worker1", address="198.18.7.2", pid=2**22 + 1, start_ticks=1, folder="/f")
+    node = make_live_node("worker1", pid=2**22 + 1)
 
     assert state.kind == "emulated"
     plain, admin = nodes.remote_of(node, state), nodes.admin_of(node, state)
@@ -81,9 +82,7 @@ def test_alive_are_the_nodes_whose_first_process_runs(
 ) -> None:
     nodes = emulated.EmulatedNodes(tmp_path)
     ticks = start_ticks(marked)
-    here = LiveNode(
-        name="here", address="198.18.7.2", pid=marked.pid, start_ticks=ticks, folder="/f"
-    )
+    here = make_live_node("here", pid=marked.pid, start_ticks=ticks)
     gone = replace(here, name="gone", start_ticks=ticks + 1)
     state = replace(nodes.new_state(make_spec(), identity=IDENTITY), nodes=(gone, here))
 

@@ -4,11 +4,11 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_until
 
 from boardcluster.cluster.kinds.local import KIND
 from boardcluster.cluster.kinds.local import nodes as local
@@ -99,8 +99,7 @@ def test_everything_on_the_node_is_found_by_its_mark_and_ended(tmp_path: Path) -
     remote = nodes.remote_of(node, state)
     remote.start(["sh", "-c", "env -u HOME sleep 600 & wait"], log=str(tmp_path / "log"))
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
-        while len(leftover_processes(state.identity)) < 2:
-            time.sleep(0.02)
+        wait_until(lambda: len(leftover_processes(state.identity)) >= 2, "both processes")
         assert nodes.alive(state) == [node]
         assert nodes.alive(replace(state, boot_id="another")) == []
         assert other.pid not in leftover_processes(state.identity)

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.builders import make_daemon, make_live_node, make_state
 
 from boardcluster.cluster.state import (
-    Daemon,
-    LiveNode,
     LiveState,
     boot_id,
     load_state,
@@ -23,51 +22,30 @@ from boardcluster.errors import CapacityError, ClusterError, HostError
 from boardcluster.records import DiskLimits, NodeLimits
 from boardcluster.remote.base import ProcessRef
 
-STATE = LiveState(
-    identity="1234-5678",
-    boot_id="boot",
-    phase="up",
+STATE = make_state(
+    make_live_node("master", address="198.18.0.1", pid=10, start_ticks=20, folder="/m"),
+    make_live_node("worker1", address="198.18.0.2", pid=11, start_ticks=21, folder="/w"),
     own_user=True,
-    subnet="198.18.0.0/24",
     host_link="bc12345678",
-    nodes=(
-        LiveNode(name="master", address="198.18.0.1", pid=10, start_ticks=20, folder="/m"),
-        LiveNode(name="worker1", address="198.18.0.2", pid=11, start_ticks=21, folder="/w"),
-    ),
-    daemons=(
-        Daemon(
-            name="namenode", node="master", process=ProcessRef(5, 6), log="/log", url="http://x"
-        ),
-    ),
+    daemons=(make_daemon(process=ProcessRef(5, 6), url="http://x"),),
     config_sha256="ab",
     spec_sha256="cd",
     java="Maker 17",
 )
-BOARDS = LiveState(
-    identity="1234-5678",
-    boot_id="boot",
-    phase="up",
-    own_user=False,
+BOARDS = make_state(
+    make_live_node(
+        "pi0",
+        address="10.0.0.1",
+        pid=0,
+        start_ticks=0,
+        folder="/var/lib/boardcluster",
+        host="pi@pi0",
+        boot_id="0f3c7a52",
+    ),
     subnet="10.0.0.0/24",
     kind="boards",
-    nodes=(
-        LiveNode(
-            name="pi0",
-            address="10.0.0.1",
-            pid=0,
-            start_ticks=0,
-            folder="/var/lib/boardcluster",
-            host="pi@pi0",
-            boot_id="0f3c7a52",
-        ),
-    ),
 )
-TWINS = LiveState(
-    identity="1234-5678",
-    boot_id="boot",
-    phase="up",
-    own_user=False,
-    subnet="198.18.0.0/24",
+TWINS = make_state(
     dilation=4.5,
     limits=(
         NodeLimits(
@@ -92,9 +70,7 @@ TWINS = LiveState(
         ),
     ),
 )
-BARE = LiveState(
-    identity="1", boot_id="b", phase="starting", own_user=False, subnet="198.18.0.0/24"
-)
+BARE = make_state(phase="starting")
 
 
 @pytest.mark.parametrize("state", [STATE, BOARDS, TWINS, BARE])

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.builders import make_cluster, make_live_node, make_node, make_state
 
-from boardcluster.cluster.state import LiveNode, LiveState
+from boardcluster.cluster.state import LiveState
 from boardcluster.doctor import FakeMachine, Surroundings
 from boardcluster.doctor.checks.tools import TOOLS
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
+from boardcluster.records import ClusterSpec
 from boardcluster.services.pair import pair_ids
 
 MIB = 2**20
@@ -47,39 +48,19 @@ def machine() -> FakeMachine:
 
 @pytest.fixture
 def spec() -> ClusterSpec:
-    master = NodeSpec(
-        name="master", roles=frozenset({Role.MASTER}), cores=1, memory_bytes=1536 * MIB
-    )
-    workers = [
-        NodeSpec(
-            name=f"worker{number}",
-            roles=frozenset({Role.WORKER}),
-            cores=1,
-            memory_bytes=2048 * MIB,
-        )
-        for number in (1, 2)
-    ]
-    return ClusterSpec(
-        name="test",
-        kind="emulated",
-        engines=pair_ids()[0],
-        profile="default",
-        network=NetworkSpec(subnet="198.18.0.0/24", link_bits_per_second=10**9),
-        nodes=(master, *workers),
-    )
+    master = make_node("master", cores=1, memory_bytes=1536 * MIB)
+    workers = (make_node(f"worker{number}", cores=1) for number in (1, 2))
+    return make_cluster(master, *workers, name="test", engines=pair_ids()[0])
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> LiveState:
-    node = LiveNode(name="master", address="198.18.0.2", pid=1, start_ticks=1, folder="/x")
-    return LiveState(
+    return make_state(
+        make_live_node(address="198.18.0.2"),
         identity="0123456789",
         boot_id="this boot",
-        phase="up",
-        own_user=False,
         subnet="198.18.0.0/24",
         host_link="bc01234567",
-        nodes=(node,),
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import wait_until
 
 from boardcluster.errors import (
     HostError,
@@ -224,9 +225,7 @@ def test_a_tool_that_hangs_is_ended_and_said(desk: Desk) -> None:
 def test_a_server_that_a_probe_left_is_ended(desk: Desk) -> None:
     def leaves(site: Site) -> tuple[ProbeFigure, ...]:
         site.remote.start(["sleep", "62.5"], log=f"{site.folder}/log")
-        deadline = time.monotonic() + 10
-        while not [line for line in marked() if "62.5" in line]:
-            assert time.monotonic() < deadline
+        wait_until(lambda: [line for line in marked() if "62.5" in line], "the server")
         raise RemoteError("and then it failed")
 
     desk.run(make_probe(measure=leaves))

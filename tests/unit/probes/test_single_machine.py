@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_dataset
 from tests.unit.probes.answering import Answering, done, make_site
 
 from boardcluster.datasets.text import from_file
@@ -66,7 +67,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, drops: list[bool]) ->
 
     def prepare(*, size_bytes: int | None, cache: Path) -> Dataset:
         assert (size_bytes, cache) == (None, Path("/cache"))
-        return Dataset(name="f", path=flights, size_bytes=len(UNIT), sha256="0", source="here")
+        return make_dataset(flights, size_bytes=len(UNIT))
 
     monkeypatch.setattr(single_machine, "prepare_airline", prepare)
     folder = tmp_path / "site"

@@ -4,10 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_until
 
 from boardcluster.errors import HostError, RemoteError, RemoteTimeoutError
 from boardcluster.remote import gate
@@ -37,12 +37,14 @@ def lives(pid: int) -> bool:
 
 
 def read_pid(path: Path, *, within_seconds: float = 10.0) -> int:
-    deadline = time.monotonic() + within_seconds
-    while time.monotonic() < deadline:
-        if path.exists() and (text := path.read_text()):
-            return int(text)
-        time.sleep(0.01)
-    raise AssertionError(f"{path.name} never appeared")
+    return int(
+        wait_until(
+            lambda: path.exists() and path.read_text(),
+            path.name,
+            seconds=within_seconds,
+            pause_seconds=0.01,
+        )
+    )
 
 
 def python(code: str, *arguments: str) -> list[str]:

@@ -4,11 +4,11 @@ import contextlib
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_until
 
 from boardcluster.errors import RemoteError, RemoteTimeoutError
 from boardcluster.remote import nodeside, ssh
@@ -29,12 +29,11 @@ def start_ticks(pid: int) -> int:
 
 
 def await_text(path: Path, text: str) -> str:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if path.exists() and text in path.read_text():
-            return path.read_text()
-        time.sleep(0.01)
-    raise AssertionError(f"{text!r} never appeared in {path}")
+    def look() -> str:
+        found = path.read_text() if path.exists() else ""
+        return found if text in found else ""
+
+    return wait_until(look, f"{text!r} in {path}", pause_seconds=0.01)
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_until
 
 from boardcluster.errors import RemoteError
 from boardcluster.remote import nodeside
@@ -132,10 +133,8 @@ def test_processes_tells_the_living_from_the_dead_and_the_reborn(
 def test_a_zombie_is_not_alive(sleeper: "subprocess.Popen[bytes]") -> None:
     ref = ref_of(sleeper)
     sleeper.kill()
-    deadline = time.monotonic() + 10
     stat = Path(f"/proc/{ref.pid}/stat")
-    while stat.read_text().rsplit(")", 1)[1].split()[0] != "Z" and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: stat.read_text().rsplit(")", 1)[1].split()[0] == "Z", "the zombie")
 
     (view,) = processes(HERE, [ref])
 

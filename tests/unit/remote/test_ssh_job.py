@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import wait_until
 
 from boardcluster.errors import RemoteError, RemoteTimeoutError, UnreachableError
 from boardcluster.remote import ssh_job
@@ -145,9 +146,7 @@ def test_what_is_gone_without_a_status_is_an_error(
     run: Callable[..., Completed], tmp_path: Path, what: str
 ) -> None:
     def harm() -> None:
-        deadline = time.monotonic() + 10
-        while not (tmp_path / "starts").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until((tmp_path / "starts").exists, "the start", pause_seconds=0.01)
         (folder,) = left(tmp_path)
         row = (folder / "supervisor").read_text()
         pid = int(row.split('"pid": ')[1].split(",")[0])

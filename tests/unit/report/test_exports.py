@@ -11,19 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_energy, make_power
 from tests.unit.report.conftest import Make
 
 from boardcluster.analysis import summarise, untrusted
 from boardcluster.errors import CapacityError, HostError, UsageError
 from boardcluster.records import (
     Campaign,
-    Coverage,
     Energy,
     EnergyMethod,
     Engine,
     Fingerprint,
     Measurement,
-    Power,
     Verdict,
 )
 from boardcluster.report.export.cells import cell_frame, mean_power_watts
@@ -172,24 +171,17 @@ def test_emulated_boards_are_named_in_every_row(
 
 
 def energy(joules: float | None, method: EnergyMethod = EnergyMethod.METERED) -> Energy:
-    power = Power(
-        meter="plug",
-        kind="shelly",
-        coverage=Coverage.WALL,
+    mean_watts = None if joules is None else joules / 20
+    reason = "" if joules is not None else "silent"
+    power = make_power(
+        joules,
         nodes=("worker1", "worker2"),
-        switch=True,
-        accuracy="1 %",
-        rate_hertz=1.0,
-        energy_joules=joules,
-        mean_watts=None if joules is None else joules / 20,
+        mean_watts=mean_watts,
         most_watts=50.0,
-        readings=20,
         method=method,
-        reason="" if joules is not None else "silent",
+        reason=reason,
     )
-    return Energy(
-        energy_joules=joules, method=method, level=1, level_reason="no idle", powers=(power,)
-    )
+    return make_energy(joules, method=method, powers=(power,), reason="")
 
 
 def test_power_has_a_row_for_each_meter(make: Make, campaign: Campaign) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import make_energy
 from tests.unit.analysis.telemetry import DURATION_SECONDS, node
 
 from boardcluster.analysis import Cell, summarise
@@ -345,15 +346,7 @@ def test_intermediate_data_is_in_gigabytes_and_per_input_byte(world: World) -> N
 
 
 def joules(value: float | None, method: EnergyMethod) -> dict[str, Energy]:
-    found = Energy(
-        energy_joules=value,
-        method=method,
-        level=0,
-        level_reason="",
-        powers=(),
-        reason="" if value else "no meter",
-    )
-    return {"energy": found}
+    return {"energy": make_energy(value, method=method)}
 
 
 def test_energy_says_how_it_was_found(world: World) -> None:

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.builders import make_cluster, make_node
 
 from boardcluster.errors import StoreError
 from boardcluster.records import (
@@ -17,10 +18,7 @@ from boardcluster.records import (
     ClusterSpec,
     Engine,
     Fingerprint,
-    NetworkSpec,
-    NodeSpec,
     Result,
-    Role,
     Security,
     Verdict,
 )
@@ -70,16 +68,7 @@ class _Page(HTMLParser):
 
 @pytest.fixture
 def cluster() -> ClusterSpec:
-    return ClusterSpec(
-        name="demo",
-        kind="emulated",
-        engines="pair",
-        profile="default",
-        network=NetworkSpec(subnet="198.18.0.0/24", link_bits_per_second=10**9),
-        nodes=(
-            NodeSpec(name="master", roles=frozenset({Role.MASTER}), cores=1, memory_bytes=2**30),
-        ),
-    )
+    return make_cluster(make_node("master", cores=1))
 
 
 def _texts(

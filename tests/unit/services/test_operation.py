@@ -10,11 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.builders import make_live_node, make_state
 
 from boardcluster.cluster.kinds.boards.nodes import BoardNodes
 from boardcluster.cluster.kinds.emulated.nodes import EmulatedNodes
 from boardcluster.cluster.state import (
-    LiveNode,
     LiveState,
     boot_id,
     load_state,
@@ -142,10 +142,7 @@ class Machine:
         assert state.java == layout.java.description
         self.started.append((spec, state))
         assert load_state(home) == state  # recorded before anything starts
-        nodes = tuple(
-            LiveNode(name=node.name, address="198.18.7.1", pid=1, start_ticks=1, folder="/f")
-            for node in spec.nodes
-        )
+        nodes = tuple(make_live_node(node.name) for node in spec.nodes)
         state = replace(state, phase="up", boot_id=boot_id(), nodes=nodes)
         save_state(home, state)
         return LiveCluster(home=home, state=state, layout=layout, remotes={})
@@ -363,18 +360,9 @@ def test_what_a_campaign_finds_up_it_leaves_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     nodes = tuple(
-        LiveNode(name=name, address="198.18.7.1", pid=pid, start_ticks=1, folder="/f")
-        for pid, name in enumerate(("master", "worker1"), start=1)
+        make_live_node(name, pid=pid) for pid, name in enumerate(("master", "worker1"), start=1)
     )
-    state = LiveState(
-        identity="i",
-        boot_id=boot_id(),
-        phase=phase,
-        own_user=False,
-        subnet="198.18.7.0/24",
-        temporary=temporary,
-        nodes=nodes,
-    )
+    state = make_state(*nodes, boot_id=boot_id(), phase=phase, temporary=temporary)
     save_state(tmp_path, state)
     # One node that is gone is enough.
     monkeypatch.setattr(f"{EMULATED}.is_alive", lambda pid, _: alive or pid == 1)
@@ -386,16 +374,7 @@ def test_what_a_campaign_finds_up_it_leaves_up(
 def test_nothing_is_up_after_a_restart_of_this_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    node = LiveNode(name="master", address="198.18.7.1", pid=1, start_ticks=1, folder="/f")
-    state = LiveState(
-        identity="i",
-        boot_id="an earlier one",
-        phase="up",
-        own_user=False,
-        subnet="198.18.7.0/24",
-        nodes=(node,),
-    )
-    save_state(tmp_path, state)
+    save_state(tmp_path, make_state(make_live_node(), boot_id="an earlier one"))
     monkeypatch.setattr(f"{EMULATED}.is_alive", lambda *_: True)
 
     assert operation.found_up(tmp_path) is False
@@ -412,7 +391,7 @@ def test_the_nodes_of_a_cluster_are_of_its_kind(tmp_path: Path) -> None:
 
 
 def test_root_is_the_same_way_where_there_is_no_other(layout: Layout, tmp_path: Path) -> None:
-    state = LiveState(identity="i", boot_id="b", phase="up", own_user=False, subnet="198.18.7.0/24")
+    state = make_state()
     remotes, admins = {"master": FakeRemote("master")}, {"master": FakeRemote("root@master")}
     live = LiveCluster(home=tmp_path, state=state, layout=layout, remotes=remotes)
 

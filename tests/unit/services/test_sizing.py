@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from tests.builders import make_node
 
 from boardcluster.errors import CapacityError
-from boardcluster.records import ClusterSpec, NodeSpec, Role
+from boardcluster.records import ClusterSpec, Role
 from boardcluster.services.sizing import STEP_MIB, Sizing, available_mib, size_cluster
 
 MIB = 1 << 20
@@ -78,12 +79,7 @@ def mixed(make_spec: MakeSpec, *workers: tuple[int, int], combined: bool = False
         return replace(spec, nodes=(master, *others))
     master = replace(spec.master, memory_bytes=2048 * MIB, cores=1)
     nodes = [
-        NodeSpec(
-            name=f"{memory_mib}-{cores}",
-            roles=frozenset({Role.WORKER}),
-            cores=cores,
-            memory_bytes=memory_mib * MIB,
-        )
+        make_node(f"{memory_mib}-{cores}", cores=cores, memory_bytes=memory_mib * MIB)
         for memory_mib, cores in workers
     ]
     return replace(spec, nodes=(master, *nodes))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_daemon, make_live_node, make_state
 
 from boardcluster.cluster.state import Daemon, LiveNode, LiveState, load_state, save_state
 from boardcluster.errors import ClusterError, RemoteError
@@ -52,27 +53,17 @@ class Watched:
         self.spec = spec
         self.remotes: dict[str, FakeRemote] = {name: FakeRemote(name) for name in NAMES}
         self.gone: set[str] = set()
-        self.state = LiveState(
-            identity="i",
-            boot_id="b",
-            phase="up",
-            own_user=False,
-            subnet="10.0.0.0/24",
-            kind=spec.kind,
-            nodes=tuple(
-                LiveNode(
-                    name=name,
-                    address=f"10.0.0.{place}",
-                    pid=1,
-                    start_ticks=1,
-                    folder="/mnt/ssd/boardcluster",
-                )
+        self.state = make_state(
+            *(
+                make_live_node(name, address=f"10.0.0.{place}", folder="/mnt/ssd/boardcluster")
                 for place, name in enumerate(NAMES, start=1)
             ),
+            subnet="10.0.0.0/24",
+            kind=spec.kind,
             daemons=tuple(
-                Daemon(
-                    name="namenode" if name == "master" else "datanode",
-                    node=name,
+                make_daemon(
+                    "namenode" if name == "master" else "datanode",
+                    name,
                     process=ProcessRef(place, 1),
                     log=f"/{name}.log",
                     url=f"http://10.0.0.{place}",

@@ -5,44 +5,42 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pytest
+from tests.builders import (
+    DIGEST,
+    make_campaign,
+    make_energy,
+    make_fingerprint,
+    make_measurement,
+    make_power,
+    make_proof,
+    make_samples,
+    make_telemetry,
+    make_trial,
+)
 
 from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import (
     Campaign,
-    CampaignKind,
     Checksum,
-    Coverage,
-    Energy,
-    EnergyMethod,
     Engine,
     Fingerprint,
     MasterPlacement,
     Measurement,
-    NodeSamples,
-    Power,
-    Telemetry,
     Trial,
     Verdict,
-    Verification,
 )
 
-DIGEST = "ab" * 32
-TELEMETRY = Telemetry(
+TELEMETRY = make_telemetry(
+    make_samples(
+        scope="node",
+        cores=2,
+        seconds=[-0.5, 0.5, 1.5],
+        columns={"cpu_user_seconds": [math.nan, 0.25, 1.0]},
+        notes=("1.25 make",),
+    ),
     duration_seconds=24.125,
     phases={"sort": (0.0, 24.125)},
-    nodes=(
-        NodeSamples(
-            node="worker1",
-            scope="node",
-            interval_seconds=1.0,
-            cores=2,
-            seconds=np.array([-0.5, 0.5, 1.5]),
-            columns={"cpu_user_seconds": np.array([math.nan, 0.25, 1.0])},
-            notes=("1.25 make",),
-        ),
-    ),
 )
 
 
@@ -61,55 +59,24 @@ LATER = {factor.name: _another(factor) for factor in FACTORS if factor.migration
 
 @pytest.fixture
 def fingerprint() -> Fingerprint:
-    return Fingerprint(
-        kernel="6.1.0 x86_64",
-        os="Debian",
-        cpu="A CPU",
-        cpu_cores=2,
-        memory_bytes=24 * 2**30,
-        java="17.0.1",
-        hadoop="3.4.2",
-        spark="4.1.4",
-        boardcluster="0.1.0",
-        profile="default",
-        config_sha256=DIGEST,
-        nodes=5,
-        node_memory_bytes=2**30,
-        node_cores=1,
-        link_bits_per_second=10**9,
-        emulated=True,
-    )
+    return make_fingerprint()
 
 
 @pytest.fixture
 def campaign() -> Campaign:
-    return Campaign(
-        id="20260801-120000",
-        kind=CampaignKind.RUN,
-        created_utc="2026-08-01T12:00:00+00:00",
-        seed=7,
-        cluster="demo",
-        emulated=True,
-        dataset="airline",
-        dataset_sha256=DIGEST,
-        dataset_source="made up",
-        name="paper",
-        spec_sha256=DIGEST,
-    )
+    return make_campaign(id="20260801-120000", name="paper", spec_sha256=DIGEST)
 
 
 @pytest.fixture
 def trials(campaign: Campaign) -> tuple[Trial, ...]:
     return tuple(
-        Trial(
+        make_trial(
+            "wordcount",
             id=f"{campaign.id}-{engine}-{repetition}",
             campaign_id=campaign.id,
             position=len(Engine) * repetition + offset,
-            workload="wordcount",
             engine=engine,
-            profile="default",
             size_bytes=256_000_000,
-            workers=4,
             repetition=repetition + 1,
             concurrency=2,
             replication=1,
@@ -127,15 +94,13 @@ def trials(campaign: Campaign) -> tuple[Trial, ...]:
 
 @pytest.fixture
 def measurement() -> Measurement:
-    return Measurement(
-        duration_seconds=24.125,
+    power = make_power(412.5, rate_hertz=0.5, remarks=("a gap of 3 s",))
+    return make_measurement(
+        24.125,
         input_bytes=256_000_000,
         output_bytes=1_000,
         counters={"group/A": 2**62, "group/B": 0},
-        verification=Verification(
-            method="independent count", expected_sha256=DIGEST, actual_sha256=DIGEST, records=12
-        ),
-        exit_status=0,
+        verification=make_proof("independent count", records=12),
         application_id="application_1_0001",
         figures={"b_gigaflops": 2.5, "a_seconds": -1.0},
         phases_seconds={"sort": 24.125, "sort/map": 10.0, "check": 0.0},
@@ -146,26 +111,5 @@ def measurement() -> Measurement:
         verdict=Verdict.VALID,
         verdict_reasons=("worker2 was hot before the run: 71 °C",),
         dilation=2.5,
-        energy=Energy(
-            energy_joules=412.5,
-            method=EnergyMethod.METERED,
-            level=1,
-            level_reason="less than one reading a second",
-            powers=(
-                Power(
-                    meter="plug",
-                    kind="shelly",
-                    coverage=Coverage.WALL,
-                    nodes=("master", "worker1", "worker2"),
-                    switch=True,
-                    accuracy="1 %",
-                    rate_hertz=0.5,
-                    energy_joules=412.5,
-                    mean_watts=17.1,
-                    most_watts=20.25,
-                    readings=12,
-                    remarks=("a gap of 3 s",),
-                ),
-            ),
-        ),
+        energy=make_energy(412.5, powers=(power,)),
     )

@@ -5,44 +5,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.builders import make_cluster, make_dataset, make_node
 
 from boardcluster.errors import StoreError
 from boardcluster.records import (
-    ClusterSpec,
-    Dataset,
     Fingerprint,
     Measurement,
-    NetworkSpec,
-    NodeSpec,
     Role,
     Security,
     Trial,
 )
 from boardcluster.store import from_json, to_json
 
-CLUSTER = ClusterSpec(
-    name="demo",
-    kind="emulated",
-    engines="pair",
-    profile="default",
-    network=NetworkSpec(subnet="198.18.0.0/24", link_bits_per_second=10**9),
-    nodes=(
-        NodeSpec(
-            name="both",
-            roles=frozenset({Role.WORKER, Role.MASTER}),
-            cores=1,
-            memory_bytes=2**30,
-        ),
-    ),
-)
+CLUSTER = make_cluster(make_node("both", Role.WORKER, Role.MASTER))
 
 
 def test_every_kind_of_record_survives_the_way_through_text(
     fingerprint: Fingerprint, trials: tuple[Trial, ...], measurement: Measurement
 ) -> None:
-    dataset = Dataset(
-        name="naïve \udcff", path=Path("/data/x"), size_bytes=1, sha256="00", source="made up"
-    )
+    dataset = make_dataset(Path("/data/x"), name="naïve \udcff")
     unverified = replace(measurement, verification=None, duration_seconds=3.0)
     submitted = replace(trials[0], arguments=("--x", 'quote " and \n'))
     for record in (CLUSTER, dataset, fingerprint, submitted, measurement, unverified):

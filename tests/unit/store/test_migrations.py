@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.store.conftest import LATER, TELEMETRY
+from tests.builders import store_run
+from tests.unit.store.conftest import LATER
 
 from boardcluster.factors import FACTORS
 from boardcluster.records import (
@@ -142,21 +143,6 @@ def _dataset(campaign: Campaign) -> tuple[str, str, str]:
     return campaign.dataset, campaign.dataset_sha256, campaign.dataset_source
 
 
-def add_result(
-    store: Store, trial: Trial, fingerprint: Fingerprint, measurement: Measurement
-) -> None:
-    """Store a verified attempt at a trial."""
-    attempt = store.begin_attempt(trial.id, fingerprint, BEGAN)
-    store.finish(
-        attempt,
-        state=AttemptState.OK,
-        reason="",
-        ended_utc=ENDED,
-        measurement=measurement,
-        telemetry=TELEMETRY,
-    )
-
-
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_store_of_the_first_format_reads_as_it_was(
     *,
@@ -187,7 +173,7 @@ def test_a_store_of_before_there_were_emulated_boards_reads_as_undilated(
 ) -> None:
     with Store.open(tmp_path) as store:
         store.add_campaign(campaign, trials)
-        add_result(store, trials[0], fingerprint, measurement)
+        store_run(store, trials[0], measurement, fingerprint=fingerprint)
     connection = sqlite3.connect(tmp_path / "store.sqlite")
     connection.execute("ALTER TABLE measurements DROP COLUMN dilation")
     for name in LATER:
@@ -213,7 +199,7 @@ def test_a_migrated_store_takes_new_results_beside_the_old(
     old_measurement: Measurement,
 ) -> None:
     with Store.open(old_store) as store:
-        add_result(store, old_trials[1], fingerprint, measurement)
+        store_run(store, old_trials[1], measurement, fingerprint=fingerprint)
     with Store.open(old_store, read_only=True) as store:
         assert [item.measurement for item in store.results()[:2]] == [old_measurement, measurement]
 
@@ -227,10 +213,7 @@ def test_files_of_the_first_format_are_read_with_defaults(
 ) -> None:
     with Store.open(tmp_path) as store:
         store.add_campaign(old_campaign, old_trials)
-        attempt = store.begin_attempt(old_trials[0].id, fingerprint, BEGAN)
-        store.finish(
-            attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=old_measurement
-        )
+        store_run(store, old_trials[0], old_measurement, fingerprint=fingerprint)
         before = store.results(all_attempts=True)
     plan = campaign_path(tmp_path, old_campaign.id)
     end = attempt_path(tmp_path, old_trials[0].id, 1)

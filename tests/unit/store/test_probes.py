@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_probe_run
 
 from boardcluster.errors import StoreError
 from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
@@ -21,13 +22,12 @@ FIGURES = (
     ProbeFigure(name="a_mips", value=-5.25, conditions={"threads": "2"}),
     ProbeFigure(name="b_seconds", value=1e300),
 )
-RUN = ProbeRun(
+RUN = make_probe_run(
+    "iperf3",
     id="20260801-120000-123abcd",
-    probe="iperf3",
     mode=ProbeMode.PAPER,
     node="pi1",
     peer="pi2",
-    started_utc="2026-08-01T12:00:00+00:00",
     duration_seconds=9.5,
     cluster="lab",
     emulated=True,

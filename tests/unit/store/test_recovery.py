@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.store.conftest import TELEMETRY
+from tests.builders import store_run
 
 from boardcluster.records import (
     AttemptState,
@@ -38,15 +38,7 @@ def _fill(
             (trials[0], AttemptState.OK),
             (trials[1], AttemptState.INVALID),
         ):
-            attempt = store.begin_attempt(trial.id, fingerprint, BEGAN)
-            store.finish(
-                attempt,
-                state=state,
-                reason="" if state is AttemptState.OK else "because",
-                ended_utc=ENDED,
-                measurement=measurement,
-                telemetry=TELEMETRY if state is AttemptState.OK else None,
-            )
+            store_run(store, trial, measurement, fingerprint=fingerprint, state=state)
         store.begin_attempt(trials[2].id, fingerprint, BEGAN)
 
 
@@ -234,15 +226,7 @@ def _check_and_resume(
             latest = found[trial.id]
             if latest is not None and latest.state is not AttemptState.INVALID:
                 continue
-            attempt = store.begin_attempt(trial.id, fingerprint, BEGAN)
-            store.finish(
-                attempt,
-                state=AttemptState.FAILED if number else AttemptState.OK,
-                reason="because",
-                ended_utc=ENDED,
-                measurement=None if number else measurement,
-                telemetry=None if number else TELEMETRY,
-            )
+            store_run(store, trial, None if number else measurement, fingerprint=fingerprint)
         results = store.results()
         states = [item.attempt.state for item in results if item.attempt]
         assert states == [AttemptState.OK, AttemptState.FAILED]

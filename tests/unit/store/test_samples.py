@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.builders import make_samples, make_telemetry
 
 from boardcluster.errors import StoreError
 from boardcluster.records import NodeSamples, Telemetry
@@ -14,39 +15,26 @@ from boardcluster.store.files import TELEMETRY_NAME
 from boardcluster.store.samples import read_telemetry, write_telemetry
 
 NAN = math.nan
-GIVEN = Telemetry(
+GIVEN = make_telemetry(
+    make_samples(
+        "pi0",
+        seconds=[-0.125, 0.875, 1.875],
+        columns={
+            "cpu_user_seconds": [NAN, 0.5, 3.99],
+            "disk_read_bytes/mmcblk0": [NAN, 2.0**40, 0.0],
+            "temperature_celsius": [45.2, 46.5, NAN],
+            "clock_hertz/cpu3": [2.4e9, 2.4e9, 1.5e9],
+            "clock_step_seconds": [NAN, -120.5, 0.0],
+        },
+        clock_offset_seconds=-3.5,
+        clock_error_seconds=0.002,
+        notes=("3.20 apt-get",),
+    ),
+    make_samples(
+        "pi-ü", seconds=[0.5], columns={"cpu_user_seconds": 0.25, "net_sent_bytes/eth0": 12.0}
+    ),
     duration_seconds=2.5,
     phases={"sort": (0.0, 2.25)},
-    nodes=(
-        NodeSamples(
-            node="pi0",
-            scope="machine",
-            interval_seconds=1.0,
-            cores=4,
-            seconds=np.array([-0.125, 0.875, 1.875]),
-            columns={
-                "cpu_user_seconds": np.array([NAN, 0.5, 3.99]),
-                "disk_read_bytes/mmcblk0": np.array([NAN, 2.0**40, 0.0]),
-                "temperature_celsius": np.array([45.2, 46.5, NAN]),
-                "clock_hertz/cpu3": np.array([2.4e9, 2.4e9, 1.5e9]),
-                "clock_step_seconds": np.array([NAN, -120.5, 0.0]),
-            },
-            clock_offset_seconds=-3.5,
-            clock_error_seconds=0.002,
-            notes=("3.20 apt-get",),
-        ),
-        NodeSamples(
-            node="pi-ü",
-            scope="machine",
-            interval_seconds=1.0,
-            cores=4,
-            seconds=np.array([0.5]),
-            columns={
-                "cpu_user_seconds": np.array([0.25]),
-                "net_sent_bytes/eth0": np.array([12.0]),
-            },
-        ),
-    ),
 )
 
 

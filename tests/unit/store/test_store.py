@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import end_attempt, store_run
 from tests.unit.store.conftest import TELEMETRY
 
 from boardcluster.errors import EmptySelectionError, StoreError
@@ -54,14 +55,7 @@ def test_a_finished_attempt_reads_back_as_it_was_written(
     assert (attempt.number, attempt.state) == (1, AttemptState.RUNNING)
     assert store.artefact_folder(attempt) == tmp_path / attempt.artefacts
     assert store.artefact_folder(attempt).is_dir()
-    done = store.finish(
-        attempt,
-        state=AttemptState.OK,
-        reason="",
-        ended_utc=ENDED,
-        measurement=measurement,
-        telemetry=TELEMETRY,
-    )
+    done = end_attempt(store, attempt, measurement, telemetry=TELEMETRY)
     with Store.open(tmp_path, read_only=True) as reader:
         first, second, *_ = reader.results(campaign.id)
         assert reader.campaigns() == (campaign,)
@@ -99,7 +93,7 @@ def test_fewer_fields_read_back_as_their_defaults(
         exit_status=0,
     )
     attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
-    store.finish(attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=bare)
+    end_attempt(store, attempt, bare)
     assert store.results()[0].measurement == bare
 
 
@@ -110,16 +104,9 @@ def test_a_second_attempt_is_numbered_and_the_first_is_kept(
     measurement: Measurement,
 ) -> None:
     first = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
-    store.finish(first, state=AttemptState.FAILED, reason="oom", ended_utc=ENDED, measurement=None)
+    end_attempt(store, first)
     second = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
-    store.finish(
-        second,
-        state=AttemptState.OK,
-        reason="",
-        ended_utc=ENDED,
-        measurement=measurement,
-        telemetry=TELEMETRY,
-    )
+    end_attempt(store, second, measurement)
     latest = [item.attempt.number for item in store.results() if item.attempt]
     every = [item.attempt.number for item in store.results(all_attempts=True) if item.attempt]
     assert latest == [2]
@@ -153,9 +140,7 @@ def test_ok_needs_a_measurement_and_its_proof(
         (replace(measurement, node_read_bytes={"w": -3}), "bytes read on w is -3"),
     ):
         with pytest.raises(StoreError, match=message):
-            store.finish(
-                attempt, state=AttemptState.OK, reason="", ended_utc=ENDED, measurement=bad
-            )
+            end_attempt(store, attempt, bad, state=AttemptState.OK)
     assert store.summary(campaign.id).pending == len(trials)
 
 
@@ -170,23 +155,10 @@ def test_the_users_own_program_needs_no_proof(
         store.add_campaign(replace(campaign, kind=CampaignKind.SUBMIT), trials[:2])
         fine = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
         unproved = replace(measurement, verification=None)
-        store.finish(
-            fine,
-            state=AttemptState.OK,
-            reason="",
-            ended_utc=ENDED,
-            measurement=unproved,
-            telemetry=TELEMETRY,
-        )
+        end_attempt(store, fine, unproved)
         broken = store.begin_attempt(trials[1].id, fingerprint, BEGAN)
         kept = replace(unproved, exit_status=3)
-        store.finish(
-            broken,
-            state=AttemptState.FAILED,
-            reason="status 3",
-            ended_utc=ENDED,
-            measurement=kept,
-        )
+        end_attempt(store, broken, kept, state=AttemptState.FAILED)
         assert [item.measurement for item in store.results()] == [unproved, kept]
 
 
@@ -195,9 +167,7 @@ def test_not_ok_needs_a_reason(
 ) -> None:
     attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
     with pytest.raises(StoreError, match="without a reason"):
-        store.finish(
-            attempt, state=AttemptState.INVALID, reason=" ", ended_utc=ENDED, measurement=None
-        )
+        end_attempt(store, attempt, state=AttemptState.INVALID, reason=" ")
 
 
 def test_an_ended_attempt_is_never_overwritten(
@@ -208,18 +178,9 @@ def test_an_ended_attempt_is_never_overwritten(
     measurement: Measurement,
 ) -> None:
     attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
-    store.finish(
-        attempt, state=AttemptState.FAILED, reason="oom", ended_utc=ENDED, measurement=None
-    )
+    end_attempt(store, attempt)
     with pytest.raises(StoreError, match="failed, not running"):
-        store.finish(
-            attempt,
-            state=AttemptState.OK,
-            reason="",
-            ended_utc=ENDED,
-            measurement=measurement,
-            telemetry=TELEMETRY,
-        )
+        end_attempt(store, attempt, measurement, telemetry=TELEMETRY)
     connection = sqlite3.connect(tmp_path / "store.sqlite")
     for statement in ("UPDATE attempts SET reason = ''", "DELETE FROM attempts"):
         with pytest.raises(sqlite3.IntegrityError, match="never"):
@@ -236,14 +197,7 @@ def test_a_trial_has_one_running_attempt_and_one_verified_result(
     attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
     with pytest.raises(StoreError, match="still running"):
         store.begin_attempt(trials[0].id, fingerprint, BEGAN)
-    store.finish(
-        attempt,
-        state=AttemptState.OK,
-        reason="",
-        ended_utc=ENDED,
-        measurement=measurement,
-        telemetry=TELEMETRY,
-    )
+    end_attempt(store, attempt, measurement, telemetry=TELEMETRY)
     with pytest.raises(StoreError, match="verified result already"):
         store.begin_attempt(trials[0].id, fingerprint, BEGAN)
 
@@ -289,13 +243,7 @@ def test_undecodable_bytes_in_a_reason_are_kept_readable(
     store: Store, trials: tuple[Trial, ...], fingerprint: Fingerprint
 ) -> None:
     attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
-    store.finish(
-        attempt,
-        state=AttemptState.FAILED,
-        reason="no file ü\udcff",
-        ended_utc=ENDED,
-        measurement=None,
-    )
+    end_attempt(store, attempt, reason="no file ü\udcff")
     found = store.results()[0].attempt
     assert found is not None
     assert found.reason == "no file ü\\udcff"
@@ -332,19 +280,10 @@ def test_an_end_that_reached_its_file_is_taken_from_there(
     with monkeypatch.context() as patch:
         patch.setattr(database, "write_record", write_then_die)
         with pytest.raises(KeyboardInterrupt):
-            store.finish(
-                attempt,
-                state=AttemptState.OK,
-                reason="",
-                ended_utc=ENDED,
-                measurement=measurement,
-                telemetry=TELEMETRY,
-            )
+            end_attempt(store, attempt, measurement, telemetry=TELEMETRY)
     assert store.summary(campaign.id).ok == 0
     with pytest.raises(StoreError, match="ok, not running"):
-        store.finish(
-            attempt, state=AttemptState.INVALID, reason="x", ended_utc=ENDED, measurement=None
-        )
+        end_attempt(store, attempt)
     assert store.mark_interrupted("Ctrl-C") == 0
     assert store.results()[0].measurement == measurement
 
@@ -364,24 +303,10 @@ def test_a_full_disk_leaves_the_attempt_running(
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.raises(StoreError, match="No space left") as caught:
-            store.finish(
-                attempt,
-                state=AttemptState.OK,
-                reason="",
-                ended_utc=ENDED,
-                measurement=measurement,
-                telemetry=TELEMETRY,
-            )
+            end_attempt(store, attempt, measurement, telemetry=TELEMETRY)
     assert caught.value.hint.startswith("free space")
     assert [path.name for path in store.artefact_folder(attempt).iterdir()] == ["attempt.json"]
-    done = store.finish(
-        attempt,
-        state=AttemptState.OK,
-        reason="",
-        ended_utc=ENDED,
-        measurement=measurement,
-        telemetry=TELEMETRY,
-    )
+    done = end_attempt(store, attempt, measurement, telemetry=TELEMETRY)
     assert done.state is AttemptState.OK
 
 
@@ -491,14 +416,7 @@ def test_planned_is_always_ok_and_failed_and_invalid_and_pending(
                 running[trial_id] = store.begin_attempt(trial_id, fingerprint, BEGAN)
                 expected[trial_id] = "pending"
             elif step not in ("begin", "interrupt") and trial_id in running:
-                store.finish(
-                    running.pop(trial_id),
-                    state=AttemptState(step),
-                    reason="because",
-                    ended_utc=ENDED,
-                    measurement=measurement,
-                    telemetry=TELEMETRY if step == "ok" else None,
-                )
+                end_attempt(store, running.pop(trial_id), measurement, state=AttemptState(step))
                 expected[trial_id] = step
             found = store.summary(copy.id)
             counts = {
@@ -525,14 +443,7 @@ def test_states_are_those_of_the_latest_attempts_in_run_order(
         for state in states:
             attempt = store.begin_attempt(trial.id, fingerprint, BEGAN)
             if state != "running":
-                store.finish(
-                    attempt,
-                    state=AttemptState(state),
-                    reason="because",
-                    ended_utc=ENDED,
-                    measurement=measurement,
-                    telemetry=TELEMETRY if state == "ok" else None,
-                )
+                end_attempt(store, attempt, measurement, state=AttemptState(state))
     found = store.states(campaign.id)
     assert list(found) == [trial.id for trial in trials]
     assert list(found.values())[:5] == ["ok", None, "invalid", "running", None]
@@ -569,16 +480,8 @@ def test_typical_seconds_are_means_of_measured_ok_runs(
         (spark[1], AttemptState.OK, 20.0, 1.0),
         (spark[2], AttemptState.OK, 10.0, 3.0),  # which took 30 s here
     ):
-        attempt = store.begin_attempt(trial.id, fingerprint, BEGAN)
         timed = replace(measurement, duration_seconds=seconds, dilation=dilation)
-        store.finish(
-            attempt,
-            state=state,
-            reason="x",
-            ended_utc=ENDED,
-            measurement=timed,
-            telemetry=TELEMETRY,
-        )
+        store_run(store, trial, timed, state=state)
     assert store.typical_seconds() == {("wordcount", "spark", 256_000_000, 4): 25.0}
 
 
@@ -607,14 +510,7 @@ def test_one_attempt_does_not_read_the_whole_campaign(
 
     monkeypatch.setattr(rows, "_trial", build)
     attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
-    store.finish(
-        attempt,
-        state=AttemptState.OK,
-        reason="",
-        ended_utc=ENDED,
-        measurement=measurement,
-        telemetry=TELEMETRY,
-    )
+    end_attempt(store, attempt, measurement, telemetry=TELEMETRY)
     assert built == [trials[0].id] * 2
 
 
@@ -661,14 +557,7 @@ def test_every_change_takes_the_same_steps(
         _wrap(monkeypatch, steps.append)
         store.add_campaign(campaign, trials[:1])
         attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
-        store.finish(
-            attempt,
-            state=AttemptState.OK,
-            reason="",
-            ended_utc=ENDED,
-            measurement=measurement,
-            telemetry=TELEMETRY,
-        )
+        end_attempt(store, attempt, measurement, telemetry=TELEMETRY)
     assert steps == [
         *("begin", "insert_campaign", "insert_trials", *FILE, "commit"),
         *("begin", "insert_attempt", *FILE, "commit"),
@@ -717,14 +606,7 @@ def test_a_judged_run_needs_the_samples_that_it_was_judged_by(
         (invalid, TELEMETRY, "verdict is invalid"),
     ):
         with pytest.raises(StoreError, match=message):
-            store.finish(
-                attempt,
-                state=AttemptState.OK,
-                reason="",
-                ended_utc=ENDED,
-                measurement=bad,
-                telemetry=telemetry,
-            )
+            end_attempt(store, attempt, bad, telemetry=telemetry)
     assert store.telemetry(attempt) is None
 
 
@@ -737,15 +619,7 @@ def test_a_tainted_run_may_be_repeated_and_a_valid_one_not(
 ) -> None:
     for verdict in (Verdict.TAINTED, Verdict.VALID):
         assert store.tainted(campaign.id, attempts_most=0) == frozenset()
-        attempt = store.begin_attempt(trials[0].id, fingerprint, BEGAN)
-        store.finish(
-            attempt,
-            state=AttemptState.OK,
-            reason="",
-            ended_utc=ENDED,
-            measurement=replace(measurement, verdict=verdict),
-            telemetry=TELEMETRY,
-        )
+        store_run(store, trials[0], replace(measurement, verdict=verdict))
         left = {trials[0].id} if verdict is Verdict.TAINTED else set()
         assert store.tainted(campaign.id, attempts_most=1) == left
     with pytest.raises(StoreError, match="verified result already"):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import wait_until
 
 from boardcluster.remote.ask import ask, end_processes, processes
 from boardcluster.remote.base import ProcessRef
@@ -246,9 +247,7 @@ def start(folder: Path, **request: Any) -> ProcessRef:
 
 
 def wait_until_ended(running: ProcessRef, folder: Path) -> None:
-    deadline = time.monotonic() + 20
-    while processes(HERE, [running])[0].alive:
-        assert time.monotonic() < deadline, "it does not end"
+    wait_until(lambda: not processes(HERE, [running])[0].alive, "the agent's end", seconds=20)
     assert (folder / "log").read_text() == ""
 
 

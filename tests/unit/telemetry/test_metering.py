@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.builders import make_samples, make_telemetry
 from tests.unit.telemetry.meters.serving import Answer, Request, recorded, web
+from tests.waiting import wait_until
 
 from boardcluster.errors import HostError, MeterError, SpecError
-from boardcluster.records import Coverage, MeterSpec, NodeSamples, Telemetry
+from boardcluster.records import Coverage, MeterSpec
 from boardcluster.remote.base import Remote
 from boardcluster.telemetry import metering as room
 from boardcluster.telemetry.metering import STOP_SECONDS, check_meters, metering
@@ -221,7 +223,10 @@ def test_a_meter_that_hangs_delays_neither_the_run_nor_the_end(
         ending = time.monotonic()
     assert time.monotonic() - ending < STOP_SECONDS + 0.5
     let_go.set()
-    time.sleep(0.2)
+    wait_until(
+        lambda: not [row for row in threading.enumerate() if row.name == "meter plug"],
+        "the end of its thread",
+    )
 
 
 def test_a_slow_meter_does_not_delay_the_others(install: Install) -> None:
@@ -336,18 +341,12 @@ def test_telemetry_tells_a_frozen_meter(tmp_path: Path) -> None:
     path.write_text("time,watts\n" + "".join(f"{wall - 130 + s},26\n" for s in range(130)))
     options = {"path": str(path), "time_format": "unix"}
     spec = MeterSpec(name="log", kind="logger-csv", nodes=("pi0",), options=options)
-    samples = NodeSamples(
-        node="pi0",
-        scope="machine",
-        interval_seconds=1.0,
-        cores=4,
-        seconds=np.arange(1.0, 121.0),
-        columns={
-            "cpu_user_seconds": np.where(np.arange(120) < 60, 0.0, 3.5),
-            "cpu_system_seconds": np.full(120, 0.1),
-        },
-    )
-    telemetry = Telemetry(duration_seconds=120.0, nodes=(samples,))
+    columns = {
+        "cpu_user_seconds": np.where(np.arange(120) < 60, 0.0, 3.5),
+        "cpu_system_seconds": np.full(120, 0.1),
+    }
+    samples = make_samples("pi0", seconds=np.arange(1.0, 121.0), columns=columns)
+    telemetry = make_telemetry(samples, duration_seconds=120.0)
     with metering([spec], {}) as meters:
         (power,) = meters.powers(ended - 120, ended, telemetry=telemetry)
     assert power.energy_joules == pytest.approx(26 * 120, rel=0.01)

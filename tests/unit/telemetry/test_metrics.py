@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.unit.telemetry.test_exposition import Series, read
+from tests.waiting import wait_until
 
 from boardcluster.errors import AddressError, UnreachableError
 from boardcluster.remote.local import LocalRemote
@@ -78,13 +79,13 @@ def exporter(node: Node, tmp_path: Path) -> Iterator[Exporter]:
 
 
 def until(exporter: Exporter, holds: Callable[[Series], bool]) -> Series:
-    """Look until a condition holds, 20 s at most."""
-    for _ in range(200):
+    """Look until a condition holds."""
+
+    def look() -> Series:
         found = read(exporter.look())
-        if holds(found):
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"never: {exporter.errors()}")
+        return found if holds(found) else {}
+
+    return wait_until(look, "the exporter", seconds=20, pause_seconds=0.1)
 
 
 def is_up(found: Series, name: str = "pi1") -> bool:
@@ -115,10 +116,7 @@ def test_only_what_is_new_is_read(exporter: Exporter, node: Node, tmp_path: Path
         return done
 
     node.run = spy  # type: ignore[method-assign]
-    for _ in range(200):
-        if sum(size for _, size in asked):
-            break
-        time.sleep(0.1)
+    wait_until(lambda: sum(size for _, size in asked), "something new", seconds=20)
     (first, _) = asked[0]
     place = int(first[2])
     assert place > 1
@@ -243,13 +241,12 @@ def test_whatever_a_node_does_its_thread_goes_on(exporter: Exporter, node: Node)
 
 
 def until_ended(pid: int) -> None:
-    for _ in range(50):
+    def is_gone() -> bool:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
-        if not Path(f"/proc/{pid}").exists():
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{pid} is still there")
+        return not Path(f"/proc/{pid}").exists()
+
+    wait_until(is_gone, "the agent's end")
 
 
 @pytest.fixture

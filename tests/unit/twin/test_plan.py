@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.builders import make_cluster, make_node
 
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import (
     ClusterSpec,
     DiskLimits,
-    NetworkSpec,
     NodeSpec,
     NodeTwin,
     Role,
@@ -39,36 +39,22 @@ def _host(
 
 
 def _node(name: str, *roles: Role, memory: int = GIB, medium: str = NVME) -> NodeSpec:
-    return NodeSpec(
-        name=name,
-        roles=frozenset(roles),
-        cores=4,
-        memory_bytes=memory,
-        twin=NodeTwin(
-            board=FIVE,
-            medium=medium,
-            pcie="3.0" if medium else "",
-            disk_bytes=8 * GIB if medium else 0,
-        ),
+    twin = NodeTwin(
+        board=FIVE,
+        medium=medium,
+        pcie="3.0" if medium else "",
+        disk_bytes=8 * GIB if medium else 0,
     )
+    return make_node(name, *roles, memory_bytes=memory, twin=twin)
 
 
 def _spec(
     workers: int = 8, dilation: float | None = None, memory: int = GIB, medium: str = NVME
 ) -> ClusterSpec:
-    return ClusterSpec(
+    return make_cluster(
+        _node("master", memory=memory, medium=""),
+        *(_node(f"worker{n}", memory=memory, medium=medium) for n in range(1, workers + 1)),
         name="fives",
-        kind="emulated",
-        engines="e",
-        profile="default",
-        network=NetworkSpec(subnet="198.18.0.0/24", link_bits_per_second=10**9),
-        nodes=(
-            _node("master", Role.MASTER, memory=memory, medium=""),
-            *(
-                _node(f"worker{number}", Role.WORKER, memory=memory, medium=medium)
-                for number in range(1, workers + 1)
-            ),
-        ),
         twin=TwinSpec(dilation=dilation),
     )
 
@@ -180,7 +166,7 @@ def test_memory_that_just_fits_is_accepted() -> None:
 
 def test_kinds_of_nodes_are_summed_apart() -> None:
     spec = _spec(workers=2, memory=4 * GIB)
-    nodes = (_node("master", Role.MASTER, memory=2 * GIB, medium=""), *spec.nodes[1:])
+    nodes = (_node("master", memory=2 * GIB, medium=""), *spec.nodes[1:])
     changed = replace(spec, nodes=nodes)
     with pytest.raises(CapacityError) as caught:
         plan_limits(changed, _host(memory=7 * GIB))

@@ -4,11 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.builders import make_node
 
 from boardcluster.catalog.entry import BoardEntry, SourcedFigure, render_board
 from boardcluster.catalog.room import entry_names, find_board, find_part
 from boardcluster.errors import UsageError
-from boardcluster.records import NodeSpec, NodeTwin, ProbeFigure, Role
+from boardcluster.records import NodeSpec, NodeTwin, ProbeFigure
 from boardcluster.twin.setpoints import NodeSetPoints, set_points
 from boardcluster.units import GIB
 
@@ -18,13 +19,8 @@ NVME = "sk-hynix-gold-p31-500gb"
 
 
 def _node(board: str, medium: str = "", pcie: str = "", memory_bytes: int = 8 * GIB) -> NodeSpec:
-    return NodeSpec(
-        name="worker1",
-        roles=frozenset({Role.WORKER}),
-        cores=4,
-        memory_bytes=memory_bytes,
-        twin=NodeTwin(board=board, medium=medium, pcie=pcie),
-    )
+    twin = NodeTwin(board=board, medium=medium, pcie=pcie)
+    return make_node(memory_bytes=memory_bytes, twin=twin)
 
 
 def _values(points: NodeSetPoints) -> dict[str, float]:
@@ -231,7 +227,7 @@ def test_a_medium_needs_its_version_of_pcie() -> None:
 
 
 def test_a_node_without_a_board_is_refused() -> None:
-    node = NodeSpec(name="n", roles=frozenset({Role.WORKER}), cores=1, memory_bytes=GIB)
+    node = make_node("n", cores=1)
     with pytest.raises(UsageError, match="node n has no board"):
         set_points(node, GBIT)
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.builders import make_state
 from tests.unit.lending import LendingRemote
 
-from boardcluster.cluster.state import LiveState
 from boardcluster.errors import RemoteError
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import Checksum, Engine
@@ -87,12 +87,9 @@ class World:
     def context(self) -> Context:
         work = self.folder / "work"
         work.mkdir(exist_ok=True)
-        state = LiveState(
-            identity="1", boot_id="b", phase="up", own_user=False, subnet="198.18.7.0/24"
-        )
         live = LiveCluster(
             home=self.folder,
-            state=state,
+            state=make_state(),
             layout=self.layout,
             remotes={"master": self.master},
         )

@@ -4,10 +4,11 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from tests.builders import make_dataset
 from tests.unit.workloads.text_world import TextWorld, case_of
 
 from boardcluster.errors import RemoteError, RunError, UsageError
-from boardcluster.records import Checksum, Dataset, Engine
+from boardcluster.records import Checksum, Engine
 from boardcluster.services.layout import Layout
 from boardcluster.workloads.base import Prepared
 from boardcluster.workloads.inputs import check_size, input_folder, put_file, put_text, text_of
@@ -22,10 +23,7 @@ NULL_FOLDER = f"/boardcluster/input/{SHA256[:32]}-r2-null-b128m"
 def world(layout: Layout, tmp_path: Path) -> TextWorld:
     path = tmp_path / "flights"
     path.write_bytes(TEXT)
-    dataset = Dataset(
-        name="flights", path=path, size_bytes=len(TEXT), sha256=SHA256, source="made up"
-    )
-    return TextWorld(layout, tmp_path, dataset)
+    return TextWorld(layout, tmp_path, make_dataset(path, sha256=SHA256))
 
 
 def test_the_input_is_stored_under_its_content(world: TextWorld) -> None:

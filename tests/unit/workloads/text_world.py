@@ -7,9 +7,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.builders import make_state
 from tests.unit.lending import LendingRemote
 
-from boardcluster.cluster.state import LiveState
 from boardcluster.records import Checksum, Dataset, Engine
 from boardcluster.remote.gate import Completed
 from boardcluster.services.layout import Layout
@@ -155,11 +155,8 @@ class TextWorld:
     def context(self) -> Context:
         work = self.folder / "work"
         work.mkdir(exist_ok=True)
-        state = LiveState(
-            identity="1", boot_id="b", phase="up", own_user=False, subnet="198.18.7.0/24"
-        )
         live = LiveCluster(
-            home=self.folder, state=state, layout=self.layout, remotes={"master": self.hdfs}
+            home=self.folder, state=make_state(), layout=self.layout, remotes={"master": self.hdfs}
         )
         return Context(
             live=live,

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.builders import make_cluster, make_node
 from tests.unit.cluster.recordings import PI_5
 from tests.unit.cluster.test_facts import facts_of
 
 from boardcluster.doctor.boards import BoardView, ClusterView, Inside, Manager, Masters
-from boardcluster.records import ClusterSpec, NetworkSpec, NodeFacts, NodeSpec, Role, Security
+from boardcluster.records import NodeFacts, Role, Security
 from boardcluster.services.pair import pair_ids
 
 GIB = 2**30
@@ -63,10 +64,9 @@ def healthy_inside(number: int) -> Inside:
 @pytest.fixture
 def view() -> ClusterView:
     nodes = tuple(
-        NodeSpec(
-            name=name,
-            roles=frozenset({role}),
-            cores=4,
+        make_node(
+            name,
+            role,
             memory_bytes=7 * GIB,
             host=f"pi@{name}",
             address=f"192.168.1.{20 + number}",
@@ -74,13 +74,12 @@ def view() -> ClusterView:
         )
         for number, (name, role) in enumerate(ROLES.items())
     )
-    spec = ClusterSpec(
+    spec = make_cluster(
+        *nodes,
         name="lab",
         kind="boards",
         engines=pair_ids()[0],
-        profile="default",
-        network=NetworkSpec(subnet="192.168.1.0/24", link_bits_per_second=10**9),
-        nodes=nodes,
+        subnet="192.168.1.0/24",
         security=Security.CLOSED,
     )
     boards = tuple(

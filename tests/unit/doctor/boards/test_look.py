@@ -7,9 +7,10 @@ import subprocess
 from typing import Any
 
 import pytest
+from tests.builders import make_daemon, make_state
 from tests.unit.cluster.recordings import PI_5
 
-from boardcluster.cluster.state import Daemon, LiveState
+from boardcluster.cluster.state import LiveState
 from boardcluster.doctor.boards import ClusterView, Manager, WaitingJob, look_at_boards
 from boardcluster.doctor.boards.look import firewall_is_whole
 from boardcluster.records import ClusterSpec
@@ -88,18 +89,10 @@ def remotes(spec: ClusterSpec) -> dict[str, FakeRemote]:
 @pytest.fixture
 def state() -> LiveState:
     daemons = tuple(
-        Daemon(name=name, node="pi1", process=ProcessRef(pid, 5), log="/l", url="")
+        make_daemon(name, "pi1", process=ProcessRef(pid, 5))
         for pid, name in ((10, "datanode"), (11, "nodemanager"))
     )
-    return LiveState(
-        identity="i",
-        boot_id="b",
-        phase="up",
-        own_user=False,
-        subnet="192.168.1.0/24",
-        kind="boards",
-        daemons=daemons,
-    )
+    return make_state(subnet="192.168.1.0/24", kind="boards", daemons=daemons)
 
 
 def test_every_board_is_asked_about_its_own_name_and_folder(

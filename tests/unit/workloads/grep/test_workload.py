@@ -5,10 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.builders import make_dataset
 from tests.unit.workloads.tera_world import OUTPUT, MemoryHdfs, World, case_of, job_of
 
 from boardcluster.errors import UsageError, VerificationError
-from boardcluster.records import Dataset, Engine
+from boardcluster.records import Engine
 from boardcluster.services.layout import Layout
 from boardcluster.workloads.base import Case, Context, Need, Prepared, Proof
 from boardcluster.workloads.grep import WORKLOAD
@@ -34,13 +35,7 @@ class TextHdfs(MemoryHdfs):
 def context(layout: Layout, tmp_path: Path) -> Context:
     path = tmp_path / "text"
     path.write_bytes(TEXT)
-    dataset = Dataset(
-        name="text",
-        path=path,
-        size_bytes=len(TEXT),
-        sha256=hashlib.sha256(TEXT).hexdigest(),
-        source="a test",
-    )
+    dataset = make_dataset(path, sha256=hashlib.sha256(TEXT).hexdigest())
     world = World(layout=layout, folder=tmp_path, hdfs=TextHdfs())
     return replace(world.context, dataset=dataset)
 

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import make_dataset
 from tests.unit.workloads.text_world import OUTPUT, TextWorld, case_of, job_of
 
 from boardcluster.errors import RemoteError, UsageError, VerificationError
-from boardcluster.records import Checksum, Dataset, Engine
+from boardcluster.records import Checksum, Engine
 from boardcluster.services.layout import Layout
 from boardcluster.workloads.base import Need, Phase, Prepared, Proof
 from boardcluster.workloads.wordcount import WORKLOAD
@@ -24,10 +25,7 @@ SHA256 = hashlib.sha256(TEXT).hexdigest()
 def world(layout: Layout, tmp_path: Path) -> TextWorld:
     path = tmp_path / "flights"
     path.write_bytes(TEXT)
-    dataset = Dataset(
-        name="flights", path=path, size_bytes=len(TEXT), sha256=SHA256, source="made up"
-    )
-    return TextWorld(layout, tmp_path, dataset)
+    return TextWorld(layout, tmp_path, make_dataset(path, sha256=SHA256))
 
 
 def prepare(world: TextWorld) -> Prepared:
