@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from statistics import median
 from typing import Any, TypeAlias
 
 from boardcluster.analysis.fingerprints import differences_among
@@ -16,7 +17,6 @@ from boardcluster.analysis.statistics import (
     drift,
     mean,
     mean_interval,
-    median,
     outliers,
     standard_deviation,
 )
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 _OWN_PROGRAM = "submit"
-_SAID_APART = ("workload", "engine", "profile", "size_bytes", "workers", "concurrency")
+_SHOWN_APART = ("workload", "engine", "profile", "size_bytes", "workers", "concurrency")
 """Factors that labels leave to columns and titles, or say in a way of their own."""
 _MIX = "+"
 
@@ -60,15 +60,15 @@ class Configuration:
 
     Attributes:
         workload: name of the workload, or names joined by ``+``.
-        input: the text that it reads; empty for the flights.
-        parameters: ``workload.parameter`` and value, sorted.
+        input: the text that it reads: a path; empty for the flights.
+        parameters: ``workload.parameter`` and value, sorted; only what was set.
         size_bytes: input size.
         workers: number of workers.
         profile: the engine configuration.
         replication: copies of each HDFS block; 0 is the profile's own number.
         checksum: block checksums.
         master: where the master runs.
-        concurrency: jobs of a mix at once.
+        concurrency: jobs of a mix at once; 1 is one after the other.
         security: who could reach the cluster.
         levels: what is set of the factors that came later (factors.py), by name.
     """
@@ -103,23 +103,13 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(Configuration):
     """All verified and measured runs of one configuration on one engine, without warm-ups.
 
     Tainted runs are in it only if they were asked for.
 
     Attributes:
-        workload: name of the workload, or names joined by ``+`` for a mix.
         engine: the engine.
-        profile: the engine configuration.
-        size_bytes: input size of the trial.
-        workers: number of workers.
-        concurrency: jobs of a mix at once; 1 is one after the other.
-        replication: copies of each HDFS block; 0 is the profile's own number.
-        checksum: block checksums.
-        master: where the master runs.
-        input: the text that text workloads read: empty for the flights, else a path.
-        parameters: ``workload.parameter`` to value; only what was set.
         results: the runs, in run order; each ok and measured.
         durations_seconds: their durations, in the same order.
         mean_seconds: mean duration.
@@ -142,17 +132,7 @@ class Cell:
         fingerprints: the different setups it was measured on; more than one is worth a remark.
     """
 
-    workload: str
     engine: Engine
-    profile: str
-    size_bytes: int
-    workers: int
-    concurrency: int
-    replication: int
-    checksum: Checksum
-    master: MasterPlacement
-    input: str
-    parameters: dict[str, str]
     results: tuple[Result, ...]
     durations_seconds: tuple[float, ...]
     mean_seconds: float
@@ -256,33 +236,24 @@ def settings(trial: Trial, *, security: Security, twin: str = "") -> str:
         parts.append("one after the other" if trial.concurrency == 1 else at_once)
     for factor in FACTORS:
         if factor.name == "parameters":
-            shown = trial.parameters.items() if mix else _short_parameters(trial)
-            parts += [f"{name} {value}" for name, value in sorted(shown)]
-        elif factor.name not in _SAID_APART and not factor.is_default(trial):
+            prefix = "" if mix else f"{trial.workload}."
+            shown = sorted((key.removeprefix(prefix), row) for key, row in trial.parameters.items())
+            parts += [f"{name} {value}" for name, value in shown]
+        elif factor.name not in _SHOWN_APART and not factor.is_default(trial):
             parts.append(factor.words(factor.level(trial)))
     return ", ".join(parts)
 
 
-def _short_parameters(trial: Trial) -> list[tuple[str, str]]:
-    prefix = f"{trial.workload}."
-    return [(name.removeprefix(prefix), value) for name, value in trial.parameters.items()]
-
-
 def summarise(results: Iterable[Result], *, tainted: bool = False) -> tuple[Cell, ...]:
-    """Group the ok attempts into cells.
+    """Group the ok attempts into cells, ordered by configuration and engine.
 
-    They are ordered by workload, input, parameters, size, workers, profile, replication, checksum,
-    placement of the master, concurrency, security and engine. Failed and invalid attempts, warm-ups
-    and the user's own programs stay out. Configurations without a run that counts have no cell; see
+    Failed and invalid attempts, warm-ups and the user's own programs stay out, and so do tainted
+    runs, unless they are asked for. Configurations without a run that counts have no cell; see
     ``untrusted``.
-
-    Args:
-        results: trials with their attempts.
-        tainted: whether tainted runs count.
     """
     return tuple(
-        _cell(counting, left_out)
-        for _, counting, left_out in _groups(results, tainted=tainted)
+        _cell(at, counting, left_out)
+        for (at, _), counting, left_out in _groups(results, tainted=tainted)
         if counting
     )
 
@@ -344,31 +315,17 @@ def _run_order(result: Result) -> tuple[str, str, int, int]:
     return (started_utc, result.trial.campaign_id, result.trial.position, number)
 
 
-def _cell(ordered: tuple[Result, ...], left_out: tuple[Result, ...]) -> Cell:
+def _cell(at: Configuration, ordered: tuple[Result, ...], left_out: tuple[Result, ...]) -> Cell:
     measurements = [result.measurement for result in ordered if result.measurement is not None]
     seconds = tuple(measurement.duration_seconds for measurement in measurements)
     sizes = [measurement.input_bytes for measurement in measurements]
     attempts = [result.attempt for result in ordered if result.attempt is not None]
-    intermediate = [
-        measurement.intermediate_bytes
-        for measurement in measurements
-        if measurement.intermediate_bytes is not None
-    ]
-    trial = ordered[0].trial
+    intermediate = [found for row in measurements if (found := row.intermediate_bytes) is not None]
     fingerprints = tuple(dict.fromkeys(attempt.fingerprint for attempt in attempts))
     drifted = drift(seconds)
     return Cell(
-        workload=trial.workload,
-        engine=trial.engine,
-        profile=trial.profile,
-        size_bytes=trial.size_bytes,
-        workers=trial.workers,
-        concurrency=trial.concurrency,
-        replication=trial.replication,
-        checksum=trial.checksum,
-        master=trial.master,
-        input=trial.input,
-        parameters=trial.parameters,
+        **{row.name: getattr(at, row.name) for row in fields(at)},
+        engine=ordered[0].trial.engine,
         results=ordered,
         durations_seconds=seconds,
         mean_seconds=mean(seconds),
@@ -396,7 +353,7 @@ def _warnings(drifted: Drift | None, fingerprints: Sequence[Fingerprint]) -> tup
         way = "grow" if drifted.correlation > 0 else "shrink"
         lines.append(
             f"times {way} with run order (Spearman's rank correlation {drifted.correlation:.2f},"
-            f" p {drifted.p_value:.2g}): something drifts, such as heat, or a disk that fills"
+            f" p {drifted.p_value:.2g}): something drifts, such as heat or a disk that fills up"
         )
     lines += [f"runs of different setups: {line}" for line in differences_among(fingerprints)]
     return tuple(lines)

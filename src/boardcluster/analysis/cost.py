@@ -255,7 +255,7 @@ def _distance(size_bytes: int, other_bytes: int) -> float:
 
 def _of_run(run: ProbeRun, family: _Family, cell: Cell) -> list[_Single]:
     """Return the figures of a run that answer what a cell's job answers, for the cell's size."""
-    asked = cell.parameters.get(f"{cell.workload}.{family.parameter}")
+    asked = cell.trial.parameters.get(f"{cell.workload}.{family.parameter}")
     found = []
     for figure in run.figures:
         conditions = figure.conditions

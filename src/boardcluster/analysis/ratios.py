@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from boardcluster.analysis.cells import Cell
@@ -92,13 +93,11 @@ class Ratio:
 
     def times(self, factor: float) -> Ratio:
         """Return the ratio and its intervals multiplied by a number above 0."""
-        return Ratio(
+        return replace(
+            self,
             value=self.value * factor,
             interval=_scaled(self.interval, factor),
-            method=self.method,
-            pairs=self.pairs,
             bootstrap=_scaled(self.bootstrap, factor),
-            reason=self.reason,
         )
 
 
@@ -340,23 +339,21 @@ def paired_test(first: Sequence[float], second: Sequence[float]) -> PairedTest:
     interval = mean_interval(differences)
     if interval is None:
         raise ValueError("a paired test of fewer than two pairs")
+    p_t = None
+    if len(set(differences)) > 1:
+        from scipy import stats  # noqa: PLC0415
+
+        # SciPy warns of differences that are nearly equal, of which p is as good as 0.
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+            p_t = float(stats.ttest_rel(first, second).pvalue)
     return PairedTest(
         mean_difference_seconds=mean(differences),
         interval=interval,
-        p_t=_t_p(differences),
+        p_t=p_t,
         p_wilcoxon=wilcoxon_p(differences),
         pairs=len(differences),
         ratio=ratio,
     )
-
-
-def _t_p(differences: Sequence[float]) -> float | None:
-    error = math.sqrt(_squared_error(differences))
-    if error == 0:
-        return None
-    from scipy.special import stdtr  # noqa: PLC0415
-
-    return 2 * float(stdtr(len(differences) - 1, -abs(mean(differences)) / error))
 
 
 def wilcoxon_p(differences: Sequence[float]) -> float | None:
@@ -366,28 +363,25 @@ def wilcoxon_p(differences: Sequence[float]) -> float | None:
     the p is exact: the share of all 2^n ways to give signs to these ranks whose sum is at least as
     far from the middle. Beyond, the sum is taken as normal, with its variance sum(rank^2) / 4.
     """
-    sizes = sorted(abs(value) for value in differences if value != 0)
-    if not sizes:
+    import numpy as np  # noqa: PLC0415
+    from scipy import stats  # noqa: PLC0415
+
+    moved = np.array([value for value in differences if value != 0])
+    if not len(moved):
         return None
-    # Twice the mean rank is whole, so that the sums can be counted.
-    doubled = {
-        size: sizes.index(size) + 1 + len(sizes) - sizes[::-1].index(size) for size in set(sizes)
-    }
-    ranks = [doubled[size] for size in sizes]
-    total = sum(ranks)
-    positive = sum(doubled[value] for value in differences if value > 0)
-    distance = abs(2 * positive - total)
-    if len(ranks) > _EXACT_PAIRS:
-        spread = math.sqrt(sum(rank**2 for rank in ranks))
-        return math.erfc(distance / (spread * math.sqrt(2)))
-    ways = {0: 1}
+    sizes = np.abs(moved)
+    if len(moved) > _EXACT_PAIRS or len(np.unique(sizes)) == len(sizes):
+        method = "asymptotic" if len(moved) > _EXACT_PAIRS else "exact"
+        return float(stats.wilcoxon(moved, method=method).pvalue)
+    # SciPy's exact p takes all ranks to be different, and its permutation test takes 2^n steps. So
+    # with ties the ways to each sum are counted here, of twice the ranks, which are whole.
+    ranks = np.rint(2 * stats.rankdata(sizes)).astype(int)
+    ways = np.ones(1)
     for rank in ranks:
-        grown = dict(ways)
-        for reached, count in ways.items():
-            grown[reached + rank] = grown.get(reached + rank, 0) + count
-        ways = grown
-    far = sum(count for reached, count in ways.items() if abs(2 * reached - total) >= distance)
-    return float(far / 2 ** len(ranks))
+        ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
+    distances = np.abs(2 * np.arange(len(ways)) - ranks.sum())
+    seen = abs(2 * ranks[moved > 0].sum() - ranks.sum())
+    return float(ways[distances >= seen].sum() / 2 ** len(ranks))
 
 
 def _scaled(interval: Interval | None, factor: float) -> Interval | None:

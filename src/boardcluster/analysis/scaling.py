@@ -578,7 +578,7 @@ def factor_effects(cells: Iterable[Cell]) -> tuple[FactorEffect, ...]:
             return cell.trial.settings.get(factor, "as the profile")
         if factor in _ALONE:
             return str(FACTORS_BY_NAME[factor].level(cell.trial))
-        return cell.parameters.get(factor, "")
+        return cell.trial.parameters.get(factor, "")
 
     def rest(cell: Cell, factor: str) -> tuple[object, ...]:
         security = None if factor == "security" else cell.configuration.security

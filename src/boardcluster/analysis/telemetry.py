@@ -39,6 +39,7 @@ __all__ = [
     "node_summaries",
     "rate",
     "samples_within",
+    "seen",
     "throttled",
     "window_of",
 ]
@@ -417,12 +418,12 @@ def _summary(window: Window, span: str) -> NodeSummary:
         disk_written_bytes_per_second=mean_rate(window, _disk_columns(window, "written")),
         net_received_bytes_per_second=mean_rate(window, members(window, "net_received_bytes")),
         net_sent_bytes_per_second=mean_rate(window, members(window, "net_sent_bytes")),
-        clock_least_hertz=_seen(window, ("clock_measured_hertz",), most=False),
-        clock_reported_least_hertz=_seen(window, reported, most=False),
-        temperature_most_celsius=_seen(window, ("temperature_celsius",), most=True),
-        memory_available_least_bytes=_seen(window, ("memory_available_bytes",), most=False),
+        clock_least_hertz=seen(window, ("clock_measured_hertz",), most=False),
+        clock_reported_least_hertz=seen(window, reported, most=False),
+        temperature_most_celsius=seen(window, ("temperature_celsius",), most=True),
+        memory_available_least_bytes=seen(window, ("memory_available_bytes",), most=False),
         memory_own_most_bytes=_extreme(own, most=True),
-        swap_used_most_bytes=_seen(window, ("swap_used_bytes",), most=True),
+        swap_used_most_bytes=seen(window, ("swap_used_bytes",), most=True),
         throttled_seconds=None if flags is None else flags[0].seconds(flags[1]),
         quota_throttled_seconds=_amount(window, "quota_throttled_seconds"),
         foreign_cpu_seconds=_amount(window, "foreign_cpu_seconds"),
@@ -448,7 +449,7 @@ def _share(window: Window, name: str) -> float | None:
     return None if found is None else found / window.cores
 
 
-def _seen(window: Window, names: Iterable[str], *, most: bool) -> float | None:
+def seen(window: Window, names: Iterable[str], *, most: bool) -> float | None:
     """Highest or lowest value of states at the samples within the span."""
     found = [
         _extreme(window.columns[name][samples_within(window)], most=most)

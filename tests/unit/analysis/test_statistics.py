@@ -17,7 +17,6 @@ from boardcluster.analysis.statistics import (
     drift,
     mean,
     mean_interval,
-    median,
     outliers,
     standard_deviation,
 )
@@ -30,10 +29,8 @@ T_2 = 4.302653
 T_4 = 2.776445
 
 
-def test_mean_median_and_deviation_by_hand() -> None:
+def test_mean_and_deviation_by_hand() -> None:
     assert mean(VALUES) == 25.0
-    assert median(VALUES) == 24.0
-    assert median((4.0, 1.0, 3.0, 2.0)) == 2.5
     assert standard_deviation(VALUES) == pytest.approx(ROOT_7)
     assert coefficient_of_variation(VALUES) == pytest.approx(ROOT_7 / 25)
 
@@ -76,8 +73,6 @@ def test_one_run_has_no_deviation_and_no_interval() -> None:
 def test_no_values_are_an_error_and_a_mean_of_zero_has_no_variation() -> None:
     with pytest.raises(ValueError, match="no values"):
         mean(())
-    with pytest.raises(ValueError, match="no values"):
-        median(())
     assert coefficient_of_variation((-1.0, 1.0)) is None
 
 

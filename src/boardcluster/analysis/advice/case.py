@@ -88,7 +88,6 @@ class NodeUse:
             highest measured one; None as well where it was never held back.
         link_bits_per_second: lowest rate of its own link, of several the fastest one.
         received_bytes_per_second: mean over the run, by its own interfaces.
-        sent_bytes_per_second: likewise.
     """
 
     node: str
@@ -106,7 +105,6 @@ class NodeUse:
     slowed_clock_ratio: float | None
     link_bits_per_second: float | None
     received_bytes_per_second: float | None
-    sent_bytes_per_second: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,34 +126,8 @@ def _floor(share: float) -> str:
     return f"{int(100 * share)} %"
 
 
-_INVARIANT = "invariant I2: a result needs telemetry that covers its run"
-
 COVERAGE_RULES = (
-    Rule(
-        name="missing node",
-        verdict=Verdict.INVALID,
-        columns=(),
-        thresholds=(),
-        why="Of a node that was not watched, nothing can be said.",
-        source=_INVARIANT,
-        find=_missing,
-    ),
-    Rule(
-        name="cover",
-        verdict=Verdict.INVALID,
-        columns=(),
-        thresholds=("cover_share",),
-        why="What happened while nobody looked may have changed the number.",
-        source=f"{_INVARIANT}; the share is our choice",
-        find=_uncovered,
-    ),
-    Rule(
-        name="gaps",
-        verdict=Verdict.TAINTED,
-        columns=(),
-        thresholds=("gap_intervals", "gap_seconds"),
-        why="An agent that misses several intervals in a row was held up, and so was the work.",
-        source="our choice: two lost samples and half an interval of jitter are forgiven",
-        find=_gaps,
-    ),
+    Rule("missing node", Verdict.INVALID, _missing),
+    Rule("cover", Verdict.INVALID, _uncovered),
+    Rule("gaps", Verdict.TAINTED, _gaps),
 )

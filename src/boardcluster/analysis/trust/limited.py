@@ -87,24 +87,6 @@ def _other_quota(run: Run) -> Iterator[str]:
 
 
 LIMITED_RULES = (
-    Rule(
-        name="busy host",
-        verdict=Verdict.INVALID,
-        columns=("cpu_idle_seconds", "cpu_iowait_seconds"),
-        thresholds=("host_idle_share", "idle_window_seconds"),
-        why="Without time to spare the machine gives its nodes less than their share, and then "
-        "they are slower than the boards they stand for, by an unknown factor.",
-        source="Handigol and others, CoNEXT 2012 (Mininet-HiFi), on checking each emulation for "
-        "fidelity as it runs; the share and the length are our choice",
-        find=_busy_host,
-    ),
-    Rule(
-        name="limits",
-        verdict=Verdict.INVALID,
-        columns=("quota_cores", "quota_throttled_seconds"),
-        thresholds=("quota_ratio",),
-        why="A node with another quota stands for another board.",
-        source="Linux kernel, Control Group v2, cpu.max; the ratio is our choice",
-        find=_other_quota,
-    ),
+    Rule("busy host", Verdict.INVALID, _busy_host),
+    Rule("limits", Verdict.INVALID, _other_quota),
 )

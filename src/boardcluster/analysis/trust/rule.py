@@ -51,24 +51,16 @@ class Run:
         return self.expectations.thresholds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
-    """One way in which a run can be disturbed.
+    """One way in which a run can be disturbed; docs/reference/verdicts.md says why, and the source.
 
     Attributes:
         name: one or two words.
         verdict: what a run is that it finds something in.
-        columns: the columns of telemetry it looks at; empty where it looks at the times alone.
-        thresholds: fields of ``Thresholds`` that it uses.
-        why: how the disturbance changes the number, in one sentence.
-        source: where the rule or its threshold comes from.
         find: returns its reasons, one line each.
     """
 
     name: str
     verdict: Verdict
-    columns: tuple[str, ...]
-    thresholds: tuple[str, ...]
-    why: str
-    source: str
     find: Callable[[Run], Iterable[str]]
