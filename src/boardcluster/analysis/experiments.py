@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from boardcluster.analysis.cells import (
     Cell,
     Configuration,
-    security_of,
     settings,
     summarise,
-    verdict_of,
 )
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of
@@ -218,15 +216,6 @@ def column_words(vary: str, column: str) -> str:
     return column if vary == _TWIN else f"{vary} {column}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One column of a row before it is compared with the first."""
-
-    column: str
-    cell: Cell | None
-    published: Published | None
-
-
 def _row(
     vary: str,
     columns: Sequence[str],
@@ -234,9 +223,13 @@ def _row(
     published: Sequence[Published],
 ) -> Row:
     twin, cell = next(iter(group.values()))
-    words = settings(cell.results[0].trial, security=security_of(cell.results[0]))
+    words = settings(cell.trial, security=cell.security)
     varying = column_words(vary, column_of(vary, twin, cell))
-    sides = [_side(column, group.get(column), published) for column in columns]
+    cells = [group[column][1] if column in group else None for column in columns]
+    said = [
+        next((row for row in published if column in group and is_of(row.of, *group[column])), None)
+        for column in columns
+    ]
     return Row(
         twin="" if vary == _TWIN else twin,
         workload=cell.workload,
@@ -245,33 +238,29 @@ def _row(
         workers=None if vary == "workers" else cell.workers,
         profile="" if vary == "profile" else cell.profile,
         settings=", ".join(part for part in words.split(", ") if part not in ("", varying)),
-        entries=(
-            _entry(sides[0], None),
-            *(_entry(side, sides[0]) for side in sides[1:]),
+        entries=tuple(
+            _entry(column, cells[place], said[place], (cells[0], said[0]) if place else None)
+            for place, column in enumerate(columns)
         ),
     )
 
 
-def _side(column: str, own: tuple[str, Cell] | None, published: Sequence[Published]) -> _Side:
-    if own is None:
-        return _Side(column, None, None)
-    twin, cell = own
-    said = next((row for row in published if is_of(row.of, twin, cell)), None)
-    return _Side(column, cell, said)
-
-
-def _entry(side: _Side, first: _Side | None) -> Entry:
-    """Compare a column with the first; None for the first itself."""
-    cell, said = side.cell, side.published
+def _entry(
+    column: str,
+    cell: Cell | None,
+    said: Published | None,
+    first: tuple[Cell | None, Published | None] | None,
+) -> Entry:
+    """Compare a column with the first, of which cell and paper are given; None for the first."""
     ratio = published_ratio = difference_percent = None
     if first is not None and cell is not None:
-        if first.cell is not None:
-            ratio = first.cell.mean_seconds / cell.mean_seconds
-        published_ratio = _published_ratio(said, first.published)
+        if first[0] is not None:
+            ratio = first[0].mean_seconds / cell.mean_seconds
+        published_ratio = _published_ratio(said, first[1])
     if ratio is not None and published_ratio is not None:
         difference_percent = 100 * (ratio / published_ratio - 1)
     return Entry(
-        column=side.column,
+        column=column,
         count=cell.count if cell else 0,
         mean_seconds=cell.mean_seconds if cell else None,
         interval_seconds=cell.interval_seconds if cell else None,
@@ -300,14 +289,11 @@ def _published_ratio(said: Published | None, first: Published | None) -> float |
 def _left_out(twin: str, result: Result) -> LeftOut | None:
     """Return a run with the reason why it is in no mean; None for one that is, or a warm-up."""
     attempt, found = result.attempt, result.measurement
-    if attempt is None:
-        return LeftOut(twin=twin, trial=result.trial, state="pending", reason="")
-    if attempt.state is not AttemptState.OK or found is None:
-        return LeftOut(
-            twin=twin, trial=result.trial, state=str(attempt.state), reason=attempt.reason
-        )
-    verdict = verdict_of(result)
-    if verdict in {Verdict.VALID, Verdict.UNJUDGED}:
-        return None
-    reason = "; ".join(found.verdict_reasons)
-    return LeftOut(twin=twin, trial=result.trial, state=str(verdict), reason=reason)
+    state, reason = "pending", ""
+    if attempt is not None and found is not None and attempt.state is AttemptState.OK:
+        state, reason = str(found.verdict), "; ".join(found.verdict_reasons)
+        if found.verdict in {Verdict.VALID, Verdict.UNJUDGED}:
+            return None
+    elif attempt is not None:
+        state, reason = str(attempt.state), attempt.reason
+    return LeftOut(twin=twin, trial=result.trial, state=state, reason=reason)

@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import math
 import re
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -379,28 +380,14 @@ def _fit(
 def _line(places: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
     """Return intercept and slope, neither below 0, with the least squares of relative residuals.
 
-    Dividing value = intercept + slope * place by the value leaves 1 = intercept * u + slope * v,
-    whose squares are least where the two normal equations hold. Where a coefficient would be below
-    0, the best that is allowed has it at 0.
+    Dividing value = intercept + slope * place by the value leaves 1 = intercept * u + slope * v.
     """
-    # Places are sizes in bytes too; near 1 the equations keep their digits.
-    scale = max(places)
-    u = [1 / value for value in values]
-    v = [place / scale / value for place, value in zip(places, values, strict=True)]
-    uu, vv = _dot(u, u), _dot(v, v)
-    uv, u1, v1 = _dot(u, v), math.fsum(u), math.fsum(v)
-    determinant = uu * vv - uv * uv
-    intercept = (u1 * vv - v1 * uv) / determinant
-    slope = (v1 * uu - u1 * uv) / determinant
-    if intercept < 0:
-        intercept, slope = 0.0, v1 / vv
-    elif slope < 0:
-        intercept, slope = u1 / uu, 0.0
-    return intercept, slope / scale
+    from scipy.optimize import nnls  # noqa: PLC0415  most commands fit nothing
 
-
-def _dot(first: Sequence[float], second: Sequence[float]) -> float:
-    return math.fsum(one * other for one, other in zip(first, second, strict=True))
+    scale = max(places)  # places are sizes in bytes too; near 1 the equations keep their digits
+    rows = [(1 / value, place / scale / value) for place, value in zip(places, values, strict=True)]
+    (intercept, slope), _ = nnls(rows, [1.0] * len(rows))
+    return float(intercept), float(slope) / scale
 
 
 def _residuals(rows: Sequence[tuple[int, float]], fitted: Sequence[float]) -> tuple[float, ...]:
@@ -410,7 +397,7 @@ def _residuals(rows: Sequence[tuple[int, float]], fitted: Sequence[float]) -> tu
 def _r_squared(rows: Sequence[tuple[int, float]], fitted: Sequence[float]) -> float | None:
     """1 - sum(((T - fitted) / T)^2) / sum(((T - m) / T)^2), m the one number that fits best."""
     weights = [1 / seconds for _, seconds in rows]
-    best = math.fsum(weights) / _dot(weights, weights)
+    best = math.fsum(weights) / math.fsum(weight**2 for weight in weights)
     around = math.fsum((1 - best * weight) ** 2 for weight in weights)
     if around < 1e-18:  # all times are equal, but for rounding
         return None
@@ -418,12 +405,10 @@ def _r_squared(rows: Sequence[tuple[int, float]], fitted: Sequence[float]) -> fl
 
 
 def _exponent(rows: Sequence[tuple[int, float]]) -> float:
-    sizes = [math.log(size) for size, _ in rows]
-    times = [math.log(seconds) for _, seconds in rows]
-    centre, middle = mean(sizes), mean(times)
-    return _dot([size - centre for size in sizes], [time - middle for time in times]) / math.fsum(
-        (size - centre) ** 2 for size in sizes
+    sizes, times = zip(
+        *((math.log(size), math.log(seconds)) for size, seconds in rows), strict=True
     )
+    return statistics.linear_regression(sizes, times).slope
 
 
 # Cells by number of workers

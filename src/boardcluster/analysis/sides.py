@@ -1,4 +1,4 @@
-"""Two sides put beside each other, cell by cell: own results, or what a paper printed. Pure.
+"""Two sides compared cell by cell: own results, or what a paper printed. Pure.
 
 A side is a set of points, each one number with the conditions that it was measured under. Two
 points are a match if they are of the same quantity and equal in every condition that both know.
@@ -36,7 +36,6 @@ __all__ = [
     "SideComparison",
     "compare_sides",
     "nearest_points",
-    "own_points",
     "own_side",
 ]
 
@@ -192,22 +191,19 @@ class Match:
     def outcome(self) -> Outcome:
         """What it shows."""
         if self.first.is_published != self.second.is_published:
-            return self._against_published()
+            own, said = self.first, self.second
+            if own.is_published:
+                own, said = said, own
+            if own.interval is None:
+                return Outcome.NO_INTERVAL
+            inside = own.interval.low <= said.mean <= own.interval.high
+            return Outcome.INSIDE if inside else Outcome.OUTSIDE
         ratio = self.best_ratio
         if ratio is None or ratio.interval is None:
             return Outcome.NO_INTERVAL
         if not ratio.is_shown:
             return Outcome.NOT_SHOWN
         return Outcome.HIGHER if ratio.value > 1 else Outcome.LOWER
-
-    def _against_published(self) -> Outcome:
-        own, said = self.first, self.second
-        if own.is_published:
-            own, said = said, own
-        if own.interval is None:
-            return Outcome.NO_INTERVAL
-        holds = own.interval.low <= said.mean <= own.interval.high
-        return Outcome.INSIDE if holds else Outcome.OUTSIDE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,45 +228,24 @@ class SideComparison:
     only_second: tuple[Point, ...]
     machines: tuple[str, ...]
 
-    @property
-    def is_paired(self) -> bool:
-        """Whether any match is of paired runs."""
-        return any(match.paired is not None for match in self.matches)
 
-
-def own_points(
-    cell: Cell,
-    *,
-    defaults: Mapping[str, str] | None = None,
-    machine: Mapping[str, str] | None = None,
+def _points(
+    cell: Cell, defaults: Mapping[str, str], machine: Mapping[str, str]
 ) -> tuple[Point, ...]:
-    """Return what a cell has to compare: its durations, rates, energy and intermediate data.
-
-    A quantity is there only if every run of the cell has it. Mean power is energy over duration.
-
-    Args:
-        cell: the cell.
-        defaults: ``workload.parameter`` to its value where a trial does not set it; needed to
-            compare with papers, which name them one by one.
-        machine: see ``Point.machine``.
-    """
-    at = cell.configuration
-    conditions: dict[str, Condition] = {
-        **(defaults or {}),
-        **dict(at.parameters),
-    }
+    """Return what a cell has to compare: its durations, rates, energy and intermediate data."""
+    conditions: dict[str, Condition] = {**defaults, **dict(cell.parameters)}
     for factor in FACTORS:
         level = factor.level(cell.trial)
         if factor.kind is dict:
             conditions[factor.name] = "" if factor.is_default(cell.trial) else factor.words(level)
         else:
             conditions[factor.name] = level if isinstance(level, int) else str(level)
-    conditions["security"] = str(at.security)
+    conditions["security"] = str(cell.security)
     return tuple(
         Point(
             quantity=quantity,
             conditions=conditions,
-            machine=machine or {},
+            machine=machine,
             values=values,
             label=label_of(cell.results),
             cell=cell,
@@ -280,14 +255,12 @@ def own_points(
 
 
 def _quantities(cell: Cell) -> dict[str, tuple[float, ...]]:
+    """What every run of a cell has. Mean power is energy over duration."""
     found = [row.measurement for row in cell.results if row.measurement is not None]
     values: dict[str, tuple[float, ...]] = {DURATION: cell.durations_seconds}
-    names = dict.fromkeys(name for row in found for name in row.figures)
-    for name in names:
-        series = [row.figures[name] for row in found if name in row.figures]
-        wanted = name.endswith((_RATE, "_seconds"))
-        if wanted and len(series) == len(found):
-            values[name] = tuple(series)
+    for name, figure in cell.figures.items():
+        if name.endswith((_RATE, "_seconds")) and figure.count == len(found):
+            values[name] = tuple(row.figures[name] for row in found)
     joules = [row.energy.energy_joules for row in found if row.energy is not None]
     known = [each for each in joules if each is not None]
     if len(known) == len(found):
@@ -315,7 +288,8 @@ def own_side(
         name: as it was asked for.
         title: what it is in words.
         cells: its cells.
-        defaults: by workload, see ``own_points``.
+        defaults: by workload, ``workload.parameter`` to its value where a trial does not set it;
+            needed to compare with papers, which name them one by one.
         machine_of: what a setup's machine is, see ``Point.machine``.
         notes: see ``Side.notes``.
     """
@@ -326,10 +300,10 @@ def own_side(
         points=tuple(
             point
             for cell in cells
-            for point in own_points(
+            for point in _points(
                 cell,
-                defaults=(defaults or {}).get(cell.workload),
-                machine=machine_of(cell.fingerprints[0]) if machine_of else None,
+                (defaults or {}).get(cell.workload, {}),
+                machine_of(cell.fingerprints[0]) if machine_of else {},
             )
         ),
         fingerprints=tuple(fingerprints),

@@ -364,7 +364,10 @@ def test_copies_that_storage_waits_for() -> None:
     )
     # 2 GB were written, of which 1 GB is the second copy: half of the 80 s go.
     assert row.gain == pytest.approx(100 / 60)
-    assert "the nodes wrote 2 GB, 0 B of it intermediate data, for 1 GB of output: 2.0 copies" in row.seen
+    assert (
+        "the nodes wrote 2 GB, 0 B of it intermediate data, for 1 GB of output: 2.0 copies"
+        in row.seen
+    )
     assert "storage bound 80 % of the run (pi2 waited for storage)" in row.seen
     assert "replication = 1" in row.setting
     assert "a node that is lost" in row.brings
