@@ -26,6 +26,8 @@ __all__ = ["Cost", "CostPoint", "cost", "workers_to_match"]
 _SAME_SIZE = 0.01
 """Sizes that differ by less are taken for the same: texts are cut at a line's end."""
 
+_ROUNDING = 1e-9  # of the law's fit: nearer to the serial share no number of workers is meant
+
 _FOLLOWS_FROM_WORKERS = (
     *("number of nodes:", "generated configuration", "limits of", "board "),
     "boards that nodes stand for",
@@ -205,7 +207,7 @@ def workers_to_match(points: Iterable[tuple[int, float]], seconds: float) -> flo
     if seconds >= fit.one_worker_seconds:
         return 1.0
     left = seconds / fit.one_worker_seconds - fit.serial_share
-    return (1 - fit.serial_share) / left if left > 0 else math.inf
+    return (1 - fit.serial_share) / left if left > _ROUNDING else math.inf
 
 
 def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:

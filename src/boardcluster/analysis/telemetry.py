@@ -20,6 +20,8 @@ from boardcluster.records import NodeSamples, Telemetry
 
 __all__ = [
     "COLUMNS",
+    "GAP_INTERVALS",
+    "VIRTUAL_INTERFACES",
     "WHOLE_RUN",
     "Column",
     "ColumnSummary",
@@ -47,9 +49,9 @@ __all__ = [
 WHOLE_RUN = ""
 """Stands for the span from start to end of a run, beside the names of its phases."""
 
-_GAP_INTERVALS = 3.5  # the same as the verdict's rule on gaps
+GAP_INTERVALS = 3.5  # the same as the verdict's rule on gaps
 _SLOW_SECONDS = 5.0  # what the agent reads rarely is known at least so often, see agent.py
-_VIRTUAL_INTERFACES = ("bond", "br-", "docker", "dummy", "ifb", "tap", "tun", "veth", "virbr", "wg")
+VIRTUAL_INTERFACES = ("bond", "br-", "docker", "dummy", "ifb", "tap", "tun", "veth", "virbr", "wg")
 """Interfaces whose packets another interface counts, too, or that belong to somebody else."""
 
 
@@ -66,44 +68,36 @@ class Column:
     amount: bool
 
 
-COLUMNS: Mapping[str, Column] = {
-    **{
-        f"cpu_{state}_seconds": Column("s", amount=True)
-        for state in ("user", "system", "idle", "iowait", "irq", "steal")
-    },
-    "clock_hertz": Column("Hz", amount=False),
-    "clock_measured_hertz": Column("Hz", amount=False),
-    "clock_nominal_hertz": Column("Hz", amount=False),
-    "temperature_celsius": Column("°C", amount=False),
-    "throttle_bits": Column("", amount=False),
-    "memory_available_bytes": Column("B", amount=False),
-    "memory_cached_bytes": Column("B", amount=False),
-    "memory_dirty_bytes": Column("B", amount=False),
-    "swap_used_bytes": Column("B", amount=False),
-    "swap_in_bytes": Column("B", amount=True),
-    "swap_out_bytes": Column("B", amount=True),
-    **{
-        f"pressure_{kind}_seconds": Column("s", amount=True)
-        for kind in ("cpu", "io", "io_full", "memory", "memory_full")
-    },
-    "disk_read_bytes": Column("B", amount=True),
-    "disk_written_bytes": Column("B", amount=True),
-    "disk_reads": Column("", amount=True),
-    "disk_writes": Column("", amount=True),
-    "disk_busy_seconds": Column("s", amount=True),
-    "net_received_bytes": Column("B", amount=True),
-    "net_sent_bytes": Column("B", amount=True),
-    "net_dropped_packets": Column("packets", amount=True),
-    "link_bits_per_second": Column("bit/s", amount=False),
-    "group_cpu_seconds": Column("s", amount=True),
-    "group_memory_bytes": Column("B", amount=False),
-    "storage_read_bytes": Column("B", amount=True),
-    "storage_written_bytes": Column("B", amount=True),
-    "quota_cores": Column("cores", amount=False),
-    "quota_throttled_seconds": Column("s", amount=True),
-    "foreign_cpu_seconds": Column("s", amount=True),
-    "clock_step_seconds": Column("s", amount=True),
-    "agent_cpu_seconds": Column("s", amount=True),
+_AMOUNTS: Mapping[str, tuple[str, ...]] = {
+    "s": (
+        *(f"cpu_{kind}_seconds" for kind in ("user", "system", "idle", "iowait", "irq", "steal")),
+        *(f"pressure_{kind}_seconds" for kind in ("cpu", "io", "io_full", "memory", "memory_full")),
+        *("disk_busy_seconds", "group_cpu_seconds", "quota_throttled_seconds"),
+        *("foreign_cpu_seconds", "clock_step_seconds", "agent_cpu_seconds"),
+    ),
+    "B": (
+        *("swap_in_bytes", "swap_out_bytes", "disk_read_bytes", "disk_written_bytes"),
+        *("net_received_bytes", "net_sent_bytes", "storage_read_bytes", "storage_written_bytes"),
+    ),
+    "": ("disk_reads", "disk_writes"),
+    "packets": ("net_dropped_packets",),
+}
+_STATES: Mapping[str, tuple[str, ...]] = {
+    "Hz": ("clock_hertz", "clock_measured_hertz", "clock_nominal_hertz"),
+    "°C": ("temperature_celsius",),
+    "": ("throttle_bits",),
+    "B": (
+        *("memory_available_bytes", "memory_cached_bytes", "memory_dirty_bytes"),
+        *("swap_used_bytes", "group_memory_bytes"),
+    ),
+    "bit/s": ("link_bits_per_second",),
+    "cores": ("quota_cores",),
+}
+COLUMNS = {
+    name: Column(unit, amount=table is _AMOUNTS)
+    for table in (_AMOUNTS, _STATES)
+    for unit, names in table.items()
+    for name in names
 }
 """Every column by its name before the slash; docs/reference/telemetry.md says more."""
 
@@ -217,9 +211,7 @@ def window_of(node: NodeSamples, telemetry: Telemetry, span: str = WHOLE_RUN) ->
 def grid(window: Window, *, most: int = 0) -> Series:
     """Edges of equal intervals over a window's span, about as long as its samples are apart.
 
-    Args:
-        window: the samples.
-        most: no more intervals than this; 0 for as many as there are samples.
+    There are no more of them than ``most``, if that is not 0.
     """
     wanted = max(1, round(window.span_seconds / _pace_seconds(window)))
     count = min(wanted, most) if most else wanted
@@ -232,12 +224,9 @@ def _pace_seconds(window: Window) -> float:
 
 
 def rate(window: Window, name: str, edges: Series) -> Series | None:
-    """An amount per second in each interval; NaN where no sample is near. None if unknown.
+    """An amount per second in each interval between edges, which rise; None if unknown.
 
-    Args:
-        window: the samples.
-        name: a column of amounts.
-        edges: of the intervals, rising.
+    NaN where no sample is near.
     """
     track = window.track(name)
     if track is None:
@@ -254,12 +243,9 @@ def rate(window: Window, name: str, edges: Series) -> Series | None:
 
 
 def level(window: Window, name: str, edges: Series) -> Series | None:
-    """A state in each interval: mean of its known values there, or the last one before.
+    """A state in each interval between edges, which rise; None if unknown.
 
-    Args:
-        window: the samples.
-        name: a column of states.
-        edges: of the intervals, rising.
+    The mean of its known values there, or the last one before.
     """
     track = window.track(name)
     if track is None:
@@ -271,7 +257,9 @@ def level(window: Window, name: str, edges: Series) -> Series | None:
     sums = np.bincount(places[inside], weights=values[inside], minlength=len(edges) - 1)
     before = np.searchsorted(times, edges[1:], side="right") - 1
     age_seconds = edges[1:] - times[np.maximum(before, 0)]
-    fresh = (before >= 0) & (age_seconds <= _oldest_seconds(window))
+    # A state that is not read again for long is no longer known.
+    oldest_seconds = max(GAP_INTERVALS * _pace_seconds(window), 2 * _SLOW_SECONDS)
+    fresh = (before >= 0) & (age_seconds <= oldest_seconds)
     held = np.where(fresh, values[np.maximum(before, 0)], np.nan)
     found: Series = np.where(counts > 0, sums / np.maximum(counts, 1), held)
     return np.where(_watched(window, edges), found, np.nan)
@@ -279,27 +267,16 @@ def level(window: Window, name: str, edges: Series) -> Series | None:
 
 def mean_rate(window: Window, names: Iterable[str]) -> float | None:
     """Sum over columns of an amount per second over the whole span; None if none is known."""
-    edges = np.array([window.start_seconds, window.end_seconds])
-    found = [_spread(window, name, edges) for name in names]
-    known = [value for value in found if value is not None]
+    known = []
+    for name in names:
+        if (track := window.track(name)) is None:
+            continue
+        times, sums = track.sums()
+        begin, end = max(window.start_seconds, times[0]), min(window.end_seconds, times[-1])
+        if end > begin:
+            low, high = np.interp([begin, end], times, sums)
+            known.append(float((high - low) / (end - begin)))
     return sum(known) if known else None
-
-
-def _spread(window: Window, name: str, edges: Series) -> float | None:
-    track = window.track(name)
-    if track is None:
-        return None
-    times, sums = track.sums()
-    begin, end = max(edges[0], times[0]), min(edges[1], times[-1])
-    if end <= begin:
-        return None
-    low, high = np.interp([begin, end], times, sums)
-    return float((high - low) / (end - begin))
-
-
-def _oldest_seconds(window: Window) -> float:
-    """How long a state stands without being read again."""
-    return max(_GAP_INTERVALS * _pace_seconds(window), 2 * _SLOW_SECONDS)
 
 
 def _watched(window: Window, edges: Series) -> Flags:
@@ -310,7 +287,7 @@ def _watched(window: Window, edges: Series) -> Flags:
     places = np.searchsorted(window.ends, middles, side="left")
     after = window.ends[np.minimum(places, len(window.ends) - 1)]
     before = np.where(places > 0, window.ends[np.maximum(places - 1, 0)], -np.inf)
-    longest = max(_GAP_INTERVALS * _pace_seconds(window), float(np.diff(edges).max()))
+    longest = max(GAP_INTERVALS * _pace_seconds(window), float(np.diff(edges).max()))
     late = places == len(window.ends)
     inside = ~late & (after - before <= longest)
     # Just before the first sample and just after the last one, the nearest still counts.
@@ -322,7 +299,7 @@ def members(window: Window, name: str) -> tuple[str, ...]:
     """The columns ``name/MEMBER`` of a window that have a value; of a network its own ones."""
     found = window.family(name)
     if name.startswith("net_"):
-        found = {key: row for key, row in found.items() if not key.startswith(_VIRTUAL_INTERFACES)}
+        found = {key: row for key, row in found.items() if not key.startswith(VIRTUAL_INTERFACES)}
     return tuple(f"{name}/{member}" for member in found)
 
 

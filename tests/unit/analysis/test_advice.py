@@ -370,7 +370,7 @@ def test_copies_that_storage_waits_for() -> None:
     )
     assert "storage bound 80 % of the run (pi2 waited for storage)" in row.seen
     assert "replication = 1" in row.setting
-    assert "a node that is lost" in row.brings
+    assert "if a node is lost" in row.brings
 
 
 def test_copies_that_the_network_waits_for() -> None:
@@ -432,7 +432,7 @@ def test_checksums_where_the_cpu_binds() -> None:
     row = only(advised(run(), rule="checksums", diagnosed=diagnosis(Bound.CPU, 0.9)))
     assert row.certainty is Certainty.PUBLISHED
     assert row.gain == pytest.approx(1 / (0.1 + 0.9 * 52.5 / 59.5))
-    assert row.seen.startswith("the CPU bound 90 % of the run (pi2 waited for cpu), which moves")
+    assert row.seen.startswith("the CPU bound 90 % of the run (pi2 waited for cpu); it moves")
     assert 'checksum = "null"' in row.setting
     assert "59.5 against 52.5 % of CPU" in row.brings
     assert "no longer notices" in row.brings

@@ -149,7 +149,7 @@ def test_negative_readings_are_left_out_and_said() -> None:
 def test_a_sensor_the_wrong_way_round_gives_no_energy() -> None:
     found = over(trace(each(0, 60), [-5.0] * 61))
     assert found.energy_joules is None
-    assert "the wrong way round" in found.remarks[0]
+    assert "a reversed sensor" in found.remarks[0]
 
 
 def test_noise_around_zero_is_no_sensor_the_wrong_way_round() -> None:
@@ -482,8 +482,10 @@ def test_one_meter_for_all_with_the_switch() -> None:
         ([power("p", "a b c")], "p also measures c, which took no part in the run"),
         (
             [power("p", "a"), power("q", "b", coverage=Coverage.PACKAGE)],
-            "q sees only the processor's package, other meters see whole nodes; they cannot be"
-            " added up",
+            (
+                "q sees only the processor's package, other meters see whole nodes; they cannot be"
+                " added up"
+            ),
         ),
         (
             [power("p", "a"), power("q", "a b", coverage=Coverage.NODE)],

@@ -40,6 +40,10 @@ CPU time of an emulated board that its limit did not hold back: it ran at this m
 BOUNDS = tuple(Bound)
 """The order of bounds in ``Prediction.shares``."""
 
+_BOUNDS_OF_PARTS = (
+    *(Bound.CPU, Bound.HEAT, Bound.CPU),
+    *(Bound.STORAGE, Bound.NETWORK, Bound.MEMORY),
+)
 _CPU_PARTS = 3
 _SPED_UP: Mapping[Bound, tuple[int, ...]] = {
     Bound.CPU: (0, 1),
@@ -124,11 +128,8 @@ def predict(work: Work, bound: Bound | None = None, times_as_fast: float = 1.0) 
     owner = np.array([0, 0, 0, 1, 2, 3])[:, np.newaxis] == longest[critical, steps]
     made_of = of_critical * (serial + (1 - serial) * owner)
     shares = np.zeros((len(BOUNDS), uses.shape[2]))
-    shares[BOUNDS.index(Bound.CPU)] = made_of[0] + made_of[2]
-    shares[BOUNDS.index(Bound.HEAT)] = made_of[1]
-    shares[BOUNDS.index(Bound.STORAGE)] = made_of[3]
-    shares[BOUNDS.index(Bound.NETWORK)] = made_of[4]
-    shares[BOUNDS.index(Bound.MEMORY)] = made_of[5]
+    for bound_of_part, row in zip(_BOUNDS_OF_PARTS, made_of, strict=True):
+        shares[BOUNDS.index(bound_of_part)] += row
     shares[BOUNDS.index(Bound.START_UP)] = waiting
     return Prediction(lengths=after[critical, steps] + waiting, shares=shares)
 
