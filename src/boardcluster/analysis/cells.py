@@ -221,12 +221,8 @@ def label_of(results: Sequence[Result]) -> str:
 def settings(trial: Trial, *, security: Security, twin: str = "") -> str:
     """Short words for what is not the default in a trial, e.g. ``replication 1, checksum null``.
 
-    Size, number of workers and profile are not in it. Empty where all is default.
-
-    Args:
-        trial: the trial.
-        security: who could reach the cluster.
-        twin: see ``node_words``; empty where nodes stand for no boards.
+    Size, number of workers and profile are not in it. Empty where all is default. ``twin`` is of
+    ``node_words``; empty where nodes stand for no boards.
     """
     mix = _MIX in trial.workload
     parts = ["INSECURE LAB"] if security is Security.INSECURE_LAB else []

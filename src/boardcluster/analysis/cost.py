@@ -218,13 +218,10 @@ def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
             continue
         for cell in by_setup(whole):
             first = cell.results[0]
-            key = (_without_workers(cell), cell.engine, setup_of(first), dilation_of(first))
+            common = dataclasses.replace(cell.configuration, workers=0)
+            key = (common, cell.engine, setup_of(first), dilation_of(first))
             groups.setdefault(key, []).append(cell)
     return [sorted(group, key=lambda cell: cell.workers) for group in groups.values()]
-
-
-def _without_workers(cell: Cell) -> Configuration:
-    return dataclasses.replace(cell.configuration, workers=0)
 
 
 def _singles(group: Sequence[Cell], runs: Sequence[ProbeRun]) -> list[_Single | None]:
@@ -302,7 +299,7 @@ def _why_none(group: Sequence[Cell], runs: Sequence[ProbeRun]) -> str:
         return f"{family.program} was not measured on a node: {advice}"
     if any(_on_such_a_node(run, group) for run in measured):
         return (
-            f"{family.program} was measured for another {family.parameter or 'form'} only: there "
+            f"{family.program} was only measured for another {family.parameter or 'form'}: there "
             "is nothing to compare with"
         )
     nodes = ", ".join(sorted({run.node for run in measured}))
@@ -326,7 +323,7 @@ def _cost(group: Sequence[Cell], single: _Single | None, runs: Sequence[ProbeRun
     built = Cost(
         workload=first.workload,
         engine=first.engine,
-        configuration=_without_workers(first),
+        configuration=dataclasses.replace(first.configuration, workers=0),
         label=first.label,
         emulated=any(setup.emulated for setup in first.fingerprints),
         size_bytes=first.size_bytes,
@@ -384,14 +381,15 @@ def _remarks(group: Sequence[Cell]) -> tuple[str, ...]:
     lines = []
     if any(is_twin(result) for result in first.results):
         lines.append(
-            "emulated boards: one thread may use the whole node's CPU time, so the program with "
-            "one thread is up to as many times too fast as the board has cores; and campaigns get "
-            "the share of it that their class of workload was calibrated with, probes all of it"
+            "emulated boards: one thread may use the CPU time of the whole node, so the program "
+            "with one thread may be too fast by a factor of up to the board's number of cores; "
+            "campaigns get the share of CPU time calibrated for their class of workload, probes "
+            "get all of it"
         )
     elif any(setup.emulated for setup in first.fingerprints):
         lines.append(
-            "emulated nodes share one machine: more of them bring no more hardware, so this says "
-            "what the engine costs, not how many boards it takes"
+            "emulated nodes share one machine: more of them add no hardware, so this shows what "
+            "the engine costs, not how many boards it takes"
         )
     if first.input:
         lines.append(f"the cluster read {first.input}, the program the flights")
@@ -420,24 +418,21 @@ def _verdict(row: Cost, single_seconds: float) -> str:
         min(row.points, key=lambda point: point.mean_seconds),
     )
     cluster = f"the cluster with {_workers(shown.workers)} {format_seconds(shown.mean_seconds)}"
-    return f"{alone}; {cluster}{_certainty(shown, single_seconds)}: {_answer(row)}"
-
-
-def _certainty(point: CostPoint, single_seconds: float) -> str:
-    """Say whether the cluster's runs show on which side of the program they are."""
-    interval = point.interval_seconds
-    if interval is None:
-        return " (one run, no interval)"
-    if interval.low <= single_seconds <= interval.high:
-        return " (its 95 % interval holds both)"
-    return ""
+    # Do the cluster's runs show on which side of the program they are?
+    interval = shown.interval_seconds
+    doubt = " (one run, no interval)" if interval is None else ""
+    if interval is not None and interval.low <= single_seconds <= interval.high:
+        doubt = " (its 95 % interval contains both)"
+    return f"{alone}; {cluster}{doubt}: {_answer(row)}"
 
 
 def _answer(row: Cost) -> str:
     if row.nodes is not None:
         if row.exact:
             return f"it takes {_workers(row.nodes)} to beat one program"
-        return f"at most {_workers(row.nodes)} beat one program; fewer were not all measured"
+        return (
+            f"at most {_workers(row.nodes)} beat one program; not every smaller number was measured"
+        )
     words = "at this size no measured cluster beats it"
     if row.predicted_nodes is None:
         return words

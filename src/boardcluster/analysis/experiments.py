@@ -150,13 +150,7 @@ class ExperimentTable:
 
 
 def column_of(vary: str, twin: str, row: Trial | Cell) -> str:
-    """Return the column that a trial or a cell belongs to.
-
-    Args:
-        vary: ``twin``, or the name of an attribute that trials and cells have.
-        twin: the twin it ran on.
-        row: the trial or cell.
-    """
+    """Return the column that a trial or a cell of a twin belongs to: see ``tabulate`` for vary."""
     return twin if vary == _TWIN else str(getattr(row, vary))
 
 

@@ -92,21 +92,18 @@ def _key(result: Result) -> tuple[str, int]:
 
 def _predecessors(results: Sequence[Result]) -> dict[tuple[str, int], str]:
     """Return what ran just before each run of the same campaign; empty before the first."""
-    ran = [
-        (
+    ran = sorted(
+        (row for row in results if row.attempt is not None),
+        key=lambda row: (
             row.trial.campaign_id,
-            row.attempt.started_utc,
+            row.attempt.started_utc if row.attempt else "",
             row.trial.position,
-            row.attempt.number,
-            row,
-        )
-        for row in results
-        if row.attempt is not None
-    ]
-    ran.sort(key=lambda row: row[:4])
+            *_key(row),
+        ),
+    )
     found: dict[tuple[str, int], str] = {}
     last: Result | None = None
-    for *_, row in ran:
+    for row in ran:
         same = last is not None and last.trial.campaign_id == row.trial.campaign_id
         found[_key(row)] = f"{last.trial.workload} on {last.trial.engine}" if last and same else ""
         last = row

@@ -213,7 +213,10 @@ def ratio_of_cells(over: Cell, under: Cell) -> Ratio:
 
 def _fieller(over: Sequence[float], under: Sequence[float], value: float) -> Interval | None:
     top, bottom = mean(over), mean(under)
-    top_variance, bottom_variance = (_squared_error(row) for row in (over, under))
+    # Squared standard errors of both means.
+    top_variance, bottom_variance = (
+        (standard_deviation(row) or 0.0) ** 2 / len(row) for row in (over, under)
+    )
     scaled = value**2 * bottom_variance
     total = top_variance + scaled
     if total == 0:
@@ -231,11 +234,6 @@ def _fieller(over: Sequence[float], under: Sequence[float], value: float) -> Int
     least = 0.0 if min(*over, *under) >= 0 else -math.inf
     low, high = (top * bottom - root) / lead, (top * bottom + root) / lead
     return Interval(low=max(least, low), high=max(least, high))
-
-
-def _squared_error(values: Sequence[float]) -> float:
-    """Squared standard error of the mean of at least two values."""
-    return (standard_deviation(values) or 0.0) ** 2 / len(values)
 
 
 def _bootstrap(over: Sequence[float], under: Sequence[float]) -> Interval | None:
@@ -264,17 +262,16 @@ def pairs_of(first: Cell, second: Cell) -> tuple[tuple[Result, Result], ...]:
     machine. Cells of different numbers of workers or profiles run in groups of their own, one after
     the other, and are not paired. Of several tries the last one counts.
     """
-    ones, others = (_by_repetition(cell) for cell in (first, second))
+    ones, others = (
+        {(row.trial.campaign_id, row.trial.repetition): row for row in cell.results}
+        for cell in (first, second)
+    )
     found = []
     for _, keys in itertools.groupby(sorted(ones.keys() & others.keys()), key=lambda key: key[0]):
         rows = [(ones[key], others[key]) for key in keys]
         if _in_turn(rows):
             found += rows
     return tuple(found)
-
-
-def _by_repetition(cell: Cell) -> dict[tuple[str, int], Result]:
-    return {(row.trial.campaign_id, row.trial.repetition): row for row in cell.results}
 
 
 def _in_turn(rows: Sequence[tuple[Result, Result]]) -> bool:

@@ -251,11 +251,7 @@ def efficiency(speed_up: float, *, workers: int, base_workers: int = 1) -> float
 def amdahl_fit(points: _Points) -> Fit | None:
     """Fit Amdahl's law: T(n) = T1 * (s + (1 - s) / n), for the same work on n workers.
 
-    Args:
-        points: number of workers and seconds.
-
-    Returns:
-        None for fewer than two different numbers of workers.
+    The points are numbers of workers and seconds. None for fewer than two different numbers.
 
     Raises:
         ValueError: a number of workers is below 1, or a time not above 0.
@@ -274,13 +270,8 @@ def gustafson_fit(points: _Points) -> Fit | None:
     """Fit Gustafson's law: S(n) = n - s * (n - 1), for n times the work on n workers.
 
     The work of n workers takes T(n) = T1 * n / S(n), since one worker would take n * T1 for it. So
-    the rate n / T(n) is a straight line in n, and that is what is fitted.
-
-    Args:
-        points: number of workers and seconds for work in proportion to it.
-
-    Returns:
-        None for fewer than two different numbers of workers.
+    the rate n / T(n) is a straight line in n, and that is what is fitted. The points are numbers of
+    workers and seconds for work in proportion. None for fewer than two different numbers.
 
     Raises:
         ValueError: a number of workers is below 1, or a time not above 0.
@@ -313,11 +304,7 @@ def predict(fit: Fit, workers: int) -> float:
 def size_fit(points: _Points) -> SizeFit | None:
     """Fit time by size: T = start + size / throughput, and the exponent of T = a * size^b.
 
-    Args:
-        points: size in bytes and seconds.
-
-    Returns:
-        None for fewer than two different sizes.
+    The points are sizes in bytes and seconds. None for fewer than two different sizes.
 
     Raises:
         ValueError: a size is below 1, or a time not above 0.

@@ -277,13 +277,7 @@ class _Given:
 
 
 def worth_of(cell: Cell, prices: PriceList | None = None, *, peak: Peak | None = None) -> Worth:
-    """Return what the runs of a cell took and gave.
-
-    Args:
-        cell: the cell.
-        prices: of the nodes that took part.
-        peak: Rpeak of the workers that took part.
-    """
+    """Return what the runs of a cell took and gave, by prices and Rpeak of what took part."""
     runs = [row.measurement for row in cell.results if row.measurement is not None]
     energies = [run.energy for run in runs if run.energy and _joules(run) is not None]
     modelled = sum(energy.method is EnergyMethod.MODELLED for energy in energies)

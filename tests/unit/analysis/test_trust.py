@@ -89,7 +89,7 @@ def test_a_clean_machine_whose_cluster_keeps_it_busy_is_valid() -> None:
         ),
         (
             {"cpu_steal_seconds": when(AT, 0.4, outside=0.0, start_seconds=20)},
-            "host: the hypervisor kept 14 % of the CPU time, 16.2 s (from 19.4 s on)",
+            "host: the hypervisor took 14 % of the CPU time, 16.2 s (from 19.4 s on)",
         ),
         (
             {"swap_out_bytes": when(AT, 12e6, outside=0.0, start_seconds=12, end_seconds=31)},
@@ -117,8 +117,8 @@ def test_a_clean_machine_whose_cluster_keeps_it_busy_is_valid() -> None:
         (
             {"link_bits_per_second/eth0": when(AT, 1e8, outside=1e9, start_seconds=14)},
             (
-                "host: link eth0 renegotiated from 1 Gbit/s to 100 Mbit/s at 14.4 s of 60 s: look"
-                " at cable and switch"
+                "host: link eth0 renegotiated from 1 Gbit/s to 100 Mbit/s at 14.4 s of 60 s: check"
+                " the cable and the switch"
             ),
         ),
         (
@@ -282,9 +282,9 @@ def test_no_telemetry_at_all_is_invalid() -> None:
         (
             times(end_seconds=12),
             Verdict.INVALID,
-            "host: its agent ended at 12.4 s of 60 s; samples cover 22 % of the run",
+            "host: its agent stopped at 12.4 s of 60 s; samples cover 22 % of the run",
         ),
-        (times(end_seconds=55), Verdict.TAINTED, "host: its agent ended at 55.4 s of 60 s"),
+        (times(end_seconds=55), Verdict.TAINTED, "host: its agent stopped at 55.4 s of 60 s"),
         (times(end_seconds=58), Verdict.VALID, ""),
         (
             times(without=[(20, 34)]),

@@ -17,9 +17,6 @@ def advise(case: Case) -> tuple[Advice, ...]:
     A gain is a ratio of times: how many times as fast a run would be. Each rule speaks once of each
     subject, with the numbers of the runs that would gain most; ``runs`` names all in which it was
     seen. Without evidence there is no advice.
-
-    Args:
-        case: the runs of one cluster, with what is known of them.
     """
     # Its arrays need numpy, which takes longer to load than a command that advises nothing.
     from boardcluster.analysis.advice.rules import RULES  # noqa: PLC0415
@@ -27,11 +24,9 @@ def advise(case: Case) -> tuple[Advice, ...]:
 
     view = View.of(case)
     found = _thinned(row for rule in RULES for row in rule.find(rule, view))
-    return tuple(sorted(found, key=_place))
-
-
-def _place(row: Advice) -> tuple[bool, float, int]:
-    return (row.gain is None, -(row.gain or 0.0), -row.certainty)
+    return tuple(
+        sorted(found, key=lambda row: (row.gain is None, -(row.gain or 0.0), -row.certainty))
+    )
 
 
 def _thinned(rows: Iterable[Advice]) -> tuple[Advice, ...]:
@@ -52,14 +47,7 @@ def run_facts(result: Result, telemetry: Telemetry | None) -> RunFacts | None:
     """Condense a run's telemetry to what the rules of advice look at.
 
     Amounts are summed over the run, states are the highest or lowest within it; see ``NodeUse``
-    for the units.
-
-    Args:
-        result: the run.
-        telemetry: of the run; None if there is none.
-
-    Returns:
-        None without telemetry, without a measurement, or where the run has no duration.
+    for the units. None without telemetry, without a measurement, or where the run has no duration.
     """
     if telemetry is None or result.measurement is None or not telemetry.duration_seconds > 0:
         return None

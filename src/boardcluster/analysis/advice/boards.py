@@ -54,6 +54,10 @@ def _read(run: Run, cause: str) -> Iterator[_Slowed]:
             continue
         most = row.temperature_most_celsius
         ratio = row.slowed_clock_ratio
+        # From the diagnosis, else from the clock: what was done at a lower clock takes less.
+        gain = shrunk(share, ratio) if ratio is not None and 0 < ratio < 1 else None
+        if run.twice(Bound.HEAT) > 1:
+            gain = run.twice(Bound.HEAT)
         warm = f", {most:.0f} °C at most" if most is not None else ""
         clock = f", at {percent(ratio)} of its clock" if ratio is not None else ""
         yield _Slowed(
@@ -61,16 +65,9 @@ def _read(run: Run, cause: str) -> Iterator[_Slowed]:
             node=row.node,
             seen=f"{row.node}: {words} for {format_seconds(seconds)} of"
             f" {format_seconds(run.facts.duration_seconds)}{clock}{warm}",
-            gain=_gain(run, share, ratio),
+            gain=gain,
             share=share,
         )
-
-
-def _gain(run: Run, share: float, ratio: float | None) -> float | None:
-    """From the diagnosis, else from the clock: what was done at a lower clock takes less."""
-    if run.twice(Bound.HEAT) > 1:
-        return run.twice(Bound.HEAT)
-    return shrunk(share, ratio) if ratio is not None and 0 < ratio < 1 else None
 
 
 def _modelled(run: Run, cause: str) -> Iterator[_Slowed]:

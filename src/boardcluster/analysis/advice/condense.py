@@ -16,7 +16,7 @@ from boardcluster.analysis.telemetry import (
     window_of,
 )
 from boardcluster.analysis.trust.clocks import throttle_flags
-from boardcluster.analysis.trust.window import Flags, Series, Track, Window
+from boardcluster.analysis.trust.window import Flags, Track, Window
 from boardcluster.records import NodeSamples, Telemetry
 
 __all__ = ["node_use"]
@@ -118,19 +118,14 @@ def _held_back(window: Window) -> tuple[float | None, float | None, float | None
     held = np.zeros(len(weak), dtype=np.bool_)
     for bit in _HELD_BACK_BITS:
         held |= throttle_flags(track.values, bit)
-    slowed = window.track_where(~np.isnan(window.columns["throttle_bits"]), _clock(window))
+    clock = window.columns.get("clock_measured_hertz", np.full(len(window.ends), np.nan))
+    slowed = window.track_where(~np.isnan(window.columns["throttle_bits"]), clock)
     ratio = None
     if slowed is not None:
         seen = slowed.values[(weak | held) & ~np.isnan(slowed.values) & (slowed.shares > 0)]
         best = _best_clock(window)
         ratio = float(np.median(seen)) / best if len(seen) and best else None
     return track.seconds(held & ~weak), track.seconds(weak), ratio
-
-
-def _clock(window: Window) -> Series:
-    """The measured clock, sample by sample; NaN throughout if it was not measured."""
-    values = window.column("clock_measured_hertz")
-    return np.full(len(window.ends), np.nan) if values is None else values
 
 
 def _best_clock(window: Window) -> float:

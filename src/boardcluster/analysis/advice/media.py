@@ -29,14 +29,21 @@ def _trim(rule: Rule, view: View) -> Iterator[Advice]:
         times = [run.measurement.duration_seconds for run in group.runs]
         slower = drift(times)
         bound = group.typical.first is Bound.STORAGE
-        hot = any(_was_hot(run) for run in group.runs)
+        # Where a node was slowed down for more than a moment, heat is what drifts.
+        hot = any(
+            (row.heat_seconds or 0.0) > _HEAT_SHARE * run.facts.duration_seconds
+            for run in group.runs
+            if run.facts
+            for row in run.nodes
+        )
         if slower is None or not slower.is_shown or slower.correlation <= 0 or not bound or hot:
             continue
         first = times[: len(times) // 3 or 1]
         gain = mean(times) / mean(first)
         if gain < LEAST_GAIN:
             continue
-        refused = [line for run in group.runs for line in _refusals(run)]
+        remarks = [line for run in group.runs for line in run.measurement.remarks]
+        refused = [line for line in remarks if line.startswith(_UNTRIMMED)]
         yield advice(
             rule,
             group,
@@ -58,17 +65,6 @@ def _trim(rule: Rule, view: View) -> Iterator[Advice]:
             ),
             gain=gain,
         )
-
-
-def _was_hot(run: Run) -> bool:
-    """Whether a node was slowed down for more than a moment: then heat is what drifts."""
-    seconds = [row.heat_seconds or 0.0 for row in run.nodes]
-    limit = _HEAT_SHARE * run.facts.duration_seconds if run.facts else 0.0
-    return max(seconds, default=0.0) > limit
-
-
-def _refusals(run: Run) -> list[str]:
-    return [line for line in run.measurement.remarks if line.startswith(_UNTRIMMED)]
 
 
 def _media(run: Run, kinds: tuple[str, ...]) -> tuple[str, ...]:

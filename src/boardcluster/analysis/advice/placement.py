@@ -63,7 +63,11 @@ def _combined(rule: Rule, view: View, group: Group) -> Iterator[Advice]:
     """A worker that has the master's daemons, too, and is busier than the others."""
     run = group.typical
     workers = view.workers(run)
-    both = [row for row in workers if _is_master(row, run)]
+    both = [
+        row
+        for row in workers
+        if (row.master_cpu_seconds or 0.0) > _MASTER_SHARE * _cpu_seconds(row, run)
+    ]
     others = [row.busy_share for row in workers if row not in both and row.busy_share is not None]
     for row in both:
         if row.busy_share is None or not others or not row.master_cpu_seconds:
@@ -99,12 +103,6 @@ def _daemons(row: NodeUse) -> str:
 
 def _cpu_seconds(row: NodeUse, run: Run) -> float:
     return row.capacity_cores * (run.facts.duration_seconds if run.facts else 0.0)
-
-
-def _is_master(row: NodeUse, run: Run) -> bool:
-    """Whether the master's daemons used CPU time on a node worth a word."""
-    total = _cpu_seconds(row, run)
-    return bool(row.master_cpu_seconds and row.master_cpu_seconds > _MASTER_SHARE * total)
 
 
 def _separate(rule: Rule, view: View, group: Group) -> Iterator[Advice]:

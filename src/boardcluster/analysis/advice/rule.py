@@ -42,13 +42,9 @@ class Rule:
 
 
 def shrunk(share: float, factor: float) -> float:
-    """How many times as fast a run is when a part of its time shrinks, as Amdahl 1967 has it.
+    """How many times as fast a run is when a share of its time shrinks by a factor above 0.
 
-    1 / ((1 - share) + share * factor), a ratio of times.
-
-    Args:
-        share: that part of the run's time, 0 to 1.
-        factor: what is left of it, above 0.
+    1 / ((1 - share) + share * factor), a ratio of times; source: Amdahl 1967.
     """
     return 1.0 / ((1.0 - share) + share * factor)
 
@@ -76,12 +72,7 @@ def _ratio_words(ratio: Ratio, *, emulated: str = "") -> str:
 
 
 def measured(view: View, factor: str) -> Iterator[tuple[Pair, Group]]:
-    """Yield cells that differ in one factor alone and in their times, with the slower one's runs.
-
-    Args:
-        view: the runs.
-        factor: a field of ``Configuration``.
-    """
+    """Yield cells that differ in one factor alone and in their times, with the slower's runs."""
     for pair in pairs_by(view.cells, factor):
         group = view.group_of(pair.slower)
         if group is not None and pair.counts and pair.ratio.value >= LEAST_GAIN:
@@ -127,7 +118,6 @@ def advice(
     certainty: Certainty = Certainty.COMPUTED,
     subject: str = "",
     runs: Iterable[str] = (),
-    source: str = "",
 ) -> Advice:
     """Return advice on a group of runs; what is not given is that of the group."""
     return Advice(
@@ -139,7 +129,7 @@ def advice(
         brings=brings,
         gain=gain,
         certainty=certainty,
-        source=source or rule.source,
+        source=rule.source,
         workload=group.trial.workload,
         emulated=group.emulated,
         runs=tuple(runs) or group.names,

@@ -9,6 +9,7 @@ from typing import Self
 from boardcluster.analysis.advice.case import Case, NodeUse, RunFacts
 from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.cells import Cell, settings, summarise
+from boardcluster.analysis.phases import submission_of
 from boardcluster.analysis.twins import is_twin, node_words
 from boardcluster.factors import levels
 from boardcluster.records import (
@@ -147,8 +148,8 @@ def _engine_phase(name: str, names: Container[str]) -> str:
 
     Several applications of one submission have ``job 2: `` before it.
     """
-    places = (place for place, letter in enumerate(name) if letter == "/")
-    found = next((name[place + 1 :] for place in places if name[:place] in names), "")
+    submission = submission_of(name, names)
+    found = name.removeprefix(f"{submission}/") if submission else ""
     return (found.partition(": ")[2] or found) if found.startswith("job ") else found
 
 

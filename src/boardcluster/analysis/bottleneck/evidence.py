@@ -22,16 +22,10 @@ _Mean: TypeAlias = Callable[[Array], float]
 
 
 def evidence(bound: Bound, usage: Usage, seconds: Array) -> str:
-    """Say in a sentence what the samples show of a bound.
+    """Say in a sentence what the samples show of a bound, in so many seconds of each step.
 
-    Args:
-        bound: what is to be shown.
-        usage: what every node did.
-        seconds: how much of each step is looked at; more than nothing in all.
-
-    Returns:
-        Of the node that shows most of it, when and how much; of START_UP, for how long no node
-        was busy.
+    Of the node that shows most of it, when and how much; of START_UP, for how long no node was
+    busy.
     """
     if bound is Bound.START_UP:
         return _idle(usage, seconds)

@@ -112,7 +112,7 @@ def _where(window: Window) -> str:
     longest = max(pauses, key=lambda pause: pause.intervals)
     if longest.end_seconds >= window.end_seconds and longest is pauses[-1]:
         moment, whole = seconds_text(longest.start_seconds), seconds_text(window.span_seconds)
-        return f"{window.node}: its agent ended at {moment} of {whole}"
+        return f"{window.node}: its agent stopped at {moment} of {whole}"
     rest = f", one of {len(pauses)} gaps" if len(pauses) > 1 else ""
     return (
         f"{window.node}: no samples from {seconds_text(longest.start_seconds)} to"

@@ -29,10 +29,10 @@ def _busy_host(run: Run) -> Iterator[str]:
         share, begin_seconds, length_seconds = found
         if share < asked - _ROUNDING:
             yield (
-                f"{window.node}: {100 * share:.1f} % idle for {seconds_text(length_seconds)} at"
-                f" {seconds_text(begin_seconds)} of {seconds_text(window.span_seconds)},"
-                f" {100 * asked:.3g} % asked: this machine was too slow for its nodes; raise the"
-                " dilation"
+                f"{window.node}: only {100 * share:.1f} % idle for {seconds_text(length_seconds)}"
+                f" at {seconds_text(begin_seconds)} of {seconds_text(window.span_seconds)}, where"
+                f" {100 * asked:.3g} % is needed: this machine was too slow for its nodes; raise"
+                " the dilation"
             )
 
 
@@ -81,8 +81,8 @@ def _other_quota(run: Run) -> Iterator[str]:
             place = int(places[0])
             yield (
                 f"{window.node}: its CPU quota was {cores_text(float(found.values[place]))} cores"
-                f" at {found.moment(place)}, {cores_text(meant)} asked: its limits were changed"
-                " from outside"
+                f" at {found.moment(place)} instead of {cores_text(meant)}: its limits were"
+                " changed from outside"
             )
 
 

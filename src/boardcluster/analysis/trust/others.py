@@ -27,7 +27,7 @@ def steal_words(window: Window, allowed: float) -> Iterator[str]:
     found = window.track("cpu_steal_seconds")
     if found is not None and (stolen := found.total()) > allowed * window.cpu_seconds:
         yield (
-            f"{window.node}: the hypervisor kept {_percent(stolen / window.cpu_seconds)} of the"
+            f"{window.node}: the hypervisor took {_percent(stolen / window.cpu_seconds)} of the"
             f" CPU time, {seconds_text(stolen)} ({_when_above(window, found, allowed)})"
         )
 
@@ -139,8 +139,8 @@ def _link(run: Run) -> Iterator[str]:
             before, after = (round(found.values[place]) for place in (places[0] - 1, places[0]))
             yield (
                 f"{window.node}: link {name} renegotiated from {format_rate(before)} to"
-                f" {format_rate(after)} at {found.moment(places[0])}{_and_more(len(places))}: look"
-                " at cable and switch"
+                f" {format_rate(after)} at {found.moment(places[0])}{_and_more(len(places))}: check"
+                " the cable and the switch"
             )
 
 
