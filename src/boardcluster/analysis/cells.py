@@ -56,50 +56,44 @@ _MIX = "+"
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Configuration:
-    """Everything of a cell except its engine: what engines can be compared at. Sorts as it reads.
-
-    Attributes:
-        workload: name of the workload, or names joined by ``+``.
-        input: the text that it reads: a path; empty for the flights.
-        parameters: ``workload.parameter`` and value, sorted; only what was set.
-        size_bytes: input size.
-        workers: number of workers.
-        profile: the engine configuration.
-        replication: copies of each HDFS block; 0 is the profile's own number.
-        checksum: block checksums.
-        master: where the master runs.
-        concurrency: jobs of a mix at once; 1 is one after the other.
-        security: who could reach the cluster.
-        levels: what is set of the factors that came later (factors.py), by name.
-    """
+    """All of a cell except its engine: what engines can be compared at. Sorts as it reads."""
 
     workload: str
+    """Name of the workload, or names joined by ``+``."""
     input: str
+    """The text that it reads: a path; empty for the flights."""
     parameters: tuple[tuple[str, str], ...]
+    """``workload.parameter`` and value, sorted; only what was set."""
     size_bytes: int
+    """Input size."""
     workers: int
+    """Number of workers."""
     profile: str
+    """The engine configuration."""
     replication: int
+    """Copies of each HDFS block; 0 is the profile's own number."""
     checksum: Checksum
+    """Block checksums."""
     master: MasterPlacement
+    """Where the master runs."""
     concurrency: int
+    """Jobs of a mix at once; 1 is one after the other."""
     security: Security
+    """Who could reach the cluster."""
     levels: tuple[tuple[str, Any], ...] = ()
+    """What is set of the factors that came later (factors.py), by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """What the workload itself measured, over the runs of a cell.
-
-    Attributes:
-        mean: arithmetic mean, in the unit that the figure's name ends with.
-        interval: 95 % confidence interval of the mean; None for one run.
-        count: number of runs that gave it.
-    """
+    """What the workload itself measured, over the runs of a cell."""
 
     mean: float
+    """Arithmetic mean, in the unit that the figure's name ends with."""
     interval: Interval | None
+    """95 % confidence interval of the mean; None for one run."""
     count: int
+    """Number of runs that gave it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,50 +101,47 @@ class Cell(Configuration):
     """All verified and measured runs of one configuration on one engine, without warm-ups.
 
     Tainted runs are in it only if they were asked for.
-
-    Attributes:
-        engine: the engine.
-        results: the runs, in run order; each ok and measured.
-        durations_seconds: their durations, in the same order.
-        mean_seconds: mean duration.
-        median_seconds: median duration.
-        minimum_seconds: shortest duration.
-        maximum_seconds: longest duration.
-        deviation_seconds: sample standard deviation; None for one run.
-        variation: coefficient of variation, a fraction; None for one run.
-        interval_seconds: 95 % confidence interval of the mean by Student's t; None for one run.
-        bootstrap_seconds: the same by the bootstrap; None for fewer than five runs.
-        outliers: places in ``results`` of runs beyond Tukey's fences; they count all the same.
-        drift: how durations changed with run order; None for fewer than five runs.
-        warnings: what a reader of the mean must know, one line each: drift, different setups.
-        left_out: verified runs of the same that are not in it, because they are tainted.
-        throughput_bytes_per_second: input of all runs over the time of all runs; None without a
-            known input.
-        figures: what the workload itself measures, by name, in its own order.
-        mean_intermediate_bytes: mean of what the engine wrote to local storage beside its final
-            output; None unless every run says it.
-        fingerprints: the different setups it was measured on; more than one is worth a remark.
     """
 
     engine: Engine
+    """The engine."""
     results: tuple[Result, ...]
+    """The runs, in run order; each ok and measured."""
     durations_seconds: tuple[float, ...]
+    """Their durations, in the same order."""
     mean_seconds: float
+    """Mean duration."""
     median_seconds: float
+    """Median duration."""
     minimum_seconds: float
+    """Shortest duration."""
     maximum_seconds: float
+    """Longest duration."""
     deviation_seconds: float | None
+    """Sample standard deviation; None for one run."""
     variation: float | None
+    """Coefficient of variation, a fraction; None for one run."""
     interval_seconds: Interval | None
+    """95 % confidence interval of the mean by Student's t; None for one run."""
     bootstrap_seconds: Interval | None
+    """The same by the bootstrap; None for fewer than five runs."""
     outliers: tuple[int, ...]
+    """Places in ``results`` of runs beyond Tukey's fences; they count all the same."""
     drift: Drift | None
+    """How durations changed with run order; None for fewer than five runs."""
     warnings: tuple[str, ...]
+    """What a reader of the mean must know, one line each: drift, different setups."""
     left_out: tuple[Result, ...]
+    """Verified runs of the same that are not in it, because they are tainted."""
     throughput_bytes_per_second: float | None
+    """Input of all runs over the time of all runs; None without a known input."""
     figures: dict[str, Figure]
+    """What the workload itself measures, by name, in its own order."""
     mean_intermediate_bytes: float | None
+    """Mean of what the engine wrote to local storage beside its final output; None unless every run
+    says it."""
     fingerprints: tuple[Fingerprint, ...]
+    """The different setups it was measured on; more than one is worth a remark."""
 
     @property
     def count(self) -> int:
@@ -184,17 +175,14 @@ class Cell(Configuration):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Untrusted:
-    """Verified runs of one configuration on one engine, none of which is valid: no statistics.
-
-    Attributes:
-        configuration: everything but the engine.
-        engine: the engine.
-        results: the runs, in run order.
-    """
+    """Verified runs of one configuration on one engine, none of which is valid: no statistics."""
 
     configuration: Configuration
+    """Everything but the engine."""
     engine: Engine
+    """The engine."""
     results: tuple[Result, ...]
+    """The runs, in run order."""
 
     @property
     def label(self) -> str:

@@ -17,19 +17,15 @@ __all__ = ["Comparison", "ConcurrencyComparison", "compare_concurrency", "compar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Compared:
-    """Two cells.
-
-    Attributes:
-        ratio: mean of one over mean of the other.
-        difference_interval_seconds: 95 % interval (Welch) of one minus the other mean; None if
-            either ran once.
-        differences: what differs among the fingerprints of their runs, one line each; a
-            comparison across it must say so.
-    """
+    """Two cells."""
 
     ratio: float
+    """Mean of one over mean of the other."""
     difference_interval_seconds: Interval | None
+    """95 % interval (Welch) of one minus the other mean; None if either ran once."""
     differences: tuple[str, ...]
+    """What differs among the fingerprints of their runs, one line each; a comparison across it must
+    say so."""
 
     @property
     def is_shown(self) -> bool:
@@ -40,15 +36,12 @@ class _Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(_Compared):
-    """Two engines at the same configuration.
-
-    Attributes:
-        faster: the cell with the smaller mean.
-        slower: the other one; ratio and difference are of it to the faster, so at least 1 and 0.
-    """
+    """Two engines at the same configuration."""
 
     faster: Cell
+    """The cell with the smaller mean."""
     slower: Cell
+    """The other one; ratio and difference are of it to the faster, so at least 1 and 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +50,12 @@ class ConcurrencyComparison(_Compared):
 
     Source: Lee and Park 2026, the last experiment: four jobs took 254 s one after the other and
     134 s at once, which is 1.9 times as fast.
-
-    Attributes:
-        sequential: the cell with one job at a time; ratio and difference are of it to the other.
-        concurrent: the cell with several at once.
     """
 
     sequential: Cell
+    """The cell with one job at a time; ratio and difference are of it to the other."""
     concurrent: Cell
+    """The cell with several at once."""
 
 
 def compare_engines(cells: Iterable[Cell]) -> tuple[Comparison, ...]:

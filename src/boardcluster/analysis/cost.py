@@ -38,22 +38,19 @@ boards are told apart beforehand."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Family:
-    """What is compared with a workload.
-
-    Attributes:
-        probe: the probe that measures it.
-        figure: its figure of seconds.
-        program: the program, for people.
-        forms: for each engine, the form of output that answers what the engine's job answers;
-            empty where there is one form.
-        parameter: the workload's parameter that must be the figure's condition of that name.
-    """
+    """What is compared with a workload."""
 
     probe: str
+    """The probe that measures it."""
     figure: str
+    """Its figure of seconds."""
     program: str
+    """The program, for people."""
     forms: Mapping[Engine, str] = dataclasses.field(default_factory=dict)
+    """For each engine, the form of output that answers what the engine's job answers; empty where
+    there is one form."""
     parameter: str = ""
+    """The workload's parameter that must be the figure's condition of that name."""
 
 
 _FAMILIES: Mapping[str, _Family] = {
@@ -71,79 +68,73 @@ _FAMILIES: Mapping[str, _Family] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostPoint:
-    """The cluster with one number of workers.
-
-    Attributes:
-        workers: number of workers.
-        nodes: number of nodes, a master of its own included.
-        count: number of runs.
-        mean_seconds: their mean duration; of emulated boards, the boards'.
-        interval_seconds: 95 % confidence interval of the mean; None for one run.
-        ratio: mean over the single program's seconds; below 1 the cluster is faster. None without
-            a single program.
-    """
+    """The cluster with one number of workers."""
 
     workers: int
+    """Number of workers."""
     nodes: int
+    """Number of nodes, a master of its own included."""
     count: int
+    """Number of runs."""
     mean_seconds: float
+    """Their mean duration; of emulated boards, the boards'."""
     interval_seconds: Interval | None
+    """95 % confidence interval of the mean; None for one run."""
     ratio: float | None
+    """Mean over the single program's seconds; below 1 the cluster is faster. None without a single
+    program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """One workload on one engine at one size, against one program on one of the nodes.
-
-    Attributes:
-        workload: name of the workload.
-        engine: the engine.
-        configuration: what all points share; its ``workers`` is 0.
-        label: what is not the default there, in short words; ``emulated boards`` among them.
-        emulated: whether nodes are namespaces on one machine; to be shown with every number.
-        size_bytes: input size.
-        probe: the probe that measures the program.
-        single_program: the program.
-        single_versions: what it said of its version.
-        single_node: the node that it ran on, the fastest of its kind; empty if none was measured.
-        single_run: id of the probe's run; empty likewise.
-        threads: threads that it was given.
-        single_size_bytes: input size at which it was measured; 0 if it was not.
-        single_seconds: its time for ``size_bytes``; None if it was not measured on such a node.
-        basis: how that time was come by: measured at this size, or scaled in proportion to it.
-        points: the cluster, by number of workers.
-        nodes: smallest measured number of workers whose mean is below ``single_seconds``; None if
-            none is, or nothing was measured to compare with.
-        exact: whether every smaller number of workers was measured too, and lost; else ``nodes`` is
-            an upper limit. False without ``nodes``.
-        predicted_nodes: number of workers, as a fraction, at which Amdahl's law as fitted to the
-            points takes ``single_seconds``; infinite if it never does; None without two numbers of
-            workers or without the program.
-        remarks: what a reader must know, one line each: what differs between the two sides.
-        verdict: the answer in one sentence.
-    """
+    """One workload on one engine at one size, against one program on one of the nodes."""
 
     workload: str
+    """Name of the workload."""
     engine: Engine
+    """The engine."""
     configuration: Configuration
+    """What all points share; its ``workers`` is 0."""
     label: str
+    """What is not the default there, in short words; ``emulated boards`` among them."""
     emulated: bool
+    """Whether nodes are namespaces on one machine; to be shown with every number."""
     size_bytes: int
+    """Input size."""
     probe: str
+    """The probe that measures the program."""
     single_program: str
+    """The program."""
     single_versions: tuple[str, ...]
+    """What it said of its version."""
     single_node: str
+    """The node that it ran on, the fastest of its kind; empty if none was measured."""
     single_run: str
+    """Id of the probe's run; empty likewise."""
     threads: int
+    """Threads that it was given."""
     single_size_bytes: int
+    """Input size at which it was measured; 0 if it was not."""
     single_seconds: float | None
+    """Its time for ``size_bytes``; None if it was not measured on such a node."""
     basis: str
+    """How that time was come by: measured at this size, or scaled in proportion to it."""
     points: tuple[CostPoint, ...]
+    """The cluster, by number of workers."""
     nodes: int | None
+    """Smallest measured number of workers whose mean is below ``single_seconds``; None if none is,
+    or nothing was measured to compare with."""
     exact: bool
+    """Whether every smaller number of workers was measured too, and lost; else ``nodes`` is an
+    upper limit. False without ``nodes``."""
     predicted_nodes: float | None
+    """Number of workers, as a fraction, at which Amdahl's law as fitted to the points takes
+    ``single_seconds``; infinite if it never does; None without two numbers of workers or without
+    the program."""
     remarks: tuple[str, ...]
+    """What a reader must know, one line each: what differs between the two sides."""
     verdict: str
+    """The answer in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)

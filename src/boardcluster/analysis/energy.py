@@ -74,72 +74,60 @@ _OF_THIS_MACHINE = "it measures this machine, not the boards that the nodes stan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """A question that a meter did not answer.
-
-    Attributes:
-        seconds: when, on the trace's clock.
-        text: why, in one line.
-    """
+    """A question that a meter did not answer."""
 
     seconds: float
+    """When, on the trace's clock."""
     text: str
+    """Why, in one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trace:
-    """What one meter was seen to say, in order.
-
-    Attributes:
-        seconds: when; any clock, as long as the run's ends are given on the same.
-        watts: power; NaN where it was not given.
-        counted_joules: the meter's own count; NaN where there is none.
-        interval_seconds: how often it was asked.
-        wraps_at_joules: where the count begins again at zero; None if it does not.
-        troubles: questions that were not answered.
-    """
+    """What one meter was seen to say, in order."""
 
     seconds: Array
+    """When; any clock, as long as the run's ends are given on the same."""
     watts: Array
+    """Power; NaN where it was not given."""
     counted_joules: Array
+    """The meter's own count; NaN where there is none."""
     interval_seconds: float
+    """How often it was asked."""
     wraps_at_joules: float | None = None
+    """Where the count begins again at zero; None if it does not."""
     troubles: tuple[Trouble, ...] = ()
+    """Questions that were not answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Integral:
-    """What a trace says of one run.
-
-    Attributes:
-        energy_joules: None where the reason says why.
-        mean_watts: None likewise.
-        most_watts: highest reading; of a count, its fastest rise; None likewise.
-        readings: within the run.
-        rate_hertz: of those, as they were taken.
-        remarks: what was odd, one line each.
-        reason: why there is no energy.
-    """
+    """What a trace says of one run."""
 
     energy_joules: float | None
+    """None where the reason says why."""
     mean_watts: float | None
+    """None likewise."""
     most_watts: float | None
+    """Highest reading; of a count, its fastest rise; None likewise."""
     readings: int
+    """Within the run."""
     rate_hertz: float
+    """Of those, as they were taken."""
     remarks: tuple[str, ...]
+    """What was odd, one line each."""
     reason: str = ""
+    """Why there is no energy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instrument:
-    """What the level asks of a meter beyond what it recorded.
-
-    Attributes:
-        integrates: whether the device itself integrates power to energy.
-        accuracy_percent: as its maker states it; None where none is stated.
-    """
+    """What the level asks of a meter beyond what it recorded."""
 
     integrates: bool
+    """Whether the device itself integrates power to energy."""
     accuracy_percent: float | None
+    """As its maker states it; None where none is stated."""
 
 
 def gap_limit_seconds(interval_seconds: float) -> float:

@@ -41,112 +41,97 @@ FAR_PERCENT = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What a paper says of one of our cells.
-
-    Attributes:
-        of: which one: names of a trial's attributes, and ``twin``, with their values.
-        seconds: its time; None where the paper states only a ratio.
-        ratio: how many times as fast as the first column it is, where the paper states it itself.
-        source: paper and table, and which cell of it.
-    """
+    """What a paper says of one of our cells."""
 
     of: Mapping[str, str | int]
+    """Which one: names of a trial's attributes, and ``twin``, with their values."""
     seconds: float | None
+    """Its time; None where the paper states only a ratio."""
     ratio: float | None
+    """How many times as fast as the first column it is, where the paper states it itself."""
     source: str
+    """Paper and table, and which cell of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One column of a row.
-
-    Attributes:
-        column: the value that varies.
-        count: runs that count: verified, valid, no warm-ups.
-        mean_seconds: their mean, as on the boards; None without any.
-        interval_seconds: its 95 % interval by Student's t; None for fewer than two runs.
-        dilations: the time dilations of these runs.
-        ratio: how many times as fast as the first column: its mean over this one; None where
-            either is missing, and for the first column.
-        published_seconds: the papers' time.
-        published_ratio: the papers' ratio, of their times in the same way or as they state it.
-        published_source: paper, table and cell; empty where nothing is published.
-        difference_percent: how far ``ratio`` is above the published one; below 0 it is less.
-        is_far: whether that is more than FAR_PERCENT either way.
-        warnings: what a reader of the mean must know, one line each.
-    """
+    """One column of a row."""
 
     column: str
+    """The value that varies."""
     count: int
+    """Runs that count: verified, valid, no warm-ups."""
     mean_seconds: float | None
+    """Their mean, as on the boards; None without any."""
     interval_seconds: Interval | None
+    """Its 95 % interval by Student's t; None for fewer than two runs."""
     dilations: tuple[float, ...]
+    """The time dilations of these runs."""
     ratio: float | None
+    """How many times as fast as the first column: its mean over this one; None where either is
+    missing, and for the first column."""
     published_seconds: float | None
+    """The papers' time."""
     published_ratio: float | None
+    """The papers' ratio, of their times in the same way or as they state it."""
     published_source: str
+    """Paper, table and cell; empty where nothing is published."""
     difference_percent: float | None
+    """How far ``ratio`` is above the published one; below 0 it is less."""
     is_far: bool
+    """Whether that is more than FAR_PERCENT either way."""
     warnings: tuple[str, ...]
+    """What a reader of the mean must know, one line each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Cells that differ in nothing but what varies.
-
-    Attributes:
-        twin: the twin; empty where twins are the columns.
-        workload: name of the workload, or names joined by ``+``.
-        engine: the engine.
-        size_bytes: input size; 0 where there is none.
-        workers: number of workers; None where it varies.
-        profile: the engine configuration; empty where it varies.
-        settings: short words for what else is not the default.
-        entries: one for each column of the table.
-    """
+    """Cells that differ in nothing but what varies."""
 
     twin: str
+    """The twin; empty where twins are the columns."""
     workload: str
+    """Name of the workload, or names joined by ``+``."""
     engine: Engine
+    """The engine."""
     size_bytes: int
+    """Input size; 0 where there is none."""
     workers: int | None
+    """Number of workers; None where it varies."""
     profile: str
+    """The engine configuration; empty where it varies."""
     settings: str
+    """Short words for what else is not the default."""
     entries: tuple[Entry, ...]
+    """One for each column of the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A run that is in no mean.
-
-    Attributes:
-        twin: the twin it ran on.
-        trial: what was to run.
-        state: ``pending``, the state of its attempt, or the verdict of a verified run.
-        reason: why, in one line.
-    """
+    """A run that is in no mean."""
 
     twin: str
+    """The twin it ran on."""
     trial: Trial
+    """What was to run."""
     state: str
+    """``pending``, the state of its attempt, or the verdict of a verified run."""
     reason: str
+    """Why, in one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentTable:
-    """What an experiment gave.
-
-    Attributes:
-        vary: what the columns are.
-        columns: their values; ratios are to the first.
-        rows: in the order of twins, workloads, sizes and engines.
-        left_out: runs that are in no mean, warm-ups that went well aside.
-    """
+    """What an experiment gave."""
 
     vary: str
+    """What the columns are."""
     columns: tuple[str, ...]
+    """Their values; ratios are to the first."""
     rows: tuple[Row, ...]
+    """In the order of twins, workloads, sizes and engines."""
     left_out: tuple[LeftOut, ...]
+    """Runs that are in no mean, warm-ups that went well aside."""
 
 
 def column_of(vary: str, twin: str, row: Trial | Cell) -> str:
@@ -196,9 +181,8 @@ def tabulate(
 
 def _row_key(vary: str, twin: str, cell: Cell) -> tuple[object, ...]:
     """Return everything of a cell but what varies."""
-    at = cell.configuration
     names = [field.name for field in dataclasses.fields(Configuration) if field.name != vary]
-    return ("" if vary == _TWIN else twin, *(getattr(at, name) for name in names), cell.engine)
+    return ("" if vary == _TWIN else twin, *(getattr(cell, name) for name in names), cell.engine)
 
 
 def column_words(vary: str, column: str) -> str:

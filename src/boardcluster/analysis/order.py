@@ -24,27 +24,23 @@ __all__ = ["CarryOver", "carry_over"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarryOver:
-    """What it did to the runs of a workload to run just after something else.
-
-    Attributes:
-        workload: name of the workload.
-        engine: its engine.
-        before: what ran just before: workload and engine, e.g. ``terasort on spark``.
-        runs: runs right after it.
-        others: runs of the same cells after anything else.
-        difference_share: how much longer runs after it took than others of the same cell, as a
-            share of the cell's mean; below 0 they were shorter.
-        interval: its 95 % interval by Student's t. Of twenty such intervals one leaves out zero by
-            chance.
-    """
+    """What it did to the runs of a workload to run just after something else."""
 
     workload: str
+    """Name of the workload."""
     engine: Engine
+    """Its engine."""
     before: str
+    """What ran just before: workload and engine, e.g. ``terasort on spark``."""
     runs: int
+    """Runs right after it."""
     others: int
+    """Runs of the same cells after anything else."""
     difference_share: float
+    """How much longer runs after it took than others of the same cell, as a share of the cell's
+    mean; below 0 they were shorter."""
     interval: Interval
+    """Its 95 % interval by Student's t. Of twenty such intervals one leaves out zero by chance."""
 
     @property
     def is_shown(self) -> bool:
@@ -58,12 +54,9 @@ def carry_over(cells: Iterable[Cell], results: Iterable[Result]) -> tuple[CarryO
     With y a duration over the mean of its cell and x whether the run came right after the other
     thing, both without their mean over the cell, the effect is sum(x y) / sum(x^2). So a cell
     counts only where some of its runs came after it and some did not, and what makes whole cells
-    slow counts nowhere. The first run of a campaign is one after nothing.
-
-    Args:
-        cells: the runs that count.
-        results: every attempt of their campaigns, also tainted and failed ones and warm-ups: they
-            ran before as well.
+    slow counts nowhere. The first run of a campaign is one after nothing. Cells hold the runs that
+    count; results are every attempt of their campaigns, also tainted and failed ones and warm-ups,
+    which ran before as well.
 
     Returns:
         One for each pair that has at least five runs on either side, in the order of cells.

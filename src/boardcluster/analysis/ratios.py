@@ -67,24 +67,21 @@ class RatioMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """How many times one mean is another.
-
-    Attributes:
-        value: the ratio; without a unit.
-        interval: its 95 % interval; None where the reason says why.
-        method: where the interval is from.
-        pairs: how many pairs of runs it comes from; 0 where runs are not paired.
-        bootstrap: the 95 % interval by the bootstrap; None with fewer than five runs of either, and
-            for pairs.
-        reason: why there is no interval, in one line; empty if there is.
-    """
+    """How many times one mean is another."""
 
     value: float
+    """The ratio; without a unit."""
     interval: Interval | None
+    """Its 95 % interval; None where the reason says why."""
     method: RatioMethod
+    """Where the interval is from."""
     pairs: int = 0
+    """How many pairs of runs it comes from; 0 where runs are not paired."""
     bootstrap: Interval | None = None
+    """The 95 % interval by the bootstrap; None with fewer than five runs of either, and for
+    pairs."""
     reason: str = ""
+    """Why there is no interval, in one line; empty if there is."""
 
     @property
     def is_shown(self) -> bool:
@@ -103,24 +100,21 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedTest:
-    """Two cells whose runs are paired: each repetition ran both, in one block and random order.
-
-    Attributes:
-        mean_difference_seconds: mean of first minus second.
-        interval: its 95 % interval by Student's t over the differences, in seconds.
-        p_t: two-sided p of the paired t test; None where all differences are equal.
-        p_wilcoxon: two-sided p of Wilcoxon's signed ranks, exact up to 50 pairs; None where all
-            differences are 0.
-        pairs: number of pairs, at least 2.
-        ratio: first over second, see ``paired_ratio``.
-    """
+    """Two cells whose runs are paired: each repetition ran both, in one block and random order."""
 
     mean_difference_seconds: float
+    """Mean of first minus second."""
     interval: Interval
+    """Its 95 % interval by Student's t over the differences, in seconds."""
     p_t: float | None
+    """Two-sided p of the paired t test; None where all differences are equal."""
     p_wilcoxon: float | None
+    """Two-sided p of Wilcoxon's signed ranks, exact up to 50 pairs; None where all differences are
+    0."""
     pairs: int
+    """Number of pairs, at least 2."""
     ratio: Ratio
+    """First over second, see ``paired_ratio``."""
 
     @property
     def is_shown(self) -> bool:
@@ -172,10 +166,6 @@ def ratio_of_means(over: Sequence[float], under: Sequence[float]) -> Ratio:
     (mean(over) - r mean(under))^2 <= t^2 (v_over + r^2 v_under) (Fieller). df is Welch's at the
     estimated ratio, so variances need not be equal. Where the lower mean itself is not shown to
     differ from 0 the set has no bounds, and there is no interval.
-
-    Args:
-        over: values of one unit, for instance seconds of the slower.
-        under: values of the same unit.
 
     Raises:
         ValueError: either has no values, or the mean of ``under`` is not above 0.

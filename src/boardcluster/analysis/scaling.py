@@ -60,50 +60,44 @@ class Law(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """A law of scaling, fitted to times by number of workers.
-
-    Attributes:
-        law: which.
-        serial_share: the share of the work that more workers do not shorten, 0 to 1.
-        one_worker_seconds: time on one worker that follows from the fit, measured or not.
-        residuals: (measured - fitted) / measured of each point, in order of workers; empty where
-            the fit is exact, since they would say nothing.
-        r_squared: share of the scatter that the fit explains, weighted as the residuals are; None
-            where the fit is exact or all times are equal. Below 0 it is worse than one number.
-        largest_speed_up: what no number of workers exceeds: 1 / serial share; None without a bound.
-        exact: whether there are only two points, through which the law always goes.
-    """
+    """A law of scaling, fitted to times by number of workers."""
 
     law: Law
+    """Which."""
     serial_share: float
+    """The share of the work that more workers do not shorten, 0 to 1."""
     one_worker_seconds: float
+    """Time on one worker that follows from the fit, measured or not."""
     residuals: tuple[float, ...]
+    """(measured - fitted) / measured of each point, in order of workers; empty where the fit is
+    exact, since they would say nothing."""
     r_squared: float | None
+    """Share of the scatter that the fit explains, weighted as the residuals are; None where the fit
+    is exact or all times are equal. Below 0 it is worse than one number."""
     largest_speed_up: float | None
+    """What no number of workers exceeds: 1 / serial share; None without a bound."""
     exact: bool
+    """Whether there are only two points, through which the law always goes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePoint:
-    """One number of workers.
-
-    Attributes:
-        workers: how many.
-        count: runs.
-        mean_seconds: mean duration.
-        interval_seconds: its 95 % interval; None for one run.
-        size_bytes: input size.
-        speed_up: against the smallest number of workers, see ``NodeScaling``; 1 at that itself.
-        efficiency: speed-up over how many times as many workers there are; 1 is ideal.
-    """
+    """One number of workers."""
 
     workers: int
+    """How many."""
     count: int
+    """Runs."""
     mean_seconds: float
+    """Mean duration."""
     interval_seconds: Interval | None
+    """Its 95 % interval; None for one run."""
     size_bytes: int
+    """Input size."""
     speed_up: Ratio
+    """Against the smallest number of workers, see ``NodeScaling``; 1 at that itself."""
     efficiency: float
+    """Speed-up over how many times as many workers there are; 1 is ideal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,31 +106,29 @@ class NodeScaling:
 
     Speed-up is T(base) / T(n) for the same work. Where the size grows with the workers it is
     n / base * T(base) / T(n): how many times as much work is done in the same time.
-
-    Attributes:
-        engine: the engine.
-        configuration: what they have in common; ``workers`` is 0, and ``size_bytes`` is 0 where the
-            size grows with the workers.
-        scaled: whether the size grows with the workers.
-        points: in order of workers; at least two.
-        base_workers: the smallest number of workers, which speed-up is against. Only where it is 1
-            is that a speed-up over one worker.
-        amdahl: fit for the same work; None where the size grows.
-        gustafson: fit for work that grows; None where the size is the same.
-        cells: the cells, in order of workers.
-        differences: what else differs among the fingerprints of the runs, one line each, but for
-            what follows from the number of nodes.
     """
 
     engine: Engine
+    """The engine."""
     configuration: Configuration
+    """What they have in common; ``workers`` is 0, and ``size_bytes`` is 0 where the size grows with
+    the workers."""
     scaled: bool
+    """Whether the size grows with the workers."""
     points: tuple[NodePoint, ...]
+    """In order of workers; at least two."""
     base_workers: int
+    """The smallest number of workers, which speed-up is against. Only where it is 1 is that a
+    speed-up over one worker."""
     amdahl: Fit | None
+    """Fit for the same work; None where the size grows."""
     gustafson: Fit | None
+    """Fit for work that grows; None where the size is the same."""
     cells: tuple[Cell, ...]
+    """The cells, in order of workers."""
     differences: tuple[str, ...]
+    """What else differs among the fingerprints of the runs, one line each, but for what follows
+    from the number of nodes."""
 
     @property
     def fit(self) -> Fit | None:
@@ -146,90 +138,77 @@ class NodeScaling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizePoint:
-    """One size of the input.
-
-    Attributes:
-        size_bytes: the size.
-        count: runs.
-        mean_seconds: mean duration.
-        interval_seconds: its 95 % interval; None for one run.
-        throughput_bytes_per_second: input of all runs over the time of all runs; None if unknown.
-    """
+    """One size of the input."""
 
     size_bytes: int
+    """The size."""
     count: int
+    """Runs."""
     mean_seconds: float
+    """Mean duration."""
     interval_seconds: Interval | None
+    """Its 95 % interval; None for one run."""
     throughput_bytes_per_second: float | None
+    """Input of all runs over the time of all runs; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeFit:
-    """Time by size as a straight line, and as a power.
-
-    Attributes:
-        start_seconds: time of no input at all: starting, scheduling, ending.
-        throughput_bytes_per_second: bytes that each further second takes in; None where time does
-            not grow with the size.
-        exponent: b of time = a * size^b, by least squares of logarithms: 1 grows as the size does,
-            below 1 a fixed part weighs, above 1 something gives way, such as memory.
-        residuals: (measured - fitted) / measured of each point by the line, in order of size; empty
-            where it is exact.
-        r_squared: share of the scatter that the line explains; None as in ``Fit``.
-        exact: whether there are only two points.
-    """
+    """Time by size as a straight line, and as a power."""
 
     start_seconds: float
+    """Time of no input at all: starting, scheduling, ending."""
     throughput_bytes_per_second: float | None
+    """Bytes that each further second takes in; None where time does not grow with the size."""
     exponent: float
+    """B of time = a * size^b, by least squares of logarithms: 1 grows as the size does, below 1 a
+    fixed part weighs, above 1 something gives way, such as memory."""
     residuals: tuple[float, ...]
+    """(measured - fitted) / measured of each point by the line, in order of size; empty where it is
+    exact."""
     r_squared: float | None
+    """Share of the scatter that the line explains; None as in ``Fit``."""
     exact: bool
+    """Whether there are only two points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeScaling:
-    """Cells that differ only in the size of their input.
-
-    Attributes:
-        engine: the engine.
-        configuration: what they have in common; ``size_bytes`` is 0.
-        points: in order of size; at least two.
-        fit: time by size.
-        cells: the cells, in order of size.
-        differences: what else differs among the fingerprints of the runs, one line each.
-    """
+    """Cells that differ only in the size of their input."""
 
     engine: Engine
+    """The engine."""
     configuration: Configuration
+    """What they have in common; ``size_bytes`` is 0."""
     points: tuple[SizePoint, ...]
+    """In order of size; at least two."""
     fit: SizeFit
+    """Time by size."""
     cells: tuple[Cell, ...]
+    """The cells, in order of size."""
     differences: tuple[str, ...]
+    """What else differs among the fingerprints of the runs, one line each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorEffect:
-    """Two cells that differ in exactly one thing.
-
-    Attributes:
-        factor: what: a factor such as ``engine`` or ``replication``, ``security``, ``boards and
-            media``, or the name of a parameter or of a setting.
-        slower: the cell with the larger mean.
-        faster: the other one.
-        slower_value: the factor in the slower cell, in words.
-        faster_value: the factor in the faster cell, in words.
-        ratio: mean of the slower over mean of the faster; paired where the runs are.
-        differences: what else differs among the fingerprints of the runs, one line each.
-    """
+    """Two cells that differ in exactly one thing."""
 
     factor: str
+    """What: a factor such as ``engine`` or ``replication``, ``security``, ``boards and media``, or
+    the name of a parameter or of a setting."""
     slower: Cell
+    """The cell with the larger mean."""
     faster: Cell
+    """The other one."""
     slower_value: str
+    """The factor in the slower cell, in words."""
     faster_value: str
+    """The factor in the faster cell, in words."""
     ratio: Ratio
+    """Mean of the slower over mean of the faster; paired where the runs are."""
     differences: tuple[str, ...]
+    """What else differs among the fingerprints of the runs, one line each."""
 
 
 # Fits, over plain numbers

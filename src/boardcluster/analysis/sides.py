@@ -58,26 +58,23 @@ Condition = str | int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One quantity at one set of conditions.
-
-    Attributes:
-        quantity: our name of it, unit last: ``duration_seconds``.
-        conditions: what it was measured under; what is not known is not in it.
-        machine: what a paper, or a twin, says of the machine: ``storage`` to ``ssd``. It decides
-            only between several points that match otherwise.
-        values: one for each run, in run order; of a paper the printed one.
-        label: short words for what the conditions do not say; may be empty.
-        source: paper, table and cell; empty for results of one's own.
-        cell: the runs; None for a published one.
-    """
+    """One quantity at one set of conditions."""
 
     quantity: str
+    """Our name of it, unit last: ``duration_seconds``."""
     conditions: Mapping[str, Condition]
+    """What it was measured under; what is not known is not in it."""
     machine: Mapping[str, str] = field(default_factory=dict)
+    """What a paper, or a twin, says of the machine: ``storage`` to ``ssd``. It decides only between
+    several points that match otherwise."""
     values: tuple[float, ...]
+    """One for each run, in run order; of a paper the printed one."""
     label: str = ""
+    """Short words for what the conditions do not say; may be empty."""
     source: str = ""
+    """Paper, table and cell; empty for results of one's own."""
     cell: Cell | None = None
+    """The runs; None for a published one."""
 
     @property
     def mean(self) -> float:
@@ -97,27 +94,24 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side.
-
-    Attributes:
-        name: as it was asked for: ``profile:default``.
-        title: what it is in words.
-        points: its points.
-        fingerprints: the setups of its runs; none for published numbers.
-        results: the runs in its cells; none for published numbers.
-        emulated: whether any of its numbers is of nodes that are no boards.
-        notes: what a reader must know of it, one line each.
-        chosen: conditions that a published table was narrowed by, so that sides may differ in them.
-    """
+    """One side."""
 
     name: str
+    """As it was asked for: ``profile:default``."""
     title: str
+    """What it is in words."""
     points: tuple[Point, ...]
+    """Its points."""
     fingerprints: tuple[Fingerprint, ...] = ()
+    """The setups of its runs; none for published numbers."""
     results: tuple[Result, ...] = ()
+    """The runs in its cells; none for published numbers."""
     emulated: bool = False
+    """Whether any of its numbers is of nodes that are no boards."""
     notes: tuple[str, ...] = ()
+    """What a reader must know of it, one line each."""
     chosen: frozenset[str] = frozenset()
+    """Conditions that a published table was narrowed by, so that sides may differ in them."""
 
     @property
     def is_published(self) -> bool:
@@ -132,17 +126,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What tells the sides apart as a whole.
-
-    Attributes:
-        name: the condition.
-        first: its value on the first side.
-        second: its value on the second side.
-    """
+    """What tells the sides apart as a whole."""
 
     name: str
+    """The condition."""
     first: Condition
+    """Its value on the first side."""
     second: Condition
+    """Its value on the second side."""
 
 
 class Outcome(StrEnum):
@@ -163,19 +154,16 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """A point of the first side and one of the second that are alike.
-
-    Attributes:
-        first: of the first side.
-        second: of the second side.
-        ratio: mean of the first over mean of the second, unpaired; None where the second is 0.
-        paired: the paired test, where both ran in turn in one campaign and it is of durations.
-    """
+    """A point of the first side and one of the second that are alike."""
 
     first: Point
+    """Of the first side."""
     second: Point
+    """Of the second side."""
     ratio: Ratio | None
+    """Mean of the first over mean of the second, unpaired; None where the second is 0."""
     paired: PairedTest | None
+    """The paired test, where both ran in turn in one campaign and it is of durations."""
 
     @property
     def quantity(self) -> str:
@@ -208,25 +196,22 @@ class Match:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideComparison:
-    """Two sides.
-
-    Attributes:
-        first: one.
-        second: the other one.
-        apart: what tells them apart as a whole.
-        matches: points that are alike, durations first.
-        only_first: points of the first side without a match, of quantities that both sides have.
-        only_second: the same of the second side.
-        machines: what differs among the setups of both sides, one line each.
-    """
+    """Two sides."""
 
     first: Side
+    """One."""
     second: Side
+    """The other one."""
     apart: tuple[Difference, ...]
+    """What tells them apart as a whole."""
     matches: tuple[Match, ...]
+    """Points that are alike, durations first."""
     only_first: tuple[Point, ...]
+    """Points of the first side without a match, of quantities that both sides have."""
     only_second: tuple[Point, ...]
+    """The same of the second side."""
     machines: tuple[str, ...]
+    """What differs among the setups of both sides, one line each."""
 
 
 def _points(

@@ -64,15 +64,12 @@ _SIGNIFICANCE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A confidence interval, in the unit of the values it came from.
-
-    Attributes:
-        low: lower limit.
-        high: upper limit.
-    """
+    """A confidence interval, in the unit of the values it came from."""
 
     low: float
+    """Lower limit."""
     high: float
+    """Upper limit."""
 
     @property
     def half_width(self) -> float:
@@ -82,15 +79,12 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """How values changed with the order in which they were measured.
-
-    Attributes:
-        correlation: Spearman's rank correlation with the order, -1 to 1; above 0 they grew.
-        p_value: probability of one at least as far from 0 where order does not matter.
-    """
+    """How values changed with the order in which they were measured."""
 
     correlation: float
+    """Spearman's rank correlation with the order, -1 to 1; above 0 they grew."""
     p_value: float
+    """Probability of one at least as far from 0 where order does not matter."""
 
     @property
     def is_shown(self) -> bool:

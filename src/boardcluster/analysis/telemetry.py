@@ -57,15 +57,12 @@ VIRTUAL_INTERFACES = ("bond", "br-", "docker", "dummy", "ifb", "tap", "tun", "ve
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What a column of telemetry is.
-
-    Attributes:
-        unit: of its values.
-        amount: whether values add up over time; else they are states of a moment.
-    """
+    """What a column of telemetry is."""
 
     unit: str
+    """Of its values."""
     amount: bool
+    """Whether values add up over time; else they are states of a moment."""
 
 
 _AMOUNTS: Mapping[str, tuple[str, ...]] = {
@@ -104,86 +101,79 @@ COLUMNS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSummary:
-    """One node over one span. None is unknown: the node has no such column, or no value in it.
-
-    Attributes:
-        node: its name.
-        scope: ``machine`` or ``node``.
-        cores: CPUs that it may use.
-        span: name of a phase; empty for the whole run.
-        duration_seconds: length of the span.
-        samples: how many samples touch it.
-        cpu_busy_mean_cores: CPU time used per second, I/O wait and steal left out.
-        cpu_busy_most_cores: the same in the busiest interval.
-        cpu_busy_mean_share: the mean over what it can have, see ``capacity_cores``; above 1 where
-            an emulated node without a quota takes more.
-        cpu_iowait_mean_share: time that cores were idle and a disk was waited for.
-        cpu_steal_mean_share: time that a hypervisor kept.
-        disk_read_bytes_per_second: mean. Of a machine its devices, of an emulated node its
-            processes.
-        disk_written_bytes_per_second: likewise.
-        net_received_bytes_per_second: mean over its own interfaces.
-        net_sent_bytes_per_second: likewise.
-        clock_least_hertz: lowest clock that was measured.
-        clock_reported_least_hertz: lowest clock that the kernel reported, of any core.
-        temperature_most_celsius: highest.
-        memory_available_least_bytes: lowest.
-        memory_own_most_bytes: highest sum over the cluster's processes.
-        swap_used_most_bytes: highest.
-        throttled_seconds: how long any of the firmware's four bits was set.
-        quota_throttled_seconds: how long a CPU quota held it back.
-        foreign_cpu_seconds: CPU time of other programs.
-        agent_cpu_seconds: CPU time of the agent.
-    """
+    """One node over one span. None is unknown: the node has no such column, or no value in it."""
 
     node: str
+    """Its name."""
     scope: str
+    """``machine`` or ``node``."""
     cores: int
+    """CPUs that it may use."""
     span: str
+    """Name of a phase; empty for the whole run."""
     duration_seconds: float
+    """Length of the span."""
     samples: int
+    """How many samples touch it."""
     cpu_busy_mean_cores: float | None
+    """CPU time used per second, I/O wait and steal left out."""
     cpu_busy_most_cores: float | None
+    """The same in the busiest interval."""
     cpu_busy_mean_share: float | None
+    """The mean over what it can have, see ``capacity_cores``; above 1 where an emulated node
+    without a quota takes more."""
     cpu_iowait_mean_share: float | None
+    """Time that cores were idle and a disk was waited for."""
     cpu_steal_mean_share: float | None
+    """Time that a hypervisor kept."""
     disk_read_bytes_per_second: float | None
+    """Mean. Of a machine its devices, of an emulated node its processes."""
     disk_written_bytes_per_second: float | None
+    """Likewise."""
     net_received_bytes_per_second: float | None
+    """Mean over its own interfaces."""
     net_sent_bytes_per_second: float | None
+    """Likewise."""
     clock_least_hertz: float | None
+    """Lowest clock that was measured."""
     clock_reported_least_hertz: float | None
+    """Lowest clock that the kernel reported, of any core."""
     temperature_most_celsius: float | None
+    """Highest."""
     memory_available_least_bytes: float | None
+    """Lowest."""
     memory_own_most_bytes: float | None
+    """Highest sum over the cluster's processes."""
     swap_used_most_bytes: float | None
+    """Highest."""
     throttled_seconds: float | None
+    """How long any of the firmware's four bits was set."""
     quota_throttled_seconds: float | None
+    """How long a CPU quota held it back."""
     foreign_cpu_seconds: float | None
+    """CPU time of other programs."""
     agent_cpu_seconds: float | None
+    """CPU time of the agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSummary:
-    """One column of one node over one span.
-
-    Attributes:
-        node: its name.
-        column: its name, with what is behind the slash.
-        unit: of its values.
-        total: sum of an amount; None for a state.
-        mean: of an amount per second, of a state over the samples; None if unknown.
-        least: lowest known value of a state, or of an amount per second.
-        most: highest.
-    """
+    """One column of one node over one span."""
 
     node: str
+    """Its name."""
     column: str
+    """Its name, with what is behind the slash."""
     unit: str
+    """Of its values."""
     total: float | None
+    """Sum of an amount; None for a state."""
     mean: float | None
+    """Of an amount per second, of a state over the samples; None if unknown."""
     least: float | None
+    """Lowest known value of a state, or of an amount per second."""
     most: float | None
+    """Highest."""
 
 
 def base_name(column: str) -> str:

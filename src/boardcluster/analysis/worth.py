@@ -124,21 +124,18 @@ def performance_per_price(performance: float, price: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricePart:
-    """One line of what a cluster cost.
-
-    Attributes:
-        name: one of ``PRICED_PARTS``, ``cooling``, ``other`` or ``everything``.
-        what: which: ``rpi-5b-8gb-2400mhz``; empty where the file does not say.
-        count: how many.
-        each: price of one, in the list's currency.
-        source: ``[prices] in cluster.toml``, or catalog entry with its source.
-    """
+    """One line of what a cluster cost."""
 
     name: str
+    """One of ``PRICED_PARTS``, ``cooling``, ``other`` or ``everything``."""
     what: str
+    """Which: ``rpi-5b-8gb-2400mhz``; empty where the file does not say."""
     count: int
+    """How many."""
     each: float
+    """Price of one, in the list's currency."""
     source: str
+    """``[prices] in cluster.toml``, or catalog entry with its source."""
 
     @property
     def price(self) -> float:
@@ -148,19 +145,16 @@ class PricePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceList:
-    """What a cluster cost, and what electricity costs.
-
-    Attributes:
-        currency: three letters (ISO 4217); empty where no price is known at all.
-        per_kwh: price of a kilowatt-hour; None where nobody said.
-        parts: what has a price.
-        missing: why there is no whole price, one line for each part without one.
-    """
+    """What a cluster cost, and what electricity costs."""
 
     currency: str
+    """Three letters (ISO 4217); empty where no price is known at all."""
     per_kwh: float | None
+    """Price of a kilowatt-hour; None where nobody said."""
     parts: tuple[PricePart, ...]
+    """What has a price."""
     missing: tuple[str, ...]
+    """Why there is no whole price, one line for each part without one."""
 
     @property
     def total(self) -> float | None:
@@ -170,17 +164,14 @@ class PriceList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peak:
-    """Rpeak of the workers of a result.
-
-    Attributes:
-        gflops: in 10^9 operations of double precision per second; None where the reason says why.
-        source: processors, clocks and operations per cycle with where they are from; empty without.
-        reason: why it is not known, in one line; empty if it is.
-    """
+    """Rpeak of the workers of a result."""
 
     gflops: float | None
+    """In 10^9 operations of double precision per second; None where the reason says why."""
     source: str = ""
+    """Processors, clocks and operations per cycle with where they are from; empty without."""
     reason: str = ""
+    """Why it is not known, in one line; empty if it is."""
 
 
 # Worth of a cell
@@ -188,58 +179,52 @@ class Peak:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """One number over the runs of a cell.
-
-    Attributes:
-        value: mean over the runs that have it; None where the reason says why.
-        interval: 95 % interval of the mean by Student's t; None for one run.
-        count: how many runs have it.
-        reason: why there is none, or of which runs, in one line; empty if every run has it.
-    """
+    """One number over the runs of a cell."""
 
     value: float | None
+    """Mean over the runs that have it; None where the reason says why."""
     interval: Interval | None
+    """95 % interval of the mean by Student's t; None for one run."""
     count: int
+    """How many runs have it."""
     reason: str = ""
+    """Why there is none, or of which runs, in one line; empty if every run has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worth:
-    """What the runs of a cell took and gave. Every amount says why it is missing where it is.
-
-    Attributes:
-        energy_joules: energy of a run over the whole cluster.
-        joules_per_gigabyte: energy per 10^9 bytes of input.
-        mean_watts: mean power over the run.
-        performance_per_watt: GB/s of input per W.
-        gflops_per_second: Rmax of HPL, in 10^9 operations per second.
-        mflops_per_watt: Rmax per W, in 10^6 operations per second and W.
-        hpl_efficiency: Rmax over Rpeak, a share of 1.
-        energy_cost: price of a run's energy, in the currency.
-        yearly_energy_cost: price of a year at the run's mean power, in the currency.
-        gigabytes_per_second_per_price: GB/s of input per unit of currency.
-        gflops_per_price: Rmax in Gflops per unit of currency.
-        method: METERED only if every run that counts is; None without energy.
-        level: lowest level of power measurement among them; None without energy.
-        remark: where energies are of different methods, how many are modelled; else empty.
-        currency: of the prices; empty without any.
-    """
+    """What the runs of a cell took and gave. Every amount says why it is missing where it is."""
 
     energy_joules: Amount
+    """Energy of a run over the whole cluster."""
     joules_per_gigabyte: Amount
+    """Energy per 10^9 bytes of input."""
     mean_watts: Amount
+    """Mean power over the run."""
     performance_per_watt: Amount
+    """GB/s of input per W."""
     gflops_per_second: Amount
+    """Rmax of HPL, in 10^9 operations per second."""
     mflops_per_watt: Amount
+    """Rmax per W, in 10^6 operations per second and W."""
     hpl_efficiency: Amount
+    """Rmax over Rpeak, a share of 1."""
     energy_cost: Amount
+    """Price of a run's energy, in the currency."""
     yearly_energy_cost: Amount
+    """Price of a year at the run's mean power, in the currency."""
     gigabytes_per_second_per_price: Amount
+    """GB/s of input per unit of currency."""
     gflops_per_price: Amount
+    """Rmax in Gflops per unit of currency."""
     method: EnergyMethod | None
+    """METERED only if every run that counts is; None without energy."""
     level: int | None
+    """Lowest level of power measurement among them; None without energy."""
     remark: str
+    """Where energies are of different methods, how many are modelled; else empty."""
     currency: str
+    """Of the prices; empty without any."""
 
 
 def watts_of(energy: Energy, duration_seconds: float) -> float | None:
@@ -265,15 +250,12 @@ def watts_of(energy: Energy, duration_seconds: float) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """One quantity of every run of a cell.
-
-    Attributes:
-        values: in the order of runs; None where a run does not have it.
-        reason: why runs lack it; empty where all have it.
-    """
+    """One quantity of every run of a cell."""
 
     values: Sequence[float | None]
+    """In the order of runs; None where a run does not have it."""
     reason: str = ""
+    """Why runs lack it; empty where all have it."""
 
 
 def worth_of(cell: Cell, prices: PriceList | None = None, *, peak: Peak | None = None) -> Worth:
@@ -291,7 +273,8 @@ def worth_of(cell: Cell, prices: PriceList | None = None, *, peak: Peak | None =
     no_energy = _no_energy(runs)
     joules = _Given([_joules(run) for run in runs], no_energy)
     watts = _Given(
-        [run.energy and watts_of(run.energy, run.duration_seconds) for run in runs], no_energy
+        [watts_of(run.energy, run.duration_seconds) if run.energy else None for run in runs],
+        no_energy,
     )
     seconds = _Given([run.duration_seconds for run in runs])
     size = _Given(

@@ -168,6 +168,26 @@ def test_drift_with_ties_agrees_with_scipy() -> None:
     assert found.p_value == pytest.approx(0.0031746031746)
 
 
+@pytest.mark.parametrize("values", [(3.0, 1.0, 2.0, 5.0, 4.0, 6.0), (1.0, 1.0, 3.0, 2.0, 3.0)])
+def test_exact_p_of_drift_is_that_of_scipys_permutation_test(values: tuple[float, ...]) -> None:
+    def size(values: tuple[float, ...]) -> float:
+        return abs(float(scipy.stats.spearmanr(range(len(values)), values).statistic))
+
+    wanted = scipy.stats.permutation_test(
+        (values,), size, permutation_type="pairings", alternative="greater", n_resamples=10**6
+    )
+    found = drift(values)
+    assert found is not None
+    assert found.p_value == pytest.approx(wanted.pvalue)
+
+
+def test_difference_interval_is_welchs_where_nothing_warns_of_equal_values() -> None:
+    wanted = scipy.stats.ttest_ind(VALUES, (20.0, 22.0), equal_var=False).confidence_interval()
+    interval = difference_interval(VALUES, (20.0, 22.0))
+    assert interval is not None
+    assert (interval.low, interval.high) == pytest.approx((wanted.low, wanted.high))
+
+
 def test_drift_of_many_runs_agrees_with_scipy() -> None:
     values = (5.0, 3.0, 8.0, 6.0, 9.0, 7.0, 12.0, 10.0, 11.0)
     reference = scipy.stats.spearmanr(range(9), values)

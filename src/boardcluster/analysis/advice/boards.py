@@ -25,21 +25,18 @@ _MODELLED = re.compile(r"modelled: (\S+) was slowed down by (\w+) for (\d+) % of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slowed:
-    """A node that was slowed down in a run.
-
-    Attributes:
-        run: the run.
-        node: its name.
-        seen: how, with its numbers.
-        gain: how many times as fast the run would be without; None if not known.
-        share: of the run.
-    """
+    """A node that was slowed down in a run."""
 
     run: Run
+    """The run."""
     node: str
+    """Its name."""
     seen: str
+    """How, with its numbers."""
     gain: float | None
+    """How many times as fast the run would be without; None if not known."""
     share: float
+    """Of the run."""
 
 
 def _read(run: Run, cause: str) -> Iterator[_Slowed]:

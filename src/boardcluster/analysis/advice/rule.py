@@ -28,17 +28,14 @@ LEAST_GAIN = 1.03
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One thing that is often wrong, and what to do about it; docs/reference/advice.md says when.
-
-    Attributes:
-        name: one or two words.
-        source: where the rule, or the gain it promises, comes from.
-        find: returns its advice; several for the same subject are thinned out later.
-    """
+    """One thing that is often wrong, and what to do; docs/reference/advice.md says when."""
 
     name: str
+    """One or two words."""
     source: str
+    """Where the rule, or the gain it promises, comes from."""
     find: Callable[[Rule, View], Iterable[Advice]]
+    """Returns its advice; several for the same subject are thinned out later."""
 
 
 def shrunk(share: float, factor: float) -> float:

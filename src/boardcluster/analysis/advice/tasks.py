@@ -112,19 +112,16 @@ def _left_of_reduce(run: Run, now: int, then: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tasks:
-    """How the tasks of a run filled its cores.
-
-    Attributes:
-        count: tasks; of several stages the mean of each.
-        words: what was counted.
-        wall_seconds: time in which tasks ran.
-        work_seconds: time of all tasks together.
-    """
+    """How the tasks of a run filled its cores."""
 
     count: float
+    """Tasks; of several stages the mean of each."""
     words: str
+    """What was counted."""
     wall_seconds: float
+    """Time in which tasks ran."""
     work_seconds: float
+    """Time of all tasks together."""
 
 
 def _tasks_of(run: Run) -> _Tasks | None:

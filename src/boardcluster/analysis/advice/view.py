@@ -34,21 +34,18 @@ HOST = "host"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One verified run, or one of the user's own program, with what is known of it.
-
-    Attributes:
-        trial: what was asked for.
-        attempt: the try that gave it.
-        measurement: what it gave.
-        diagnosis: what bound it; None where nobody looked.
-        facts: its telemetry; None without any.
-    """
+    """One verified run, or one of the user's own program, with what is known of it."""
 
     trial: Trial
+    """What was asked for."""
     attempt: Attempt
+    """The try that gave it."""
     measurement: Measurement
+    """What it gave."""
     diagnosis: Diagnosis | None
+    """What bound it; None where nobody looked."""
     facts: RunFacts | None
+    """Its telemetry; None without any."""
 
     @property
     def name(self) -> str:
@@ -155,13 +152,10 @@ def _engine_phase(name: str, names: Container[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Runs of the same settings on the same engine, in run order; there is at least one.
-
-    Attributes:
-        runs: the runs.
-    """
+    """Runs of the same settings on the same engine, in run order; there is at least one."""
 
     runs: tuple[Run, ...]
+    """The runs."""
 
     @property
     def typical(self) -> Run:
@@ -220,18 +214,15 @@ def _result(run: Run) -> Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What rules look at.
-
-    Attributes:
-        groups: every run that was verified or is the user's own, warm-ups left out; also tainted
-            ones, since what disturbed a run is what some rules speak of.
-        cells: the same as the report's cells: only runs that can be trusted, for comparisons.
-        cluster: what is declared of the cluster; None where it is not known.
-    """
+    """What rules look at."""
 
     groups: tuple[Group, ...]
+    """Every run that was verified or is the user's own, warm-ups left out; also tainted ones, since
+    what disturbed a run is what some rules speak of."""
     cells: tuple[Cell, ...]
+    """The same as the report's cells: only runs that can be trusted, for comparisons."""
     cluster: ClusterSpec | None
+    """What is declared of the cluster; None where it is not known."""
 
     @classmethod
     def of(cls, case: Case) -> Self:

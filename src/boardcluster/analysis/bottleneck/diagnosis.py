@@ -34,18 +34,15 @@ class _Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Model:
-    """Every prediction that phases are read from.
-
-    Attributes:
-        seen: the run as it was.
-        twice: each resource twice as fast.
-        endless: each resource infinitely fast.
-    """
+    """Every prediction that phases are read from."""
 
     usage: Usage
     seen: Prediction
+    """The run as it was."""
     twice: Mapping[Bound, Prediction]
+    """Each resource twice as fast."""
     endless: Mapping[Bound, Prediction]
+    """Each resource infinitely fast."""
 
 
 def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:
@@ -57,12 +54,8 @@ def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:
     its sources). Shares are parts of the time, 0 to 1; gains and limits are times as fast, at least
     1. They are predictions: how near they came is in docs/explanation/bottleneck.md.
 
-    Args:
-        result: the run; only its fingerprint is looked at, for what limited emulated boards.
-        telemetry: of the run; None if there is none.
-
-    Returns:
-        Without telemetry, or where it says nothing, no bound, and why in ``missing``.
+    Of the result only the fingerprint is read, for what limited emulated boards. Without telemetry,
+    or where it says nothing, there is no bound, and ``missing`` says why.
     """
     if telemetry is None:
         return Diagnosis(run=_nothing(_Span(WHOLE_RUN, 0.0, 0.0)))

@@ -56,17 +56,14 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Work:
-    """What every node did in every step, in shares of the step.
-
-    Attributes:
-        uses: by part, node and step, 0 to 1: what the node needs of the step for it.
-        busy: by node and step: how much of the step anything of it was busy.
-        overlap: by node and step: how far its resources overlapped, 0 to 1.
-    """
+    """What every node did in every step, in shares of the step."""
 
     uses: Array
+    """By part, node and step, 0 to 1: what the node needs of the step for it."""
     busy: Array
+    """By node and step: how much of the step anything of it was busy."""
     overlap: Array
+    """By node and step: how far its resources overlapped, 0 to 1."""
 
     @classmethod
     def of(cls, uses: Array, hidden: Array) -> Self:
@@ -87,16 +84,13 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prediction:
-    """The steps of a run, in parts of what they took.
-
-    Attributes:
-        lengths: of each step; 1 where nothing changes.
-        shares: by bound, in the order of BOUNDS, and step: how it is made up; adds up to lengths.
-            Of resources that overlap, the longest has the time.
-    """
+    """The steps of a run, in parts of what they took."""
 
     lengths: Array
+    """Of each step; 1 where nothing changes."""
     shares: Array
+    """By bound, in the order of BOUNDS, and step: how it is made up; adds up to lengths. Of
+    resources that overlap, the longest has the time."""
 
 
 def predict(work: Work, bound: Bound | None = None, times_as_fast: float = 1.0) -> Prediction:

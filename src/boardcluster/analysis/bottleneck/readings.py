@@ -40,19 +40,16 @@ _NEEDED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reading:
-    """What one node did in each step.
-
-    Attributes:
-        window: its samples, of the columns that are needed.
-        edges: of the steps, in seconds.
-        rates: amounts per second in each step, by column; a column without a value is absent.
-        known: whether samples are near.
-    """
+    """What one node did in each step."""
 
     window: Window
+    """Its samples, of the columns that are needed."""
     edges: Array
+    """Of the steps, in seconds."""
     rates: dict[str, Array]
+    """Amounts per second in each step, by column; a column without a value is absent."""
     known: Flags
+    """Whether samples are near."""
 
     def sum(self, *names: str) -> Array | None:
         """Amounts per second of columns, and of all behind their slashes; None if unknown."""

@@ -38,60 +38,54 @@ _MACHINE = "machine"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NodeUse:
-    """What one node did in every step; shares of the step, 0 to 1, unless a unit is named.
-
-    Attributes:
-        node: its name.
-        known: whether samples are near.
-        busy_cores: CPU time used per second.
-        capacity_cores: what it can have.
-        cpu: a program was on a core, or held back by a CPU limit, as far as a faster CPU helps.
-        own_cpu: the same as far as a higher CPU limit does not help.
-        heat: part of ``cpu`` that a lowered clock added.
-        clock: the CPU's clock, or limit, by its highest, where it was lowered; else 1.
-        storage: something waited for a disk.
-        hidden: part of ``storage`` in which programs are known to have been on a core.
-        network: its link was carrying data.
-        memory: something waited for memory.
-        read_bytes_per_second: from disks.
-        written_bytes_per_second: to disks.
-        net_bits_per_second: in the busier direction.
-        link_bits_per_second: what its link can carry; 0 if unknown.
-        missing: what is not known of it, in words.
-    """
+    """What one node did in every step; shares of the step, 0 to 1, unless a unit is named."""
 
     node: str
+    """Its name."""
     known: Flags
+    """Whether samples are near."""
     busy_cores: Array
+    """CPU time used per second."""
     capacity_cores: float
+    """What it can have."""
     cpu: Array
+    """A program was on a core, or held back by a CPU limit, as far as a faster CPU helps."""
     own_cpu: Array
+    """The same as far as a higher CPU limit does not help."""
     heat: Array
+    """Part of ``cpu`` that a lowered clock added."""
     clock: Array
+    """The CPU's clock, or limit, by its highest, where it was lowered; else 1."""
     storage: Array
+    """Something waited for a disk."""
     hidden: Array
+    """Part of ``storage`` in which programs are known to have been on a core."""
     network: Array
+    """Its link was carrying data."""
     memory: Array
+    """Something waited for memory."""
     read_bytes_per_second: Array
+    """From disks."""
     written_bytes_per_second: Array
+    """To disks."""
     net_bits_per_second: Array
+    """In the busier direction."""
     link_bits_per_second: float
+    """What its link can carry; 0 if unknown."""
     missing: tuple[str, ...]
+    """What is not known of it, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Usage:
-    """What every node did.
-
-    Attributes:
-        edges: of the steps, in seconds from the start of the run.
-        nodes: at least one; of emulated nodes without limits also the machine that they share.
-        missing: what is not known of the cluster, in words.
-    """
+    """What every node did."""
 
     edges: Array
+    """Of the steps, in seconds from the start of the run."""
     nodes: tuple[NodeUse, ...]
+    """At least one; of emulated nodes without limits also the machine that they share."""
     missing: tuple[str, ...] = ()
+    """What is not known of the cluster, in words."""
 
     @property
     def known(self) -> Flags:

@@ -89,21 +89,20 @@ def _uncovered(run: Run) -> Iterator[str]:
         if cover == 0:
             yield f"{window.node}: gave no sample in the run of {length}"
             continue
-        yield f"{_where(window)}; samples cover {_floor(cover)} of the run"
+        # Rounded down, so that 79.9 does not read as the 80 that would have been enough.
+        yield f"{_where(window)}; samples cover {int(100 * cover)} % of the run"
 
 
 def _gaps(run: Run) -> Iterator[str]:
     for window in run.windows:
         if _cover(window) < run.thresholds.cover_share:
             continue
-        if not _is_short(window) and any(_is_gap(pause, run) for pause in _pauses(window)):
+        if not _is_short(window) and any(
+            pause.intervals > run.thresholds.gap_intervals
+            and pause.end_seconds - pause.start_seconds > run.thresholds.gap_seconds
+            for pause in _pauses(window)
+        ):
             yield _where(window)
-
-
-def _is_gap(pause: _Pause, run: Run) -> bool:
-    most = run.thresholds
-    lasted_seconds = pause.end_seconds - pause.start_seconds
-    return pause.intervals > most.gap_intervals and lasted_seconds > most.gap_seconds
 
 
 def _where(window: Window) -> str:
@@ -119,11 +118,6 @@ def _where(window: Window) -> str:
         f" {seconds_text(longest.end_seconds)}"
         f" ({longest.intervals:.0f} intervals{rest})"
     )
-
-
-def _floor(share: float) -> str:
-    """Per cent, rounded down, so that 79.9 does not read as the 80 that would have been enough."""
-    return f"{int(100 * share)} %"
 
 
 COVERAGE_RULES = (

@@ -16,19 +16,16 @@ __all__ = ["Rule", "Run"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Run:
-    """The telemetry of a run as rules look at it.
-
-    Attributes:
-        duration_seconds: of the run, at least 0.
-        samples: of each node as they came.
-        windows: the same cut to the run.
-        expectations: what they are judged against.
-    """
+    """The telemetry of a run as rules look at it."""
 
     duration_seconds: float
+    """Of the run, at least 0."""
     samples: tuple[NodeSamples, ...]
+    """Of each node as they came."""
     windows: tuple[Window, ...]
+    """The same cut to the run."""
     expectations: Expectations
+    """What they are judged against."""
 
     @classmethod
     def of(cls, telemetry: Telemetry, expectations: Expectations) -> Self:
@@ -53,14 +50,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One way in which a run can be disturbed; docs/reference/verdicts.md says why, and the source.
-
-    Attributes:
-        name: one or two words.
-        verdict: what a run is that it finds something in.
-        find: returns its reasons, one line each.
-    """
+    """One way in which a run can be disturbed; its source is in docs/reference/verdicts.md."""
 
     name: str
+    """One or two words."""
     verdict: Verdict
+    """What a run is that it finds something in."""
     find: Callable[[Run], Iterable[str]]
+    """Returns its reasons, one line each."""
