@@ -1,4 +1,4 @@
-"""Results grouped into cells. Takes records, gives records."""
+"""Results grouped into cells: records in, records out."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Cell(Configuration):
     figures: dict[str, Figure]
     """What the workload itself measures, by name, in its own order."""
     mean_intermediate_bytes: float | None
-    """Mean of what the engine wrote to local storage beside its final output; None unless every run
+    """Mean of what engines wrote to local storage besides the final output; None unless every run
     says it."""
     fingerprints: tuple[Fingerprint, ...]
     """The different setups it was measured on; more than one is worth a remark."""

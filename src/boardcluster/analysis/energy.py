@@ -212,7 +212,7 @@ def integrate(
     energy: float | None = None
     watts = use.watts[np.isfinite(use.watts)]
     drawn = None if reason or not len(watts) else _drawn(use, started_seconds, ended_seconds)
-    # A count in steps that are large for the run says nothing, not even across a hole.
+    # A counter in steps that are large for the run is of no use, not even across a hole.
     if counted is not None and (not len(watts) or _is_fine(use, started_seconds, ended_seconds)):
         energy = counted
         if drawn is not None and abs(energy - drawn) > _DISAGREEMENT_SHARE * max(energy, drawn):
@@ -616,7 +616,7 @@ def undilated_energy(energy: Energy, dilation: float) -> Energy:
     """Return the energy that the boards would have taken for a run that was slower by a factor.
 
     What was modelled is the boards' power over this machine's seconds, so it is divided. What was
-    metered says nothing of the boards and is removed. Powers stay: they are the boards'. How often
+    metered is not the boards' and is removed. Powers stay: they are the boards'. How often
     there were readings stays, too: that is how they were taken.
 
     Args:

@@ -1,7 +1,7 @@
 """The table of an experiment: our times by column, how they relate, what the papers have. Pure.
 
 Emulated boards are compared with real ones by their ratios: how many times as fast a column is as
-the first. Times of the papers stand beside ours without any claim.
+the first. Times of the papers are shown with ours without any claim.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class ExperimentTable:
     rows: tuple[Row, ...]
     """In the order of twins, workloads, sizes and engines."""
     left_out: tuple[LeftOut, ...]
-    """Runs that are in no mean, warm-ups that went well aside."""
+    """Runs that are in no mean, without warm-ups that went well."""
 
 
 def column_of(vary: str, twin: str, row: Trial | Cell) -> str:

@@ -574,7 +574,7 @@ def setup_of(result: Result) -> str:
 
 
 def _hardware_of(line: str) -> str:
-    """Of a fingerprint's line on a board what stands before its page size: software follows."""
+    """The part of a fingerprint's line on a board before its page size: software follows."""
     parts = line.partition(": ")[2].split(", ")
     pages = next((place for place, part in enumerate(parts) if part.endswith(" KiB pages")), None)
     return ", ".join(parts[:pages])

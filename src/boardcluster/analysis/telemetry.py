@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 WHOLE_RUN = ""
-"""Stands for the span from start to end of a run, beside the names of its phases."""
+"""The span from start to end of a run, where others have the name of a phase."""
 
 GAP_INTERVALS = 3.5  # the same as the verdict's rule on gaps
 _SLOW_SECONDS = 5.0  # what the agent reads rarely is known at least so often, see agent.py

@@ -150,7 +150,7 @@ class PriceList:
     currency: str
     """Three letters (ISO 4217); empty where no price is known at all."""
     per_kwh: float | None
-    """Price of a kilowatt-hour; None where nobody said."""
+    """Price of a kilowatt-hour; None where none is declared."""
     parts: tuple[PricePart, ...]
     """What has a price."""
     missing: tuple[str, ...]

@@ -79,7 +79,7 @@ def _gain_of_one_copy(run: Run, written_bytes: float, output_bytes: int, copies:
 
 
 def _received_bytes(run: Run) -> float:
-    """What all workers received over the run; 0 where nobody knows."""
+    """What all workers received over the run; 0 where it is unknown."""
     if run.facts is None:
         return 0.0
     rates = [row.received_bytes_per_second or 0.0 for row in run.nodes]
@@ -113,7 +113,7 @@ def _checksums(rule: Rule, view: View) -> Iterator[Advice]:
         on = group.trial.checksum is not Checksum.NULL
         if not (known and on) or run.first is not Bound.CPU or share < _CPU_SHARE:
             continue
-        if group.emulated:  # what checksums cost the paper's processor says nothing of this one
+        if group.emulated:  # checksums may cost this processor more or less than the paper's
             continue
         gain = shrunk(share, without.value / with_.value)
         yield advice(

@@ -48,7 +48,7 @@ class Advice:
     brings: str
     """What it should bring, and what it costs."""
     gain: float | None
-    """How many times as fast the run would be; None where nobody can say."""
+    """How many times as fast the run would be; None where it is unknown."""
     certainty: Certainty
     """How sure the gain is."""
     source: str
@@ -56,7 +56,7 @@ class Advice:
     workload: str
     """The workload that was seen; of several, the one that it would help most."""
     emulated: str
-    """Words that must stand beside its numbers: that the nodes are emulated, and of which boards
+    """Words that must be shown with its numbers: that the nodes are emulated, and of which boards
     with which dilation; empty for boards."""
     runs: tuple[str, ...]
     """The runs it was seen in, each as ``TRIAL/NUMBER``."""

@@ -107,7 +107,7 @@ def _change(group: Group) -> tuple[str, str, str] | None:
     """Choose a faster medium by what is known of the one in use: title, setting and what was seen.
 
     None where nothing is known. Nodes that stand for no boards write to this machine's disk, which
-    nobody asks about.
+    is of no interest.
     """
     run = group.typical
     if group.is_twin:

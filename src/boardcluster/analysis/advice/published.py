@@ -1,4 +1,4 @@
-"""What the papers say a change brought: data with its place in the paper, beside the rules."""
+"""What the papers say a change brought: data with its source in the paper."""
 
 from __future__ import annotations
 

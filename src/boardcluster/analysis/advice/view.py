@@ -43,7 +43,7 @@ class Run:
     measurement: Measurement
     """What it gave."""
     diagnosis: Diagnosis | None
-    """What bound it; None where nobody looked."""
+    """What bound it; None where there is no diagnosis."""
     facts: RunFacts | None
     """Its telemetry; None without any."""
 
@@ -180,7 +180,7 @@ class Group:
 
     @property
     def emulated(self) -> str:
-        """Words that must stand beside its numbers; empty for boards."""
+        """Words that must be shown with its numbers; empty for boards."""
         results = [_result(run) for run in self.runs]
         words = node_words(results)
         plain = any(run.fingerprint.emulated for run in self.runs)

@@ -9,7 +9,7 @@ more, they overlapped, at least by as much as makes it fit. So a node is busy in
 with ``u`` the share of the step that each resource needs, and ``overlap`` solved from what was
 seen. With a resource ``k`` times as fast its ``u`` is divided by ``k``; the overlap stays. What
 overlaps is elastic: it may be done at any time of the step. The cluster's step takes as long as
-that of its busiest node, and what nobody was busy in stays.
+that of its busiest node, and the time in which no node was busy stays.
 
 Sources: K. Ousterhout and others, "Making Sense of Performance in Data Analytics Frameworks", NSDI
 2015 (blocked time: take away what is waited for, see what is left); K. Ousterhout, C. Canel, S.

@@ -173,7 +173,7 @@ def _machine(reading: Reading, link_bits_per_second: float, *, linked: bool = Tr
 
 
 def _emulated(reading: Reading, limit: NodeLimit | None, link_bits_per_second: float) -> NodeUse:
-    """A node on a shared kernel, which says nothing of its storage and memory."""
+    """A node on a shared kernel, which does not report its storage and memory."""
     # A limit on a node without a board is that of a container that all nodes are in.
     quota = None if limit is None else quota_of(reading, limit.cpu_cores)
     own_link = None if limit is None else limit.link_bits_per_second

@@ -89,7 +89,7 @@ def _quota(run: Run) -> Iterator[str]:
 
 
 def _quota_changes(window: Window) -> Iterator[str]:
-    """Say when a quota changed that nobody meant to."""
+    """Say when a quota changed without intention."""
     found = quota_track(window)
     places = found.changes(tolerance=_SAME_QUOTA) if found else []
     if found is None or not places:
