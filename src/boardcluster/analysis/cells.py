@@ -1,10 +1,11 @@
-"""Results grouped into cells. Takes records, gives records."""
+"""Results grouped into cells: records in, records out."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from statistics import median
 from typing import Any, TypeAlias
 
 from boardcluster.analysis.fingerprints import differences_among
@@ -16,7 +17,6 @@ from boardcluster.analysis.statistics import (
     drift,
     mean,
     mean_interval,
-    median,
     outliers,
     standard_deviation,
 )
@@ -49,128 +49,99 @@ __all__ = [
 ]
 
 _OWN_PROGRAM = "submit"
-_SAID_APART = ("workload", "engine", "profile", "size_bytes", "workers", "concurrency")
+_SHOWN_APART = ("workload", "engine", "profile", "size_bytes", "workers", "concurrency")
 """Factors that labels leave to columns and titles, or say in a way of their own."""
 _MIX = "+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Configuration:
-    """Everything of a cell except its engine: what engines can be compared at. Sorts as it reads.
-
-    Attributes:
-        workload: name of the workload, or names joined by ``+``.
-        input: the text that it reads; empty for the flights.
-        parameters: ``workload.parameter`` and value, sorted.
-        size_bytes: input size.
-        workers: number of workers.
-        profile: the engine configuration.
-        replication: copies of each HDFS block; 0 is the profile's own number.
-        checksum: block checksums.
-        master: where the master runs.
-        concurrency: jobs of a mix at once.
-        security: who could reach the cluster.
-        levels: what is set of the factors that came later (factors.py), by name.
-    """
+    """All of a cell except its engine: what engines can be compared at. Sorts as it reads."""
 
     workload: str
+    """Name of the workload, or names joined by ``+``."""
     input: str
+    """The text that it reads: a path; empty for the flights."""
     parameters: tuple[tuple[str, str], ...]
+    """``workload.parameter`` and value, sorted; only what was set."""
     size_bytes: int
+    """Input size."""
     workers: int
+    """Number of workers."""
     profile: str
+    """The engine configuration."""
     replication: int
+    """Copies of each HDFS block; 0 is the profile's own number."""
     checksum: Checksum
+    """Block checksums."""
     master: MasterPlacement
+    """Where the master runs."""
     concurrency: int
+    """Jobs of a mix at once; 1 is one after the other."""
     security: Security
+    """Who could reach the cluster."""
     levels: tuple[tuple[str, Any], ...] = ()
+    """What is set of the factors that came later (factors.py), by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """What the workload itself measured, over the runs of a cell.
-
-    Attributes:
-        mean: arithmetic mean, in the unit that the figure's name ends with.
-        interval: 95 % confidence interval of the mean; None for one run.
-        count: number of runs that gave it.
-    """
+    """What the workload itself measured, over the runs of a cell."""
 
     mean: float
+    """Arithmetic mean, in the unit that the figure's name ends with."""
     interval: Interval | None
+    """95 % confidence interval of the mean; None for one run."""
     count: int
+    """Number of runs that gave it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(Configuration):
     """All verified and measured runs of one configuration on one engine, without warm-ups.
 
     Tainted runs are in it only if they were asked for.
-
-    Attributes:
-        workload: name of the workload, or names joined by ``+`` for a mix.
-        engine: the engine.
-        profile: the engine configuration.
-        size_bytes: input size of the trial.
-        workers: number of workers.
-        concurrency: jobs of a mix at once; 1 is one after the other.
-        replication: copies of each HDFS block; 0 is the profile's own number.
-        checksum: block checksums.
-        master: where the master runs.
-        input: the text that text workloads read: empty for the flights, else a path.
-        parameters: ``workload.parameter`` to value; only what was set.
-        results: the runs, in run order; each ok and measured.
-        durations_seconds: their durations, in the same order.
-        mean_seconds: mean duration.
-        median_seconds: median duration.
-        minimum_seconds: shortest duration.
-        maximum_seconds: longest duration.
-        deviation_seconds: sample standard deviation; None for one run.
-        variation: coefficient of variation, a fraction; None for one run.
-        interval_seconds: 95 % confidence interval of the mean by Student's t; None for one run.
-        bootstrap_seconds: the same by the bootstrap; None for fewer than five runs.
-        outliers: places in ``results`` of runs beyond Tukey's fences; they count all the same.
-        drift: how durations changed with run order; None for fewer than five runs.
-        warnings: what a reader of the mean must know, one line each: drift, different setups.
-        left_out: verified runs of the same that are not in it, because they are tainted.
-        throughput_bytes_per_second: input of all runs over the time of all runs; None without a
-            known input.
-        figures: what the workload itself measures, by name, in its own order.
-        mean_intermediate_bytes: mean of what the engine wrote to local storage beside its final
-            output; None unless every run says it.
-        fingerprints: the different setups it was measured on; more than one is worth a remark.
     """
 
-    workload: str
     engine: Engine
-    profile: str
-    size_bytes: int
-    workers: int
-    concurrency: int
-    replication: int
-    checksum: Checksum
-    master: MasterPlacement
-    input: str
-    parameters: dict[str, str]
+    """The engine."""
     results: tuple[Result, ...]
+    """The runs, in run order; each ok and measured."""
     durations_seconds: tuple[float, ...]
+    """Their durations, in the same order."""
     mean_seconds: float
+    """Mean duration."""
     median_seconds: float
+    """Median duration."""
     minimum_seconds: float
+    """Shortest duration."""
     maximum_seconds: float
+    """Longest duration."""
     deviation_seconds: float | None
+    """Sample standard deviation; None for one run."""
     variation: float | None
+    """Coefficient of variation, a fraction; None for one run."""
     interval_seconds: Interval | None
+    """95 % confidence interval of the mean by Student's t; None for one run."""
     bootstrap_seconds: Interval | None
+    """The same by the bootstrap; None for fewer than five runs."""
     outliers: tuple[int, ...]
+    """Places in ``results`` of runs beyond Tukey's fences; they count all the same."""
     drift: Drift | None
+    """How durations changed with run order; None for fewer than five runs."""
     warnings: tuple[str, ...]
+    """What a reader of the mean must know, one line each: drift, different setups."""
     left_out: tuple[Result, ...]
+    """Verified runs of the same that are not in it, because they are tainted."""
     throughput_bytes_per_second: float | None
+    """Input of all runs over the time of all runs; None without a known input."""
     figures: dict[str, Figure]
+    """What the workload itself measures, by name, in its own order."""
     mean_intermediate_bytes: float | None
+    """Mean of what engines wrote to local storage besides the final output; None unless every run
+    says it."""
     fingerprints: tuple[Fingerprint, ...]
+    """The different setups it was measured on; more than one is worth a remark."""
 
     @property
     def count(self) -> int:
@@ -204,17 +175,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Untrusted:
-    """Verified runs of one configuration on one engine, none of which is valid: no statistics.
-
-    Attributes:
-        configuration: everything but the engine.
-        engine: the engine.
-        results: the runs, in run order.
-    """
+    """Verified runs of one configuration on one engine, none of which is valid: no statistics."""
 
     configuration: Configuration
+    """Everything but the engine."""
     engine: Engine
+    """The engine."""
     results: tuple[Result, ...]
+    """The runs, in run order."""
 
     @property
     def label(self) -> str:
@@ -241,12 +209,8 @@ def label_of(results: Sequence[Result]) -> str:
 def settings(trial: Trial, *, security: Security, twin: str = "") -> str:
     """Short words for what is not the default in a trial, e.g. ``replication 1, checksum null``.
 
-    Size, number of workers and profile are not in it. Empty where all is default.
-
-    Args:
-        trial: the trial.
-        security: who could reach the cluster.
-        twin: see ``node_words``; empty where nodes stand for no boards.
+    Size, number of workers and profile are not in it. Empty where all is default. ``twin`` is of
+    ``node_words``; empty where nodes stand for no boards.
     """
     mix = _MIX in trial.workload
     parts = ["INSECURE LAB"] if security is Security.INSECURE_LAB else []
@@ -256,33 +220,24 @@ def settings(trial: Trial, *, security: Security, twin: str = "") -> str:
         parts.append("one after the other" if trial.concurrency == 1 else at_once)
     for factor in FACTORS:
         if factor.name == "parameters":
-            shown = trial.parameters.items() if mix else _short_parameters(trial)
-            parts += [f"{name} {value}" for name, value in sorted(shown)]
-        elif factor.name not in _SAID_APART and not factor.is_default(trial):
+            prefix = "" if mix else f"{trial.workload}."
+            shown = sorted((key.removeprefix(prefix), row) for key, row in trial.parameters.items())
+            parts += [f"{name} {value}" for name, value in shown]
+        elif factor.name not in _SHOWN_APART and not factor.is_default(trial):
             parts.append(factor.words(factor.level(trial)))
     return ", ".join(parts)
 
 
-def _short_parameters(trial: Trial) -> list[tuple[str, str]]:
-    prefix = f"{trial.workload}."
-    return [(name.removeprefix(prefix), value) for name, value in trial.parameters.items()]
-
-
 def summarise(results: Iterable[Result], *, tainted: bool = False) -> tuple[Cell, ...]:
-    """Group the ok attempts into cells.
+    """Group the ok attempts into cells, ordered by configuration and engine.
 
-    They are ordered by workload, input, parameters, size, workers, profile, replication, checksum,
-    placement of the master, concurrency, security and engine. Failed and invalid attempts, warm-ups
-    and the user's own programs stay out. Configurations without a run that counts have no cell; see
+    Failed and invalid attempts, warm-ups and the user's own programs stay out, and so do tainted
+    runs, unless they are asked for. Configurations without a run that counts have no cell; see
     ``untrusted``.
-
-    Args:
-        results: trials with their attempts.
-        tainted: whether tainted runs count.
     """
     return tuple(
-        _cell(counting, left_out)
-        for _, counting, left_out in _groups(results, tainted=tainted)
+        _cell(at, counting, left_out)
+        for (at, _), counting, left_out in _groups(results, tainted=tainted)
         if counting
     )
 
@@ -344,31 +299,17 @@ def _run_order(result: Result) -> tuple[str, str, int, int]:
     return (started_utc, result.trial.campaign_id, result.trial.position, number)
 
 
-def _cell(ordered: tuple[Result, ...], left_out: tuple[Result, ...]) -> Cell:
+def _cell(at: Configuration, ordered: tuple[Result, ...], left_out: tuple[Result, ...]) -> Cell:
     measurements = [result.measurement for result in ordered if result.measurement is not None]
     seconds = tuple(measurement.duration_seconds for measurement in measurements)
     sizes = [measurement.input_bytes for measurement in measurements]
     attempts = [result.attempt for result in ordered if result.attempt is not None]
-    intermediate = [
-        measurement.intermediate_bytes
-        for measurement in measurements
-        if measurement.intermediate_bytes is not None
-    ]
-    trial = ordered[0].trial
+    intermediate = [found for row in measurements if (found := row.intermediate_bytes) is not None]
     fingerprints = tuple(dict.fromkeys(attempt.fingerprint for attempt in attempts))
     drifted = drift(seconds)
     return Cell(
-        workload=trial.workload,
-        engine=trial.engine,
-        profile=trial.profile,
-        size_bytes=trial.size_bytes,
-        workers=trial.workers,
-        concurrency=trial.concurrency,
-        replication=trial.replication,
-        checksum=trial.checksum,
-        master=trial.master,
-        input=trial.input,
-        parameters=trial.parameters,
+        **{row.name: getattr(at, row.name) for row in fields(at)},
+        engine=ordered[0].trial.engine,
         results=ordered,
         durations_seconds=seconds,
         mean_seconds=mean(seconds),
@@ -396,7 +337,7 @@ def _warnings(drifted: Drift | None, fingerprints: Sequence[Fingerprint]) -> tup
         way = "grow" if drifted.correlation > 0 else "shrink"
         lines.append(
             f"times {way} with run order (Spearman's rank correlation {drifted.correlation:.2f},"
-            f" p {drifted.p_value:.2g}): something drifts, such as heat, or a disk that fills"
+            f" p {drifted.p_value:.2g}): something drifts, such as heat or a disk that fills up"
         )
     lines += [f"runs of different setups: {line}" for line in differences_among(fingerprints)]
     return tuple(lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from boardcluster.analysis.cells import Cell, Configuration
 from boardcluster.analysis.fingerprints import differences_among
@@ -15,71 +16,46 @@ __all__ = ["Comparison", "ConcurrencyComparison", "compare_concurrency", "compar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """Two engines at the same configuration.
+class _Compared:
+    """Two cells."""
 
-    Attributes:
-        faster: the cell with the smaller mean.
-        slower: the other one.
-        ratio: mean of the slower over mean of the faster, at least 1.
-        difference_interval_seconds: 95 % interval (Welch) of slower minus faster mean; None if
-            either ran once.
-        differences: what differs among the fingerprints of their runs, one line each; a
-            comparison across it must say so.
-    """
-
-    faster: Cell
-    slower: Cell
     ratio: float
+    """Mean of one over mean of the other."""
     difference_interval_seconds: Interval | None
+    """95 % interval (Welch) of one minus the other mean; None if either ran once."""
     differences: tuple[str, ...]
-
-    @property
-    def same_setup(self) -> bool:
-        """Whether all runs of both were measured on the same."""
-        return not self.differences
+    """What differs among the fingerprints of their runs, one line each; a comparison across it must
+    say so."""
 
     @property
     def is_shown(self) -> bool:
         """Whether the runs show a difference: its interval exists and leaves out zero."""
         interval = self.difference_interval_seconds
-        return interval is not None and interval.low > 0
+        return interval is not None and not interval.low <= 0 <= interval.high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConcurrencyComparison:
+class Comparison(_Compared):
+    """Two engines at the same configuration."""
+
+    faster: Cell
+    """The cell with the smaller mean."""
+    slower: Cell
+    """The other one; ratio and difference are of it to the faster, so at least 1 and 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcurrencyComparison(_Compared):
     """The jobs of a mix one after the other, and several at once; all else is equal.
 
     Source: Lee and Park 2026, the last experiment: four jobs took 254 s one after the other and
     134 s at once, which is 1.9 times as fast.
-
-    Attributes:
-        sequential: the cell with one job at a time.
-        concurrent: the cell with several at once.
-        ratio: mean of ``sequential`` over mean of ``concurrent``; below 1 where several at once
-            take longer.
-        difference_interval_seconds: 95 % interval (Welch) of sequential minus concurrent mean;
-            None if either ran once.
-        differences: what differs among the fingerprints of their runs, one line each; a
-            comparison across it must say so.
     """
 
     sequential: Cell
+    """The cell with one job at a time; ratio and difference are of it to the other."""
     concurrent: Cell
-    ratio: float
-    difference_interval_seconds: Interval | None
-    differences: tuple[str, ...]
-
-    @property
-    def same_setup(self) -> bool:
-        """Whether all runs of both were measured on the same."""
-        return not self.differences
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the runs show a difference: its interval exists and leaves out zero."""
-        interval = self.difference_interval_seconds
-        return interval is not None and (interval.low > 0 or interval.high < 0)
+    """The cell with several at once."""
 
 
 def compare_engines(cells: Iterable[Cell]) -> tuple[Comparison, ...]:
@@ -100,12 +76,18 @@ def _comparison(first: Cell, second: Cell) -> Comparison:
     return Comparison(
         faster=faster,
         slower=slower,
-        ratio=slower.mean_seconds / faster.mean_seconds,
-        difference_interval_seconds=difference_interval(
-            slower.durations_seconds, faster.durations_seconds
-        ),
         differences=differences_among((*faster.fingerprints, *slower.fingerprints)),
+        **_compared(slower, faster),
     )
+
+
+def _compared(over: Cell, under: Cell) -> dict[str, Any]:
+    return {
+        "ratio": over.mean_seconds / under.mean_seconds,
+        "difference_interval_seconds": difference_interval(
+            over.durations_seconds, under.durations_seconds
+        ),
+    }
 
 
 def compare_concurrency(cells: Iterable[Cell]) -> tuple[ConcurrencyComparison, ...]:
@@ -119,11 +101,8 @@ def compare_concurrency(cells: Iterable[Cell]) -> tuple[ConcurrencyComparison, .
         ConcurrencyComparison(
             sequential=one,
             concurrent=several,
-            ratio=one.mean_seconds / several.mean_seconds,
-            difference_interval_seconds=difference_interval(
-                one.durations_seconds, several.durations_seconds
-            ),
             differences=differences_among((*one.fingerprints, *several.fingerprints)),
+            **_compared(one, several),
         )
         for group in groups.values()
         for one in group

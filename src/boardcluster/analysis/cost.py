@@ -26,6 +26,8 @@ __all__ = ["Cost", "CostPoint", "cost", "workers_to_match"]
 _SAME_SIZE = 0.01
 """Sizes that differ by less are taken for the same: texts are cut at a line's end."""
 
+_ROUNDING = 1e-9  # of the law's fit: nearer to the serial share no number of workers is meant
+
 _FOLLOWS_FROM_WORKERS = (
     *("number of nodes:", "generated configuration", "limits of", "board "),
     "boards that nodes stand for",
@@ -36,22 +38,19 @@ boards are told apart beforehand."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Family:
-    """What is compared with a workload.
-
-    Attributes:
-        probe: the probe that measures it.
-        figure: its figure of seconds.
-        program: the program, for people.
-        forms: for each engine, the form of output that answers what the engine's job answers;
-            empty where there is one form.
-        parameter: the workload's parameter that must be the figure's condition of that name.
-    """
+    """What is compared with a workload."""
 
     probe: str
+    """The probe that measures it."""
     figure: str
+    """Its figure of seconds."""
     program: str
+    """The program, for people."""
     forms: Mapping[Engine, str] = dataclasses.field(default_factory=dict)
+    """For each engine, the form of output that answers what the engine's job answers; empty where
+    there is one form."""
     parameter: str = ""
+    """The workload's parameter that must be the figure's condition of that name."""
 
 
 _FAMILIES: Mapping[str, _Family] = {
@@ -69,79 +68,73 @@ _FAMILIES: Mapping[str, _Family] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostPoint:
-    """The cluster with one number of workers.
-
-    Attributes:
-        workers: number of workers.
-        nodes: number of nodes, a master of its own included.
-        count: number of runs.
-        mean_seconds: their mean duration; of emulated boards, the boards'.
-        interval_seconds: 95 % confidence interval of the mean; None for one run.
-        ratio: mean over the single program's seconds; below 1 the cluster is faster. None without
-            a single program.
-    """
+    """The cluster with one number of workers."""
 
     workers: int
+    """Number of workers."""
     nodes: int
+    """Number of nodes, a master of its own included."""
     count: int
+    """Number of runs."""
     mean_seconds: float
+    """Their mean duration; of emulated boards, the boards'."""
     interval_seconds: Interval | None
+    """95 % confidence interval of the mean; None for one run."""
     ratio: float | None
+    """Mean over the single program's seconds; below 1 the cluster is faster. None without a single
+    program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """One workload on one engine at one size, against one program on one of the nodes.
-
-    Attributes:
-        workload: name of the workload.
-        engine: the engine.
-        configuration: what all points share; its ``workers`` is 0.
-        label: what is not the default there, in short words; ``emulated boards`` among them.
-        emulated: whether nodes are namespaces on one machine; to be shown with every number.
-        size_bytes: input size.
-        probe: the probe that measures the program.
-        single_program: the program.
-        single_versions: what it said of its version.
-        single_node: the node that it ran on, the fastest of its kind; empty if none was measured.
-        single_run: id of the probe's run; empty likewise.
-        threads: threads that it was given.
-        single_size_bytes: input size at which it was measured; 0 if it was not.
-        single_seconds: its time for ``size_bytes``; None if it was not measured on such a node.
-        basis: how that time was come by: measured at this size, or scaled in proportion to it.
-        points: the cluster, by number of workers.
-        nodes: smallest measured number of workers whose mean is below ``single_seconds``; None if
-            none is, or nothing was measured to compare with.
-        exact: whether every smaller number of workers was measured too, and lost; else ``nodes`` is
-            an upper limit. False without ``nodes``.
-        predicted_nodes: number of workers, as a fraction, at which Amdahl's law as fitted to the
-            points takes ``single_seconds``; infinite if it never does; None without two numbers of
-            workers or without the program.
-        remarks: what a reader must know, one line each: what differs between the two sides.
-        verdict: the answer in one sentence.
-    """
+    """One workload on one engine at one size, against one program on one of the nodes."""
 
     workload: str
+    """Name of the workload."""
     engine: Engine
+    """The engine."""
     configuration: Configuration
+    """What all points share; its ``workers`` is 0."""
     label: str
+    """What is not the default there, in short words; ``emulated boards`` among them."""
     emulated: bool
+    """Whether nodes are namespaces on one machine; to be shown with every number."""
     size_bytes: int
+    """Input size."""
     probe: str
+    """The probe that measures the program."""
     single_program: str
+    """The program."""
     single_versions: tuple[str, ...]
+    """What it said of its version."""
     single_node: str
+    """The node that it ran on, the fastest of its kind; empty if none was measured."""
     single_run: str
+    """Id of the probe's run; empty likewise."""
     threads: int
+    """Threads that it was given."""
     single_size_bytes: int
+    """Input size at which it was measured; 0 if it was not."""
     single_seconds: float | None
+    """Its time for ``size_bytes``; None if it was not measured on such a node."""
     basis: str
+    """How that time was come by: measured at this size, or scaled in proportion to it."""
     points: tuple[CostPoint, ...]
+    """The cluster, by number of workers."""
     nodes: int | None
+    """Smallest measured number of workers whose mean is below ``single_seconds``; None if none is,
+    or nothing was measured to compare with."""
     exact: bool
+    """Whether every smaller number of workers was measured too, and lost; else ``nodes`` is an
+    upper limit. False without ``nodes``."""
     predicted_nodes: float | None
+    """Number of workers, as a fraction, at which Amdahl's law as fitted to the points takes
+    ``single_seconds``; infinite if it never does; None without two numbers of workers or without
+    the program."""
     remarks: tuple[str, ...]
+    """What a reader must know, one line each: what differs between the two sides."""
     verdict: str
+    """The answer in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +198,7 @@ def workers_to_match(points: Iterable[tuple[int, float]], seconds: float) -> flo
     if seconds >= fit.one_worker_seconds:
         return 1.0
     left = seconds / fit.one_worker_seconds - fit.serial_share
-    return (1 - fit.serial_share) / left if left > 0 else math.inf
+    return (1 - fit.serial_share) / left if left > _ROUNDING else math.inf
 
 
 def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
@@ -216,13 +209,10 @@ def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
             continue
         for cell in by_setup(whole):
             first = cell.results[0]
-            key = (_without_workers(cell), cell.engine, setup_of(first), dilation_of(first))
+            common = dataclasses.replace(cell.configuration, workers=0)
+            key = (common, cell.engine, setup_of(first), dilation_of(first))
             groups.setdefault(key, []).append(cell)
     return [sorted(group, key=lambda cell: cell.workers) for group in groups.values()]
-
-
-def _without_workers(cell: Cell) -> Configuration:
-    return dataclasses.replace(cell.configuration, workers=0)
 
 
 def _singles(group: Sequence[Cell], runs: Sequence[ProbeRun]) -> list[_Single | None]:
@@ -255,7 +245,7 @@ def _distance(size_bytes: int, other_bytes: int) -> float:
 
 def _of_run(run: ProbeRun, family: _Family, cell: Cell) -> list[_Single]:
     """Return the figures of a run that answer what a cell's job answers, for the cell's size."""
-    asked = cell.parameters.get(f"{cell.workload}.{family.parameter}")
+    asked = cell.trial.parameters.get(f"{cell.workload}.{family.parameter}")
     found = []
     for figure in run.figures:
         conditions = figure.conditions
@@ -300,7 +290,7 @@ def _why_none(group: Sequence[Cell], runs: Sequence[ProbeRun]) -> str:
         return f"{family.program} was not measured on a node: {advice}"
     if any(_on_such_a_node(run, group) for run in measured):
         return (
-            f"{family.program} was measured for another {family.parameter or 'form'} only: there "
+            f"{family.program} was only measured for another {family.parameter or 'form'}: there "
             "is nothing to compare with"
         )
     nodes = ", ".join(sorted({run.node for run in measured}))
@@ -324,7 +314,7 @@ def _cost(group: Sequence[Cell], single: _Single | None, runs: Sequence[ProbeRun
     built = Cost(
         workload=first.workload,
         engine=first.engine,
-        configuration=_without_workers(first),
+        configuration=dataclasses.replace(first.configuration, workers=0),
         label=first.label,
         emulated=any(setup.emulated for setup in first.fingerprints),
         size_bytes=first.size_bytes,
@@ -382,14 +372,15 @@ def _remarks(group: Sequence[Cell]) -> tuple[str, ...]:
     lines = []
     if any(is_twin(result) for result in first.results):
         lines.append(
-            "emulated boards: one thread may use the whole node's CPU time, so the program with "
-            "one thread is up to as many times too fast as the board has cores; and campaigns get "
-            "the share of it that their class of workload was calibrated with, probes all of it"
+            "emulated boards: one thread may use the CPU time of the whole node, so the program "
+            "with one thread may be too fast by a factor of up to the board's number of cores; "
+            "campaigns get the share of CPU time calibrated for their class of workload, probes "
+            "get all of it"
         )
     elif any(setup.emulated for setup in first.fingerprints):
         lines.append(
-            "emulated nodes share one machine: more of them bring no more hardware, so this says "
-            "what the engine costs, not how many boards it takes"
+            "emulated nodes share one machine: more of them add no hardware, so this shows what "
+            "the engine costs, not how many boards it takes"
         )
     if first.input:
         lines.append(f"the cluster read {first.input}, the program the flights")
@@ -418,24 +409,21 @@ def _verdict(row: Cost, single_seconds: float) -> str:
         min(row.points, key=lambda point: point.mean_seconds),
     )
     cluster = f"the cluster with {_workers(shown.workers)} {format_seconds(shown.mean_seconds)}"
-    return f"{alone}; {cluster}{_certainty(shown, single_seconds)}: {_answer(row)}"
-
-
-def _certainty(point: CostPoint, single_seconds: float) -> str:
-    """Say whether the cluster's runs show on which side of the program they are."""
-    interval = point.interval_seconds
-    if interval is None:
-        return " (one run, no interval)"
-    if interval.low <= single_seconds <= interval.high:
-        return " (its 95 % interval holds both)"
-    return ""
+    # Do the cluster's runs show on which side of the program they are?
+    interval = shown.interval_seconds
+    doubt = " (one run, no interval)" if interval is None else ""
+    if interval is not None and interval.low <= single_seconds <= interval.high:
+        doubt = " (its 95 % interval contains both)"
+    return f"{alone}; {cluster}{doubt}: {_answer(row)}"
 
 
 def _answer(row: Cost) -> str:
     if row.nodes is not None:
         if row.exact:
             return f"it takes {_workers(row.nodes)} to beat one program"
-        return f"at most {_workers(row.nodes)} beat one program; fewer were not all measured"
+        return (
+            f"at most {_workers(row.nodes)} beat one program; not every smaller number was measured"
+        )
     words = "at this size no measured cluster beats it"
     if row.predicted_nodes is None:
         return words

@@ -24,7 +24,6 @@ from boardcluster.records import (
     Coverage,
     Energy,
     EnergyMethod,
-    NodeSamples,
     Power,
     PowerModel,
     Telemetry,
@@ -33,7 +32,6 @@ from boardcluster.records import (
 __all__ = [
     "GAP_INTERVALS",
     "GAP_SECONDS",
-    "MODELLED_ACCURACY",
     "Instrument",
     "Integral",
     "Trace",
@@ -45,7 +43,6 @@ __all__ = [
     "model_power",
     "sum_energy",
     "undilated_energy",
-    "without_energy",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -54,7 +51,7 @@ GAP_SECONDS = 10.0
 GAP_INTERVALS = 3.0
 """A hole in the readings is too long from 10 s or three intervals on, whichever is longer."""
 
-MODELLED_ACCURACY = "modelled from CPU utilisation; see docs/explanation/energy.md"
+_MODELLED_ACCURACY = "modelled from CPU utilisation; see docs/explanation/energy.md"
 
 _FROZEN_SECONDS = 60.0
 _FROZEN_READINGS = 10
@@ -77,72 +74,60 @@ _OF_THIS_MACHINE = "it measures this machine, not the boards that the nodes stan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """A question that a meter did not answer.
-
-    Attributes:
-        seconds: when, on the trace's clock.
-        text: why, in one line.
-    """
+    """A question that a meter did not answer."""
 
     seconds: float
+    """When, on the trace's clock."""
     text: str
+    """Why, in one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trace:
-    """What one meter was seen to say, in order.
-
-    Attributes:
-        seconds: when; any clock, as long as the run's ends are given on the same.
-        watts: power; NaN where it was not given.
-        counted_joules: the meter's own count; NaN where there is none.
-        interval_seconds: how often it was asked.
-        wraps_at_joules: where the count begins again at zero; None if it does not.
-        troubles: questions that were not answered.
-    """
+    """What one meter was seen to say, in order."""
 
     seconds: Array
+    """When; any clock, as long as the run's ends are given on the same."""
     watts: Array
+    """Power; NaN where it was not given."""
     counted_joules: Array
+    """The meter's own count; NaN where there is none."""
     interval_seconds: float
+    """How often it was asked."""
     wraps_at_joules: float | None = None
+    """Where the count begins again at zero; None if it does not."""
     troubles: tuple[Trouble, ...] = ()
+    """Questions that were not answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Integral:
-    """What a trace says of one run.
-
-    Attributes:
-        energy_joules: None where the reason says why.
-        mean_watts: None likewise.
-        most_watts: highest reading; of a count, its fastest rise; None likewise.
-        readings: within the run.
-        rate_hertz: of those, as they were taken.
-        remarks: what was odd, one line each.
-        reason: why there is no energy.
-    """
+    """What a trace says of one run."""
 
     energy_joules: float | None
+    """None where the reason says why."""
     mean_watts: float | None
+    """None likewise."""
     most_watts: float | None
+    """Highest reading; of a count, its fastest rise; None likewise."""
     readings: int
+    """Within the run."""
     rate_hertz: float
+    """Of those, as they were taken."""
     remarks: tuple[str, ...]
+    """What was odd, one line each."""
     reason: str = ""
+    """Why there is no energy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instrument:
-    """What the level asks of a meter beyond what it recorded.
-
-    Attributes:
-        integrates: whether the device itself integrates power to energy.
-        accuracy_percent: as its maker states it; None where none is stated.
-    """
+    """What the level asks of a meter beyond what it recorded."""
 
     integrates: bool
+    """Whether the device itself integrates power to energy."""
     accuracy_percent: float | None
+    """As its maker states it; None where none is stated."""
 
 
 def gap_limit_seconds(interval_seconds: float) -> float:
@@ -195,9 +180,7 @@ def _busy_sum(window: Window) -> tuple[Array, Array] | None:
     total = np.zeros(len(at))
     for track in tracks:
         if track is not None:
-            moments = np.concatenate([track.begins[:1], track.ends])
-            sums = np.concatenate([[0.0], np.cumsum(np.maximum(track.values, 0.0))])
-            total += np.interp(at, moments, sums)
+            total += np.interp(at, *track.sums())
     return at, total
 
 
@@ -229,38 +212,28 @@ def integrate(
     energy: float | None = None
     watts = use.watts[np.isfinite(use.watts)]
     drawn = None if reason or not len(watts) else _drawn(use, started_seconds, ended_seconds)
-    # A count in steps that are large for the run says nothing, not even across a hole.
+    # A counter in steps that are large for the run is of no use, not even across a hole.
     if counted is not None and (not len(watts) or _is_fine(use, started_seconds, ended_seconds)):
-        energy, far = (
-            counted,
-            drawn is not None
-            and abs(counted - drawn) > (_DISAGREEMENT_SHARE * max(counted, drawn)),
-        )
-        if far:
-            remarks.append(f"its count says {counted:.0f} J, its power {drawn:.0f} J")
+        energy = counted
+        if drawn is not None and abs(energy - drawn) > _DISAGREEMENT_SHARE * max(energy, drawn):
+            remarks.append(
+                f"its energy counter says {energy:.0f} J, its power adds up to {drawn:.0f} J"
+            )
         if gap:
-            remarks.append(f"{gap}; its own count went on")
+            remarks.append(f"{gap}; its own energy counter kept counting")
     elif drawn is not None:
         energy = drawn
-    if energy is None:
-        return Integral(
-            energy_joules=None,
-            mean_watts=None,
-            most_watts=None,
-            readings=len(inside),
-            rate_hertz=float(rate_hertz),
-            remarks=tuple(remarks),
-            reason=reason or counted_reason or "it gave no power",
-        )
-    remarks += _returns(use, started_seconds, ended_seconds)
-    remarks += _frozen(use, started_seconds, ended_seconds, load)
+    if energy is not None:
+        remarks += _returns(use, started_seconds, ended_seconds)
+        remarks += _frozen(use, started_seconds, ended_seconds, load)
     return Integral(
-        energy_joules=float(energy),
-        mean_watts=float(energy) / (ended_seconds - started_seconds),
-        most_watts=_most(use, within),
+        energy_joules=energy,
+        mean_watts=None if energy is None else energy / (ended_seconds - started_seconds),
+        most_watts=None if energy is None else _most(use, within),
         readings=len(inside),
         rate_hertz=float(rate_hertz),
         remarks=tuple(remarks),
+        reason="" if energy is not None else reason or counted_reason or "it reported no power",
     )
 
 
@@ -276,7 +249,7 @@ def _usable(trace: Trace, remarks: list[str], started: float, ended: float) -> T
         least = float(np.min(watts[negative & within]))
         remarks.append(
             f"{count} of {int(np.count_nonzero(within))} readings were negative, down to "
-            f"{least:.1f} W, and left out: a sensor the wrong way round reads so"
+            f"{least:.1f} W, and were left out: a reversed sensor reads like that"
         )
     watts = np.where(negative | ~np.isfinite(watts), np.nan, np.maximum(watts, 0.0))
     keep = np.isfinite(watts) | np.isfinite(counted)
@@ -355,10 +328,10 @@ def _counted(
     part = _around(seconds, started, ended)
     seconds, counted = seconds[part], counted[part]
     if len(seconds) < 2:
-        return None, "it gave fewer than two counts"
+        return None, "it reported its energy counter fewer than twice"
     limit = gap_limit_seconds(trace.interval_seconds)
     if seconds[0] - started > limit or ended - seconds[-1] > limit:
-        return None, f"its count does not cover the run{_why(trace, started, ended)}"
+        return None, f"its energy counter does not cover the run{_why(trace, started, ended)}"
     rises, spans = np.diff(counted), np.maximum(np.diff(seconds), 1e-9)
     usual_watts, factor = _usual_watts(trace, rises, spans)
     for index in range(len(rises)):
@@ -367,17 +340,19 @@ def _counted(
         if rise < 0 and trace.wraps_at_joules is not None:
             rise += trace.wraps_at_joules
             if rise <= factor * usual_watts * spans[index]:
-                remarks.append(f"its count wrapped at {at} of the run; undone")
+                remarks.append(f"its energy counter wrapped at {at} of the run; corrected")
                 rises[index] = rise
                 continue
         jumped = usual_watts > 0 and rise > factor * usual_watts * spans[index]
         if rise >= 0 and not jumped:
             continue
-        what = f"jumped by {rises[index]:.0f} J" if rises[index] >= 0 else "was set back"
+        what = f"jumped by {rises[index]:.0f} J" if rises[index] >= 0 else "was reset"
         if not np.isfinite(trace.watts).any():
-            return None, f"its count {what} at {at} of the run"
+            return None, f"its energy counter {what} at {at} of the run"
         rises[index] = _drawn(trace, float(seconds[index]), float(seconds[index + 1]))
-        remarks.append(f"its count {what} at {at} of the run; its power taken for that step")
+        remarks.append(
+            f"its energy counter {what} at {at} of the run; its power is used for that step"
+        )
     total = np.concatenate([[0.0], np.cumsum(rises)])
     ends = np.interp([started, ended], seconds, total)
     lead = max(0.0, seconds[0] - started) + max(0.0, ended - seconds[-1])
@@ -411,8 +386,8 @@ def _returns(trace: Trace, started: float, ended: float) -> list[str]:
         return []
     count = "once" if len(told) == 1 else f"{len(told)} times"
     first = f"{told[0].seconds - started:.0f} s of the run"
-    back = ", and came back" if (trace.seconds > told[-1].seconds).any() else ""
-    return [f"it did not answer {count}, first at {first}{back}: {told[0].text}"]
+    back = ", and recovered" if (trace.seconds > told[-1].seconds).any() else ""
+    return [f"it failed to answer {count}, first at {first}{back}: {told[0].text}"]
 
 
 def _frozen(
@@ -467,33 +442,20 @@ def model_power(
     Returns:
         One for each model; without energy where telemetry covers less than 90 % of the run.
     """
-    by_node = {row.node: row for row in telemetry.nodes}
     quotas = capacity_cores or {}
-    return tuple(
-        _modelled(
-            model,
-            by_node.get(model.node),
-            telemetry.duration_seconds,
-            quota_cores=quotas.get(model.node),
-        )
-        for model in models
-    )
+    return tuple(_modelled(row, telemetry, quota_cores=quotas.get(row.node)) for row in models)
 
 
-def _modelled(
-    model: PowerModel,
-    samples: NodeSamples | None,
-    duration_seconds: float,
-    *,
-    quota_cores: float | None,
-) -> Power:
+def _modelled(model: PowerModel, telemetry: Telemetry, *, quota_cores: float | None) -> Power:
+    duration_seconds = telemetry.duration_seconds
+    samples = next((row for row in telemetry.nodes if row.node == model.node), None)
     power = Power(
         meter=f"model of {model.node}",
         kind="model",
         coverage=Coverage.WALL,
         nodes=(model.node,),
         switch=False,
-        accuracy=MODELLED_ACCURACY,
+        accuracy=_MODELLED_ACCURACY,
         rate_hertz=0.0,
         energy_joules=None,
         mean_watts=None,
@@ -526,8 +488,8 @@ def _modelled(
     if over_seconds > allowed * float(total[-1] - total[0]):
         what = f"quota of {cores:.3g} cores has" if quota_cores else f"{window.cores} cores have"
         remarks.append(
-            f"it used {over_seconds:.1f} s of CPU time more than its {what}; "
-            "the model knows no power for that and leaves it out"
+            f"it used {over_seconds:.1f} s more CPU time than its {what}; "
+            "the model has no power for that and ignores it"
         )
     return replace(
         power,
@@ -542,14 +504,7 @@ def _modelled(
 
 # The whole cluster
 
-_WHOLE_NODE = frozenset({Coverage.WALL, Coverage.NODE, Coverage.PORT})
-_BROADEST_FIRST = (
-    Coverage.WALL,
-    Coverage.PORT,
-    Coverage.NODE,
-    Coverage.BOARD,
-    Coverage.PACKAGE,
-)
+_BROADEST_FIRST = (Coverage.WALL, Coverage.PORT, Coverage.NODE, Coverage.BOARD, Coverage.PACKAGE)
 _PARTS = {
     Coverage.BOARD: "the board without USB, HAT and NVMe",
     Coverage.PACKAGE: "the processor's package",
@@ -581,27 +536,17 @@ def sum_energy(
     if not powers:
         return None
     chosen, reason = _choose(powers, nodes)
-    method = (
-        EnergyMethod.MODELLED
-        if any(row.method is EnergyMethod.MODELLED for row in chosen)
-        else EnergyMethod.METERED
-    )
-    total: float | None = None
-    if not reason:
-        total = sum(row.energy_joules or 0.0 for row in chosen)
-    level, why = (
-        (0, f"there is no sum: {reason}")
-        if reason
-        else _level(chosen, instruments, idle_measured=idle_measured)
-    )
-    return Energy(
-        energy_joules=total,
-        method=method,
-        level=level,
-        level_reason=why,
+    modelled = any(row.method is EnergyMethod.MODELLED for row in chosen)
+    level, why = _level(chosen, instruments, idle_measured=idle_measured)
+    found = replace(
+        _no_energy(reason),
+        method=EnergyMethod.MODELLED if modelled else EnergyMethod.METERED,
         powers=tuple(powers),
-        reason=reason,
     )
+    if reason:
+        return found
+    total = sum(row.energy_joules or 0.0 for row in chosen)
+    return replace(found, energy_joules=total, level=level, level_reason=why)
 
 
 def energy_of_run(
@@ -645,13 +590,15 @@ def energy_of_run(
     found = found or _no_energy(_OF_THIS_MACHINE)
     return replace(
         found,
-        powers=(*found.powers, *(without_energy(power, _OF_THIS_MACHINE) for power in powers)),
+        powers=(*found.powers, *(_without_energy(power) for power in powers)),
     )
 
 
-def without_energy(power: Power, reason: str) -> Power:
-    """Return what a meter recorded without its numbers, and why they do not count."""
-    return replace(power, energy_joules=None, mean_watts=None, most_watts=None, reason=reason)
+def _without_energy(power: Power) -> Power:
+    """Return what a meter of this machine recorded without its numbers."""
+    return replace(
+        power, energy_joules=None, mean_watts=None, most_watts=None, reason=_OF_THIS_MACHINE
+    )
 
 
 def _no_energy(reason: str) -> Energy:
@@ -669,7 +616,7 @@ def undilated_energy(energy: Energy, dilation: float) -> Energy:
     """Return the energy that the boards would have taken for a run that was slower by a factor.
 
     What was modelled is the boards' power over this machine's seconds, so it is divided. What was
-    metered says nothing of the boards and is removed. Powers stay: they are the boards'. How often
+    metered is not the boards' and is removed. Powers stay: they are the boards'. How often
     there were readings stays, too: that is how they were taken.
 
     Args:
@@ -691,15 +638,18 @@ def _undilated_power(power: Power, dilation: float) -> Power:
     if power.energy_joules is None:
         return power
     if power.method is EnergyMethod.METERED:
-        return without_energy(power, _OF_THIS_MACHINE)
+        return _without_energy(power)
     return replace(power, energy_joules=power.energy_joules / dilation)
 
 
 def _choose(powers: Sequence[Power], nodes: Sequence[str]) -> tuple[tuple[Power, ...], str]:
     """Return the meters that make up the sum, and why there is none; empty if there is one."""
-    order = {coverage: place for place, coverage in enumerate(_BROADEST_FIRST)}
     by_breadth = sorted(
-        powers, key=lambda row: (row.method is EnergyMethod.MODELLED, order[row.coverage])
+        powers,
+        key=lambda row: (
+            row.method is EnergyMethod.MODELLED,
+            _BROADEST_FIRST.index(row.coverage),
+        ),
     )
     chosen: list[Power] = []
     by_node: dict[str, Power] = {}
@@ -715,7 +665,7 @@ def _choose(powers: Sequence[Power], nodes: Sequence[str]) -> tuple[tuple[Power,
         if len(taken) == len(power.nodes):
             continue
         if taken:
-            return (), f"{power.meter} measures nodes that {taken[0].meter} measures too"
+            return (), f"{power.meter} measures nodes that {taken[0].meter} also measures"
         chosen.append(power)
         by_node |= dict.fromkeys(power.nodes, power)
     return tuple(chosen), _switch_twice(chosen) or _no_sum(chosen, by_node, nodes)
@@ -751,8 +701,8 @@ def _no_sum(chosen: Sequence[Power], by_node: Mapping[str, Power], nodes: Sequen
     if parts and len({power.coverage for power in chosen}) > 1:
         power = next(row for row in chosen if row.coverage in parts)
         return (
-            f"{power.meter} sees only {_PARTS[power.coverage]}, other meters see whole nodes; that "
-            "is no sum"
+            f"{power.meter} sees only {_PARTS[power.coverage]}, other meters see whole nodes; they "
+            "cannot be added up"
         )
     return ""
 
@@ -783,7 +733,7 @@ def _levels_of(power: Power, instrument: Instrument | None) -> list[tuple[int, s
     if power.coverage in _PARTS:
         limits.append((0, f"{power.meter} sees only {_PARTS[power.coverage]}"))
     elif power.coverage is not Coverage.WALL:
-        limits.append((0, f"{power.meter} is behind a power supply whose loss nobody measured"))
+        limits.append((0, f"{power.meter} is behind a power supply whose losses are not measured"))
     accuracy = instrument.accuracy_percent if instrument else None
     if accuracy is None:
         limits.append((0, f"no accuracy is stated for {power.meter}"))

@@ -1,7 +1,7 @@
 """The table of an experiment: our times by column, how they relate, what the papers have. Pure.
 
 Emulated boards are compared with real ones by their ratios: how many times as fast a column is as
-the first. Times of the papers stand beside ours without any claim.
+the first. Times of the papers are shown with ours without any claim.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from boardcluster.analysis.cells import (
     Cell,
     Configuration,
-    security_of,
     settings,
     summarise,
-    verdict_of,
 )
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of
@@ -43,122 +41,101 @@ FAR_PERCENT = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What a paper says of one of our cells.
-
-    Attributes:
-        of: which one: names of a trial's attributes, and ``twin``, with their values.
-        seconds: its time; None where the paper states only a ratio.
-        ratio: how many times as fast as the first column it is, where the paper states it itself.
-        source: paper and table, and which cell of it.
-    """
+    """What a paper says of one of our cells."""
 
     of: Mapping[str, str | int]
+    """Which one: names of a trial's attributes, and ``twin``, with their values."""
     seconds: float | None
+    """Its time; None where the paper states only a ratio."""
     ratio: float | None
+    """How many times as fast as the first column it is, where the paper states it itself."""
     source: str
+    """Paper and table, and which cell of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One column of a row.
-
-    Attributes:
-        column: the value that varies.
-        count: runs that count: verified, valid, no warm-ups.
-        mean_seconds: their mean, as on the boards; None without any.
-        interval_seconds: its 95 % interval by Student's t; None for fewer than two runs.
-        dilations: the time dilations of these runs.
-        ratio: how many times as fast as the first column: its mean over this one; None where
-            either is missing, and for the first column.
-        published_seconds: the papers' time.
-        published_ratio: the papers' ratio, of their times in the same way or as they state it.
-        published_source: paper, table and cell; empty where nothing is published.
-        difference_percent: how far ``ratio`` is above the published one; below 0 it is less.
-        is_far: whether that is more than FAR_PERCENT either way.
-        warnings: what a reader of the mean must know, one line each.
-    """
+    """One column of a row."""
 
     column: str
+    """The value that varies."""
     count: int
+    """Runs that count: verified, valid, no warm-ups."""
     mean_seconds: float | None
+    """Their mean, as on the boards; None without any."""
     interval_seconds: Interval | None
+    """Its 95 % interval by Student's t; None for fewer than two runs."""
     dilations: tuple[float, ...]
+    """The time dilations of these runs."""
     ratio: float | None
+    """How many times as fast as the first column: its mean over this one; None where either is
+    missing, and for the first column."""
     published_seconds: float | None
+    """The papers' time."""
     published_ratio: float | None
+    """The papers' ratio, of their times in the same way or as they state it."""
     published_source: str
+    """Paper, table and cell; empty where nothing is published."""
     difference_percent: float | None
+    """How far ``ratio`` is above the published one; below 0 it is less."""
     is_far: bool
+    """Whether that is more than FAR_PERCENT either way."""
     warnings: tuple[str, ...]
+    """What a reader of the mean must know, one line each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Cells that differ in nothing but what varies.
-
-    Attributes:
-        twin: the twin; empty where twins are the columns.
-        workload: name of the workload, or names joined by ``+``.
-        engine: the engine.
-        size_bytes: input size; 0 where there is none.
-        workers: number of workers; None where it varies.
-        profile: the engine configuration; empty where it varies.
-        settings: short words for what else is not the default.
-        entries: one for each column of the table.
-    """
+    """Cells that differ in nothing but what varies."""
 
     twin: str
+    """The twin; empty where twins are the columns."""
     workload: str
+    """Name of the workload, or names joined by ``+``."""
     engine: Engine
+    """The engine."""
     size_bytes: int
+    """Input size; 0 where there is none."""
     workers: int | None
+    """Number of workers; None where it varies."""
     profile: str
+    """The engine configuration; empty where it varies."""
     settings: str
+    """Short words for what else is not the default."""
     entries: tuple[Entry, ...]
+    """One for each column of the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """A run that is in no mean.
-
-    Attributes:
-        twin: the twin it ran on.
-        trial: what was to run.
-        state: ``pending``, the state of its attempt, or the verdict of a verified run.
-        reason: why, in one line.
-    """
+    """A run that is in no mean."""
 
     twin: str
+    """The twin it ran on."""
     trial: Trial
+    """What was to run."""
     state: str
+    """``pending``, the state of its attempt, or the verdict of a verified run."""
     reason: str
+    """Why, in one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentTable:
-    """What an experiment gave.
-
-    Attributes:
-        vary: what the columns are.
-        columns: their values; ratios are to the first.
-        rows: in the order of twins, workloads, sizes and engines.
-        left_out: runs that are in no mean, warm-ups that went well aside.
-    """
+    """What an experiment gave."""
 
     vary: str
+    """What the columns are."""
     columns: tuple[str, ...]
+    """Their values; ratios are to the first."""
     rows: tuple[Row, ...]
+    """In the order of twins, workloads, sizes and engines."""
     left_out: tuple[LeftOut, ...]
+    """Runs that are in no mean, without warm-ups that went well."""
 
 
 def column_of(vary: str, twin: str, row: Trial | Cell) -> str:
-    """Return the column that a trial or a cell belongs to.
-
-    Args:
-        vary: ``twin``, or the name of an attribute that trials and cells have.
-        twin: the twin it ran on.
-        row: the trial or cell.
-    """
+    """Return the column that a trial or a cell of a twin belongs to: see ``tabulate`` for vary."""
     return twin if vary == _TWIN else str(getattr(row, vary))
 
 
@@ -204,9 +181,8 @@ def tabulate(
 
 def _row_key(vary: str, twin: str, cell: Cell) -> tuple[object, ...]:
     """Return everything of a cell but what varies."""
-    at = cell.configuration
     names = [field.name for field in dataclasses.fields(Configuration) if field.name != vary]
-    return ("" if vary == _TWIN else twin, *(getattr(at, name) for name in names), cell.engine)
+    return ("" if vary == _TWIN else twin, *(getattr(cell, name) for name in names), cell.engine)
 
 
 def column_words(vary: str, column: str) -> str:
@@ -218,15 +194,6 @@ def column_words(vary: str, column: str) -> str:
     return column if vary == _TWIN else f"{vary} {column}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """One column of a row before it is compared with the first."""
-
-    column: str
-    cell: Cell | None
-    published: Published | None
-
-
 def _row(
     vary: str,
     columns: Sequence[str],
@@ -234,9 +201,13 @@ def _row(
     published: Sequence[Published],
 ) -> Row:
     twin, cell = next(iter(group.values()))
-    words = settings(cell.results[0].trial, security=security_of(cell.results[0]))
+    words = settings(cell.trial, security=cell.security)
     varying = column_words(vary, column_of(vary, twin, cell))
-    sides = [_side(column, group.get(column), published) for column in columns]
+    cells = [group[column][1] if column in group else None for column in columns]
+    said = [
+        next((row for row in published if column in group and is_of(row.of, *group[column])), None)
+        for column in columns
+    ]
     return Row(
         twin="" if vary == _TWIN else twin,
         workload=cell.workload,
@@ -245,33 +216,29 @@ def _row(
         workers=None if vary == "workers" else cell.workers,
         profile="" if vary == "profile" else cell.profile,
         settings=", ".join(part for part in words.split(", ") if part not in ("", varying)),
-        entries=(
-            _entry(sides[0], None),
-            *(_entry(side, sides[0]) for side in sides[1:]),
+        entries=tuple(
+            _entry(column, cells[place], said[place], (cells[0], said[0]) if place else None)
+            for place, column in enumerate(columns)
         ),
     )
 
 
-def _side(column: str, own: tuple[str, Cell] | None, published: Sequence[Published]) -> _Side:
-    if own is None:
-        return _Side(column, None, None)
-    twin, cell = own
-    said = next((row for row in published if is_of(row.of, twin, cell)), None)
-    return _Side(column, cell, said)
-
-
-def _entry(side: _Side, first: _Side | None) -> Entry:
-    """Compare a column with the first; None for the first itself."""
-    cell, said = side.cell, side.published
+def _entry(
+    column: str,
+    cell: Cell | None,
+    said: Published | None,
+    first: tuple[Cell | None, Published | None] | None,
+) -> Entry:
+    """Compare a column with the first, of which cell and paper are given; None for the first."""
     ratio = published_ratio = difference_percent = None
     if first is not None and cell is not None:
-        if first.cell is not None:
-            ratio = first.cell.mean_seconds / cell.mean_seconds
-        published_ratio = _published_ratio(said, first.published)
+        if first[0] is not None:
+            ratio = first[0].mean_seconds / cell.mean_seconds
+        published_ratio = _published_ratio(said, first[1])
     if ratio is not None and published_ratio is not None:
         difference_percent = 100 * (ratio / published_ratio - 1)
     return Entry(
-        column=side.column,
+        column=column,
         count=cell.count if cell else 0,
         mean_seconds=cell.mean_seconds if cell else None,
         interval_seconds=cell.interval_seconds if cell else None,
@@ -300,14 +267,11 @@ def _published_ratio(said: Published | None, first: Published | None) -> float |
 def _left_out(twin: str, result: Result) -> LeftOut | None:
     """Return a run with the reason why it is in no mean; None for one that is, or a warm-up."""
     attempt, found = result.attempt, result.measurement
-    if attempt is None:
-        return LeftOut(twin=twin, trial=result.trial, state="pending", reason="")
-    if attempt.state is not AttemptState.OK or found is None:
-        return LeftOut(
-            twin=twin, trial=result.trial, state=str(attempt.state), reason=attempt.reason
-        )
-    verdict = verdict_of(result)
-    if verdict in {Verdict.VALID, Verdict.UNJUDGED}:
-        return None
-    reason = "; ".join(found.verdict_reasons)
-    return LeftOut(twin=twin, trial=result.trial, state=str(verdict), reason=reason)
+    state, reason = "pending", ""
+    if attempt is not None and found is not None and attempt.state is AttemptState.OK:
+        state, reason = str(found.verdict), "; ".join(found.verdict_reasons)
+        if found.verdict in {Verdict.VALID, Verdict.UNJUDGED}:
+            return None
+    elif attempt is not None:
+        state, reason = str(attempt.state), attempt.reason
+    return LeftOut(twin=twin, trial=result.trial, state=state, reason=reason)

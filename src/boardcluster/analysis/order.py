@@ -24,27 +24,23 @@ __all__ = ["CarryOver", "carry_over"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CarryOver:
-    """What it did to the runs of a workload to run just after something else.
-
-    Attributes:
-        workload: name of the workload.
-        engine: its engine.
-        before: what ran just before: workload and engine, e.g. ``terasort on spark``.
-        runs: runs right after it.
-        others: runs of the same cells after anything else.
-        difference_share: how much longer runs after it took than others of the same cell, as a
-            share of the cell's mean; below 0 they were shorter.
-        interval: its 95 % interval by Student's t. Of twenty such intervals one leaves out zero by
-            chance.
-    """
+    """What it did to the runs of a workload to run just after something else."""
 
     workload: str
+    """Name of the workload."""
     engine: Engine
+    """Its engine."""
     before: str
+    """What ran just before: workload and engine, e.g. ``terasort on spark``."""
     runs: int
+    """Runs right after it."""
     others: int
+    """Runs of the same cells after anything else."""
     difference_share: float
+    """How much longer runs after it took than others of the same cell, as a share of the cell's
+    mean; below 0 they were shorter."""
     interval: Interval
+    """Its 95 % interval by Student's t. Of twenty such intervals one leaves out zero by chance."""
 
     @property
     def is_shown(self) -> bool:
@@ -58,12 +54,9 @@ def carry_over(cells: Iterable[Cell], results: Iterable[Result]) -> tuple[CarryO
     With y a duration over the mean of its cell and x whether the run came right after the other
     thing, both without their mean over the cell, the effect is sum(x y) / sum(x^2). So a cell
     counts only where some of its runs came after it and some did not, and what makes whole cells
-    slow counts nowhere. The first run of a campaign is one after nothing.
-
-    Args:
-        cells: the runs that count.
-        results: every attempt of their campaigns, also tainted and failed ones and warm-ups: they
-            ran before as well.
+    slow counts nowhere. The first run of a campaign is one after nothing. Cells hold the runs that
+    count; results are every attempt of their campaigns, also tainted and failed ones and warm-ups,
+    which ran before as well.
 
     Returns:
         One for each pair that has at least five runs on either side, in the order of cells.
@@ -92,21 +85,18 @@ def _key(result: Result) -> tuple[str, int]:
 
 def _predecessors(results: Sequence[Result]) -> dict[tuple[str, int], str]:
     """Return what ran just before each run of the same campaign; empty before the first."""
-    ran = [
-        (
+    ran = sorted(
+        (row for row in results if row.attempt is not None),
+        key=lambda row: (
             row.trial.campaign_id,
-            row.attempt.started_utc,
+            row.attempt.started_utc if row.attempt else "",
             row.trial.position,
-            row.attempt.number,
-            row,
-        )
-        for row in results
-        if row.attempt is not None
-    ]
-    ran.sort(key=lambda row: row[:4])
+            *_key(row),
+        ),
+    )
     found: dict[tuple[str, int], str] = {}
     last: Result | None = None
-    for *_, row in ran:
+    for row in ran:
         same = last is not None and last.trial.campaign_id == row.trial.campaign_id
         found[_key(row)] = f"{last.trial.workload} on {last.trial.engine}" if last and same else ""
         last = row

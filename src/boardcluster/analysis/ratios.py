@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from boardcluster.analysis.cells import Cell
@@ -66,24 +67,21 @@ class RatioMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """How many times one mean is another.
-
-    Attributes:
-        value: the ratio; without a unit.
-        interval: its 95 % interval; None where the reason says why.
-        method: where the interval is from.
-        pairs: how many pairs of runs it comes from; 0 where runs are not paired.
-        bootstrap: the 95 % interval by the bootstrap; None with fewer than five runs of either, and
-            for pairs.
-        reason: why there is no interval, in one line; empty if there is.
-    """
+    """How many times one mean is another."""
 
     value: float
+    """The ratio; without a unit."""
     interval: Interval | None
+    """Its 95 % interval; None where the reason says why."""
     method: RatioMethod
+    """Where the interval is from."""
     pairs: int = 0
+    """How many pairs of runs it comes from; 0 where runs are not paired."""
     bootstrap: Interval | None = None
+    """The 95 % interval by the bootstrap; None with fewer than five runs of either, and for
+    pairs."""
     reason: str = ""
+    """Why there is no interval, in one line; empty if there is."""
 
     @property
     def is_shown(self) -> bool:
@@ -92,36 +90,31 @@ class Ratio:
 
     def times(self, factor: float) -> Ratio:
         """Return the ratio and its intervals multiplied by a number above 0."""
-        return Ratio(
+        return replace(
+            self,
             value=self.value * factor,
             interval=_scaled(self.interval, factor),
-            method=self.method,
-            pairs=self.pairs,
             bootstrap=_scaled(self.bootstrap, factor),
-            reason=self.reason,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedTest:
-    """Two cells whose runs are paired: each repetition ran both, in one block and random order.
-
-    Attributes:
-        mean_difference_seconds: mean of first minus second.
-        interval: its 95 % interval by Student's t over the differences, in seconds.
-        p_t: two-sided p of the paired t test; None where all differences are equal.
-        p_wilcoxon: two-sided p of Wilcoxon's signed ranks, exact up to 50 pairs; None where all
-            differences are 0.
-        pairs: number of pairs, at least 2.
-        ratio: first over second, see ``paired_ratio``.
-    """
+    """Two cells whose runs are paired: each repetition ran both, in one block and random order."""
 
     mean_difference_seconds: float
+    """Mean of first minus second."""
     interval: Interval
+    """Its 95 % interval by Student's t over the differences, in seconds."""
     p_t: float | None
+    """Two-sided p of the paired t test; None where all differences are equal."""
     p_wilcoxon: float | None
+    """Two-sided p of Wilcoxon's signed ranks, exact up to 50 pairs; None where all differences are
+    0."""
     pairs: int
+    """Number of pairs, at least 2."""
     ratio: Ratio
+    """First over second, see ``paired_ratio``."""
 
     @property
     def is_shown(self) -> bool:
@@ -174,10 +167,6 @@ def ratio_of_means(over: Sequence[float], under: Sequence[float]) -> Ratio:
     estimated ratio, so variances need not be equal. Where the lower mean itself is not shown to
     differ from 0 the set has no bounds, and there is no interval.
 
-    Args:
-        over: values of one unit, for instance seconds of the slower.
-        under: values of the same unit.
-
     Raises:
         ValueError: either has no values, or the mean of ``under`` is not above 0.
     """
@@ -214,7 +203,10 @@ def ratio_of_cells(over: Cell, under: Cell) -> Ratio:
 
 def _fieller(over: Sequence[float], under: Sequence[float], value: float) -> Interval | None:
     top, bottom = mean(over), mean(under)
-    top_variance, bottom_variance = (_squared_error(row) for row in (over, under))
+    # Squared standard errors of both means.
+    top_variance, bottom_variance = (
+        (standard_deviation(row) or 0.0) ** 2 / len(row) for row in (over, under)
+    )
     scaled = value**2 * bottom_variance
     total = top_variance + scaled
     if total == 0:
@@ -232,11 +224,6 @@ def _fieller(over: Sequence[float], under: Sequence[float], value: float) -> Int
     least = 0.0 if min(*over, *under) >= 0 else -math.inf
     low, high = (top * bottom - root) / lead, (top * bottom + root) / lead
     return Interval(low=max(least, low), high=max(least, high))
-
-
-def _squared_error(values: Sequence[float]) -> float:
-    """Squared standard error of the mean of at least two values."""
-    return (standard_deviation(values) or 0.0) ** 2 / len(values)
 
 
 def _bootstrap(over: Sequence[float], under: Sequence[float]) -> Interval | None:
@@ -265,17 +252,16 @@ def pairs_of(first: Cell, second: Cell) -> tuple[tuple[Result, Result], ...]:
     machine. Cells of different numbers of workers or profiles run in groups of their own, one after
     the other, and are not paired. Of several tries the last one counts.
     """
-    ones, others = (_by_repetition(cell) for cell in (first, second))
+    ones, others = (
+        {(row.trial.campaign_id, row.trial.repetition): row for row in cell.results}
+        for cell in (first, second)
+    )
     found = []
     for _, keys in itertools.groupby(sorted(ones.keys() & others.keys()), key=lambda key: key[0]):
         rows = [(ones[key], others[key]) for key in keys]
         if _in_turn(rows):
             found += rows
     return tuple(found)
-
-
-def _by_repetition(cell: Cell) -> dict[tuple[str, int], Result]:
-    return {(row.trial.campaign_id, row.trial.repetition): row for row in cell.results}
 
 
 def _in_turn(rows: Sequence[tuple[Result, Result]]) -> bool:
@@ -340,23 +326,21 @@ def paired_test(first: Sequence[float], second: Sequence[float]) -> PairedTest:
     interval = mean_interval(differences)
     if interval is None:
         raise ValueError("a paired test of fewer than two pairs")
+    p_t = None
+    if len(set(differences)) > 1:
+        from scipy import stats  # noqa: PLC0415
+
+        # SciPy warns of differences that are nearly equal, of which p is as good as 0.
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+            p_t = float(stats.ttest_rel(first, second).pvalue)
     return PairedTest(
         mean_difference_seconds=mean(differences),
         interval=interval,
-        p_t=_t_p(differences),
+        p_t=p_t,
         p_wilcoxon=wilcoxon_p(differences),
         pairs=len(differences),
         ratio=ratio,
     )
-
-
-def _t_p(differences: Sequence[float]) -> float | None:
-    error = math.sqrt(_squared_error(differences))
-    if error == 0:
-        return None
-    from scipy.special import stdtr  # noqa: PLC0415
-
-    return 2 * float(stdtr(len(differences) - 1, -abs(mean(differences)) / error))
 
 
 def wilcoxon_p(differences: Sequence[float]) -> float | None:
@@ -366,28 +350,25 @@ def wilcoxon_p(differences: Sequence[float]) -> float | None:
     the p is exact: the share of all 2^n ways to give signs to these ranks whose sum is at least as
     far from the middle. Beyond, the sum is taken as normal, with its variance sum(rank^2) / 4.
     """
-    sizes = sorted(abs(value) for value in differences if value != 0)
-    if not sizes:
+    import numpy as np  # noqa: PLC0415
+    from scipy import stats  # noqa: PLC0415
+
+    moved = np.array([value for value in differences if value != 0])
+    if not len(moved):
         return None
-    # Twice the mean rank is whole, so that the sums can be counted.
-    doubled = {
-        size: sizes.index(size) + 1 + len(sizes) - sizes[::-1].index(size) for size in set(sizes)
-    }
-    ranks = [doubled[size] for size in sizes]
-    total = sum(ranks)
-    positive = sum(doubled[value] for value in differences if value > 0)
-    distance = abs(2 * positive - total)
-    if len(ranks) > _EXACT_PAIRS:
-        spread = math.sqrt(sum(rank**2 for rank in ranks))
-        return math.erfc(distance / (spread * math.sqrt(2)))
-    ways = {0: 1}
+    sizes = np.abs(moved)
+    if len(moved) > _EXACT_PAIRS or len(np.unique(sizes)) == len(sizes):
+        method = "asymptotic" if len(moved) > _EXACT_PAIRS else "exact"
+        return float(stats.wilcoxon(moved, method=method).pvalue)
+    # SciPy's exact p takes all ranks to be different, and its permutation test takes 2^n steps. So
+    # with ties the ways to each sum are counted here, of twice the ranks, which are whole.
+    ranks = np.rint(2 * stats.rankdata(sizes)).astype(int)
+    ways = np.ones(1)
     for rank in ranks:
-        grown = dict(ways)
-        for reached, count in ways.items():
-            grown[reached + rank] = grown.get(reached + rank, 0) + count
-        ways = grown
-    far = sum(count for reached, count in ways.items() if abs(2 * reached - total) >= distance)
-    return float(far / 2 ** len(ranks))
+        ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
+    distances = np.abs(2 * np.arange(len(ways)) - ranks.sum())
+    seen = abs(2 * ranks[moved > 0].sum() - ranks.sum())
+    return float(ways[distances >= seen].sum() / 2 ** len(ranks))
 
 
 def _scaled(interval: Interval | None, factor: float) -> Interval | None:

@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import math
 import re
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -59,50 +60,44 @@ class Law(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
-    """A law of scaling, fitted to times by number of workers.
-
-    Attributes:
-        law: which.
-        serial_share: the share of the work that more workers do not shorten, 0 to 1.
-        one_worker_seconds: time on one worker that follows from the fit, measured or not.
-        residuals: (measured - fitted) / measured of each point, in order of workers; empty where
-            the fit is exact, since they would say nothing.
-        r_squared: share of the scatter that the fit explains, weighted as the residuals are; None
-            where the fit is exact or all times are equal. Below 0 it is worse than one number.
-        largest_speed_up: what no number of workers exceeds: 1 / serial share; None without a bound.
-        exact: whether there are only two points, through which the law always goes.
-    """
+    """A law of scaling, fitted to times by number of workers."""
 
     law: Law
+    """Which."""
     serial_share: float
+    """The share of the work that more workers do not shorten, 0 to 1."""
     one_worker_seconds: float
+    """Time on one worker that follows from the fit, measured or not."""
     residuals: tuple[float, ...]
+    """(measured - fitted) / measured of each point, in order of workers; empty where the fit is
+    exact, since they would say nothing."""
     r_squared: float | None
+    """Share of the scatter that the fit explains, weighted as the residuals are; None where the fit
+    is exact or all times are equal. Below 0 it is worse than one number."""
     largest_speed_up: float | None
+    """What no number of workers exceeds: 1 / serial share; None without a bound."""
     exact: bool
+    """Whether there are only two points, through which the law always goes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePoint:
-    """One number of workers.
-
-    Attributes:
-        workers: how many.
-        count: runs.
-        mean_seconds: mean duration.
-        interval_seconds: its 95 % interval; None for one run.
-        size_bytes: input size.
-        speed_up: against the smallest number of workers, see ``NodeScaling``; 1 at that itself.
-        efficiency: speed-up over how many times as many workers there are; 1 is ideal.
-    """
+    """One number of workers."""
 
     workers: int
+    """How many."""
     count: int
+    """Runs."""
     mean_seconds: float
+    """Mean duration."""
     interval_seconds: Interval | None
+    """Its 95 % interval; None for one run."""
     size_bytes: int
+    """Input size."""
     speed_up: Ratio
+    """Against the smallest number of workers, see ``NodeScaling``; 1 at that itself."""
     efficiency: float
+    """Speed-up over how many times as many workers there are; 1 is ideal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,31 +106,29 @@ class NodeScaling:
 
     Speed-up is T(base) / T(n) for the same work. Where the size grows with the workers it is
     n / base * T(base) / T(n): how many times as much work is done in the same time.
-
-    Attributes:
-        engine: the engine.
-        configuration: what they have in common; ``workers`` is 0, and ``size_bytes`` is 0 where the
-            size grows with the workers.
-        scaled: whether the size grows with the workers.
-        points: in order of workers; at least two.
-        base_workers: the smallest number of workers, which speed-up is against. Only where it is 1
-            is that a speed-up over one worker.
-        amdahl: fit for the same work; None where the size grows.
-        gustafson: fit for work that grows; None where the size is the same.
-        cells: the cells, in order of workers.
-        differences: what else differs among the fingerprints of the runs, one line each, but for
-            what follows from the number of nodes.
     """
 
     engine: Engine
+    """The engine."""
     configuration: Configuration
+    """What they have in common; ``workers`` is 0, and ``size_bytes`` is 0 where the size grows with
+    the workers."""
     scaled: bool
+    """Whether the size grows with the workers."""
     points: tuple[NodePoint, ...]
+    """In order of workers; at least two."""
     base_workers: int
+    """The smallest number of workers, which speed-up is against. Only where it is 1 is that a
+    speed-up over one worker."""
     amdahl: Fit | None
+    """Fit for the same work; None where the size grows."""
     gustafson: Fit | None
+    """Fit for work that grows; None where the size is the same."""
     cells: tuple[Cell, ...]
+    """The cells, in order of workers."""
     differences: tuple[str, ...]
+    """What else differs among the fingerprints of the runs, one line each, but for what follows
+    from the number of nodes."""
 
     @property
     def fit(self) -> Fit | None:
@@ -145,90 +138,77 @@ class NodeScaling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizePoint:
-    """One size of the input.
-
-    Attributes:
-        size_bytes: the size.
-        count: runs.
-        mean_seconds: mean duration.
-        interval_seconds: its 95 % interval; None for one run.
-        throughput_bytes_per_second: input of all runs over the time of all runs; None if unknown.
-    """
+    """One size of the input."""
 
     size_bytes: int
+    """The size."""
     count: int
+    """Runs."""
     mean_seconds: float
+    """Mean duration."""
     interval_seconds: Interval | None
+    """Its 95 % interval; None for one run."""
     throughput_bytes_per_second: float | None
+    """Input of all runs over the time of all runs; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeFit:
-    """Time by size as a straight line, and as a power.
-
-    Attributes:
-        start_seconds: time of no input at all: starting, scheduling, ending.
-        throughput_bytes_per_second: bytes that each further second takes in; None where time does
-            not grow with the size.
-        exponent: b of time = a * size^b, by least squares of logarithms: 1 grows as the size does,
-            below 1 a fixed part weighs, above 1 something gives way, such as memory.
-        residuals: (measured - fitted) / measured of each point by the line, in order of size; empty
-            where it is exact.
-        r_squared: share of the scatter that the line explains; None as in ``Fit``.
-        exact: whether there are only two points.
-    """
+    """Time by size as a straight line, and as a power."""
 
     start_seconds: float
+    """Time of no input at all: starting, scheduling, ending."""
     throughput_bytes_per_second: float | None
+    """Bytes that each further second takes in; None where time does not grow with the size."""
     exponent: float
+    """B of time = a * size^b, by least squares of logarithms: 1 grows as the size does, below 1 a
+    fixed part weighs, above 1 something gives way, such as memory."""
     residuals: tuple[float, ...]
+    """(measured - fitted) / measured of each point by the line, in order of size; empty where it is
+    exact."""
     r_squared: float | None
+    """Share of the scatter that the line explains; None as in ``Fit``."""
     exact: bool
+    """Whether there are only two points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeScaling:
-    """Cells that differ only in the size of their input.
-
-    Attributes:
-        engine: the engine.
-        configuration: what they have in common; ``size_bytes`` is 0.
-        points: in order of size; at least two.
-        fit: time by size.
-        cells: the cells, in order of size.
-        differences: what else differs among the fingerprints of the runs, one line each.
-    """
+    """Cells that differ only in the size of their input."""
 
     engine: Engine
+    """The engine."""
     configuration: Configuration
+    """What they have in common; ``size_bytes`` is 0."""
     points: tuple[SizePoint, ...]
+    """In order of size; at least two."""
     fit: SizeFit
+    """Time by size."""
     cells: tuple[Cell, ...]
+    """The cells, in order of size."""
     differences: tuple[str, ...]
+    """What else differs among the fingerprints of the runs, one line each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorEffect:
-    """Two cells that differ in exactly one thing.
-
-    Attributes:
-        factor: what: a factor such as ``engine`` or ``replication``, ``security``, ``boards and
-            media``, or the name of a parameter or of a setting.
-        slower: the cell with the larger mean.
-        faster: the other one.
-        slower_value: the factor in the slower cell, in words.
-        faster_value: the factor in the faster cell, in words.
-        ratio: mean of the slower over mean of the faster; paired where the runs are.
-        differences: what else differs among the fingerprints of the runs, one line each.
-    """
+    """Two cells that differ in exactly one thing."""
 
     factor: str
+    """What: a factor such as ``engine`` or ``replication``, ``security``, ``boards and media``, or
+    the name of a parameter or of a setting."""
     slower: Cell
+    """The cell with the larger mean."""
     faster: Cell
+    """The other one."""
     slower_value: str
+    """The factor in the slower cell, in words."""
     faster_value: str
+    """The factor in the faster cell, in words."""
     ratio: Ratio
+    """Mean of the slower over mean of the faster; paired where the runs are."""
     differences: tuple[str, ...]
+    """What else differs among the fingerprints of the runs, one line each."""
 
 
 # Fits, over plain numbers
@@ -250,11 +230,7 @@ def efficiency(speed_up: float, *, workers: int, base_workers: int = 1) -> float
 def amdahl_fit(points: _Points) -> Fit | None:
     """Fit Amdahl's law: T(n) = T1 * (s + (1 - s) / n), for the same work on n workers.
 
-    Args:
-        points: number of workers and seconds.
-
-    Returns:
-        None for fewer than two different numbers of workers.
+    The points are numbers of workers and seconds. None for fewer than two different numbers.
 
     Raises:
         ValueError: a number of workers is below 1, or a time not above 0.
@@ -273,13 +249,8 @@ def gustafson_fit(points: _Points) -> Fit | None:
     """Fit Gustafson's law: S(n) = n - s * (n - 1), for n times the work on n workers.
 
     The work of n workers takes T(n) = T1 * n / S(n), since one worker would take n * T1 for it. So
-    the rate n / T(n) is a straight line in n, and that is what is fitted.
-
-    Args:
-        points: number of workers and seconds for work in proportion to it.
-
-    Returns:
-        None for fewer than two different numbers of workers.
+    the rate n / T(n) is a straight line in n, and that is what is fitted. The points are numbers of
+    workers and seconds for work in proportion. None for fewer than two different numbers.
 
     Raises:
         ValueError: a number of workers is below 1, or a time not above 0.
@@ -312,11 +283,7 @@ def predict(fit: Fit, workers: int) -> float:
 def size_fit(points: _Points) -> SizeFit | None:
     """Fit time by size: T = start + size / throughput, and the exponent of T = a * size^b.
 
-    Args:
-        points: size in bytes and seconds.
-
-    Returns:
-        None for fewer than two different sizes.
+    The points are sizes in bytes and seconds. None for fewer than two different sizes.
 
     Raises:
         ValueError: a size is below 1, or a time not above 0.
@@ -379,28 +346,14 @@ def _fit(
 def _line(places: Sequence[float], values: Sequence[float]) -> tuple[float, float]:
     """Return intercept and slope, neither below 0, with the least squares of relative residuals.
 
-    Dividing value = intercept + slope * place by the value leaves 1 = intercept * u + slope * v,
-    whose squares are least where the two normal equations hold. Where a coefficient would be below
-    0, the best that is allowed has it at 0.
+    Dividing value = intercept + slope * place by the value leaves 1 = intercept * u + slope * v.
     """
-    # Places are sizes in bytes too; near 1 the equations keep their digits.
-    scale = max(places)
-    u = [1 / value for value in values]
-    v = [place / scale / value for place, value in zip(places, values, strict=True)]
-    uu, vv = _dot(u, u), _dot(v, v)
-    uv, u1, v1 = _dot(u, v), math.fsum(u), math.fsum(v)
-    determinant = uu * vv - uv * uv
-    intercept = (u1 * vv - v1 * uv) / determinant
-    slope = (v1 * uu - u1 * uv) / determinant
-    if intercept < 0:
-        intercept, slope = 0.0, v1 / vv
-    elif slope < 0:
-        intercept, slope = u1 / uu, 0.0
-    return intercept, slope / scale
+    from scipy.optimize import nnls  # noqa: PLC0415  most commands fit nothing
 
-
-def _dot(first: Sequence[float], second: Sequence[float]) -> float:
-    return math.fsum(one * other for one, other in zip(first, second, strict=True))
+    scale = max(places)  # places are sizes in bytes too; near 1 the equations keep their digits
+    rows = [(1 / value, place / scale / value) for place, value in zip(places, values, strict=True)]
+    (intercept, slope), _ = nnls(rows, [1.0] * len(rows))
+    return float(intercept), float(slope) / scale
 
 
 def _residuals(rows: Sequence[tuple[int, float]], fitted: Sequence[float]) -> tuple[float, ...]:
@@ -410,7 +363,7 @@ def _residuals(rows: Sequence[tuple[int, float]], fitted: Sequence[float]) -> tu
 def _r_squared(rows: Sequence[tuple[int, float]], fitted: Sequence[float]) -> float | None:
     """1 - sum(((T - fitted) / T)^2) / sum(((T - m) / T)^2), m the one number that fits best."""
     weights = [1 / seconds for _, seconds in rows]
-    best = math.fsum(weights) / _dot(weights, weights)
+    best = math.fsum(weights) / math.fsum(weight**2 for weight in weights)
     around = math.fsum((1 - best * weight) ** 2 for weight in weights)
     if around < 1e-18:  # all times are equal, but for rounding
         return None
@@ -418,12 +371,10 @@ def _r_squared(rows: Sequence[tuple[int, float]], fitted: Sequence[float]) -> fl
 
 
 def _exponent(rows: Sequence[tuple[int, float]]) -> float:
-    sizes = [math.log(size) for size, _ in rows]
-    times = [math.log(seconds) for _, seconds in rows]
-    centre, middle = mean(sizes), mean(times)
-    return _dot([size - centre for size in sizes], [time - middle for time in times]) / math.fsum(
-        (size - centre) ** 2 for size in sizes
+    sizes, times = zip(
+        *((math.log(size), math.log(seconds)) for size, seconds in rows), strict=True
     )
+    return statistics.linear_regression(sizes, times).slope
 
 
 # Cells by number of workers
@@ -578,7 +529,7 @@ def factor_effects(cells: Iterable[Cell]) -> tuple[FactorEffect, ...]:
             return cell.trial.settings.get(factor, "as the profile")
         if factor in _ALONE:
             return str(FACTORS_BY_NAME[factor].level(cell.trial))
-        return cell.parameters.get(factor, "")
+        return cell.trial.parameters.get(factor, "")
 
     def rest(cell: Cell, factor: str) -> tuple[object, ...]:
         security = None if factor == "security" else cell.configuration.security
@@ -623,7 +574,7 @@ def setup_of(result: Result) -> str:
 
 
 def _hardware_of(line: str) -> str:
-    """Of a fingerprint's line on a board what stands before its page size: software follows."""
+    """The part of a fingerprint's line on a board before its page size: software follows."""
     parts = line.partition(": ")[2].split(", ")
     pages = next((place for place, part in enumerate(parts) if part.endswith(" KiB pages")), None)
     return ", ".join(parts[:pages])

@@ -1,4 +1,4 @@
-"""Two sides put beside each other, cell by cell: own results, or what a paper printed. Pure.
+"""Two sides compared cell by cell: own results, or what a paper printed. Pure.
 
 A side is a set of points, each one number with the conditions that it was measured under. Two
 points are a match if they are of the same quantity and equal in every condition that both know.
@@ -36,7 +36,6 @@ __all__ = [
     "SideComparison",
     "compare_sides",
     "nearest_points",
-    "own_points",
     "own_side",
 ]
 
@@ -59,26 +58,23 @@ Condition = str | int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One quantity at one set of conditions.
-
-    Attributes:
-        quantity: our name of it, unit last: ``duration_seconds``.
-        conditions: what it was measured under; what is not known is not in it.
-        machine: what a paper, or a twin, says of the machine: ``storage`` to ``ssd``. It decides
-            only between several points that match otherwise.
-        values: one for each run, in run order; of a paper the printed one.
-        label: short words for what the conditions do not say; may be empty.
-        source: paper, table and cell; empty for results of one's own.
-        cell: the runs; None for a published one.
-    """
+    """One quantity at one set of conditions."""
 
     quantity: str
+    """Our name of it, unit last: ``duration_seconds``."""
     conditions: Mapping[str, Condition]
+    """What it was measured under; what is not known is not in it."""
     machine: Mapping[str, str] = field(default_factory=dict)
+    """What a paper, or a twin, says of the machine: ``storage`` to ``ssd``. It decides only between
+    several points that match otherwise."""
     values: tuple[float, ...]
+    """One for each run, in run order; of a paper the printed one."""
     label: str = ""
+    """Short words for what the conditions do not say; may be empty."""
     source: str = ""
+    """Paper, table and cell; empty for results of one's own."""
     cell: Cell | None = None
+    """The runs; None for a published one."""
 
     @property
     def mean(self) -> float:
@@ -98,27 +94,24 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """One side.
-
-    Attributes:
-        name: as it was asked for: ``profile:default``.
-        title: what it is in words.
-        points: its points.
-        fingerprints: the setups of its runs; none for published numbers.
-        results: the runs in its cells; none for published numbers.
-        emulated: whether any of its numbers is of nodes that are no boards.
-        notes: what a reader must know of it, one line each.
-        chosen: conditions that a published table was narrowed by, so that sides may differ in them.
-    """
+    """One side."""
 
     name: str
+    """As it was asked for: ``profile:default``."""
     title: str
+    """What it is in words."""
     points: tuple[Point, ...]
+    """Its points."""
     fingerprints: tuple[Fingerprint, ...] = ()
+    """The setups of its runs; none for published numbers."""
     results: tuple[Result, ...] = ()
+    """The runs in its cells; none for published numbers."""
     emulated: bool = False
+    """Whether any of its numbers is of nodes that are no boards."""
     notes: tuple[str, ...] = ()
+    """What a reader must know of it, one line each."""
     chosen: frozenset[str] = frozenset()
+    """Conditions that a published table was narrowed by, so that sides may differ in them."""
 
     @property
     def is_published(self) -> bool:
@@ -133,17 +126,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What tells the sides apart as a whole.
-
-    Attributes:
-        name: the condition.
-        first: its value on the first side.
-        second: its value on the second side.
-    """
+    """What tells the sides apart as a whole."""
 
     name: str
+    """The condition."""
     first: Condition
+    """Its value on the first side."""
     second: Condition
+    """Its value on the second side."""
 
 
 class Outcome(StrEnum):
@@ -164,19 +154,16 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """A point of the first side and one of the second that are alike.
-
-    Attributes:
-        first: of the first side.
-        second: of the second side.
-        ratio: mean of the first over mean of the second, unpaired; None where the second is 0.
-        paired: the paired test, where both ran in turn in one campaign and it is of durations.
-    """
+    """A point of the first side and one of the second that are alike."""
 
     first: Point
+    """Of the first side."""
     second: Point
+    """Of the second side."""
     ratio: Ratio | None
+    """Mean of the first over mean of the second, unpaired; None where the second is 0."""
     paired: PairedTest | None
+    """The paired test, where both ran in turn in one campaign and it is of durations."""
 
     @property
     def quantity(self) -> str:
@@ -192,7 +179,13 @@ class Match:
     def outcome(self) -> Outcome:
         """What it shows."""
         if self.first.is_published != self.second.is_published:
-            return self._against_published()
+            own, said = self.first, self.second
+            if own.is_published:
+                own, said = said, own
+            if own.interval is None:
+                return Outcome.NO_INTERVAL
+            inside = own.interval.low <= said.mean <= own.interval.high
+            return Outcome.INSIDE if inside else Outcome.OUTSIDE
         ratio = self.best_ratio
         if ratio is None or ratio.interval is None:
             return Outcome.NO_INTERVAL
@@ -200,77 +193,44 @@ class Match:
             return Outcome.NOT_SHOWN
         return Outcome.HIGHER if ratio.value > 1 else Outcome.LOWER
 
-    def _against_published(self) -> Outcome:
-        own, said = self.first, self.second
-        if own.is_published:
-            own, said = said, own
-        if own.interval is None:
-            return Outcome.NO_INTERVAL
-        holds = own.interval.low <= said.mean <= own.interval.high
-        return Outcome.INSIDE if holds else Outcome.OUTSIDE
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideComparison:
-    """Two sides.
-
-    Attributes:
-        first: one.
-        second: the other one.
-        apart: what tells them apart as a whole.
-        matches: points that are alike, durations first.
-        only_first: points of the first side without a match, of quantities that both sides have.
-        only_second: the same of the second side.
-        machines: what differs among the setups of both sides, one line each.
-    """
+    """Two sides."""
 
     first: Side
+    """One."""
     second: Side
+    """The other one."""
     apart: tuple[Difference, ...]
+    """What tells them apart as a whole."""
     matches: tuple[Match, ...]
+    """Points that are alike, durations first."""
     only_first: tuple[Point, ...]
+    """Points of the first side without a match, of quantities that both sides have."""
     only_second: tuple[Point, ...]
+    """The same of the second side."""
     machines: tuple[str, ...]
-
-    @property
-    def is_paired(self) -> bool:
-        """Whether any match is of paired runs."""
-        return any(match.paired is not None for match in self.matches)
+    """What differs among the setups of both sides, one line each."""
 
 
-def own_points(
-    cell: Cell,
-    *,
-    defaults: Mapping[str, str] | None = None,
-    machine: Mapping[str, str] | None = None,
+def _points(
+    cell: Cell, defaults: Mapping[str, str], machine: Mapping[str, str]
 ) -> tuple[Point, ...]:
-    """Return what a cell has to compare: its durations, rates, energy and intermediate data.
-
-    A quantity is there only if every run of the cell has it. Mean power is energy over duration.
-
-    Args:
-        cell: the cell.
-        defaults: ``workload.parameter`` to its value where a trial does not set it; needed to
-            compare with papers, which name them one by one.
-        machine: see ``Point.machine``.
-    """
-    at = cell.configuration
-    conditions: dict[str, Condition] = {
-        **(defaults or {}),
-        **dict(at.parameters),
-    }
+    """Return what a cell has to compare: its durations, rates, energy and intermediate data."""
+    conditions: dict[str, Condition] = {**defaults, **dict(cell.parameters)}
     for factor in FACTORS:
         level = factor.level(cell.trial)
         if factor.kind is dict:
             conditions[factor.name] = "" if factor.is_default(cell.trial) else factor.words(level)
         else:
             conditions[factor.name] = level if isinstance(level, int) else str(level)
-    conditions["security"] = str(at.security)
+    conditions["security"] = str(cell.security)
     return tuple(
         Point(
             quantity=quantity,
             conditions=conditions,
-            machine=machine or {},
+            machine=machine,
             values=values,
             label=label_of(cell.results),
             cell=cell,
@@ -280,14 +240,12 @@ def own_points(
 
 
 def _quantities(cell: Cell) -> dict[str, tuple[float, ...]]:
+    """What every run of a cell has. Mean power is energy over duration."""
     found = [row.measurement for row in cell.results if row.measurement is not None]
     values: dict[str, tuple[float, ...]] = {DURATION: cell.durations_seconds}
-    names = dict.fromkeys(name for row in found for name in row.figures)
-    for name in names:
-        series = [row.figures[name] for row in found if name in row.figures]
-        wanted = name.endswith((_RATE, "_seconds"))
-        if wanted and len(series) == len(found):
-            values[name] = tuple(series)
+    for name, figure in cell.figures.items():
+        if name.endswith((_RATE, "_seconds")) and figure.count == len(found):
+            values[name] = tuple(row.figures[name] for row in found)
     joules = [row.energy.energy_joules for row in found if row.energy is not None]
     known = [each for each in joules if each is not None]
     if len(known) == len(found):
@@ -315,7 +273,8 @@ def own_side(
         name: as it was asked for.
         title: what it is in words.
         cells: its cells.
-        defaults: by workload, see ``own_points``.
+        defaults: by workload, ``workload.parameter`` to its value where a trial does not set it;
+            needed to compare with papers, which name them one by one.
         machine_of: what a setup's machine is, see ``Point.machine``.
         notes: see ``Side.notes``.
     """
@@ -326,10 +285,10 @@ def own_side(
         points=tuple(
             point
             for cell in cells
-            for point in own_points(
+            for point in _points(
                 cell,
-                defaults=(defaults or {}).get(cell.workload),
-                machine=machine_of(cell.fingerprints[0]) if machine_of else None,
+                (defaults or {}).get(cell.workload, {}),
+                machine_of(cell.fingerprints[0]) if machine_of else {},
             )
         ),
         fingerprints=tuple(fingerprints),

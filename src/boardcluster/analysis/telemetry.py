@@ -20,6 +20,8 @@ from boardcluster.records import NodeSamples, Telemetry
 
 __all__ = [
     "COLUMNS",
+    "GAP_INTERVALS",
+    "VIRTUAL_INTERFACES",
     "WHOLE_RUN",
     "Column",
     "ColumnSummary",
@@ -39,156 +41,139 @@ __all__ = [
     "node_summaries",
     "rate",
     "samples_within",
+    "seen",
     "throttled",
     "window_of",
 ]
 
 WHOLE_RUN = ""
-"""Stands for the span from start to end of a run, beside the names of its phases."""
+"""The span from start to end of a run, where others have the name of a phase."""
 
-_GAP_INTERVALS = 3.5  # the same as the verdict's rule on gaps
+GAP_INTERVALS = 3.5  # the same as the verdict's rule on gaps
 _SLOW_SECONDS = 5.0  # what the agent reads rarely is known at least so often, see agent.py
-_VIRTUAL_INTERFACES = ("bond", "br-", "docker", "dummy", "ifb", "tap", "tun", "veth", "virbr", "wg")
+VIRTUAL_INTERFACES = ("bond", "br-", "docker", "dummy", "ifb", "tap", "tun", "veth", "virbr", "wg")
 """Interfaces whose packets another interface counts, too, or that belong to somebody else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What a column of telemetry is.
-
-    Attributes:
-        unit: of its values.
-        amount: whether values add up over time; else they are states of a moment.
-    """
+    """What a column of telemetry is."""
 
     unit: str
+    """Of its values."""
     amount: bool
+    """Whether values add up over time; else they are states of a moment."""
 
 
-COLUMNS: Mapping[str, Column] = {
-    **{
-        f"cpu_{state}_seconds": Column("s", amount=True)
-        for state in ("user", "system", "idle", "iowait", "irq", "steal")
-    },
-    "clock_hertz": Column("Hz", amount=False),
-    "clock_measured_hertz": Column("Hz", amount=False),
-    "clock_nominal_hertz": Column("Hz", amount=False),
-    "temperature_celsius": Column("°C", amount=False),
-    "throttle_bits": Column("", amount=False),
-    "memory_available_bytes": Column("B", amount=False),
-    "memory_cached_bytes": Column("B", amount=False),
-    "memory_dirty_bytes": Column("B", amount=False),
-    "swap_used_bytes": Column("B", amount=False),
-    "swap_in_bytes": Column("B", amount=True),
-    "swap_out_bytes": Column("B", amount=True),
-    **{
-        f"pressure_{kind}_seconds": Column("s", amount=True)
-        for kind in ("cpu", "io", "io_full", "memory", "memory_full")
-    },
-    "disk_read_bytes": Column("B", amount=True),
-    "disk_written_bytes": Column("B", amount=True),
-    "disk_reads": Column("", amount=True),
-    "disk_writes": Column("", amount=True),
-    "disk_busy_seconds": Column("s", amount=True),
-    "net_received_bytes": Column("B", amount=True),
-    "net_sent_bytes": Column("B", amount=True),
-    "net_dropped_packets": Column("packets", amount=True),
-    "link_bits_per_second": Column("bit/s", amount=False),
-    "group_cpu_seconds": Column("s", amount=True),
-    "group_memory_bytes": Column("B", amount=False),
-    "storage_read_bytes": Column("B", amount=True),
-    "storage_written_bytes": Column("B", amount=True),
-    "quota_cores": Column("cores", amount=False),
-    "quota_throttled_seconds": Column("s", amount=True),
-    "foreign_cpu_seconds": Column("s", amount=True),
-    "clock_step_seconds": Column("s", amount=True),
-    "agent_cpu_seconds": Column("s", amount=True),
+_AMOUNTS: Mapping[str, tuple[str, ...]] = {
+    "s": (
+        *(f"cpu_{kind}_seconds" for kind in ("user", "system", "idle", "iowait", "irq", "steal")),
+        *(f"pressure_{kind}_seconds" for kind in ("cpu", "io", "io_full", "memory", "memory_full")),
+        *("disk_busy_seconds", "group_cpu_seconds", "quota_throttled_seconds"),
+        *("foreign_cpu_seconds", "clock_step_seconds", "agent_cpu_seconds"),
+    ),
+    "B": (
+        *("swap_in_bytes", "swap_out_bytes", "disk_read_bytes", "disk_written_bytes"),
+        *("net_received_bytes", "net_sent_bytes", "storage_read_bytes", "storage_written_bytes"),
+    ),
+    "": ("disk_reads", "disk_writes"),
+    "packets": ("net_dropped_packets",),
+}
+_STATES: Mapping[str, tuple[str, ...]] = {
+    "Hz": ("clock_hertz", "clock_measured_hertz", "clock_nominal_hertz"),
+    "°C": ("temperature_celsius",),
+    "": ("throttle_bits",),
+    "B": (
+        *("memory_available_bytes", "memory_cached_bytes", "memory_dirty_bytes"),
+        *("swap_used_bytes", "group_memory_bytes"),
+    ),
+    "bit/s": ("link_bits_per_second",),
+    "cores": ("quota_cores",),
+}
+COLUMNS = {
+    name: Column(unit, amount=table is _AMOUNTS)
+    for table in (_AMOUNTS, _STATES)
+    for unit, names in table.items()
+    for name in names
 }
 """Every column by its name before the slash; docs/reference/telemetry.md says more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSummary:
-    """One node over one span. None is unknown: the node has no such column, or no value in it.
-
-    Attributes:
-        node: its name.
-        scope: ``machine`` or ``node``.
-        cores: CPUs that it may use.
-        span: name of a phase; empty for the whole run.
-        duration_seconds: length of the span.
-        samples: how many samples touch it.
-        cpu_busy_mean_cores: CPU time used per second, I/O wait and steal left out.
-        cpu_busy_most_cores: the same in the busiest interval.
-        cpu_busy_mean_share: the mean over what it can have, see ``capacity_cores``; above 1 where
-            an emulated node without a quota takes more.
-        cpu_iowait_mean_share: time that cores were idle and a disk was waited for.
-        cpu_steal_mean_share: time that a hypervisor kept.
-        disk_read_bytes_per_second: mean. Of a machine its devices, of an emulated node its
-            processes.
-        disk_written_bytes_per_second: likewise.
-        net_received_bytes_per_second: mean over its own interfaces.
-        net_sent_bytes_per_second: likewise.
-        clock_least_hertz: lowest clock that was measured.
-        clock_reported_least_hertz: lowest clock that the kernel reported, of any core.
-        temperature_most_celsius: highest.
-        memory_available_least_bytes: lowest.
-        memory_own_most_bytes: highest sum over the cluster's processes.
-        swap_used_most_bytes: highest.
-        throttled_seconds: how long any of the firmware's four bits was set.
-        quota_throttled_seconds: how long a CPU quota held it back.
-        foreign_cpu_seconds: CPU time of other programs.
-        agent_cpu_seconds: CPU time of the agent.
-    """
+    """One node over one span. None is unknown: the node has no such column, or no value in it."""
 
     node: str
+    """Its name."""
     scope: str
+    """``machine`` or ``node``."""
     cores: int
+    """CPUs that it may use."""
     span: str
+    """Name of a phase; empty for the whole run."""
     duration_seconds: float
+    """Length of the span."""
     samples: int
+    """How many samples touch it."""
     cpu_busy_mean_cores: float | None
+    """CPU time used per second, I/O wait and steal left out."""
     cpu_busy_most_cores: float | None
+    """The same in the busiest interval."""
     cpu_busy_mean_share: float | None
+    """The mean over what it can have, see ``capacity_cores``; above 1 where an emulated node
+    without a quota takes more."""
     cpu_iowait_mean_share: float | None
+    """Time that cores were idle and a disk was waited for."""
     cpu_steal_mean_share: float | None
+    """Time that a hypervisor kept."""
     disk_read_bytes_per_second: float | None
+    """Mean. Of a machine its devices, of an emulated node its processes."""
     disk_written_bytes_per_second: float | None
+    """Likewise."""
     net_received_bytes_per_second: float | None
+    """Mean over its own interfaces."""
     net_sent_bytes_per_second: float | None
+    """Likewise."""
     clock_least_hertz: float | None
+    """Lowest clock that was measured."""
     clock_reported_least_hertz: float | None
+    """Lowest clock that the kernel reported, of any core."""
     temperature_most_celsius: float | None
+    """Highest."""
     memory_available_least_bytes: float | None
+    """Lowest."""
     memory_own_most_bytes: float | None
+    """Highest sum over the cluster's processes."""
     swap_used_most_bytes: float | None
+    """Highest."""
     throttled_seconds: float | None
+    """How long any of the firmware's four bits was set."""
     quota_throttled_seconds: float | None
+    """How long a CPU quota held it back."""
     foreign_cpu_seconds: float | None
+    """CPU time of other programs."""
     agent_cpu_seconds: float | None
+    """CPU time of the agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnSummary:
-    """One column of one node over one span.
-
-    Attributes:
-        node: its name.
-        column: its name, with what is behind the slash.
-        unit: of its values.
-        total: sum of an amount; None for a state.
-        mean: of an amount per second, of a state over the samples; None if unknown.
-        least: lowest known value of a state, or of an amount per second.
-        most: highest.
-    """
+    """One column of one node over one span."""
 
     node: str
+    """Its name."""
     column: str
+    """Its name, with what is behind the slash."""
     unit: str
+    """Of its values."""
     total: float | None
+    """Sum of an amount; None for a state."""
     mean: float | None
+    """Of an amount per second, of a state over the samples; None if unknown."""
     least: float | None
+    """Lowest known value of a state, or of an amount per second."""
     most: float | None
+    """Highest."""
 
 
 def base_name(column: str) -> str:
@@ -216,9 +201,7 @@ def window_of(node: NodeSamples, telemetry: Telemetry, span: str = WHOLE_RUN) ->
 def grid(window: Window, *, most: int = 0) -> Series:
     """Edges of equal intervals over a window's span, about as long as its samples are apart.
 
-    Args:
-        window: the samples.
-        most: no more intervals than this; 0 for as many as there are samples.
+    There are no more of them than ``most``, if that is not 0.
     """
     wanted = max(1, round(window.span_seconds / _pace_seconds(window)))
     count = min(wanted, most) if most else wanted
@@ -231,12 +214,9 @@ def _pace_seconds(window: Window) -> float:
 
 
 def rate(window: Window, name: str, edges: Series) -> Series | None:
-    """An amount per second in each interval; NaN where no sample is near. None if unknown.
+    """An amount per second in each interval between edges, which rise; None if unknown.
 
-    Args:
-        window: the samples.
-        name: a column of amounts.
-        edges: of the intervals, rising.
+    NaN where no sample is near.
     """
     track = window.track(name)
     if track is None:
@@ -253,12 +233,9 @@ def rate(window: Window, name: str, edges: Series) -> Series | None:
 
 
 def level(window: Window, name: str, edges: Series) -> Series | None:
-    """A state in each interval: mean of its known values there, or the last one before.
+    """A state in each interval between edges, which rise; None if unknown.
 
-    Args:
-        window: the samples.
-        name: a column of states.
-        edges: of the intervals, rising.
+    The mean of its known values there, or the last one before.
     """
     track = window.track(name)
     if track is None:
@@ -270,7 +247,9 @@ def level(window: Window, name: str, edges: Series) -> Series | None:
     sums = np.bincount(places[inside], weights=values[inside], minlength=len(edges) - 1)
     before = np.searchsorted(times, edges[1:], side="right") - 1
     age_seconds = edges[1:] - times[np.maximum(before, 0)]
-    fresh = (before >= 0) & (age_seconds <= _oldest_seconds(window))
+    # A state that is not read again for long is no longer known.
+    oldest_seconds = max(GAP_INTERVALS * _pace_seconds(window), 2 * _SLOW_SECONDS)
+    fresh = (before >= 0) & (age_seconds <= oldest_seconds)
     held = np.where(fresh, values[np.maximum(before, 0)], np.nan)
     found: Series = np.where(counts > 0, sums / np.maximum(counts, 1), held)
     return np.where(_watched(window, edges), found, np.nan)
@@ -278,27 +257,16 @@ def level(window: Window, name: str, edges: Series) -> Series | None:
 
 def mean_rate(window: Window, names: Iterable[str]) -> float | None:
     """Sum over columns of an amount per second over the whole span; None if none is known."""
-    edges = np.array([window.start_seconds, window.end_seconds])
-    found = [_spread(window, name, edges) for name in names]
-    known = [value for value in found if value is not None]
+    known = []
+    for name in names:
+        if (track := window.track(name)) is None:
+            continue
+        times, sums = track.sums()
+        begin, end = max(window.start_seconds, times[0]), min(window.end_seconds, times[-1])
+        if end > begin:
+            low, high = np.interp([begin, end], times, sums)
+            known.append(float((high - low) / (end - begin)))
     return sum(known) if known else None
-
-
-def _spread(window: Window, name: str, edges: Series) -> float | None:
-    track = window.track(name)
-    if track is None:
-        return None
-    times, sums = track.sums()
-    begin, end = max(edges[0], times[0]), min(edges[1], times[-1])
-    if end <= begin:
-        return None
-    low, high = np.interp([begin, end], times, sums)
-    return float((high - low) / (end - begin))
-
-
-def _oldest_seconds(window: Window) -> float:
-    """How long a state stands without being read again."""
-    return max(_GAP_INTERVALS * _pace_seconds(window), 2 * _SLOW_SECONDS)
 
 
 def _watched(window: Window, edges: Series) -> Flags:
@@ -309,7 +277,7 @@ def _watched(window: Window, edges: Series) -> Flags:
     places = np.searchsorted(window.ends, middles, side="left")
     after = window.ends[np.minimum(places, len(window.ends) - 1)]
     before = np.where(places > 0, window.ends[np.maximum(places - 1, 0)], -np.inf)
-    longest = max(_GAP_INTERVALS * _pace_seconds(window), float(np.diff(edges).max()))
+    longest = max(GAP_INTERVALS * _pace_seconds(window), float(np.diff(edges).max()))
     late = places == len(window.ends)
     inside = ~late & (after - before <= longest)
     # Just before the first sample and just after the last one, the nearest still counts.
@@ -321,7 +289,7 @@ def members(window: Window, name: str) -> tuple[str, ...]:
     """The columns ``name/MEMBER`` of a window that have a value; of a network its own ones."""
     found = window.family(name)
     if name.startswith("net_"):
-        found = {key: row for key, row in found.items() if not key.startswith(_VIRTUAL_INTERFACES)}
+        found = {key: row for key, row in found.items() if not key.startswith(VIRTUAL_INTERFACES)}
     return tuple(f"{name}/{member}" for member in found)
 
 
@@ -417,12 +385,12 @@ def _summary(window: Window, span: str) -> NodeSummary:
         disk_written_bytes_per_second=mean_rate(window, _disk_columns(window, "written")),
         net_received_bytes_per_second=mean_rate(window, members(window, "net_received_bytes")),
         net_sent_bytes_per_second=mean_rate(window, members(window, "net_sent_bytes")),
-        clock_least_hertz=_seen(window, ("clock_measured_hertz",), most=False),
-        clock_reported_least_hertz=_seen(window, reported, most=False),
-        temperature_most_celsius=_seen(window, ("temperature_celsius",), most=True),
-        memory_available_least_bytes=_seen(window, ("memory_available_bytes",), most=False),
+        clock_least_hertz=seen(window, ("clock_measured_hertz",), most=False),
+        clock_reported_least_hertz=seen(window, reported, most=False),
+        temperature_most_celsius=seen(window, ("temperature_celsius",), most=True),
+        memory_available_least_bytes=seen(window, ("memory_available_bytes",), most=False),
         memory_own_most_bytes=_extreme(own, most=True),
-        swap_used_most_bytes=_seen(window, ("swap_used_bytes",), most=True),
+        swap_used_most_bytes=seen(window, ("swap_used_bytes",), most=True),
         throttled_seconds=None if flags is None else flags[0].seconds(flags[1]),
         quota_throttled_seconds=_amount(window, "quota_throttled_seconds"),
         foreign_cpu_seconds=_amount(window, "foreign_cpu_seconds"),
@@ -448,7 +416,7 @@ def _share(window: Window, name: str) -> float | None:
     return None if found is None else found / window.cores
 
 
-def _seen(window: Window, names: Iterable[str], *, most: bool) -> float | None:
+def seen(window: Window, names: Iterable[str], *, most: bool) -> float | None:
     """Highest or lowest value of states at the samples within the span."""
     found = [
         _extreme(window.columns[name][samples_within(window)], most=most)

@@ -82,14 +82,8 @@ def node_words(results: Iterable[Result]) -> str:
 def undilated_value(name: str, value: float, dilation: float) -> float | None:
     """Return a figure as it would be on the boards, by the unit that its name ends with.
 
-    Args:
-        name: of a workload's or a probe's figure, unit last.
-        value: as it was measured.
-        dilation: by how much the nodes were slower than the boards they stand for.
-
-    Returns:
-        None where it says nothing of the boards (``LEFT_OUT``), or where the unit is not known,
-        so that nobody can say whether time is in it.
+    None where it does not depend on the boards (``LEFT_OUT``), or where the unit is not known, so
+    that it may or may not contain time.
     """
     if _ends_with(name, _RATES):
         return value * dilation

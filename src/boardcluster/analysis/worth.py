@@ -1,4 +1,4 @@
-"""What a result is worth: energy, power, and price. Pure.
+"""What a result took and gave: energy, power, and price. Pure.
 
 Sources: performance per watt of data: Lee and Park 2026, section *RPi 5B cluster vs. Desktop
 computer*; flops per watt: S. Sharma, C.-H. Hsu, W. Feng, "Making a case for a Green500 list", IPDPS
@@ -8,6 +8,7 @@ computer*; flops per watt: S. Sharma, C.-H. Hsu, W. Feng, "Making a case for a G
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,8 +19,6 @@ from boardcluster.analysis.statistics import Interval, mean, mean_interval
 from boardcluster.records import Energy, EnergyMethod, Measurement
 
 __all__ = [
-    "GIGABYTE_BYTES",
-    "PRICED_PARTS",
     "Amount",
     "Peak",
     "PriceList",
@@ -37,7 +36,7 @@ __all__ = [
     "yearly_energy_cost",
 ]
 
-GIGABYTE_BYTES = 10**9
+_GIGABYTE_BYTES = 10**9
 
 PRICED_PARTS = ("boards", "media", "supplies", "switch")
 """What a cluster has at least, and so what its price must have."""
@@ -58,7 +57,7 @@ def joules_per_gigabyte(energy_joules: float, size_bytes: float) -> float:
     Raises:
         ValueError: the size is not above 0.
     """
-    return quotient(energy_joules, size_bytes / GIGABYTE_BYTES)
+    return quotient(energy_joules, size_bytes / _GIGABYTE_BYTES)
 
 
 def performance_per_watt(size_bytes: float, duration_seconds: float, watts: float) -> float:
@@ -67,7 +66,7 @@ def performance_per_watt(size_bytes: float, duration_seconds: float, watts: floa
     Raises:
         ValueError: the time or the power is not above 0.
     """
-    return quotient(quotient(size_bytes / GIGABYTE_BYTES, duration_seconds), watts)
+    return quotient(quotient(size_bytes / _GIGABYTE_BYTES, duration_seconds), watts)
 
 
 def mflops_per_watt(rmax_gflops: float, watts: float) -> float:
@@ -125,21 +124,18 @@ def performance_per_price(performance: float, price: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricePart:
-    """One line of what a cluster cost.
-
-    Attributes:
-        name: one of ``PRICED_PARTS``, ``cooling``, ``other`` or ``everything``.
-        what: which: ``rpi-5b-8gb-2400mhz``; empty where the file does not say.
-        count: how many.
-        each: price of one, in the list's currency.
-        source: ``[prices] in cluster.toml``, or catalog entry with its source.
-    """
+    """One line of what a cluster cost."""
 
     name: str
+    """One of ``PRICED_PARTS``, ``cooling``, ``other`` or ``everything``."""
     what: str
+    """Which: ``rpi-5b-8gb-2400mhz``; empty where the file does not say."""
     count: int
+    """How many."""
     each: float
+    """Price of one, in the list's currency."""
     source: str
+    """``[prices] in cluster.toml``, or catalog entry with its source."""
 
     @property
     def price(self) -> float:
@@ -149,19 +145,16 @@ class PricePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceList:
-    """What a cluster cost, and what electricity costs.
-
-    Attributes:
-        currency: three letters (ISO 4217); empty where no price is known at all.
-        per_kwh: price of a kilowatt-hour; None where nobody said.
-        parts: what has a price.
-        missing: why there is no whole price, one line for each part without one.
-    """
+    """What a cluster cost, and what electricity costs."""
 
     currency: str
+    """Three letters (ISO 4217); empty where no price is known at all."""
     per_kwh: float | None
+    """Price of a kilowatt-hour; None where none is declared."""
     parts: tuple[PricePart, ...]
+    """What has a price."""
     missing: tuple[str, ...]
+    """Why there is no whole price, one line for each part without one."""
 
     @property
     def total(self) -> float | None:
@@ -171,17 +164,14 @@ class PriceList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peak:
-    """Rpeak of the workers of a result.
-
-    Attributes:
-        gflops: in 10^9 operations of double precision per second; None where the reason says why.
-        source: processors, clocks and operations per cycle with where they are from; empty without.
-        reason: why it is not known, in one line; empty if it is.
-    """
+    """Rpeak of the workers of a result."""
 
     gflops: float | None
+    """In 10^9 operations of double precision per second; None where the reason says why."""
     source: str = ""
+    """Processors, clocks and operations per cycle with where they are from; empty without."""
     reason: str = ""
+    """Why it is not known, in one line; empty if it is."""
 
 
 # Worth of a cell
@@ -189,58 +179,52 @@ class Peak:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """One number over the runs of a cell.
-
-    Attributes:
-        value: mean over the runs that have it; None where the reason says why.
-        interval: 95 % interval of the mean by Student's t; None for one run.
-        count: how many runs have it.
-        reason: why there is none, or of which runs, in one line; empty if every run has it.
-    """
+    """One number over the runs of a cell."""
 
     value: float | None
+    """Mean over the runs that have it; None where the reason says why."""
     interval: Interval | None
+    """95 % interval of the mean by Student's t; None for one run."""
     count: int
+    """How many runs have it."""
     reason: str = ""
+    """Why there is none, or of which runs, in one line; empty if every run has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worth:
-    """What the runs of a cell took and gave. Every amount says why it is missing where it is.
-
-    Attributes:
-        energy_joules: energy of a run over the whole cluster.
-        joules_per_gigabyte: energy per 10^9 bytes of input.
-        mean_watts: mean power over the run.
-        performance_per_watt: GB/s of input per W.
-        gflops_per_second: Rmax of HPL, in 10^9 operations per second.
-        mflops_per_watt: Rmax per W, in 10^6 operations per second and W.
-        hpl_efficiency: Rmax over Rpeak, a share of 1.
-        energy_cost: price of a run's energy, in the currency.
-        yearly_energy_cost: price of a year at the run's mean power, in the currency.
-        gigabytes_per_second_per_price: GB/s of input per unit of currency.
-        gflops_per_price: Rmax in Gflops per unit of currency.
-        method: METERED only if every run that counts is; None without energy.
-        level: lowest level of power measurement among them; None without energy.
-        remark: where energies are of different methods, how many are modelled; else empty.
-        currency: of the prices; empty without any.
-    """
+    """What the runs of a cell took and gave. Every amount says why it is missing where it is."""
 
     energy_joules: Amount
+    """Energy of a run over the whole cluster."""
     joules_per_gigabyte: Amount
+    """Energy per 10^9 bytes of input."""
     mean_watts: Amount
+    """Mean power over the run."""
     performance_per_watt: Amount
+    """GB/s of input per W."""
     gflops_per_second: Amount
+    """Rmax of HPL, in 10^9 operations per second."""
     mflops_per_watt: Amount
+    """Rmax per W, in 10^6 operations per second and W."""
     hpl_efficiency: Amount
+    """Rmax over Rpeak, a share of 1."""
     energy_cost: Amount
+    """Price of a run's energy, in the currency."""
     yearly_energy_cost: Amount
+    """Price of a year at the run's mean power, in the currency."""
     gigabytes_per_second_per_price: Amount
+    """GB/s of input per unit of currency."""
     gflops_per_price: Amount
+    """Rmax in Gflops per unit of currency."""
     method: EnergyMethod | None
+    """METERED only if every run that counts is; None without energy."""
     level: int | None
+    """Lowest level of power measurement among them; None without energy."""
     remark: str
+    """Where energies are of different methods, how many are modelled; else empty."""
     currency: str
+    """Of the prices; empty without any."""
 
 
 def watts_of(energy: Energy, duration_seconds: float) -> float | None:
@@ -264,48 +248,58 @@ def watts_of(energy: Energy, duration_seconds: float) -> float | None:
     return energy.energy_joules / span_seconds if span_seconds > 0 else None
 
 
-def worth_of(cell: Cell, prices: PriceList | None = None, *, peak: Peak | None = None) -> Worth:
-    """Return what the runs of a cell are worth.
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """One quantity of every run of a cell."""
 
-    Args:
-        cell: the cell.
-        prices: of the nodes that took part.
-        peak: Rpeak of the workers that took part.
-    """
+    values: Sequence[float | None]
+    """In the order of runs; None where a run does not have it."""
+    reason: str = ""
+    """Why runs lack it; empty where all have it."""
+
+
+def worth_of(cell: Cell, prices: PriceList | None = None, *, peak: Peak | None = None) -> Worth:
+    """Return what the runs of a cell took and gave, by prices and Rpeak of what took part."""
     runs = [row.measurement for row in cell.results if row.measurement is not None]
-    with_energy = [run.energy for run in runs if _joules(run) is not None]
-    energies = [energy for energy in with_energy if energy is not None]
+    energies = [run.energy for run in runs if run.energy and _joules(run) is not None]
     modelled = sum(energy.method is EnergyMethod.MODELLED for energy in energies)
     mixed = 0 < modelled < len(energies)
-    per_kwh = prices.per_kwh if prices else None
-    total, no_total = _total(prices)
     no_rate = "no price per kWh is declared in [prices] of cluster.toml"
     most = peak or Peak(gflops=None, reason="the peak of the boards is not known")
 
-    def shared(value: float | None, rate: float | None) -> float | None:
-        return None if value is None or not rate else value / rate
+    def of_all(value: float | None, reason: str) -> _Given:
+        return _Given([value] * len(runs), reason)
 
-    def amount(value: Callable[[Measurement], float | None], *reasons: str) -> Amount:
-        return _amount(runs, value, reasons)
-
-    energy, size, rmax = _no_energy(runs), _no_size(runs), _no_rmax(runs)
-    kwh = "" if per_kwh is not None else no_rate
+    no_energy = _no_energy(runs)
+    joules = _Given([_joules(run) for run in runs], no_energy)
+    watts = _Given(
+        [watts_of(run.energy, run.duration_seconds) if run.energy else None for run in runs],
+        no_energy,
+    )
+    seconds = _Given([run.duration_seconds for run in runs])
+    size = _Given(
+        [run.input_bytes or None for run in runs],
+        "" if all(run.input_bytes for run in runs) else "it has no input of a known size",
+    )
+    rmax = _Given(
+        [run.figures.get(_GFLOPS) for run in runs],
+        "" if all(_GFLOPS in run.figures for run in runs) else "it does not measure Gflops",
+    )
+    rate = prices.per_kwh if prices else None
+    per_kwh = of_all(rate, no_rate if rate is None else "")
+    total = of_all(*_total(prices))
     return Worth(
-        energy_joules=amount(_joules, energy),
-        joules_per_gigabyte=amount(_per_gigabyte, size, energy),
-        mean_watts=amount(_watts, energy),
-        performance_per_watt=amount(_per_watt, size, energy),
-        gflops_per_second=amount(_gflops, rmax),
-        mflops_per_watt=amount(_mflops_per_watt, rmax, energy),
-        hpl_efficiency=amount(lambda run: shared(_gflops(run), most.gflops), rmax, most.reason),
-        energy_cost=amount(lambda run: _cost(_joules(run), per_kwh, energy_cost), kwh, energy),
-        yearly_energy_cost=amount(
-            lambda run: _cost(_watts(run), per_kwh, yearly_energy_cost), kwh, energy
-        ),
-        gigabytes_per_second_per_price=amount(
-            lambda run: shared(_gigabytes_per_second(run), total), size, no_total
-        ),
-        gflops_per_price=amount(lambda run: shared(_gflops(run), total), rmax, no_total),
+        energy_joules=_amount(float, joules),
+        joules_per_gigabyte=_amount(joules_per_gigabyte, joules, size),
+        mean_watts=_amount(float, watts),
+        performance_per_watt=_amount(performance_per_watt, size, seconds, watts),
+        gflops_per_second=_amount(float, rmax),
+        mflops_per_watt=_amount(mflops_per_watt, rmax, watts),
+        hpl_efficiency=_amount(hpl_efficiency, rmax, of_all(most.gflops, most.reason)),
+        energy_cost=_amount(energy_cost, joules, per_kwh),
+        yearly_energy_cost=_amount(yearly_energy_cost, watts, per_kwh),
+        gigabytes_per_second_per_price=_amount(_gigabytes_per_price, size, seconds, total),
+        gflops_per_price=_amount(performance_per_price, rmax, total),
         method=None
         if not energies
         else (EnergyMethod.MODELLED if modelled else EnergyMethod.METERED),
@@ -315,65 +309,32 @@ def worth_of(cell: Cell, prices: PriceList | None = None, *, peak: Peak | None =
     )
 
 
-def _amount(
-    runs: Sequence[Measurement],
-    value: Callable[[Measurement], float | None],
-    reasons: Sequence[str],
-) -> Amount:
-    values = [found for run in runs if (found := value(run)) is not None]
-    why = "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+def _amount(formula: Callable[..., float], *given: _Given) -> Amount:
+    """Work out a formula for every run of which all is known that it takes."""
+    rows = list(zip(*(row.values for row in given), strict=True))
+    values = []
+    for row in rows:
+        with contextlib.suppress(ValueError):  # a time, power or price of 0: no quotient
+            if None not in row:
+                values.append(formula(*row))
+    why = "; ".join(dict.fromkeys(row.reason for row in given if row.reason))
     if not values:
         return Amount(value=None, interval=None, count=0, reason=why or "there are no runs")
-    some = f"{len(values)} of {len(runs)} runs" + (f"; of the others: {why}" if why else "")
+    some = f"{len(values)} of {len(rows)} runs" + (f"; for the others: {why}" if why else "")
     return Amount(
         value=mean(values),
         interval=mean_interval(values),
         count=len(values),
-        reason=some if len(values) < len(runs) else "",
+        reason=some if len(values) < len(rows) else "",
     )
+
+
+def _gigabytes_per_price(size_bytes: float, duration_seconds: float, price: float) -> float:
+    return performance_per_price(quotient(size_bytes / _GIGABYTE_BYTES, duration_seconds), price)
 
 
 def _joules(run: Measurement) -> float | None:
     return run.energy.energy_joules if run.energy else None
-
-
-def _watts(run: Measurement) -> float | None:
-    return watts_of(run.energy, run.duration_seconds) if run.energy else None
-
-
-def _per_gigabyte(run: Measurement) -> float | None:
-    energy_joules = _joules(run)
-    if energy_joules is None or not run.input_bytes:
-        return None
-    return joules_per_gigabyte(energy_joules, run.input_bytes)
-
-
-def _gigabytes_per_second(run: Measurement) -> float | None:
-    if not run.input_bytes or not run.duration_seconds:
-        return None
-    return run.input_bytes / GIGABYTE_BYTES / run.duration_seconds
-
-
-def _per_watt(run: Measurement) -> float | None:
-    watts = _watts(run)
-    if not watts or not run.input_bytes or not run.duration_seconds:
-        return None
-    return performance_per_watt(run.input_bytes, run.duration_seconds, watts)
-
-
-def _gflops(run: Measurement) -> float | None:
-    return run.figures.get(_GFLOPS)
-
-
-def _mflops_per_watt(run: Measurement) -> float | None:
-    rmax, watts = _gflops(run), _watts(run)
-    return mflops_per_watt(rmax, watts) if rmax is not None and watts else None
-
-
-def _cost(
-    value: float | None, per_kwh: float | None, formula: Callable[[float, float], float]
-) -> float | None:
-    return None if value is None or per_kwh is None else formula(value, per_kwh)
 
 
 def _no_energy(runs: Sequence[Measurement]) -> str:
@@ -384,14 +345,6 @@ def _no_energy(runs: Sequence[Measurement]) -> str:
         if _joules(run) is None
     ]
     return "; ".join(dict.fromkeys(reasons))
-
-
-def _no_size(runs: Sequence[Measurement]) -> str:
-    return "" if all(run.input_bytes for run in runs) else "it has no input of a known size"
-
-
-def _no_rmax(runs: Sequence[Measurement]) -> str:
-    return "" if all(_GFLOPS in run.figures for run in runs) else "it does not measure Gflops"
 
 
 def _total(prices: PriceList | None) -> tuple[float | None, str]:

@@ -165,7 +165,6 @@ def use(node: str = "pi1", **fields: Any) -> NodeUse:
         "slowed_clock_ratio": None,
         "link_bits_per_second": 1e9,
         "received_bytes_per_second": 10e6,
-        "sent_bytes_per_second": 10e6,
     }
     return NodeUse(node=node, **(healthy | fields))
 

@@ -177,7 +177,7 @@ def test_one_number_of_workers_is_no_law() -> None:
 def test_what_the_runs_do_not_show_is_said() -> None:
     assert "46 s (one run, no interval): at this" in costs({4: 46.0}, probed(figure(3.1))).verdict
     row = costs({4: (30.0, 50.0)}, probed(figure(39.0)))
-    assert "40 s (its 95 % interval holds both): at this" in row.verdict
+    assert "40 s (its 95 % interval contains both): at this" in row.verdict
 
 
 # Which program
@@ -254,7 +254,7 @@ def test_grep_is_compared_with_what_answers_the_same(engine: Engine, seconds: fl
     assert row.single_seconds == seconds
     row = costs({4: 46.0}, run, **named, parameters={"grep.pattern": "ORD"})
     assert row.single_seconds is None
-    assert row.verdict.startswith("GNU grep was measured for another pattern only:")
+    assert row.verdict.startswith("GNU grep was only measured for another pattern:")
 
 
 def test_another_text_is_said() -> None:
@@ -328,7 +328,7 @@ def test_both_sides_are_the_boards_seconds() -> None:
     assert row.single_seconds == pytest.approx(3.1)
     assert row.points[0].ratio == pytest.approx(46 / 3.1)
     assert row.label == "emulated boards, dilation 4.0"
-    assert row.remarks[0].startswith("emulated boards: one thread may use the whole node's CPU")
+    assert row.remarks[0].startswith("emulated boards: one thread may use the CPU time")
 
 
 def test_twins_of_the_same_boards_are_one_row_whatever_their_number() -> None:

@@ -119,7 +119,7 @@ def test_a_meter_that_comes_back_in_time_is_bridged_and_said() -> None:
     told = (Trouble(seconds=22, text="timed out"), Trouble(seconds=24, text="timed out"))
     found = over(trace(at, [5 + 0.1 * (second % 2) for second in at], troubles=told))
     assert found.energy_joules == pytest.approx(303, abs=1)
-    words = "it did not answer 2 times, first at 22 s of the run, and came back: timed out"
+    words = "it failed to answer 2 times, first at 22 s of the run, and recovered: timed out"
     assert found.remarks == (words,)
 
 
@@ -150,7 +150,7 @@ def test_negative_readings_are_left_out_and_said() -> None:
 def test_a_sensor_the_wrong_way_round_gives_no_energy() -> None:
     found = over(trace(each(0, 60), [-5.0] * 61))
     assert found.energy_joules is None
-    assert "the wrong way round" in found.remarks[0]
+    assert "a reversed sensor" in found.remarks[0]
 
 
 def test_noise_around_zero_is_no_sensor_the_wrong_way_round() -> None:
@@ -197,7 +197,7 @@ def test_a_count_that_wraps_is_undone_and_said() -> None:
     counted = [(262_000 + 12 * second) % 262_143.328850 for second in at]
     found = over(trace(at, counted=counted, wraps=262_143.328850))
     assert found.energy_joules == pytest.approx(720)
-    assert found.remarks == ("its count wrapped at 12 s of the run; undone",)
+    assert found.remarks == ("its energy counter wrapped at 12 s of the run; corrected",)
 
 
 def test_a_count_that_is_set_back_gives_no_energy() -> None:
@@ -205,7 +205,7 @@ def test_a_count_that_is_set_back_gives_no_energy() -> None:
     counted = [5000 + 12 * second if second < 30 else 12 * (second - 30) for second in at]
     found = over(trace(at, counted=counted))
     assert found.energy_joules is None
-    assert found.reason == "its count was set back at 30 s of the run"
+    assert found.reason == "its energy counter was reset at 30 s of the run"
 
 
 def test_a_reboot_is_not_taken_for_a_wrap() -> None:
@@ -213,7 +213,7 @@ def test_a_reboot_is_not_taken_for_a_wrap() -> None:
     counted = [5000 + 12 * second if second < 30 else 12 * (second - 30) for second in at]
     found = over(trace(at, counted=counted, wraps=262_143.0))
     assert found.energy_joules is None
-    assert "was set back at 30 s" in found.reason
+    assert "was reset at 30 s" in found.reason
 
 
 def test_a_count_that_is_set_back_is_bridged_by_power() -> None:
@@ -221,7 +221,7 @@ def test_a_count_that_is_set_back_is_bridged_by_power() -> None:
     counted = [5000 + 12 * second if second < 30 else 12 * (second - 30) for second in at]
     found = over(trace(at, [12.0] * 61, counted))
     assert found.energy_joules == pytest.approx(720)
-    assert "its count was set back at 30 s of the run; its power taken" in found.remarks[0]
+    assert "its energy counter was reset at 30 s of the run; its power is used" in found.remarks[0]
 
 
 def test_a_count_that_jumps_is_bridged_or_given_up() -> None:
@@ -229,7 +229,7 @@ def test_a_count_that_jumps_is_bridged_or_given_up() -> None:
     counted = [12 * second + (1e6 if second >= 30 else 0) for second in at]
     found = over(trace(at, [12.0] * 61, counted))
     assert found.energy_joules == pytest.approx(720)
-    assert "its count jumped by 1000012 J at 30 s" in found.remarks[0]
+    assert "its energy counter jumped by 1000012 J at 30 s" in found.remarks[0]
     alone = over(trace(at, counted=counted))
     assert alone.energy_joules is None
     assert "jumped" in alone.reason
@@ -251,14 +251,17 @@ def test_a_fine_count_sees_what_lay_between_the_readings() -> None:
 def test_a_count_that_contradicts_the_power_is_said() -> None:
     at = each(0, 60)
     found = over(trace(at, [10.0] * 61, [20 * second for second in at]))
-    assert "its count says 1200 J, its power 600 J" in found.remarks
+    assert "its energy counter says 1200 J, its power adds up to 600 J" in found.remarks
 
 
 def test_a_count_goes_on_while_the_meter_is_away() -> None:
     at = [*each(0, 20), *each(40, 60)]
     found = over(trace(at, [10.0] * len(at), [10 * second for second in at]))
     assert found.energy_joules == pytest.approx(600)
-    assert "silent from 20 s to 40 s of the run; its own count went on" in found.remarks[0]
+    assert (
+        "silent from 20 s to 40 s of the run; its own energy counter kept counting"
+        in found.remarks[0]
+    )
 
 
 def test_a_coarse_count_does_not_bridge_a_silence() -> None:
@@ -337,8 +340,8 @@ def test_more_cpu_than_the_node_has_cores_is_said() -> None:
     (power,) = model_power([MODEL], Telemetry(duration_seconds=60.0, nodes=(row,)))
     assert power.energy_joules == pytest.approx(30 * 4.7 + 30 * 6.7)
     assert power.remarks[1] == (
-        "it used 60.0 s of CPU time more than its 4 cores have; the model knows no power for that "
-        "and leaves it out"
+        "it used 60.0 s more CPU time than its 4 cores have; the model has no power for that "
+        "and ignores it"
     )
     little = rarely("pi0", [4.0] * 19 + [4.04])
     (power,) = model_power([MODEL], Telemetry(duration_seconds=60.0, nodes=(little,)))
@@ -363,8 +366,8 @@ def test_more_cpu_than_a_quota_is_said(*, used: float, said: bool) -> None:
     (power,) = model_power([MODEL], seen, capacity_cores={"pi0": 0.2})
     assert power.energy_joules == pytest.approx(60 * 6.7)
     more = (
-        "it used 6.0 s of CPU time more than its quota of 0.2 cores has; the model knows no power "
-        "for that and leaves it out"
+        "it used 6.0 s more CPU time than its quota of 0.2 cores has; the model has no power "
+        "for that and ignores it"
     )
     assert power.remarks[1:] == ((more,) if said else ())
 
@@ -462,11 +465,14 @@ def test_one_meter_for_all_with_the_switch() -> None:
         ([power("p", "a b c")], "p also measures c, which took no part in the run"),
         (
             [power("p", "a"), power("q", "b", coverage=Coverage.PACKAGE)],
-            "q sees only the processor's package, other meters see whole nodes; that is no sum",
+            (
+                "q sees only the processor's package, other meters see whole nodes; they cannot be"
+                " added up"
+            ),
         ),
         (
             [power("p", "a"), power("q", "a b", coverage=Coverage.NODE)],
-            "q measures nodes that p measures too",
+            "q measures nodes that p also measures",
         ),
         (
             [power("p", "a b", switch=True), power("q", "", switch=True)],

@@ -204,6 +204,21 @@ def test_signed_ranks_with_ties_are_counted_over_all_signs() -> None:
     assert wilcoxon_p(values) == sum(value >= seen for value in sums) / 64
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_signed_ranks_with_ties_are_those_of_scipys_permutation_test(seed: int) -> None:
+    """SciPy's own exact p takes ranks without ties, so it is another one here."""
+    draw = random.Random(seed)
+    values = [float(draw.choice((-2, -1, 1, 2, 3))) for _ in range(8)]
+    every_sign = stats.PermutationMethod(n_resamples=math.inf)
+    assert wilcoxon_p(values) == pytest.approx(stats.wilcoxon(values, method=every_sign).pvalue)
+
+
+def test_many_signed_ranks_with_ties_are_taken_as_normal_too() -> None:
+    values = [float(place % 7 - 2.5) for place in range(60)]
+    wanted = stats.wilcoxon(values, method="asymptotic").pvalue
+    assert wilcoxon_p(values) == pytest.approx(wanted)
+
+
 def test_many_signed_ranks_are_taken_as_normal() -> None:
     draw = random.Random(3)
     values = [draw.gauss(0.2, 1) for _ in range(60)]

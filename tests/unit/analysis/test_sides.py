@@ -121,7 +121,6 @@ def test_runs_of_one_campaign_in_turn_are_paired() -> None:
         own_side("m", "m", [cells[Engine.MAPREDUCE]]), own_side("s", "s", [cells[Engine.SPARK]])
     )
     (match,) = found.matches
-    assert found.is_paired
     assert match.paired is not None
     assert match.best_ratio == match.paired.ratio != match.ratio
 

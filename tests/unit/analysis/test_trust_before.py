@@ -83,7 +83,7 @@ def test_since_boot_is_not_now() -> None:
 
 def test_a_clock_that_is_not_reached_spoils_a_run_if_nothing_holds_it_down_on_purpose() -> None:
     slow = quiet(clock_measured_hertz=1.5e9)
-    words = "before the run: pi: reaches 1.50 GHz, its nominal clock is 2.40 GHz, governor"
+    words = "before the run: pi: reaches only 1.50 GHz; its nominal clock is 2.40 GHz, governor"
     assert looked(slow) == Baseline(taints=(f"{words} performance",), remarks=())
 
     found = looked(slow, governor="ondemand")
@@ -106,7 +106,10 @@ def test_the_best_of_the_measured_clocks_counts() -> None:
         (
             {"temperature_celsius": [60.0, 65.0, 70.0, 72.0, NAN]},
             {},
-            ("pi: 72 °C, which leaves little room: a Raspberry Pi lowers its clock from 80 °C on"),
+            (
+                "pi: 72 °C, which leaves little margin: a Raspberry Pi lowers its clock from 80 °C"
+                " on"
+            ),
         ),
         (
             {"foreign_cpu_seconds": 1.0},
@@ -116,9 +119,9 @@ def test_the_best_of_the_measured_clocks_counts() -> None:
         (
             {"cpu_steal_seconds": 0.4},
             {},
-            "pi: the hypervisor kept 10 % of the CPU time, 1.6 s (all the time)",
+            "pi: the hypervisor took 10 % of the CPU time, 1.6 s (all the time)",
         ),
-        ({}, {"clock_synchronised": False}, "pi: no time service keeps its clock"),
+        ({}, {"clock_synchronised": False}, "pi: no time service synchronises its clock"),
         (
             {},
             {"governor": "ondemand,performance"},

@@ -78,8 +78,8 @@ def test_a_machine_without_time_to_spare_makes_a_run_invalid() -> None:
         verdict=Verdict.INVALID,
         reasons=(
             (
-                "host: 2.5 % idle for 5 s at 39.4 s of 60 s, 10 % asked: this machine was too slow"
-                " for its nodes; raise the dilation"
+                "host: only 2.5 % idle for 5 s at 39.4 s of 60 s, where 10 % is needed: this"
+                " machine was too slow for its nodes; raise the dilation"
             ),
         ),
     )
@@ -115,13 +115,15 @@ def test_the_worst_time_is_found_wherever_it_begins() -> None:
     assert found.verdict is Verdict.VALID  # 4 s of nothing, and 1 s of 1 core of 2: 10 %
     idle[place + 4] = 0.0
     [reason] = judged({"cpu_idle_seconds": idle}).reasons
-    assert reason.startswith("host: 0.0 % idle for 5 s at ")
+    assert reason.startswith("host: only 0.0 % idle for 5 s at ")
 
 
 def test_a_run_shorter_than_the_window_is_looked_at_as_a_whole() -> None:
     host = {"cpu_idle_seconds": when(AT, 0.1, outside=1.0, start_seconds=0, end_seconds=3.4)}
     [reason] = judged(host, duration_seconds=2.5).reasons
-    assert reason.startswith("host: 5.0 % idle for 2.5 s at 0 s of 2.5 s, 10 % asked")
+    assert reason.startswith(
+        "host: only 5.0 % idle for 2.5 s at 0 s of 2.5 s, where 10 % is needed"
+    )
     assert judged({}, duration_seconds=2.5).verdict is Verdict.VALID
 
 
@@ -146,7 +148,10 @@ def test_another_quota_than_the_one_that_is_meant_makes_a_run_invalid(
     assert found == Judgement(
         verdict=Verdict.INVALID,
         reasons=(
-            f"worker1: its CPU quota was {words}, 0.35 asked: its limits were changed from outside",
+            (
+                f"worker1: its CPU quota was {words} instead of 0.35: its limits were changed from"
+                " outside"
+            ),
         ),
     )
 

@@ -154,7 +154,7 @@ def test_only_runs_with_a_sum_count() -> None:
     (cell,) = summarise(runs)
     energy = worth_of(cell).energy_joules
     assert (energy.value, energy.count, energy.interval) == (3000, 1, None)
-    assert energy.reason.startswith("1 of 3 runs; of the others: ")
+    assert energy.reason.startswith("1 of 3 runs; for the others: ")
     assert "plug: no readings" in energy.reason
 
 

@@ -6,8 +6,7 @@ rules stand in ``RULES`` of ``boardcluster.analysis.advice.rules``; docs/referen
 them.
 """
 
-from boardcluster.analysis.advice.advising import advise
+from boardcluster.analysis.advice.advising import advise, run_facts
 from boardcluster.analysis.advice.case import Advice, Case, Certainty, NodeUse, RunFacts
-from boardcluster.analysis.advice.facts import run_facts
 
 __all__ = ["Advice", "Case", "Certainty", "NodeUse", "RunFacts", "advise", "run_facts"]

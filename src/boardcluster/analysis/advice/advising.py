@@ -1,13 +1,14 @@
-"""From runs to advice."""
+"""From runs to advice, and from their telemetry to what advice needs of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
-from boardcluster.analysis.advice.case import Advice, Case
+from boardcluster.analysis.advice.case import Advice, Case, RunFacts
+from boardcluster.records import Result, Telemetry
 
-__all__ = ["advise"]
+__all__ = ["advise", "run_facts"]
 
 
 def advise(case: Case) -> tuple[Advice, ...]:
@@ -16,9 +17,6 @@ def advise(case: Case) -> tuple[Advice, ...]:
     A gain is a ratio of times: how many times as fast a run would be. Each rule speaks once of each
     subject, with the numbers of the runs that would gain most; ``runs`` names all in which it was
     seen. Without evidence there is no advice.
-
-    Args:
-        case: the runs of one cluster, with what is known of them.
     """
     # Its arrays need numpy, which takes longer to load than a command that advises nothing.
     from boardcluster.analysis.advice.rules import RULES  # noqa: PLC0415
@@ -26,11 +24,9 @@ def advise(case: Case) -> tuple[Advice, ...]:
 
     view = View.of(case)
     found = _thinned(row for rule in RULES for row in rule.find(rule, view))
-    return tuple(sorted(found, key=_place))
-
-
-def _place(row: Advice) -> tuple[bool, float, int]:
-    return (row.gain is None, -(row.gain or 0.0), -row.certainty)
+    return tuple(
+        sorted(found, key=lambda row: (row.gain is None, -(row.gain or 0.0), -row.certainty))
+    )
 
 
 def _thinned(rows: Iterable[Advice]) -> tuple[Advice, ...]:
@@ -44,4 +40,21 @@ def _thinned(rows: Iterable[Advice]) -> tuple[Advice, ...]:
             runs=tuple(dict.fromkeys(name for row in same for name in row.runs)),
         )
         for same in kept.values()
+    )
+
+
+def run_facts(result: Result, telemetry: Telemetry | None) -> RunFacts | None:
+    """Condense a run's telemetry to what the rules of advice look at.
+
+    Amounts are summed over the run, states are the highest or lowest within it; see ``NodeUse``
+    for the units. None without telemetry, without a measurement, or where the run has no duration.
+    """
+    if telemetry is None or result.measurement is None or not telemetry.duration_seconds > 0:
+        return None
+    # numpy takes longer to load than a command that reads no telemetry.
+    from boardcluster.analysis.advice.condense import node_use  # noqa: PLC0415
+
+    return RunFacts(
+        duration_seconds=telemetry.duration_seconds,
+        nodes=tuple(node_use(node, telemetry) for node in telemetry.nodes),
     )

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator
 
 from boardcluster.analysis.advice.case import Advice, Certainty
-from boardcluster.analysis.advice.compared import pairs_by
 from boardcluster.analysis.advice.published import published
 from boardcluster.analysis.advice.rule import (
     LEAST_GAIN,
     Rule,
     advice,
     gain_words,
-    ratio_words,
+    measured,
+    measured_advice,
     shrunk,
 )
 from boardcluster.analysis.advice.settings import matrix_key
@@ -30,8 +30,8 @@ _CPU_SHARE = 0.50
 _BLOCK_WORKLOADS = ("teragen", "terasort", "teravalidate", "dfsio")
 """Workloads whose CPU time is spent on moving bytes of blocks, which are all checked."""
 
-_RISK_OF_ONE = "a node that is lost takes its blocks with it"
-_RISK_OF_NULL = "HDFS no longer notices a block that went bad"
+_RISK_OF_ONE = "if a node is lost, its blocks are lost with it"
+_RISK_OF_NULL = "HDFS no longer notices corrupt blocks"
 
 
 def _copies(rule: Rule, view: View) -> Iterator[Advice]:
@@ -56,9 +56,10 @@ def _copies(rule: Rule, view: View) -> Iterator[Advice]:
             group,
             title=f"Keep one copy of the output of {group.subject}",
             seen=(
-                f"the nodes wrote {format_bytes(written_bytes)}, {format_bytes(between_bytes)} of"
-                f" it between, for {format_bytes(output_bytes)} of output:"
-                f" {copies:.1f} copies; {run.bound_words} ({group.where})"
+                f"the nodes wrote {format_bytes(written_bytes)},"
+                f" {format_bytes(between_bytes)} of it intermediate data, for"
+                f" {format_bytes(output_bytes)} of output: {copies:.1f} copies; {run.bound_words}"
+                f" ({group.where})"
             ),
             setting=matrix_key("replication = 1"),
             brings=f"{gain_words(gain, emulated=group.emulated)}; {_RISK_OF_ONE}",
@@ -78,7 +79,7 @@ def _gain_of_one_copy(run: Run, written_bytes: float, output_bytes: int, copies:
 
 
 def _received_bytes(run: Run) -> float:
-    """What all workers received over the run; 0 where nobody knows."""
+    """What all workers received over the run; 0 where it is unknown."""
     if run.facts is None:
         return 0.0
     rates = [row.received_bytes_per_second or 0.0 for row in run.nodes]
@@ -86,26 +87,20 @@ def _received_bytes(run: Run) -> float:
 
 
 def _copies_measured(rule: Rule, view: View) -> Iterator[Advice]:
-    for pair in pairs_by(view.cells, "replication"):
-        group = view.group_of(pair.slower)
+    for pair, group in measured(view, "replication"):
         fewer = pair.faster.replication
-        if group is None or not pair.counts or pair.ratio.value < LEAST_GAIN:
-            continue
-        if not 0 < fewer < (pair.slower.replication or math.inf):
-            continue
-        more = pair.slower.replication or "the profile's number of"
-        yield advice(
-            rule,
-            group,
-            title=f"Keep {fewer} cop{'y' if fewer == 1 else 'ies'} of the output of"
-            f" {group.subject}",
-            seen=f"{fewer} instead of {more} copies: {pair.words} ({group.where})",
-            setting=matrix_key(f"replication = {fewer}"),
-            brings=f"{ratio_words(pair.ratio, emulated=group.emulated)};"
-            f" {_RISK_OF_ONE if fewer == 1 else 'fewer nodes may be lost at once'}",
-            gain=pair.ratio.value,
-            certainty=Certainty.COMPARED,
-        )
+        if 0 < fewer < (pair.slower.replication or math.inf):
+            more = pair.slower.replication or "the profile's number of"
+            yield measured_advice(
+                rule,
+                group,
+                pair,
+                title=f"Keep {fewer} cop{'y' if fewer == 1 else 'ies'} of the output of"
+                f" {group.subject}",
+                seen=f"{fewer} instead of {more} copies",
+                level=f"replication = {fewer}",
+                also=_RISK_OF_ONE if fewer == 1 else "fewer nodes may be lost at once",
+            )
 
 
 def _checksums(rule: Rule, view: View) -> Iterator[Advice]:
@@ -118,18 +113,18 @@ def _checksums(rule: Rule, view: View) -> Iterator[Advice]:
         on = group.trial.checksum is not Checksum.NULL
         if not (known and on) or run.first is not Bound.CPU or share < _CPU_SHARE:
             continue
-        if group.emulated:  # what checksums cost the paper's processor says nothing of this one
+        if group.emulated:  # checksums may cost this processor more or less than the paper's
             continue
         gain = shrunk(share, without.value / with_.value)
         yield advice(
             rule,
             group,
             title=f"Try {group.subject} without checksums of blocks",
-            seen=f"{run.bound_words}, which moves blocks, each of which is checked ({group.where})",
+            seen=f"{run.bound_words}; it moves blocks, all of which are checked ({group.where})",
             setting=matrix_key('checksum = "null"'),
             brings=(
-                f"{gain_words(gain, emulated=group.emulated)}, if checksums cost what they cost in"
-                f" the paper: {with_.value:g} against {without.value:g} % of CPU; {_RISK_OF_NULL}"
+                f"{gain_words(gain, emulated=group.emulated)}, if checksums cost as much as in the"
+                f" paper: {with_.value:g} against {without.value:g} % of CPU; {_RISK_OF_NULL}"
             ),
             gain=gain,
             certainty=Certainty.PUBLISHED,
@@ -137,36 +132,27 @@ def _checksums(rule: Rule, view: View) -> Iterator[Advice]:
 
 
 def _checksums_measured(rule: Rule, view: View) -> Iterator[Advice]:
-    for pair in pairs_by(view.cells, "checksum"):
-        group = view.group_of(pair.slower)
-        off = pair.faster.checksum is Checksum.NULL
-        if group is None or not off or not pair.counts or pair.ratio.value < LEAST_GAIN:
-            continue
-        yield advice(
-            rule,
-            group,
-            title=f"Run {group.subject} without checksums of blocks",
-            seen=f"without and with checksums: {pair.words} ({group.where})",
-            setting=matrix_key('checksum = "null"'),
-            brings=f"{ratio_words(pair.ratio, emulated=group.emulated)}; {_RISK_OF_NULL}",
-            gain=pair.ratio.value,
-            certainty=Certainty.COMPARED,
-        )
+    for pair, group in measured(view, "checksum"):
+        if pair.faster.checksum is Checksum.NULL:
+            yield measured_advice(
+                rule,
+                group,
+                pair,
+                title=f"Run {group.subject} without checksums of blocks",
+                seen="without and with checksums",
+                level='checksum = "null"',
+                also=_RISK_OF_NULL,
+            )
 
 
 BLOCK_RULES = (
     Rule(
         name="replication",
-        speaks="Cells that differ in `replication` alone show that fewer copies are faster; or"
-        " nodes wrote at least 1.5 copies of at least 64 MB of output, and storage or the network"
-        " bound most of the run.",
         source="Lee and Park 2026, Table 9 (one copy); Lee, Oh and Park 2021, section VI-E",
         find=_copies,
     ),
     Rule(
         name="checksums",
-        speaks="Cells that differ in `checksum` alone show that it is faster without; or the CPU"
-        " bound at least half of a run of teragen, terasort, teravalidate or dfsio on boards.",
         source=published()["checksums-on"].source,
         find=_checksums,
     ),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from boardcluster.analysis.advice.case import Advice, Certainty, NodeUse
+from boardcluster.analysis.advice.case import Advice, Certainty
 from boardcluster.analysis.advice.published import published
 from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words, percent, shrunk
 from boardcluster.analysis.advice.settings import network_key, policy_key
@@ -25,49 +25,36 @@ _MODELLED = re.compile(r"modelled: (\S+) was slowed down by (\w+) for (\d+) % of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Slowed:
-    """A node that was slowed down in a run.
-
-    Attributes:
-        run: the run.
-        node: its name.
-        seen: how, with its numbers.
-        gain: how many times as fast the run would be without; None if not known.
-        share: of the run.
-    """
+    """A node that was slowed down in a run."""
 
     run: Run
+    """The run."""
     node: str
+    """Its name."""
     seen: str
+    """How, with its numbers."""
     gain: float | None
+    """How many times as fast the run would be without; None if not known."""
     share: float
+    """Of the run."""
 
 
-def _slowed(
-    group: Group, cause: str, held_seconds: Callable[[NodeUse], float | None]
-) -> dict[str, list[_Slowed]]:
-    """Find the nodes of a group that heat or a weak supply slowed, by node, boards and models."""
-    found: dict[str, list[_Slowed]] = {}
-    for run in group.runs:
-        rows = [*_read(run, cause, held_seconds), *_modelled(run, cause)]
-        for row in rows:
-            found.setdefault(row.node, []).append(row)
-    return found
-
-
-def _read(
-    run: Run, cause: str, held_seconds: Callable[[NodeUse], float | None]
-) -> Iterator[_Slowed]:
+def _read(run: Run, cause: str) -> Iterator[_Slowed]:
     """What the firmware of boards said; that of the machine below emulated nodes is not theirs."""
     if run.facts is None or run.fingerprint.emulated:
         return
     words = {"heat": "its firmware held the clock back", "supply": "it had under-voltage"}[cause]
     for row in run.facts.nodes:
-        seconds = held_seconds(row) or 0.0
+        seconds = (row.heat_seconds if cause == "heat" else row.weak_supply_seconds) or 0.0
         share = min(1.0, seconds / run.facts.duration_seconds)
         if share <= _HELD_SHARE:
             continue
         most = row.temperature_most_celsius
         ratio = row.slowed_clock_ratio
+        # From the diagnosis, else from the clock: what was done at a lower clock takes less.
+        gain = shrunk(share, ratio) if ratio is not None and 0 < ratio < 1 else None
+        if run.twice(Bound.HEAT) > 1:
+            gain = run.twice(Bound.HEAT)
         warm = f", {most:.0f} °C at most" if most is not None else ""
         clock = f", at {percent(ratio)} of its clock" if ratio is not None else ""
         yield _Slowed(
@@ -75,16 +62,9 @@ def _read(
             node=row.node,
             seen=f"{row.node}: {words} for {format_seconds(seconds)} of"
             f" {format_seconds(run.facts.duration_seconds)}{clock}{warm}",
-            gain=_gain(run, share, ratio),
+            gain=gain,
             share=share,
         )
-
-
-def _gain(run: Run, share: float, ratio: float | None) -> float | None:
-    """From the diagnosis, else from the clock: what was done at a lower clock takes less."""
-    if run.twice(Bound.HEAT) > 1:
-        return run.twice(Bound.HEAT)
-    return shrunk(share, ratio) if ratio is not None and 0 < ratio < 1 else None
 
 
 def _modelled(run: Run, cause: str) -> Iterator[_Slowed]:
@@ -102,74 +82,74 @@ def _modelled(run: Run, cause: str) -> Iterator[_Slowed]:
             )
 
 
-def _worst(rows: list[_Slowed]) -> _Slowed:
-    return max(rows, key=lambda row: row.share)
+def _slowed(
+    rule: Rule, view: View, cause: str, *, title: str, setting: str, also: str, unknown: Certainty
+) -> Iterator[Advice]:
+    """Speak of the nodes that heat or a weak supply slowed, boards and models.
+
+    Args:
+        rule: whose advice it is.
+        view: the runs.
+        cause: ``heat`` or ``supply``.
+        title: what to do; ``{node}`` stands for the node.
+        setting: what to change on a board, likewise.
+        also: what else it brings.
+        unknown: how sure it is where no gain is known.
+    """
+    for group in view.groups:
+        found: dict[str, list[_Slowed]] = {}
+        for run in group.runs:
+            for row in (*_read(run, cause), *_modelled(run, cause)):
+                found.setdefault(row.node, []).append(row)
+        for node, rows in found.items():
+            worst = max(rows, key=lambda row: row.share)
+            gain = worst.gain and gain_words(worst.gain, emulated=group.emulated)
+            yield advice(
+                rule,
+                group,
+                title=title.format(node=node),
+                subject=node,
+                seen=f"{worst.seen}; in {len(rows)} of {len(group.runs)} runs ({group.where})",
+                setting=_of_model(node, cause) if group.is_twin else setting.format(node=node),
+                brings=f"{gain or 'its full clock'}; {also}",
+                gain=worst.gain,
+                certainty=Certainty.COMPUTED if worst.gain else unknown,
+                runs=[row.run.name for row in rows],
+            )
+
+
+def _of_model(node: str, cause: str) -> str:
+    key, catalog = ("cooling", "cooling") if cause == "heat" else ("supply", "supplies")
+    return (
+        f"another `{key}` of {node} in its `[[node]]` of cluster.toml; `boardcluster catalog"
+        f" {catalog}` lists them"
+    )
 
 
 def _cooling(rule: Rule, view: View) -> Iterator[Advice]:
     paper = published()["cooling-hadoop"]
-    for group in view.groups:
-        for node, rows in _slowed(group, "heat", lambda row: row.heat_seconds).items():
-            worst = _worst(rows)
-            yield advice(
-                rule,
-                group,
-                title=f"Cool {node}",
-                subject=node,
-                seen=f"{worst.seen}; in {len(rows)} of {len(group.runs)} runs ({group.where})",
-                setting=_cooler(group, node),
-                brings=f"{_what(worst, group)}; the 2021 paper saw {paper.value:g} times"
-                f" {paper.says}",
-                gain=worst.gain,
-                certainty=Certainty.COMPUTED if worst.gain else Certainty.PUBLISHED,
-                runs=[row.run.name for row in rows],
-            )
-
-
-def _what(worst: _Slowed, group: Group) -> str:
-    if worst.gain is None:
-        return "its full clock"
-    return gain_words(worst.gain, emulated=group.emulated)
-
-
-def _cooler(group: Group, node: str) -> str:
-    if group.is_twin:
-        return (
-            f"another `cooling` of {node} in its `[[node]]` of cluster.toml; `boardcluster catalog"
-            " cooling` shows them"
-        )
-    return (
-        f"a heat sink and a fan on {node}, or air around it; until then"
-        f" {policy_key('cool_below_celsius = 60')} lets each run begin cool"
+    return _slowed(
+        rule,
+        view,
+        "heat",
+        title="Cool {node}",
+        setting="a heat sink and a fan on {node}, or air around it; until then"
+        f" {policy_key('cool_below_celsius = 60')} lets each run begin cool",
+        also=f"the 2021 paper saw {paper.value:g} times {paper.says}",
+        unknown=Certainty.PUBLISHED,
     )
 
 
 def _supply(rule: Rule, view: View) -> Iterator[Advice]:
-    for group in view.groups:
-        for node, rows in _slowed(group, "supply", lambda row: row.weak_supply_seconds).items():
-            worst = _worst(rows)
-            yield advice(
-                rule,
-                group,
-                title=f"Give {node} a stronger power supply",
-                subject=node,
-                seen=f"{worst.seen}; in {len(rows)} of {len(group.runs)} runs ({group.where})",
-                setting=_stronger(group, node),
-                brings=f"{_what(worst, group)}; and no sudden end of the board under load",
-                gain=worst.gain,
-                runs=[row.run.name for row in rows],
-            )
-
-
-def _stronger(group: Group, node: str) -> str:
-    if group.is_twin:
-        return (
-            f"another `supply` of {node} in its `[[node]]` of cluster.toml; `boardcluster catalog"
-            " supplies` shows them"
-        )
-    return (
-        f"the supply that its maker sells for {node}'s board, and a short, thick cable;"
-        " `boardcluster catalog supplies` shows what the papers used"
+    return _slowed(
+        rule,
+        view,
+        "supply",
+        title="Give {node} a stronger power supply",
+        setting="the supply that its maker sells for {node}'s board, and a short, thick cable;"
+        " `boardcluster catalog supplies` lists what the papers used",
+        also="and the board no longer stops suddenly under load",
+        unknown=Certainty.COMPUTED,
     )
 
 
@@ -203,8 +183,9 @@ def _slow_links(rule: Rule, group: Group) -> Iterator[Advice]:
             seen=f"{node} was linked at {format_rate(rate)}, where the others have, or cluster.toml"
             f" declares, {format_rate(best)} ({group.where})",
             setting=_better_link(rate, best),
-            brings=f"{gain_words(gain, at_most=False) if known else 'no gain in these runs: other'}"
-            f"{', were every link twice as fast' if known else ' resources bound them'}",
+            brings=f"{gain_words(gain, at_most=False)} if every link were twice as fast"
+            if known
+            else "no gain in these runs, which were bound by other resources",
             gain=gain if known else None,
         )
 
@@ -238,11 +219,11 @@ def _narrow_link(rule: Rule, group: Group) -> Iterator[Advice]:
         subject="links",
         seen=f"{run.bound_words}, with links of {format_rate(rate)} ({group.where})",
         setting="another `board` in each `[[node]]` of cluster.toml; `boardcluster catalog boards`"
-        " shows them"
+        " lists them"
         if is_port
         else twice,
-        brings=f"{gain_words(gain, at_most=False, emulated=group.emulated)}, were every link twice"
-        " as fast",
+        brings=f"{gain_words(gain, at_most=False, emulated=group.emulated)} if every link were"
+        " twice as fast",
         gain=gain,
     )
 
@@ -260,24 +241,18 @@ def _slowest_port(run: Run) -> float | None:
 BOARD_RULES = (
     Rule(
         name="cooling",
-        speaks="The firmware held a board's clock back for more than 1 % of a run without saying"
-        " under-voltage, or the model of heat did so to an emulated board.",
         source="Raspberry Pi documentation, vcgencmd get_throttled; "
         + published()["cooling-hadoop"].source,
         find=_cooling,
     ),
     Rule(
         name="supply",
-        speaks="A board's firmware said under-voltage for more than 1 % of a run, or the model of"
-        " supplies slowed an emulated board.",
         source="Raspberry Pi documentation, vcgencmd get_throttled; Lee and Park 2026, section"
         " Power Supply",
         find=_supply,
     ),
     Rule(
         name="link",
-        speaks="A board's link was slower than that of another board or than declared; or the"
-        " declared link bound most of a run of emulated nodes.",
         source="IEEE 802.3, clauses 28 and 40; Linux, sysfs-class-net, speed",
         find=_link,
     ),

@@ -23,19 +23,16 @@ _FOLLOWS = ("generated configuration",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The same work with two values of one setting.
-
-    Attributes:
-        slower: the cell with the larger mean.
-        faster: the other one.
-        ratio: ``slower`` over ``faster``, with its interval.
-        differences: what else differs between the machines, one line each.
-    """
+    """The same work with two values of one setting."""
 
     slower: Cell
+    """The cell with the larger mean."""
     faster: Cell
+    """The other one."""
     ratio: Ratio
+    """``slower`` over ``faster``, with its interval."""
     differences: tuple[str, ...]
+    """What else differs between the machines, one line each."""
 
     @property
     def counts(self) -> bool:

@@ -12,11 +12,11 @@ from boardcluster.analysis.telemetry import (
     base_name,
     capacity_cores,
     members,
-    samples_within,
+    seen,
     window_of,
 )
 from boardcluster.analysis.trust.clocks import throttle_flags
-from boardcluster.analysis.trust.window import Flags, Series, Track, Window
+from boardcluster.analysis.trust.window import Flags, Track, Window
 from boardcluster.records import NodeSamples, Telemetry
 
 __all__ = ["node_use"]
@@ -33,7 +33,7 @@ _COLUMNS = frozenset(
         *(*_BUSY, _JOBS, *_MASTER, *_SWAP),
         *("swap_used_bytes", "memory_available_bytes", "temperature_celsius"),
         *("throttle_bits", "clock_measured_hertz", "clock_nominal_hertz"),
-        *("link_bits_per_second", "net_received_bytes", "net_sent_bytes"),
+        *("link_bits_per_second", "net_received_bytes"),
         *("quota_cores", "quota_throttled_seconds"),
     }
 )
@@ -47,7 +47,6 @@ def node_use(samples: NodeSamples, telemetry: Telemetry) -> NodeUse:
     # Cutting a column costs more than all that is done with it, so the rest is left out first.
     needed = {key: row for key, row in samples.columns.items() if {key, base_name(key)} & _COLUMNS}
     window = window_of(replace(samples, columns=needed), telemetry)
-    inside = samples_within(window)
     capacity = capacity_cores(window)
     busy = _mean_rate(window, _BUSY)
     heat_seconds, weak_seconds, ratio = _held_back(window)
@@ -60,15 +59,14 @@ def node_use(samples: NodeSamples, telemetry: Telemetry) -> NodeUse:
         jobs_cpu_seconds=_total(window, [_JOBS]),
         master_cpu_seconds=_total(window, _MASTER),
         swap_bytes=_total(window, _SWAP),
-        swap_used_most_bytes=_most(window, inside, "swap_used_bytes"),
-        memory_available_least_bytes=_least(window, inside, "memory_available_bytes"),
-        temperature_most_celsius=_most(window, inside, "temperature_celsius"),
+        swap_used_most_bytes=seen(window, ["swap_used_bytes"], most=True),
+        memory_available_least_bytes=seen(window, ["memory_available_bytes"], most=False),
+        temperature_most_celsius=seen(window, ["temperature_celsius"], most=True),
         heat_seconds=heat_seconds,
         weak_supply_seconds=weak_seconds,
         slowed_clock_ratio=ratio,
         link_bits_per_second=_link(window, links),
         received_bytes_per_second=_mean_rate(window, [f"net_received_bytes/{n}" for n in links]),
-        sent_bytes_per_second=_mean_rate(window, [f"net_sent_bytes/{n}" for n in links]),
     )
 
 
@@ -99,25 +97,6 @@ def _mean_rate(window: Window, names: Iterable[str]) -> float | None:
     return float(shares @ np.maximum(track.values, 0.0)) / seconds if seconds > 0 else None
 
 
-def _known(window: Window, inside: Flags, name: str) -> Series | None:
-    """The known values of a state within the run; None if there are none."""
-    values = window.column(name)
-    if values is None:
-        return None
-    known = values[inside & ~np.isnan(values)]
-    return known if len(known) else None
-
-
-def _most(window: Window, inside: Flags, name: str) -> float | None:
-    known = _known(window, inside, name)
-    return None if known is None else float(known.max())
-
-
-def _least(window: Window, inside: Flags, name: str) -> float | None:
-    known = _known(window, inside, name)
-    return None if known is None else float(known.min())
-
-
 def _link(window: Window, links: Iterable[str]) -> float | None:
     """Lowest rate of each interface; of several interfaces the fastest is the node's own."""
     rates = [
@@ -139,19 +118,14 @@ def _held_back(window: Window) -> tuple[float | None, float | None, float | None
     held = np.zeros(len(weak), dtype=np.bool_)
     for bit in _HELD_BACK_BITS:
         held |= throttle_flags(track.values, bit)
-    slowed = window.track_where(~np.isnan(window.columns["throttle_bits"]), _clock(window))
+    clock = window.columns.get("clock_measured_hertz", np.full(len(window.ends), np.nan))
+    slowed = window.track_where(~np.isnan(window.columns["throttle_bits"]), clock)
     ratio = None
     if slowed is not None:
         seen = slowed.values[(weak | held) & ~np.isnan(slowed.values) & (slowed.shares > 0)]
         best = _best_clock(window)
         ratio = float(np.median(seen)) / best if len(seen) and best else None
     return track.seconds(held & ~weak), track.seconds(weak), ratio
-
-
-def _clock(window: Window) -> Series:
-    """The measured clock, sample by sample; NaN throughout if it was not measured."""
-    values = window.column("clock_measured_hertz")
-    return np.full(len(window.ends), np.nan) if values is None else values
 
 
 def _best_clock(window: Window) -> float:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from boardcluster.analysis.advice.case import Advice, Certainty
+from boardcluster.analysis.advice.case import Advice
 from boardcluster.analysis.advice.published import published
 from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words
 from boardcluster.analysis.advice.settings import policy_key
@@ -30,14 +29,21 @@ def _trim(rule: Rule, view: View) -> Iterator[Advice]:
         times = [run.measurement.duration_seconds for run in group.runs]
         slower = drift(times)
         bound = group.typical.first is Bound.STORAGE
-        hot = any(_was_hot(run) for run in group.runs)
+        # Where a node was slowed down for more than a moment, heat is what drifts.
+        hot = any(
+            (row.heat_seconds or 0.0) > _HEAT_SHARE * run.facts.duration_seconds
+            for run in group.runs
+            if run.facts
+            for row in run.nodes
+        )
         if slower is None or not slower.is_shown or slower.correlation <= 0 or not bound or hot:
             continue
         first = times[: len(times) // 3 or 1]
         gain = mean(times) / mean(first)
         if gain < LEAST_GAIN:
             continue
-        refused = [line for run in group.runs for line in _refusals(run)]
+        remarks = [line for run in group.runs for line in run.measurement.remarks]
+        refused = [line for line in remarks if line.startswith(_UNTRIMMED)]
         yield advice(
             rule,
             group,
@@ -49,27 +55,16 @@ def _trim(rule: Rule, view: View) -> Iterator[Advice]:
                 f" heat{f'; {refused[0]}' if refused else ''} ({group.where})"
             ),
             setting=(
-                "a file system and a medium that take discards: see the remark"
+                "a file system and a medium that support discards: see the remark"
                 if refused
                 else policy_key("trim = true")
             ),
             brings=(
-                f"{gain_words(gain)}, were each run like the first ones; the paper saw up to"
+                f"{gain_words(gain)} if each run were like the first ones; the paper saw up to"
                 f" {published()['trim'].value:g} times"
             ),
             gain=gain,
         )
-
-
-def _was_hot(run: Run) -> bool:
-    """Whether a node was slowed down for more than a moment: then heat is what drifts."""
-    seconds = [row.heat_seconds or 0.0 for row in run.nodes]
-    limit = _HEAT_SHARE * run.facts.duration_seconds if run.facts else 0.0
-    return max(seconds, default=0.0) > limit
-
-
-def _refusals(run: Run) -> list[str]:
-    return [line for line in run.measurement.remarks if line.startswith(_UNTRIMMED)]
 
 
 def _media(run: Run, kinds: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,15 +77,6 @@ def _media(run: Run, kinds: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Change:
-    """A faster medium: what to do, where, and what was seen of the one in use."""
-
-    title: str
-    setting: str
-    seen: str
-
-
 def _medium(rule: Rule, view: View) -> Iterator[Advice]:
     for group in view.groups:
         run = group.typical
@@ -98,53 +84,52 @@ def _medium(rule: Rule, view: View) -> Iterator[Advice]:
         gain = run.twice(Bound.STORAGE)
         if run.first is not Bound.STORAGE or change is None or gain < _MEDIUM_GAIN:
             continue
+        title, setting, seen = change
         written_bytes = sum(run.measurement.node_written_bytes.values())
         wrote = f"; nodes wrote {format_bytes(written_bytes)}" if written_bytes else ""
         yield advice(
             rule,
             group,
-            title=change.title,
+            title=title,
             subject="storage",
-            seen=f"{run.bound_words}{wrote}; {change.seen} ({group.where})",
-            setting=change.setting,
+            seen=f"{run.bound_words}{wrote}; {seen} ({group.where})",
+            setting=setting,
             brings=(
-                f"{gain_words(gain, at_most=False, emulated=group.emulated)}, were storage twice as"
-                f" fast; the 2026 paper's cluster was up to {published()['storage'].value:g} times"
-                " as fast with NVMe SSDs as with microSD cards"
+                f"{gain_words(gain, at_most=False, emulated=group.emulated)} if storage were twice"
+                f" as fast; the 2026 paper's cluster was up to {published()['storage'].value:g}"
+                " times as fast with NVMe SSDs as with microSD cards"
             ),
             gain=gain,
-            certainty=Certainty.COMPUTED,
         )
 
 
-def _change(group: Group) -> _Change | None:
-    """Choose a faster medium by what is known of the one in use; None where nothing is known.
+def _change(group: Group) -> tuple[str, str, str] | None:
+    """Choose a faster medium by what is known of the one in use: title, setting and what was seen.
 
-    Nodes that stand for no boards write to this machine's disk, of which nobody asks.
+    None where nothing is known. Nodes that stand for no boards write to this machine's disk, which
+    is of no interest.
     """
     run = group.typical
     if group.is_twin:
-        return _Change(
-            title="Try a faster medium in the emulated boards",
-            setting='`medium = "…"`, or `pcie = "3.0"` of an NVMe SSD, in each `[[node]]` of'
-            " cluster.toml; `boardcluster catalog media` shows them",
-            seen=f"the boards are {run.fingerprint.twin}",
+        return (
+            "Try a faster medium in the emulated boards",
+            (
+                '`medium = "…"`, or `pcie = "3.0"` of an NVMe SSD, in each `[[node]]` of'
+                " cluster.toml; `boardcluster catalog media` lists them"
+            ),
+            f"the boards are {run.fingerprint.twin}",
         )
-    slow = _media(run, _SLOW)
-    if slow:
-        return _Change(
-            title="Put the data on a faster medium",
-            setting="an NVMe or a USB 3 SSD in each board, and `folder` of its `[[node]]` in"
-            " cluster.toml on it",
-            seen=f"{_named(slow)} {'have' if len(slow) > 1 else 'has'} cards or disks",
+    if slow := _media(run, _SLOW):
+        return (
+            "Put the data on a faster medium",
+            "an NVMe or USB 3 SSD in each board, with `folder` of its `[[node]]` in cluster.toml",
+            f"{_named(slow)} {'have' if len(slow) > 1 else 'has'} cards or disks",
         )
-    old = _media(run, (" PCIe 2 ", " PCIe 1 "))
-    if old:
-        return _Change(
-            title="Let the SSDs use PCIe 3",
-            setting="`dtparam=pciex1_gen=3` in /boot/firmware/config.txt of each Raspberry Pi 5,"
-            " then reboot",
-            seen=f"{_named(old)} {'reach' if len(old) > 1 else 'reaches'} their SSD by PCIe 2",
+    if old := _media(run, (" PCIe 2 ", " PCIe 1 ")):
+        return (
+            "Let the SSDs use PCIe 3",
+            "`dtparam=pciex1_gen=3` in /boot/firmware/config.txt of each Pi 5, then a reboot",
+            f"{_named(old)} {'reach' if len(old) > 1 else 'reaches'} their SSD by PCIe 2",
         )
     return None
 
@@ -158,15 +143,11 @@ def _named(nodes: tuple[str, ...]) -> str:
 MEDIA_RULES = (
     Rule(
         name="trim",
-        speaks="On boards with flash media five or more runs of the same took longer and longer"
-        " (Spearman's p below 0.05), storage bound them, and no node was slowed by heat.",
         source=published()["trim"].source,
         find=_trim,
     ),
     Rule(
         name="medium",
-        speaks="Storage bound most of a run, with storage twice as fast it would be at least 1.1"
-        " times as fast, and the boards use cards, disks or PCIe 2, or are emulated boards.",
         source=f"{published()['storage'].source}; its section PCIe Version: 2.0 vs. 3.0",
         find=_medium,
     ),

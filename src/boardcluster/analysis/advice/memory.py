@@ -111,16 +111,12 @@ def _less_memory(declared: NodeSpec | None, worst: NodeUse, group: Group, *, sha
 MEMORY_RULES = (
     Rule(
         name="containers",
-        speaks="Under a profile with fixed sizes the largest map used less than half of its"
-        " container, memory holds fewer containers at once than there are cores, and neither"
-        " storage nor the network bound the run.",
         source="Apache Hadoop, TaskCounter MAP_PHYSICAL_MEMORY_BYTES_MAX and JobCounter"
         " MB_MILLIS_MAPS; docs/reference/profiles.md",
         find=_containers,
     ),
     Rule(
         name="swap",
-        speaks="A node swapped more than 16 MiB in and out during a run.",
         source="proc(5), /proc/vmstat; the size is that of the verdict's rule",
         find=_swap,
     ),

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
-from boardcluster.analysis.advice.case import Advice, Certainty, NodeUse
-from boardcluster.analysis.advice.compared import Pair, pairs_by
+from boardcluster.analysis.advice.case import Advice, NodeUse
 from boardcluster.analysis.advice.published import published
 from boardcluster.analysis.advice.rule import (
     LEAST_GAIN,
     Rule,
     advice,
     gain_words,
+    measured,
+    measured_advice,
     percent,
-    ratio_words,
     shrunk,
 )
 from boardcluster.analysis.advice.settings import matrix_key
 from boardcluster.analysis.advice.view import Group, Run, View
 from boardcluster.analysis.bottleneck import Bound
-from boardcluster.analysis.statistics import median
 from boardcluster.records import MasterPlacement, Role
 from boardcluster.units import format_bytes, format_seconds
 
@@ -29,7 +29,12 @@ _BUSIER = 1.10  # than the middle of the other workers: the others wait for it
 _MASTER_SHARE = 0.02  # of a node's CPU time that the master's daemons used there
 _IDLE_SHARE = 0.10
 _CPU_SHARE = 0.50
-_SEPARATE = matrix_key('master = "separate"')
+_LESS = "less waiting for the slowest worker"
+_PLACED = {
+    MasterPlacement.SEPARATE: "on a node of its own",
+    MasterPlacement.COMBINED: "with the first worker",
+    MasterPlacement.DECLARED: "as declared in cluster.toml",
+}
 
 
 def _master(rule: Rule, view: View) -> Iterator[Advice]:
@@ -42,36 +47,27 @@ def _master(rule: Rule, view: View) -> Iterator[Advice]:
 
 
 def _measured(rule: Rule, view: View) -> Iterator[Advice]:
-    for pair in pairs_by(view.cells, "master"):
-        group = view.group_of(pair.slower)
-        if group is None or not pair.counts or pair.ratio.value < LEAST_GAIN:
-            continue
-        where = _placed(pair.faster.master)
-        yield advice(
+    for pair, group in measured(view, "master"):
+        where = _PLACED[pair.faster.master]
+        yield measured_advice(
             rule,
             group,
+            pair,
             title=f"Run the master {where} for {group.subject}",
-            seen=f"{where} instead of {_placed(pair.slower.master)}: {pair.words} ({group.where})",
-            setting=matrix_key(f'master = "{pair.faster.master}"'),
-            brings=ratio_words(pair.ratio, emulated=group.emulated),
-            gain=pair.ratio.value,
-            certainty=Certainty.COMPARED,
+            seen=f"{where} instead of {_PLACED[pair.slower.master]}",
+            level=f'master = "{pair.faster.master}"',
         )
-
-
-def _placed(master: MasterPlacement) -> str:
-    return {
-        MasterPlacement.SEPARATE: "on a node of its own",
-        MasterPlacement.COMBINED: "with the first worker",
-        MasterPlacement.DECLARED: "as cluster.toml has it",
-    }[master]
 
 
 def _combined(rule: Rule, view: View, group: Group) -> Iterator[Advice]:
     """A worker that has the master's daemons, too, and is busier than the others."""
     run = group.typical
     workers = view.workers(run)
-    both = [row for row in workers if _is_master(row, run)]
+    both = [
+        row
+        for row in workers
+        if (row.master_cpu_seconds or 0.0) > _MASTER_SHARE * _cpu_seconds(row, run)
+    ]
     others = [row.busy_share for row in workers if row not in both and row.busy_share is not None]
     for row in both:
         if row.busy_share is None or not others or not row.master_cpu_seconds:
@@ -84,21 +80,18 @@ def _combined(rule: Rule, view: View, group: Group) -> Iterator[Advice]:
         yield advice(
             rule,
             group,
-            title=f"Take the master off worker {row.node}",
+            title=f"Move the master off worker {row.node}",
             subject="master",
             seen=f"{row.node}, which has the master's daemons, used {percent(row.busy_share)} of"
             f" its CPU, the other workers {percent(median(others))}; {_daemons(row)}"
             f" ({group.where})",
-            setting=_SEPARATE + ', or a node with `roles = ["master"]` alone in cluster.toml',
-            brings=f"{gain_words(gain, emulated=group.emulated) if gain >= LEAST_GAIN else _less()}"
+            setting=matrix_key('master = "separate"')
+            + ', or a node with only `roles = ["master"]` in cluster.toml',
+            brings=f"{gain_words(gain, emulated=group.emulated) if gain >= LEAST_GAIN else _LESS}"
             f"; in the 2021 paper a worker saved {paper['separate-memory'].value:g} % of memory and"
             f" {paper['separate-writes'].value:g} % of its writes",
             gain=gain if gain >= LEAST_GAIN else None,
         )
-
-
-def _less() -> str:
-    return "less waiting for the slowest worker"
 
 
 def _daemons(row: NodeUse) -> str:
@@ -110,12 +103,6 @@ def _daemons(row: NodeUse) -> str:
 
 def _cpu_seconds(row: NodeUse, run: Run) -> float:
     return row.capacity_cores * (run.facts.duration_seconds if run.facts else 0.0)
-
-
-def _is_master(row: NodeUse, run: Run) -> bool:
-    """Whether the master's daemons used CPU time on a node worth a word."""
-    total = _cpu_seconds(row, run)
-    return bool(row.master_cpu_seconds and row.master_cpu_seconds > _MASTER_SHARE * total)
 
 
 def _separate(rule: Rule, view: View, group: Group) -> Iterator[Advice]:
@@ -139,7 +126,7 @@ def _separate(rule: Rule, view: View, group: Group) -> Iterator[Advice]:
     yield advice(
         rule,
         group,
-        title=f"Let {master.name} work, too",
+        title=f"Make {master.name} a worker, too",
         subject="master",
         seen=f"{master.name}, which has only the master's daemons, used {percent(row.busy_share)}"
         f" of its CPU, while the CPU bound {percent(share)} of the run; it has"
@@ -147,36 +134,28 @@ def _separate(rule: Rule, view: View, group: Group) -> Iterator[Advice]:
         setting=f'`roles = ["master", "worker"]` of {master.name} in its `[[node]]` of'
         " cluster.toml",
         brings=f"{gain_words(gain, emulated=group.emulated)} with {workers + 1} workers instead of"
-        f" {workers}, on a machine that is then no longer quiet",
+        f" {workers}; that machine then no longer does the master's work alone",
         gain=gain,
     )
 
 
 def _at_once(rule: Rule, view: View) -> Iterator[Advice]:
-    mixes = [cell for cell in view.cells if cell.is_mix]
-    for pair in pairs_by(mixes, "concurrency"):
-        group = view.group_of(pair.slower)
-        in_turn = min(pair.faster.concurrency, pair.slower.concurrency) == 1
-        if group is None or not in_turn or not pair.counts or pair.ratio.value < LEAST_GAIN:
+    for pair, group in measured(view, "concurrency"):
+        now, then = pair.slower.concurrency, pair.faster.concurrency
+        if not pair.faster.is_mix or min(now, then) > 1:
             continue
-        yield advice(
+        yield measured_advice(
             rule,
             group,
-            title=_title(pair, group),
-            seen=f"{_way(pair.faster.concurrency)} instead of {_way(pair.slower.concurrency)}:"
-            f" {pair.words} ({group.where})",
-            setting=matrix_key(f"concurrency = {pair.faster.concurrency}"),
-            brings=f"{ratio_words(pair.ratio, emulated=group.emulated)}; the 2026 paper saw"
-            f" {published()['at-once'].value:g} times with four jobs at once",
-            gain=pair.ratio.value,
-            certainty=Certainty.COMPARED,
+            pair,
+            title=f"Run {then} jobs of {group.subject} at once"
+            if then > 1
+            else f"Run the jobs of {group.subject} one after the other",
+            seen=f"{_way(then)} instead of {_way(now)}",
+            level=f"concurrency = {then}",
+            also=f"the 2026 paper saw {published()['at-once'].value:g} times with four jobs at"
+            " once",
         )
-
-
-def _title(pair: Pair, group: Group) -> str:
-    if pair.faster.concurrency > 1:
-        return f"Run {pair.faster.concurrency} jobs of {group.subject} at once"
-    return f"Run the jobs of {group.subject} one after the other"
 
 
 def _way(concurrency: int) -> str:
@@ -186,17 +165,11 @@ def _way(concurrency: int) -> str:
 PLACEMENT_RULES = (
     Rule(
         name="master",
-        speaks="Cells that differ in `master` alone show a difference; or a worker with the"
-        " master's daemons was at least 1.1 times as busy as the middle of the others; or a master"
-        " with twice the memory of the smallest worker used less than 10 % of its CPU while the CPU"
-        " bound at least half of the run. Of plain emulated nodes only the first.",
         source=published()["separate-memory"].source,
         find=_master,
     ),
     Rule(
         name="jobs at once",
-        speaks="The jobs of a mix ran one after the other and at once, and the times show a"
-        " difference.",
         source=published()["at-once"].source,
         find=_at_once,
     ),

@@ -1,4 +1,4 @@
-"""What the papers say a change brought: data with its place in the paper, beside the rules."""
+"""What the papers say a change brought: data with its source in the paper."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ __all__ = ["Published", "published"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """One number of a paper.
-
-    Attributes:
-        value: as printed.
-        says: what it is, with its unit where it has one.
-        source: paper and section.
-        of: the same number in the catalog of published numbers.
-    """
+    """One number of a paper."""
 
     value: float
+    """As printed."""
     says: str
+    """What it is, with its unit where it has one."""
     source: str
+    """Paper and section."""
     of: str
+    """The same number in the catalog of published numbers."""
 
 
 @functools.cache

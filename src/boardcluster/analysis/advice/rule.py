@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from boardcluster.analysis.advice.case import Advice, Certainty
+from boardcluster.analysis.advice.compared import Pair, pairs_by
+from boardcluster.analysis.advice.settings import matrix_key
 from boardcluster.analysis.advice.view import Group, View
 from boardcluster.analysis.ratios import Ratio
 
-__all__ = ["LEAST_GAIN", "Rule", "advice", "gain_words", "percent", "ratio_words", "shrunk"]
+__all__ = [
+    "LEAST_GAIN",
+    "Rule",
+    "advice",
+    "gain_words",
+    "measured",
+    "measured_advice",
+    "percent",
+    "shrunk",
+]
 
 LEAST_GAIN = 1.03
 """Below this a change is not worth a person's time, and repetitions seldom tell it from noise."""
@@ -17,29 +28,20 @@ LEAST_GAIN = 1.03
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One thing that is often wrong, and what to do about it.
-
-    Attributes:
-        name: one or two words.
-        speaks: when it speaks, in one sentence with its numbers.
-        source: where the rule, or the gain it promises, comes from.
-        find: returns its advice; several for the same subject are thinned out later.
-    """
+    """One thing that is often wrong, and what to do; docs/reference/advice.md says when."""
 
     name: str
-    speaks: str
+    """One or two words."""
     source: str
+    """Where the rule, or the gain it promises, comes from."""
     find: Callable[[Rule, View], Iterable[Advice]]
+    """Returns its advice; several for the same subject are thinned out later."""
 
 
 def shrunk(share: float, factor: float) -> float:
-    """How many times as fast a run is when a part of its time shrinks, as Amdahl 1967 has it.
+    """How many times as fast a run is when a share of its time shrinks by a factor above 0.
 
-    1 / ((1 - share) + share * factor), a ratio of times.
-
-    Args:
-        share: that part of the run's time, 0 to 1.
-        factor: what is left of it, above 0.
+    1 / ((1 - share) + share * factor), a ratio of times; source: Amdahl 1967.
     """
     return 1.0 / ((1.0 - share) + share * factor)
 
@@ -55,7 +57,7 @@ def gain_words(gain: float, *, at_most: bool = True, emulated: str = "") -> str:
     return f"{times} ({emulated})" if emulated else times
 
 
-def ratio_words(ratio: Ratio, *, emulated: str = "") -> str:
+def _ratio_words(ratio: Ratio, *, emulated: str = "") -> str:
     """A measured gain for people: ``1.42 times as fast (95 % interval 1.3 to 1.55)``."""
     interval = ratio.interval
     known = (
@@ -64,6 +66,41 @@ def ratio_words(ratio: Ratio, *, emulated: str = "") -> str:
         else ratio.reason
     )
     return f"{ratio.value:.3g} times as fast ({'; '.join(row for row in (known, emulated) if row)})"
+
+
+def measured(view: View, factor: str) -> Iterator[tuple[Pair, Group]]:
+    """Yield cells that differ in one factor alone and in their times, with the slower's runs."""
+    for pair in pairs_by(view.cells, factor):
+        group = view.group_of(pair.slower)
+        if group is not None and pair.counts and pair.ratio.value >= LEAST_GAIN:
+            yield pair, group
+
+
+def measured_advice(
+    rule: Rule, group: Group, pair: Pair, *, title: str, seen: str, level: str, also: str = ""
+) -> Advice:
+    """Return advice on what was measured: to run with the level of the faster cell.
+
+    Args:
+        rule: whose advice it is.
+        group: runs of the slower cell.
+        pair: both cells.
+        title: what to do.
+        seen: both levels in words.
+        level: the faster one as a key of the campaign's cells.
+        also: what else it brings or costs.
+    """
+    gain = _ratio_words(pair.ratio, emulated=group.emulated)
+    return advice(
+        rule,
+        group,
+        title=title,
+        seen=f"{seen}: {pair.words} ({group.where})",
+        setting=matrix_key(level),
+        brings=f"{gain}; {also}" if also else gain,
+        gain=pair.ratio.value,
+        certainty=Certainty.COMPARED,
+    )
 
 
 def advice(
@@ -78,7 +115,6 @@ def advice(
     certainty: Certainty = Certainty.COMPUTED,
     subject: str = "",
     runs: Iterable[str] = (),
-    source: str = "",
 ) -> Advice:
     """Return advice on a group of runs; what is not given is that of the group."""
     return Advice(
@@ -90,7 +126,7 @@ def advice(
         brings=brings,
         gain=gain,
         certainty=certainty,
-        source=source or rule.source,
+        source=rule.source,
         workload=group.trial.workload,
         emulated=group.emulated,
         runs=tuple(runs) or group.names,

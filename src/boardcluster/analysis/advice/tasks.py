@@ -34,6 +34,7 @@ _START_SHARE = 0.50
 _LARGER = 4
 _MIB = 1 << 20
 
+_WIDER = f"{DEFAULT_PROFILE}: an executor on each worker, with all its cores"
 _COUNT_OF = {"teragen": "maps", "terasort": "reduces", "dfsio": "files", "pi": "maps"}
 """By workload, the parameter that says how many tasks there are."""
 
@@ -66,47 +67,38 @@ def _reducers(rule: Rule, view: View) -> Iterator[Advice]:
         wanted = max(1, int(_SLOT_SHARE * places))
         if share < _TAIL_SHARE or reduces >= wanted:
             continue
-        setting = _reduces_setting(group, wanted)
-        left = _left_of_reduce(run, reduces, setting.count)
+        count, setting = _reduces_setting(group, wanted)
+        left = _left_of_reduce(run, reduces, count)
         gain = shrunk(min(1.0, share), left)
         if gain < LEAST_GAIN:
             continue
         yield advice(
             rule,
             group,
-            title=f"Give {group.subject} {setting.count} reducers",
+            title=f"Give {group.subject} {count} reducers",
             seen=(
                 f"{reduces} reduce task{'s' if reduces > 1 else ''} where {places} can run at once;"
                 f" the reduce phase after the last map took {format_seconds(tail_seconds)},"
                 f" {percent(share)} of the run ({group.where})"
             ),
-            setting=setting.words,
-            brings=f"{gain_words(gain, emulated=group.emulated)}, if keys spread evenly; as many"
-            " output files as reducers",
+            setting=setting,
+            brings=f"{gain_words(gain, emulated=group.emulated)}, if keys spread evenly; there will"
+            " be as many output files as reducers",
             gain=gain,
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Setting:
-    """How to get a number of reducers, and which number one gets."""
-
-    count: int
-    words: str
-
-
-def _reduces_setting(group: Group, wanted: int) -> _Setting:
+def _reduces_setting(group: Group, wanted: int) -> tuple[int, str]:
+    """Say which number of reducers one can get, and how."""
     trial = group.trial
     if trial.workload == "terasort":
-        return _Setting(count=wanted, words=parameter("terasort", "reduces", wanted))
+        return wanted, parameter("terasort", "reduces", wanted)
     if trial.workload == "submit":
         words = f"`-D mapreduce.job.reduces={wanted}` before the program's own arguments"
-        return _Setting(count=wanted, words=f"{words}, if it takes Hadoop's options")
+        return wanted, f"{words}, if it accepts Hadoop's options"
     if trial.profile != "default":
-        words = f"{DEFAULT_PROFILE}, which has one reducer per worker"
-        return _Setting(count=trial.workers, words=words)
-    words = f"`mapreduce.job.reduces` = {wanted} in mapred-site.xml: no profile sets it yet"
-    return _Setting(count=wanted, words=words)
+        return trial.workers, f"{DEFAULT_PROFILE}, which has one reducer per worker"
+    return wanted, f"`mapreduce.job.reduces` = {wanted} in mapred-site.xml: no profile sets it yet"
 
 
 def _left_of_reduce(run: Run, now: int, then: int) -> float:
@@ -120,19 +112,16 @@ def _left_of_reduce(run: Run, now: int, then: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tasks:
-    """How the tasks of a run filled its cores.
-
-    Attributes:
-        count: tasks; of several stages the mean of each.
-        words: what was counted.
-        wall_seconds: time in which tasks ran.
-        work_seconds: time of all tasks together.
-    """
+    """How the tasks of a run filled its cores."""
 
     count: float
+    """Tasks; of several stages the mean of each."""
     words: str
+    """What was counted."""
     wall_seconds: float
+    """Time in which tasks ran."""
     work_seconds: float
+    """Time of all tasks together."""
 
 
 def _tasks_of(run: Run) -> _Tasks | None:
@@ -184,7 +173,7 @@ def _idle(rule: Rule, view: View) -> Iterator[Advice]:
         gain = shrunk(tasks.wall_seconds / duration_seconds, left) if 0 < left < 1 else 1.0
         if not (few or narrow) or gain < LEAST_GAIN:
             continue
-        more = _more_tasks(group, tasks.count) if few else _WIDER
+        setting, same_job = _more_tasks(group, tasks.count) if few else (_WIDER, True)
         yield advice(
             rule,
             group,
@@ -194,13 +183,13 @@ def _idle(rule: Rule, view: View) -> Iterator[Advice]:
                 f" the {format_seconds(tasks.wall_seconds)} in which any ran"
                 f"{_idle_words(view, run)} ({group.where})"
             ),
-            setting=more.words,
+            setting=setting,
             brings=f"{gain_words(gain, emulated=group.emulated)}, if tasks of the same work fill"
             " all cores and nothing else holds them back"
-            if more.is_same_job
+            if same_job
             else f"at most {gain:.3g} times the bytes per second{_labelled(group)}; the same job is"
             " not faster",
-            gain=gain if more.is_same_job else None,
+            gain=gain if same_job else None,
         )
 
 
@@ -235,75 +224,49 @@ def _idle_words(view: View, run: Run) -> str:
     return f"; almost idle: {', '.join(idle[:3])}" if idle else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _More:
-    """How to fill the cores, and whether it is then still the same job."""
-
-    words: str
-    is_same_job: bool = True
-
-
-_WIDER = _More(words=f"{DEFAULT_PROFILE}: an executor on each worker, with all its cores")
-
-
-def _more_tasks(group: Group, count: float) -> _More:
+def _more_tasks(group: Group, count: float) -> tuple[str, bool]:
+    """Say how to fill the cores, and whether it is then still the same job."""
     trial = group.trial
     cores = group.typical.cores
     name = _COUNT_OF.get(trial.workload)
     if name is not None and (trial.workload != "terasort" or trial.engine is Engine.SPARK):
-        return _More(words=parameter(trial.workload, name, cores))
+        return parameter(trial.workload, name, cores), True
     if trial.workload == "submit" or not trial.size_bytes:
-        return _More(words="more partitions in the program: `repartition`, or smaller splits")
+        return "more partitions in the program: `repartition`, or smaller splits", True
     larger = matrix_key(_size(int(trial.size_bytes * cores / max(1.0, count))))
-    return _More(words=f"a larger input, one block per core: {larger}", is_same_job=False)
+    return f"a larger input, one block per core: {larger}", False
 
 
 def _size(size_bytes: int) -> str:
     return f'size = "{format_bytes(size_bytes)}"'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Start:
-    """How much of a run was no work.
+def _start_of(run: Run) -> tuple[float, str]:
+    """Return how much of a run was no work, as a share, and what was seen; 0 where not known.
 
-    Attributes:
-        share: of the run.
-        words: what was seen.
-    """
-
-    share: float
-    words: str
-
-
-def _start_of(run: Run) -> _Start | None:
-    """Time in which nothing was busy, or no task ran; None where neither is known to be much.
-
-    The start of JVMs takes CPU time, too, so a busy CPU alone shows no work. When tasks ran, the
-    engine says.
+    Time in which nothing was busy, or no task ran. The start of JVMs takes CPU time, too, so a busy
+    CPU alone shows no work. When tasks ran, the engine says.
     """
     if run.first is Bound.START_UP:
-        share = run.share(Bound.START_UP)
-        return _Start(share=share, words="no resource of any node was busy")
+        return run.share(Bound.START_UP), "no resource of any node was busy"
     tasks = _tasks_of(run)
     if tasks is None or not tasks.wall_seconds:
-        return None
+        return 0.0, ""
     at_work_seconds = tasks.wall_seconds + run.phase_seconds(_REDUCE_PHASE)
-    share = 1 - at_work_seconds / run.measurement.duration_seconds
-    return _Start(share=share, words="no task ran")
+    return 1 - at_work_seconds / run.measurement.duration_seconds, "no task ran"
 
 
 def _start_up(rule: Rule, view: View) -> Iterator[Advice]:
     for group in view.groups:
         run, trial = group.typical, group.trial
-        start = _start_of(run)
-        if start is None or start.share <= _START_SHARE:
+        share, words = _start_of(run)
+        if share <= _START_SHARE:
             continue
-        share = start.share
         duration_seconds = run.measurement.duration_seconds
         seen = (
-            f"{start.words} for {format_seconds(share * duration_seconds)} of"
-            f" {format_seconds(duration_seconds)}, {percent(share)}: JVMs start, heartbeats are"
-            f" waited for ({group.where})"
+            f"{words} for {format_seconds(share * duration_seconds)} of"
+            f" {format_seconds(duration_seconds)}, {percent(share)}: JVMs start, and"
+            f" heartbeats are waited for ({group.where})"
         )
         if not trial.size_bytes:
             yield advice(
@@ -346,23 +309,17 @@ def _labelled(group: Group) -> str:
 TASK_RULES = (
     Rule(
         name="reducers",
-        speaks="A single MapReduce job has fewer reduce tasks than 0.95 of those that can run at"
-        " once, and its reduce phase after the last map takes at least 10 % of the run.",
         source="Apache Hadoop, MapReduce Tutorial, How Many Reduces? (0.95 of the containers); Lee"
         " and Park 2026, Table 9: one reducer is inefficient",
         find=_reducers,
     ),
     Rule(
         name="idle cores",
-        speaks="A job has fewer tasks than 0.75 of the cores, or under a profile with fixed"
-        " executors fewer than 0.6 of them run at once, while tasks run for at least 10 % of the"
-        " run.",
         source="Apache Spark, Tuning Spark, Level of Parallelism; Lee and Park 2026, Table 10",
         find=_idle,
     ),
     Rule(
         name="start-up",
-        speaks="In more than half of the run no resource of any node was busy, or no task ran.",
         source="K. Ousterhout and others, NSDI 2015 (blocked time); Amdahl 1967",
         find=_start_up,
     ),

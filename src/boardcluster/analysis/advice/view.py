@@ -9,6 +9,7 @@ from typing import Self
 from boardcluster.analysis.advice.case import Case, NodeUse, RunFacts
 from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.cells import Cell, settings, summarise
+from boardcluster.analysis.phases import submission_of
 from boardcluster.analysis.twins import is_twin, node_words
 from boardcluster.factors import levels
 from boardcluster.records import (
@@ -33,21 +34,18 @@ HOST = "host"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One verified run, or one of the user's own program, with what is known of it.
-
-    Attributes:
-        trial: what was asked for.
-        attempt: the try that gave it.
-        measurement: what it gave.
-        diagnosis: what bound it; None where nobody looked.
-        facts: its telemetry; None without any.
-    """
+    """One verified run, or one of the user's own program, with what is known of it."""
 
     trial: Trial
+    """What was asked for."""
     attempt: Attempt
+    """The try that gave it."""
     measurement: Measurement
+    """What it gave."""
     diagnosis: Diagnosis | None
+    """What bound it; None where there is no diagnosis."""
     facts: RunFacts | None
+    """Its telemetry; None without any."""
 
     @property
     def name(self) -> str:
@@ -147,20 +145,17 @@ def _engine_phase(name: str, names: Container[str]) -> str:
 
     Several applications of one submission have ``job 2: `` before it.
     """
-    places = (place for place, letter in enumerate(name) if letter == "/")
-    found = next((name[place + 1 :] for place in places if name[:place] in names), "")
+    submission = submission_of(name, names)
+    found = name.removeprefix(f"{submission}/") if submission else ""
     return (found.partition(": ")[2] or found) if found.startswith("job ") else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Runs of the same settings on the same engine, in run order; there is at least one.
-
-    Attributes:
-        runs: the runs.
-    """
+    """Runs of the same settings on the same engine, in run order; there is at least one."""
 
     runs: tuple[Run, ...]
+    """The runs."""
 
     @property
     def typical(self) -> Run:
@@ -185,7 +180,7 @@ class Group:
 
     @property
     def emulated(self) -> str:
-        """Words that must stand beside its numbers; empty for boards."""
+        """Words that must be shown with its numbers; empty for boards."""
         results = [_result(run) for run in self.runs]
         words = node_words(results)
         plain = any(run.fingerprint.emulated for run in self.runs)
@@ -219,18 +214,15 @@ def _result(run: Run) -> Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What rules look at.
-
-    Attributes:
-        groups: every run that was verified or is the user's own, warm-ups left out; also tainted
-            ones, since what disturbed a run is what some rules speak of.
-        cells: the same as the report's cells: only runs that can be trusted, for comparisons.
-        cluster: what is declared of the cluster; None where it is not known.
-    """
+    """What rules look at."""
 
     groups: tuple[Group, ...]
+    """Every run that was verified or is the user's own, warm-ups left out; also tainted ones, since
+    what disturbed a run is what some rules speak of."""
     cells: tuple[Cell, ...]
+    """The same as the report's cells: only runs that can be trusted, for comparisons."""
     cluster: ClusterSpec | None
+    """What is declared of the cluster; None where it is not known."""
 
     @classmethod
     def of(cls, case: Case) -> Self:

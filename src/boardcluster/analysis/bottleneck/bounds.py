@@ -31,45 +31,40 @@ class PhaseDiagnosis:
     """What bound one span of a run. Times are the run's own, on this machine: not undilated.
 
     Ratios (shares, gains, limits) are the same on the boards that slowed-down nodes stand for.
-
-    Attributes:
-        phase: its name, as in ``Telemetry.phases``; empty for the whole run.
-        begin_seconds: from the start of the run.
-        duration_seconds: of the span.
-        known_seconds: for how much of it there are samples.
-        shares: of the known time, by what bound it; all bounds, their sum is 1; empty if nothing
-            is known.
-        first: what bound most of it; None if nothing is known.
-        second: what would bound most of it, were the first infinitely fast; None if nothing else
-            was seen.
-        gains: how many times as fast the span would be were that resource twice as fast; at
-            least 1. Memory counts as sufficient instead, heat as absent, waiting as half as long.
-        limits: the same were it infinitely fast; ``inf`` where nothing else was seen.
-        evidence: numbers from the samples behind first and second, one sentence each.
-        missing: what is not known, one line each.
     """
 
     phase: str
+    """Its name, as in ``Telemetry.phases``; empty for the whole run."""
     begin_seconds: float
+    """From the start of the run."""
     duration_seconds: float
+    """Of the span."""
     known_seconds: float = 0.0
+    """For how much of it there are samples."""
     shares: Mapping[Bound, float] = field(default_factory=dict)
+    """Of the known time, by what bound it; all bounds, their sum is 1; empty if nothing is
+    known."""
     first: Bound | None = None
+    """What bound most of it; None if nothing is known."""
     second: Bound | None = None
+    """What would bound most of it, were the first infinitely fast; None if nothing else was
+    seen."""
     gains: Mapping[Bound, float] = field(default_factory=dict)
+    """How many times as fast the span would be were that resource twice as fast; at least 1. Memory
+    counts as sufficient instead, heat as absent, waiting as half as long."""
     limits: Mapping[Bound, float] = field(default_factory=dict)
+    """The same were it infinitely fast; ``inf`` where nothing else was seen."""
     evidence: tuple[str, ...] = ()
+    """Numbers from the samples behind first and second, one sentence each."""
     missing: tuple[str, ...] = ()
+    """What is not known, one line each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """What bound a run and its phases.
-
-    Attributes:
-        run: the whole run.
-        phases: in the order of their beginnings; where two begin together, the longer first.
-    """
+    """What bound a run and its phases."""
 
     run: PhaseDiagnosis
+    """The whole run."""
     phases: tuple[PhaseDiagnosis, ...] = ()
+    """In the order of their beginnings; where two begin together, the longer first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +26,7 @@ _ROUNDING = 1e-6  # parts of the time that floating point may leave of nothing
 _UNSEEN_SECONDS = 0.5  # less than this is not worth a word
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Span:
+class _Span(NamedTuple):
     name: str
     begin_seconds: float
     end_seconds: float
@@ -34,18 +34,15 @@ class _Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Model:
-    """Every prediction that phases are read from.
-
-    Attributes:
-        seen: the run as it was.
-        twice: each resource twice as fast.
-        endless: each resource infinitely fast.
-    """
+    """Every prediction that phases are read from."""
 
     usage: Usage
     seen: Prediction
+    """The run as it was."""
     twice: Mapping[Bound, Prediction]
+    """Each resource twice as fast."""
     endless: Mapping[Bound, Prediction]
+    """Each resource infinitely fast."""
 
 
 def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:
@@ -57,15 +54,11 @@ def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:
     its sources). Shares are parts of the time, 0 to 1; gains and limits are times as fast, at least
     1. They are predictions: how near they came is in docs/explanation/bottleneck.md.
 
-    Args:
-        result: the run; only its fingerprint is looked at, for what limited emulated boards.
-        telemetry: of the run; None if there is none.
-
-    Returns:
-        Without telemetry, or where it says nothing, no bound, and why in ``missing``.
+    Of the result only the fingerprint is read, for what limited emulated boards. Without telemetry,
+    or where it says nothing, there is no bound, and ``missing`` says why.
     """
     if telemetry is None:
-        return Diagnosis(run=_nothing(_Span(name=WHOLE_RUN, begin_seconds=0, end_seconds=0)))
+        return Diagnosis(run=_nothing(_Span(WHOLE_RUN, 0.0, 0.0)))
     fingerprint = result.attempt.fingerprint if result.attempt else None
     usage = usage_of(
         telemetry, node_limits(fingerprint), fingerprint.link_bits_per_second if fingerprint else 0
@@ -101,13 +94,13 @@ def _spans(telemetry: Telemetry) -> list[_Span]:
     """The whole run first, then its phases as they began; of two at once the longer first."""
     end_seconds = telemetry.duration_seconds
     phases = [
-        _Span(name=name, begin_seconds=begin, end_seconds=end)
+        _Span(name, begin, end)
         for name, (begin, end) in telemetry.phases.items()
         if math.isfinite(begin) and math.isfinite(end)
     ]
     phases.sort(key=lambda span: (span.begin_seconds, -span.end_seconds))
     whole_seconds = end_seconds if math.isfinite(end_seconds) else 0.0
-    return [_Span(name=WHOLE_RUN, begin_seconds=0.0, end_seconds=whole_seconds), *phases]
+    return [_Span(WHOLE_RUN, 0.0, whole_seconds), *phases]
 
 
 def _lost(telemetry: Telemetry, nodes: int) -> Iterable[str]:
@@ -120,7 +113,10 @@ def _lost(telemetry: Telemetry, nodes: int) -> Iterable[str]:
 
 def _phase(span: _Span, model: _Model, missing: tuple[str, ...]) -> PhaseDiagnosis:
     usage = model.usage
-    seconds = _seconds_within(usage, span)
+    # How much of each step lies within the span; nothing of steps without samples.
+    ends = np.minimum(usage.edges[1:], span.end_seconds)
+    begins = np.maximum(usage.edges[:-1], span.begin_seconds)
+    seconds = np.clip(ends - begins, 0.0, None) * usage.known
     length_seconds = max(0.0, span.end_seconds - span.begin_seconds)
     known_seconds = float(seconds.sum())
     if known_seconds <= 0:
@@ -145,13 +141,6 @@ def _phase(span: _Span, model: _Model, missing: tuple[str, ...]) -> PhaseDiagnos
         evidence=tuple(evidence(bound, usage, seconds) for bound in (first, second) if bound),
         missing=(*missing, *words),
     )
-
-
-def _seconds_within(usage: Usage, span: _Span) -> Array:
-    """How much of each step lies within a span, in seconds; nothing of steps without samples."""
-    ends = np.minimum(usage.edges[1:], span.end_seconds)
-    begins = np.maximum(usage.edges[:-1], span.begin_seconds)
-    return np.asarray(np.clip(ends - begins, 0.0, None) * usage.known)
 
 
 def _gain(prediction: Prediction, seconds: Array) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,18 +18,14 @@ __all__ = ["evidence"]
 
 _HALF = 0.5
 
+_Mean: TypeAlias = Callable[[Array], float]
+
 
 def evidence(bound: Bound, usage: Usage, seconds: Array) -> str:
-    """Say in a sentence what the samples show of a bound.
+    """Say in a sentence what the samples show of a bound, in so many seconds of each step.
 
-    Args:
-        bound: what is to be shown.
-        usage: what every node did.
-        seconds: how much of each step is looked at; more than nothing in all.
-
-    Returns:
-        Of the node that shows most of it, when and how much; of START_UP, for how long no node
-        was busy.
+    Of the node that shows most of it, when and how much; of START_UP, for how long no node was
+    busy.
     """
     if bound is Bound.START_UP:
         return _idle(usage, seconds)
@@ -39,30 +36,18 @@ def evidence(bound: Bound, usage: Usage, seconds: Array) -> str:
     most = parts >= min(_HALF, _HALF * float(parts[seconds > 0].max()))
     inside = most & node.known & (seconds > 0)
     took = f"{_seconds(inside, seconds)} of {seconds_text(float(seconds.sum()))}"
-    return f"{node.node} {words(node, _Mean(inside, seconds))} for {took}"
-
-
-class _Mean:
-    """Means over the steps that are looked at."""
-
-    def __init__(self, inside: Flags, seconds: Array) -> None:
-        self._weights = np.where(inside, seconds, 0.0)
-
-    def __call__(self, row: Array) -> float:
-        total = float(self._weights.sum())
-        return float(row @ self._weights) / total if total > 0 else 0.0
+    return f"{node.node} {words(node, _mean(inside, seconds))} for {took}"
 
 
 def _seconds(inside: Flags, seconds: Array) -> str:
     return seconds_text(float(seconds[inside].sum()))
 
 
-def _cpu_words(node: NodeUse, mean: _Mean) -> str:
-    return f"used {mean(node.busy_cores):.2g} of {cores_text(node.capacity_cores)} cores"
-
-
-def _heat_words(node: NodeUse, mean: _Mean) -> str:
-    return f"ran at {100 * mean(node.clock):.0f} % of its clock"
+def _mean(inside: Flags, seconds: Array) -> _Mean:
+    """Return the mean over some of the steps that are looked at; 0 without any."""
+    weights = np.where(inside, seconds, 0.0)
+    total = float(weights.sum())
+    return lambda row: float(row @ weights) / total if total > 0 else 0.0
 
 
 def _storage_words(node: NodeUse, mean: _Mean) -> str:
@@ -76,16 +61,23 @@ def _network_words(node: NodeUse, mean: _Mean) -> str:
     return f"had {carried} on its link of {format_rate(node.link_bits_per_second)}"
 
 
-def _memory_words(node: NodeUse, mean: _Mean) -> str:
-    return f"waited for memory {100 * mean(node.memory):.0f} % of the time"
-
-
 _SHOWN: Mapping[Bound, tuple[Callable[[NodeUse], Array], Callable[[NodeUse, _Mean], str]]] = {
-    Bound.CPU: (lambda node: node.cpu + node.own_cpu, _cpu_words),
-    Bound.HEAT: (lambda node: node.cpu * node.heat, _heat_words),
+    Bound.CPU: (
+        lambda node: node.cpu + node.own_cpu,
+        lambda node, mean: (
+            f"used {mean(node.busy_cores):.2g} of {cores_text(node.capacity_cores)} cores"
+        ),
+    ),
+    Bound.HEAT: (
+        lambda node: node.cpu * node.heat,
+        lambda node, mean: f"ran at {100 * mean(node.clock):.0f} % of its clock",
+    ),
     Bound.STORAGE: (lambda node: node.storage, _storage_words),
     Bound.NETWORK: (lambda node: node.network, _network_words),
-    Bound.MEMORY: (lambda node: node.memory, _memory_words),
+    Bound.MEMORY: (
+        lambda node: node.memory,
+        lambda node, mean: f"waited for memory {100 * mean(node.memory):.0f} % of the time",
+    ),
 }
 
 
@@ -95,10 +87,10 @@ def _idle(usage: Usage, seconds: Array) -> str:
     busiest = uses.max(axis=0)
     idle = busiest < _HALF
     rest = f"of {seconds_text(float(seconds.sum()))}"
-    mean = _Mean(idle, seconds)
+    mean = _mean(idle, seconds)
     least = f"the busiest node was busy {100 * mean(np.minimum(busiest, 1.0)):.0f} % of that time"
     if not (idle & (seconds > 0)).any():
-        mean = _Mean(np.ones_like(idle), seconds)
+        mean = _mean(np.ones_like(idle), seconds)
         part = 100 * (1 - mean(np.minimum(busiest, 1.0)))
         return f"for {part:.0f} % {rest} no node was busy"
     return f"no node was busy for most of {_seconds(idle, seconds)} {rest}; {least}"

@@ -22,19 +22,16 @@ _DISK = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLimit:
-    """What one emulated board could have, in the run's own time. None is no limit, or unknown.
-
-    Attributes:
-        cpu_cores: CPU time per second.
-        read_bytes_per_second: of its disk.
-        write_bytes_per_second: of its disk.
-        link_bits_per_second: in each direction.
-    """
+    """What one emulated board could have, in the run's own time. None is no limit, or unknown."""
 
     cpu_cores: float | None = None
+    """CPU time per second."""
     read_bytes_per_second: float | None = None
+    """Of its disk."""
     write_bytes_per_second: float | None = None
+    """Of its disk."""
     link_bits_per_second: float | None = None
+    """In each direction."""
 
 
 def node_limits(fingerprint: Fingerprint | None) -> Mapping[str, NodeLimit]:

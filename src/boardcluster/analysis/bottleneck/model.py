@@ -9,7 +9,7 @@ more, they overlapped, at least by as much as makes it fit. So a node is busy in
 with ``u`` the share of the step that each resource needs, and ``overlap`` solved from what was
 seen. With a resource ``k`` times as fast its ``u`` is divided by ``k``; the overlap stays. What
 overlaps is elastic: it may be done at any time of the step. The cluster's step takes as long as
-that of its busiest node, and what nobody was busy in stays.
+that of its busiest node, and the time in which no node was busy stays.
 
 Sources: K. Ousterhout and others, "Making Sense of Performance in Data Analytics Frameworks", NSDI
 2015 (blocked time: take away what is waited for, see what is left); K. Ousterhout, C. Canel, S.
@@ -40,6 +40,10 @@ CPU time of an emulated board that its limit did not hold back: it ran at this m
 BOUNDS = tuple(Bound)
 """The order of bounds in ``Prediction.shares``."""
 
+_BOUNDS_OF_PARTS = (
+    *(Bound.CPU, Bound.HEAT, Bound.CPU),
+    *(Bound.STORAGE, Bound.NETWORK, Bound.MEMORY),
+)
 _CPU_PARTS = 3
 _SPED_UP: Mapping[Bound, tuple[int, ...]] = {
     Bound.CPU: (0, 1),
@@ -52,17 +56,14 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Work:
-    """What every node did in every step, in shares of the step.
-
-    Attributes:
-        uses: by part, node and step, 0 to 1: what the node needs of the step for it.
-        busy: by node and step: how much of the step anything of it was busy.
-        overlap: by node and step: how far its resources overlapped, 0 to 1.
-    """
+    """What every node did in every step, in shares of the step."""
 
     uses: Array
+    """By part, node and step, 0 to 1: what the node needs of the step for it."""
     busy: Array
+    """By node and step: how much of the step anything of it was busy."""
     overlap: Array
+    """By node and step: how far its resources overlapped, 0 to 1."""
 
     @classmethod
     def of(cls, uses: Array, hidden: Array) -> Self:
@@ -83,16 +84,13 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Prediction:
-    """The steps of a run, in parts of what they took.
-
-    Attributes:
-        lengths: of each step; 1 where nothing changes.
-        shares: by bound, in the order of BOUNDS, and step: how it is made up; adds up to lengths.
-            Of resources that overlap, the longest has the time.
-    """
+    """The steps of a run, in parts of what they took."""
 
     lengths: Array
+    """Of each step; 1 where nothing changes."""
     shares: Array
+    """By bound, in the order of BOUNDS, and step: how it is made up; adds up to lengths. Of
+    resources that overlap, the longest has the time."""
 
 
 def predict(work: Work, bound: Bound | None = None, times_as_fast: float = 1.0) -> Prediction:
@@ -124,11 +122,8 @@ def predict(work: Work, bound: Bound | None = None, times_as_fast: float = 1.0) 
     owner = np.array([0, 0, 0, 1, 2, 3])[:, np.newaxis] == longest[critical, steps]
     made_of = of_critical * (serial + (1 - serial) * owner)
     shares = np.zeros((len(BOUNDS), uses.shape[2]))
-    shares[BOUNDS.index(Bound.CPU)] = made_of[0] + made_of[2]
-    shares[BOUNDS.index(Bound.HEAT)] = made_of[1]
-    shares[BOUNDS.index(Bound.STORAGE)] = made_of[3]
-    shares[BOUNDS.index(Bound.NETWORK)] = made_of[4]
-    shares[BOUNDS.index(Bound.MEMORY)] = made_of[5]
+    for bound_of_part, row in zip(_BOUNDS_OF_PARTS, made_of, strict=True):
+        shares[BOUNDS.index(bound_of_part)] += row
     shares[BOUNDS.index(Bound.START_UP)] = waiting
     return Prediction(lengths=after[critical, steps] + waiting, shares=shares)
 

@@ -12,15 +12,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from boardcluster.analysis.bottleneck.model import Array
-from boardcluster.analysis.telemetry import COLUMNS, base_name
+from boardcluster.analysis.telemetry import (
+    COLUMNS,
+    GAP_INTERVALS,
+    VIRTUAL_INTERFACES,
+    base_name,
+)
 from boardcluster.analysis.trust.window import Flags, Window
-from boardcluster.records import NodeSamples, Telemetry
+from boardcluster.records import Telemetry
 
 __all__ = ["Reading", "readings_of"]
 
-_GAP_INTERVALS = 3.5  # the same as the verdict's rule on gaps
 _STEPS_MOST = 3600
-_VIRTUAL_INTERFACES = ("bond", "br-", "docker", "dummy", "ifb", "tap", "tun", "veth", "virbr", "wg")
 _NEEDED = frozenset(
     (
         *("cpu_user_seconds", "cpu_system_seconds", "cpu_irq_seconds", "cpu_iowait_seconds"),
@@ -37,19 +40,16 @@ _NEEDED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reading:
-    """What one node did in each step.
-
-    Attributes:
-        window: its samples, of the columns that are needed.
-        edges: of the steps, in seconds.
-        rates: amounts per second in each step, by column; a column without a value is absent.
-        known: whether samples are near.
-    """
+    """What one node did in each step."""
 
     window: Window
+    """Its samples, of the columns that are needed."""
     edges: Array
+    """Of the steps, in seconds."""
     rates: dict[str, Array]
+    """Amounts per second in each step, by column; a column without a value is absent."""
     known: Flags
+    """Whether samples are near."""
 
     def sum(self, *names: str) -> Array | None:
         """Amounts per second of columns, and of all behind their slashes; None if unknown."""
@@ -90,7 +90,16 @@ def readings_of(telemetry: Telemetry) -> tuple[Reading, ...]:
     """
     if not np.isfinite(telemetry.duration_seconds) or telemetry.duration_seconds <= 0:
         return ()
-    windows = [_window(node, telemetry.duration_seconds) for node in telemetry.nodes]
+    windows = []
+    for node in telemetry.nodes:
+        needed = {name: row for name, row in node.columns.items() if _is_needed(name)}
+        windows.append(
+            Window.of(
+                replace(node, columns=needed),
+                start_seconds=0.0,
+                end_seconds=telemetry.duration_seconds,
+            )
+        )
     windows = [window for window in windows if len(window.ends)]
     if not windows:
         return ()
@@ -100,14 +109,9 @@ def readings_of(telemetry: Telemetry) -> tuple[Reading, ...]:
     return tuple(_reading(window, edges) for window in windows)
 
 
-def _window(node: NodeSamples, duration_seconds: float) -> Window:
-    needed = {name: row for name, row in node.columns.items() if _is_needed(name)}
-    return Window.of(replace(node, columns=needed), start_seconds=0.0, end_seconds=duration_seconds)
-
-
 def _is_needed(name: str) -> bool:
     base, _, member = name.partition("/")
-    virtual = base.startswith(("net_", "link_")) and member.startswith(_VIRTUAL_INTERFACES)
+    virtual = base.startswith(("net_", "link_")) and member.startswith(VIRTUAL_INTERFACES)
     return base in _NEEDED and not virtual
 
 
@@ -119,7 +123,10 @@ def _reading(window: Window, edges: Array) -> Reading:
     parts = np.clip((edges - begins) / (ends - begins), 0.0, 1.0)
     lengths = np.clip(np.minimum(edges[1:], times[-1]) - np.maximum(edges[:-1], times[0]), 0, None)
     known = lengths > 0.5 * np.diff(edges)
-    known &= _near(times, (edges[:-1] + edges[1:]) / 2, pace_seconds)
+    # A step is known if its middle lies between samples that are no gap apart.
+    middles = np.searchsorted(times, (edges[:-1] + edges[1:]) / 2, side="left")
+    after = np.clip(middles, 1, len(times) - 1)
+    known &= times[after] - times[after - 1] <= GAP_INTERVALS * pace_seconds
     seconds = np.where(known, lengths, 1.0)
     every, some = _by_density(window)
     rates: dict[str, Array] = {}
@@ -144,9 +151,3 @@ def _by_density(window: Window) -> tuple[list[str], list[str]]:
             unknown = np.isnan(row[1:])
             (some if unknown.any() or not len(unknown) else every).append(name)
     return every, some
-
-
-def _near(times: Array, moments: Array, pace_seconds: float) -> Flags:
-    """Whether moments lie between samples that are no gap apart."""
-    places = np.clip(np.searchsorted(times, moments, side="left"), 1, len(times) - 1)
-    return np.asarray(times[places] - times[places - 1] <= _GAP_INTERVALS * pace_seconds)

@@ -6,7 +6,7 @@ docs/reference/telemetry.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,60 +38,54 @@ _MACHINE = "machine"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NodeUse:
-    """What one node did in every step; shares of the step, 0 to 1, unless a unit is named.
-
-    Attributes:
-        node: its name.
-        known: whether samples are near.
-        busy_cores: CPU time used per second.
-        capacity_cores: what it can have.
-        cpu: a program was on a core, or held back by a CPU limit, as far as a faster CPU helps.
-        own_cpu: the same as far as a higher CPU limit does not help.
-        heat: part of ``cpu`` that a lowered clock added.
-        clock: the CPU's clock, or limit, by its highest, where it was lowered; else 1.
-        storage: something waited for a disk.
-        hidden: part of ``storage`` in which programs are known to have been on a core.
-        network: its link was carrying data.
-        memory: something waited for memory.
-        read_bytes_per_second: from disks.
-        written_bytes_per_second: to disks.
-        net_bits_per_second: in the busier direction.
-        link_bits_per_second: what its link can carry; 0 if unknown.
-        missing: what is not known of it, in words.
-    """
+    """What one node did in every step; shares of the step, 0 to 1, unless a unit is named."""
 
     node: str
+    """Its name."""
     known: Flags
+    """Whether samples are near."""
     busy_cores: Array
+    """CPU time used per second."""
     capacity_cores: float
+    """What it can have."""
     cpu: Array
+    """A program was on a core, or held back by a CPU limit, as far as a faster CPU helps."""
     own_cpu: Array
+    """The same as far as a higher CPU limit does not help."""
     heat: Array
+    """Part of ``cpu`` that a lowered clock added."""
     clock: Array
+    """The CPU's clock, or limit, by its highest, where it was lowered; else 1."""
     storage: Array
+    """Something waited for a disk."""
     hidden: Array
+    """Part of ``storage`` in which programs are known to have been on a core."""
     network: Array
+    """Its link was carrying data."""
     memory: Array
+    """Something waited for memory."""
     read_bytes_per_second: Array
+    """From disks."""
     written_bytes_per_second: Array
+    """To disks."""
     net_bits_per_second: Array
+    """In the busier direction."""
     link_bits_per_second: float
+    """What its link can carry; 0 if unknown."""
     missing: tuple[str, ...]
+    """What is not known of it, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Usage:
-    """What every node did.
-
-    Attributes:
-        edges: of the steps, in seconds from the start of the run.
-        nodes: at least one; of emulated nodes without limits also the machine that they share.
-        missing: what is not known of the cluster, in words.
-    """
+    """What every node did."""
 
     edges: Array
+    """Of the steps, in seconds from the start of the run."""
     nodes: tuple[NodeUse, ...]
+    """At least one; of emulated nodes without limits also the machine that they share."""
     missing: tuple[str, ...] = ()
+    """What is not known of the cluster, in words."""
 
     @property
     def known(self) -> Flags:
@@ -143,7 +137,11 @@ def usage_of(
         storage, words = shared_storage(own, host, limits, others)
         memory = None if host is None else memory_pressure(host)
         nodes = [
-            replace(node, storage=waited, memory=_left(row.or_zeros(memory), busy + waited))
+            replace(
+                node,
+                storage=waited,
+                memory=np.minimum(row.or_zeros(memory), np.maximum(1 - busy - waited, 0.0)),
+            )
             for row, node, waited, busy in zip(own, nodes, storage, others, strict=True)
         ]
         missing += words
@@ -153,56 +151,52 @@ def usage_of(
     return Usage(edges=edges, nodes=tuple(nodes), missing=tuple(missing))
 
 
-def _left(wanted: Array, busy: Array) -> Array:
-    """What fits into a step beside what is busy."""
-    return np.minimum(wanted, np.maximum(1 - busy, 0.0))
-
-
 def _machine(reading: Reading, link_bits_per_second: float, *, linked: bool = True) -> NodeUse:
     """A board, or the machine below emulated nodes: its kernel says what was waited for."""
-    cores = busy_cores(reading)
-    cpu, own_cpu, capacity = held_back(reading, cores, quota_of(reading, None))
     memory = memory_of(reading)
-    clock = clock_of(reading, cores)
-    bits, rate, share = _network(reading, _link(reading) or link_bits_per_second)
-    storage, hidden = storage_of(reading, cpu=cpu + own_cpu, network=share, memory=memory)
-    words = [] if reading.sum("cpu_user_seconds") is not None else ["CPU time"]
-    words += [] if knows_storage(reading) else ["waiting for storage"]
-    words += [] if rate or not linked else ["rate of its link"]
+    words = [] if knows_storage(reading) else ["waiting for storage"]
     if memory_pressure(reading) is None and reading.sum("swap_in_bytes") is None:
         words.append("waiting for memory")
-    return NodeUse(
-        node=reading.window.node,
-        known=reading.known,
-        busy_cores=cores,
-        capacity_cores=capacity,
-        cpu=cpu,
-        own_cpu=own_cpu,
-        heat=1 - clock,
-        clock=clock,
-        storage=storage,
-        hidden=hidden,
-        network=share,
-        memory=memory,
-        read_bytes_per_second=reading.or_zeros(reading.sum("disk_read_bytes")),
-        written_bytes_per_second=reading.or_zeros(reading.sum("disk_written_bytes")),
-        net_bits_per_second=bits,
-        link_bits_per_second=rate,
-        missing=tuple(f"{reading.window.node}: {what} is not known" for what in words),
+    node = _node_use(
+        reading,
+        quota_of(reading, None),
+        _link(reading) or link_bits_per_second,
+        disk="disk",
+        unknown=words,
+        linked=linked,
     )
+    clock = clock_of(reading, node.busy_cores)
+    storage, hidden = storage_of(
+        reading, cpu=node.cpu + node.own_cpu, network=node.network, memory=memory
+    )
+    return replace(node, heat=1 - clock, clock=clock, storage=storage, hidden=hidden, memory=memory)
 
 
 def _emulated(reading: Reading, limit: NodeLimit | None, link_bits_per_second: float) -> NodeUse:
-    """A node on a shared kernel, which says nothing of its storage and memory."""
-    cores = busy_cores(reading)
+    """A node on a shared kernel, which does not report its storage and memory."""
     # A limit on a node without a board is that of a container that all nodes are in.
     quota = None if limit is None else quota_of(reading, limit.cpu_cores)
-    cpu, own_cpu, capacity = held_back(reading, cores, quota)
-    clock = steered(quota)
     own_link = None if limit is None else limit.link_bits_per_second
-    bits, rate, share = _network(reading, own_link or link_bits_per_second)
+    node = _node_use(reading, quota, own_link or link_bits_per_second, disk="storage")
+    clock = steered(quota)
+    return node if clock is None else replace(node, heat=1 - clock, clock=clock)
+
+
+def _node_use(
+    reading: Reading,
+    quota: Array | None,
+    link_bits_per_second: float,
+    *,
+    disk: str,
+    unknown: Sequence[str] = (),
+    linked: bool = True,
+) -> NodeUse:
+    """What is found alike for boards and emulated nodes: CPU time, bytes and the link."""
+    cores = busy_cores(reading)
+    cpu, own_cpu, capacity = held_back(reading, cores, quota)
+    bits, rate, share = _network(reading, link_bits_per_second)
     words = [] if reading.sum("cpu_user_seconds") is not None else ["CPU time"]
-    words += [] if rate else ["rate of its link"]
+    words += [*unknown, *([] if rate or not linked else ["rate of its link"])]
     nothing = np.zeros_like(cores)
     return NodeUse(
         node=reading.window.node,
@@ -211,14 +205,14 @@ def _emulated(reading: Reading, limit: NodeLimit | None, link_bits_per_second: f
         capacity_cores=capacity,
         cpu=cpu,
         own_cpu=own_cpu,
-        heat=nothing if clock is None else 1 - clock,
-        clock=np.ones_like(cores) if clock is None else clock,
+        heat=nothing,
+        clock=np.ones_like(cores),
         storage=nothing,
         hidden=nothing,
         network=share,
         memory=nothing,
-        read_bytes_per_second=reading.or_zeros(reading.sum("storage_read_bytes")),
-        written_bytes_per_second=reading.or_zeros(reading.sum("storage_written_bytes")),
+        read_bytes_per_second=reading.or_zeros(reading.sum(f"{disk}_read_bytes")),
+        written_bytes_per_second=reading.or_zeros(reading.sum(f"{disk}_written_bytes")),
         net_bits_per_second=bits,
         link_bits_per_second=rate,
         missing=tuple(f"{reading.window.node}: {what} is not known" for what in words),

@@ -15,7 +15,7 @@ from boardcluster.analysis.trust.clocks import THROTTLE_BITS, ghz, throttle_flag
 from boardcluster.analysis.trust.expectations import Expectations, Thresholds
 from boardcluster.analysis.trust.others import foreign_words, steal_words
 from boardcluster.analysis.trust.window import Window
-from boardcluster.records import Mount, NodeFacts, NodeSamples, Telemetry
+from boardcluster.records import NodeFacts, NodeSamples, Telemetry
 from boardcluster.units import format_bytes
 
 __all__ = ["look_before"]
@@ -40,16 +40,14 @@ def look_before(
     for node in samples.nodes:
         window = _whole(node)
         taints += _throttled_now(window)
-        slow = list(_slow(window, facts.get(node.node), expectations))
-        if _is_steady(facts.get(node.node)):
-            taints += slow
-        else:
-            remarks += slow
+        slow = _slow(window, facts.get(node.node), expectations)
+        found = facts.get(node.node)
+        (taints if found and found.governor == _STEADY else remarks).extend(slow)
         remarks += _warm(window, expectations.thresholds)
         remarks += foreign_words(window, expectations.thresholds.foreign_share)
         remarks += steal_words(window, expectations.thresholds.steal_share)
-    for name, found in facts.items():
-        remarks += _settings(name, found)
+    for name, known in facts.items():
+        remarks += _settings(name, known)
     for name, free in free_bytes.items():
         remarks += _space(name, free, facts.get(name), expectations.thresholds)
     return (
@@ -68,10 +66,6 @@ def _whole(node: NodeSamples) -> Window:
     # Amounts are from the first sample on; of a lone one nothing but states is known.
     start = first if last > first else first - max(node.interval_seconds, 0.0)
     return Window.of(node, start_seconds=start, end_seconds=last)
-
-
-def _is_steady(found: NodeFacts | None) -> bool:
-    return found is not None and found.governor == _STEADY
 
 
 def _throttled_now(window: Window) -> Iterator[str]:
@@ -93,7 +87,7 @@ def _slow(window: Window, found: NodeFacts | None, expectations: Expectations) -
     if best < expectations.thresholds.clock_nominal_ratio * nominal_hertz:
         governor = f", governor {found.governor}" if found and found.governor else ""
         yield (
-            f"{window.node}: reaches {ghz(best)}, its nominal clock is {ghz(nominal_hertz)}"
+            f"{window.node}: reaches only {ghz(best)}; its nominal clock is {ghz(nominal_hertz)}"
             f"{governor}"
         )
 
@@ -105,7 +99,7 @@ def _warm(window: Window, limits: Thresholds) -> Iterator[str]:
     last = float(found.values[-1])
     if last > limits.hot_celsius:
         yield (
-            f"{window.node}: {last:.0f} \N{DEGREE SIGN}C, which leaves little room: a Raspberry"
+            f"{window.node}: {last:.0f} \N{DEGREE SIGN}C, which leaves little margin: a Raspberry"
             " Pi lowers its clock from 80 \N{DEGREE SIGN}C on"
         )
 
@@ -114,20 +108,17 @@ def _settings(name: str, found: NodeFacts) -> Iterator[str]:
     if found.governor and found.governor != _STEADY:
         yield f"{name}: governor {found.governor}, not {_STEADY}: its clock rises only after load"
     if found.clock_synchronised is False:
-        yield f"{name}: no time service keeps its clock"
+        yield f"{name}: no time service synchronises its clock"
 
 
 def _space(
     name: str, free_bytes: int, found: NodeFacts | None, limits: Thresholds
 ) -> Iterator[str]:
     mount = found.mount(found.folder_mount) if found else None
-    least_bytes = max(limits.low_space_bytes, limits.low_space_share * _size_bytes(mount))
+    size_bytes = (mount.size_bytes or 0) if mount else 0
+    least_bytes = max(limits.low_space_bytes, limits.low_space_share * size_bytes)
     if free_bytes < least_bytes:
         yield (
             f"{name}: only {format_bytes(free_bytes)} free; YARN drops a node whose disk is 90 %"
             " full"
         )
-
-
-def _size_bytes(mount: Mount | None) -> int:
-    return (mount.size_bytes or 0) if mount else 0

@@ -139,45 +139,8 @@ def _clock_skew(run: Run) -> Iterator[str]:
 
 
 CLOCK_RULES = (
-    Rule(
-        name="throttled",
-        verdict=Verdict.TAINTED,
-        columns=("throttle_bits",),
-        thresholds=("throttled_share",),
-        why="The firmware lowers the clock when a board is too hot or has too little power; a "
-        "Raspberry Pi 4 without a fan took up to 1.97 times as long.",
-        source="Raspberry Pi documentation, vcgencmd get_throttled; Lee, Oh and Park 2021, "
-        "Figure 9",
-        find=_throttled,
-    ),
-    Rule(
-        name="slow clock",
-        verdict=Verdict.TAINTED,
-        columns=("clock_measured_hertz", "clock_hertz/cpuN", "clock_nominal_hertz"),
-        thresholds=("clock_share", "clock_nominal_ratio", "clock_best_ratio", "busy_share"),
-        why="A board may report its full clock and run at a lower one; every CPU-bound phase "
-        "takes longer in proportion.",
-        source="measured with a timed loop of dependent instructions; the ratios are our choice",
-        find=_slow_clock,
-    ),
-    Rule(
-        name="clock step",
-        verdict=Verdict.TAINTED,
-        columns=("clock_step_seconds",),
-        thresholds=("clock_step_seconds",),
-        why="Durations are monotonic, but the engines' own time stamps, time-outs and phases "
-        "follow the wall clock.",
-        source="clock_settime(2); the size is our choice",
-        find=_clock_step,
-    ),
-    Rule(
-        name="clock skew",
-        verdict=Verdict.TAINTED,
-        columns=(),
-        thresholds=("clock_skew_seconds",),
-        why="The engines compare time stamps of different nodes; logs and phases no longer fit "
-        "together.",
-        source="the rule that blocks a start, see the doctor's check of clocks",
-        find=_clock_skew,
-    ),
+    Rule("throttled", Verdict.TAINTED, _throttled),
+    Rule("slow clock", Verdict.TAINTED, _slow_clock),
+    Rule("clock step", Verdict.TAINTED, _clock_step),
+    Rule("clock skew", Verdict.TAINTED, _clock_skew),
 )

@@ -89,21 +89,20 @@ def _uncovered(run: Run) -> Iterator[str]:
         if cover == 0:
             yield f"{window.node}: gave no sample in the run of {length}"
             continue
-        yield f"{_where(window)}; samples cover {_floor(cover)} of the run"
+        # Rounded down, so that 79.9 does not read as the 80 that would have been enough.
+        yield f"{_where(window)}; samples cover {int(100 * cover)} % of the run"
 
 
 def _gaps(run: Run) -> Iterator[str]:
     for window in run.windows:
         if _cover(window) < run.thresholds.cover_share:
             continue
-        if not _is_short(window) and any(_is_gap(pause, run) for pause in _pauses(window)):
+        if not _is_short(window) and any(
+            pause.intervals > run.thresholds.gap_intervals
+            and pause.end_seconds - pause.start_seconds > run.thresholds.gap_seconds
+            for pause in _pauses(window)
+        ):
             yield _where(window)
-
-
-def _is_gap(pause: _Pause, run: Run) -> bool:
-    most = run.thresholds
-    lasted_seconds = pause.end_seconds - pause.start_seconds
-    return pause.intervals > most.gap_intervals and lasted_seconds > most.gap_seconds
 
 
 def _where(window: Window) -> str:
@@ -112,7 +111,7 @@ def _where(window: Window) -> str:
     longest = max(pauses, key=lambda pause: pause.intervals)
     if longest.end_seconds >= window.end_seconds and longest is pauses[-1]:
         moment, whole = seconds_text(longest.start_seconds), seconds_text(window.span_seconds)
-        return f"{window.node}: its agent ended at {moment} of {whole}"
+        return f"{window.node}: its agent stopped at {moment} of {whole}"
     rest = f", one of {len(pauses)} gaps" if len(pauses) > 1 else ""
     return (
         f"{window.node}: no samples from {seconds_text(longest.start_seconds)} to"
@@ -121,39 +120,8 @@ def _where(window: Window) -> str:
     )
 
 
-def _floor(share: float) -> str:
-    """Per cent, rounded down, so that 79.9 does not read as the 80 that would have been enough."""
-    return f"{int(100 * share)} %"
-
-
-_INVARIANT = "invariant I2: a result needs telemetry that covers its run"
-
 COVERAGE_RULES = (
-    Rule(
-        name="missing node",
-        verdict=Verdict.INVALID,
-        columns=(),
-        thresholds=(),
-        why="Of a node that was not watched, nothing can be said.",
-        source=_INVARIANT,
-        find=_missing,
-    ),
-    Rule(
-        name="cover",
-        verdict=Verdict.INVALID,
-        columns=(),
-        thresholds=("cover_share",),
-        why="What happened while nobody looked may have changed the number.",
-        source=f"{_INVARIANT}; the share is our choice",
-        find=_uncovered,
-    ),
-    Rule(
-        name="gaps",
-        verdict=Verdict.TAINTED,
-        columns=(),
-        thresholds=("gap_intervals", "gap_seconds"),
-        why="An agent that misses several intervals in a row was held up, and so was the work.",
-        source="our choice: two lost samples and half an interval of jitter are forgiven",
-        find=_gaps,
-    ),
+    Rule("missing node", Verdict.INVALID, _missing),
+    Rule("cover", Verdict.INVALID, _uncovered),
+    Rule("gaps", Verdict.TAINTED, _gaps),
 )

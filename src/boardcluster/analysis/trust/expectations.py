@@ -17,83 +17,77 @@ class Thresholds:
     Shares are of the run's duration, or of all CPU time that the node's cores have in it. The
     first idea behind them: what lasts 1 % of a run at half speed changes its time by 0.5 %, which
     no repetition can tell from noise. docs/reference/verdicts.md says why each is what it is.
-
-    Attributes:
-        cover_share: share of the run that the samples of a node must cover.
-        gap_intervals: longest pause between two samples, in sampling intervals.
-        gap_seconds: shorter ones are no gap, however fast samples are taken.
-        throttled_share: share of the run with a bit of the Raspberry Pi's ``get_throttled``.
-        clock_share: share of the run below the clock that is expected, while busy.
-        clock_nominal_ratio: measured clock over nominal or reported clock that counts as reached.
-        clock_best_ratio: measured clock over the node's own best that counts as reached.
-        busy_share: share of a node's CPU time from which on it is busy.
-        steal_share: CPU time that a hypervisor gave to others.
-        foreign_share: CPU time of programs that do not belong to the run.
-        swap_bytes: bytes swapped in and out together.
-        quota_share: share of the run in which a CPU quota held processes back.
-        quota_ratio: how far a CPU quota may be from the one that is meant, as a share of it.
-        host_idle_share: share of its CPU time that the machine below emulated boards must have
-            idle, waiting for a disk included.
-        idle_window_seconds: in any time of this length; a shorter run is one such time.
-        drop_share: dropped packets as a share of all, where a packet counts as 1,500 bytes.
-        drops_per_second: dropped packets per second, mean over the run.
-        clock_step_seconds: jump of a wall clock.
-        clock_skew_seconds: difference of the wall clocks of two nodes.
-        hot_celsius: temperature before a run that is worth a remark.
-        low_space_share: free share of a file system that is worth a remark if it is less.
-        low_space_bytes: free space that is worth a remark if it is less.
     """
 
     cover_share: float = 0.80
+    """Share of the run that the samples of a node must cover."""
     gap_intervals: float = 3.5
+    """Longest pause between two samples, in sampling intervals."""
     gap_seconds: float = 1.0
+    """Shorter ones are no gap, however fast samples are taken."""
     throttled_share: float = 0.01
+    """Share of the run with a bit of the Raspberry Pi's ``get_throttled``."""
     clock_share: float = 0.05
+    """Share of the run below the clock that is expected, while busy."""
     clock_nominal_ratio: float = 0.95
+    """Measured clock over nominal or reported clock that counts as reached."""
     clock_best_ratio: float = 0.85
+    """Measured clock over the node's own best that counts as reached."""
     busy_share: float = 0.50
+    """Share of a node's CPU time from which on it is busy."""
     steal_share: float = 0.02
+    """CPU time that a hypervisor gave to others."""
     foreign_share: float = 0.05
+    """CPU time of programs that do not belong to the run."""
     swap_bytes: float = 16 * 2**20
+    """Bytes swapped in and out together."""
     quota_share: float = 0.05
+    """Share of the run in which a CPU quota held processes back."""
     quota_ratio: float = 0.01
+    """How far a CPU quota may be from the one that is meant, as a share of it."""
     host_idle_share: float = 0.10
+    """Share of its CPU time that the machine below emulated boards must have idle, waiting for a
+    disk included."""
     idle_window_seconds: float = 5.0
+    """In any time of this length; a shorter run is one such time."""
     drop_share: float = 0.001
+    """Dropped packets as a share of all, where a packet counts as 1,500 bytes."""
     drops_per_second: float = 10.0
+    """Dropped packets per second, mean over the run."""
     clock_step_seconds: float = 0.5
+    """Jump of a wall clock."""
     clock_skew_seconds: float = 1.0
+    """Difference of the wall clocks of two nodes."""
     hot_celsius: float = 70.0
+    """Temperature before a run that is worth a remark."""
     low_space_share: float = 0.10
+    """Free share of a file system that is worth a remark if it is less."""
     low_space_bytes: float = 2 * 2**30
+    """Free space that is worth a remark if it is less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectations:
-    """What is known of a cluster before its telemetry is read.
-
-    Attributes:
-        nodes: names that must have given samples; of an emulated cluster also ``host``.
-        nominal_hertz: by node, the clock that it must hold under load; only where that is known.
-        best_hertz: by node, the best clock that was measured before the run under load.
-        quota_cores: by node, a CPU quota that is meant; being held back by it is no fault, another
-            quota is.
-        steered: those of them whose quota is lowered on purpose as they get hot, and raised again.
-        host_idle_share: share of CPU time that the machine below the nodes must have idle at any
-            time; None where nodes have no limits, so that keeping it busy is no fault.
-        mixed: nodes whose CPUs are of several kinds: there a measured clock depends on which CPU
-            happened to measure, so it is not judged.
-        thresholds: from where on something counts.
-    """
+    """What is known of a cluster before its telemetry is read."""
 
     nodes: tuple[str, ...]
+    """Names that must have given samples; of an emulated cluster also ``host``."""
     nominal_hertz: Mapping[str, float] = field(default_factory=dict)
+    """By node, the clock that it must hold under load; only where that is known."""
     best_hertz: Mapping[str, float] = field(default_factory=dict)
+    """By node, the best clock that was measured before the run under load."""
     quota_cores: Mapping[str, float] = field(default_factory=dict)
+    """By node, a CPU quota that is meant; being held back by it is no fault, another quota is."""
     steered: frozenset[str] = frozenset()
+    """Those of them whose quota is lowered on purpose as they get hot, and raised again."""
     host_idle_share: float | None = None
+    """Share of CPU time that the machine below the nodes must have idle at any time; None where
+    nodes have no limits, so that keeping it busy is no fault."""
     mixed: frozenset[str] = frozenset()
+    """Nodes whose CPUs are of several kinds: there a measured clock depends on which CPU happened
+    to measure, so it is not judged."""
     thresholds: Thresholds = field(default_factory=Thresholds)
+    """From where on something counts."""
 
 
 def expect(

@@ -13,37 +13,26 @@ __all__ = ["Baseline", "Judgement", "judge", "judge_before"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What telemetry says of a run.
-
-    Attributes:
-        verdict: VALID, TAINTED or INVALID.
-        reasons: why it is not valid, in one line each, the gravest first; empty if it is.
-    """
+    """What telemetry says of a run."""
 
     verdict: Verdict
+    """VALID, TAINTED or INVALID."""
     reasons: tuple[str, ...]
+    """Why it is not valid, in one line each, the gravest first; empty if it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What the samples before a run say.
-
-    Attributes:
-        taints: what spoils the run that follows, in one line each.
-        remarks: what is worth knowing with its result, in one line each.
-    """
+    """What the samples before a run say."""
 
     taints: tuple[str, ...]
+    """What spoils the run that follows, in one line each."""
     remarks: tuple[str, ...]
+    """What is worth knowing with its result, in one line each."""
 
 
 def judge(telemetry: Telemetry, *, expectations: Expectations) -> Judgement:
-    """Judge a run by its telemetry.
-
-    Args:
-        telemetry: of the run; samples before its start and after its end may be in it.
-        expectations: what it is judged against.
-    """
+    """Judge a run by its telemetry, which may have samples before its start and after its end."""
     # Its arrays need numpy, which takes longer to load than a command that judges nothing.
     from boardcluster.analysis.trust.rules import RULES, Run  # noqa: PLC0415
 

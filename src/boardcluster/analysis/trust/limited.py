@@ -29,10 +29,10 @@ def _busy_host(run: Run) -> Iterator[str]:
         share, begin_seconds, length_seconds = found
         if share < asked - _ROUNDING:
             yield (
-                f"{window.node}: {100 * share:.1f} % idle for {seconds_text(length_seconds)} at"
-                f" {seconds_text(begin_seconds)} of {seconds_text(window.span_seconds)},"
-                f" {100 * asked:.3g} % asked: this machine was too slow for its nodes; raise the"
-                " dilation"
+                f"{window.node}: only {100 * share:.1f} % idle for {seconds_text(length_seconds)}"
+                f" at {seconds_text(begin_seconds)} of {seconds_text(window.span_seconds)}, where"
+                f" {100 * asked:.3g} % is needed: this machine was too slow for its nodes; raise"
+                " the dilation"
             )
 
 
@@ -81,30 +81,12 @@ def _other_quota(run: Run) -> Iterator[str]:
             place = int(places[0])
             yield (
                 f"{window.node}: its CPU quota was {cores_text(float(found.values[place]))} cores"
-                f" at {found.moment(place)}, {cores_text(meant)} asked: its limits were changed"
-                " from outside"
+                f" at {found.moment(place)} instead of {cores_text(meant)}: its limits were"
+                " changed from outside"
             )
 
 
 LIMITED_RULES = (
-    Rule(
-        name="busy host",
-        verdict=Verdict.INVALID,
-        columns=("cpu_idle_seconds", "cpu_iowait_seconds"),
-        thresholds=("host_idle_share", "idle_window_seconds"),
-        why="Without time to spare the machine gives its nodes less than their share, and then "
-        "they are slower than the boards they stand for, by an unknown factor.",
-        source="Handigol and others, CoNEXT 2012 (Mininet-HiFi), on checking each emulation for "
-        "fidelity as it runs; the share and the length are our choice",
-        find=_busy_host,
-    ),
-    Rule(
-        name="limits",
-        verdict=Verdict.INVALID,
-        columns=("quota_cores", "quota_throttled_seconds"),
-        thresholds=("quota_ratio",),
-        why="A node with another quota stands for another board.",
-        source="Linux kernel, Control Group v2, cpu.max; the ratio is our choice",
-        find=_other_quota,
-    ),
+    Rule("busy host", Verdict.INVALID, _busy_host),
+    Rule("limits", Verdict.INVALID, _other_quota),
 )

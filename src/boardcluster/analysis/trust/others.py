@@ -27,7 +27,7 @@ def steal_words(window: Window, allowed: float) -> Iterator[str]:
     found = window.track("cpu_steal_seconds")
     if found is not None and (stolen := found.total()) > allowed * window.cpu_seconds:
         yield (
-            f"{window.node}: the hypervisor kept {_percent(stolen / window.cpu_seconds)} of the"
+            f"{window.node}: the hypervisor took {_percent(stolen / window.cpu_seconds)} of the"
             f" CPU time, {seconds_text(stolen)} ({_when_above(window, found, allowed)})"
         )
 
@@ -89,7 +89,7 @@ def _quota(run: Run) -> Iterator[str]:
 
 
 def _quota_changes(window: Window) -> Iterator[str]:
-    """Say when a quota changed that nobody meant to."""
+    """Say when a quota changed without intention."""
     found = quota_track(window)
     places = found.changes(tolerance=_SAME_QUOTA) if found else []
     if found is None or not places:
@@ -139,8 +139,8 @@ def _link(run: Run) -> Iterator[str]:
             before, after = (round(found.values[place]) for place in (places[0] - 1, places[0]))
             yield (
                 f"{window.node}: link {name} renegotiated from {format_rate(before)} to"
-                f" {format_rate(after)} at {found.moment(places[0])}{_and_more(len(places))}: look"
-                " at cable and switch"
+                f" {format_rate(after)} at {found.moment(places[0])}{_and_more(len(places))}: check"
+                " the cable and the switch"
             )
 
 
@@ -160,64 +160,10 @@ def _drops(run: Run) -> Iterator[str]:
 
 
 OTHER_RULES = (
-    Rule(
-        name="steal",
-        verdict=Verdict.TAINTED,
-        columns=("cpu_steal_seconds",),
-        thresholds=("steal_share",),
-        why="A virtual machine waits while its hypervisor runs others; the work takes longer "
-        "and the guest cannot see why.",
-        source="proc(5), /proc/stat, steal; the share is our choice",
-        find=_steal,
-    ),
-    Rule(
-        name="foreign load",
-        verdict=Verdict.TAINTED,
-        columns=("foreign_cpu_seconds",),
-        thresholds=("foreign_share",),
-        why="CPU time that went to other programs was not there for the run.",
-        source="proc(5), /proc/PID/stat; the share is our choice",
-        find=_foreign,
-    ),
-    Rule(
-        name="swap",
-        verdict=Verdict.TAINTED,
-        columns=("swap_in_bytes", "swap_out_bytes"),
-        thresholds=("swap_bytes",),
-        why="A page from swap takes thousands of times as long as one from memory, and it "
-        "shares the disk with the run.",
-        source="proc(5), /proc/vmstat, pswpin and pswpout; the size is our choice",
-        find=_swap,
-    ),
-    Rule(
-        name="quota",
-        verdict=Verdict.TAINTED,
-        columns=("quota_cores", "quota_throttled_seconds"),
-        thresholds=("quota_share",),
-        why="Below its quota a node is a smaller machine than the one that is written down; a "
-        "quota that changes makes it two machines in one run.",
-        source="Linux kernel, Control Group v2, cpu.max and cpu.stat; the share is our choice",
-        find=_quota,
-    ),
-    Rule(
-        name="link",
-        verdict=Verdict.TAINTED,
-        columns=("link_bits_per_second/IF",),
-        thresholds=(),
-        why="A bad cable makes a link fall from 1 Gbit/s to 100 Mbit/s; every shuffle and "
-        "replica then takes ten times as long.",
-        source="Linux kernel, sysfs-class-net, speed",
-        find=_link,
-    ),
-    Rule(
-        name="drops",
-        verdict=Verdict.TAINTED,
-        columns=("net_dropped_packets/IF", "net_received_bytes/IF", "net_sent_bytes/IF"),
-        thresholds=("drop_share", "drops_per_second"),
-        why="TCP slows down with each lost packet, in proportion to one over the root of the "
-        "share that is lost.",
-        source="Mathis, Semke, Mahdavi and Ott 1997: at 0.1 % and 0.2 ms about 1.8 Gbit/s are "
-        "possible, at 1 % less than 1 Gbit/s",
-        find=_drops,
-    ),
+    Rule("steal", Verdict.TAINTED, _steal),
+    Rule("foreign load", Verdict.TAINTED, _foreign),
+    Rule("swap", Verdict.TAINTED, _swap),
+    Rule("quota", Verdict.TAINTED, _quota),
+    Rule("link", Verdict.TAINTED, _link),
+    Rule("drops", Verdict.TAINTED, _drops),
 )

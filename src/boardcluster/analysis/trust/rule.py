@@ -16,19 +16,16 @@ __all__ = ["Rule", "Run"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Run:
-    """The telemetry of a run as rules look at it.
-
-    Attributes:
-        duration_seconds: of the run, at least 0.
-        samples: of each node as they came.
-        windows: the same cut to the run.
-        expectations: what they are judged against.
-    """
+    """The telemetry of a run as rules look at it."""
 
     duration_seconds: float
+    """Of the run, at least 0."""
     samples: tuple[NodeSamples, ...]
+    """Of each node as they came."""
     windows: tuple[Window, ...]
+    """The same cut to the run."""
     expectations: Expectations
+    """What they are judged against."""
 
     @classmethod
     def of(cls, telemetry: Telemetry, expectations: Expectations) -> Self:
@@ -51,24 +48,13 @@ class Run:
         return self.expectations.thresholds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
-    """One way in which a run can be disturbed.
-
-    Attributes:
-        name: one or two words.
-        verdict: what a run is that it finds something in.
-        columns: the columns of telemetry it looks at; empty where it looks at the times alone.
-        thresholds: fields of ``Thresholds`` that it uses.
-        why: how the disturbance changes the number, in one sentence.
-        source: where the rule or its threshold comes from.
-        find: returns its reasons, one line each.
-    """
+    """One way in which a run can be disturbed; its source is in docs/reference/verdicts.md."""
 
     name: str
+    """One or two words."""
     verdict: Verdict
-    columns: tuple[str, ...]
-    thresholds: tuple[str, ...]
-    why: str
-    source: str
+    """What a run is that it finds something in."""
     find: Callable[[Run], Iterable[str]]
+    """Returns its reasons, one line each."""

@@ -30,21 +30,18 @@ def seconds_text(value_seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Track:
-    """The known values of one column. Some are read less often than samples are taken.
-
-    Attributes:
-        values: those that are known.
-        ends: when each was read, in seconds, rising.
-        begins: when the one before it was read: an amount is from then on.
-        start_seconds: begin of the span that is judged.
-        end_seconds: end of the span.
-    """
+    """The known values of one column. Some are read less often than samples are taken."""
 
     values: Series
+    """Those that are known."""
     ends: Series
+    """When each was read, in seconds, rising."""
     begins: Series
+    """When the one before it was read: an amount is from then on."""
     start_seconds: float
+    """Begin of the span that is judged."""
     end_seconds: float
+    """End of the span."""
 
     @property
     def shares(self) -> Series:
@@ -108,29 +105,26 @@ class Track:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Window:
-    """One node's samples over a span of time; what is unreadable counts as unknown.
-
-    Attributes:
-        node: its name.
-        scope: ``machine`` or ``node``.
-        cores: CPUs that the node may use, at least 1.
-        start_seconds: begin of the span.
-        end_seconds: end of the span.
-        ends: end of each sample's interval, in seconds, rising.
-        paces: the pause between samples that the agent kept then, in seconds.
-        columns: by name; as long as ``ends``; infinite values are NaN.
-        notes: what the agent had to say.
-    """
+    """One node's samples over a span of time; what is unreadable counts as unknown."""
 
     node: str
+    """Its name."""
     scope: str
+    """``machine`` or ``node``."""
     cores: int
+    """CPUs that the node may use, at least 1."""
     start_seconds: float
+    """Begin of the span."""
     end_seconds: float
+    """End of the span."""
     ends: Series
+    """End of each sample's interval, in seconds, rising."""
     paces: Series
+    """The pause between samples that the agent kept then, in seconds."""
     columns: Mapping[str, Series]
+    """By name; as long as ``ends``; infinite values are NaN."""
     notes: tuple[str, ...]
+    """What the agent had to say."""
 
     @classmethod
     def of(cls, samples: NodeSamples, *, start_seconds: float, end_seconds: float) -> Self:
