@@ -57,37 +57,31 @@ class Start(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRequest:
-    """What is asked for.
-
-    Attributes:
-        spec: what to run.
-        is_file: whether it is a campaign file, which may change the cluster's form; otherwise it
-            runs on the cluster as it is up.
-        only: the selection, as given: ``workload=grep``.
-        start: how to begin.
-        retry_failed: whether going on runs failed trials again.
-    """
+    """What is asked for."""
 
     spec: CampaignSpec
+    """What to run."""
     is_file: bool = True
+    """Whether it is a campaign file, which may change the cluster's form; otherwise it runs on the
+    cluster as it is up."""
     only: tuple[str, ...] = ()
+    """The selection, as given: ``workload=grep``."""
     start: Start = Start.BEGIN
+    """How to begin."""
     retry_failed: bool = False
+    """Whether going on runs failed trials again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedWork:
-    """What is to be done now.
-
-    Attributes:
-        campaign: the stored campaign to go on with; None for a new one.
-        planned: all its trials.
-        chosen: those to run now, in order; none where an earlier campaign has all it needs.
-    """
+    """What is to be done now."""
 
     campaign: Campaign | None
+    """The stored campaign to go on with; None for a new one."""
     planned: tuple[Trial, ...]
+    """All its trials."""
     chosen: tuple[Trial, ...]
+    """Those to run now, in order; none where an earlier campaign has all it needs."""
 
 
 def find_work(

@@ -18,17 +18,14 @@ __all__ = ["TrialJob", "form_of", "jobs_of", "settings_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialJob:
-    """One job of a trial.
-
-    Attributes:
-        label: its name among the trial's jobs: the workload's, numbered in a mix.
-        workload: the workload.
-        case: what to do.
-    """
+    """One job of a trial."""
 
     label: str
+    """Its name among the trial's jobs: the workload's, numbered in a mix."""
     workload: Workload
+    """The workload."""
     case: Case
+    """What to do."""
 
 
 def form_of(trial: Trial) -> Form:

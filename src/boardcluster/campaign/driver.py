@@ -32,15 +32,12 @@ _SETTLE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """How a caller follows a campaign.
-
-    Attributes:
-        began: told of each trial before it runs.
-        ended: told of each attempt, with its measurement if there is one.
-    """
+    """How a caller follows a campaign."""
 
     began: Callable[[Trial], None]
+    """Told of each trial before it runs."""
     ended: Callable[[Trial, Attempt, Measurement | None], None]
+    """Told of each attempt, with its measurement if there is one."""
 
 
 def now_utc() -> str:

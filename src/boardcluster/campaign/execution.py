@@ -70,29 +70,26 @@ _SIZES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one submission came to.
-
-    Attributes:
-        duration_seconds: driver's monotonic clock around the submission.
-        exit_status: of the submission.
-        application_id: YARN's id of the (last) application; empty if it never got one.
-        final_status: what YARN says of it.
-        diagnostics: YARN's words about a failure.
-        counters: the engine's own counters, summed over the submission's applications.
-        started_seconds: the driver's monotonic clock just before the submission.
-        phases_seconds: the engine's phases, where it gives them.
-        engine: when those were at work that have a begin and an end.
-    """
+    """What one submission came to."""
 
     duration_seconds: float
+    """Driver's monotonic clock around the submission."""
     exit_status: int
+    """Of the submission."""
     application_id: str
+    """YARN's id of the (last) application; empty if it never got one."""
     final_status: str
+    """What YARN says of it."""
     diagnostics: str
+    """YARN's words about a failure."""
     counters: dict[str, int]
+    """The engine's own counters, summed over the submission's applications."""
     phases_seconds: dict[str, float] = field(default_factory=dict)
+    """The engine's phases, where it gives them."""
     started_seconds: float = field(default=0.0, compare=False)
+    """The driver's monotonic clock just before the submission."""
     engine: EngineSpans = field(default_factory=EngineSpans, compare=False)
+    """When those were at work that have a begin and an end."""
 
     @property
     def failure(self) -> str:
@@ -107,19 +104,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Account:
-    """What an engine says of one application.
-
-    Attributes:
-        counters: its counters.
-        phases_seconds: duration of each of its phases.
-        clock_node: the node by whose wall clock the spans are.
-        spans: begin and end of those phases that have them, in seconds since 1970.
-    """
+    """What an engine says of one application."""
 
     counters: Mapping[str, int] = field(default_factory=dict)
+    """Its counters."""
     phases_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Duration of each of its phases."""
     clock_node: str = ""
+    """The node by whose wall clock the spans are."""
     spans: Mapping[str, Span] = field(default_factory=dict)
+    """Begin and end of those phases that have them, in seconds since 1970."""
 
 
 def attempt_tag(trial_id: str, number: int) -> str:

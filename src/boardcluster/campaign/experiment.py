@@ -45,46 +45,40 @@ __all__ = ["Checked", "Stand", "check_experiment", "run_stand"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """One twin of an experiment, and how far it is.
-
-    Attributes:
-        name: its file's name without ``.toml``.
-        file: its file.
-        home: its state folder.
-        spec: its cluster.
-        trials: all that is to run on it.
-        campaign: the stored campaign to go on with, or to show; None before it was begun.
-        left: what is still to run.
-        outlook: what that takes; None where nothing is left.
-        words: lines on what its nodes ask of this machine.
-    """
+    """One twin of an experiment, and how far it is."""
 
     name: str
+    """Its file's name without ``.toml``."""
     file: Path
+    """Its file."""
     home: Path
+    """Its state folder."""
     spec: ClusterSpec
+    """Its cluster."""
     trials: tuple[Trial, ...]
+    """All that is to run on it."""
     campaign: Campaign | None
+    """The stored campaign to go on with, or to show; None before it was begun."""
     left: tuple[Trial, ...]
+    """What is still to run."""
     outlook: Outlook | None
+    """What that takes; None where nothing is left."""
     words: tuple[str, ...] = ()
+    """Lines on what its nodes ask of this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """An experiment in which nothing is wrong.
-
-    Attributes:
-        campaign: the campaign.
-        stands: its twins in order.
-        columns: the columns of its table, the first to compare with.
-        published: what the papers say of its cells.
-    """
+    """An experiment in which nothing is wrong."""
 
     campaign: CampaignSpec
+    """The campaign."""
     stands: tuple[Stand, ...]
+    """Its twins in order."""
     columns: tuple[str, ...]
+    """The columns of its table, the first to compare with."""
     published: tuple[Published, ...]
+    """What the papers say of its cells."""
 
 
 @contextlib.contextmanager

@@ -40,24 +40,21 @@ _SERVER_GRACE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a job leaves things.
-
-    Attributes:
-        folder: the attempt's folder of artefacts.
-        attempt: tag of the attempt.
-        cache: the driver's cache folder.
-        timeout_seconds: longest duration of the job, in seconds of the boards: nodes that are
-            slower by a dilation may take so many times longer.
-        progress: told what is being done.
-        stop: set when something was lost or another job failed: no further phase begins.
-    """
+    """Where a job leaves things."""
 
     folder: Path
+    """The attempt's folder of artefacts."""
     attempt: str
+    """Tag of the attempt."""
     cache: Path
+    """The driver's cache folder."""
     timeout_seconds: float
+    """Longest duration of the job, in seconds of the boards: nodes that are slower by a dilation
+    may take so many times longer."""
     progress: Progress
+    """Told what is being done."""
     stop: threading.Event = field(default_factory=threading.Event)
+    """Set when something was lost or another job failed: no further phase begins."""
 
 
 class JobRun:

@@ -38,23 +38,20 @@ _REASONS_MOST = 5
 
 
 class _Moment(NamedTuple):
-    """A row of HEAT_FILE: one board at one moment.
-
-    Attributes:
-        seconds: since the run began, as on the board.
-        node: its name.
-        celsius: its temperature; empty where only its supply is modelled.
-        watts: what it draws.
-        clock_share: of its full clock.
-        limited_by: ``heat`` or ``supply``; empty where nothing slows it down.
-    """
+    """A row of HEAT_FILE: one board at one moment."""
 
     seconds: float
+    """Since the run began, as on the board."""
     node: str
+    """Its name."""
     celsius: float | str
+    """Its temperature; empty where only its supply is modelled."""
     watts: float
+    """What it draws."""
     clock_share: float
+    """Of its full clock."""
     limited_by: str
+    """``heat`` or ``supply``; empty where nothing slows it down."""
 
 
 @dataclass(slots=True)

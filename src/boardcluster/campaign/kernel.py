@@ -32,17 +32,14 @@ _LONGEST_CHARACTERS = 2048  # as Linux allows on arm64 and x86
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSettings:
-    """Settings of one machine; what could not be read is empty.
-
-    Attributes:
-        command_line: of its kernel, cleaned.
-        blas: the library behind BLAS, by its folder and name.
-        numa: NUMA nodes and settings, in words.
-    """
+    """Settings of one machine; what could not be read is empty."""
 
     command_line: str
+    """Of its kernel, cleaned."""
     blas: str
+    """The library behind BLAS, by its folder and name."""
     numa: str
+    """NUMA nodes and settings, in words."""
 
 
 def local_settings() -> KernelSettings:

@@ -36,19 +36,16 @@ __all__ = ["CampaignOutcome", "outlook_of", "preview_campaign", "refuse_problems
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignOutcome:
-    """What a campaign came to.
-
-    Attributes:
-        campaign: the campaign.
-        chosen: its trials that ran now, in order; none if nothing was left to run.
-        summary: how many of all its trials are in which state.
-        results: all its trials with their latest attempts.
-    """
+    """What a campaign came to."""
 
     campaign: Campaign
+    """The campaign."""
     chosen: tuple[Trial, ...]
+    """Its trials that ran now, in order; none if nothing was left to run."""
     summary: Summary
+    """How many of all its trials are in which state."""
     results: tuple[Result, ...]
+    """All its trials with their latest attempts."""
 
     @property
     def runs(self) -> tuple[str, ...]:

@@ -36,21 +36,18 @@ _BEFORE_SECONDS = 12.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What was seen of a run.
-
-    Attributes:
-        telemetry: the samples.
-        verdict: whether the run can be trusted.
-        reasons: why it is not valid, in one line each.
-        remarks: what is worth knowing with the result, in one line each.
-        energy: over the run; None where nothing measures or models it.
-    """
+    """What was seen of a run."""
 
     telemetry: Telemetry
+    """The samples."""
     verdict: Verdict
+    """Whether the run can be trusted."""
     reasons: tuple[str, ...]
+    """Why it is not valid, in one line each."""
     remarks: tuple[str, ...]
+    """What is worth knowing with the result, in one line each."""
     energy: Energy | None
+    """Over the run; None where nothing measures or models it."""
 
     @property
     def refusal(self) -> str:
@@ -62,21 +59,18 @@ class Observed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """A run that is being watched.
-
-    Attributes:
-        live: the cluster.
-        recorded: its telemetry.
-        meters: its power meters.
-        keeper: watches over the limits of emulated boards.
-        folder: the attempt's folder of artefacts.
-    """
+    """A run that is being watched."""
 
     live: LiveCluster
+    """The cluster."""
     recorded: Recording
+    """Its telemetry."""
     meters: Metering
+    """Its power meters."""
     keeper: Keeper
+    """Watches over the limits of emulated boards."""
     folder: Path
+    """The attempt's folder of artefacts."""
 
     def settle(self) -> None:
         """Wait until there is something to compare the run with; call it just before the run.

@@ -25,54 +25,48 @@ _FORM_CHANGE_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The trials of one workload on one engine.
-
-    Attributes:
-        workload: workload or mix.
-        engine: the engine.
-        sizes_bytes: the sizes, ascending.
-        workers: the numbers of workers, ascending.
-        cells: number of different cells.
-        runs: number of runs, warm-ups included.
-        known_seconds: time of those runs whose cell, or one like it, was measured before.
-        known_runs: how many those are.
-    """
+    """The trials of one workload on one engine."""
 
     workload: str
+    """Workload or mix."""
     engine: str
+    """The engine."""
     sizes_bytes: tuple[int, ...]
+    """The sizes, ascending."""
     workers: tuple[int, ...]
+    """The numbers of workers, ascending."""
     cells: int
+    """Number of different cells."""
     runs: int
+    """Number of runs, warm-ups included."""
     known_seconds: float
+    """Time of those runs whose cell, or one like it, was measured before."""
     known_runs: int
+    """How many those are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What a campaign will take.
-
-    Attributes:
-        rows: one per workload and engine.
-        runs: number of runs.
-        cells: number of different cells.
-        forms: how many forms the cluster takes.
-        known_seconds: time as far as known, changes of form included.
-        unknown_runs: runs whose time nobody knows yet.
-        space_bytes: space on the nodes' disks: all inputs, and the largest single run.
-        notes: what the cases say of themselves, each once (an HPL problem's size and grid).
-        problems: why it cannot run, each once; empty if it can.
-    """
+    """What a campaign will take."""
 
     rows: tuple[Row, ...]
+    """One per workload and engine."""
     runs: int
+    """Number of runs."""
     cells: int
+    """Number of different cells."""
     forms: int
+    """How many forms the cluster takes."""
     known_seconds: float
+    """Time as far as known, changes of form included."""
     unknown_runs: int
+    """Runs whose time nobody knows yet."""
     space_bytes: int
+    """Space on the nodes' disks: all inputs, and the largest single run."""
     notes: tuple[str, ...]
+    """What the cases say of themselves, each once (an HPL problem's size and grid)."""
     problems: tuple[str, ...]
+    """Why it cannot run, each once; empty if it can."""
 
 
 def free_bytes(home: Path) -> tuple[int, int]:

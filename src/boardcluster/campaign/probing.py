@@ -30,55 +30,46 @@ __all__ = ["ProbeOutcome", "ProbeRequest", "ProbedMachine", "probe_nodes"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeRequest:
-    """What is asked for.
-
-    Attributes:
-        names: the probes; the usual set without any.
-        nodes: only on these; on all without any.
-        mode: durations and repetitions.
-        here: whether this machine itself is probed, which needs no cluster.
-        at_once: whether all boards run at once, where that disturbs nobody.
-        skip_missing: whether probes whose tools are missing are left out.
-        one_node: whether it is wrong to probe more than one node.
-    """
+    """What is asked for."""
 
     names: tuple[str, ...]
+    """The probes; the usual set without any."""
     nodes: tuple[str, ...]
+    """Only on these; on all without any."""
     mode: ProbeMode
+    """Durations and repetitions."""
     here: bool
+    """Whether this machine itself is probed, which needs no cluster."""
     at_once: bool
+    """Whether all boards run at once, where that disturbs nobody."""
     skip_missing: bool
+    """Whether probes whose tools are missing are left out."""
     one_node: bool
+    """Whether it is wrong to probe more than one node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbedMachine:
-    """What a catalog's entry says of a node beside its figures.
-
-    Attributes:
-        name: the board's name, or the node's.
-        cores: its cores.
-        clock_hertz: highest clock; None where nobody knows.
-        memory_bytes: its memory.
-    """
+    """What a catalog's entry says of a node beside its figures."""
 
     name: str
+    """The board's name, or the node's."""
     cores: int
+    """Its cores."""
     clock_hertz: float | None
+    """Highest clock; None where nobody knows."""
     memory_bytes: int
+    """Its memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeOutcome:
-    """What was measured.
-
-    Attributes:
-        runs: every run of a probe.
-        machine: the first node that was probed.
-    """
+    """What was measured."""
 
     runs: tuple[ProbeRun, ...]
+    """Every run of a probe."""
     machine: ProbedMachine
+    """The first node that was probed."""
 
 
 def probe_nodes(

@@ -20,13 +20,10 @@ _EXAMPLE = "for example --only workload=grep,pi --only workers=4"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which trials to take.
-
-    Attributes:
-        values: for each key the values of which a trial must have one; no keys take every trial.
-    """
+    """Which trials to take."""
 
     values: Mapping[str, tuple[str | int, ...]]
+    """For each key the values of which a trial must have one; no keys take every trial."""
 
 
 def _mix(text: str) -> str:

@@ -53,40 +53,34 @@ _KEPT_PROGRAM_BYTES = 50_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A user's program.
-
-    Attributes:
-        engine: the engine it is for.
-        path: the jar or Python file.
-        arguments: its arguments; for MapReduce, the main class first unless the jar names one.
-        main: main class of a Spark jar.
-        options: further options for ``spark-submit``.
-        settings: properties of the engines for this submission, as the engines read them.
-    """
+    """A user's program."""
 
     engine: Engine
+    """The engine it is for."""
     path: Path
+    """The jar or Python file."""
     arguments: tuple[str, ...]
+    """Its arguments; for MapReduce, the main class first unless the jar names one."""
     main: str = ""
+    """Main class of a Spark jar."""
     options: tuple[str, ...] = ()
+    """Further options for ``spark-submit``."""
     settings: dict[str, str] = field(default_factory=dict)
+    """Properties of the engines for this submission, as the engines read them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramOutcome:
-    """What became of the user's own program.
-
-    Attributes:
-        trial: what it is stored as.
-        attempt: its attempt, with its state.
-        outcome: what the submission came to; None if it never ended by itself.
-        artefacts: folder of its logs and counters.
-    """
+    """What became of the user's own program."""
 
     trial: Trial
+    """What it is stored as."""
     attempt: Attempt
+    """Its attempt, with its state."""
     outcome: Outcome | None
+    """What the submission came to; None if it never ended by itself."""
     artefacts: Path
+    """Folder of its logs and counters."""
 
 
 def check_program(program: Program) -> None:

@@ -78,23 +78,20 @@ _SUMMARY = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """How a campaign stands: planned = ok + failed + invalid + pending, at every moment.
-
-    Attributes:
-        campaign_id: the campaign.
-        planned: trials planned.
-        ok: trials whose latest attempt is ok.
-        failed: trials whose latest attempt failed.
-        invalid: trials whose latest attempt says nothing about the trial.
-        pending: trials without an ended attempt; a running one counts here.
-    """
+    """How a campaign stands: planned = ok + failed + invalid + pending, at every moment."""
 
     campaign_id: str
+    """The campaign."""
     planned: int
+    """Trials planned."""
     ok: int
+    """Trials whose latest attempt is ok."""
     failed: int
+    """Trials whose latest attempt failed."""
     invalid: int
+    """Trials whose latest attempt says nothing about the trial."""
     pending: int
+    """Trials without an ended attempt; a running one counts here."""
 
 
 class Store:

@@ -52,32 +52,26 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignFile:
-    """Content of ``campaigns/<id>.json``.
-
-    Attributes:
-        campaign: the campaign.
-        trials: all its planned trials.
-    """
+    """Content of ``campaigns/<id>.json``."""
 
     campaign: Campaign
+    """The campaign."""
     trials: tuple[Trial, ...]
+    """All its planned trials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFile:
-    """Content of ``attempt.json``; complete in itself, so that it can stand without the rest.
-
-    Attributes:
-        campaign: the campaign of the trial.
-        trial: the trial.
-        attempt: the attempt.
-        measurement: what it yielded; None while it runs and where it yielded nothing.
-    """
+    """Content of ``attempt.json``; complete in itself, so that it can stand without the rest."""
 
     campaign: Campaign
+    """The campaign of the trial."""
     trial: Trial
+    """The trial."""
     attempt: Attempt
+    """The attempt."""
     measurement: Measurement | None
+    """What it yielded; None while it runs and where it yielded nothing."""
 
 
 _File = TypeVar("_File", CampaignFile, AttemptFile)
