@@ -49,15 +49,7 @@ def say(text: str) -> None:
 
 def print_json(value: object) -> None:
     """Print records as JSON."""
-    sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False) + "\n")
-
-
-def _plain(value: object) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return to_json(value)
+    sys.stdout.write(json.dumps(to_json(value), indent=2, ensure_ascii=False) + "\n")
 
 
 def print_table(

@@ -672,7 +672,7 @@ def test_every_change_takes_the_same_steps(
     assert steps == [
         *("begin", "insert_campaign", "insert_trials", *FILE, "commit"),
         *("begin", "insert_attempt", *FILE, "commit"),
-        *("begin", "insert_end", *FILE, "commit"),
+        *("begin", "put_in_place", "sync_folder", "insert_end", *FILE, "commit"),
     ]
 
 
