@@ -18,7 +18,7 @@ from boardcluster.services import boards, operation
 from boardcluster.services.boards import Ready
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.security import INSECURE_WARNING
-from boardcluster.store import Store
+from boardcluster.store import Store, rebuild
 from boardcluster.telemetry.metering import check_meters
 from boardcluster.telemetry.meters.registry import meter_facts
 
@@ -29,6 +29,7 @@ __all__ = [
     "nodes_words",
     "plan_changes",
     "read_declared",
+    "rebuild_results",
     "recover",
     "start_cluster",
     "take_down",
@@ -158,6 +159,22 @@ def take_down(
             with Store.open(home) as store:
                 recover(store, follow)
         return ended
+
+
+def rebuild_results(home: Path, *, follow: Follower) -> None:
+    """Rebuild a damaged store from the files of its attempts, as the only driver of the cluster.
+
+    Args:
+        home: the cluster's state folder.
+        follow: told how many attempts were found.
+
+    Raises:
+        LockedError: another driver is at work.
+        StoreError: the new store cannot be written.
+    """
+    with driver_lock(home, doing="results --rebuild"):
+        count = rebuild(home)
+    follow.line(f"rebuilt the store from {count} attempts; the damaged file was kept")
 
 
 def read_declared(home: Path) -> ClusterSpec:

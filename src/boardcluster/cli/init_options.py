@@ -13,13 +13,13 @@ __all__ = ["BoardOptions"]
 
 @dataclass(frozen=True, slots=True)
 class BoardOptions:
-    """What is said of boards on the command line."""
+    """The boards of a cluster, as given on the command line."""
 
     hosts: Annotated[
         str,
         typer.Option(
             "--hosts",
-            help="Boards instead of emulated nodes: what ssh reaches them by, joined by commas.",
+            help="Boards instead of emulated nodes: their ssh destinations, separated by commas.",
             show_default=False,
         ),
     ] = ""
@@ -32,7 +32,7 @@ class BoardOptions:
     master: Annotated[
         str,
         typer.Option(
-            "--master", help="Which board is the master. Default: the first.", show_default=False
+            "--master", help="Board to use as the master. Default: the first.", show_default=False
         ),
     ] = ""
     yes: Annotated[
@@ -42,6 +42,6 @@ class BoardOptions:
         bool,
         typer.Option(
             "--insecure-lab",
-            help="Leave boards OPEN to their network, as the papers had them; only to compare.",
+            help="Leave boards OPEN to their network, as in the papers; only for comparison.",
         ),
     ] = False

@@ -20,15 +20,11 @@ from boardcluster.campaign.outlook import Outlook
 from boardcluster.campaign.request import campaign_file, names_a_file
 from boardcluster.campaign.single import single_workload
 from boardcluster.cli.console import Reporter, print_json, say
-from boardcluster.cli.grouped import grouped
 from boardcluster.cli.options import (
     CacheOption,
-    ClusterOption,
-    HomeOption,
+    ChosenCluster,
     JsonOption,
-    again,
     cache_folder,
-    home_folder,
     parse_size_option,
     require_cluster,
 )
@@ -39,20 +35,15 @@ from boardcluster.errors import RunError, UsageError
 from boardcluster.services.settings import settings_of_submission
 from boardcluster.workloads import workload_names
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        name="run",
-        epilog=(
-            "Examples: boardcluster run wordcount --size 1GB --engine spark --repetitions 5\n\n"
-            "boardcluster run examples/quick.toml --dry-run\n\n"
-            "boardcluster run examples/quick.toml --only workload=grep,pi --only engine=spark\n\n"
-            "boardcluster run examples/quick.toml --continue"
-        ),
-    )(grouped(_run))
+EPILOG = (
+    "Examples: boardcluster run wordcount --size 1GB --engine spark --repetitions 5\n\n"
+    "boardcluster run examples/quick.toml --dry-run\n\n"
+    "boardcluster run examples/quick.toml --only workload=grep,pi --only engine=spark\n\n"
+    "boardcluster run examples/quick.toml --continue"
+)
 
 
 _Target = Annotated[
@@ -63,15 +54,17 @@ _Target = Annotated[
 ]
 
 
-def _run(
+def command(
     target: _Target,
     workload: WorkloadOptions,
     file: FileOptions,
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+    at: ChosenCluster,
     cache: CacheOption = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would run and what it takes; run nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Show what would run and what it needs, without running it."
+        ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before starting.")] = False,
     as_json: JsonOption = False,
@@ -81,7 +74,7 @@ def _run(
     A workload runs on the cluster as it is up. A campaign FILE brings the cluster up in each form
     that it needs, and leaves it up or down as it was found. See docs/reference/campaign-toml.md.
     """
-    folder, store_folder = home_folder(home, cluster), cache_folder(cache)
+    folder, store_folder = at.folder(), cache_folder(cache)
     reporter = Reporter()
     only = tuple(file.only or ())
     if names_a_file(target):
@@ -105,7 +98,7 @@ def _run(
             timeout_seconds=workload.timeout or 3600.0,
             only=only,
         )
-    require_cluster(folder, options=again(home, cluster))
+    require_cluster(folder, options=at.again)
     if dry_run:
         _preview(folder, request, as_json=as_json)
         return
@@ -117,7 +110,7 @@ def _run(
                 reporter.line(note)
             return
         print_outlook(outlook, reporter=reporter)
-        if confirm and not outlook.problems and not typer.confirm("start?", default=True, err=True):
+        if confirm and not outlook.problems and not typer.confirm("Start?", default=True, err=True):
             raise typer.Exit(0)
 
     done = run_campaign(folder, request, cache=store_folder, follow=reporter, show=show)

@@ -65,7 +65,8 @@ def from_json(kind: type[_Record], data: JsonValue) -> _Record:
     """
     if not isinstance(data, dict):
         raise StoreError(f"{kind.__name__} should be an object, not {data!r}", hint=_HINT)
-    return _validated(kind, data, exact=True)
+    record: _Record = _validated(kind, data, exact=True)
+    return record
 
 
 def from_row(kind: type[_Record], values: Mapping[str, object]) -> _Record:
@@ -74,19 +75,19 @@ def from_row(kind: type[_Record], values: Mapping[str, object]) -> _Record:
     Raises:
         StoreError: a value is missing or of the wrong type.
     """
-    return _validated(kind, values, exact=False)
+    record: _Record = _validated(kind, values, exact=False)
+    return record
 
 
-def _validated(kind: type[_Record], data: Mapping[str, object], *, exact: bool) -> _Record:
+def _validated(kind: Any, data: Mapping[str, object], *, exact: bool) -> Any:
     from pydantic import ValidationError  # noqa: PLC0415  only what reads a record waits for it
 
     try:
-        record: _Record = _validator(kind, exact).validate_python(data)
+        return _validator(kind, exact).validate_python(data)
     except ValidationError as error:
         rows = error.errors(include_url=False, include_context=False)
         words = "; ".join(_error_words(kind.__name__, row) for row in rows[:_ERRORS_SHOWN])
         raise StoreError(words, hint=_HINT) from error
-    return record
 
 
 @functools.cache

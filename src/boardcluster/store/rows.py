@@ -10,7 +10,7 @@ import sqlite3
 import typing
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from boardcluster.records import (
     Attempt,
@@ -144,8 +144,8 @@ def insert_record(
 
 def _column(record: Any, name: str) -> str | int | float | None:
     """Return a field as its column holds it."""
-    value = getattr(record, name)
-    if name in _json_columns(type(record)):
+    value, kind = getattr(record, name), record.__class__
+    if name in _json_columns(kind):
         return json.dumps(to_json(value))
     if value is None or isinstance(value, int | float):
         return int(value) if isinstance(value, bool) else value
@@ -153,7 +153,7 @@ def _column(record: Any, name: str) -> str | int | float | None:
 
 
 @functools.cache
-def _json_columns(kind: type[Any]) -> frozenset[str]:
+def _json_columns(kind: Any) -> frozenset[str]:
     """Return the fields whose column holds JSON: lists, tables and records."""
     return frozenset(
         name
@@ -177,7 +177,7 @@ def record_of(
     Raises:
         StoreError: the row holds what no such record can.
     """
-    inside = _json_columns(kind)
+    inside = _json_columns(cast("Any", kind))
     values = {name: json.loads(row[name]) if name in inside else row[name] for name in columns}
     return from_row(kind, {**values, **more})
 
@@ -221,8 +221,9 @@ def insert_end(
 def _insert_measurement(
     connection: sqlite3.Connection, key: tuple[str, int], measurement: Measurement
 ) -> None:
-    own = {"trial_id": key[0], "number": key[1]}
-    insert_record(connection, "measurements", measurement, _MEASUREMENT, **own)
+    insert_record(
+        connection, "measurements", measurement, _MEASUREMENT, trial_id=key[0], number=key[1]
+    )
     connection.executemany(
         "INSERT INTO counters VALUES (?, ?, ?, ?)",
         [(*key, _text(name), value) for name, value in measurement.counters.items()],
