@@ -15,8 +15,7 @@ from boardcluster.analysis.sides import SideComparison
 from boardcluster.campaign.begin import CampaignRequest, Start
 from boardcluster.campaign.follow import Follower, Lines
 from boardcluster.campaign.life import CampaignOutcome, run_campaign
-from boardcluster.campaign.request import campaign_file, names_a_file
-from boardcluster.campaign.single import single_workload
+from boardcluster.campaign.request import campaign_file, names_a_file, single_workload
 from boardcluster.campaign.upkeep import bring_up, take_down
 from boardcluster.cluster.folders import (
     again,

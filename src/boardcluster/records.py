@@ -547,25 +547,23 @@ class Fingerprint:
     @property
     def mark(self) -> str:
         """What is said wherever its results appear; empty for boards."""
-        known = every_kind().get(self.kind)
-        return known.mark if known else self._unknown
+        return self._words("mark")
 
     @property
     def short_mark(self) -> str:
         """The mark where there is little space, as on an axis."""
-        known = every_kind().get(self.kind)
-        return known.short_mark if known else self._unknown
+        return self._words("short_mark")
 
     @property
     def noun(self) -> str:
         """What the nodes are, after their number."""
-        known = every_kind().get(self.kind)
-        return known.noun if known else self._unknown
+        return self._words("noun")
 
-    @property
-    def _unknown(self) -> str:
-        """Words for a kind that another version, or somebody's own folder, had."""
-        return f"nodes of the kind {self.kind}"
+    def _words(self, which: str) -> str:
+        """Return words of its kind, which may be of another version or somebody's own folder."""
+        known = every_kind().get(self.kind)
+        words: str = getattr(known, which) if known else f"nodes of the kind {self.kind}"
+        return words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

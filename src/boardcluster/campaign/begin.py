@@ -87,13 +87,7 @@ class PlannedWork:
 def find_work(
     store: Store, request: CampaignRequest, declared: ClusterSpec, *, campaign_id: str
 ) -> PlannedWork:
-    """Find the place to begin or to go on.
-
-    Args:
-        store: the results.
-        request: what is asked for.
-        declared: the cluster.
-        campaign_id: id of the campaign if it is a new one.
+    """Find where to begin or to continue; the id is that of a new campaign.
 
     Raises:
         UsageError: there is nothing to resume, the file was edited, or an unfinished campaign is

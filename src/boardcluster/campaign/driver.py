@@ -84,14 +84,6 @@ def run_trials(
        l. repeat, after a cool-down, what was disturbed, as often as the policy says.
     2. A trial that fails does not stop the campaign; a cluster that is no longer whole does.
 
-    Args:
-        store: holds the campaign already; attempts and results go there.
-        campaign: the campaign.
-        trials: its trials that are to run now, in order.
-        cluster: returns the running cluster in the form of a trial.
-        bench: what all trials share.
-        watch: how the caller follows.
-
     Raises:
         ClusterError: a daemon or node was lost, or the cluster does not take a form; the trials
             left stay pending.

@@ -7,21 +7,15 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from boardcluster.campaign.spans import EngineSpans, Span
-from boardcluster.errors import (
-    BoardclusterError,
-    RemoteError,
-    RemoteTimeoutError,
-    StalledError,
-)
+from boardcluster.cluster.each_node import each_node
+from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, StalledError
 from boardcluster.records import Engine, NodeSpec
 from boardcluster.redaction import redact
 from boardcluster.remote.ask import end_marked
-from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import tail_text
 from boardcluster.services.conf import render_node
 from boardcluster.services.layout import Layout
@@ -48,7 +42,6 @@ __all__ = [
 ]
 
 _UNREGISTER_WAIT_SECONDS = 10.0
-_NODES_AT_ONCE = 16
 
 _OOM = re.compile(
     r"(?<!-XX:On)OutOfMemoryError|Java heap space|GC overhead limit|"  # an option is no error
@@ -129,18 +122,15 @@ def end_submission(live: LiveCluster, tag: str) -> None:
     """
     dilation = live.layout.dilation
     grace_seconds = _GRACE_SECONDS * dilation
-
-    def one(remote: Remote) -> None:
-        with contextlib.suppress(BoardclusterError):  # a node that is gone runs nothing
-            end_marked(
-                remote,
-                f"{ATTEMPT_VARIABLE}={tag}",
-                grace_seconds=grace_seconds,
-                timeout_seconds=grace_seconds + _ASK_SECONDS * dilation,
-            )
-
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        list(pool.map(one, live.remotes.values()))
+    each_node(  # a node that is gone runs nothing
+        live.remotes,
+        lambda name: end_marked(
+            live.remotes[name],
+            f"{ATTEMPT_VARIABLE}={tag}",
+            grace_seconds=grace_seconds,
+            timeout_seconds=grace_seconds + _ASK_SECONDS * dilation,
+        ),
+    )
     deadline = time.monotonic() + _KILL_WAIT_SECONDS * dilation
     while kill(live.layout, live.master, tag=tag):
         if time.monotonic() > deadline:
@@ -160,14 +150,14 @@ def clear_leftovers(live: LiveCluster) -> None:
     with contextlib.suppress(BoardclusterError):
         WebHdfs(live.layout, live.master).delete(OUTPUT_FOLDER)
 
-    def one(node: NodeSpec) -> None:
-        remote, samples = live.remotes[node.name], live.layout.folder(node, "tmp")
-        with contextlib.suppress(BoardclusterError):
-            remote.run(["rm", "-rf", live.layout.folder(node, "scratch")])
-            remote.run(["find", samples, "-maxdepth", "1", "-name", "telemetry-*", "-delete"])
+    nodes = {node.name: node for node in live.spec.nodes}
 
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        list(pool.map(one, live.spec.nodes))
+    def one(name: str) -> None:
+        remote, samples = live.remotes[name], live.layout.folder(nodes[name], "tmp")
+        remote.run(["rm", "-rf", live.layout.folder(nodes[name], "scratch")])
+        remote.run(["find", samples, "-maxdepth", "1", "-name", "telemetry-*", "-delete"])
+
+    each_node(nodes, one)
 
 
 def write_configuration(

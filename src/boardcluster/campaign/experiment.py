@@ -355,13 +355,6 @@ def run_stand(
 ) -> tuple[Result, ...]:
     """Run what is left on a twin; whatever happens, it is down afterwards.
 
-    Args:
-        stand: the twin, as ``check_experiment`` found it.
-        campaign: what runs on it.
-        cache: folder of fetched engines and data.
-        follow: told what is done.
-        keep: whether the nodes' disks with their data are kept.
-
     Returns:
         All its trials with their latest attempts.
     """

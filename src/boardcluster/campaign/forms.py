@@ -1,10 +1,9 @@
-"""Keeps the running cluster in the form that the next trial needs."""
+"""Keeps the running cluster in the variant that the next trial needs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from boardcluster.campaign.cases import form_of
@@ -20,40 +19,11 @@ from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import LiveCluster
 from boardcluster.spec.form import Form
 
-__all__ = ["AsItIs", "Forms"]
-
-
-class AsItIs:
-    """A cluster that is up and stays as it is.
-
-    Args:
-        live: the cluster.
-    """
-
-    def __init__(self, live: LiveCluster) -> None:
-        self._live = live
-
-    def __call__(self, trial: Trial) -> LiveCluster:
-        """Return the cluster, whatever the trial."""
-        del trial
-        return self._live
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+__all__ = ["Forms"]
 
 
 class Forms:
-    """The cluster of a campaign; as a context it is left as it was found.
-
-    Args:
-        home: the cluster's state folder.
-        cache: folder of fetched engines.
-        progress: told what is being done.
-        seen: told of the cluster's health while it starts.
-    """
+    """The cluster of a campaign; as a context it is left as it was found."""
 
     def __init__(
         self,
@@ -74,19 +44,14 @@ class Forms:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self.leave()
         else:
             self.abandon()
 
     def __call__(self, trial: Trial) -> LiveCluster:
-        """Return the running cluster in the form of a trial.
+        """Return the running cluster in the variant of a trial.
 
         Raises:
             ClusterError: it does not come up.

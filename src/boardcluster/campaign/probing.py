@@ -77,13 +77,6 @@ def probe_nodes(
 ) -> ProbeOutcome:
     """Run probes as the only driver of the cluster, one node after the other.
 
-    Args:
-        home: the cluster's state folder.
-        request: what is asked for.
-        cache: folder of fetched engines and data.
-        follow: told what is done.
-        options: those that name the cluster again, for hints.
-
     Raises:
         ClusterNotUpError: the cluster is not up.
         EmptySelectionError: no probe is left to run.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.factors import FACTORS, Factor
@@ -18,12 +18,8 @@ __all__ = ["SELECTION_KEYS", "Selection", "parse_only", "select"]
 _EXAMPLE = "for example --only workload=grep,pi --only workers=4"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which trials to take."""
-
-    values: Mapping[str, tuple[str | int, ...]]
-    """For each key the values of which a trial must have one; no keys take every trial."""
+Selection: TypeAlias = Mapping[str, tuple[str | int, ...]]
+"""For each key the values of which a trial must have one; no keys take every trial."""
 
 
 def _mix(text: str) -> str:
@@ -92,7 +88,7 @@ def parse_only(texts: Sequence[str]) -> Selection:
         except ValueError as error:
             raise UsageError(f"--only {text}: {error}", hint=_EXAMPLE) from error
         values[key.strip()] = tuple(dict.fromkeys((*values.get(key.strip(), ()), *read)))
-    return Selection(values=values)
+    return values
 
 
 def _value(key: str, text: str) -> str | int:
@@ -111,14 +107,14 @@ def select(trials: Sequence[Trial], selection: Selection) -> tuple[Trial, ...]:
         EmptySelectionError: a value chooses nothing in the campaign, or the keys together choose
             nothing; names the values there are.
     """
-    for key, wanted in selection.values.items():
+    for key, wanted in selection.items():
         existing = _existing(trials, key)
         for value in wanted:
             if value not in existing:
                 raise _empty(f"no run of the campaign has {_words(key, [value])}", key, existing)
     chosen = tuple(trials)
     taken: list[str] = []
-    for key, wanted in selection.values.items():
+    for key, wanted in selection.items():
         existing = _existing(chosen, key)
         chosen = tuple(trial for trial in chosen if _matches(trial, key, wanted))
         if all(trial.warm_up for trial in chosen):

@@ -107,15 +107,7 @@ class TrialEnd:
 def run_trial(
     live: LiveCluster, trial: Trial, bench: Bench, *, folder: Path, attempt: str
 ) -> TrialEnd:
-    """Run the jobs of a trial once.
-
-    Args:
-        live: the cluster in the trial's form.
-        trial: what to run.
-        bench: what all trials share.
-        folder: the attempt's folder of artefacts.
-        attempt: tag of the attempt.
-    """
+    """Run the jobs of a trial once."""
     this = _Attempt(live=live, trial=trial, bench=bench, folder=folder, tag=attempt)
     jobs: list[JobRun] = []
     losses: list[str] = []

@@ -40,12 +40,7 @@ def twin_home(home: Path | None, spec: ClusterSpec) -> Path:
 
 
 def place_twin(spec: ClusterSpec, file: Path, folder: Path) -> None:
-    """Put a twin's file in place; a home that has it already stays as it is.
-
-    Args:
-        spec: what ``read_twin`` returned for the file.
-        file: the file.
-        folder: the twin's state folder.
+    """Put the file of a twin in its home; a home that has it already stays as it is.
 
     Raises:
         SpecError: what is in the home cannot be read.

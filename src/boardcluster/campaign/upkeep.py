@@ -79,12 +79,6 @@ def nodes_words(live: LiveCluster) -> str:
 def plan_changes(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -> Ready:
     """Say what ``bring_up`` would change on boards; changes nothing.
 
-    Args:
-        home: the cluster's state folder.
-        cache: folder of fetched engines.
-        follow: told what is done.
-        deep: as of ``bring_up``.
-
     Raises:
         LockedError: another driver is at work.
         RemoteError: a board cannot be reached.
@@ -164,10 +158,6 @@ def take_down(
 def rebuild_results(home: Path, *, follow: Follower) -> None:
     """Rebuild a damaged store from the files of its attempts, as the only driver of the cluster.
 
-    Args:
-        home: the cluster's state folder.
-        follow: told how many attempts were found.
-
     Raises:
         LockedError: another driver is at work.
         StoreError: the new store cannot be written.
@@ -238,10 +228,7 @@ def attach_recovered(
 def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> None:
     """Deal with what a killed driver left running; only with the driver lock held.
 
-    Args:
-        store: the results; its running attempts are a dead driver's.
-        follow: told what was found.
-        live: the running cluster, whose leftover submissions are ended first.
+    Its submissions are ended on the running cluster, if there is one, and its attempts marked.
 
     Raises:
         RemoteError: a leftover application does not end.

@@ -52,12 +52,7 @@ def boards_of(hosts: str, inventory: Path | None, reporter: Reporter) -> list[st
 
 
 def accept_host_keys(hosts: Sequence[str], *, home: Path, accept: bool) -> None:
-    """Show the keys of hosts that are not known yet, and write down those a person accepts.
-
-    Args:
-        hosts: destinations.
-        home: the cluster's state folder.
-        accept: whether to accept them without asking.
+    """Show the keys of hosts that are not known yet, and store them if they are accepted.
 
     Raises:
         UnreachableError: a host does not answer.

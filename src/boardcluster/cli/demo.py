@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.demo import run_demo
-from boardcluster.campaign.single import single_workload
+from boardcluster.campaign.request import single_workload
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import (
     CacheOption,

@@ -97,11 +97,7 @@ def command(
 
 
 def _kind_asked_for(kind: str, *, named: bool) -> Capabilities:
-    """Return what the kind of node can do that the options ask for.
-
-    Args:
-        kind: what --kind says; may be empty.
-        named: whether hosts are named.
+    """Return what the kind of node can do that --kind and the hosts, if any, ask for.
 
     Raises:
         UsageError: there is no such kind, or it does not go with the hosts.

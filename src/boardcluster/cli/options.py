@@ -79,11 +79,7 @@ class ChosenCluster:
     cluster: ClusterOption = "default"
 
     def folder(self, *, only_read: bool = False) -> Path:
-        """Return its state folder.
-
-        Args:
-            only_read: whether nothing is started or written there.
-        """
+        """Return its state folder."""
         return home_folder(self.home, self.cluster, only_read=only_read)
 
     @property
@@ -94,10 +90,6 @@ class ChosenCluster:
 
 def named_nodes(folder: Path, names: Sequence[str] | None) -> frozenset[str]:
     """Return the nodes that an option names.
-
-    Args:
-        folder: the cluster's state folder.
-        names: what the option says; None if it was not given.
 
     Raises:
         UsageError: the cluster has no such node; names those it has.

@@ -17,8 +17,7 @@ from boardcluster.campaign.life import (
     run_campaign,
 )
 from boardcluster.campaign.outlook import Outlook
-from boardcluster.campaign.request import campaign_file, names_a_file
-from boardcluster.campaign.single import single_workload
+from boardcluster.campaign.request import campaign_file, names_a_file, single_workload
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import (
     CacheOption,

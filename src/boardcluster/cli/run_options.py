@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.begin import Start
-from boardcluster.campaign.single import DEFAULT_SIZE
+from boardcluster.campaign.request import DEFAULT_SIZE
 from boardcluster.cli.options import SettingOption
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine

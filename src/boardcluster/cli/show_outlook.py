@@ -14,12 +14,7 @@ _NOTES_SHOWN = 8
 
 
 def print_outlook(outlook: Outlook, *, reporter: Reporter | None) -> None:
-    """Print what a campaign will need.
-
-    Args:
-        outlook: what it will need.
-        reporter: where lines go while it runs; None prints to standard output.
-    """
+    """Print what a campaign will need."""
     columns: Mapping[str, Callable[[Row], str]] = {
         "workload": lambda row: row.workload,
         "engine": lambda row: row.engine,

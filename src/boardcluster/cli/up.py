@@ -91,12 +91,7 @@ def command(
 
 
 def _say_up(live: LiveCluster, options: str) -> None:
-    """Show where the cluster's pages are, and how to continue.
-
-    Args:
-        live: the cluster.
-        options: those that name it again.
-    """
+    """Show where the cluster's pages are, and how to continue."""
     say(f"up: {nodes_words(live)}, profile {live.spec.profile}")
     for name in ("namenode", "resourcemanager", "jobhistory", "sparkhistory"):
         say(f"  {name:<16} {_url(live, name)}")

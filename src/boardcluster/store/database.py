@@ -21,7 +21,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from boardcluster.errors import EmptySelectionError, StoreError
@@ -67,9 +66,10 @@ __all__ = ["Store", "Summary"]
 _LOG = logging.getLogger(__name__)
 
 _SUMMARY = """
-    SELECT count(*), coalesce(sum(a.state = 'ok'), 0), coalesce(sum(a.state = 'failed'), 0),
-        coalesce(sum(a.state = 'invalid'), 0),
-        coalesce(sum(a.state IS NULL OR a.state = 'running'), 0)
+    SELECT count(*) AS planned, coalesce(sum(a.state = 'ok'), 0) AS ok,
+        coalesce(sum(a.state = 'failed'), 0) AS failed,
+        coalesce(sum(a.state = 'invalid'), 0) AS invalid,
+        coalesce(sum(a.state IS NULL OR a.state = 'running'), 0) AS pending
     FROM trials t LEFT JOIN attempts a ON a.trial_id = t.id
         AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)
     WHERE t.campaign_id = ?
@@ -130,12 +130,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def add_campaign(self, campaign: Campaign, trials: Sequence[Trial]) -> None:
@@ -401,15 +396,7 @@ class Store:
         self._campaign(campaign_id)
         with translated(self._path):
             counts = self._connection.execute(_SUMMARY, (campaign_id,)).fetchone()
-        planned, ok, failed, invalid, pending = counts
-        return Summary(
-            campaign_id=campaign_id,
-            planned=planned,
-            ok=ok,
-            failed=failed,
-            invalid=invalid,
-            pending=pending,
-        )
+        return Summary(campaign_id=campaign_id, **dict(counts))
 
     def add_probe_run(self, run: ProbeRun) -> None:
         """Store one run of a probe, with its file.

@@ -54,9 +54,6 @@ def write_power(folder: Path, samples: Sequence[PowerSamples]) -> Path:
 def read_power(folder: Path) -> tuple[PowerSamples, ...]:
     """Read a run's readings; none where no meter was read, or before readings were kept.
 
-    Args:
-        folder: the attempt's folder.
-
     Raises:
         StoreError: the file is damaged or of an unknown format.
     """

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from boardcluster.campaign.selection import SELECTION_KEYS, Selection, parse_only, select
+from boardcluster.campaign.selection import SELECTION_KEYS, parse_only, select
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.records import Checksum, Engine, MasterPlacement, Trial
 
@@ -60,20 +60,18 @@ def test_every_key_is_read() -> None:
             "repetition=12",
         ]
     )
-    assert selection == Selection(
-        values={
-            "workload": ("grep", "grep+grep"),
-            "engine": (Engine.SPARK,),
-            "profile": ("paper-2026", "my own"),
-            "size": (10**9, 64_000_000, 0),
-            "workers": (4,),
-            "concurrency": (1,),
-            "replication": (0, 3),
-            "checksum": (Checksum.NULL,),
-            "master": (MasterPlacement.COMBINED,),
-            "repetition": (12,),
-        }
-    )
+    assert selection == {
+        "workload": ("grep", "grep+grep"),
+        "engine": (Engine.SPARK,),
+        "profile": ("paper-2026", "my own"),
+        "size": (10**9, 64_000_000, 0),
+        "workers": (4,),
+        "concurrency": (1,),
+        "replication": (0, 3),
+        "checksum": (Checksum.NULL,),
+        "master": (MasterPlacement.COMBINED,),
+        "repetition": (12,),
+    }
     assert set(selection.values) <= set(SELECTION_KEYS)
 
 

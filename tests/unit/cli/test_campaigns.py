@@ -13,7 +13,7 @@ from boardcluster.campaign.driver import run_trials
 from boardcluster.campaign.follow import each_run
 from boardcluster.campaign.outlook import Outlook, Row
 from boardcluster.campaign.plan import spec_digest
-from boardcluster.campaign.texts import Texts
+from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench, TrialEnd
 from boardcluster.cli.console import Reporter
 from boardcluster.cli.show_outlook import print_outlook
@@ -100,7 +100,7 @@ def test_a_single_command_is_a_matrix_of_one_cell_per_engine(desk: Desk) -> None
 def test_each_text_is_prepared_once(desk: Desk, tmp_path: Path) -> None:
     text = tmp_path / "mine.txt"
     text.write_text("a b\n" * 9)
-    texts = Texts(tmp_path / "cache", no_progress)
+    texts = prepared_texts(tmp_path / "cache", no_progress)
 
     flights = [texts(trial_of(repetition=number)) for number in (1, 2)]
     texts(trial_of(size_bytes=2000))
@@ -113,7 +113,7 @@ def test_each_text_is_prepared_once(desk: Desk, tmp_path: Path) -> None:
 
 
 def test_a_campaign_names_its_text_where_all_read_the_same(desk: Desk, tmp_path: Path) -> None:
-    texts = Texts(tmp_path / "cache", no_progress)
+    texts = prepared_texts(tmp_path / "cache", no_progress)
 
     def record(*trials: Trial) -> str:
         spec = spec_of()
@@ -140,7 +140,7 @@ def follow(
 
     def run(trials: list[Trial], end: TrialEnd) -> list[str]:
         desk.ends = {trial.workload: end for trial in trials}
-        texts = Texts(tmp_path / "cache", no_progress)
+        texts = prepared_texts(tmp_path / "cache", no_progress)
         campaign = new_campaign(spec_of(), desk.declared, trials, campaign_id="c", texts=texts)
         with Store.open(desk.home) as store:
             store.add_campaign(campaign, trials)

@@ -92,12 +92,21 @@ def test_a_fingerprint_of_before_there_were_boards_is_of_emulated_nodes(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"exit_status": True}, r"Measurement\.exit_status: it should be a valid integer, not 'True'"),
+        (
+            {"exit_status": True},
+            r"Measurement\.exit_status: it should be a valid integer, not 'True'",
+        ),
         ({"duration_seconds": "3"}, r"Measurement\.duration_seconds: it should be a valid number"),
         ({"counters": {"a": 1.5}}, r"Measurement\.counters\.a: it should be a valid integer"),
-        ({"verification": {"method": "x"}}, r"Measurement\.verification\.records: the field is missing"),
+        (
+            {"verification": {"method": "x"}},
+            r"Measurement\.verification\.records: the field is missing",
+        ),
         ({"figures": {"a": "1"}}, r"Measurement\.figures\.a: it should be a valid number, not '1'"),
-        ({"intermediate_bytes": 1.5}, r"Measurement\.intermediate_bytes: it should be a valid integer"),
+        (
+            {"intermediate_bytes": 1.5},
+            r"Measurement\.intermediate_bytes: it should be a valid integer",
+        ),
         ({"remarks": [1]}, r"Measurement\.remarks\.0: it should be a valid string, not '1'"),
         ({"surprise": 1}, r"Measurement\.surprise: the field is unknown"),
     ],
@@ -114,7 +123,9 @@ def test_wrong_data_is_refused_by_name(
 def test_an_unknown_enumeration_value_names_the_allowed_ones(trials: tuple[Trial, ...]) -> None:
     data = to_json(trials[0])
     assert isinstance(data, dict)
-    with pytest.raises(StoreError, match="Trial.engine: it should be 'mapreduce', 'spark' or 'mpi', not 'flink'"):
+    with pytest.raises(
+        StoreError, match=r"Trial\.engine: it should be 'mapreduce', 'spark' or 'mpi', not 'flink'"
+    ):
         from_json(Trial, {**data, "engine": "flink"})
 
 
