@@ -46,7 +46,7 @@ _SECONDS = {"s": 1, "min": 60, "h": 3600}
 
 SIZE_ALLOWED = f'a number and {", ".join(_BYTES)}, e.g. "4 GiB"'
 RATE_ALLOWED = f'a number and {", ".join(_BITS_PER_SECOND)}, e.g. "1 Gbit/s"'
-DURATION_ALLOWED = f'a number and {", ".join(_SECONDS)}, e.g. "30 min"; a mere number is seconds'
+DURATION_ALLOWED = f'a number and {", ".join(_SECONDS)}, e.g. "30 min"; a number alone is seconds'
 
 # The digits are bounded so that no text, however long, makes a number that is slow to handle.
 _QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) *([A-Za-z/]*)")

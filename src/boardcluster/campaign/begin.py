@@ -121,7 +121,7 @@ def _require_finished(store: Store, campaign: Campaign, name: str, *, same: bool
         raise UsageError(
             f"campaign {campaign.id} of {name!r} is not finished: "
             f"{summary.ok} of {summary.planned} runs are ok{edited}",
-            hint="go on with --resume, or start anew with --new",
+            hint="continue with --resume, or start a new one with --new",
         )
 
 
@@ -131,7 +131,7 @@ def _gone_on(
     if campaign.spec_sha256 != digest:
         raise UsageError(
             f"the file or cluster.toml was edited since campaign {campaign.id} began: its runs "
-            "would not be alike",
+            "would not be comparable",
             hint="restore it, or start a new campaign with --new",
         )
     planned = store.trials(campaign.id)
@@ -143,8 +143,8 @@ def _gone_on(
         return PlannedWork(campaign=campaign, planned=planned, chosen=chosen)
     if not left:
         raise EmptySelectionError(
-            f"nothing is left of campaign {campaign.id}",
-            hint=f"see `boardcluster results --campaign {campaign.id}`, or start anew with --new",
+            f"there is nothing left to run of campaign {campaign.id}",
+            hint=f"see `boardcluster results --campaign {campaign.id}`, or start a new one: --new",
         )
     return PlannedWork(campaign=campaign, planned=planned, chosen=select(left, only))
 

@@ -99,14 +99,14 @@ def run_trials(
         for _ in range(bench.policy.repeat_tainted):
             if not end.tainted:
                 break
-            bench.progress("disturbed: cooling down before it is repeated", 0, 0)
+            bench.progress("disturbed: cooling down before repeating it", 0, 0)
             time.sleep(max(_SETTLE_SECONDS, bench.policy.cool_down_seconds))
             end = _run(store, live, known[1], trial, bench=bench, watch=watch, again=True)
         if end.lost:
             raise ClusterError(
-                f"lost during campaign {campaign.id}: {end.lost}; the trials left stay pending",
-                hint="see `boardcluster status`; start afresh with `boardcluster down` and `up`, "
-                "then go on with `boardcluster run FILE --resume`",
+                f"lost during campaign {campaign.id}: {end.lost}; the other trials stay pending",
+                hint="see `boardcluster status`; restart with `boardcluster down` and `up`, "
+                "then continue with `boardcluster run FILE --resume`",
             )
 
 

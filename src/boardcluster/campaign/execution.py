@@ -135,7 +135,7 @@ def end_submission(live: LiveCluster, tag: str) -> None:
     while kill(live.layout, live.master, tag=tag):
         if time.monotonic() > deadline:
             raise RemoteError(
-                f"YARN still runs what was submitted as {tag}",
+                f"YARN is still running what was submitted as {tag}",
                 hint="run `boardcluster down`, then `boardcluster up`",
             )
         time.sleep(0.5)

@@ -160,7 +160,7 @@ def _homes(
         if home in homes.values():
             found.append(
                 SpecError(
-                    f"{file}: [cluster] name {spec.name!r} is that of another twin here",
+                    f"{file}: [cluster] name {spec.name!r} is also the name of another twin",
                     hint="give each twin a name of its own",
                 )
             )
@@ -212,7 +212,7 @@ def _fitting(stands: Sequence[Stand], found: list[BoardclusterError]) -> list[St
         if operation.found_up(stand.home):
             found.append(
                 ClusterError(
-                    f"{stand.name}: its cluster is up, and would share this machine with others",
+                    f"{stand.name}: its cluster is up and would share this machine with the others",
                     hint=f"run `boardcluster down --home {stand.home}` first",
                 )
             )
@@ -330,7 +330,7 @@ def _check_cited(
         if len(own) != 1:
             found.append(
                 SpecError(
-                    f"{row.place}: of: {len(own)} cells of the experiment are like that",
+                    f"{row.place}: of: {len(own)} cells of the experiment match that",
                     hint="say which one by twin, workload, engine, size, workers, master, "
                     "concurrency and profile",
                 )
@@ -340,7 +340,7 @@ def _check_cited(
         if place in taken:
             found.append(
                 SpecError(
-                    f"{row.place}: of: that cell has {taken[place]} already",
+                    f"{row.place}: of: that cell already has {taken[place]}",
                     hint="name one number for each cell",
                 )
             )

@@ -60,7 +60,7 @@ class Forms:
         if self._live is None or form != self._form:
             words = f"{form.workers} workers, profile {form.profile}, master {form.master}"
             words += f", {settings_words(dict(form.settings))}" if form.settings else ""
-            self._progress(f"bringing the cluster to {words}", 0, 0)
+            self._progress(f"changing the cluster to {words}", 0, 0)
             self._live = self._up(form)
             self._form = form
         return self._live
@@ -75,7 +75,7 @@ class Forms:
             if load_state(self._home) is None:
                 raise  # it was started just now and failed
             lost = error.message
-        self._progress(f"starting the cluster afresh: {lost}", 0, 0)
+        self._progress(f"restarting the cluster: {lost}", 0, 0)
         operation.down(self._home)
         return self._bring_up(form)
 
@@ -96,7 +96,7 @@ class Forms:
         if not self._was_up:
             operation.down(self._home)
         elif self._live is not None and self._live.state.form:
-            self._progress("bringing the cluster back to cluster.toml", 0, 0)
+            self._progress("returning the cluster to cluster.toml", 0, 0)
             operation.up(self._home, cache=self._cache, progress=self._progress, seen=self._seen)
 
     def abandon(self) -> None:

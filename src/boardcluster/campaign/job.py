@@ -148,7 +148,7 @@ class JobRun:
         """
         for phase in self._workload.phases(self._context, self._prepared, self._job):
             if self._place.stop.is_set():
-                raise RunError(f"{phase.name}: not started, because the trial was given up")
+                raise RunError(f"{phase.name}: not started, because the trial was abandoned")
             if phase.drops_caches:
                 self.remarks += drop_node_caches(self._live)
             used_seconds = self.duration_seconds / self._live.layout.dilation
@@ -257,7 +257,7 @@ class JobRun:
             raise RunError(f"{phase.name}: {outcome.failure}")
         if phase.yarn and not outcome.application_id:
             raise RunError(
-                f"{phase.name}: the job ended well, but YARN never saw it: it did not run on the "
+                f"{phase.name}: the job succeeded, but YARN never saw it: it did not run on the "
                 "cluster"
             )
 

@@ -137,7 +137,7 @@ def look_ahead(
     left_bytes, held_bytes = free
     if max(0, sum(inputs.values()) - held_bytes) + largest > left_bytes:
         problems[
-            f"inputs take {format_bytes(sum(inputs.values()))} and the largest run "
+            f"the inputs need {format_bytes(sum(inputs.values()))} and the largest run "
             f"{format_bytes(largest)}, but the nodes' disk has {format_bytes(left_bytes)} for them "
             "(use smaller sizes, fewer replicas or fewer numbers of workers, or a larger disk)"
         ] = None

@@ -79,7 +79,7 @@ def probe_nodes(
 
     Raises:
         ClusterNotUpError: the cluster is not up.
-        EmptySelectionError: no probe is left to run.
+        EmptySelectionError: there is no probe left to run.
         UsageError: a node or probe does not exist, or they do not go together.
     """
     if not request.here:
@@ -99,7 +99,7 @@ def probe_nodes(
             sites = _live_sites(home, request, cache, follow, facts=facts, open_meters=open_meters)
         plan = plan_probes(sites, choose_probes(request.names), named=bool(request.names))
         if not plan.jobs:
-            raise EmptySelectionError("no probe is left to run", hint="name other probes")
+            raise EmptySelectionError("there is no probe left to run", hint="name other probes")
         if request.one_node and len(sites) != 1:
             raise UsageError(
                 f"--save-board writes one node, and {len(sites)} are to be probed",
@@ -192,8 +192,8 @@ def _sites(live: LiveCluster, request: ProbeRequest, facts: dict[str, NodeFacts]
     here, emulated = live.spec.capabilities.on_this_machine, live.spec.capabilities.emulated
     if emulated and request.at_once:
         raise UsageError(
-            "--at-once is for boards: emulated nodes share one machine, and would share what is "
-            "measured",
+            "--at-once can only be used with boards: emulated nodes share one machine, and what "
+            "is measured",
             hint="leave --at-once out",
         )
     addresses = {node.name: node.address for node in live.state.nodes}

@@ -34,7 +34,7 @@ def _whole(least: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not (text.isascii() and text.isdecimal() and len(text) <= 18 and int(text) >= least):
             allowed = f"a whole number from {least}"
-            raise refusal(f"{shown(text)} is no such number", allowed=allowed)
+            raise refusal(f"{shown(text)} is not valid", allowed=allowed)
         return int(text)
 
     return read
@@ -81,7 +81,7 @@ def parse_only(texts: Sequence[str]) -> Selection:
         key, equals, listed = text.partition("=")
         try:
             if "." not in key:  # a property of the engines has one, and is checked with its value
-                check_choice(key.strip(), SELECTION_KEYS, what="a key to choose by")
+                check_choice(key.strip(), SELECTION_KEYS, what="a selection key")
             if not equals:
                 raise refusal(f"{shown(text)} has no value", allowed=f"{key.strip()}=VALUE")
             read = tuple(_value(key.strip(), value.strip()) for value in listed.split(","))

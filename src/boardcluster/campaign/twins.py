@@ -27,7 +27,7 @@ def read_twin(file: Path) -> ClusterSpec:
     spec = operation.read_spec(file, meter_kinds=meter_facts())
     if spec.twin is None:
         raise UsageError(
-            f"{file}: no node has a `board`, so this is no twin of boards",
+            f"{file}: no node has a `board`, so this is not a twin of boards",
             hint="give each [[node]] a `board`, see `boardcluster catalog boards`; or bring a "
             "plain cluster up without --twin",
         )
@@ -54,7 +54,7 @@ def place_twin(spec: ClusterSpec, file: Path, folder: Path) -> None:
             return
         if operation.read_spec(target).twin is None:
             raise ClusterError(
-                f"{target} describes another cluster, not one of emulated boards",
+                f"{target} describes a different cluster, not one of emulated boards",
                 hint="choose another state folder with --home, or another name in [cluster]",
             )
         if operation.found_up(folder):

@@ -235,7 +235,7 @@ def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> 
     """
     if live is not None:
         for attempt in store.running():
-            follow.line(f"ending what a killed driver submitted: {attempt.trial_id}")
+            follow.line(f"stopping what a killed driver submitted: {attempt.trial_id}")
             end_submission(live, attempt_tag(attempt.trial_id, attempt.number))
             clear_leftovers(live)
     if count := store.mark_interrupted("interrupted: the driver was killed"):

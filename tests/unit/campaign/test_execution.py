@@ -681,7 +681,7 @@ def test_an_application_that_does_not_end_is_said(
     clock = Clock(monkeypatch)
     monkeypatch.setattr(module, "kill", lambda *_, **__: ["application_1_0004"])
 
-    with pytest.raises(RemoteError, match="YARN still runs what was submitted as attempt-1"):
+    with pytest.raises(RemoteError, match="YARN is still running what was submitted as attempt-1"):
         end_submission(live, "attempt-1")
 
     assert 20 < clock.now_seconds < 22

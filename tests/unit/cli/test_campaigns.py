@@ -265,7 +265,7 @@ def test_the_outlook_says_what_will_run(capsys: pytest.CaptureFixture[str]) -> N
     assert "2, 4" in grep
     assert "unknown" not in grep
     assert "unknown" in pi  # one of its runs is
-    assert "12 runs of 6 cells; the cluster takes 2 forms, one after the other" in text
+    assert "12 runs of 6 cells on 2 variants of the cluster, one after the other" in text
     assert ", and 1 runs of unknown time" in text
     assert "space on the nodes: 5 MB (inputs, and the largest run)" in text
     assert "hpl: N is 2,800" in text
@@ -277,7 +277,7 @@ def test_an_outlook_that_knows_nothing_or_all_says_so(
     assert "time: unknown, because nothing like it was measured" in printed(capsys, unknown_runs=12)
     everything = printed(capsys, unknown_runs=0, forms=1)
     assert "runs of unknown time" not in everything
-    assert "the cluster takes 1 form\n" in everything
+    assert "on 1 variant of the cluster\n" in everything
 
 
 def test_of_many_remarks_only_the_first_are_shown(capsys: pytest.CaptureFixture[str]) -> None:

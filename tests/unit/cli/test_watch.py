@@ -183,7 +183,7 @@ def test_a_line_for_each_change_until_the_driver_has_ended(
     assert "the run itself usually 40 s" in lines[3]
     assert "(1 valid, 1 failed)" in lines[4]
     assert "failed: its job failed" in lines[4]
-    assert lines[5].endswith("nothing runs: the campaign is done")
+    assert lines[5].endswith("nothing is running: the campaign is finished")
 
 
 def test_json_is_a_document_for_each_change_in_a_line(
@@ -298,7 +298,7 @@ def test_without_a_driver_of_runs_it_says_how_things_stand_and_ends(lab: Lab, do
 
     assert ran.exit_code == 0
     assert "left by a driver that was killed: wordcount on spark" in ran.stdout
-    assert "nothing runs: 1 left; go on with `boardcluster run ... --resume`" in ran.stdout
+    assert "nothing is running: 1 left; resume with `boardcluster run ... --resume`" in ran.stdout
 
 
 def test_watching_writes_nothing(lab: Lab) -> None:
@@ -372,7 +372,7 @@ def test_what_is_about_numbers_does_not_go_with_it(lab: Lab, option: str) -> Non
 
 
 def test_nothing_to_watch_is_said(lab: Lab) -> None:
-    with pytest.raises(EmptySelectionError, match="nothing runs"):
+    with pytest.raises(EmptySelectionError, match="nothing is running"):
         lab("--watch")
     lab.plan("c1", 1)
     with pytest.raises(EmptySelectionError, match="c9"):

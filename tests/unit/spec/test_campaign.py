@@ -200,7 +200,7 @@ SINGLE_MISTAKES = {
         '"30 minutes"',
         (
             '4: campaign.timeout: "30 minutes" is not a duration; allowed: a number and s, min, h, '
-            'e.g. "30 min"; a mere number is seconds'
+            'e.g. "30 min"; a number alone is seconds'
         ),
     ),
     "timeout of nothing": (
