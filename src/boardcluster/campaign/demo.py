@@ -32,13 +32,7 @@ def run_demo(
 ) -> CampaignOutcome:
     """Build a cluster, run a campaign on it, and delete it; only results are kept.
 
-    Args:
-        home: state folder of the cluster.
-        request: what to run.
-        cache: folder of fetched engines and data.
-        follow: told what is done.
-        workers: workers beside the master; None for 4, or as many as memory holds.
-        engines: the engine pair.
+    Without a number of workers it has 4, or as many as memory holds.
 
     Raises:
         LockedError: another driver is at work.

@@ -207,6 +207,10 @@ class Execution:
         tag: the YARN tag that only this job has.
         attempt: tag of the attempt; every process started for it carries it.
         node: the node to submit from.
+
+    Attributes:
+        stdout: file of what the submission printed.
+        stderr: file of the engine's client log.
     """
 
     def __init__(
@@ -230,17 +234,9 @@ class Execution:
             **submit_environment(live.layout, conf=self._conf),
             ATTEMPT_VARIABLE: attempt,
         }
+        self.stdout = folder / "stdout.txt"
+        self.stderr = folder / "stderr.txt"
         folder.mkdir(parents=True, exist_ok=True)
-
-    @property
-    def stdout(self) -> Path:
-        """What the submission printed."""
-        return self._folder / "stdout.txt"
-
-    @property
-    def stderr(self) -> Path:
-        """The engine's client log."""
-        return self._folder / "stderr.txt"
 
     def run(
         self,

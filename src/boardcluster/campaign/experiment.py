@@ -15,7 +15,8 @@ from boardcluster.campaign.cases import form_of
 from boardcluster.campaign.follow import Follower
 from boardcluster.campaign.life import outlook_of, run_campaign
 from boardcluster.campaign.outlook import Outlook
-from boardcluster.campaign.plan import spec_digest, workload_facts
+from boardcluster.campaign.plan import spec_digest
+from boardcluster.campaign.request import campaign_file
 from boardcluster.campaign.twins import place_twin, read_twin, twin_home
 from boardcluster.catalog.published import find_cell, find_table, read_index
 from boardcluster.catalog.ratios import read_ratios
@@ -32,9 +33,6 @@ from boardcluster.errors import (
 )
 from boardcluster.records import Campaign, CampaignSpec, ClusterSpec, Result, Trial
 from boardcluster.services import operation
-from boardcluster.services.profile import profile_names
-from boardcluster.services.settings import check_setting
-from boardcluster.spec import load_campaign
 from boardcluster.spec.experiment import ExperimentSpec, PublishedSpec
 from boardcluster.spec.form import apply_form
 from boardcluster.store import Store
@@ -105,9 +103,7 @@ def _refuse(found: Sequence[BoardclusterError]) -> None:
 def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
     """Check all files, that every twin can hold its part of the campaign, and what is cited.
 
-    Args:
-        experiment: the experiment.
-        root: folder of the twins' state folders; None is where all clusters have theirs.
+    Without a root the twins' state folders are where all clusters have theirs.
 
     Raises:
         BoardclusterError: with all that is wrong.
@@ -117,12 +113,7 @@ def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
     specs: dict[Path, ClusterSpec] = {}
     published: list[tuple[PublishedSpec, Published]] = []
     with _noting(found):
-        campaign = load_campaign(
-            experiment.campaign,
-            workloads=workload_facts(),
-            profiles=profile_names(),
-            check_setting=check_setting,
-        )
+        campaign = campaign_file(experiment.campaign).spec
     for file in experiment.twins:
         with _noting(found):
             specs[file] = read_twin(file)
@@ -262,10 +253,7 @@ def _columns(
     there = {column_of(vary, row.name, trial) for row in stands for trial in row.trials}
     named: dict[str, None] = dict.fromkeys(row.name for row in stands) if vary == "twin" else {}
     for matrix in campaign.matrices:
-        lists = {
-            **matrix.levels,
-            "profile": matrix.profiles,
-        }
+        lists = {**matrix.levels, "profile": matrix.profiles}
         named |= dict.fromkeys(str(value) for value in lists.get(vary, ()))
     rest = sorted(there - set(named), key=lambda text: (len(text), text))
     return (*(column for column in named if column in there), *rest)

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from boardcluster import __version__
-from boardcluster.campaign.kernel import local_settings, settings_on
+from boardcluster.campaign.kernel import settings_on
 from boardcluster.records import (
     DiskLimits,
     Fingerprint,
@@ -21,6 +21,7 @@ from boardcluster.records import (
     NodeSpec,
     NodeTwin,
 )
+from boardcluster.remote.local import LocalRemote
 from boardcluster.services.operation import LiveCluster
 from boardcluster.units import format_bytes, format_rate
 
@@ -95,7 +96,7 @@ def take_fingerprint(live: LiveCluster) -> Fingerprint:
     spec, layout = live.spec, live.layout
     smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
     found = live.facts.get(smallest.name)
-    settings = settings_on(live.remotes[smallest.name]) if found else local_settings()
+    settings = settings_on(live.remotes[smallest.name] if found else LocalRemote("host"))
     return Fingerprint(
         **_machine(found),
         java=live.state.java,

@@ -158,13 +158,6 @@ class JobRun:
             outcome = self._run_phase(phase, phase.name, self._job.case.engine, left_seconds)
             self.duration_seconds += outcome.duration_seconds
 
-    def _note_times(self, name: str, outcome: Outcome) -> None:
-        """Note when each submission and the engine's phases in it began and ended."""
-        self.started_seconds = min(self.started_seconds, outcome.started_seconds)
-        self.ended_seconds = outcome.started_seconds + outcome.duration_seconds
-        self.spans_seconds[name] = (outcome.started_seconds, self.ended_seconds)
-        self.engine_spans[name] = outcome.engine
-
     def _run_preparing(self, engine: Engine, maker: Callable[[str], Phase]) -> PhaseOutcome:
         self._preparations += 1
         phase = maker(self._job.conf)
@@ -262,10 +255,14 @@ class JobRun:
             )
 
     def _note(self, name: str, outcome: Outcome) -> None:
+        """Note what a submission counted, and when it and the engine's phases in it ran."""
+        self.started_seconds = min(self.started_seconds, outcome.started_seconds)
+        self.ended_seconds = outcome.started_seconds + outcome.duration_seconds
+        self.spans_seconds[name] = (outcome.started_seconds, self.ended_seconds)
+        self.engine_spans[name] = outcome.engine
         for counter, value in outcome.counters.items():
             self.counters[counter] = self.counters.get(counter, 0) + value
         self.phases_seconds[name] = outcome.duration_seconds
-        self._note_times(name, outcome)
         for part, took in outcome.phases_seconds.items():
             self.phases_seconds[f"{name}/{part}"] = took
         self.application_id = outcome.application_id or self.application_id

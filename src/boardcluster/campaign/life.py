@@ -87,13 +87,8 @@ def run_campaign(
     8. Leave the cluster as it was found, up or down; after an error or Ctrl-C, too.
     9. Return what the store has of the campaign now.
 
-    Args:
-        home: the cluster's state folder.
-        request: what is asked for.
-        cache: folder of fetched engines and data.
-        follow: told what is done.
-        show: told what the runs will need; what it raises ends the campaign before it began.
-        locked: whether the caller holds the cluster's lock already.
+    What ``show`` raises when it is told what the runs need ends the campaign before it began.
+    With ``locked`` the caller holds the cluster's lock already.
 
     Raises:
         LockedError: another driver is at work.

@@ -1,4 +1,4 @@
-"""What is watched beside a run: every node, and every power meter; and what they say of it."""
+"""What is watched during a run: every node and every power meter; and what they say of it."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Observation:
         )
         found = judge(telemetry, expectations=expectations)
         before = judge_before(
-            _before(telemetry),
+            replace(telemetry, nodes=tuple(map(_before, telemetry.nodes))),
             facts=self.live.facts,
             free_bytes=self.recorded.free_bytes,
             expectations=expectations,
@@ -193,12 +193,7 @@ def keep_readings(samples: Sequence[PowerSamples], folder: Path) -> tuple[str, .
     return ()
 
 
-def _before(telemetry: Telemetry) -> Telemetry:
-    """Return the samples that were taken before the run."""
-    return replace(telemetry, nodes=tuple(_until_start(node) for node in telemetry.nodes))
-
-
-def _until_start(node: NodeSamples) -> NodeSamples:
+def _before(node: NodeSamples) -> NodeSamples:
     """Return the samples of the quiet moment just before; what came earlier is cooled away."""
     span_seconds = max(_BEFORE_SECONDS, 2 * node.interval_seconds)
     kept = (node.seconds <= 0) & (node.seconds > -span_seconds)

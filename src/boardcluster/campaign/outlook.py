@@ -77,16 +77,13 @@ def free_bytes(home: Path) -> tuple[int, int]:
     """
     seen = os.statvfs(home)
     total, available = seen.f_blocks * seen.f_frsize, seen.f_bavail * seen.f_frsize
-    held = 0
-    for folder in home.glob("nodes/*/data*/datanode"):
-        for where, _, names in os.walk(folder):
-            held += sum(_size(Path(where, name)) for name in names)
+    held = sum(_size(path) for path in home.glob("nodes/*/data*/datanode/**/*"))
     return max(0, int(available - total * (1 - FULL_PERCENT / 100))), held
 
 
 def _size(path: Path) -> int:
     try:
-        return path.lstat().st_size
+        return 0 if path.is_dir() else path.lstat().st_size
     except OSError:
         return 0
 

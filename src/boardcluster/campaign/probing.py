@@ -202,18 +202,15 @@ def _sites(live: LiveCluster, request: ProbeRequest, facts: dict[str, NodeFacts]
     for node in live.spec.nodes:
         if request.nodes and node.name not in request.nodes:
             continue
-        if host is not None and not emulated:
-            facts[node.name] = host
-            hardware = hardware_line(node.name, host)
-        elif host is not None:
+        if host is not None and emulated:
+            memory = format_bytes(node.memory_bytes, binary=True)
             hardware = (
-                f"{node.name}: emulated, {node.cores} cores and "
-                f"{format_bytes(node.memory_bytes, binary=True)} of "
+                f"{node.name}: emulated, {node.cores} cores and {memory} of "
                 f"{hardware_line(host.name, host)}"
             )
         else:
-            facts[node.name] = live.facts[node.name]
-            hardware = hardware_line(node.name, live.facts[node.name])
+            facts[node.name] = host or live.facts[node.name]
+            hardware = hardware_line(node.name, facts[node.name])
         sites.append(
             LiveSite(
                 node=node.name,

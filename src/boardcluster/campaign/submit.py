@@ -10,6 +10,7 @@ from pathlib import Path
 
 from boardcluster.campaign.accounting import intermediate_bytes
 from boardcluster.campaign.begin import new_campaign_id
+from boardcluster.campaign.cases import check_spark_fits
 from boardcluster.campaign.dilated import undilated
 from boardcluster.campaign.driver import interruption, now_utc
 from boardcluster.campaign.execution import (
@@ -38,7 +39,7 @@ from boardcluster.records import (
 from boardcluster.redaction import redact
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster, dead_daemons
-from boardcluster.services.profile import Profile, with_settings
+from boardcluster.services.profile import with_settings
 from boardcluster.services.settings import by_file
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
@@ -140,14 +141,8 @@ def run_program(
 ) -> ProgramOutcome:
     """Run the user's own program on the cluster as it is up, as its only driver, and record it.
 
-    Args:
-        home: the cluster's state folder.
-        program: the program, checked.
-        cache: folder of fetched engines.
-        follow: told what is done.
-        timeout_seconds: longest time of the program.
-        cwd: folder that the program is submitted from.
-        printing: given the file of what the program prints; shows it while the block runs.
+    It is submitted from the folder ``cwd``. ``printing`` is given the file of what the program
+    prints, and shows it while the block runs.
 
     Raises:
         LockedError: another driver is at work.
@@ -158,7 +153,7 @@ def run_program(
     with driver_lock(home, doing="submit"):
         live = operation.attach(home, cache=cache, progress=follow.progress)
         built = with_settings(live.layout.profile, program.settings, live.spec)
-        _check_spark_fits(built, program.engine)
+        check_spark_fits(built, program.engine)
         check_meters(live.spec.meters, live.metered)
         campaign, trial = _record(live, program)
         follow.line(f"submitting to {program.engine}, recorded as {campaign.id}")
@@ -171,20 +166,6 @@ def run_program(
     return ProgramOutcome(
         trial=trial, attempt=attempt, outcome=outcome, artefacts=home / attempt.artefacts
     )
-
-
-def _check_spark_fits(profile: Profile, engine: Engine) -> None:
-    """Refuse Spark on nodes that hold no executor.
-
-    Raises:
-        UsageError: with the arithmetic.
-    """
-    refusal = profile.spark_refusal
-    if engine is Engine.SPARK and refusal:
-        raise UsageError(
-            f"Spark does not fit on these nodes: {refusal}",
-            hint="use MapReduce, or give the nodes more memory",
-        )
 
 
 def _record(live: LiveCluster, program: Program) -> tuple[Campaign, Trial]:

@@ -98,9 +98,9 @@ def _show_boards(name: str | None, *, as_json: bool) -> None:
             say(f"  {what}: {value} ({board.sources.get(key, 'as the board says')})")
         _show_figures(board.figures)
         return
-    boards = [find_board(each) for each in entry_names("boards")]
+    boards = [find_board(each) for each in entry_names(_BOARDS)]
     if as_json:
-        print_json([_plain(board) for board in boards])
+        print_json(list(map(_plain, boards)))
         return
     columns: Mapping[str, Callable[[BoardEntry], str]] = {
         "name": lambda row: row.id,
@@ -132,21 +132,13 @@ def _show_parts(kind: str, name: str | None, *, as_json: bool) -> None:
 
 def _plain(entry: BoardEntry | Part) -> dict[str, object]:
     """Return an entry for JSON, each figure on one level."""
-    plain = {
-        field.name: getattr(entry, field.name)
-        for field in dataclasses.fields(entry)
-        if field.name not in {"figures", "sources"}
+    plain: dict[str, object] = {
+        field.name: getattr(entry, field.name) for field in dataclasses.fields(entry)
     }
     if isinstance(entry, BoardEntry):
         plain["sources"] = dict(entry.sources)
     plain["figures"] = [
-        {
-            "name": row.figure.name,
-            "value": row.figure.value,
-            "conditions": row.figure.conditions,
-            "source": row.source,
-        }
-        for row in entry.figures
+        {**dataclasses.asdict(row.figure), "source": row.source} for row in entry.figures
     ]
     return plain
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,6 @@ from boardcluster.campaign.propose import propose, write_spec
 from boardcluster.capabilities import Capabilities, Network, capabilities_of, every_kind
 from boardcluster.cli.boards import boards_of, look_at_boards
 from boardcluster.cli.console import Reporter, say
-from boardcluster.cli.init_options import BoardOptions
 from boardcluster.cli.options import INSECURE_WARNING, ChosenCluster
 from boardcluster.errors import UsageError
 from boardcluster.records import Security
@@ -38,9 +38,45 @@ EPILOG = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _BoardOptions:
+    """The boards of a cluster, as given on the command line."""
+
+    hosts: Annotated[
+        str,
+        typer.Option(
+            "--hosts",
+            help="Boards instead of emulated nodes: their ssh destinations, separated by commas.",
+            show_default=False,
+        ),
+    ] = ""
+    inventory: Annotated[
+        Path | None,
+        typer.Option(
+            "--inventory", help="Boards of an Ansible inventory (INI or YAML).", show_default=False
+        ),
+    ] = None
+    master: Annotated[
+        str,
+        typer.Option(
+            "--master", help="Board to use as the master. Default: the first.", show_default=False
+        ),
+    ] = ""
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Accept the boards' host keys without asking.")
+    ] = False
+    insecure_lab: Annotated[
+        bool,
+        typer.Option(
+            "--insecure-lab",
+            help="Leave boards OPEN to their network, as in the papers; only for comparison.",
+        ),
+    ] = False
+
+
 def command(
     context: typer.Context,
-    board: BoardOptions,
+    board: _BoardOptions,
     at: ChosenCluster,
     kind: _KindOption = "",
     workers: Annotated[int, typer.Option(min=1, max=63, help="Number of emulated workers.")] = 4,

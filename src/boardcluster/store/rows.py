@@ -125,14 +125,10 @@ def insert_record(
     columns: Iterable[str],
     **more: str | int,
 ) -> None:
-    """Add a record's own row; one whose key is taken is an IntegrityError.
+    """Add a record's own row: its fields that are columns, and more columns.
 
-    Args:
-        connection: the database.
-        table: its table.
-        record: the record.
-        columns: its fields that are columns.
-        more: columns that are no fields.
+    Raises:
+        sqlite3.IntegrityError: its key is taken.
     """
     values = {**more, **{name: _column(record, name) for name in columns}}
     connection.execute(
@@ -166,13 +162,7 @@ def _json_columns(kind: Any) -> frozenset[str]:
 def record_of(
     kind: type[_Record], row: sqlite3.Row, columns: Iterable[str], **more: object
 ) -> _Record:
-    """Build a record from its row.
-
-    Args:
-        kind: what it is.
-        row: its columns, with the names of its fields.
-        columns: its fields that are columns.
-        more: its other fields.
+    """Build a record from its row, whose columns have the names of fields, and its other fields.
 
     Raises:
         StoreError: the row holds what no such record can.
