@@ -288,7 +288,7 @@ def test_of_many_remarks_only_the_first_are_shown(capsys: pytest.CaptureFixture[
 
     assert shown == sorted(notes)[: len(shown)]
     assert 0 < len(shown) < 10
-    assert f"and {10 - len(shown)} more remarks on cases: see --json" in text
+    assert f"and {10 - len(shown)} more notes: see --json" in text
     assert "more remarks" not in printed(capsys, notes=notes[:2])
 
 

@@ -709,7 +709,7 @@ def test_on_a_terminal_a_campaign_asks_before_it_starts(
 
     ran = desk("run", small, text=answer)
 
-    assert "start?" in ran.stderr
+    assert "Start?" in ran.stderr
     assert len(desk.ran) == runs
     assert len(desk.campaigns()) == (1 if runs else 0)
     assert ran.exit_code == 0
@@ -721,7 +721,7 @@ def test_yes_does_not_ask(desk: Desk, small: str, monkeypatch: pytest.MonkeyPatc
         "boardcluster.cli.run.sys", SimpleNamespace(stdin=terminal, stderr=terminal)
     )
 
-    assert "start?" not in desk("run", small, "--yes").stderr
+    assert "Start?" not in desk("run", small, "--yes").stderr
     assert len(desk.ran) == 4
 
 
