@@ -131,14 +131,21 @@ def end_submission(live: LiveCluster, tag: str) -> None:
             timeout_seconds=grace_seconds + _ASK_SECONDS * dilation,
         ),
     )
-    deadline = time.monotonic() + _KILL_WAIT_SECONDS * dilation
+    if not _killed(live, tag):
+        raise RemoteError(
+            f"YARN is still running what was submitted as {tag}",
+            hint="run `boardcluster down`, then `boardcluster up`",
+        )
+
+
+def _killed(live: LiveCluster, tag: str) -> bool:
+    """Kill in YARN, for a while, until nothing with a tag runs; return whether nothing does."""
+    deadline = time.monotonic() + _KILL_WAIT_SECONDS * live.layout.dilation
     while kill(live.layout, live.master, tag=tag):
         if time.monotonic() > deadline:
-            raise RemoteError(
-                f"YARN is still running what was submitted as {tag}",
-                hint="run `boardcluster down`, then `boardcluster up`",
-            )
+            return False
         time.sleep(0.5)
+    return True
 
 
 def clear_leftovers(live: LiveCluster) -> None:
@@ -293,13 +300,10 @@ class Execution:
                 kill(self._live.layout, self._live.master, tag=self._tag)
 
     def _end(self) -> None:
-        """Kill in YARN and wait, for a while, until nothing of it runs beside the next trial."""
-        deadline = time.monotonic() + _KILL_WAIT_SECONDS * self._live.layout.dilation
+        """Kill in YARN and wait, for a while, so that nothing of it runs during the next trial."""
         with contextlib.suppress(BoardclusterError):
-            while self._engine is not Engine.MPI and time.monotonic() < deadline:
-                if not kill(self._live.layout, self._live.master, tag=self._tag):
-                    return
-                time.sleep(0.5)
+            if self._engine is not Engine.MPI:
+                _killed(self._live, self._tag)
 
     def _applications(self) -> list[YarnApplication]:
         return applications(self._live.layout, self._live.master, tag=self._tag)

@@ -104,9 +104,5 @@ class Forms:
         if not self._was_up:
             operation.down(self._home)
         elif self._live is not None and self._live.state.form:
-            self._progress(
-                f"the cluster stays up with {self._live.state.form}; `boardcluster up` brings it "
-                "back to cluster.toml",
-                0,
-                0,
-            )
+            words = f"the cluster stays up with {self._live.state.form}"
+            self._progress(f"{words}; `boardcluster up` returns it to cluster.toml", 0, 0)

@@ -133,7 +133,7 @@ class Observation:
             free_bytes=self.recorded.free_bytes,
             expectations=expectations,
         )
-        found = _joined(_broken(found, broken), before)
+        found = _joined(found, broken, before)
         powers = self.meters.powers(started_seconds, ended_seconds, telemetry=telemetry)
         lost = keep_readings(self.meters.samples(started_seconds, ended_seconds), self.folder)
         return Observed(
@@ -161,14 +161,10 @@ def observing(
     hertz: float = Policy().telemetry_hertz,
     cpu_share: float = 1.0,
 ) -> Iterator[Observation]:
-    """Watch a cluster while the block runs.
+    """Watch a cluster while the block runs, with so many samples of each node per second.
 
-    Args:
-        live: the cluster.
-        folder: the attempt's folder of artefacts.
-        attempt: tag of the attempt, by which what watches is found and ended.
-        hertz: samples of each node per second.
-        cpu_share: what the run's class of workload gets of the CPU limit of emulated boards.
+    By the tag of the attempt what watches is found and ended. ``cpu_share`` is what the run's class
+    of workload gets of the CPU limit of emulated boards.
     """
     mark = {ATTEMPT_VARIABLE: attempt}
     with (
@@ -204,17 +200,10 @@ def _before(node: NodeSamples) -> NodeSamples:
     )
 
 
-def _broken(found: Judgement, limits: tuple[str, ...]) -> Judgement:
-    """Make a run invalid whose limits somebody changed."""
-    if not limits:
-        return found
-    reasons = tuple(f"limits were changed from outside: {line}" for line in limits)
-    return Judgement(verdict=Verdict.INVALID, reasons=(*reasons, *found.reasons))
-
-
-def _joined(found: Judgement, before: Baseline) -> Judgement:
-    """Let what spoiled the run before it began taint it, too."""
-    if not before.taints:
-        return found
-    verdict = Verdict.TAINTED if found.verdict is Verdict.VALID else found.verdict
-    return Judgement(verdict=verdict, reasons=(*found.reasons, *before.taints))
+def _joined(found: Judgement, broken: tuple[str, ...], before: Baseline) -> Judgement:
+    """Let changed limits make a run invalid, and what disturbed it before it began taint it."""
+    reasons = tuple(f"limits were changed from outside: {line}" for line in broken)
+    verdict = Verdict.INVALID if broken else found.verdict
+    if before.taints and verdict is Verdict.VALID:
+        verdict = Verdict.TAINTED
+    return Judgement(verdict=verdict, reasons=(*reasons, *found.reasons, *before.taints))

@@ -18,9 +18,20 @@ from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload, workload_names
 from boardcluster.workloads.base import Takes, check_parameters
 
-__all__ = ["DEFAULT_SIZE", "campaign_file", "names_a_file", "single_workload"]
+__all__ = ["DEFAULT_SIZE", "campaign_file", "names_a_file", "refuse_given", "single_workload"]
 
 DEFAULT_SIZE = "256 MB"
+
+
+def refuse_given(given: Mapping[str, object], *, because: str, hint: str) -> None:
+    """Refuse options that were given but do not apply.
+
+    Raises:
+        UsageError: names them.
+    """
+    used = [name for name, value in given.items() if value is not None and value is not False]
+    if used:
+        raise UsageError(f"{', '.join(used)} cannot be used {because}", hint=hint)
 
 
 def names_a_file(target: str) -> bool:

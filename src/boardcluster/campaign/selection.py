@@ -26,10 +26,6 @@ def _mix(text: str) -> str:
     return "+".join(mix_jobs(text))
 
 
-def _word_of(choices: Sequence[str], what: str) -> Callable[[str], str]:
-    return lambda text: check_choice(text, choices, what=what)
-
-
 def _whole(least: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not (text.isascii() and text.isdecimal() and len(text) <= 18 and int(text) >= least):
@@ -45,7 +41,7 @@ def _reader(factor: Factor) -> Callable[[str], str | int]:
     if factor.name == "workload":
         return _mix
     if issubclass(factor.kind, StrEnum):
-        return _word_of(list(factor.kind), factor.noun)
+        return lambda text: check_choice(text, list(factor.kind), what=factor.noun)
     if factor.unit == "bytes":
         return parse_size
     if factor.kind is int:  # the default may stand for something else, as a replication of 0

@@ -193,7 +193,6 @@ def _measured(
 ) -> tuple[Measurement, Observed]:
     """Bring about the conditions, run, prove, and put together what was measured."""
     live, trial, bench = this.live, this.trial, this.bench
-
     hertz = bench.policy.telemetry_hertz
     share, classes = _cpu_share(this)
     with observing(live, this.folder, this.tag, hertz=hertz, cpu_share=share) as observation:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +16,7 @@ from boardcluster.campaign.life import (
     run_campaign,
 )
 from boardcluster.campaign.outlook import Outlook
-from boardcluster.campaign.request import campaign_file, names_a_file, single_workload
+from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import (
     CacheOption,
@@ -45,6 +44,7 @@ EPILOG = (
 )
 
 
+_HELP = "see `boardcluster run --help`"
 _Target = Annotated[
     str,
     typer.Argument(
@@ -70,19 +70,21 @@ def command(
 ) -> None:
     """Run a workload, or a campaign of many, in seeded random order; verify and store each run.
 
-    A workload runs on the cluster as it is up. A campaign FILE brings the cluster up in each form
-    that it needs, and leaves it up or down as it was found. See docs/reference/campaign-toml.md.
+    A workload runs on the cluster as it is up. A campaign FILE brings the cluster up in each
+    variant it needs, and leaves it up or down as it was found. See docs/reference/campaign-toml.md.
     """
     folder, store_folder = at.folder(), cache_folder(cache)
     reporter = Reporter()
     only = tuple(file.only or ())
     if names_a_file(target):
-        _refuse_options(workload.given(), because="with a campaign file; set it in the file")
+        because = "with a campaign file; set it in the file"
+        refuse_given(workload.given(), because=because, hint=_HELP)
         request = campaign_file(
             Path(target), start=file.start, only=only, retry_failed=file.retry_failed
         )
     else:
-        _refuse_options(file.given(), because="with a workload, only with a campaign file")
+        because = "with a workload, only with a campaign file"
+        refuse_given(file.given(), because=because, hint=_HELP)
         request = single_workload(
             target,
             cache=store_folder,
@@ -114,14 +116,6 @@ def command(
 
     done = run_campaign(folder, request, cache=store_folder, follow=reporter, show=show)
     _show(done, as_json=as_json)
-
-
-def _refuse_options(given: Mapping[str, object], *, because: str) -> None:
-    used = [name for name, value in given.items() if value is not None and value is not False]
-    if used:
-        raise UsageError(
-            f"{', '.join(used)} cannot be used {because}", hint="see `boardcluster run --help`"
-        )
 
 
 def _parameter(workload: str, text: str) -> tuple[str, str]:

@@ -22,7 +22,7 @@ __all__ = ["JsonValue", "from_json", "from_row", "to_json"]
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 _Record = TypeVar("_Record")
-_HINT = "boardcluster results --rebuild"
+_HINT = "run `boardcluster results --rebuild`"
 _ERRORS_SHOWN = 3
 _SCALARS = frozenset({"bool", "float", "int", "str"})
 _FIELD_ERRORS = {

@@ -78,7 +78,7 @@ _SUMMARY = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """How a campaign stands: planned = ok + failed + invalid + pending, at every moment."""
+    """The progress of a campaign: planned = ok + failed + invalid + pending, at every moment."""
 
     campaign_id: str
     """The campaign."""
@@ -116,7 +116,9 @@ class Store:
         """
         path = home / DATABASE_NAME
         if not path.exists() and any((home / "campaigns").glob("*.json")):
-            raise StoreError(f"missing though campaigns were recorded: {path}", hint=REBUILD_HINT)
+            raise StoreError(
+                f"the store is missing although campaigns were recorded: {path}", hint=REBUILD_HINT
+            )
         with translated(path):
             if read_only:
                 return cls(home, connect_reading(path), read_only=True)
@@ -195,7 +197,11 @@ class Store:
                     f"attempt {latest.number} of {trial_id} is still running",
                     hint="end the other driver first; a dead one is found by the next run",
                 )
-            if latest is not None and latest.state is AttemptState.OK and not self._tainted(latest):
+            if (
+                latest is not None
+                and latest.state is AttemptState.OK
+                and rows.select_verdict(self._connection, latest) is not Verdict.TAINTED
+            ):
                 raise StoreError(
                     f"{trial_id} has a verified result already", hint="start a new campaign"
                 )
@@ -218,9 +224,6 @@ class Store:
                 AttemptFile(campaign=campaign, trial=trial, attempt=attempt, measurement=None),
             )
         return attempt
-
-    def _tainted(self, attempt: Attempt) -> bool:
-        return rows.select_verdict(self._connection, attempt) is Verdict.TAINTED
 
     def artefact_folder(self, attempt: Attempt) -> Path:
         """The folder of an attempt's raw artefacts."""
@@ -433,8 +436,8 @@ class Store:
         if found is None:
             known = ", ".join(campaign.id for campaign in self.campaigns()[-5:])
             raise EmptySelectionError(
-                f"no campaign {campaign_id}",
-                hint=f"name one of: {known}" if known else "boardcluster run",
+                f"there is no campaign {campaign_id}",
+                hint=f"name one of: {known}" if known else "run one first: `boardcluster run`",
             )
         return found
 

@@ -24,9 +24,7 @@ _SECONDS_DIGITS, _WATTS_DIGITS = 3, 4
 def write_power(folder: Path, samples: Sequence[PowerSamples]) -> Path:
     """Write a run's readings into an attempt's folder, whole or not at all; return the file.
 
-    Args:
-        folder: the attempt's folder.
-        samples: one for each meter; kept to a millisecond and a tenth of a milliwatt.
+    They are kept to a millisecond and a tenth of a milliwatt.
 
     Raises:
         OSError: the disk is full, read-only or out of reach.

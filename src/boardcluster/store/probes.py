@@ -70,13 +70,7 @@ def insert_probe_run(connection: sqlite3.Connection, run: ProbeRun) -> None:
 def select_probe_runs(
     connection: sqlite3.Connection, *, node: str, probe: str
 ) -> tuple[ProbeRun, ...]:
-    """Return runs, oldest first.
-
-    Args:
-        connection: the database.
-        node: only on this node; empty for every one.
-        probe: only of this probe; empty for every one.
-    """
+    """Return runs, oldest first; an empty name stands for every node or probe."""
     rows = connection.execute(
         "SELECT * FROM probe_runs WHERE (:node = '' OR node = :node)"
         " AND (:probe = '' OR probe = :probe) ORDER BY started_utc, id",
