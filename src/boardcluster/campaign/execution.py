@@ -34,6 +34,7 @@ from boardcluster.services.spark import (
 )
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.services.yarn import YarnApplication, applications, job_history, kill
+from boardcluster.waiting import wait_until
 
 __all__ = [
     "ATTEMPT_VARIABLE",
@@ -147,14 +148,20 @@ def end_submission(live: LiveCluster, tag: str) -> None:
 
     with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
         list(pool.map(one, live.remotes.values()))
-    deadline = time.monotonic() + _KILL_WAIT_SECONDS * dilation
-    while kill(live.layout, live.master, tag=tag):
-        if time.monotonic() > deadline:
-            raise RemoteError(
-                f"YARN still runs what was submitted as {tag}",
-                hint="run `boardcluster down`, then `boardcluster up`",
-            )
-        time.sleep(0.5)
+    if not _wait_until_killed(live, tag):
+        raise RemoteError(
+            f"YARN still runs what was submitted as {tag}",
+            hint="run `boardcluster down`, then `boardcluster up`",
+        )
+
+
+def _wait_until_killed(live: LiveCluster, tag: str) -> bool:
+    """Kill in YARN what was submitted with a tag; return whether it has ended after a while."""
+    return wait_until(
+        lambda: not kill(live.layout, live.master, tag=tag),
+        timeout_seconds=_KILL_WAIT_SECONDS * live.layout.dilation,
+        poll_seconds=0.5,
+    )
 
 
 def clear_leftovers(live: LiveCluster) -> None:
@@ -314,12 +321,9 @@ class Execution:
 
     def _end(self) -> None:
         """Kill in YARN and wait, for a while, until nothing of it runs beside the next trial."""
-        deadline = time.monotonic() + _KILL_WAIT_SECONDS * self._live.layout.dilation
-        with contextlib.suppress(BoardclusterError):
-            while self._engine is not Engine.MPI and time.monotonic() < deadline:
-                if not kill(self._live.layout, self._live.master, tag=self._tag):
-                    return
-                time.sleep(0.5)
+        if self._engine is not Engine.MPI:
+            with contextlib.suppress(BoardclusterError):
+                _wait_until_killed(self._live, self._tag)
 
     def _applications(self) -> list[YarnApplication]:
         return applications(self._live.layout, self._live.master, tag=self._tag)
@@ -404,20 +408,24 @@ class Execution:
         Raises:
             RemoteError: the submission ended well, but YARN does not answer.
         """
-        deadline = time.monotonic() + _UNREGISTER_WAIT_SECONDS * self._live.layout.dilation
-        while True:
-            late = time.monotonic() > deadline
+
+        def look() -> list[YarnApplication] | BoardclusterError:
             try:
-                rows = [row for row in self._applications() if row.id not in earlier]
-            except BoardclusterError:
-                if exit_status != 0:
-                    return []
-                if late:
-                    raise
-            else:
-                if late or all(row.final_status != "UNDEFINED" for row in rows):
-                    return rows
-            time.sleep(0.2)
+                return [row for row in self._applications() if row.id not in earlier]
+            except BoardclusterError as error:
+                return [] if exit_status != 0 else error
+
+        seen = wait_until(
+            look,
+            ready=lambda rows: (
+                isinstance(rows, list) and all(row.final_status != "UNDEFINED" for row in rows)
+            ),
+            timeout_seconds=_UNREGISTER_WAIT_SECONDS * self._live.layout.dilation,
+            poll_seconds=0.2,
+        )
+        if isinstance(seen, BoardclusterError):
+            raise seen
+        return seen
 
     def _account(self, application_id: str) -> _Account:
         """Return the engine's counters and phases; a failed job may have neither."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from boardcluster.errors import HostError, RemoteError, RemoteTimeoutError
+from boardcluster.waiting import wait_until
 
 __all__ = ["Completed", "end_programs", "pipe", "run_logged", "run_program", "shown", "tail_text"]
 
@@ -116,16 +117,17 @@ def _group(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """SIGTERM to the group, SIGKILL to what is left of it after a grace period, and reap."""
+
+    def ended() -> bool:
+        alive = _is_alive(process.pid)
+        process.poll()
+        return not alive
+
     for signum, patience_seconds in ((signal.SIGTERM, _GRACE_SECONDS), (signal.SIGKILL, 5.0)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signum)
-        deadline = time.monotonic() + patience_seconds
-        while time.monotonic() < deadline:
-            alive = _is_alive(process.pid)
-            process.poll()
-            if not alive:
-                return
-            time.sleep(0.01)
+        if wait_until(ended, timeout_seconds=patience_seconds, poll_seconds=0.01):
+            return
 
 
 def _is_alive(group: int) -> bool:

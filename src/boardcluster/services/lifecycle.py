@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
-import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +27,7 @@ from boardcluster.services.daemons import (
 from boardcluster.services.jvm import daemon_environment
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.provision.manager import DaemonCommand, ServiceManager
+from boardcluster.waiting import wait_until
 
 __all__ = ["Health", "StartedDaemon", "configure", "health", "start", "stop", "wait_healthy"]
 
@@ -252,26 +253,36 @@ def wait_healthy(
     """
     workers = len(layout.spec.workers)
     master = remotes[layout.spec.master.name]
-    deadline = time.monotonic() + timeout_seconds
-    turn = 0
-    while True:
-        turn += 1
-        if turn % _LOOK_AT_PROCESSES_EVERY == 0:
+    turns = itertools.count(2)
+
+    def look() -> Health:
+        found = health(layout, master)
+        seen(found)
+        return found
+
+    def ready(found: Health) -> bool:
+        return found.is_good(workers) and found.history
+
+    def failed() -> None:
+        if next(turns) % _LOOK_AT_PROCESSES_EVERY == 0:
             _raise_if_dead(remotes, daemons)
-        state = health(layout, master)
-        seen(state)
-        if state.is_good(workers) and state.history:
-            return
-        if time.monotonic() > deadline:
-            _raise_if_dead(remotes, daemons)
-            raise DaemonError(
-                f"not healthy after {timeout_seconds:g} s: {state.live_datanodes} of {workers} "
-                f"DataNodes and {state.live_nodemanagers} of {workers} NodeManagers live, "
-                f"safe mode {'on' if state.safe_mode else 'off'}, history servers "
-                f"{'answer' if state.history else 'do not answer'}",
-                hint="see the logs under the cluster's folder, nodes/*/logs",
-            )
-        time.sleep(_POLL_SECONDS)
+
+    state = wait_until(
+        look,
+        ready=ready,
+        failed=failed,
+        timeout_seconds=timeout_seconds,
+        poll_seconds=_POLL_SECONDS,
+    )
+    if not ready(state):
+        _raise_if_dead(remotes, daemons)
+        raise DaemonError(
+            f"not healthy after {timeout_seconds:g} s: {state.live_datanodes} of {workers} "
+            f"DataNodes and {state.live_nodemanagers} of {workers} NodeManagers live, "
+            f"safe mode {'on' if state.safe_mode else 'off'}, history servers "
+            f"{'answer' if state.history else 'do not answer'}",
+            hint="see the logs under the cluster's folder, nodes/*/logs",
+        )
 
 
 def _raise_if_dead(remotes: Mapping[str, Remote], daemons: list[StartedDaemon]) -> None:

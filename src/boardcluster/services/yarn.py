@@ -5,7 +5,6 @@ Source: Apache Hadoop, ResourceManager REST APIs and MapReduce History Server RE
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from boardcluster.remote.ask import HttpAnswer, http, http_get_all
 from boardcluster.remote.base import Remote
 from boardcluster.services.jvm import processor_flags
 from boardcluster.services.layout import Layout
+from boardcluster.waiting import wait_until
 
 __all__ = [
     "JobHistory",
@@ -186,21 +186,22 @@ def job_history(layout: Layout, remote: Remote, application_id: str) -> JobHisto
     """
     job = application_id.replace("application_", "job_")
     base = f"{layout.url(layout.spec.master, 'jobhistory-web')}/ws/v1/history/mapreduce/jobs/{job}"
-    deadline = time.monotonic() + _HISTORY_WAIT_SECONDS * layout.dilation
-    while True:
-        answers = http_get_all(
-            remote,
-            [base, f"{base}/tasks", f"{base}/counters", f"{base}/jobattempts"],
-            timeout_seconds=_DOCUMENT_SECONDS * layout.dilation,
+    urls = [base, f"{base}/tasks", f"{base}/counters", f"{base}/jobattempts"]
+
+    def complete(answers: list[HttpAnswer]) -> bool:
+        return all(answer.status == 200 for answer in answers)
+
+    answers = wait_until(
+        lambda: http_get_all(remote, urls, timeout_seconds=_DOCUMENT_SECONDS * layout.dilation),
+        ready=complete,
+        timeout_seconds=_HISTORY_WAIT_SECONDS * layout.dilation,
+        poll_seconds=0.3,
+    )
+    if not complete(answers):
+        worst = max(answers, key=lambda answer: answer.status)
+        raise RemoteError(
+            f"the history server has no {job} (status {worst.status}): {worst.body[:200]}"
         )
-        if all(answer.status == 200 for answer in answers):
-            break
-        if time.monotonic() > deadline:
-            worst = max(answers, key=lambda answer: answer.status)
-            raise RemoteError(
-                f"the history server has no {job} (status {worst.status}): {worst.body[:200]}"
-            )
-        time.sleep(0.3)
     described, tasks, counters, attempts = (answer.json() for answer in answers)
     rows = (tasks.get("tasks") or {}).get("task") or []
     spans = _spans(described["job"], rows)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import operator
 import resource
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Protocol
 
 from boardcluster.errors import ClusterError, HostError
 from boardcluster.records import DiskLimits
+from boardcluster.waiting import wait_until
 
 __all__ = ["Cgroups", "CgroupsV1", "CgroupsV2", "find_cgroups", "joining", "quota_microseconds"]
 
@@ -235,27 +236,32 @@ def _sweep(root: Path, node: str) -> None:
             folder.parent.rmdir()
 
 
-def _remove(folder: Path, deadline_seconds: float) -> None:
-    """Remove a group and those in it."""
-    if not folder.is_dir():
-        return
-    for inner in folder.iterdir():
-        if inner.is_dir():
-            _remove(inner, deadline_seconds)
-    while True:
+def _remove(folder: Path) -> None:
+    """Remove a group and those in it; processes that were killed leave it a moment later.
+
+    Raises:
+        ClusterError: a group still holds processes after a while.
+    """
+
+    def refusal() -> OSError | None:
         try:
             folder.rmdir()
         except FileNotFoundError:
-            return
+            return None
         except OSError as error:
-            if time.monotonic() > deadline_seconds:
-                raise ClusterError(
-                    f"the control group {folder} cannot be removed: {error.strerror}",
-                    hint=f"see which processes are in it: cat {folder}/cgroup.procs",
-                ) from error
-            time.sleep(0.02)  # what was killed is still leaving it
-        else:
-            return
+            return error
+        return None
+
+    for inner in folder.iterdir() if folder.is_dir() else ():
+        if inner.is_dir():
+            _remove(inner)
+    if error := wait_until(
+        refusal, ready=operator.not_, timeout_seconds=_REMOVED_WITHIN_SECONDS, poll_seconds=0.02
+    ):
+        raise ClusterError(
+            f"the control group {folder} cannot be removed: {error.strerror}",
+            hint=f"see which processes are in it: cat {folder}/cgroup.procs",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,9 +352,8 @@ class CgroupsV1:
 
     def remove(self) -> None:
         """See Cgroups."""
-        deadline_seconds = time.monotonic() + _REMOVED_WITHIN_SECONDS
         for controller in _V1_OWN_GROUPS:
-            _remove(self.roots[controller] / self.name, deadline_seconds)
+            _remove(self.roots[controller] / self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,4 +443,4 @@ class CgroupsV2:
 
     def remove(self) -> None:
         """See Cgroups."""
-        _remove(self.root / self.name, time.monotonic() + _REMOVED_WITHIN_SECONDS)
+        _remove(self.root / self.name)

@@ -185,8 +185,12 @@ def _wanted(wanted: Sequence[Resource], *, deep: bool) -> dict[str, Any]:
 
 @functools.cache
 def _modules() -> list[tuple[str, str]]:
-    folder = resources.files(_PACKAGE)
-    return [(f"{_PACKAGE}.{name}", (folder / f"{name}.py").read_text()) for name in _MODULES]
+    folders = {_PACKAGE: _MODULES, "boardcluster": ("waiting",)}
+    return [
+        (f"{package}.{name}", (resources.files(package) / f"{name}.py").read_text())
+        for package, names in reversed(folders.items())
+        for name in names
+    ]
 
 
 def _ask(

@@ -18,7 +18,7 @@ import contextlib
 import ipaddress
 import json
 import os
-import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,6 +46,7 @@ from boardcluster.remote.gate import run_program
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.netns import NetnsRemote, enter
 from boardcluster.spec import address_of, host_address
+from boardcluster.waiting import wait_until
 
 __all__ = [
     "EmulatedNodes",
@@ -229,39 +230,45 @@ def _attach_disks(state: LiveState) -> None:
 
 def _await_idle(pid: int, log: str) -> None:
     """Wait until ``unshare`` has become ``sleep``: all its namespaces are then in place."""
-    deadline = time.monotonic() + _SHORT_WAIT_SECONDS
-    comm = ""
-    while time.monotonic() < deadline:
-        try:
-            comm = Path(f"/proc/{pid}/comm").read_text().strip()
-        except OSError:
-            break
-        if comm == "sleep":
-            return
-        time.sleep(0.005)
-    raise HostError(
-        f"a node's namespaces could not be made (last seen: {comm or 'process ended'})\n"
-        + Path(log).read_text()[-500:],
-        hint="run `boardcluster doctor`",
-    )
+    comm = _await_word(Path(f"/proc/{pid}/comm"), ready=lambda word: word == "sleep")
+    if comm != "sleep":
+        raise HostError(
+            f"a node's namespaces could not be made (last seen: {comm or 'process ended'})\n"
+            + Path(log).read_text()[-500:],
+            hint="run `boardcluster doctor`",
+        )
 
 
 def _child_of(pid: int, log: str) -> _Anchor:
-    deadline = time.monotonic() + _SHORT_WAIT_SECONDS
-    while time.monotonic() < deadline:
+    children = _await_word(Path(f"/proc/{pid}/task/{pid}/children"), ready=bool)
+    if not children:
+        raise HostError(
+            "a node's first process did not start\n" + Path(log).read_text()[-500:],
+            hint="run `boardcluster doctor`",
+        )
+    child = int(children.split()[0])
+    _await_idle(child, log)
+    stat = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
+    return _Anchor(child, int(stat[19]))
+
+
+def _await_word(file: Path, *, ready: Callable[[str], bool]) -> str:
+    """Wait for what a file of /proc says; return what it said last, nothing if it is gone."""
+
+    def look() -> str | None:
         try:
-            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            return file.read_text().strip()
         except OSError:
-            break
-        if children:
-            child = int(children[0])
-            _await_idle(child, log)
-            stat = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
-            return _Anchor(child, int(stat[19]))
-        time.sleep(0.005)
-    raise HostError(
-        "a node's first process did not start\n" + Path(log).read_text()[-500:],
-        hint="run `boardcluster doctor`",
+            return None
+
+    return (
+        wait_until(
+            look,
+            ready=lambda word: word is None or ready(word),
+            timeout_seconds=_SHORT_WAIT_SECONDS,
+            poll_seconds=0.005,
+        )
+        or ""
     )
 
 
@@ -417,14 +424,12 @@ def destroy(state: LiveState, home: Path) -> int:
     Raises:
         ClusterError: something could not be ended.
     """
-    deadline = time.monotonic() + _SHORT_WAIT_SECONDS
     ended = end_processes_of(state.identity, within_seconds=_SHORT_WAIT_SECONDS)
     link = Path("/sys/class/net") / (state.host_link or "no-such-link")
-    while link.exists():
-        if time.monotonic() > deadline:
-            run_program(["ip", "link", "delete", state.host_link])
-            break
-        time.sleep(0.02)
+    if not wait_until(
+        lambda: not link.exists(), timeout_seconds=_SHORT_WAIT_SECONDS, poll_seconds=0.02
+    ):
+        run_program(["ip", "link", "delete", state.host_link])
     if state.host_link:
         with contextlib.suppress(RemoteError):  # a kernel without rules has none of ours
             _unguard(state)

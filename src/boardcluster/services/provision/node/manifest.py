@@ -7,11 +7,11 @@ import fcntl
 import hashlib
 import json
 import os
-import time
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from boardcluster.services.provision.node.system import NEW, FailedError, Node, write
+from boardcluster.waiting import wait_until
 
 __all__ = [
     "FOLDER",
@@ -77,13 +77,14 @@ class Manifest:
 def one_at_a_time(node: Node) -> Iterator[None]:
     """Wait for another run on this node, such as one whose connection broke."""
     folder = node.at(FOLDER)
-    deadline = time.monotonic() + LOCK_SECONDS_MOST
-    while (descriptor := lock(folder)) is None:
-        if time.monotonic() > deadline:
-            raise FailedError(
-                "another run is still changing this node", hint="wait, then try again"
-            )
-        time.sleep(0.2)
+    descriptor = wait_until(
+        lambda: lock(folder),
+        ready=lambda held: held is not None,
+        timeout_seconds=LOCK_SECONDS_MOST,
+        poll_seconds=0.2,
+    )
+    if descriptor is None:
+        raise FailedError("another run is still changing this node", hint="wait, then try again")
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, descriptor)
         try:

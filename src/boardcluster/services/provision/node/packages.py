@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import Any
 
 from boardcluster.services.provision.node.kind import Kind
 from boardcluster.services.provision.node.system import FailedError, run, tail
+from boardcluster.waiting import wait_until
 
 __all__ = [
     "Packages",
@@ -71,12 +71,12 @@ class Packages(Kind):
 
     def dpkg(self, *arguments: str) -> tuple[int, str]:
         """Run dpkg as soon as no other package manager is at work."""
-        deadline = time.monotonic() + LOCK_SECONDS_MOST
-        while True:
-            status, text = run(["dpkg", *arguments], timeout_seconds=APT_SECONDS)
-            if not status or "lock" not in text or time.monotonic() > deadline:
-                return status, text
-            time.sleep(2)
+        return wait_until(
+            lambda: run(["dpkg", *arguments], timeout_seconds=APT_SECONDS),
+            ready=lambda seen: not seen[0] or "lock" not in seen[1],
+            timeout_seconds=LOCK_SECONDS_MOST,
+            poll_seconds=2.0,
+        )
 
     def mend(self) -> None:
         """Finish what was cut short; what cannot be finished and came with us is taken out whole.
