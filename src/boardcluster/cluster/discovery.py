@@ -66,15 +66,12 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a machine cannot be a node.
-
-    Attributes:
-        reason: what is wrong, and why it matters.
-        fix: what to do, in one line.
-    """
+    """Why a machine cannot be a node."""
 
     reason: str
+    """What is wrong, and why it matters."""
     fix: str
+    """What to do, in one line."""
 
 
 def discover(remote: Remote, *, folder: str = "") -> NodeFacts:

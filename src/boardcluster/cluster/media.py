@@ -34,17 +34,14 @@ _MBIT = 10**6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocks:
-    """The block devices of a node, partitions and mapped ones included.
-
-    Attributes:
-        files: what the files under /sys say.
-        links: what links under /sys and /dev mean.
-        usb: rate of the USB link behind a device's path under /sys, in Mbit/s.
-    """
+    """The block devices of a node, partitions and mapped ones included."""
 
     files: Mapping[str, str]
+    """What the files under /sys say."""
     links: Mapping[str, str]
+    """What links under /sys and /dev mean."""
     usb: Mapping[str, str]
+    """Rate of the USB link behind a device's path under /sys, in Mbit/s."""
 
     @property
     def names(self) -> list[str]:

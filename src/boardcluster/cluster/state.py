@@ -38,89 +38,80 @@ IDENTITY_VARIABLE = "BOARDCLUSTER_IDENTITY"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveNode:
-    """A node that exists.
-
-    Attributes:
-        name: host name.
-        address: IPv4 address inside the cluster.
-        pid: the first process of an emulated node, as this machine sees it; 0 for other nodes.
-        start_ticks: its start time.
-        folder: the node's own folder (configuration, data, logs), as the node sees it.
-        host: how OpenSSH reaches a board; empty for an emulated node.
-        boot_id: the boot of a board in which its daemons were started.
-    """
+    """A node that exists."""
 
     name: str
+    """Host name."""
     address: str
+    """IPv4 address inside the cluster."""
     pid: int
+    """The first process of an emulated node, as this machine sees it; 0 for other nodes."""
     start_ticks: int
+    """Its start time."""
     folder: str
+    """The node's own folder (configuration, data, logs), as the node sees it."""
     host: str = ""
+    """How OpenSSH reaches a board; empty for an emulated node."""
     boot_id: str = ""
+    """The boot of a board in which its daemons were started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Daemon:
-    """A daemon that was started.
-
-    Attributes:
-        name: ``namenode``, ``datanode``, ``resourcemanager``, ...
-        node: the node it runs on.
-        process: its process, as the node sees it.
-        log: its log file on the node.
-        url: its web page.
-    """
+    """A daemon that was started."""
 
     name: str
+    """``namenode``, ``datanode``, ``resourcemanager``, ..."""
     node: str
+    """The node it runs on."""
     process: ProcessRef
+    """Its process, as the node sees it."""
     log: str
+    """Its log file on the node."""
     url: str
+    """Its web page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveState:
-    """Everything about a cluster that is being started, up, or left behind by a dead driver.
-
-    Attributes:
-        identity: unique; in the environment of everything started for this cluster.
-        boot_id: the boot of this machine in which it was started.
-        phase: ``starting`` or ``up``.
-        own_user: whether the namespaces live in a user namespace made without root.
-        subnet: network of the nodes.
-        host_link: the host's network interface into the cluster; empty without root.
-        nodes: the nodes.
-        daemons: the daemons, in start order.
-        config_sha256: hash over the generated configuration of all nodes.
-        spec_sha256: hash of the ``cluster.toml`` it was started from.
-        java: description of the JVM in use.
-        form: in words, how a campaign changed it; empty if it is as ``cluster.toml`` says.
-        storage: name of the folder, on each node, of its HDFS data and the like.
-        temporary: whether a campaign brought it up that found it down, and will bring it down.
-        kind: how the nodes exist, as in ``cluster.toml``.
-        limits: what the kernel gives each emulated board; empty where nodes are not limited.
-        dilation: by how much the nodes are slower than the boards they stand for.
-        switch_pid: the first process of the switch of emulated nodes, as this machine sees it.
-    """
+    """Everything about a cluster that is being started, up, or left behind by a dead driver."""
 
     identity: str
+    """Unique; in the environment of everything started for this cluster."""
     boot_id: str
+    """The boot of this machine in which it was started."""
     phase: str
+    """``starting`` or ``up``."""
     own_user: bool
+    """Whether the namespaces live in a user namespace made without root."""
     subnet: str
+    """Network of the nodes."""
     host_link: str = ""
+    """The host's network interface into the cluster; empty without root."""
     nodes: tuple[LiveNode, ...] = ()
+    """The nodes."""
     daemons: tuple[Daemon, ...] = ()
+    """The daemons, in start order."""
     config_sha256: str = ""
+    """Hash over the generated configuration of all nodes."""
     spec_sha256: str = ""
+    """Hash of the ``cluster.toml`` it was started from."""
     java: str = ""
+    """Description of the JVM in use."""
     form: str = ""
+    """In words, how a campaign changed it; empty if it is as ``cluster.toml`` says."""
     storage: str = "data"
+    """Name of the folder, on each node, of its HDFS data and the like."""
     temporary: bool = False
+    """Whether a campaign brought it up that found it down, and will bring it down."""
     kind: str = "emulated"
+    """How the nodes exist, as in ``cluster.toml``."""
     limits: tuple[NodeLimits, ...] = ()
+    """What the kernel gives each emulated board; empty where nodes are not limited."""
     dilation: float = 1.0
+    """By how much the nodes are slower than the boards they stand for."""
     switch_pid: int = 0
+    """The first process of the switch of emulated nodes, as this machine sees it."""
 
     @property
     def capabilities(self) -> Capabilities:

@@ -34,21 +34,18 @@ _PROXY_SUFFIX = "_proxy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """One finished program.
-
-    Attributes:
-        argv: what ran.
-        returncode: exit status; negative is the signal that ended it.
-        stdout: captured standard output; empty where it went to a file.
-        stderr: captured standard error; empty where it went to a file.
-        duration_seconds: monotonic clock from just before the start to just after the end.
-    """
+    """One finished program."""
 
     argv: tuple[str, ...]
+    """What ran."""
     returncode: int
+    """Exit status; negative is the signal that ended it."""
     stdout: bytes
+    """Captured standard output; empty where it went to a file."""
     stderr: bytes
+    """Captured standard error; empty where it went to a file."""
     duration_seconds: float
+    """Monotonic clock from just before the start to just after the end."""
 
     @property
     def text(self) -> str:

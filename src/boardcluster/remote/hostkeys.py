@@ -27,21 +27,18 @@ _SSH_PORT = "22"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostKey:
-    """A host key.
-
-    Attributes:
-        host: the destination it was asked for.
-        name: the name under which ssh looks for it: ``pi0`` or ``[pi0]:2222``.
-        kind: its type, such as ``ssh-ed25519``.
-        key: the public key, base64.
-        fingerprint: what people compare, ``SHA256:`` and 43 characters.
-    """
+    """A host key."""
 
     host: str
+    """The destination it was asked for."""
     name: str
+    """The name under which ssh looks for it: ``pi0`` or ``[pi0]:2222``."""
     kind: str
+    """Its type, such as ``ssh-ed25519``."""
     key: str
+    """The public key, base64."""
     fingerprint: str
+    """What people compare, ``SHA256:`` and 43 characters."""
 
     @property
     def line(self) -> str:

@@ -123,21 +123,18 @@ def run_job(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
-    """One job, known to its node by an id.
-
-    Attributes:
-        remote: the node.
-        argv: program and arguments.
-        jobs: folder of the node in which the job has its own.
-        lost_seconds: for so long the node may be out of reach.
-        id: its id.
-    """
+    """One job, known to its node by an id."""
 
     remote: Remote
+    """The node."""
     argv: tuple[str, ...]
+    """Program and arguments."""
     jobs: str
+    """Folder of the node in which the job has its own."""
     lost_seconds: float
+    """For so long the node may be out of reach."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """Its id."""
 
     @property
     def folder(self) -> str:

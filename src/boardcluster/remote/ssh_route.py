@@ -40,14 +40,12 @@ class Silence:
     """What is known of a host that did not answer a moment ago.
 
     Each try at a dead host takes its whole time-out; a driver that ends a run on one makes many.
-
-    Attributes:
-        error: how the last try ended.
-        until_seconds: so long, by the monotonic clock, no other is made.
     """
 
     error: UnreachableError | None = None
+    """How the last try ended."""
     until_seconds: float = 0.0
+    """So long, by the monotonic clock, no other is made."""
 
     def note(self, error: UnreachableError) -> None:
         """Take note of a try without an answer."""
@@ -68,25 +66,23 @@ class Silence:
 class SshRoute:
     """How OpenSSH gets to a host.
 
-    Attributes:
-        host: any destination OpenSSH takes: ``[USER@]HOST`` or ``ssh://[USER@]HOST[:PORT]``,
-            resolved by the user's own configuration.
-        known_hosts: file of the host keys to believe; no other key is.
-        control: existing folder that only we may enter, for the sockets of shared connections;
-            a short path, because a socket's is limited to 104 bytes.
-        identity: private key file to offer as well; None for only what the configuration says.
-        silence: shared by all who go this way.
-
     Raises:
         SpecError: the host could be taken for an option, or is no destination at all.
         HostError: the path of ``control`` is too long for a socket.
     """
 
     host: str
+    """Any destination OpenSSH takes: ``[USER@]HOST`` or ``ssh://[USER@]HOST[:PORT]``, resolved by
+    the user's own configuration."""
     known_hosts: Path
+    """File of the host keys to believe; no other key is."""
     control: Path
+    """Existing folder that only we may enter, for the sockets of shared connections; a short path,
+    because a socket's is limited to 104 bytes."""
     identity: Path | None = None
+    """Private key file to offer as well; None for only what the configuration says."""
     silence: Silence = field(default_factory=Silence, compare=False, repr=False)
+    """Shared by all who go this way."""
 
     def __post_init__(self) -> None:
         check_destination(self.host)

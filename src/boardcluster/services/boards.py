@@ -77,17 +77,14 @@ _SYSTEMD_RUNS = "/run/systemd/system"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """Boards that can start their daemons.
-
-    Attributes:
-        facts: what was found on each, by name.
-        java: description of the Java of all; of several, joined by `` + ``.
-        changes: what was done to them.
-    """
+    """Boards that can start their daemons."""
 
     facts: dict[str, NodeFacts]
+    """What was found on each, by name."""
     java: str
+    """Description of the Java of all; of several, joined by `` + ``."""
     changes: tuple[Change, ...]
+    """What was done to them."""
 
 
 def board_layout(

@@ -20,25 +20,22 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonKind:
-    """One kind of daemon.
-
-    Attributes:
-        name: its name.
-        role: on which nodes it runs.
-        main: its Java class.
-        web: the port of its web page, by name.
-        ports: every port it binds, by name.
-        spark: whether it runs from Spark's jars instead of Hadoop's.
-        web_pages: whether its web pages come in Hadoop's test jar.
-    """
+    """One kind of daemon."""
 
     name: str
+    """Its name."""
     role: Role
+    """On which nodes it runs."""
     main: str
+    """Its Java class."""
     web: str
+    """The port of its web page, by name."""
     ports: tuple[str, ...]
+    """Every port it binds, by name."""
     spark: bool = False
+    """Whether it runs from Spark's jars instead of Hadoop's."""
     web_pages: bool = False
+    """Whether its web pages come in Hadoop's test jar."""
 
 
 DAEMONS = (

@@ -50,21 +50,18 @@ _XMX = re.compile(r"-Xmx(\d+[bkmgt]?)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Container:
-    """A container that YARN is asked for.
-
-    Attributes:
-        keys: the properties that decide its size.
-        what: what runs in it.
-        mib: its size before it is rounded up.
-        words: how that comes about.
-        am_mib: size of the application master that must run at the same time; 0 for itself.
-    """
+    """A container that YARN is asked for."""
 
     keys: tuple[str, ...]
+    """The properties that decide its size."""
     what: str
+    """What runs in it."""
     mib: int
+    """Its size before it is rounded up."""
     words: str
+    """How that comes about."""
     am_mib: int = 0
+    """Size of the application master that must run at the same time; 0 for itself."""
 
     @property
     def is_spark(self) -> bool:

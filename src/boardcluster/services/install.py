@@ -31,18 +31,15 @@ _BATCH = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """An engine pair on disk.
-
-    Attributes:
-        pair: what it is.
-        folder: where it is on this machine.
-        on_nodes: where nodes that do not share this machine's files have their copy; None if they
-            see it under the same path. The paths that it gives are those that nodes see.
-    """
+    """An engine pair on disk."""
 
     pair: EnginePair
+    """What it is."""
     folder: Path
+    """Where it is on this machine."""
     on_nodes: Path | None = None
+    """Where nodes that do not share this machine's files have their copy; None if they see it under
+    the same path. The paths that it gives are those that nodes see."""
 
     @property
     def hadoop_jars(self) -> Path:

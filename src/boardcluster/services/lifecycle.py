@@ -44,38 +44,32 @@ _ERROR_LINE = re.compile(r"(FATAL|ERROR|Exception|Error:|Exiting with status)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedDaemon:
-    """A daemon that was started.
-
-    Attributes:
-        kind: what it is.
-        node: where it runs.
-        process: its process, as the node sees it.
-        log: its log on the node.
-    """
+    """A daemon that was started."""
 
     kind: DaemonKind
+    """What it is."""
     node: NodeSpec
+    """Where it runs."""
     process: ProcessRef
+    """Its process, as the node sees it."""
     log: str
+    """Its log on the node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What the masters say of their workers.
-
-    Attributes:
-        live_datanodes: DataNodes that report to the NameNode.
-        live_nodemanagers: NodeManagers that take containers.
-        safe_mode: whether HDFS is still read-only.
-        history: whether both history servers answer.
-        hdfs_free_bytes: space left in HDFS.
-    """
+    """What the masters say of their workers."""
 
     live_datanodes: int
+    """DataNodes that report to the NameNode."""
     live_nodemanagers: int
+    """NodeManagers that take containers."""
     safe_mode: bool
+    """Whether HDFS is still read-only."""
     history: bool
+    """Whether both history servers answer."""
     hdfs_free_bytes: int
+    """Space left in HDFS."""
 
     def is_good(self, workers: int) -> bool:
         """Whether every worker of the cluster can take data and work."""

@@ -117,17 +117,14 @@ def mpirun_in(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Host:
-    """A node that takes part.
-
-    Attributes:
-        remote: the way to it.
-        folders: its folders for Open MPI's own files; made before, deleted afterwards.
-        environment: of everything that is started on it.
-    """
+    """A node that takes part."""
 
     remote: Remote
+    """The way to it."""
     folders: tuple[str, str]
+    """Its folders for Open MPI's own files; made before, deleted afterwards."""
     environment: dict[str, str]
+    """Of everything that is started on it."""
 
 
 @contextlib.contextmanager
@@ -263,20 +260,18 @@ class _Starter:
     """Reads requests on the first host and starts each on its host, until all were asked for.
 
     Once every daemon has been started it ends, so that it costs nothing while the program runs.
-
-    Attributes:
-        hosts: nodes that take part, the first one first.
-        spool: file of requests on the first host.
-        tag: mark of this run.
-        dilation: by how much longer a host may take.
-        failure: why a daemon could not be started; None if all went well.
     """
 
     hosts: Mapping[str, _Host]
+    """Nodes that take part, the first one first."""
     spool: str
+    """File of requests on the first host."""
     tag: str
+    """Mark of this run."""
     dilation: float
+    """By how much longer a host may take."""
     failure: BoardclusterError | None = None
+    """Why a daemon could not be started; None if all went well."""
     _stop: threading.Event = field(default_factory=threading.Event)
 
     @contextlib.contextmanager

@@ -103,28 +103,25 @@ _NODES_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveCluster:
-    """A running cluster that work can be given to.
-
-    Attributes:
-        home: the cluster's state folder.
-        state: what is alive.
-        layout: where things are.
-        remotes: every node by name, as the user that daemons and jobs run as.
-        admins: every node by name, as root, where that is another way; see ``as_root``.
-        facts: every board by name, as it was found when the cluster came up; empty for nodes on
-            this machine.
-        host: the machine that emulated nodes share.
-        limiter: what holds emulated boards to their limits; None where nothing is limited.
-    """
+    """A running cluster that work can be given to."""
 
     home: Path
+    """The cluster's state folder."""
     state: LiveState
+    """What is alive."""
     layout: Layout
+    """Where things are."""
     remotes: Mapping[str, Remote]
+    """Every node by name, as the user that daemons and jobs run as."""
     admins: Mapping[str, Remote] = field(default_factory=dict)
+    """Every node by name, as root, where that is another way; see ``as_root``."""
     facts: Mapping[str, NodeFacts] = field(default_factory=dict)
+    """Every board by name, as it was found when the cluster came up; empty for nodes on this
+    machine."""
     host: Remote = field(default_factory=lambda: LocalRemote(HOST))
+    """The machine that emulated nodes share."""
     limiter: Limiter | None = None
+    """What holds emulated boards to their limits; None where nothing is limited."""
 
     @property
     def as_root(self) -> Mapping[str, Remote]:

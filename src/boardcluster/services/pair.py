@@ -18,23 +18,20 @@ _FOLDER = resources.files("boardcluster.services").joinpath("pairs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedJar:
-    """One jar of Maven Central.
-
-    Attributes:
-        organisation: the Maven group.
-        module: the Maven artifact.
-        revision: its version.
-        classifier: its classifier; empty for the main jar.
-        sha256: hexadecimal digest of the file.
-        size_bytes: size of the file.
-    """
+    """One jar of Maven Central."""
 
     organisation: str
+    """The Maven group."""
     module: str
+    """The Maven artifact."""
     revision: str
+    """Its version."""
     classifier: str
+    """Its classifier; empty for the main jar."""
     sha256: str
+    """Hexadecimal digest of the file."""
     size_bytes: int
+    """Size of the file."""
 
     @property
     def place(self) -> str:
@@ -50,29 +47,26 @@ class LockedJar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnginePair:
-    """A Hadoop and a Spark that go together.
-
-    Attributes:
-        id: name of the lock file.
-        hadoop: version of Hadoop.
-        spark: version of Spark.
-        java_oldest: oldest Java feature version that runs it.
-        java_newest: newest Java feature version that runs it.
-        pyspark_requirement: what pip fetches.
-        pyspark_sha256: digest of the source distribution.
-        pyspark_size_bytes: its size.
-        jars: every Hadoop jar.
-    """
+    """A Hadoop and a Spark that go together."""
 
     id: str
+    """Name of the lock file."""
     hadoop: str
+    """Version of Hadoop."""
     spark: str
+    """Version of Spark."""
     java_oldest: int
+    """Oldest Java feature version that runs it."""
     java_newest: int
+    """Newest Java feature version that runs it."""
     pyspark_requirement: str
+    """What pip fetches."""
     pyspark_sha256: str
+    """Digest of the source distribution."""
     pyspark_size_bytes: int
+    """Its size."""
     jars: tuple[LockedJar, ...]
+    """Every Hadoop jar."""
 
 
 def pair_ids() -> tuple[str, ...]:

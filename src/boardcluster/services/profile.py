@@ -54,27 +54,24 @@ _YARN_DEFAULTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """One engine configuration for one cluster.
-
-    Attributes:
-        name: its name.
-        source: where the values come from.
-        properties: per file of FILES, the properties of every node.
-        per_node: per node, what differs there (in ``yarn-site``).
-        small_daemons: whether daemons get the flags that keep them small.
-        remarks: contradictions worth a warning.
-        spark_refusal: why Spark cannot run, with the arithmetic; empty if it can.
-        settings: properties that are set on top of it, which ``properties`` hold already.
-    """
+    """One engine configuration for one cluster."""
 
     name: str
+    """Its name."""
     source: str
+    """Where the values come from."""
     properties: dict[str, dict[str, str]]
+    """Per file of FILES, the properties of every node."""
     per_node: dict[str, dict[str, str]]
+    """Per node, what differs there (in ``yarn-site``)."""
     small_daemons: bool
+    """Whether daemons get the flags that keep them small."""
     remarks: tuple[str, ...]
+    """Contradictions worth a warning."""
     spark_refusal: str
+    """Why Spark cannot run, with the arithmetic; empty if it can."""
     settings: Mapping[str, str] = field(default_factory=dict)
+    """Properties that are set on top of it, which ``properties`` hold already."""
 
 
 def profile_names() -> tuple[str, ...]:

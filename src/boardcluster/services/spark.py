@@ -25,22 +25,19 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A try at a stage that ended, well or not.
-
-    Attributes:
-        number: the stage's, from 0.
-        attempt: which try, from 0.
-        name: where the program asked for it, in Spark's words.
-        begin_seconds: its submission, in seconds since 1970 by the wall clock of Spark's driver,
-            which is the master's, as ``spark-submit`` runs here.
-        end_seconds: its completion, likewise.
-    """
+    """A try at a stage that ended, well or not."""
 
     number: int
+    """The stage's, from 0."""
     attempt: int
+    """Which try, from 0."""
     name: str
+    """Where the program asked for it, in Spark's words."""
     begin_seconds: float
+    """Its submission, in seconds since 1970 by the wall clock of Spark's driver, which is the
+    master's, as ``spark-submit`` runs here."""
     end_seconds: float
+    """Its completion, likewise."""
 
     @property
     def label(self) -> str:

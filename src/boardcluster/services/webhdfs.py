@@ -25,17 +25,14 @@ _DATA_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HdfsEntry:
-    """One file or folder.
-
-    Attributes:
-        name: its name inside its folder.
-        is_file: whether it is a file.
-        size_bytes: its size; 0 for a folder.
-    """
+    """One file or folder."""
 
     name: str
+    """Its name inside its folder."""
     is_file: bool
+    """Whether it is a file."""
     size_bytes: int
+    """Its size; 0 for a folder."""
 
 
 class WebHdfs:

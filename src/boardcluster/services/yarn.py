@@ -37,42 +37,36 @@ _ENDED = ("FINISHED", "FAILED", "KILLED")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YarnApplication:
-    """An application as the ResourceManager sees it.
-
-    Attributes:
-        id: YARN's id.
-        state: e.g. ACCEPTED, RUNNING, FINISHED.
-        final_status: e.g. SUCCEEDED, FAILED; UNDEFINED while it runs.
-        diagnostics: what YARN has to say about it.
-    """
+    """An application as the ResourceManager sees it."""
 
     id: str
+    """YARN's id."""
     state: str
+    """E.g. ACCEPTED, RUNNING, FINISHED."""
     final_status: str
+    """E.g. SUCCEEDED, FAILED; UNDEFINED while it runs."""
     diagnostics: str
+    """What YARN has to say about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobHistory:
-    """What the MapReduce history server keeps of a job.
-
-    Attributes:
-        counters: its counters as ``group/name``, unchanged.
-        phases_seconds: ``start`` (submission to first map), ``map`` (to the end of the last map),
-            ``reduce after the last map`` and ``commit`` follow each other; the means are over the
-            reduce tasks, which overlap with the maps.
-        phase_spans: begin and end of those that follow each other, in seconds since 1970 by the
-            wall clock of ``clock_node``.
-        clock_node: name of the node that its application master ran on, which dates all but the
-            submission; the master's where the history does not say.
-        document: the server's answers, unchanged.
-    """
+    """What the MapReduce history server keeps of a job."""
 
     counters: dict[str, int]
+    """Its counters as ``group/name``, unchanged."""
     phases_seconds: dict[str, float]
+    """``start`` (submission to first map), ``map`` (to the end of the last map), ``reduce after the
+    last map`` and ``commit`` follow each other; the means are over the reduce tasks, which overlap
+    with the maps."""
     phase_spans: dict[str, tuple[float, float]]
+    """Begin and end of those that follow each other, in seconds since 1970 by the wall clock of
+    ``clock_node``."""
     clock_node: str
+    """Name of the node that its application master ran on, which dates all but the submission; the
+    master's where the history does not say."""
     document: dict[str, Any]
+    """The server's answers, unchanged."""
 
 
 def hadoop_command(

@@ -86,33 +86,26 @@ class Cgroups(Protocol):
         Raises:
             HostError: the kernel refused.
         """
-        ...
 
     def join_files(self, node: str) -> tuple[str, ...]:
         """Return the files into which a process writes itself to join a node."""
-        ...
 
     def set_cpu(self, node: str, cores: float | None) -> None:
         """Limit a node's CPU time; None lifts the limit."""
-        ...
 
     def set_memory(self, node: str, limit_bytes: int) -> None:
         """Limit a node's memory, page cache included, without swap."""
-        ...
 
     def set_disk(self, node: str, device: str, limits: DiskLimits | None) -> None:
         """Limit a block device, given as MAJOR:MINOR; None lifts the limits."""
-        ...
 
     def read(self, node: str, device: str) -> Mapping[str, str]:
         """Return every limit of a node as the kernel has it, in the words of ``expected``."""
-        ...
 
     def expected(
         self, cores: float | None, memory_bytes: int, device: str, disk: DiskLimits | None
     ) -> Mapping[str, str]:
         """Return what ``read`` must yield for these limits."""
-        ...
 
     def cpu_seconds(self, node: str) -> float:
         """Return the CPU time that a node's processes have used.
@@ -120,14 +113,12 @@ class Cgroups(Protocol):
         Raises:
             HostError: the node's group is gone.
         """
-        ...
 
     def sweep(self, node: str) -> None:
         """Remove the groups of this node that drivers which were killed left, of any cluster.
 
         Those in use stay: the kernel refuses to remove them.
         """
-        ...
 
     def remove(self) -> None:
         """Remove all groups of the cluster; their processes must have ended.
@@ -135,7 +126,6 @@ class Cgroups(Protocol):
         Raises:
             ClusterError: a group still holds processes.
         """
-        ...
 
 
 def _mounts() -> list[tuple[str, str, frozenset[str]]]:

@@ -25,19 +25,16 @@ __all__ = ["Limiter", "Port", "clear_leftovers", "join_prefixes", "make_groups"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
-    """Where a node's link is shaped.
-
-    Attributes:
-        node_pid: a process in the node's network namespace.
-        switch_pid: a process in the switch's.
-        name: interface of the switch that leads to the node.
-        open_bits_per_second: its rate where no limit is set.
-    """
+    """Where a node's link is shaped."""
 
     node_pid: int
+    """A process in the node's network namespace."""
     switch_pid: int
+    """A process in the switch's."""
     name: str
+    """Interface of the switch that leads to the node."""
     open_bits_per_second: int
+    """Its rate where no limit is set."""
 
     @property
     def ends(self) -> tuple[tuple[tuple[str, ...], str], ...]:
@@ -50,19 +47,16 @@ class Port:
 
 @dataclass(slots=True, kw_only=True)
 class Limiter:
-    """The limits of a cluster that is up.
-
-    Attributes:
-        groups: its control groups.
-        limits: what each node is to have.
-        devices: by node, the device of its disk as MAJOR:MINOR; nodes without one have none.
-        ports: by node, where its link is shaped.
-    """
+    """The limits of a cluster that is up."""
 
     groups: Cgroups
+    """Its control groups."""
     limits: tuple[NodeLimits, ...]
+    """What each node is to have."""
     devices: Mapping[str, str]
+    """By node, the device of its disk as MAJOR:MINOR; nodes without one have none."""
     ports: Mapping[str, Port]
+    """By node, where its link is shaped."""
     _shares: dict[str, float] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 

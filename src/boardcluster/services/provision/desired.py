@@ -56,20 +56,16 @@ OWN = ("conf", "data", "data-*", "logs", "scratch", "spark-events", "tmp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What a node already is, as far as it decides what is done to it.
-
-    Attributes:
-        architecture: as ``uname -m`` says it.
-        systemd: whether systemd runs it.
-        java_home: a Java that runs the engines; empty if one has to be installed.
-        lacks_memory_controller: whether it is a Raspberry Pi whose kernel must be told to account
-            for memory.
-    """
+    """What a node already is, as far as it decides what is done to it."""
 
     architecture: str
+    """As ``uname -m`` says it."""
     systemd: bool
+    """Whether systemd runs it."""
     java_home: str = ""
+    """A Java that runs the engines; empty if one has to be installed."""
     lacks_memory_controller: bool = False
+    """Whether it is a Raspberry Pi whose kernel must be told to account for memory."""
 
 
 def ground_of(facts: NodeFacts, *, java_oldest: int, java_newest: int) -> Ground:

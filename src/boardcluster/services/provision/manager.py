@@ -21,21 +21,18 @@ _START_TICKS = 19
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonCommand:
-    """A daemon to be started.
-
-    Attributes:
-        name: its name, as in ``DAEMONS``.
-        argv: the command that runs it in the foreground.
-        env: its environment.
-        cwd: the folder it runs in.
-        log: the file of the node to which its output is appended.
-    """
+    """A daemon to be started."""
 
     name: str
+    """Its name, as in ``DAEMONS``."""
     argv: Sequence[str]
+    """The command that runs it in the foreground."""
     env: Mapping[str, str]
+    """Its environment."""
     cwd: str
+    """The folder it runs in."""
     log: str
+    """The file of the node to which its output is appended."""
 
 
 class ServiceManager(Protocol):
@@ -47,18 +44,15 @@ class ServiceManager(Protocol):
         Raises:
             DaemonError, RemoteError: it could not be started.
         """
-        ...
 
     def running(self, known: Mapping[str, ProcessRef]) -> dict[str, ProcessRef]:
         """Return the process of each daemon that is alive, by name.
 
         It differs from the known one where the manager has started a daemon again.
         """
-        ...
 
     def stop(self, known: Mapping[str, ProcessRef], *, grace_seconds: float) -> int:
         """End daemons, by name and process; return how many had to be killed."""
-        ...
 
 
 class PlainProcesses:

@@ -62,19 +62,16 @@ _COPIES_AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """Something that differs, or was changed, on one node.
-
-    Attributes:
-        node: its name.
-        words: what is done, in the present tense, without a full stop.
-        detail: the lines of a file that change, as a unified diff; often empty.
-        remark: what came of it, if that needs saying.
-    """
+    """Something that differs, or was changed, on one node."""
 
     node: str
+    """Its name."""
     words: str
+    """What is done, in the present tense, without a full stop."""
     detail: str = ""
+    """The lines of a file that change, as a unified diff; often empty."""
     remark: str = ""
+    """What came of it, if that needs saying."""
 
 
 def plan(
