@@ -22,6 +22,7 @@ from boardcluster.remote.gate import Completed
 
 MakeSpec = Callable[..., ClusterSpec]
 IDENTITY = str(uuid.uuid4())  # two runs of the tests at once must not find each other
+NODES = emulated.EmulatedNodes(Path("home"))
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_state_before_anything_is_started(
     user: int, link: str, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    state = emulated.new_state(make_spec(), identity=IDENTITY)
+    state = NODES.new_state(make_spec(), identity=IDENTITY)
 
     assert (state.phase, state.own_user, state.host_link) == ("starting", user != 0, link)
     assert (state.identity, state.subnet) == (IDENTITY, "198.18.7.0/24")
@@ -49,7 +50,7 @@ def test_state_before_anything_is_started(
 
 
 def test_a_node_is_reached_by_its_first_process(make_spec: MakeSpec) -> None:
-    state = replace(emulated.new_state(make_spec(), identity=IDENTITY), own_user=True)
+    state = replace(NODES.new_state(make_spec(), identity=IDENTITY), own_user=True)
     node = LiveNode(name="worker1", address="198.18.7.2", pid=2**22 + 1, start_ticks=1, folder="/f")
     remote = emulated.remote_of(node, state)
 
@@ -126,25 +127,25 @@ def test_finds_processes_by_the_identity_in_their_environment(
 def test_destroy_ends_what_carries_the_identity_and_nothing_else(
     marked: "subprocess.Popen[bytes]", make_spec: MakeSpec, tmp_path: Path
 ) -> None:
-    state = replace(emulated.new_state(make_spec(), identity=IDENTITY), host_link="")
+    state = replace(NODES.new_state(make_spec(), identity=IDENTITY), host_link="")
     with subprocess.Popen(["sleep", "60"]) as other:
-        assert emulated.destroy(state, tmp_path) == 1
+        assert emulated.EmulatedNodes(tmp_path).destroy(state) == 1
         assert marked.wait(10) == -signal.SIGKILL
         assert other.poll() is None
         other.kill()
 
-    assert emulated.destroy(state, tmp_path) == 0  # safe to repeat
+    assert emulated.EmulatedNodes(tmp_path).destroy(state) == 0  # safe to repeat
 
 
 def test_destroy_names_what_does_not_end(
     make_spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state = replace(emulated.new_state(make_spec(), identity=IDENTITY), host_link="")
+    state = replace(NODES.new_state(make_spec(), identity=IDENTITY), host_link="")
     monkeypatch.setattr(processes, "leftover_processes", lambda _: [2**22 + 1])
     monkeypatch.setattr(emulated, "_SHORT_WAIT_SECONDS", 0.1)
 
     with pytest.raises(ClusterError, match="4194305") as caught:
-        emulated.destroy(state, tmp_path)
+        emulated.EmulatedNodes(tmp_path).destroy(state)
 
     assert "kill -9" in caught.value.hint
 
@@ -280,7 +281,7 @@ def rooted(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> LiveState:
     """The state of a cluster that root starts."""
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.delenv("SUDO_UID", raising=False)
-    state = emulated.new_state(make_spec(), identity=IDENTITY)
+    state = NODES.new_state(make_spec(), identity=IDENTITY)
     assert state.host_link
     return state
 
@@ -492,9 +493,9 @@ def test_destroy_removes_the_rules_of_a_cluster_with_a_link_only(
     monkeypatch.setattr(emulated, "run_program", kernel)
     monkeypatch.setattr(processes, "leftover_processes", lambda _: [])
 
-    assert emulated.destroy(replace(rooted, host_link=""), tmp_path) == 0
+    assert emulated.EmulatedNodes(tmp_path).destroy(replace(rooted, host_link="")) == 0
     assert kernel.calls == []
-    assert emulated.destroy(rooted, tmp_path) == 0
+    assert emulated.EmulatedNodes(tmp_path).destroy(rooted) == 0
     assert kernel.calls == [SHOW, remove(5081), remove(5082)]
 
 

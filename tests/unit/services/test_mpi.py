@@ -89,7 +89,7 @@ def daemon(work: Path) -> str:
 
 def test_runs_on_every_host_through_the_agent_and_inside_the_subnet(layout: Layout) -> None:
     command = mpi.mpirun_command(
-        layout,
+        layout.spec.network.subnet,
         hosts=["worker1", "worker2", "worker3"],
         ranks_per_host=4,
         program=["prog", "-x"],

@@ -70,7 +70,7 @@ def test_what_could_not_be_ended_is_said_and_stays_recorded(
     monkeypatch.setattr(f"{EMULATED}.check_host", lambda _: None)
     monkeypatch.setattr(operation, "_layout", lambda *_: layout)
     monkeypatch.setattr(operation, "_bring_up", bring_up)
-    monkeypatch.setattr(f"{EMULATED}.destroy", destroy)
+    monkeypatch.setattr(f"{EMULATED}.EmulatedNodes.destroy", destroy)
     monkeypatch.setattr(operation, "refuse_archives", lambda *_: None)
     with pytest.raises(type(error)) as caught:
         operation.up(tmp_path, cache=tmp_path, progress=no_progress, seen=lambda _: None)
@@ -107,7 +107,9 @@ class Machine:
             f"{EMULATED}.remote_of",
             lambda node, _: FakeRemote(node.name),
         )
-        monkeypatch.setattr(f"{EMULATED}.destroy", self._destroy)
+        monkeypatch.setattr(
+            f"{EMULATED}.EmulatedNodes.destroy", lambda _, state: self._destroy(state)
+        )
         monkeypatch.setattr(operation, "_layout", self._make_layout)
         monkeypatch.setattr(operation, "_bring_up", self._bring_up)
         monkeypatch.setattr(operation, "dead_daemons", lambda _: [])
@@ -118,8 +120,7 @@ class Machine:
         text = render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
         (self.home / "cluster.toml").write_text(text)
 
-    def _destroy(self, state: LiveState, home: Path) -> int:
-        assert home.is_dir()
+    def _destroy(self, state: LiveState) -> int:
         self.destroyed.append(state)
         return 0
 

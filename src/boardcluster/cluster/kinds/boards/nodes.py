@@ -59,11 +59,7 @@ def known_hosts_of(home: Path) -> Path:
 
 
 class BoardNodes:
-    """The boards of one cluster; see ``Nodes``.
-
-    Args:
-        home: the cluster's state folder.
-    """
+    """The boards of the cluster with a state folder."""
 
     def __init__(self, home: Path) -> None:
         self._known_hosts = known_hosts_of(home)
@@ -145,11 +141,11 @@ class BoardNodes:
         atexit.unregister(self.close)
 
     def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
-        """See Nodes."""
+        """Return a state that holds every declared board."""
         return board_state(spec, identity=identity)
 
     def check(self, spec: ClusterSpec) -> None:
-        """See Nodes. What this driver left running is ended.
+        """Check that every board can be reached; end what this driver left running there.
 
         Raises:
             LockedError: another driver's cluster runs there; names it.
@@ -185,7 +181,7 @@ class BoardNodes:
         return int(answer["ended"])
 
     def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
-        """See Nodes."""
+        """Write down on each board whose it is; return the state with the boards' boots."""
 
         def one(name: str) -> str:
             admin = self.admin(_named(spec, name))
@@ -201,23 +197,23 @@ class BoardNodes:
         return replace(state, nodes=nodes)
 
     def remote_of(self, node: LiveNode, state: LiveState) -> Remote:
-        """See Nodes."""
+        """Return the way to a board as the service user."""
         del state
         return self.reach(node.name, node.host, user=SERVICE_USER, folder=node.folder)
 
     def admin_of(self, node: LiveNode, state: LiveState) -> Remote:
-        """See Nodes."""
+        """Return the way to a board as root."""
         del state
         return self.reach(node.name, node.host, user=_ROOT, folder=node.folder)
 
     def alive(self, state: LiveState) -> list[LiveNode]:
-        """See Nodes. A board that does not answer is not alive."""
+        """Return the boards that answer, in the boot in which their daemons were started."""
         rows = {node.name: node for node in state.nodes}
         boots, _ = each_node(rows, lambda name: boot_of(self.admin_of(rows[name], state)))
         return [rows[name] for name, boot in boots.items() if boot == rows[name].boot_id]
 
     def has_leftovers(self, state: LiveState) -> bool:
-        """See Nodes. A board that does not answer may still run anything.
+        """Whether the service user runs anything; a board that does not answer may run anything.
 
         Raises:
             UnreachableError: a board does not answer.
@@ -231,7 +227,7 @@ class BoardNodes:
         return any(found.values())
 
     def destroy(self, state: LiveState) -> int:
-        """See Nodes. On a board everything of the service user is ended: all of it is ours.
+        """End everything of the service user on every board: all of it is ours.
 
         Raises:
             ClusterError: a board does not answer, so that what runs there may go on running.
@@ -252,11 +248,11 @@ class BoardNodes:
         return sum(ended.values())
 
     def limiter(self, spec: ClusterSpec, state: LiveState) -> None:
-        """See Nodes; boards are what they are."""
+        """Return None: boards are limited by what they are."""
         del spec, state
 
     def page_hint(self, state: LiveState) -> str:
-        """See Nodes."""
+        """Name the command that opens the pages."""
         del state
         return "These pages open through `boardcluster tunnel`."
 

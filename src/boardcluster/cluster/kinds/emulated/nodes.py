@@ -48,15 +48,7 @@ from boardcluster.remote.netns import NetnsRemote, enter
 from boardcluster.spec import address_of, host_address
 from boardcluster.waiting import wait_until
 
-__all__ = [
-    "EmulatedNodes",
-    "check_host",
-    "create_nodes",
-    "destroy",
-    "limiter_of",
-    "new_state",
-    "remote_of",
-]
+__all__ = ["EmulatedNodes", "check_host", "remote_of"]
 
 _SHORT_WAIT_SECONDS = 10.0
 _HUGE_PREFIX = 8
@@ -74,19 +66,6 @@ _IDLE = ("env", "--ignore-signal=CHLD", "sleep", "infinity")
 class _Anchor:
     pid: int
     start_ticks: int
-
-
-def new_state(spec: ClusterSpec, *, identity: str) -> LiveState:
-    """Return the state to record before anything is started."""
-    own_user = os.geteuid() != 0
-    return LiveState(
-        identity=identity,
-        boot_id=boot_id(),
-        phase="starting",
-        own_user=own_user,
-        subnet=spec.network.subnet,
-        host_link="" if own_user else f"bc{identity[:8]}",
-    )
 
 
 def check_host(spec: ClusterSpec) -> None:
@@ -163,51 +142,6 @@ def remote_of(node: LiveNode, state: LiveState) -> NetnsRemote:
     return NetnsRemote(
         node.name, pid=node.pid, own_user=state.own_user, joining=joins.get(node.name, ())
     )
-
-
-def create_nodes(spec: ClusterSpec, state: LiveState, home: Path) -> LiveState:
-    """Create switch, nodes and links; return the state with the live nodes.
-
-    Raises:
-        HostError: the kernel refused.
-        ClusterError: a setting does not read back as written.
-    """
-    here = LocalRemote()
-    log = str(home / "anchors.log")
-    env = {IDENTITY_VARIABLE: state.identity}
-    user = ("--user", "--map-root-user") if state.own_user else ()
-    process = here.start(
-        ["unshare", *user, "--net", "--mount", *_IDLE], log=log, env=env, cwd=str(home)
-    )
-    switch = _Anchor(process.pid, process.start_ticks)
-    _await_idle(switch.pid, log)
-
-    into_switch = enter(switch.pid, own_user=state.own_user, kinds="nm")
-    anchors: dict[str, _Anchor] = {}
-    joins = _make_groups(spec, state)
-    for node in spec.nodes:
-        starter = LocalRemote("switch", prefix=(*joins.get(node.name, ()), *into_switch))
-        isolate = ["--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        parent = starter.start(["unshare", *isolate, *_IDLE], log=log, env=env)
-        anchors[node.name] = _child_of(parent.pid, log)
-    hosts = _write_hosts(spec, home)
-    _connect(spec, state, switch, anchors)
-    nodes = []
-    for node in spec.nodes:
-        folder = home / "nodes" / node.name
-        folder.mkdir(parents=True, exist_ok=True)
-        live = LiveNode(
-            name=node.name,
-            address=str(address_of(spec, node.name)),
-            pid=anchors[node.name].pid,
-            start_ticks=anchors[node.name].start_ticks,
-            folder=str(folder),
-        )
-        _configure_node(spec, state, live, hosts)
-        nodes.append(live)
-    state = replace(state, nodes=tuple(nodes), switch_pid=switch.pid)
-    _attach_disks(state)
-    return state
 
 
 def _make_groups(spec: ClusterSpec, state: LiveState) -> dict[str, tuple[str, ...]]:
@@ -411,112 +345,148 @@ def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, hosts: 
         raise ClusterError(f"host name of {node.name} reads back as {seen!r}")
 
 
-def destroy(state: LiveState, home: Path) -> int:
-    """End every process of the cluster and wait until its interfaces and limits are gone.
-
-    Safe to repeat, and safe after a reboot: processes are found by the cluster's identity, never
-    by name. Returns how many processes were ended.
-
-    Args:
-        state: of the cluster.
-        home: its state folder.
-
-    Raises:
-        ClusterError: something could not be ended.
-    """
-    ended = end_processes_of(state.identity, within_seconds=_SHORT_WAIT_SECONDS)
-    link = Path("/sys/class/net") / (state.host_link or "no-such-link")
-    if not wait_until(
-        lambda: not link.exists(), timeout_seconds=_SHORT_WAIT_SECONDS, poll_seconds=0.02
-    ):
-        run_program(["ip", "link", "delete", state.host_link])
-    if state.host_link:
-        with contextlib.suppress(RemoteError):  # a kernel without rules has none of ours
-            _unguard(state)
-    if not state.own_user:
-        clear_leftovers(state.identity, home / "nodes")
-    return ended
-
-
-def limiter_of(spec: ClusterSpec, state: LiveState) -> Limiter | None:
-    """Return the limits of a live cluster; None if it has none.
-
-    Raises:
-        HostError: this machine's control groups are gone.
-    """
-    if not state.limits:
-        return None
-    places = {node.name: node for node in state.nodes}
-    return Limiter(
-        groups=find_cgroups(state.identity),
-        limits=state.limits,
-        devices={
-            name: device
-            for name, node in places.items()
-            if (device := device_of(Path(node.folder)))
-        },
-        ports={
-            node.name: Port(
-                node_pid=places[node.name].pid,
-                switch_pid=state.switch_pid,
-                name=f"port{index}",
-                open_bits_per_second=spec.network.link_bits_per_second,
-            )
-            for index, node in enumerate(spec.nodes)
-        },
-    )
-
-
 class EmulatedNodes:
-    """The nodes of one emulated cluster; see ``Nodes``.
-
-    Args:
-        home: the cluster's state folder.
-    """
+    """The nodes of the emulated cluster with a state folder."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
     def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
-        """See Nodes."""
-        return new_state(spec, identity=identity)
+        """Return the state to record before anything is started."""
+        own_user = os.geteuid() != 0
+        return LiveState(
+            identity=identity,
+            boot_id=boot_id(),
+            phase="starting",
+            own_user=own_user,
+            subnet=spec.network.subnet,
+            host_link="" if own_user else f"bc{identity[:8]}",
+        )
 
     def check(self, spec: ClusterSpec) -> None:
-        """See Nodes."""
+        """Check as ``check_host`` does."""
         check_host(spec)
 
     def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
-        """See Nodes."""
-        return create_nodes(spec, state, self._home)
+        """Create switch, nodes and links; return the state with the live nodes.
+
+        Raises:
+            HostError: the kernel refused.
+            ClusterError: a setting does not read back as written.
+        """
+        here = LocalRemote()
+        log = str(self._home / "anchors.log")
+        env = {IDENTITY_VARIABLE: state.identity}
+        user = ("--user", "--map-root-user") if state.own_user else ()
+        process = here.start(
+            ["unshare", *user, "--net", "--mount", *_IDLE], log=log, env=env, cwd=str(self._home)
+        )
+        switch = _Anchor(process.pid, process.start_ticks)
+        _await_idle(switch.pid, log)
+
+        into_switch = enter(switch.pid, own_user=state.own_user, kinds="nm")
+        anchors: dict[str, _Anchor] = {}
+        joins = _make_groups(spec, state)
+        for node in spec.nodes:
+            starter = LocalRemote("switch", prefix=(*joins.get(node.name, ()), *into_switch))
+            isolate = [
+                "--net",
+                "--mount",
+                "--uts",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+            ]
+            parent = starter.start(["unshare", *isolate, *_IDLE], log=log, env=env)
+            anchors[node.name] = _child_of(parent.pid, log)
+        hosts = _write_hosts(spec, self._home)
+        _connect(spec, state, switch, anchors)
+        nodes = []
+        for node in spec.nodes:
+            folder = self._home / "nodes" / node.name
+            folder.mkdir(parents=True, exist_ok=True)
+            live = LiveNode(
+                name=node.name,
+                address=str(address_of(spec, node.name)),
+                pid=anchors[node.name].pid,
+                start_ticks=anchors[node.name].start_ticks,
+                folder=str(folder),
+            )
+            _configure_node(spec, state, live, hosts)
+            nodes.append(live)
+        state = replace(state, nodes=tuple(nodes), switch_pid=switch.pid)
+        _attach_disks(state)
+        return state
 
     def remote_of(self, node: LiveNode, state: LiveState) -> Remote:
-        """See Nodes."""
+        """Return the way to enter a node, as its root: everything there runs as root."""
         return remote_of(node, state)
 
-    def admin_of(self, node: LiveNode, state: LiveState) -> Remote:
-        """See Nodes. Everything on an emulated node runs as its root."""
-        return remote_of(node, state)
+    admin_of = remote_of
 
     def alive(self, state: LiveState) -> list[LiveNode]:
-        """See Nodes."""
+        """Return the nodes whose first process lives."""
         if state.boot_id != boot_id():
             return []
         return [node for node in state.nodes if is_alive(node.pid, node.start_ticks)]
 
     def has_leftovers(self, state: LiveState) -> bool:
-        """See Nodes."""
+        """Whether any process of this machine carries the cluster's identity."""
         return state.boot_id == boot_id() and bool(leftover_processes(state.identity))
 
     def destroy(self, state: LiveState) -> int:
-        """See Nodes."""
-        return destroy(state, self._home)
+        """End every process of the cluster and wait until its interfaces and limits are gone.
+
+        Safe to repeat, and after a reboot: processes are found by the cluster's identity, never by
+        name. Returns how many processes were ended.
+
+        Raises:
+            ClusterError: something could not be ended.
+        """
+        ended = end_processes_of(state.identity, within_seconds=_SHORT_WAIT_SECONDS)
+        link = Path("/sys/class/net") / (state.host_link or "no-such-link")
+        if not wait_until(
+            lambda: not link.exists(), timeout_seconds=_SHORT_WAIT_SECONDS, poll_seconds=0.02
+        ):
+            run_program(["ip", "link", "delete", state.host_link])
+        if state.host_link:
+            with contextlib.suppress(RemoteError):  # a kernel without rules has none of ours
+                _unguard(state)
+        if not state.own_user:
+            clear_leftovers(state.identity, self._home / "nodes")
+        return ended
 
     def limiter(self, spec: ClusterSpec, state: LiveState) -> Limiter | None:
-        """See Nodes."""
-        return limiter_of(spec, state)
+        """Return the limits of a live cluster; None if it has none.
+
+        Raises:
+            HostError: this machine's control groups are gone.
+        """
+        if not state.limits:
+            return None
+        places = {node.name: node for node in state.nodes}
+        return Limiter(
+            groups=find_cgroups(state.identity),
+            limits=state.limits,
+            devices={
+                name: device
+                for name, node in places.items()
+                if (device := device_of(Path(node.folder)))
+            },
+            ports={
+                node.name: Port(
+                    node_pid=places[node.name].pid,
+                    switch_pid=state.switch_pid,
+                    name=f"port{index}",
+                    open_bits_per_second=spec.network.link_bits_per_second,
+                )
+                for index, node in enumerate(spec.nodes)
+            },
+        )
 
     def page_hint(self, state: LiveState) -> str:
-        """See Nodes."""
+        """Say how pages are opened where there is no link from this machine."""
         if state.host_link:
             return ""
         return (
