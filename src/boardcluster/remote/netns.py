@@ -45,9 +45,9 @@ class NetnsRemote(LocalRemote):
 
     @property
     def aside(self) -> LocalRemote:
-        """See Charged; a node without limits is charged for nothing anyway."""
+        """The same node outside its control groups; itself if it has no limits."""
         return LocalRemote(self.name, prefix=self._inside) if self._limited else self
 
     def _seen_from_here(self, path: str) -> Path:
-        """See LocalRemote. A limited node has a disk that is mounted in it alone."""
+        """Return the path by the node's own root: a limited node has a disk mounted in it alone."""
         return self._root / path.lstrip("/")

@@ -104,7 +104,7 @@ class SshRemote:
         timeout_seconds: float = 60.0,
         check: bool = True,
     ) -> Completed:
-        """See Remote. The working folder is ``/`` unless given; a status above 128 is a signal."""
+        """Run a program, in ``/`` unless given; a status above 128 is a signal."""
         become = self._become()
         token = _new_token()
         try:
@@ -251,7 +251,7 @@ class SshRemote:
         cwd: str | None = None,
         timeout_seconds: float,
     ) -> Completed:
-        """See Remote, and ``ssh_job.run_job``."""
+        """Run a long program as ``ssh_job.run_job`` does."""
         return run_job(
             self,
             argv,
@@ -272,11 +272,11 @@ class SshRemote:
         env: Mapping[str, str] | None = None,
         cwd: str = "/",
     ) -> ProcessRef:
-        """See Remote."""
+        """Start a program that outlives the connection."""
         return start_detached(self, argv, log=log, env=env, cwd=cwd)
 
     def put(self, source: Path, target: str) -> None:
-        """See Remote; what is put belongs to the user who runs commands."""
+        """Copy with rsync; what is put belongs to the user who runs commands."""
         here = str(source.resolve())
         if source.is_dir():
             done = self._copy(*_PUT_FLAGS, "--delete", "--", f"{here}/", f"node:{target}/")
@@ -286,7 +286,7 @@ class SshRemote:
             raise self._copy_failure(f"{source} cannot be copied to {target}", done)
 
     def get(self, source: str, target: Path) -> None:
-        """See Remote; nothing appears under the target's name before all of it is there."""
+        """Copy with rsync; the target's name appears only when all of it is there."""
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".get-") as folder:
             done = self._copy(*_GET_FLAGS, "--", f"node:{PurePosixPath(source)}", f"{folder}/")
@@ -319,7 +319,7 @@ class SshRemote:
 
     @contextlib.contextmanager
     def lend(self, source: Path) -> Iterator[str]:
-        """See Remote; a copy."""
+        """Yield the path of a copy on the node."""
         with self._folder() as folder:
             path = f"{folder}/{source.name}"
             self.put(source, path)
@@ -327,7 +327,7 @@ class SshRemote:
 
     @contextlib.contextmanager
     def collect(self, target: Path) -> Iterator[str]:
-        """See Remote; fetched at the end."""
+        """Yield a path on the node; the file is fetched when the block ends well."""
         with self._folder() as folder:
             path = f"{folder}/{target.name}"
             yield path
@@ -348,7 +348,7 @@ class SshRemote:
         self.run(remove)
 
     def close(self) -> None:
-        """See Remote; ends the shared connection, also for others who use it."""
+        """End the shared connection, also for others who use it."""
         with contextlib.suppress(BoardclusterError):
             run_program(self._route.command("-O", "exit"), timeout_seconds=10.0, check=False)
 

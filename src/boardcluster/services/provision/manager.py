@@ -66,17 +66,17 @@ class PlainProcesses:
         self._remote = remote
 
     def start(self, daemon: DaemonCommand) -> ProcessRef:
-        """See ServiceManager."""
+        """Start the daemon, detached, its output appended to its log."""
         return self._remote.start(daemon.argv, log=daemon.log, env=daemon.env, cwd=daemon.cwd)
 
     def running(self, known: Mapping[str, ProcessRef]) -> dict[str, ProcessRef]:
-        """See ServiceManager."""
+        """Return the processes that live; nobody starts one again."""
         views = processes(self._remote, list(known.values()))
         rows = zip(known.items(), views, strict=True)
         return {name: process for (name, process), view in rows if view.alive}
 
     def stop(self, known: Mapping[str, ProcessRef], *, grace_seconds: float) -> int:
-        """See ServiceManager."""
+        """End the processes, and kill what is left after the grace period."""
         return end_processes(self._remote, list(known.values()), grace_seconds=grace_seconds)
 
 
@@ -91,7 +91,7 @@ class Systemd:
         self._remote = remote
 
     def start(self, daemon: DaemonCommand) -> ProcessRef:
-        """See ServiceManager. Command, environment, folder and log are those of the unit."""
+        """Start the unit, which has command, environment, folder and log."""
         unit = unit_name(daemon.name)
         # What failed too often before would not be started at all.
         self._remote.run(["systemctl", "reset-failed", unit], check=False)
@@ -110,11 +110,11 @@ class Systemd:
         return process
 
     def running(self, known: Mapping[str, ProcessRef]) -> dict[str, ProcessRef]:
-        """See ServiceManager."""
+        """Return the main process of each unit that runs."""
         return self._processes(known)
 
     def stop(self, known: Mapping[str, ProcessRef], *, grace_seconds: float) -> int:
-        """See ServiceManager. How long each may take stands in its unit."""
+        """Stop the units; how long each may take is in the unit."""
         if not known:
             return 0
         units = [unit_name(name) for name in known]

@@ -29,11 +29,11 @@ class User(Kind):
 
     @property
     def key(self) -> str:
-        """See Kind."""
+        """The user's name."""
         return f"user:{self.resource['name']}"
 
     def look(self) -> dict[str, Any]:
-        """See Kind."""
+        """Return whether user and group are there."""
         return {"user": self.user() is not None, "group": self.group() is not None}
 
     def user(self) -> pwd.struct_passwd | None:
@@ -51,7 +51,7 @@ class User(Kind):
             return None
 
     def words(self) -> str:
-        """See Kind."""
+        """Say that the user is created; refuse one with rights of its own."""
         name = self.resource["name"]
         user = self.user()
         if user is None or self.group() is None:
@@ -79,7 +79,7 @@ class User(Kind):
                 os.unlink(f"{folder}/{entry}")
 
     def do(self) -> str:
-        """See Kind."""
+        """Create the group and the user that are missing."""
         if self.resumed:
             self.sweep()
         name = self.resource["name"]
@@ -92,11 +92,11 @@ class User(Kind):
         return ""
 
     def back(self) -> str:
-        """See Kind."""
+        """Say that the user is removed."""
         return f"removes the user {self.resource['name']}"
 
     def undo(self) -> str:
-        """See Kind."""
+        """Remove user and group, unless they were there before."""
         if self.resumed:
             self.sweep()
         name = self.resource["name"]
@@ -125,7 +125,7 @@ class Folder(Kind):
         return [name for name in names if any(fnmatch.fnmatchcase(name, p) for p in patterns)]
 
     def look(self) -> dict[str, Any]:
-        """See Kind."""
+        """Return owner, mode and our names in it, or the missing folders above it."""
         try:
             found = os.stat(self.path)
         except FileNotFoundError:
@@ -146,7 +146,7 @@ class Folder(Kind):
         return missing
 
     def words(self) -> str:
-        """See Kind."""
+        """Say that it is created, or given to its owner."""
         found = self.look()
         path, owner, mode = self.resource["path"], self.resource["owner"], self.resource["mode"]
         if not found["there"]:
@@ -156,7 +156,7 @@ class Folder(Kind):
         return ""
 
     def do(self) -> str:
-        """See Kind."""
+        """Create it and those above it; give it to its owner."""
         for parent in self.missing_parents():
             os.mkdir(self.node.at(parent), 0o755)
         if not os.path.isdir(self.path):
@@ -171,14 +171,14 @@ class Folder(Kind):
         return ""
 
     def back(self) -> str:
-        """See Kind."""
+        """Say what becomes of it."""
         path = self.resource["path"]
         if not self.before["there"]:
             return f"removes {path} and everything in it"
         return f"gives {path} back to its former owner, without what is ours in it"
 
     def undo(self) -> str:
-        """See Kind."""
+        """Remove it; one that was there before loses what is ours, and gets its owner back."""
         if not self.before["there"]:
             if os.path.isdir(self.path):
                 shutil.rmtree(self.path)

@@ -56,7 +56,7 @@ class Packages(Kind):
         return {}
 
     def words(self) -> str:
-        """See Kind."""
+        """Name the packages that are missing."""
         missing = [" or ".join(names) for names in self.missing()]
         return f"installs {', '.join(missing)}, and what they need" if missing else ""
 
@@ -93,7 +93,7 @@ class Packages(Kind):
             self.dpkg("--remove", "--force-remove-reinstreq", "--force-depends", *broken)
 
     def do(self) -> str:
-        """See Kind. Refuses to remove any package in exchange."""
+        """Install what is missing; refuses to remove any package in exchange."""
         if self.resumed:
             self.mend()
         if not self.missing():
@@ -146,12 +146,12 @@ class Packages(Kind):
         ]
 
     def back(self) -> str:
-        """See Kind."""
+        """Name the packages that are purged."""
         names = self.removable()
         return f"purges {', '.join(names)}" if names else "forgets which packages it installed"
 
     def undo(self) -> str:
-        """See Kind. A package that another one has come to need since is left."""
+        """Purge what came with us; a package that another one needs by now is left."""
         if self.resumed:
             self.mend()
         new = self.noted("new", {})
