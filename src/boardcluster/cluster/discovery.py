@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from boardcluster.cluster.facts import parse_facts
+from boardcluster.cluster.folders import NOT_IN_PATHS
 from boardcluster.errors import HostError
 from boardcluster.records import Link, Medium, Mount, NodeFacts, Sudo
 from boardcluster.remote.ask import ask
@@ -46,12 +46,6 @@ _LEAST_MEDIUM_BYTES = 8 * GIB
 _FILE_SYSTEMS = frozenset({"ext4", "xfs", "btrfs", "f2fs"})
 """With owners, permissions and names as daemons need them."""
 
-_NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._/+@-]")
-"""Hadoop's URIs and Spark's class paths break on spaces, on non-ASCII and on much between."""
-
-_RANKS = ("sd", "usb", "emmc", "hdd", "virtual", "usb-ssd", "ssd", "nvme")
-"""Kinds of media from the slowest under small, mixed reads and writes to the fastest."""
-
 _WORDS = {
     "sd": "SD card",
     "usb": "USB stick or disk",
@@ -62,6 +56,9 @@ _WORDS = {
     "ssd": "SSD",
     "nvme": "NVMe SSD",
 }
+"""Kinds of media from the slowest under small, mixed reads and writes to the fastest."""
+
+_RANKS = tuple(_WORDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +127,7 @@ def _suits(mount: Mount) -> bool:
         mount.file_system in _FILE_SYSTEMS
         and not mount.read_only
         and "noexec" not in options
-        and not _NOT_IN_PATHS.search(mount.folder)
+        and not NOT_IN_PATHS.search(mount.folder)
         and not mount.folder.startswith("/boot")
         and (mount.available_bytes or 0) >= _LEAST_MEDIUM_BYTES
     )
@@ -149,10 +146,6 @@ def refusals(facts: NodeFacts) -> list[Refusal]:
 
 def require_nodes(boards: Mapping[str, NodeFacts], *, hint: str) -> None:
     """Refuse boards that cannot be nodes.
-
-    Args:
-        boards: what was found on each, by name.
-        hint: what to do about it.
 
     Raises:
         HostError: with the reasons of each board and what mends them.

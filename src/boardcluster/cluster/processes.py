@@ -41,10 +41,6 @@ def end_processes_of(identity: str, *, within_seconds: float) -> int:
 
     Safe to repeat, and safe after a reboot: processes are found by the identity, never by name.
 
-    Args:
-        identity: the cluster's.
-        within_seconds: how long they may take to be gone.
-
     Raises:
         ClusterError: something does not end.
     """

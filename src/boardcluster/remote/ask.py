@@ -323,12 +323,9 @@ def drop_caches(remote: Remote) -> CacheDrop:
 
 
 def trim(remote: Remote, folders: Sequence[str], *, skip: Sequence[str] = ()) -> list[Trimmed]:
-    """Discard the unused blocks of every file system that holds one of the folders.
+    """Discard the unused blocks of every file system that holds one of the folders, which may lack.
 
-    Args:
-        remote: the node.
-        folders: folders on the node; they need not exist.
-        skip: devices, as ``MAJOR:MINOR``, to leave out.
+    Devices in ``skip``, as ``MAJOR:MINOR``, are left out.
     """
     request = {"do": "trim", "folders": list(folders), "skip": list(skip)}
     return [Trimmed(**row) for row in ask(remote, request, timeout_seconds=_SLOW_SECONDS)]

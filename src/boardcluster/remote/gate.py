@@ -203,15 +203,7 @@ def run_program(
     timeout_seconds: float = 60.0,
     check: bool = True,
 ) -> Completed:
-    """Run a program to its end and capture its output.
-
-    Args:
-        argv: program and arguments.
-        stdin: bytes for its standard input.
-        env: variables added to a minimal environment.
-        cwd: working folder.
-        timeout_seconds: after this the whole process group is ended.
-        check: raise if the exit status is not zero.
+    """Run a program to its end and capture its output; arguments as of ``Remote.run``.
 
     Raises:
         HostError: the program does not exist.

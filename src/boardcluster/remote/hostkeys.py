@@ -161,11 +161,7 @@ def _read(file: Path, host: str) -> tuple[HostKey, ...]:
 
 
 def trust(known_hosts: Path, learned: Sequence[HostKey]) -> None:
-    """Write keys down, all or none; from now on their hosts are believed with them.
-
-    Args:
-        known_hosts: our file; made, readable only for us, if it is missing.
-        learned: keys that a person has accepted.
+    """Write accepted keys down, all or none; from now on their hosts are believed with them.
 
     Raises:
         HostKeyError: the file has another key for a host. It stays as it is.

@@ -69,18 +69,8 @@ def run_job(
     2. Wait for its end, over as many connections as that takes.
     3. Fetch what it wrote, and remove its folder.
 
-    Left early, in whatever way, it is ended on the node first, as far as that can be reached.
-
-    Args:
-        remote: the node.
-        argv: program and arguments.
-        jobs: folder of the node in which the job gets its own; made if it is missing.
-        stdout: file of the driver for standard output.
-        stderr: file of the driver for standard error.
-        env: further variables.
-        cwd: working folder.
-        timeout_seconds: after this it is ended, on the node.
-        lost_seconds: for so long a node may be out of reach.
+    Left early, in whatever way, it is ended on the node first, as far as that can be reached. It
+    gets a folder of its own in ``jobs``; the other arguments are those of ``SshRemote``.
 
     Returns:
         Its exit status, by the node's shell: above 128 is a signal. The duration is from just

@@ -124,10 +124,6 @@ def ssh_options(known_hosts: Path, *, identity: Path | None = None) -> list[str]
 
     It never asks, never forwards, believes only our own file of host keys, and does nothing else
     that the user's configuration may want of an interactive login.
-
-    Args:
-        known_hosts: the file of host keys.
-        identity: private key file to offer as well.
     """
     options = {
         "BatchMode": "yes",

@@ -54,15 +54,7 @@ _NO_SUDO = re.compile(r"\bsudo: (?:command )?not found")
 def connection_failure(
     node: str, host: str, words: str, *, status: int, known_hosts: Path
 ) -> BoardclusterError:
-    """Return what an ssh that reached no command says, as an error of ours.
-
-    Args:
-        node: the node's name.
-        host: the destination.
-        words: what ssh wrote to standard error.
-        status: ssh's exit status.
-        known_hosts: our file of host keys.
-    """
+    """Return what an ssh that reached no command wrote to standard error, as an error of ours."""
     lines = [line.strip() for line in words.splitlines() if line.strip(" @\t\r\n")]
     text = "; ".join(lines[-_LINES_SHOWN:]) or f"ssh ended with status {status}"
     if error := _key_failure(node, host, words, text, known_hosts):
@@ -121,15 +113,9 @@ def forget_command(known_hosts: Path, name: str) -> str:
 def command_failure(
     node: str, argv: Sequence[str], status: int, words: str, *, user: str, login: str
 ) -> RemoteError | None:
-    """Return why a command was not run at all, or None if it was.
+    """Return why a command was not run at all, by its status and standard error; None if it was.
 
-    Args:
-        node: the node's name.
-        argv: the command.
-        status: exit status on the node.
-        words: standard error on the node.
-        user: whom sudo was asked to become; empty if it was not asked.
-        login: who logged in.
+    ``user`` is whom sudo was asked to become, empty if it was not asked; ``login`` who logged in.
     """
     if user and status == _NOT_FOUND and _NO_SUDO.search(words):
         return LoginError(

@@ -90,14 +90,7 @@ class Ready:
 def board_layout(
     spec: ClusterSpec, profile: Profile, engines: Installation, state: LiveState
 ) -> Layout:
-    """Return the layout of a cluster of boards.
-
-    Args:
-        spec: the cluster.
-        profile: its engine configuration.
-        engines: the engine pair on this machine.
-        state: what is known of the nodes.
-    """
+    """Return the layout of a cluster of boards."""
     # Each board has a Java of its own behind one link, so no version stands here.
     java = Java(program=Path(JAVA_LINK) / "bin" / "java", feature=0, version="", vendor="")
     return Layout(
@@ -149,11 +142,7 @@ _NEAREST = 'place=$1; until [ -d "$place" ]; do place=${place%/*}; done; echo "$
 def hold_tunnel(home: Path, spec: ClusterSpec, *, pages: Mapping[str, int], socks: int) -> None:
     """Open the masters' pages on ports of this machine until interrupted.
 
-    Args:
-        home: the cluster's state folder.
-        spec: the cluster.
-        pages: name in ``WEB_PAGES`` to port of this machine.
-        socks: port of a SOCKS proxy; 0 for none.
+    Pages are named as in ``WEB_PAGES``. A SOCKS proxy is opened, too, unless its port is 0.
 
     Raises:
         RemoteError: the master cannot be reached.
@@ -393,13 +382,6 @@ def take_back(
     home: Path, boards: Sequence[NodeSpec], *, keep_data: bool, dry_run: bool, progress: Progress
 ) -> dict[str, list[str]]:
     """Take back from boards what was installed; return in words what was, by node.
-
-    Args:
-        home: the cluster's state folder.
-        boards: the boards.
-        keep_data: leave the nodes' data folders.
-        dry_run: change nothing.
-        progress: told what is done.
 
     Raises:
         RemoteError: a board cannot be reached.

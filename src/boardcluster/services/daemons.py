@@ -28,8 +28,6 @@ class DaemonKind:
     """On which nodes it runs."""
     main: str
     """Its Java class."""
-    web: str
-    """The port of its web page, by name."""
     ports: tuple[str, ...]
     """Every port it binds, by name."""
     spark: bool = False
@@ -37,13 +35,17 @@ class DaemonKind:
     web_pages: bool = False
     """Whether its web pages come in Hadoop's test jar."""
 
+    @property
+    def web(self) -> str:
+        """The port of its web page, by name."""
+        return f"{self.name}-web"
+
 
 DAEMONS = (
     DaemonKind(
         name="namenode",
         role=Role.MASTER,
         main="org.apache.hadoop.hdfs.server.namenode.NameNode",
-        web="namenode-web",
         ports=("namenode", "namenode-web"),
         web_pages=True,
     ),
@@ -51,7 +53,6 @@ DAEMONS = (
         name="resourcemanager",
         role=Role.MASTER,
         main="org.apache.hadoop.yarn.server.resourcemanager.ResourceManager",
-        web="resourcemanager-web",
         ports=(
             "resourcemanager",
             "resourcemanager-scheduler",
@@ -64,7 +65,6 @@ DAEMONS = (
         name="datanode",
         role=Role.WORKER,
         main="org.apache.hadoop.hdfs.server.datanode.DataNode",
-        web="datanode-web",
         ports=("datanode", "datanode-web", "datanode-ipc"),
         web_pages=True,
     ),
@@ -72,21 +72,18 @@ DAEMONS = (
         name="nodemanager",
         role=Role.WORKER,
         main="org.apache.hadoop.yarn.server.nodemanager.NodeManager",
-        web="nodemanager-web",
         ports=("nodemanager", "nodemanager-localizer", "nodemanager-web", "shuffle"),
     ),
     DaemonKind(
         name="jobhistory",
         role=Role.MASTER,
         main="org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer",
-        web="jobhistory-web",
         ports=("jobhistory", "jobhistory-admin", "jobhistory-web"),
     ),
     DaemonKind(
         name="sparkhistory",
         role=Role.MASTER,
         main="org.apache.spark.deploy.history.HistoryServer",
-        web="sparkhistory-web",
         ports=("sparkhistory-web",),
         spark=True,
     ),

@@ -112,13 +112,6 @@ def start(
 ) -> list[StartedDaemon]:
     """Start every daemon; ``started`` is told of each at once, so that none is ever lost.
 
-    Args:
-        layout: the cluster.
-        remotes: the nodes by name.
-        managers: what keeps the daemons of each node.
-        identity: the cluster's, for the environment of every daemon.
-        started: told of each daemon.
-
     Raises:
         AddressError: a port that a daemon needs is taken.
         DaemonError: HDFS could not be created.
@@ -310,13 +303,7 @@ def stop(
     *,
     grace_seconds: float,
 ) -> int:
-    """Ask daemons to end, in parallel; return how many had to be killed.
-
-    Args:
-        managers: what keeps the daemons of each node.
-        daemons: node, name and process of each.
-        grace_seconds: how long they may take before they are killed.
-    """
+    """Ask daemons, as (node, name, process), to end; return how many had to be killed."""
     by_node: dict[str, dict[str, ProcessRef]] = {}
     for node, name, process in daemons:
         by_node.setdefault(node, {})[name] = process

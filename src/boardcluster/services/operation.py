@@ -169,11 +169,7 @@ class LiveCluster:
 
 
 def read_spec(path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None) -> ClusterSpec:
-    """Load a ``cluster.toml``.
-
-    Args:
-        path: the file.
-        meter_kinds: the known kinds of power meters; None leaves their options unchecked.
+    """Load a ``cluster.toml``; without ``meter_kinds`` the options of meters are not checked.
 
     Raises:
         SpecError: it is wrong, missing or unreadable.
@@ -548,13 +544,7 @@ def found_up(home: Path) -> bool:
 
 
 def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = False) -> LiveCluster:
-    """Return the running cluster of a home.
-
-    Args:
-        home: the cluster's state folder.
-        cache: folder of fetched engines.
-        progress: told what is being fetched.
-        any_form: whether it may be in a form that a campaign gave it.
+    """Return the running cluster of a home; in any form, or only as its file says.
 
     Raises:
         ClusterNotUpError: it is not up, or in a form that a campaign gave it.
@@ -621,11 +611,8 @@ def dead_daemons(live: LiveCluster) -> list[str]:
 def down(home: Path, *, without: Collection[str] = ()) -> int:
     """End everything of the cluster, whatever state it is in; return how many processes ended.
 
-    Daemons are asked to end and get a short while for it; HDFS keeps its data.
-
-    Args:
-        home: the cluster's state folder.
-        without: boards that are gone, and are left as they are.
+    Daemons are asked to end and get a short while for it; HDFS keeps its data. Boards ``without``
+    which it is brought down are gone, and are left as they are.
 
     Raises:
         ClusterError: something could not be ended.

@@ -83,9 +83,7 @@ def profile_names() -> tuple[str, ...]:
 def build_profile(name: str, spec: ClusterSpec) -> Profile:
     """Return the properties of a profile for a cluster, the cluster's settings on top of them.
 
-    Args:
-        name: its name, or the path of a file of one's own that ends with ``.toml``.
-        spec: the cluster.
+    A profile of one's own is the path of a file that ends with ``.toml``.
 
     Raises:
         UsageError: there is no such profile, or the engine pair lacks a property.
@@ -97,11 +95,6 @@ def build_profile(name: str, spec: ClusterSpec) -> Profile:
 
 def with_settings(profile: Profile, settings: Mapping[str, str], spec: ClusterSpec) -> Profile:
     """Return a profile with single properties set on top of it.
-
-    Args:
-        profile: the profile for the cluster.
-        settings: properties to values, as the engines read them.
-        spec: the cluster.
 
     Raises:
         UsageError: the cluster's engine pair lacks a property.

@@ -29,9 +29,6 @@ def security_properties(layout: Layout) -> dict[str, dict[str, str]]:
 
     They win over a profile's. No list of users is on the protocols of application masters,
     containers and tasks: these present the id of an attempt as their user's name.
-
-    Args:
-        layout: the cluster.
     """
     if layout.spec.security is Security.EMULATED:
         return {"core-site": {"hadoop.http.staticuser.user": layout.user}}

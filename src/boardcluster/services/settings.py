@@ -285,9 +285,6 @@ def settings_of_submission(texts: Iterable[str]) -> dict[str, str]:
 def settings_of_jobs(settings: Mapping[str, object]) -> dict[str, str]:
     """Return settings as the engines read them; the cluster is up, so only those of its jobs.
 
-    Args:
-        settings: properties to values: text, numbers or truth values.
-
     Raises:
         UsageError: a daemon reads a property, or ``check_setting`` refuses it or its value.
     """

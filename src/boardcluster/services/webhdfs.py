@@ -36,12 +36,7 @@ class HdfsEntry:
 
 
 class WebHdfs:
-    """The few file operations that runs need. Paths are absolute paths in HDFS.
-
-    Args:
-        layout: the cluster.
-        remote: reaches the master node.
-    """
+    """The few file operations that runs need, by absolute paths, asked from the master node."""
 
     def __init__(self, layout: Layout, remote: Remote) -> None:
         self._remote = remote

@@ -74,12 +74,7 @@ def hadoop_command(
 ) -> list[str]:
     """Return the command that runs a class of Hadoop, or of further jars, on the master.
 
-    Args:
-        layout: the cluster.
-        conf: folder of the configuration to run with.
-        main: the class.
-        arguments: its arguments.
-        jars: further jars.
+    ``conf`` is the folder of the configuration to run with.
     """
     class_path = ":".join([*layout.engines.jars("hadoop"), conf, *jars])
     return [
@@ -98,11 +93,7 @@ def mapreduce_command(
 ) -> list[str]:
     """Return the command that submits a MapReduce program from the master, as ``hadoop jar`` does.
 
-    Args:
-        layout: the cluster.
-        conf: folder of the configuration to submit with.
-        jar: the program.
-        arguments: main class and arguments, as for ``hadoop jar``.
+    The arguments are the main class and its own.
     """
     main = "org.apache.hadoop.util.RunJar"
     return hadoop_command(layout, conf=conf, main=main, arguments=[jar, *arguments])

@@ -18,6 +18,7 @@ from boardcluster.cluster.limits import links
 from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveNode, LiveState, boot_id
 from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
 from boardcluster.records import ClusterSpec
+from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed
 
 MakeSpec = Callable[..., ClusterSpec]
@@ -376,10 +377,10 @@ def test_a_kernel_without_such_rules_gets_no_link(
     kernel = Kernel(refuses=refuses)
     monkeypatch.setattr(emulated, "run_program", kernel)
     spec = make_spec()
-    anchors = {node.name: emulated._Anchor(2**22 + 2, 1) for node in spec.nodes}
+    anchors = {node.name: ProcessRef(2**22 + 2, 1) for node in spec.nodes}
 
     with pytest.raises(HostError, match="Operation not supported") as caught:
-        emulated._connect(spec, rooted, emulated._Anchor(2**22 + 1, 1), anchors)
+        emulated._connect(spec, rooted, ProcessRef(2**22 + 1, 1), anchors)
 
     assert caught.value.exit_code == 5
     assert "ordinary user" in caught.value.hint
@@ -390,8 +391,8 @@ def test_the_rules_stand_before_the_link_and_only_with_one(
     rooted: LiveState, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = make_spec()
-    switch = emulated._Anchor(2**22 + 1, 1)
-    anchors = {node.name: emulated._Anchor(2**22 + 2, 1) for node in spec.nodes}
+    switch = ProcessRef(2**22 + 1, 1)
+    anchors = {node.name: ProcessRef(2**22 + 2, 1) for node in spec.nodes}
     guarded, alone = Kernel(), Kernel()
     for module in (emulated, links):
         monkeypatch.setattr(module, "run_program", guarded)
@@ -424,7 +425,7 @@ def test_the_link_never_is_up_with_ipv6(
     monkeypatch.setattr(emulated, "run_program", run)
     monkeypatch.setattr(emulated, "Path", lambda path: tmp_path / path.lstrip("/"))
 
-    emulated._link_host(rooted, emulated._Anchor(2**22 + 1, 1), "198.18.7.1/24")
+    emulated._link_host(rooted, ProcessRef(2**22 + 1, 1), "198.18.7.1/24")
 
     assert kernel.calls == HOST_LINK
     assert seen == (["0", "1", "1", "1"] if knows_ipv6 else [""] * 4)
@@ -440,7 +441,7 @@ def test_a_link_that_keeps_ipv6_does_not_go_up(
     monkeypatch.setattr(emulated, "Path", lambda path: tmp_path / path.lstrip("/"))
 
     with pytest.raises(HostError, match="cannot switch off IPv6") as caught:
-        emulated._link_host(rooted, emulated._Anchor(2**22 + 1, 1), "198.18.7.1/24")
+        emulated._link_host(rooted, ProcessRef(2**22 + 1, 1), "198.18.7.1/24")
 
     assert caught.value.exit_code == 5
     assert "ordinary user" in caught.value.hint

@@ -187,9 +187,6 @@ def _mounts() -> list[tuple[str, str, frozenset[str]]]:
 def find_cgroups(identity: str) -> Cgroups:
     """Return the groups of a cluster, in the version that this machine offers.
 
-    Args:
-        identity: of the cluster.
-
     Raises:
         HostError: a controller that limits need is in neither; it is named.
     """

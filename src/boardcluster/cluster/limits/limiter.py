@@ -170,10 +170,6 @@ def clear_leftovers(identity: str, nodes: Path) -> None:
 
     Safe to repeat, and for a cluster without limits.
 
-    Args:
-        identity: of the cluster.
-        nodes: folder of its nodes' folders.
-
     Raises:
         ClusterError: a group still holds processes.
     """

@@ -69,13 +69,7 @@ class Ground:
 
 
 def ground_of(facts: NodeFacts, *, java_oldest: int, java_newest: int) -> Ground:
-    """Return what provisioning must know of a node.
-
-    Args:
-        facts: what was found.
-        java_oldest: oldest feature version that runs the engines.
-        java_newest: newest one.
-    """
+    """Return what provisioning must know of a node."""
     fitting = [
         java.home
         for java in facts.javas

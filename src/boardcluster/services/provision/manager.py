@@ -56,11 +56,7 @@ class ServiceManager(Protocol):
 
 
 class PlainProcesses:
-    """Daemons as processes of their own, for nodes without systemd.
-
-    Args:
-        remote: the node, as the user the daemons run as.
-    """
+    """Daemons as processes of the user they run as, for nodes without systemd."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
@@ -81,11 +77,7 @@ class PlainProcesses:
 
 
 class Systemd:
-    """Daemons as systemd units, which ``render_units`` describes.
-
-    Args:
-        remote: the node, as root.
-    """
+    """Daemons as systemd units, which ``render_units`` describes; needs the node as root."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote

@@ -79,12 +79,6 @@ def plan(
 ) -> list[Change]:
     """Return what ``apply`` would do to a node, changing nothing.
 
-    Args:
-        remote: the node, as root.
-        wanted: what it is to have.
-        deep: read every byte of what was copied, not only names and sizes.
-        root: put before every path; for tests.
-
     Raises:
         InstallError: it cannot be done; says why.
         CapacityError: it does not fit.
@@ -137,12 +131,6 @@ def provision(
     said: Callable[[str], None] = lambda _: None,
 ) -> list[Change]:
     """Make every node as wanted, several at once; return what was done, node by node.
-
-    Args:
-        remotes: the nodes by name, as root.
-        wanted: what each is to have.
-        deep: read every byte of what was copied, not only names and sizes.
-        said: told what takes long.
 
     Raises:
         BoardclusterError: of the first kind that a node failed with; names every node.

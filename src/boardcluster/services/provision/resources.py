@@ -155,13 +155,7 @@ Resource: TypeAlias = (
 
 
 def tree_of(source: Path, path: str, *, sums: Mapping[str, str] | None = None) -> Tree:
-    """Return a file or folder as a tree.
-
-    Args:
-        source: where it is on the driver.
-        path: where it is to be on the node.
-        sums: SHA-256 by name in the folder, where it is known; other files are hashed.
-    """
+    """Return a file or folder of the driver as a tree; files without a known sum are hashed."""
     if source.is_file():
         return Tree(
             source=source, path=path, files={"": (source.stat().st_size, sha256_of(source))}
@@ -175,12 +169,7 @@ def tree_of(source: Path, path: str, *, sums: Mapping[str, str] | None = None) -
 
 
 def request_of(resource: Resource, *, deep: bool = False) -> dict[str, Any]:
-    """Return a resource as the node-side program takes it.
-
-    Args:
-        resource: the resource.
-        deep: whether every byte of a copied file is to be looked at.
-    """
+    """Return a resource as the node-side program takes it; ``deep`` looks at every copied byte."""
     values = {row.name: getattr(resource, row.name) for row in fields(resource)}
     request = {"kind": type(resource).__name__.lower(), **values}
     if isinstance(resource, Tree):

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from boardcluster.cluster.limits import disks, limiter, links
+from boardcluster.cluster.limits.cgroups import Cgroups
 from boardcluster.cluster.limits.limiter import Limiter, Port, clear_leftovers, make_groups
 from boardcluster.errors import ClusterError, HostError
 from boardcluster.records import DiskLimits, NodeLimits
@@ -122,7 +123,7 @@ def groups() -> Groups:
 def made(groups: Groups, tc: Tc) -> Limiter:
     assert not tc.rates
     return Limiter(
-        groups=groups,
+        groups=cast("Cgroups", groups),
         limits=(limits_of("master", 0.25), limits_of("worker1", 0.5, DISK)),
         devices={"worker1": "7:3"},
         ports={"master": port(10, 0), "worker1": port(11, 1)},

@@ -70,14 +70,7 @@ class BoardNodes:
         self._making = threading.Lock()
 
     def reach(self, name: str, host: str, *, user: str, folder: str) -> Remote:
-        """Return the way to a host, the same object each time.
-
-        Args:
-            name: the node's name, for messages.
-            host: how OpenSSH reaches it.
-            user: who runs the commands there.
-            folder: the node's folder of the cluster.
-        """
+        """Return the way to a host, the same object each time."""
         key = (host, user)
         with self._making:  # nodes are reached by many threads at once
             if key not in self._remotes:

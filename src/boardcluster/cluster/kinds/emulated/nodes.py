@@ -19,7 +19,7 @@ import ipaddress
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from boardcluster.cluster.limits.cgroups import find_cgroups
@@ -41,7 +41,7 @@ from boardcluster.cluster.state import (
 )
 from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
 from boardcluster.records import ClusterSpec
-from boardcluster.remote.base import Remote
+from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.gate import run_program
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.netns import NetnsRemote, enter
@@ -60,12 +60,6 @@ _BOUND_TABLE = "5081"
 _LASTING = ("protocol", "kernel")  # systemd-networkd removes all other rules that are not its own
 _IDLE = ("env", "--ignore-signal=CHLD", "sleep", "infinity")
 """A node's first process. Ignoring SIGCHLD makes the kernel reap the orphans it inherits."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Anchor:
-    pid: int
-    start_ticks: int
 
 
 def check_host(spec: ClusterSpec) -> None:
@@ -173,7 +167,7 @@ def _await_idle(pid: int, log: str) -> None:
         )
 
 
-def _child_of(pid: int, log: str) -> _Anchor:
+def _child_of(pid: int, log: str) -> ProcessRef:
     children = _await_word(Path(f"/proc/{pid}/task/{pid}/children"), ready=bool)
     if not children:
         raise HostError(
@@ -183,7 +177,7 @@ def _child_of(pid: int, log: str) -> _Anchor:
     child = int(children.split()[0])
     _await_idle(child, log)
     stat = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
-    return _Anchor(child, int(stat[19]))
+    return ProcessRef(child, int(stat[19]))
 
 
 def _await_word(file: Path, *, ready: Callable[[str], bool]) -> str:
@@ -216,7 +210,7 @@ def _write_hosts(spec: ClusterSpec, home: Path) -> Path:
 
 
 def _connect(
-    spec: ClusterSpec, state: LiveState, switch: _Anchor, anchors: dict[str, _Anchor]
+    spec: ClusterSpec, state: LiveState, switch: ProcessRef, anchors: dict[str, ProcessRef]
 ) -> None:
     """Lay the bridge and one shaped link per node."""
     inside = enter(switch.pid, own_user=state.own_user, kinds="nm")
@@ -280,7 +274,7 @@ def _guard(state: LiveState) -> None:
         ) from error
 
 
-def _link_host(state: LiveState, switch: _Anchor, gateway: str) -> None:
+def _link_host(state: LiveState, switch: ProcessRef, gateway: str) -> None:
     """Make the host's link; it leads nowhere until its other end joins the bridge.
 
     Raises:
@@ -378,14 +372,13 @@ class EmulatedNodes:
         log = str(self._home / "anchors.log")
         env = {IDENTITY_VARIABLE: state.identity}
         user = ("--user", "--map-root-user") if state.own_user else ()
-        process = here.start(
+        switch = here.start(
             ["unshare", *user, "--net", "--mount", *_IDLE], log=log, env=env, cwd=str(self._home)
         )
-        switch = _Anchor(process.pid, process.start_ticks)
         _await_idle(switch.pid, log)
 
         into_switch = enter(switch.pid, own_user=state.own_user, kinds="nm")
-        anchors: dict[str, _Anchor] = {}
+        anchors: dict[str, ProcessRef] = {}
         joins = _make_groups(spec, state)
         for node in spec.nodes:
             starter = LocalRemote("switch", prefix=(*joins.get(node.name, ()), *into_switch))

@@ -19,14 +19,7 @@ from boardcluster.services.provision.node.system import (
     write_text,
 )
 
-__all__ = [
-    "SYSTEMD_UNITS",
-    "File",
-    "Hosts",
-    "Symlink",
-    "Sysctl",
-    "Word",
-]
+__all__ = ["SYSTEMD_UNITS", "File", "Hosts", "Symlink", "Sysctl", "Word"]
 
 SYSTEMD_UNITS = "/etc/systemd/system/"
 NEWLINE = "\n"

@@ -11,11 +11,7 @@ from boardcluster.services.provision.node.files import File
 from boardcluster.services.provision.node.kind import Kind
 from boardcluster.services.provision.node.system import insist, run, write
 
-__all__ = [
-    "Firewall",
-    "Service",
-    "ssh_port",
-]
+__all__ = ["Firewall", "Service", "ssh_port"]
 
 SSH_PORT = 22
 KEPT = ("LoadState", "UnitFileState", "ActiveState")

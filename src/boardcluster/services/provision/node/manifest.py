@@ -13,12 +13,7 @@ from typing import Any, NoReturn
 from boardcluster.services.provision.node.system import NEW, FailedError, Node, write
 from boardcluster.waiting import wait_until
 
-__all__ = [
-    "FOLDER",
-    "Manifest",
-    "lock",
-    "one_at_a_time",
-]
+__all__ = ["FOLDER", "Manifest", "lock", "one_at_a_time"]
 
 FOLDER = "/etc/boardcluster"
 FORMAT = 1

@@ -14,10 +14,7 @@ from typing import Any
 from boardcluster.services.provision.node.kind import Kind
 from boardcluster.services.provision.node.system import FailedError, insist
 
-__all__ = [
-    "Folder",
-    "User",
-]
+__all__ = ["Folder", "User"]
 
 ADMINISTRATORS = ("adm", "admin", "docker", "lxd", "root", "sudo", "wheel")
 DATABASES = ("passwd", "shadow", "group", "gshadow", "subuid", "subgid")

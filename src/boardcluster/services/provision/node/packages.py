@@ -9,9 +9,7 @@ from boardcluster.services.provision.node.kind import Kind
 from boardcluster.services.provision.node.system import FailedError, run, tail
 from boardcluster.waiting import wait_until
 
-__all__ = [
-    "Packages",
-]
+__all__ = ["Packages"]
 
 LOCK_SECONDS_MOST = 600
 APT_SECONDS = 3600.0

@@ -12,11 +12,7 @@ from typing import Any
 from boardcluster.services.provision.node.kind import Kind
 from boardcluster.services.provision.node.system import FailedError
 
-__all__ = [
-    "Tree",
-    "own",
-    "sha256_of",
-]
+__all__ = ["Tree", "own", "sha256_of"]
 
 
 class Tree(Kind):
