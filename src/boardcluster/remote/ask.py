@@ -291,9 +291,7 @@ def http_get_all(
     """Fetch several small documents from the node in one go, in the order given."""
     items = [{"method": "GET", "url": url, "timeout": timeout_seconds} for url in urls]
     rows = ask(
-        remote,
-        {"do": "http", "requests": items},
-        timeout_seconds=timeout_seconds * len(urls) + 10,
+        remote, {"do": "http", "requests": items}, timeout_seconds=timeout_seconds * len(urls) + 10
     )
     return [HttpAnswer(**row) for row in rows]
 

@@ -77,12 +77,7 @@ class Remote(Protocol):
         """
 
     def start(
-        self,
-        argv: Sequence[str],
-        *,
-        log: str,
-        env: Mapping[str, str] | None = None,
-        cwd: str = "/",
+        self, argv: Sequence[str], *, log: str, env: Mapping[str, str] | None = None, cwd: str = "/"
     ) -> ProcessRef:
         """Start a program that outlives us; its output is appended to a file on the node.
 

@@ -313,8 +313,7 @@ def pipe(
 
 
 def _raise_first_cause(
-    stages: Sequence[Sequence[str]],
-    ended: Sequence[tuple[subprocess.Popen[bytes], IO[bytes]]],
+    stages: Sequence[Sequence[str]], ended: Sequence[tuple[subprocess.Popen[bytes], IO[bytes]]]
 ) -> None:
     """Blame the stage that failed, not one that only lost its reader."""
     failed = [

@@ -75,12 +75,7 @@ class LocalRemote:
         )
 
     def start(
-        self,
-        argv: Sequence[str],
-        *,
-        log: str,
-        env: Mapping[str, str] | None = None,
-        cwd: str = "/",
+        self, argv: Sequence[str], *, log: str, env: Mapping[str, str] | None = None, cwd: str = "/"
     ) -> ProcessRef:
         """Start a program that outlives us, orphaned by a program of a moment."""
         return start_detached(self, argv, log=log, env=env, cwd=cwd)

@@ -19,12 +19,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from boardcluster.errors import (
-    BoardclusterError,
-    RemoteError,
-    RemoteTimeoutError,
-    UnreachableError,
-)
+from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, UnreachableError
 from boardcluster.remote.ask import node_program, start_detached
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed, run_program, shown, tail_text
@@ -227,11 +222,7 @@ class SshRemote:
 
     def _end(self, token: str, become: tuple[str, ...]) -> None:
         """End a command on the node, as far as the node can be reached."""
-        request = {
-            "do": "end_marked",
-            "mark": f"{_MARK}={token}",
-            "grace_seconds": _GRACE_SECONDS,
-        }
+        request = {"do": "end_marked", "mark": f"{_MARK}={token}", "grace_seconds": _GRACE_SECONDS}
         with contextlib.suppress(BoardclusterError):
             self._attempt(
                 [*_PYTHON, node_program()],
@@ -265,12 +256,7 @@ class SshRemote:
         )
 
     def start(
-        self,
-        argv: Sequence[str],
-        *,
-        log: str,
-        env: Mapping[str, str] | None = None,
-        cwd: str = "/",
+        self, argv: Sequence[str], *, log: str, env: Mapping[str, str] | None = None, cwd: str = "/"
     ) -> ProcessRef:
         """Start a program that outlives the connection."""
         return start_detached(self, argv, log=log, env=env, cwd=cwd)

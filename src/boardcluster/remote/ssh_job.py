@@ -20,12 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boardcluster.errors import (
-    BoardclusterError,
-    RemoteError,
-    RemoteTimeoutError,
-    UnreachableError,
-)
+from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, UnreachableError
 from boardcluster.remote.ask import ask
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import Completed, tail_text

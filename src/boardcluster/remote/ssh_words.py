@@ -20,13 +20,7 @@ from boardcluster.errors import (
     UnreachableError,
 )
 
-__all__ = [
-    "NO_STATUS",
-    "command_failure",
-    "connection_failure",
-    "forget_command",
-    "is_silence",
-]
+__all__ = ["NO_STATUS", "command_failure", "connection_failure", "forget_command", "is_silence"]
 
 NO_STATUS = 255
 """ssh's own exit status when something is wrong with the connection."""
@@ -119,8 +113,7 @@ def command_failure(
     """
     if user and status == _NOT_FOUND and _NO_SUDO.search(words):
         return LoginError(
-            f"{node}: there is no sudo",
-            hint=f"install sudo on {node}, or log in as root",
+            f"{node}: there is no sudo", hint=f"install sudo on {node}, or log in as root"
         )
     last = words.rstrip().rpartition("\n")[2]
     if user and status == _SUDO_FAILED and _SUDO_REFUSES.search(last):

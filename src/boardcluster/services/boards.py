@@ -308,9 +308,7 @@ def _trees(layout: Layout) -> list[Tree]:
 
 
 def managers_of(
-    facts: Mapping[str, NodeFacts],
-    remotes: Mapping[str, Remote],
-    admins: Mapping[str, Remote],
+    facts: Mapping[str, NodeFacts], remotes: Mapping[str, Remote], admins: Mapping[str, Remote]
 ) -> dict[str, ServiceManager]:
     """Return what keeps the daemons of each node: systemd where it runs, else nobody.
 
@@ -392,8 +390,7 @@ def take_back(
     rows = {node.name: node for node in boards}
     progress(f"looking at what was installed on {len(rows)} boards", 0, 0)
     done, errors = each_node(
-        rows,
-        lambda name: uninstall(nodes.admin(rows[name]), keep_data=keep_data, dry_run=dry_run),
+        rows, lambda name: uninstall(nodes.admin(rows[name]), keep_data=keep_data, dry_run=dry_run)
     )
     if errors:  # what was done elsewhere must not go unsaid
         for name, changes in done.items():

@@ -22,13 +22,7 @@ from boardcluster.cluster.limits.disks import DISK
 from boardcluster.cluster.limits.host import look_at_host
 from boardcluster.cluster.limits.limiter import Limiter
 from boardcluster.cluster.nodes import Nodes
-from boardcluster.cluster.state import (
-    Daemon,
-    LiveState,
-    load_state,
-    remove_state,
-    save_state,
-)
+from boardcluster.cluster.state import Daemon, LiveState, load_state, remove_state, save_state
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
@@ -421,13 +415,7 @@ def _say_changes(ready: Ready, progress: Progress) -> None:
 
 
 def _still_running(
-    home: Path,
-    left: LiveState,
-    spec: ClusterSpec,
-    cache: Path,
-    progress: Progress,
-    *,
-    deep: bool,
+    home: Path, left: LiveState, spec: ClusterSpec, cache: Path, progress: Progress, *, deep: bool
 ) -> LiveCluster | None:
     """Return the cluster if it is up as wanted; clear away what a dead driver left behind."""
     path = home / "cluster.toml"

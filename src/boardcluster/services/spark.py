@@ -49,13 +49,7 @@ class Stage:
 
 
 def spark_submit_command(
-    layout: Layout,
-    *,
-    conf: str,
-    tag: str,
-    program: str,
-    arguments: Sequence[str],
-    main: str = "",
+    layout: Layout, *, conf: str, tag: str, program: str, arguments: Sequence[str], main: str = ""
 ) -> list[str]:
     """Return the command that submits a program from the master, with Spark's own script.
 

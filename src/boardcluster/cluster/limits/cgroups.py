@@ -45,7 +45,7 @@ _HINTS = {
     # "No Internal Process Constraint"); the root is free, but a container's root is not the root.
     errno.EBUSY: "processes are in that group itself, as in a container with groups of its own: "
     "run on the machine itself, or start the container with --cgroupns=host and the host's "
-    "/sys/fs/cgroup",
+    "/sys/fs/cgroup"
 }
 _PREFIX = "boardcluster-"
 _V1_OWN_GROUPS = ("cpu", "cpuacct", "memory")

@@ -22,11 +22,7 @@ from boardcluster.services.provision.resources import (
     User,
     Word,
 )
-from boardcluster.services.provision.units import (
-    FIREWALL_UNIT,
-    UNITS_FOLDER,
-    render_firewall_unit,
-)
+from boardcluster.services.provision.units import FIREWALL_UNIT, UNITS_FOLDER, render_firewall_unit
 
 __all__ = ["INSTALLED_FOLDER", "JAVA_LINK", "OWN", "Ground", "desired", "ground_of"]
 
@@ -111,10 +107,7 @@ def desired(
         open_ports: further TCP ports that its firewall leaves open.
     """
     closed = spec.security is Security.CLOSED
-    unit_files = {
-        **({FIREWALL_UNIT: render_firewall_unit()} if closed else {}),
-        **(units or {}),
-    }
+    unit_files = {**({FIREWALL_UNIT: render_firewall_unit()} if closed else {}), **(units or {})}
     return [
         Packages(wanted=_packages(ground, packages, closed=closed)),
         User(name=SERVICE_USER),

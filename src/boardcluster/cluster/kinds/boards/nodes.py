@@ -29,13 +29,7 @@ from boardcluster.remote.gate import run_program
 from boardcluster.remote.ssh import SshRemote
 from boardcluster.remote.ssh_route import Silence, SshRoute
 
-__all__ = [
-    "SERVICE_USER",
-    "BoardNodes",
-    "board_nodes",
-    "board_state",
-    "known_hosts_of",
-]
+__all__ = ["SERVICE_USER", "BoardNodes", "board_nodes", "board_state", "known_hosts_of"]
 
 SERVICE_USER = "boardcluster"
 """The system user that daemons and jobs run as on boards: no password, no shell, no sudo."""

@@ -33,12 +33,7 @@ from boardcluster.cluster.limits.limiter import (
 )
 from boardcluster.cluster.limits.links import batch, check_rate, shape
 from boardcluster.cluster.processes import end_processes_of, is_alive, leftover_processes
-from boardcluster.cluster.state import (
-    IDENTITY_VARIABLE,
-    LiveNode,
-    LiveState,
-    boot_id,
-)
+from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveNode, LiveState, boot_id
 from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import ProcessRef, Remote
