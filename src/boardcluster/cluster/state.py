@@ -10,16 +10,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from boardcluster.capabilities import Capabilities, capabilities_of
-from boardcluster.errors import ClusterError, HostError
+from boardcluster.errors import ClusterError, HostError, StoreError
 from boardcluster.fetch.cache import writing
-from boardcluster.records import DiskLimits, NodeLimits
+from boardcluster.records import NodeLimits
 from boardcluster.remote.base import ProcessRef
+from boardcluster.store import from_json
 
 __all__ = [
     "IDENTITY_VARIABLE",
@@ -180,8 +179,7 @@ def load_state(home: Path) -> LiveState | None:
         HostError: the file cannot be read.
     """
     try:
-        raw = json.loads(_path(home).read_text())
-        return _parse(raw)
+        return from_json(LiveState, json.loads(_path(home).read_text()))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -189,23 +187,8 @@ def load_state(home: Path) -> LiveState | None:
             f"cannot read {_path(home)}: {error.strerror}",
             hint="run as the user who started the cluster, or name another one with --home",
         ) from error
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, StoreError) as error:
         raise ClusterError(
             f"{_path(home)} is damaged: {error}",
             hint="end the cluster's processes by hand, then remove the file",
         ) from error
-
-
-def _parse(raw: Mapping[str, Any]) -> LiveState:
-    nodes = tuple(LiveNode(**node) for node in raw["nodes"])
-    daemons = tuple(
-        Daemon(**{**daemon, "process": ProcessRef(**daemon["process"])})
-        for daemon in raw["daemons"]
-    )
-    limits = tuple(_parse_limits(row) for row in raw.get("limits", ()))
-    return LiveState(**{**raw, "nodes": nodes, "daemons": daemons, "limits": limits})
-
-
-def _parse_limits(raw: Mapping[str, Any]) -> NodeLimits:
-    disk = raw["disk"]
-    return NodeLimits(**{**raw, "disk": None if disk is None else DiskLimits(**disk)})

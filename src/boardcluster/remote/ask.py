@@ -12,6 +12,7 @@ from typing import Any
 
 from boardcluster.errors import RemoteError
 from boardcluster.remote.base import Charged, ProcessRef, Remote
+from boardcluster.remote.gate import Completed
 
 __all__ = [
     "CacheDrop",
@@ -30,6 +31,7 @@ __all__ = [
     "hottest_celsius",
     "http",
     "http_get_all",
+    "json_of",
     "listening",
     "node_program",
     "processes",
@@ -184,6 +186,15 @@ def ask(
         stdin=json.dumps(request).encode(),
         timeout_seconds=timeout_seconds,
     )
+    return json_of(remote, done)
+
+
+def json_of(remote: Remote, done: Completed) -> Any:
+    """Return the JSON that a program of ours wrote on a node.
+
+    Raises:
+        RemoteError: a login script of the node writes into its answer.
+    """
     try:
         return json.loads(done.stdout)
     except ValueError as error:

@@ -14,7 +14,7 @@ from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.settings import memory_mib
 
-__all__ = ["check_settings_fit"]
+__all__ = ["YARN_DEFAULTS_MIB", "check_settings_fit"]
 
 _MIB = 1 << 20
 _NODE = "yarn.nodemanager.resource.memory-mb"
@@ -29,7 +29,7 @@ _HEAPS = {
     _MAP: "mapreduce.map.java.opts",
     _REDUCE: "mapreduce.reduce.java.opts",
 }
-_DEFAULTS_MIB = {_NODE: 8192, _LEAST: 1024, _MOST: 8192, _AM: 1536, _MAP: 1024, _REDUCE: 1024}
+YARN_DEFAULTS_MIB = {_NODE: 8192, _LEAST: 1024, _MOST: 8192, _AM: 1536, _MAP: 1024, _REDUCE: 1024}
 """Hadoop's own values (yarn-default.xml, mapred-default.xml); -1 there means these as well."""
 
 _SORT_MIB = 100
@@ -144,7 +144,7 @@ def _number(key: str, rows: Mapping[str, str]) -> int:
     if text and not re.fullmatch(r"-?\d+", text):
         raise _refused(f"{key} = {text!r} is not a whole number of MiB")
     number = int(text) if text else 0
-    return number if number > 0 else _DEFAULTS_MIB.get(key, _SORT_MIB)
+    return number if number > 0 else YARN_DEFAULTS_MIB.get(key, _SORT_MIB)
 
 
 def _spark_mib(key: str, rows: Mapping[str, str]) -> int:

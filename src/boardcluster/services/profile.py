@@ -18,7 +18,7 @@ from typing import Any
 
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import ClusterSpec, NodeSpec, Role
-from boardcluster.services.fitting import check_settings_fit
+from boardcluster.services.fitting import YARN_DEFAULTS_MIB, check_settings_fit
 from boardcluster.services.settings import by_file, check_for_pair, check_setting
 from boardcluster.services.sizing import STEP_MIB, size_cluster
 from boardcluster.spec.checks import complaint, shown
@@ -40,16 +40,6 @@ _MIB = 1 << 20
 
 _TASK_FLAGS = "-XX:+UseSerialGC -XX:-UsePerfData"
 """A task has one core: one collector thread, and no performance file in /tmp."""
-
-_YARN_DEFAULTS = {
-    "yarn.nodemanager.resource.memory-mb": 8192,
-    "yarn.scheduler.minimum-allocation-mb": 1024,
-    "yarn.scheduler.maximum-allocation-mb": 8192,
-    "yarn.app.mapreduce.am.resource.mb": 1536,
-    "mapreduce.map.memory.mb": 1024,
-    "mapreduce.reduce.memory.mb": 1024,
-}
-"""Hadoop's own values (yarn-default.xml, mapred-default.xml), for the check of what fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +191,7 @@ def own_profile_digests(names: Iterable[str]) -> dict[str, str]:
 def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) -> tuple[str, ...]:
     """Look for contradictions between fixed sizes and the declared nodes."""
     merged = properties["yarn-site"] | properties["mapred-site"]
-    value = {key: int(merged.get(key, default)) for key, default in _YARN_DEFAULTS.items()}
+    value = {key: int(merged.get(key, default)) for key, default in YARN_DEFAULTS_MIB.items()}
     node = value["yarn.nodemanager.resource.memory-mb"]
     least = value["yarn.scheduler.minimum-allocation-mb"]
     most = value["yarn.scheduler.maximum-allocation-mb"]

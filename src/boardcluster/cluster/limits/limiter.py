@@ -20,7 +20,7 @@ from boardcluster.errors import BoardclusterError, ClusterError, HostError
 from boardcluster.records import NodeLimits
 from boardcluster.remote.netns import enter
 
-__all__ = ["Limiter", "Port", "clear_leftovers", "join_prefixes", "make_groups"]
+__all__ = ["Limiter", "Port", "clear_leftovers", "join_prefix", "make_groups"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,10 +159,9 @@ def make_groups(identity: str, limits: Iterable[NodeLimits]) -> None:
         groups.set_memory(node.node, node.memory_bytes)
 
 
-def join_prefixes(identity: str, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return by node the command prefix that puts a program into its groups."""
-    groups = find_cgroups(identity)
-    return {name: joining(groups.join_files(name)) for name in names}
+def join_prefix(identity: str, name: str) -> tuple[str, ...]:
+    """Return the command prefix that puts a program into a node's groups."""
+    return joining(find_cgroups(identity).join_files(name))
 
 
 def clear_leftovers(identity: str, nodes: Path) -> None:

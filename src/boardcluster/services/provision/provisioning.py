@@ -21,8 +21,8 @@ from boardcluster.errors import (
     ClusterError,
     InstallError,
     LoginError,
-    RemoteError,
 )
+from boardcluster.remote.ask import json_of
 from boardcluster.remote.base import Remote
 from boardcluster.services.provision.resources import Resource, Tree, request_of
 
@@ -192,13 +192,7 @@ def _ask(
         stdin=json.dumps({**request, "root": root, "modules": _modules()}).encode(),
         timeout_seconds=timeout_seconds,
     )
-    try:
-        answer = json.loads(done.stdout)
-    except ValueError as error:
-        raise RemoteError(
-            f"{remote.name}: the answer is not JSON: {done.text[:200]!r}",
-            hint=f"make the shell's start-up files on {remote.name} (.bashrc) print nothing",
-        ) from error
+    answer = json_of(remote, done)
     if wrong := answer.get("error"):
         raise _ERRORS[wrong["kind"]](f"{remote.name}: {wrong['message']}", hint=wrong["hint"])
     changes = [

@@ -205,7 +205,7 @@ def test_groups_limit_memory_from_the_start(
     make_groups("identity", [limits_of("master", 1.0)])
     assert groups.calls == ["create master"]
     assert groups.memory == {"master": 1 << 31}
-    prefix = limiter.join_prefixes("identity", ["master"])["master"]
+    prefix = limiter.join_prefix("identity", "master")
     assert prefix[-2:] == ("/groups/master", "--")
 
 

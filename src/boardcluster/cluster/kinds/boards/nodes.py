@@ -52,6 +52,33 @@ def known_hosts_of(home: Path) -> Path:
     return home / "known_hosts"
 
 
+def board_state(spec: ClusterSpec, *, identity: str) -> LiveState:
+    """Return the state to record before anything is started on boards.
+
+    The nodes are in it from the start: they exist, and what a killed driver left on them must be
+    found.
+    """
+    return LiveState(
+        identity=identity,
+        boot_id=boot_id(),
+        phase="starting",
+        own_user=False,
+        subnet=spec.network.subnet,
+        kind=spec.kind,
+        nodes=tuple(
+            LiveNode(
+                name=node.name,
+                address=node.address,
+                pid=0,
+                start_ticks=0,
+                folder=node.folder,
+                host=node.host,
+            )
+            for node in spec.nodes
+        ),
+    )
+
+
 class BoardNodes:
     """The boards of the cluster with a state folder."""
 
@@ -115,6 +142,8 @@ class BoardNodes:
         program, *rest = self._route(node.host).command(*words)
         run_program([program, *own, *rest], timeout_seconds=_TUNNEL_SECONDS)
 
+    new_state = staticmethod(board_state)
+
     def close(self) -> None:
         """Close the shared connections and remove their folder."""
         if self._control is None:
@@ -126,10 +155,6 @@ class BoardNodes:
         self._control = None
         self._remotes.clear()
         atexit.unregister(self.close)
-
-    def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
-        """Return a state that holds every declared board."""
-        return board_state(spec, identity=identity)
 
     def check(self, spec: ClusterSpec) -> None:
         """Check that every board can be reached; end what this driver left running there.
@@ -262,30 +287,3 @@ def _remove_stale(folder: Path) -> None:
 
 def _named(spec: ClusterSpec, name: str) -> NodeSpec:
     return next(node for node in spec.nodes if node.name == name)
-
-
-def board_state(spec: ClusterSpec, *, identity: str) -> LiveState:
-    """Return the state to record before anything is started on boards.
-
-    The nodes are in it from the start: they exist, and what a killed driver left on them must be
-    found.
-    """
-    return LiveState(
-        identity=identity,
-        boot_id=boot_id(),
-        phase="starting",
-        own_user=False,
-        subnet=spec.network.subnet,
-        kind=spec.kind,
-        nodes=tuple(
-            LiveNode(
-                name=node.name,
-                address=node.address,
-                pid=0,
-                start_ticks=0,
-                folder=node.folder,
-                host=node.host,
-            )
-            for node in spec.nodes
-        ),
-    )

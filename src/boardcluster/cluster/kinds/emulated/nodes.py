@@ -28,7 +28,7 @@ from boardcluster.cluster.limits.limiter import (
     Limiter,
     Port,
     clear_leftovers,
-    join_prefixes,
+    join_prefix,
     make_groups,
 )
 from boardcluster.cluster.limits.links import batch, check_rate, shape
@@ -127,19 +127,8 @@ def _check_subnet(spec: ClusterSpec) -> None:
 
 def remote_of(node: LiveNode, state: LiveState) -> NetnsRemote:
     """Return the way to reach a live node."""
-    joins = join_prefixes(state.identity, [node.name]) if state.limits else {}
-    return NetnsRemote(
-        node.name, pid=node.pid, own_user=state.own_user, joining=joins.get(node.name, ())
-    )
-
-
-def _make_groups(spec: ClusterSpec, state: LiveState) -> dict[str, tuple[str, ...]]:
-    """Make the groups of limited nodes; return by node how a program joins them."""
-    if not state.limits:
-        return {}
-    names = [node.name for node in spec.nodes]
-    make_groups(state.identity, state.limits)
-    return join_prefixes(state.identity, names)
+    joining = join_prefix(state.identity, node.name) if state.limits else ()
+    return NetnsRemote(node.name, pid=node.pid, own_user=state.own_user, joining=joining)
 
 
 def _attach_disks(state: LiveState) -> None:
@@ -374,9 +363,11 @@ class EmulatedNodes:
 
         into_switch = enter(switch.pid, own_user=state.own_user, kinds="nm")
         anchors: dict[str, ProcessRef] = {}
-        joins = _make_groups(spec, state)
+        if state.limits:
+            make_groups(state.identity, state.limits)
         for node in spec.nodes:
-            starter = LocalRemote("switch", prefix=(*joins.get(node.name, ()), *into_switch))
+            join = join_prefix(state.identity, node.name) if state.limits else ()
+            starter = LocalRemote("switch", prefix=(*join, *into_switch))
             isolate = [
                 "--net",
                 "--mount",
