@@ -192,7 +192,7 @@ def test_no_cluster_is_said_and_nothing_is_made(tmp_path: Path) -> None:
         with pytest.raises((ClusterError, ClusterNotUpError), match="there is no cluster in"):
             call()
     assert not (tmp_path / "nowhere").exists()
-    with pytest.raises(UsageError, match="is not a name for a cluster"):
+    with pytest.raises(UsageError, match="is not a valid cluster name"):
         bc.open("../x")
 
 

@@ -168,16 +168,16 @@ def refuse_processor(facts: NodeFacts) -> Refusal | None:
         return Refusal(
             reason=f"its processor is {facts.architecture}: the engines' native libraries and "
             "their Java exist for x86-64 and arm64",
-            fix="take a board with a 64-bit ARM or x86-64 processor",
+            fix="use a board with a 64-bit ARM or x86-64 processor",
         )
     kernel = (
-        f"; its kernel is a 64-bit one ({facts.architecture}), but programs run on the "
+        f"; its kernel is 64-bit ({facts.architecture}), but programs run on the "
         f"{facts.userland_bits}-bit libraries that are installed"
         if known
         else f" on {facts.architecture}"
     )
     return Refusal(
-        reason=f"its programs are {facts.userland_bits}-bit ones{kernel}. The engines' Java, their "
+        reason=f"its programs are {facts.userland_bits}-bit{kernel}. The engines' Java, their "
         "native libraries and heaps over 1.5 GB need 64 bits",
         fix="write the 64-bit Raspberry Pi OS (or Debian arm64) to its card: an installed system "
         "cannot be converted",
@@ -189,15 +189,15 @@ def refuse_sudo(facts: NodeFacts) -> Refusal | None:
     user = facts.login_user
     if facts.sudo is Sudo.ASKS:
         return Refusal(
-            reason=f"sudo asks {user} for a password, and nobody is there to type it on many nodes",
+            reason=f"sudo asks {user} for a password, which cannot be typed on many nodes",
             fix=f"on the node: echo '{user} ALL=(ALL) NOPASSWD: ALL' | "
             f"sudo tee /etc/sudoers.d/010_{user}-nopasswd",
         )
     if facts.sudo is Sudo.MISSING:
         return Refusal(
-            reason=f"{user} is not root, and there is no sudo",
-            fix=f"on the node, as root: apt-get install sudo && adduser {user} sudo, then let it "
-            "work without a password",
+            reason=f"{user} is not root, and sudo is not installed",
+            fix=f"on the node, as root: apt-get install sudo && adduser {user} sudo, then allow "
+            "it without a password",
         )
     return None
 
@@ -209,7 +209,7 @@ def refuse_memory(facts: NodeFacts) -> Refusal | None:
     return Refusal(
         reason=f"{format_bytes(facts.memory_bytes, binary=True)} of memory: system, DataNode, "
         f"NodeManager and one task need {format_bytes(_LEAST_MEMORY_BYTES, binary=True)}",
-        fix="take a board with at least 1 GB",
+        fix="use a board with at least 1 GB",
     )
 
 

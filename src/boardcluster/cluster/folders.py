@@ -35,7 +35,7 @@ def _absolute(folder: Path, *, options: str) -> Path:
         return folder.expanduser().absolute()
     except RuntimeError as error:
         raise UsageError(
-            f"{folder} has no meaning: {error}", hint=f"name another folder with {options}"
+            f"cannot resolve {folder}: {error}", hint=f"name another folder with {options}"
         ) from error
 
 
@@ -44,7 +44,7 @@ def _usable(folder: Path, *, options: str) -> Path:
     whole = _absolute(folder, options=options)
     if bad := sorted(set(NOT_IN_PATHS.findall(str(whole)))):
         raise UsageError(
-            f"Hadoop and Spark cannot work in the folder {str(whole)!r}: its path holds "
+            f"Hadoop and Spark cannot work in the folder {str(whole)!r}: its path contains "
             f"{', '.join(map(repr, bad))}",
             hint=f"choose a path of letters a-z, digits and . _ / + @ - with {options}",
         )
@@ -101,7 +101,7 @@ def home_folder(home: Path | None, cluster: str, *, only_read: bool = False) -> 
     """
     if home is None and not _NAME.fullmatch(cluster):
         raise UsageError(
-            f"{cluster!r} is not a name for a cluster", hint="use letters, digits and hyphens"
+            f"{cluster!r} is not a valid cluster name", hint="use letters, digits and hyphens"
         )
     folder = home or _xdg("XDG_DATA_HOME", ".local/share") / "boardcluster" / cluster
     return _absolute(folder, options="--home") if only_read else _usable(folder, options="--home")

@@ -58,6 +58,6 @@ def end_processes_of(identity: str, *, within_seconds: float) -> int:
         left, ready=operator.not_, timeout_seconds=within_seconds, poll_seconds=0.02
     ):
         raise ClusterError(
-            f"processes {still} of the cluster do not end", hint="end them by hand: kill -9"
+            f"processes {still} of the cluster do not end", hint="kill them by hand: kill -9"
         )
     return len(ended)

@@ -163,12 +163,12 @@ def _popen(
         ) from error
     except PermissionError as error:
         raise HostError(
-            f"program may not be run: {argv[0]}", hint=f"check the permissions of {argv[0]}"
+            f"program cannot be executed: {argv[0]}", hint=f"check the permissions of {argv[0]}"
         ) from error
     except OSError as error:
         raise HostError(
             f"program cannot be run: {argv[0]}: {error.strerror}",
-            hint=f"check that {argv[0]} is made for this machine's processor",
+            hint=f"check that {argv[0]} was built for this machine's processor",
         ) from error
 
 

@@ -173,8 +173,9 @@ def trust(known_hosts: Path, learned: Sequence[HostKey]) -> None:
             text += f"{key.line}\n"
         elif key.key not in {other.key for other in mine}:
             raise HostKeyError(
-                f"{key.host}: {known_hosts} has another key for {key.name} than {key.fingerprint}",
-                hint="only if you know why it changed: "
+                f"{key.host}: {known_hosts} holds another key for {key.name} than "
+                f"{key.fingerprint}",
+                hint="if you know why it changed, run "
                 f"{forget_command(known_hosts, key.name)}, and accept the new one",
             )
     known_hosts.parent.mkdir(parents=True, exist_ok=True)

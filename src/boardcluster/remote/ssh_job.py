@@ -38,7 +38,7 @@ _RETRY_SECONDS = 1.0
 _GRACE_SECONDS = 5.0
 _END_SECONDS = 45.0
 _LOST = {
-    "rebooted": "the node started anew while a command ran",
+    "rebooted": "the node restarted while a command ran",
     "lost": "a command's supervisor was killed, so its exit status is lost",
     "absent": "a command's folder was deleted while it ran",
 }
@@ -145,7 +145,7 @@ class _Job:
             if state["state"] != "running":
                 raise RemoteError(
                     f"{self.remote.name}: {_LOST[state['state']]}: {self.argv[0]}",
-                    hint=f"look at the kernel's log on {self.remote.name}: dmesg --ctime",
+                    hint=f"read the kernel log on {self.remote.name}: dmesg --ctime",
                 )
         return None
 
@@ -184,8 +184,8 @@ class _Job:
                     lost_at_seconds = now_seconds
                 if now_seconds - lost_at_seconds >= self.lost_seconds:
                     raise UnreachableError(
-                        f"{self.remote.name}: out of reach for {self.lost_seconds:g} s while a "
-                        f"command may still run there: {self.argv[0]}\n{error.message}",
+                        f"{self.remote.name}: unreachable for {self.lost_seconds:g} s while a "
+                        f"command may still be running there: {self.argv[0]}\n{error.message}",
                         hint=error.hint or f"check power and network of {self.remote.name}",
                     ) from error
             time.sleep(_RETRY_SECONDS)

@@ -115,7 +115,7 @@ def check_destination(host: str) -> None:
     if not _DESTINATION.fullmatch(host):
         raise SpecError(
             f"{host!r} is not a host that ssh could reach",
-            hint="write [USER@]HOST or ssh://[USER@]HOST:PORT; no part begins with a hyphen",
+            hint="write [USER@]HOST or ssh://[USER@]HOST:PORT; no part may begin with a hyphen",
         )
 
 

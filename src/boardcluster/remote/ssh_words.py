@@ -59,10 +59,12 @@ def connection_failure(
             hint=f"run `ssh-copy-id {host}`, or load the right key with ssh-add",
         )
     if _OWN_CONFIGURATION.search(words):
-        return HostError(f"ssh does not accept its configuration: {text}", hint="correct it")
+        return HostError(
+            f"ssh does not accept its configuration: {text}", hint="correct ~/.ssh/config"
+        )
     if status != NO_STATUS:
         return LoginError(
-            f"{node}: {host} lets us in but runs no command: {text}",
+            f"{node}: {host} accepts the login but runs no command: {text}",
             hint="give that user a POSIX shell and no forced command",
         )
     return UnreachableError(
@@ -81,9 +83,9 @@ def _key_failure(
 ) -> HostKeyError | None:
     if found := _CHANGED_KEY.search(words):
         return HostKeyError(
-            f"{node}: {host} shows another host key than before: its system was set up anew, "
-            "or somebody answers in its place",
-            hint=f"only if you know why: {forget_command(known_hosts, found[1])}, and run "
+            f"{node}: {host} presents another host key than before: its system was reinstalled, "
+            "or another machine answers in its place",
+            hint=f"if you know why, run {forget_command(known_hosts, found[1])}, then "
             "`boardcluster up` to see and accept the new one",
         )
     if found := _UNKNOWN_KEY.search(words):
@@ -113,18 +115,18 @@ def command_failure(
     """
     if user and status == _NOT_FOUND and _NO_SUDO.search(words):
         return LoginError(
-            f"{node}: there is no sudo", hint=f"install sudo on {node}, or log in as root"
+            f"{node}: sudo is not installed", hint=f"install sudo on {node}, or log in as root"
         )
     last = words.rstrip().rpartition("\n")[2]
     if user and status == _SUDO_FAILED and _SUDO_REFUSES.search(last):
         return LoginError(
-            f"{node}: {login} may not become {user} without being asked: {last}",
+            f"{node}: {login} may not become {user} without a password: {last}",
             hint=f"on {node}: echo '{login} ALL=(ALL) NOPASSWD: ALL' "
             "| sudo tee /etc/sudoers.d/010_boardcluster",
         )
     if user and status == _SUDO_FAILED and _NO_SUCH_USER.search(words):
         return RemoteError(
-            f"{node}: there is no user {user}", hint="run `boardcluster up`, which makes it"
+            f"{node}: there is no user {user}", hint="run `boardcluster up`, which creates it"
         )
     if status == _NOT_FOUND and re.search(rf"^env: \W?{re.escape(argv[0])}\W", words, re.M):
         return RemoteError(

@@ -207,7 +207,7 @@ def _look(nodes: BoardNodes, rows: Sequence[NodeSpec]) -> dict[str, NodeFacts]:
         specs, lambda name: discover(nodes.admin(specs[name]), folder=specs[name].folder)
     )
     raise_first(errors)
-    require_nodes(facts, hint="mend that, or leave the node out")
+    require_nodes(facts, hint="fix that, or leave the node out")
     if apart := skews(facts):
         raise ClusterError(
             "; ".join(apart),
@@ -242,7 +242,7 @@ def make_ready(
         InstallError: something could not be installed; what was stays recorded.
     """
     nodes = board_nodes(home)
-    progress("looking at the boards", 0, 0)
+    progress("inspecting the boards", 0, 0)
     facts = _look(nodes, layout.spec.nodes)
     pair = layout.engines.pair
     trees = _trees(layout)
@@ -388,7 +388,7 @@ def take_back(
     """
     nodes = board_nodes(home)
     rows = {node.name: node for node in boards}
-    progress(f"looking at what was installed on {len(rows)} boards", 0, 0)
+    progress(f"checking what was installed on {len(rows)} boards", 0, 0)
     done, errors = each_node(
         rows, lambda name: uninstall(nodes.admin(rows[name]), keep_data=keep_data, dry_run=dry_run)
     )

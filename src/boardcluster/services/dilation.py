@@ -134,7 +134,7 @@ def _times(where: str, text: str, interval: Interval, dilation: float) -> str | 
             "" if interval.unit == _RATE else f", or one with {', '.join(sorted(known - {''}))}"
         )
         raise UsageError(
-            f"{where} = {text!r} is no {what}, so it cannot be dilated",
+            f"{where} = {text!r} is not a {what}, so it cannot be dilated",
             hint=f"write a number of {interval.unit}{others}",
         )
     number = float(found[1])

@@ -153,7 +153,7 @@ def _check_ports(remotes: Mapping[str, Remote], rows: list[tuple[DaemonKind, Nod
             label = {number: port for port, number in PORTS.items()}
             listed = ", ".join(f"{port} ({label[port]})" for port in ports)
             raise AddressError(
-                f"on node {name} something already listens on port {listed}",
+                f"on node {name} another program already listens on port {listed}",
                 hint="end that program (on the node: `ss -ltnp`), then run `boardcluster up` again",
             )
 

@@ -165,7 +165,7 @@ def serving_in(
         raise
     if left := _clean(taking_part, tag, dilation=dilation):
         raise RemoteError(
-            f"MPI processes or files may be left: {'; '.join(left)}",
+            f"MPI processes or files may remain: {'; '.join(left)}",
             hint="run `boardcluster status`; `boardcluster down` ends everything",
         )
     if starter.failure is not None:

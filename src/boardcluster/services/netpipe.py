@@ -24,7 +24,7 @@ _TIME_ERROR_SECONDS = 0.51e-8
 _RATE_ERROR = 0.51e-6
 _POINT = re.compile(r" *(\d+) +(\d+\.\d+) +(\d+\.\d+) *")
 _CHECKED = re.compile(r"^ *\d+: +(\d+) bytes +\d+ times --> +(.*?) *$", re.MULTILINE)
-_HINT = "look at the attempt's folder"
+_HINT = "see the attempt's folder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

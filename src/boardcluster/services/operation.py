@@ -393,7 +393,7 @@ def _limited(home: Path, spec: ClusterSpec, state: LiveState, progress: Progress
         HostError: its speed cannot be measured.
         UsageError: the catalog lacks a figure of a board.
     """
-    progress("measuring how fast this machine is", 0, 0)
+    progress("measuring this machine's speed", 0, 0)
     host = look_at_host(home, state.identity, memory_available_bytes=available_memory_bytes())
     plan = plan_limits(spec, host)
     for line in plan.words:
@@ -430,7 +430,9 @@ def _still_running(
             hint="run `boardcluster down`, then `boardcluster up` again",
         )
     if read_spec(home / "running.toml") != spec:
-        progress(f"the cluster is up with {left.form or 'its own form'}: bringing it down", 0, 0)
+        progress(
+            f"the cluster is up with {left.form or 'what cluster.toml says'}: taking it down", 0, 0
+        )
         down(home)
         return None
     live = _attached(home, left, cache=cache, progress=progress)
@@ -441,7 +443,7 @@ def _still_running(
         ready = make_ready(home, read_spec(path), live.layout, deep=deep, progress=progress)
         _say_changes(ready, progress)
         live = _with_processes(replace(live, facts=ready.facts))
-    again = "run `boardcluster status`; `boardcluster down` and `up` start it afresh"
+    again = "run `boardcluster status`; `boardcluster down` and `up` restart it"
     if dead := dead_daemons(live):
         raise DaemonError(f"the cluster is up but not healthy: {', '.join(dead)} ended", hint=again)
     health = lifecycle.health(live.layout, live.master)
@@ -549,8 +551,8 @@ def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = Fals
         )
     if state.form and not any_form:
         raise ClusterNotUpError(
-            f"the cluster in {home} is up in a form that a campaign gave it: {state.form}",
-            hint="run `boardcluster up`: it brings the cluster back to what cluster.toml says",
+            f"the cluster in {home} is up in a variant that a campaign chose: {state.form}",
+            hint="run `boardcluster up`, which restores what cluster.toml says",
         )
     return _attached(home, state, cache=cache, progress=progress)
 

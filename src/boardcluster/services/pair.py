@@ -83,7 +83,7 @@ def load_pair(pair_id: str) -> EnginePair:
     """
     if pair_id not in pair_ids():
         raise UsageError(
-            f"no engine pair {pair_id!r}", hint=f"choose one of: {', '.join(pair_ids())}"
+            f"unknown engine pair {pair_id!r}", hint=f"choose one of: {', '.join(pair_ids())}"
         )
     raw = tomllib.loads(_FOLDER.joinpath(f"{pair_id}.toml").read_text())
     oldest, newest = raw["java"]

@@ -118,7 +118,7 @@ def _profile(name: str, spec: ClusterSpec) -> Profile:
         raw = tomllib.loads(_FOLDER.joinpath(f"{name}.toml").read_text())
     else:
         raise UsageError(
-            f"no profile {name!r}",
+            f"unknown profile {name!r}",
             hint=f"choose: {', '.join(profile_names())}, or the path of a .toml file of your own",
         )
     workers = str(len(spec.workers))
@@ -206,7 +206,7 @@ def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) 
     for what, size in given.items():
         if size > min(node, most):
             raise CapacityError(
-                f"profile {name}: the {what} container takes {size} MB ({sizes[what]} rounded up "
+                f"profile {name}: the {what} container needs {size} MB ({sizes[what]} rounded up "
                 f"to {least}), but a node has {node} MB and YARN grants at most {most} MB",
                 hint="choose another profile in cluster.toml",
             )
@@ -218,7 +218,9 @@ def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) 
                     "start and the job would hang",
                     hint="add a worker, or choose another profile in cluster.toml",
                 )
-            remarks.append(f"{together}: no {what} task ever runs beside the application master")
+            remarks.append(
+                f"{together}: no {what} task can run at the same time as the application master"
+            )
     for worker in spec.workers:
         memory = worker.memory_bytes // _MIB
         if node > memory:

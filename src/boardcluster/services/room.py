@@ -51,7 +51,7 @@ def require_room(home: Path) -> None:
     missing_bytes = wanted_bytes - available_bytes
     raise CapacityError(
         f"the disk of {home} is {percent:.1f} % full: {format_bytes(available_bytes)} of "
-        f"{format_bytes(total_bytes)} are free, and YARN gives up its nodes below "
+        f"{format_bytes(total_bytes)} are free, and YARN stops using its nodes below "
         f"{format_bytes(wanted_bytes)}",
         hint=f"free {format_bytes(missing_bytes)} there, or choose a larger disk with --home",
     )
@@ -82,7 +82,7 @@ def sick_disks(
                 sick.append(f"{worker.name}: its disk is {percent:.1f} % full")
             elif words := _unwritable(remote, folder):
                 line = _kernel_line(admins[worker.name], Path(device).name)
-                sick.append(f"{worker.name}: its disk cannot be written: {words}{line}")
+                sick.append(f"{worker.name}: its disk cannot be written to: {words}{line}")
     return sick
 
 

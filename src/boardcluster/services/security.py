@@ -13,9 +13,7 @@ from boardcluster.spec import address_of
 
 __all__ = ["INSECURE_WARNING", "WEB_USER", "security_properties"]
 
-INSECURE_WARNING = (
-    "INSECURE LAB: everybody in its network can take this cluster over, and its boards with it"
-)
+INSECURE_WARNING = "INSECURE LAB: anyone in its network can take over this cluster and its boards"
 
 WEB_USER = "nobody"
 """Whoever opens a web page of a closed cluster is this user: an account without any right."""

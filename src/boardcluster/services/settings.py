@@ -298,7 +298,7 @@ def _for_jobs(key: str, value: object, named: str) -> str:
         raise UsageError(f"{named}: {error}", hint="correct it") from error
     if restarts_daemons(key):
         raise UsageError(
-            f"{named}: the daemons read {key}, and they are running",
+            f"{named}: {key} is read by the daemons, which are already running",
             hint="set it in [matrix.settings] of a campaign file, or in [settings] of "
             "cluster.toml and run `boardcluster down` and `boardcluster up`",
         )

@@ -93,7 +93,7 @@ def _check_master(master: NodeSpec) -> None:
         raise CapacityError(
             f"{master.name}: {system} system + {_MASTER_DAEMONS_MIB} daemons + {_CLIENT_MIB} "
             f"client of a job = {needed} MiB, but it has {memory} MiB",
-            hint="give the master more memory in cluster.toml, or take a board with more",
+            hint="give the master more memory in cluster.toml, or use a board with more",
         )
 
 
@@ -124,7 +124,7 @@ def size_cluster(spec: ClusterSpec) -> Sizing:
     if available < _TASK_LEAST_MIB:
         raise CapacityError(
             f"{words}, but one task container needs {_TASK_LEAST_MIB} MiB",
-            hint="give the node more memory in cluster.toml, or take a board with more",
+            hint="give the node more memory in cluster.toml, or use a board with more",
         )
     slots = max(1, min(smallest.cores + 1, available // _TASK_LEAST_MIB))
     task = min(_TASK_MOST_MIB, _down(available / slots))

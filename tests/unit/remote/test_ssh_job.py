@@ -162,7 +162,7 @@ def test_what_is_gone_without_a_status_is_an_error(
 
     words = {
         "lost": "pi0: a command's supervisor was killed, so its exit status is lost: sh",
-        "rebooted": "pi0: the node started anew while a command ran: sh",
+        "rebooted": "pi0: the node restarted while a command ran: sh",
         "absent": "pi0: a command's folder was deleted while it ran: sh",
     }
     breaker = threading.Thread(target=harm)

@@ -265,7 +265,7 @@ def test_a_taken_port_is_named_before_anything_starts(
         start(layout, remotes, lambda _: pytest.fail("something started"))
 
     assert caught.value.message == (
-        "on node worker2 something already listens on port 9866 (datanode), 13562 (shuffle)"
+        "on node worker2 another program already listens on port 9866 (datanode), 13562 (shuffle)"
     )
     assert "ss -ltnp" in caught.value.hint
 

@@ -244,7 +244,7 @@ def test_says_what_it_could_not_clean_up(
     broken: tuple[str, ...], here: Layout, remotes: dict[str, Recording], work: Path
 ) -> None:
     with (
-        pytest.raises(RemoteError, match="may be left: worker2: worker2: out of reach"),
+        pytest.raises(RemoteError, match="may remain: worker2: worker2: out of reach"),
         serve(here, remotes, work),
     ):
         remotes["worker2"].broken = broken

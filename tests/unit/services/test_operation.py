@@ -232,7 +232,7 @@ def test_a_form_that_runs_already_is_left_as_it_is(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (None, form(2), "its own form"),
+        (None, form(2), "what cluster.toml says"),
         (form(2), form(3), "2 of 4 workers"),
         (form(2), None, "2 of 4 workers"),
         (form(4, profile="upstream"), form(4), "profile upstream"),

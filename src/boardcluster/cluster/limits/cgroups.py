@@ -232,7 +232,7 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HostError(
-            f"the control group {folder} cannot be made: {error.strerror}",
+            f"the control group {folder} cannot be created: {error.strerror}",
             hint="limits need root; without it bring up a cluster without boards",
         ) from error
 

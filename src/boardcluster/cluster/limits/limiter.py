@@ -123,7 +123,7 @@ class Limiter:
                 )
                 read = self.groups.read(node.node, device)
                 found += [
-                    f"{node.node}: {name} is {read.get(name, 'gone')}, set was {value}"
+                    f"{node.node}: {name} is {read.get(name, 'gone')}, but was set to {value}"
                     for name, value in wanted.items()
                     if read.get(name) != value
                 ]
@@ -136,7 +136,7 @@ class Limiter:
             rate = rate_of(prefix, device)
             if not is_rate(rate, node.link_bits_per_second):
                 yield (
-                    f"{node.node}: link rate of {device} is {rate or 'none'} bit/s, set was "
+                    f"{node.node}: link rate of {device} is {rate or 'none'} bit/s, but was set to "
                     f"{node.link_bits_per_second}"
                 )
 

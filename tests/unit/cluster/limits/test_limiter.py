@@ -177,8 +177,8 @@ def test_what_others_changed_is_named(made: Limiter, groups: Groups, tc: Tc) -> 
         "worker1: disk",
         "worker1: link rate of port1",
     ]
-    assert words[0] == "master: cpu is 2.0, set was 0.25"
-    assert words[1].endswith("is none bit/s, set was 300000000")
+    assert words[0] == "master: cpu is 2.0, but was set to 0.25"
+    assert words[1].endswith("is none bit/s, but was set to 300000000")
     assert [word.split(" is ")[0] for word in made.changed(links=False)] == [
         "master: cpu",
         "worker1: disk",
@@ -189,7 +189,7 @@ def test_limits_that_do_not_read_back_are_an_error(
     made: Limiter, groups: Groups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Groups, "set_memory", lambda *_: None)
-    with pytest.raises(ClusterError, match="master: memory is 0, set was 2147483648"):
+    with pytest.raises(ClusterError, match="master: memory is 0, but was set to 2147483648"):
         made.set()
     assert groups.memory == {}
 

@@ -176,7 +176,7 @@ class BoardNodes:
         said = admin.run(["cat", _OWNER_FILE], check=False).text.strip()
         if said != self._owner:
             raise LockedError(
-                f"{node.name} runs the cluster of another driver: {said or 'unknown'}",
+                f"{node.name} is running the cluster of another driver: {said or 'unknown'}",
                 hint=f"run `boardcluster down` there; or, if it is gone for good, on {node.name}: "
                 f"sudo pkill -KILL -u {SERVICE_USER}",
             )
@@ -254,8 +254,8 @@ class BoardNodes:
             raise ClusterError(
                 f"not everything could be ended on {names}\n"
                 + "\n".join(error.message for error in errors.values()),
-                hint=f"switch {names} on, or mend the network, and run the command again; or go on "
-                f"without: `boardcluster down{''.join(f' --without {name}' for name in errors)}`",
+                hint=f"turn {names} on, or repair the network, and run the command again; or "
+                f"continue without: `boardcluster down{''.join(f' --without {name}' for name in errors)}`",
             ) from next(iter(errors.values()))
         return sum(ended.values())
 

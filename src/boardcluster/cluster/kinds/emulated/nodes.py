@@ -70,7 +70,7 @@ def check_host(spec: ClusterSpec) -> None:
     done = run_program([*trial, "ip", "link", "set", "lo", "up"], check=False)
     if done.returncode != 0:
         raise HostError(
-            "this machine does not let us make namespaces: "
+            "this machine does not allow us to create namespaces: "
             + done.stderr.decode(errors="replace").strip(),
             hint=_namespace_hint(),
         )
@@ -88,7 +88,7 @@ def _check_limits() -> None:
     """
     if os.geteuid() != 0:
         raise HostError(
-            "nodes with a `board` are limited by the kernel, which only root may ask for",
+            "nodes with a `board` need limits of the kernel, which only root may set",
             hint="run with sudo; or, without root, a cluster whose nodes have no `board` still "
             "works: `boardcluster demo`",
         )
@@ -100,8 +100,8 @@ def _namespace_hint() -> str:
     restricted = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
     if os.geteuid() != 0 and restricted.exists() and restricted.read_text().strip() == "1":
         return (
-            "Ubuntu's AppArmor forbids it to ordinary users: run `make allow-namespaces` once "
-            f"(asks for sudo), run the command as root, {_LOCAL}"
+            "Ubuntu's AppArmor forbids namespaces to ordinary users: run `make allow-namespaces` "
+            f"once (asks for sudo), run the command as root, {_LOCAL}"
         )
     if os.geteuid() != 0:
         return f"allow user namespaces (sysctl user.max_user_namespaces), run as root, {_LOCAL}"
@@ -120,7 +120,7 @@ def _check_subnet(spec: ClusterSpec) -> None:
             where = route.get("dev", route.get("type", "no interface"))
             raise AddressError(
                 f"the subnet {wanted} is in use on this machine: {taken} on {where}",
-                hint="end the other cluster (`boardcluster down`) or choose another "
+                hint="take down the other cluster (`boardcluster down`) or choose another "
                 "`subnet` inside 198.18.0.0/15 in cluster.toml",
             )
 
@@ -145,7 +145,7 @@ def _await_idle(pid: int, log: str) -> None:
     comm = _await_word(Path(f"/proc/{pid}/comm"), ready=lambda word: word == "sleep")
     if comm != "sleep":
         raise HostError(
-            f"a node's namespaces could not be made (last seen: {comm or 'process ended'})\n"
+            f"a node's namespaces could not be created (last seen: {comm or 'process ended'})\n"
             + Path(log).read_text()[-500:],
             hint="run `boardcluster doctor`",
         )
@@ -469,6 +469,6 @@ class EmulatedNodes:
         if state.host_link:
             return ""
         return (
-            "The cluster was made without root, so this machine's browser cannot reach these "
-            "addresses; docs/how-to/open-web-pages.md says how."
+            "The cluster was started without root, so this machine's browser cannot reach these "
+            "addresses; see docs/how-to/open-web-pages.md."
         )

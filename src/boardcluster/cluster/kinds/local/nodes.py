@@ -42,9 +42,8 @@ def user_name() -> str:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError as error:
         raise HostError(
-            f"the user with the number {os.geteuid()} has no name on this machine, and Hadoop "
-            "needs one",
-            hint="run as a user that /etc/passwd names; in a container, leave out the option "
+            f"the user ID {os.geteuid()} has no name on this machine, and Hadoop needs one",
+            hint="run as a user that /etc/passwd names; in a container, omit the option "
             "--user or add a line for it to /etc/passwd",
         ) from error
 

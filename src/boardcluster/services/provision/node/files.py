@@ -107,7 +107,7 @@ class Symlink(File):
         """Make the link; its target must be there."""
         target = self.target()
         if not os.path.exists(self.node.at(target)):
-            raise FailedError(f"{target}, which {self.resource['path']} is to lead to, is missing")
+            raise FailedError(f"{target} is missing, to which {self.resource['path']} should lead")
         link(self.path, target)
         return ""
 
@@ -178,7 +178,7 @@ class Hosts(File):
 
     def back(self) -> str:
         """Say that our names are taken out."""
-        return f"takes the cluster's names out of {self.resource['path']}"
+        return f"removes the cluster's names from {self.resource['path']}"
 
     def undo(self) -> str:
         """Take our block out and give the lines of others back."""
@@ -226,7 +226,7 @@ class Word(Kind):
 
     def back(self) -> str:
         """Say that the word is taken out."""
-        return f"takes {self.resource['word']} out of {self.before['path']}"
+        return f"removes {self.resource['word']} from {self.before['path']}"
 
     def undo(self) -> str:
         """Take the last such word out."""

@@ -41,7 +41,7 @@ class Firewall(File):
         """Say that the firewall is loaded, unless it is."""
         if not super().words():
             return ""
-        return "loads the firewall: only SSH, and what comes from the cluster's own addresses"
+        return "loads the firewall: only SSH and the cluster's own addresses get through"
 
     def do(self) -> str:
         """Write the file, load it, and note what the kernel made of it."""
@@ -128,7 +128,7 @@ class Service(Kind):
 
     def back(self) -> str:
         """Say that its former state is restored."""
-        return f"gives {self.before['unit']} back its former state"
+        return f"restores the former state of {self.before['unit']}"
 
     def undo(self) -> str:
         """Disable and stop it, as far as it was so before."""

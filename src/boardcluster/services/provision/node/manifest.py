@@ -31,8 +31,8 @@ class Manifest:
         raise FailedError(
             f"the record of what was installed, {self.path}, is damaged: {why}; nothing was "
             "changed",
-            hint="restore the file from a backup; or delete it, which gives up that `boardcluster "
-            "uninstall` restores what was there before",
+            hint="restore the file from a backup; or delete it; `boardcluster "
+            "uninstall` can then no longer restore what was there before",
         )
 
     def _read(self) -> list[dict[str, Any]]:
@@ -43,9 +43,9 @@ class Manifest:
         except (OSError, ValueError, KeyError, TypeError) as error:
             self._damaged(f"{type(error).__name__}: {error}")
         if form != FORMAT:
-            self._damaged(f"it has the format {form!r}, and this version knows {FORMAT}")
+            self._damaged(f"its format is {form!r}, and this version reads {FORMAT}")
         if digest != self._digest(entries):
-            self._damaged("its content does not have the digest that stands in it")
+            self._damaged("its content does not match the digest in it")
         return list(entries)
 
     @staticmethod

@@ -57,9 +57,9 @@ class User(Kind):
         too_much = [group for group in rights if group in ADMINISTRATORS]
         if user.pw_uid == 0 or user.pw_shell not in NO_SHELLS or too_much:
             raise FailedError(
-                f"there is a user {name} who is not only for services: uid {user.pw_uid}, shell "
+                f"the user {name} exists and is not only for services: uid {user.pw_uid}, shell "
                 f"{user.pw_shell or '/bin/sh'}, groups {', '.join(rights) or 'none'}",
-                hint=f"rename that user, or take its rights: `sudo usermod -s /usr/sbin/nologin "
+                hint=f"rename that user, or remove its rights: `sudo usermod -s /usr/sbin/nologin "
                 f"-G '' {name}`",
             )
         return ""
@@ -172,7 +172,7 @@ class Folder(Kind):
         path = self.resource["path"]
         if not self.before["there"]:
             return f"removes {path} and everything in it"
-        return f"gives {path} back to its former owner, without what is ours in it"
+        return f"gives {path} back to its former owner, without boardcluster's files"
 
     def undo(self) -> str:
         """Remove it; one that was there before loses what is ours, and gets its owner back."""

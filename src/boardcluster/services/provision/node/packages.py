@@ -116,12 +116,12 @@ class Packages(Kind):
             raise FailedError(
                 f"apt-get could not install {', '.join(names)}: {tail(text)}\n"
                 f"the package lists: {tail(updated, 3)}",
-                hint="let the node reach its package mirrors (a proxy belongs into its "
+                hint="let the node reach its package mirrors (set a proxy in its "
                 f"/etc/apt/apt.conf), or run on it `sudo apt-get install {' '.join(names)}`",
             )
         upgraded = self.noted("upgraded", [])
         listed = ", ".join(upgraded)
-        return f"also upgraded, which uninstall does not take back: {listed}" if upgraded else ""
+        return f"also upgraded, which uninstall does not undo: {listed}" if upgraded else ""
 
     def note_new(self, simulated: str) -> None:
         """Write down what apt is about to unpack: what is new, and what replaces an older one."""
@@ -146,7 +146,7 @@ class Packages(Kind):
     def back(self) -> str:
         """Name the packages that are purged."""
         names = self.removable()
-        return f"purges {', '.join(names)}" if names else "forgets which packages it installed"
+        return f"purges {', '.join(names)}" if names else "removes no packages"
 
     def undo(self) -> str:
         """Purge what came with us; a package that another one needs by now is left."""

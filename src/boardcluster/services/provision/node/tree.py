@@ -105,7 +105,7 @@ class Tree(Kind):
     def back(self) -> str:
         """Say what becomes of the copy."""
         path = self.resource["path"]
-        return f"leaves {path}, which was there" if self.before["there"] else f"removes {path}"
+        return f"leaves {path}, which existed before" if self.before["there"] else f"removes {path}"
 
     def undo(self) -> str:
         """Remove the copy, unless something was there before it."""
