@@ -100,7 +100,7 @@ def test_is_given_up_when_the_node_is_out_of_reach_for_too_long(
     run: Callable[..., Completed],
 ) -> None:
     started = time.monotonic()
-    with pytest.raises(UnreachableError, match=r"pi0: out of reach for 0\.2 s") as caught:
+    with pytest.raises(UnreachableError, match=r"pi0: unreachable for 0\.2 s") as caught:
         run(Breaking(always=True), f": {SECRET}", lost_seconds=0.2)
 
     assert 0.2 <= time.monotonic() - started < 5

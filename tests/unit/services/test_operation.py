@@ -247,7 +247,7 @@ def test_another_form_is_brought_down_first(
     assert [state.identity for state in machine.destroyed] == [first.state.identity]
     assert len(machine.started) == 2
     assert second.state.identity != first.state.identity
-    assert f"the cluster is up with {words}: bringing it down" in machine.said
+    assert f"the cluster is up with {words}: taking it down" in machine.said
     assert load_state(machine.home) == second.state
 
 
@@ -316,7 +316,7 @@ def test_settings_of_daemons_are_a_form(machine: Machine) -> None:
 def test_nobody_attaches_by_accident_to_what_a_campaign_made(machine: Machine) -> None:
     machine.up(form(2))
 
-    with pytest.raises(ClusterNotUpError, match="a form that a campaign gave it: 2 of 4") as caught:
+    with pytest.raises(ClusterNotUpError, match="a variant that a campaign chose: 2 of 4") as caught:
         machine.attach()
 
     assert "boardcluster up" in caught.value.hint

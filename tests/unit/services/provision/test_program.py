@@ -225,7 +225,7 @@ def test_what_is_no_longer_wanted_goes_but_not_what_is_only_no_longer_missing(
     [
         (lambda text: text[:-40], "JSONDecodeError"),
         (lambda text: text.replace("/opt/boardcluster", "/opt/somewhere"), "digest"),
-        (lambda text: text.replace('"format": 1', '"format": 9'), "format 9"),
+        (lambda text: text.replace('"format": 1', '"format": 9'), "format is 9"),
         (lambda text: "[]", "TypeError"),
     ],
     ids=["cut", "edited", "newer", "other"],

@@ -255,7 +255,8 @@ class BoardNodes:
                 f"not everything could be ended on {names}\n"
                 + "\n".join(error.message for error in errors.values()),
                 hint=f"turn {names} on, or repair the network, and run the command again; or "
-                f"continue without: `boardcluster down{''.join(f' --without {name}' for name in errors)}`",
+                "continue without: "
+                f"`boardcluster down{''.join(f' --without {name}' for name in errors)}`",
             ) from next(iter(errors.values()))
         return sum(ended.values())
 
