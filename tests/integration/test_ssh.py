@@ -677,7 +677,7 @@ def test_a_job_is_given_up_when_its_node_is_gone_for_too_long(
     breaker = threading.Thread(target=drop)
     breaker.start()
     try:
-        with pytest.raises(UnreachableError, match="out of reach for 1 s while a command may"):
+        with pytest.raises(UnreachableError, match="unreachable for 1 s while a command may"):
             remote.run_logged(
                 job_of(tmp_path, "exec sleep 60"),
                 stdout=tmp_path / "out",

@@ -173,7 +173,11 @@ def test_what_is_told_is_one_line_for_each_thing(desk: Desk) -> None:
         ("teragen", {"parameters": {"x": 1}}, "x"),
         ("small.toml", {"settings": {}}, "settings cannot be used with a campaign file"),
         ("teragen", {"settings": {"dfs.blocksiz": 1}}, "settings: dfs.blocksiz: .*dfs.blocksize"),
-        ("teragen", {"settings": {"dfs.heartbeat.interval": 5}}, "the daemons read dfs.heartbeat"),
+        (
+            "teragen",
+            {"settings": {"dfs.heartbeat.interval": 5}},
+            "dfs.heartbeat.interval is read by the daemons",
+        ),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(

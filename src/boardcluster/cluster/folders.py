@@ -59,11 +59,9 @@ def again(home: Path | None, cluster: str) -> str:
 
 
 def require_cluster(folder: Path, *, options: str) -> None:
-    """Refuse a folder that holds no cluster before anything is written into it.
+    """Refuse a state folder without a cluster before anything is written into it.
 
-    Args:
-        folder: the state folder.
-        options: what ``again`` returned for it.
+    ``options`` name the folder, as ``again`` returns them.
 
     Raises:
         ClusterNotUpError: nothing was made there.
@@ -91,10 +89,7 @@ def require_home(folder: Path) -> None:
 def home_folder(home: Path | None, cluster: str, *, only_read: bool = False) -> Path:
     """Return the state folder: ``--home``, or one per cluster in XDG_DATA_HOME.
 
-    Args:
-        home: what the user named.
-        cluster: the name of the cluster, where no folder was named.
-        only_read: no engine will work there: any path will do, such as that of a copy.
+    If it is ``only_read``, any path will do, such as that of a copy: no engine works there.
 
     Raises:
         UsageError: the name would leave that folder, or Hadoop and Spark cannot work there.

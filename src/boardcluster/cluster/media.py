@@ -10,11 +10,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
 from boardcluster.records import Medium, Mount, Swap
 
-__all__ = ["Blocks", "blocks_of", "parse_media", "parse_mounts", "parse_swaps"]
+__all__ = ["Blocks", "parse_media", "parse_mounts", "parse_swaps"]
 
 _BLOCK = "/sys/class/block/"
 _SECTOR_BYTES = 512
@@ -186,8 +185,3 @@ def parse_swaps(
             Swap(place=place, size_bytes=int(size) * 1024, used_bytes=int(used) * 1024, kind=kind)
         )
     return tuple(found)
-
-
-def blocks_of(raw: Mapping[str, Any]) -> Blocks:
-    """Return the devices in a node's answer."""
-    return Blocks(files=raw["files"], links=raw["links"], usb=raw["usb"])

@@ -51,10 +51,6 @@ def learn(
 ) -> dict[str, HostKey | RemoteError]:
     """Ask hosts for their keys, several at once, without trusting them and without logging in.
 
-    Args:
-        hosts: destinations as ssh takes them.
-        identity: private key file, for the same configuration as later; nothing is offered.
-
     Returns:
         For each host the key it shows, or why it shows none.
 

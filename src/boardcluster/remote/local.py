@@ -16,12 +16,7 @@ __all__ = ["LocalRemote"]
 
 
 class LocalRemote:
-    """Run programs here, optionally behind a prefix that carries them somewhere else.
-
-    Args:
-        name: name for messages.
-        prefix: put before every command; a namespace is entered this way.
-    """
+    """Run programs here, optionally behind a prefix that carries them somewhere else."""
 
     def __init__(self, name: str = "local", *, prefix: Sequence[str] = ()) -> None:
         self._name = name

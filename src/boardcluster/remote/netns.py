@@ -27,14 +27,7 @@ def enter(pid: int, *, own_user: bool, kinds: str) -> tuple[str, ...]:
 
 
 class NetnsRemote(LocalRemote):
-    """An emulated node.
-
-    Args:
-        name: the node's host name.
-        pid: process id, on this machine, of the node's first process.
-        own_user: whether the node lives in a user namespace made without root.
-        joining: command prefix that joins the node's control groups; empty if it has none.
-    """
+    """An emulated node, by its first process; ``joining`` is a prefix that joins its groups."""
 
     def __init__(self, name: str, *, pid: int, own_user: bool, joining: Sequence[str] = ()) -> None:
         inside = enter(pid, own_user=own_user, kinds="nmup")

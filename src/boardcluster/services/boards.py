@@ -312,10 +312,7 @@ def managers_of(
 ) -> dict[str, ServiceManager]:
     """Return what keeps the daemons of each node: systemd where it runs, else nobody.
 
-    Args:
-        facts: what was found on boards; nothing of emulated nodes.
-        remotes: the nodes by name, as the user that daemons run as.
-        admins: the nodes by name, as root.
+    ``facts`` are of boards only; ``remotes`` are the nodes as the user that daemons run as.
     """
     return {
         name: Systemd(admins[name])

@@ -77,11 +77,7 @@ def check_settings_fit(
 ) -> str:
     """Refuse settings whose memory the nodes do not have. What no setting touches is not checked.
 
-    Args:
-        settings: what was set.
-        properties: per file everything that holds, the settings included.
-        per_node: per node, what differs there.
-        spec: the cluster.
+    ``properties`` are per file all that hold, the settings included, ``per_node`` what differs.
 
     Returns:
         Why Spark cannot run, where settings of YARN leave its containers no room; else empty.

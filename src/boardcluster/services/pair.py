@@ -88,14 +88,10 @@ def load_pair(pair_id: str) -> EnginePair:
     raw = tomllib.loads(_FOLDER.joinpath(f"{pair_id}.toml").read_text())
     oldest, newest = raw["java"]
     return EnginePair(
-        id=raw["id"],
-        hadoop=raw["hadoop"],
-        spark=raw["spark"],
+        **{name: raw[name] for name in ("id", "hadoop", "spark")},
+        **{f"pyspark_{name}": value for name, value in raw["pyspark"].items()},
         java_oldest=oldest,
         java_newest=newest,
-        pyspark_requirement=raw["pyspark"]["requirement"],
-        pyspark_sha256=raw["pyspark"]["sha256"],
-        pyspark_size_bytes=raw["pyspark"]["size_bytes"],
         jars=tuple(_jar(coordinate, value) for coordinate, value in raw["jars"].items()),
     )
 

@@ -65,11 +65,6 @@ def sick_disks(
     YARN itself looks only every two minutes (yarn.nodemanager.disk-health-checker.interval-ms). A
     file system becomes read-only when the kernel meets an error on it; the kernel's own line is
     added where it may be read.
-
-    Args:
-        layout: the cluster.
-        remotes: the nodes by name, as the user that writes there.
-        admins: the nodes by name, as root, who may read the kernel's log.
     """
     sick = []
     for worker in layout.spec.workers:

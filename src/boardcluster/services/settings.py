@@ -143,13 +143,8 @@ def _file_of(key: str) -> str:
 def check_setting(key: str, value: Any, *, in_profile: bool = False) -> str:
     """Return the value of a property as the engines read it.
 
-    Sizes such as ``32 MiB`` become what the property is measured in.
-
-    Args:
-        key: the property.
-        value: what the file or the command line says.
-        in_profile: whether it is set for good, so that it may be one that a matrix varies by a key
-            of its own.
+    Sizes such as ``32 MiB`` become what the property is measured in. In a profile it may be one
+    that a matrix varies by a key of its own.
 
     Raises:
         ValueError: no engine pair knows the property, nobody may set it, or the value cannot be one

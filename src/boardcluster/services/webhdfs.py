@@ -125,11 +125,7 @@ class WebHdfs:
     def put(self, source: Path, target: str, *, replication: int = 0, block_bytes: int = 0) -> None:
         """Store a file of this machine; it appears under its name only when it is whole.
 
-        Args:
-            source: the file.
-            target: its path in HDFS.
-            replication: copies of each block; 0 is the file system's own number.
-            block_bytes: size of each block; 0 is the file system's own.
+        Where they are 0, the file system's own replication and size of blocks apply.
         """
         partial = f"{target}.partial"
         asked = {"replication": replication, "blocksize": block_bytes}

@@ -316,7 +316,9 @@ def test_settings_of_daemons_are_a_form(machine: Machine) -> None:
 def test_nobody_attaches_by_accident_to_what_a_campaign_made(machine: Machine) -> None:
     machine.up(form(2))
 
-    with pytest.raises(ClusterNotUpError, match="a variant that a campaign chose: 2 of 4") as caught:
+    with pytest.raises(
+        ClusterNotUpError, match="a variant that a campaign chose: 2 of 4"
+    ) as caught:
         machine.attach()
 
     assert "boardcluster up" in caught.value.hint

@@ -166,8 +166,7 @@ def forget_device(folder: Path) -> None:
 def detach_leftovers(nodes: Path) -> None:
     """Detach the devices of a driver that was killed before it could mount them.
 
-    Args:
-        nodes: folder of the nodes' folders of a home; their processes have ended.
+    The processes of the nodes, whose folders are in ``nodes``, have ended.
     """
     for image in nodes.glob(f"*/{_IMAGE}"):
         command = ["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]

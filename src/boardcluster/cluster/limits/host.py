@@ -45,10 +45,7 @@ def events_of(output: str) -> int:
 def look_at_host(home: Path, identity: str, *, memory_available_bytes: int) -> Host:
     """Measure this machine, in a control group of its own that is gone afterwards.
 
-    Args:
-        home: the cluster's state folder, whose file system will hold the nodes' disks.
-        identity: of the cluster that is to come.
-        memory_available_bytes: what nodes may have together.
+    The file system of ``home``, the state folder, will hold the nodes' disks.
 
     Raises:
         HostError: sysbench is missing or fails, or there are no control groups.

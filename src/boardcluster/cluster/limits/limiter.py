@@ -93,10 +93,9 @@ class Limiter:
                 self._set_link(node.node, self.ports[node.node].open_bits_per_second)
 
     def set_shares(self, shares: Mapping[str, float]) -> None:
-        """Give nodes only a share of their CPU, as firmware does with hot boards.
+        """Give nodes only a share of their CPU limit, as firmware does with hot boards.
 
-        Args:
-            shares: by node, of its limit; nodes that are left out have all of it.
+        Nodes that are left out have all of it.
         """
         with self._lock:
             before, self._shares = self._shares, dict(shares)
@@ -109,11 +108,7 @@ class Limiter:
             batch(prefix, "tc", [shape(device, rate_bits_per_second, verb="replace")])
 
     def changed(self, *, links: bool = True) -> list[str]:
-        """Read all limits back; return in words what is not as it was set.
-
-        Args:
-            links: whether to look at links, too, which takes longer than all others.
-        """
+        """Read limits back; return in words what is not as it was set. Links take longest."""
         found = []
         with self._lock:
             for node in self.limits:

@@ -2,6 +2,9 @@
 
 Each node gets one request: all that is wanted. The program in ``node/`` compares, and changes what
 differs. Its text goes with the request, on standard input: sudo logs argument lists.
+
+Nodes are reached as root. ``deep`` reads every byte of what was copied instead of names and sizes;
+``root`` is put before every path, for tests.
 """
 
 from __future__ import annotations
@@ -99,13 +102,7 @@ def apply(
 ) -> list[Change]:
     """Make a node as wanted; return what was done. Safe to repeat, and after a kill at any point.
 
-    Args:
-        remote: the node, as root.
-        wanted: what it is to have.
-        deep: read every byte of what was copied, not only names and sizes.
-        root: put before every path; for tests.
-        said: told what takes long.
-        copying: held during each copy.
+    ``said`` is told what takes long, and ``copying`` held during each copy.
 
     Raises:
         InstallError: it could not be done; says why. What was done stays, and is recorded.
@@ -149,12 +146,8 @@ def uninstall(
 ) -> list[Change]:
     """Take back everything that was installed on a node, latest first; return what was done.
 
-    Args:
-        remote: the node, as root.
-        keep_data: leave the folder with the user's data, and the user who owns it; they stay
-            recorded for a later call.
-        dry_run: change nothing.
-        root: put before every path; for tests.
+    With ``keep_data`` the folder with the user's data, and the user who owns it, are left, and stay
+    recorded for a later call.
 
     Raises:
         ClusterError: daemons or jobs still run there; nothing was changed.

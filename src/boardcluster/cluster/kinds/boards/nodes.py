@@ -123,10 +123,8 @@ class BoardNodes:
     def hold_tunnel(self, node: NodeSpec, *, ports: Mapping[int, int], socks: int) -> None:
         """Forward ports of this machine, on its loopback address, until interrupted.
 
-        Args:
-            node: the node at the other end.
-            ports: port of this machine to port of the node's own address.
-            socks: port of this machine for a SOCKS proxy on the node; 0 for none.
+        ``ports`` are ports of this machine to those of the node's own address; a SOCKS proxy on the
+        node is opened, too, unless its port is 0.
 
         Raises:
             RemoteError: the connection could not be made, or broke.
