@@ -758,10 +758,10 @@ def test_sudo_that_asks(make: Callable[..., SshRemote], server: Server, stranger
     host = f"ssh://{stranger}@node:{server.port}"
     assert make(host=host).run(["id", "-un"]).text.strip() == stranger
 
-    with pytest.raises(LoginError, match=f"pi0: {stranger} may not become root") as caught:
+    with pytest.raises(LoginError, match=f"pi0: {stranger} cannot become root") as caught:
         make(host=host, user="root").run(["true"], check=False)
     assert f"{stranger} ALL=(ALL) NOPASSWD: ALL" in caught.value.hint
-    with pytest.raises(LoginError, match="may not become root"):
+    with pytest.raises(LoginError, match="cannot become root"):
         make(host=host, user="root").put(Path(__file__), "/nowhere")
 
 

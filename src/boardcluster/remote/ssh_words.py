@@ -120,7 +120,7 @@ def command_failure(
     last = words.rstrip().rpartition("\n")[2]
     if user and status == _SUDO_FAILED and _SUDO_REFUSES.search(last):
         return LoginError(
-            f"{node}: {login} may not become {user} without a password: {last}",
+            f"{node}: {login} cannot become {user} without a password: {last}",
             hint=f"on {node}: echo '{login} ALL=(ALL) NOPASSWD: ALL' "
             "| sudo tee /etc/sudoers.d/010_boardcluster",
         )

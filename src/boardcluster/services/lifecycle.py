@@ -5,19 +5,20 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from boardcluster.cluster.state import IDENTITY_VARIABLE
+from boardcluster.cluster.state import IDENTITY_VARIABLE, Daemon
 from boardcluster.errors import AddressError, DaemonError, JvmCrashError, RemoteError
 from boardcluster.records import NodeSpec, Role
 from boardcluster.remote.ask import http_get_all, listening, processes
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.services.conf import config_sha256, render_node
 from boardcluster.services.daemons import (
+    DAEMONS,
     DaemonKind,
     command_of,
     daemons_of,
@@ -27,9 +28,10 @@ from boardcluster.services.daemons import (
 from boardcluster.services.jvm import daemon_environment
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.provision.manager import DaemonCommand, ServiceManager
+from boardcluster.spec import address_of
 from boardcluster.waiting import wait_until
 
-__all__ = ["Health", "StartedDaemon", "configure", "health", "start", "stop", "wait_healthy"]
+__all__ = ["Health", "configure", "ended", "health", "start", "stop", "wait_healthy"]
 
 _PARALLEL = 16
 """Nodes asked at once; enough for a rack of boards, bounded for a thousand."""
@@ -40,20 +42,6 @@ _LOOK_AT_PROCESSES_EVERY = 6
 _JVM_CRASH = "A fatal error has been detected by the Java Runtime Environment"
 _CRASH_LINE = re.compile(r"^# +(SIG[A-Z]+|[VCJjv]  |Internal Error)")
 _ERROR_LINE = re.compile(r"(FATAL|ERROR|Exception|Error:|Exiting with status)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartedDaemon:
-    """A daemon that was started."""
-
-    kind: DaemonKind
-    """What it is."""
-    node: NodeSpec
-    """Where it runs."""
-    process: ProcessRef
-    """Its process, as the node sees it."""
-    log: str
-    """Its log on the node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +96,8 @@ def start(
     *,
     managers: Mapping[str, ServiceManager],
     identity: str,
-    started: Callable[[StartedDaemon], None],
-) -> list[StartedDaemon]:
+    started: Callable[[Daemon], None],
+) -> list[Daemon]:
     """Start every daemon; ``started`` is told of each at once, so that none is ever lost.
 
     Raises:
@@ -124,7 +112,7 @@ def start(
         waits_for_format = [row for row in everything if row[0].name == "namenode"]
         others = [row for row in everything if row[0].name != "namenode"]
 
-        def start_one(kind: DaemonKind, node: NodeSpec) -> StartedDaemon:
+        def start_one(kind: DaemonKind, node: NodeSpec) -> Daemon:
             return _start_one(layout, managers[node.name], kind, node, identity=identity)
 
         for kind, node in others[:1]:
@@ -182,7 +170,7 @@ def _format_once(layout: Layout, remote: Remote) -> None:
 
 def _start_one(
     layout: Layout, manager: ServiceManager, kind: DaemonKind, node: NodeSpec, *, identity: str
-) -> StartedDaemon:
+) -> Daemon:
     log = layout.folder(node, "logs", f"{kind.name}.log")
     command = DaemonCommand(
         name=kind.name,
@@ -191,7 +179,13 @@ def _start_one(
         cwd=layout.folder(node, "tmp"),
         log=log,
     )
-    return StartedDaemon(kind=kind, node=node, process=manager.start(command), log=log)
+    return Daemon(
+        name=kind.name,
+        node=node.name,
+        process=manager.start(command),
+        log=log,
+        url=f"http://{address_of(layout.spec, node.name)}:{PORTS[kind.web]}",
+    )
 
 
 def health(layout: Layout, remote: Remote) -> Health:
@@ -228,7 +222,7 @@ def health(layout: Layout, remote: Remote) -> Health:
 def wait_healthy(
     layout: Layout,
     remotes: Mapping[str, Remote],
-    daemons: list[StartedDaemon],
+    daemons: list[Daemon],
     *,
     timeout_seconds: float,
     seen: Callable[[Health], None],
@@ -272,20 +266,23 @@ def wait_healthy(
         )
 
 
-def _raise_if_dead(remotes: Mapping[str, Remote], daemons: list[StartedDaemon]) -> None:
-    for name in {daemon.node.name for daemon in daemons}:
-        here = [daemon for daemon in daemons if daemon.node.name == name]
-        views = processes(remotes[name], [daemon.process for daemon in here])
-        for daemon, view in zip(here, views, strict=True):
-            if not view.alive:
-                raise _died(remotes[name], daemon)
+def ended(remote: Remote, daemons: Sequence[Daemon]) -> list[Daemon]:
+    """Return those daemons of one node that no longer run."""
+    views = processes(remote, [daemon.process for daemon in daemons])
+    return [daemon for daemon, view in zip(daemons, views, strict=True) if not view.alive]
 
 
-def _died(remote: Remote, daemon: StartedDaemon) -> DaemonError:
+def _raise_if_dead(remotes: Mapping[str, Remote], daemons: list[Daemon]) -> None:
+    for name in {daemon.node for daemon in daemons}:
+        for dead in ended(remotes[name], [daemon for daemon in daemons if daemon.node == name]):
+            raise _died(remotes[name], dead)
+
+
+def _died(remote: Remote, daemon: Daemon) -> DaemonError:
     """Describe the death of a daemon by the lines of its log that matter."""
     text = remote.run(["tail", "-n", "200", daemon.log], check=False).text
     lines = [line for line in text.splitlines() if _ERROR_LINE.search(line)][-6:]
-    where = f"{daemon.kind.name} on {daemon.node.name}"
+    where = f"{daemon.name} on {daemon.node}"
     hint = f"see {daemon.log}"
     if _JVM_CRASH in text:
         words = [line.strip("# ") for line in text.splitlines() if _CRASH_LINE.search(line)]
@@ -293,7 +290,8 @@ def _died(remote: Remote, daemon: StartedDaemon) -> DaemonError:
             f"the JVM of {where} crashed while starting: {'; '.join(words[-2:])}", hint=hint
         )
     if "java.net.BindException" in text:
-        hint = f"a port of {where} is taken ({', '.join(map(str, ports_of(daemon.kind)))}); {hint}"
+        ports = next(ports_of(kind) for kind in DAEMONS if kind.name == daemon.name)
+        hint = f"a port of {where} is taken ({', '.join(map(str, ports))}); {hint}"
     return DaemonError(f"{where} ended while starting:\n" + "\n".join(lines), hint=hint)
 
 

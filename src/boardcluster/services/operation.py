@@ -36,7 +36,6 @@ from boardcluster.errors import (
 )
 from boardcluster.fetch.cache import Progress, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec
-from boardcluster.remote.ask import processes
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import lifecycle
@@ -55,7 +54,7 @@ from boardcluster.services.boards import (
 from boardcluster.services.install import install
 from boardcluster.services.java import provide_java
 from boardcluster.services.layout import Layout
-from boardcluster.services.lifecycle import Health, StartedDaemon
+from boardcluster.services.lifecycle import Health
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, own_profile_digests, profile_names
 from boardcluster.services.room import require_room
@@ -480,19 +479,10 @@ def _bring_up(
     remotes = {node.name: nodes.remote_of(node, state) for node in state.nodes}
     digest = lifecycle.configure(layout, remotes, staging=home / "conf")
     state = replace(state, config_sha256=digest)
-    addresses = {node.name: node.address for node in state.nodes}
     record = [state]
 
-    def started(daemon: StartedDaemon) -> None:
-        url = layout.url(daemon.node, daemon.kind.web)
-        row = Daemon(
-            name=daemon.kind.name,
-            node=daemon.node.name,
-            process=daemon.process,
-            log=daemon.log,
-            url=url.replace(daemon.node.name, addresses[daemon.node.name]),
-        )
-        record.append(record[-1].with_daemon(row))
+    def started(daemon: Daemon) -> None:
+        record.append(record[-1].with_daemon(daemon))
         save_state(home, record[-1])
 
     admins = {node.name: nodes.admin_of(node, state) for node in state.nodes}
@@ -585,14 +575,10 @@ def dead_daemons(live: LiveCluster) -> list[str]:
     def one(node: NodeSpec) -> list[str]:
         here = [daemon for daemon in live.state.daemons if daemon.node == node.name]
         try:
-            views = processes(live.remotes[node.name], [daemon.process for daemon in here])
+            dead = lifecycle.ended(live.remotes[node.name], here)
         except RemoteError:
             return [f"node {node.name}"]
-        return [
-            f"{daemon.name} on {daemon.node}"
-            for daemon, view in zip(here, views, strict=True)
-            if not view.alive
-        ]
+        return [f"{daemon.name} on {daemon.node}" for daemon in dead]
 
     with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
         return [name for names in pool.map(one, live.spec.nodes) for name in names]

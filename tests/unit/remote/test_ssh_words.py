@@ -117,7 +117,7 @@ def test_sudo_that_asks(words: str) -> None:
     error = of_command(f"{words}\n", 1)
 
     assert type(error) is LoginError
-    assert error.message.startswith("worker1: pi may not become root without a password: ")
+    assert error.message.startswith("worker1: pi cannot become root without a password: ")
     assert "echo 'pi ALL=(ALL) NOPASSWD: ALL' | sudo tee" in error.hint
     # The same words of a command that was not run by our sudo are its own.
     assert of_command(f"{words}\n", 1, user="") is None

@@ -167,10 +167,6 @@ class Hosts(File):
         """Whether the text is as wanted; mode and owner are other people's."""
         return text_of(self.path) == self.content()
 
-    def detail(self) -> str:
-        """Return the lines that differ."""
-        return difference(self.resource["path"], text_of(self.path), self.content())
-
     def do(self) -> str:
         """Replace the text, keeping the mode."""
         write_text(self.path, self.content())
