@@ -15,6 +15,7 @@ from boardcluster.fetch.cache import Progress
 from boardcluster.records import CachePolicy, Policy
 from boardcluster.remote.ask import Trimmed, boot_of, drop_caches, hottest_celsius, trim
 from boardcluster.services.operation import LiveCluster
+from boardcluster.waiting import wait_until
 
 __all__ = ["drop_node_caches", "prepare_conditions", "trim_nodes"]
 
@@ -125,24 +126,33 @@ def _cool(
     """Wait until the hottest sensor of every node is below the policy's temperature."""
     limit = policy.cool_below_celsius
     kernels, failures = _kernels(live)
-    deadline = clock() + policy.cool_wait_seconds
 
-    while True:
+    def look() -> dict[str, float]:
         hot: dict[str, float] = {}
         found, silent = each_node(kernels, lambda first: hottest_celsius(live.as_root[first]))
         for first, names in kernels.items():
             celsius = found.get(first)
             if celsius is None:
                 words = _SILENT if first in silent else "no temperature sensor"
-                failures |= dict.fromkeys(names, words)
+                failures.update(dict.fromkeys(names, words))
             elif celsius >= limit:
                 hot[first] = celsius
-        late = clock() >= deadline
-        if not hot or late:
-            break
-        name = max(hot, key=hot.__getitem__)
-        progress(f"cooling: {name} has {hot[name]:.0f} °C, waiting for {limit:g} °C", 0, 0)
-        sleep(_POLL_SECONDS)
+        return hot
+
+    def cool(hot: dict[str, float]) -> bool:
+        if hot:
+            name = max(hot, key=hot.__getitem__)
+            progress(f"cooling: {name} has {hot[name]:.0f} °C, waiting for {limit:g} °C", 0, 0)
+        return not hot
+
+    hot = wait_until(
+        look,
+        ready=cool,
+        timeout_seconds=policy.cool_wait_seconds,
+        poll_seconds=_POLL_SECONDS,
+        clock=clock,
+        sleep=sleep,
+    )
     remarks = _remarks(live, f"not known to be below {limit:g} °C", failures)
     return remarks + tuple(
         f"{name} still had {celsius:.1f} °C after {policy.cool_wait_seconds:g} s, not below "

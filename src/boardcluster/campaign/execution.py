@@ -28,6 +28,7 @@ from boardcluster.services.spark import (
 )
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.services.yarn import YarnApplication, applications, job_history, kill
+from boardcluster.waiting import wait_until
 
 __all__ = [
     "ATTEMPT_VARIABLE",
@@ -131,21 +132,20 @@ def end_submission(live: LiveCluster, tag: str) -> None:
             timeout_seconds=grace_seconds + _ASK_SECONDS * dilation,
         ),
     )
-    if not _killed(live, tag):
+    if not _wait_until_killed(live, tag):
         raise RemoteError(
             f"YARN is still running what was submitted as {tag}",
             hint="run `boardcluster down`, then `boardcluster up`",
         )
 
 
-def _killed(live: LiveCluster, tag: str) -> bool:
-    """Kill in YARN, for a while, until nothing with a tag runs; return whether nothing does."""
-    deadline = time.monotonic() + _KILL_WAIT_SECONDS * live.layout.dilation
-    while kill(live.layout, live.master, tag=tag):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.5)
-    return True
+def _wait_until_killed(live: LiveCluster, tag: str) -> bool:
+    """Kill in YARN what was submitted with a tag; return whether it has ended after a while."""
+    return wait_until(
+        lambda: not kill(live.layout, live.master, tag=tag),
+        timeout_seconds=_KILL_WAIT_SECONDS * live.layout.dilation,
+        poll_seconds=0.5,
+    )
 
 
 def clear_leftovers(live: LiveCluster) -> None:
@@ -301,9 +301,9 @@ class Execution:
 
     def _end(self) -> None:
         """Kill in YARN and wait, for a while, so that nothing of it runs during the next trial."""
-        with contextlib.suppress(BoardclusterError):
-            if self._engine is not Engine.MPI:
-                _killed(self._live, self._tag)
+        if self._engine is not Engine.MPI:
+            with contextlib.suppress(BoardclusterError):
+                _wait_until_killed(self._live, self._tag)
 
     def _applications(self) -> list[YarnApplication]:
         return applications(self._live.layout, self._live.master, tag=self._tag)
@@ -388,20 +388,24 @@ class Execution:
         Raises:
             RemoteError: the submission ended well, but YARN does not answer.
         """
-        deadline = time.monotonic() + _UNREGISTER_WAIT_SECONDS * self._live.layout.dilation
-        while True:
-            late = time.monotonic() > deadline
+
+        def look() -> list[YarnApplication] | BoardclusterError:
             try:
-                rows = [row for row in self._applications() if row.id not in earlier]
-            except BoardclusterError:
-                if exit_status != 0:
-                    return []
-                if late:
-                    raise
-            else:
-                if late or all(row.final_status != "UNDEFINED" for row in rows):
-                    return rows
-            time.sleep(0.2)
+                return [row for row in self._applications() if row.id not in earlier]
+            except BoardclusterError as error:
+                return [] if exit_status != 0 else error
+
+        seen = wait_until(
+            look,
+            ready=lambda rows: (
+                isinstance(rows, list) and all(row.final_status != "UNDEFINED" for row in rows)
+            ),
+            timeout_seconds=_UNREGISTER_WAIT_SECONDS * self._live.layout.dilation,
+            poll_seconds=0.2,
+        )
+        if isinstance(seen, BoardclusterError):
+            raise seen
+        return seen
 
     def _account(self, application_id: str) -> _Account:
         """Return the engine's counters and phases; a failed job may have neither."""

@@ -181,7 +181,7 @@ def test_settings_reach_the_trials_of_the_engine_that_reads_them(up: Desk) -> No
     ("text", "words"),
     [
         ("spark.executor.cors=1", r"--setting spark\.executor\.cors=1: .*spark\.executor\.cores"),
-        ("dfs.heartbeat.interval=5", "the daemons read dfs.heartbeat.interval"),
+        ("dfs.heartbeat.interval=5", "dfs.heartbeat.interval is read by the daemons"),
         ("spark.executor.cores", "is not KEY=VALUE"),
     ],
 )
