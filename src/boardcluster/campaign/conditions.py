@@ -34,16 +34,8 @@ def prepare_conditions(
 ) -> tuple[str, ...]:
     """Pause, wait until every node is cool, discard unused blocks, drop page caches.
 
-    Each only if the policy asks for it. Heat comes first, because what follows should lie as
-    shortly before the run as possible.
-
-    Args:
-        live: the cluster.
-        policy: how every run of the campaign is treated.
-        drop: whether page caches must go whatever the policy says.
-        progress: told what is being done.
-        sleep: waits so many seconds.
-        clock: a monotonic clock, in seconds.
+    Each only if the policy asks for it; with ``drop`` page caches are dropped whatever it says.
+    Heat comes first, because what follows should lie as shortly before the run as possible.
 
     Returns:
         What could not be done, in one line each.
