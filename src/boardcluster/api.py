@@ -222,7 +222,7 @@ class Cluster:
 
 
 class Table:
-    """A table of named columns with units, which is read anew each time.
+    """A table of named columns with units, which is read again each time.
 
     ``fields`` is its schema: each column's name, kind and meaning. What is unknown is None.
     """

@@ -1,4 +1,4 @@
-"""Where a campaign begins: a new one, or an earlier one of the same file that goes on."""
+"""Where a campaign begins: a new one, or an earlier one of the same file that continues."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ __all__ = [
 class Start(StrEnum):
     """How a campaign file is begun.
 
-    BEGIN refuses while an earlier campaign of that name is unfinished. RESUME goes on with the
-    latest one. NEW begins anew whatever there is. CONTINUE does what is right: begin, go on, or
+    BEGIN refuses while an earlier campaign of that name is unfinished. RESUME continues the
+    latest one. NEW begins a new one in any case. CONTINUE does what is right: begin, continue, or
     nothing where all is done.
     """
 
@@ -69,7 +69,7 @@ class CampaignRequest:
     start: Start = Start.BEGIN
     """How to begin."""
     retry_failed: bool = False
-    """Whether going on runs failed trials again."""
+    """Whether continuing runs failed trials again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class PlannedWork:
     """What is to be done now."""
 
     campaign: Campaign | None
-    """The stored campaign to go on with; None for a new one."""
+    """The stored campaign to continue; None for a new one."""
     planned: tuple[Trial, ...]
     """All its trials."""
     chosen: tuple[Trial, ...]

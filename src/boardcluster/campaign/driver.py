@@ -69,7 +69,7 @@ def run_trials(
 
     1. For each trial to run, in the planned order:
        a. have the cluster in the trial's form: its workers, its profile, its master;
-       b. refuse to go on where the driver's disk is full: results must not be lost;
+       b. refuse to continue where the driver's disk is full: results must not be lost;
        c. begin an attempt (state ``running``) with the fingerprint of what it runs on;
        d. put the input in place and find out, independently, what the output must be;
        e. bring about the conditions: cool down, trim, drop page caches;

@@ -361,7 +361,7 @@ class Execution:
     def _words(self, application: YarnApplication | None, exit_status: int) -> str:
         """Return YARN's words; of a failure for lack of memory that YARN leaves out, the task's.
 
-        MapReduce tells YARN only that a task failed; why stands in the containers' logs.
+        MapReduce tells YARN only that a task failed; the reason is in the containers' logs.
         """
         if application is None:
             return tail_text(self.stderr, lines=3)

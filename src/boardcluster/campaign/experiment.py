@@ -56,7 +56,7 @@ class Stand:
     trials: tuple[Trial, ...]
     """All that is to run on it."""
     campaign: Campaign | None
-    """The stored campaign to go on with, or to show; None before it was begun."""
+    """The stored campaign to continue or to show; None before it was begun."""
     left: tuple[Trial, ...]
     """What is still to run."""
     outlook: Outlook | None
@@ -81,7 +81,7 @@ class Checked:
 
 @contextlib.contextmanager
 def _noting(found: list[BoardclusterError], where: str = "") -> Iterator[None]:
-    """Note an error of the block with its place, and go on after it."""
+    """Note an error of the block with its place, and continue after it."""
     try:
         yield
     except BoardclusterError as error:

@@ -66,7 +66,7 @@ class Forms:
         return self._live
 
     def _up(self, form: Form) -> LiveCluster:
-        """Bring the cluster up; one that is not whole is started afresh, HDFS is kept."""
+        """Bring the cluster up; one that is not whole is restarted, with its HDFS."""
         try:
             live = self._bring_up(form)
             if not (lost := lost_now(live)):

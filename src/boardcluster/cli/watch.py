@@ -89,7 +89,7 @@ def follow(
     as_json: bool,
     pause: Callable[[float], object] = time.sleep,
 ) -> None:
-    """Show how a campaign stands until the command that runs it has ended.
+    """Show the progress of a campaign until the command that runs it has ended.
 
     Args:
         home: the cluster's state folder.

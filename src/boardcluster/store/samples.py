@@ -94,7 +94,7 @@ def _scale(column: str) -> float:
 
 
 def _whole(values: npt.NDArray[np.float64], scale: float) -> npt.NDArray[Any]:
-    """Return whole numbers of the smallest type that holds them; its least stands for NaN."""
+    """Return whole numbers of the smallest type that holds them; its least means NaN."""
     known = ~np.isnan(values)
     whole = np.zeros(values.shape, dtype=np.int64)
     whole[known] = np.rint(values[known] / scale).astype(np.int64)
