@@ -76,8 +76,7 @@ class Factor:
     acts: Acts = Acts.JOB
     """Where it acts."""
     changes_work: bool = False
-    """Whether trials of other levels do other work, so that no ratio of their times says anything.
-    """
+    """Whether trials of other levels do other work, so that ratios of their times mean nothing."""
     noun: str = ""
     """What a level is, with its article, for messages."""
     says: Callable[[Any], str] | None = None
@@ -218,7 +217,7 @@ FACTORS = (
         allowed="`crc32c`, `null`: checksums of HDFS blocks",
         kind=Checksum,
         default=Checksum.CRC32C,
-        noun="a kind of checksum",
+        noun="a checksum type",
         properties=lambda kind: (
             {"hdfs-site": {"dfs.checksum.type": "NULL"}} if kind is Checksum.NULL else {}
         ),
@@ -232,7 +231,7 @@ FACTORS = (
         "the first worker",
         kind=MasterPlacement,
         default=MasterPlacement.DECLARED,
-        noun="a place of the master",
+        noun="a master placement",
         acts=Acts.CLUSTER,
     ),
     Factor(
