@@ -519,7 +519,7 @@ def test_status_of_an_open_cluster_says_so_first(
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [("boards", "nothing of it runs"), ("emulated", "its driver or its nodes were killed")],
+    [("boards", "none of its processes is running"), ("emulated", "its driver or its nodes were killed")],
 )
 def test_status_of_a_dead_cluster_says_what_that_means(
     kind: str, words: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
@@ -649,7 +649,7 @@ def test_a_person_says_whether_boards_are_taken_back(
 
     ran = installed("uninstall", text=answer)
 
-    assert "on pi0, pi1, with everything in HDFS?" in ran.output
+    assert "on pi0, pi1, and everything in HDFS?" in ran.output
     assert ("nothing was removed" in ran.output) == (answer == "n\n")
     assert installed.done == done
 

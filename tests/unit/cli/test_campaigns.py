@@ -274,7 +274,7 @@ def test_the_outlook_says_what_will_run(capsys: pytest.CaptureFixture[str]) -> N
 def test_an_outlook_that_knows_nothing_or_all_says_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert "time: unknown, because nothing like it was measured" in printed(capsys, unknown_runs=12)
+    assert "time: unknown, because nothing similar was measured" in printed(capsys, unknown_runs=12)
     everything = printed(capsys, unknown_runs=0, forms=1)
     assert "runs of unknown time" not in everything
     assert "on 1 variant of the cluster\n" in everything
@@ -289,7 +289,7 @@ def test_of_many_remarks_only_the_first_are_shown(capsys: pytest.CaptureFixture[
     assert shown == sorted(notes)[: len(shown)]
     assert 0 < len(shown) < 10
     assert f"and {10 - len(shown)} more notes: see --json" in text
-    assert "more remarks" not in printed(capsys, notes=notes[:2])
+    assert "more notes" not in printed(capsys, notes=notes[:2])
 
 
 def test_beside_results_the_outlook_goes_to_standard_error(

@@ -79,7 +79,7 @@ def desk(tmp_path: Path, board_spec: ClusterSpec, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("words", "question"),
     [
-        ([], "on master, worker1, worker2, with everything in HDFS? [y/N]"),
+        ([], "on master, worker1, worker2, and everything in HDFS? [y/N]"),
         (["--keep-data"], "on master, worker1, worker2? [y/N]"),
     ],
 )
@@ -157,7 +157,7 @@ def test_a_person_is_not_asked_about_boards_that_are_gone(desk: Desk) -> None:
 
     ran = desk("--without", "worker1", text="n\n")
 
-    assert "on master, worker2, with everything in HDFS? [y/N]" in ran.stdout
+    assert "on master, worker2, and everything in HDFS? [y/N]" in ran.stdout
 
 
 @pytest.mark.parametrize("words", [["--yes"], ["--dry-run"], []])
