@@ -1,4 +1,4 @@
-"""The public Python API; ``import boardcluster as bc`` offers what stands in ``__all__``.
+"""The public Python API; ``import boardcluster as bc`` offers what is in ``__all__``.
 
 Everything here is what the command line calls, too. Errors are ``bc.BoardclusterError`` and its
 kinds in ``boardcluster.errors``; their ``hint`` says what to do next.
@@ -15,8 +15,7 @@ from boardcluster.analysis.sides import SideComparison
 from boardcluster.campaign.begin import CampaignRequest, Start
 from boardcluster.campaign.follow import Follower, Lines
 from boardcluster.campaign.life import CampaignOutcome, run_campaign
-from boardcluster.campaign.request import campaign_file, names_a_file
-from boardcluster.campaign.single import single_workload
+from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
 from boardcluster.campaign.upkeep import bring_up, take_down
 from boardcluster.cluster.folders import (
     again,
@@ -162,7 +161,7 @@ class Cluster:
     ) -> CampaignOutcome:
         """Run a campaign file, or one workload; verify and store each run.
 
-        A campaign file brings the cluster up in each form that it needs, and leaves it up or down
+        A campaign file brings the cluster up in each variant it needs, and leaves it up or down
         as it was found. A workload runs on the cluster as it is up.
 
         Args:
@@ -176,9 +175,9 @@ class Cluster:
             seed: for a workload: seed of the random order; None for 1.
             timeout_seconds: for a workload: longest time of one run; None for 3600 s.
             only: run only trials with ``KEY=VALUE[,VALUE]``, for example ``"workload=grep"``.
-            resume: for a file: begin its campaign, go on with it, or do nothing if it is finished.
+            resume: for a file: start its campaign, resume it, or do nothing if it is finished.
             retry_failed: with ``resume``: run failed trials again, too.
-            new: for a file: begin anew although an earlier campaign is unfinished.
+            new: for a file: start a new campaign although an earlier one is unfinished.
 
         Returns:
             The campaign, its trials with their latest attempts, and the names of the runs that
@@ -194,9 +193,9 @@ class Cluster:
         given |= {"seed": seed, "timeout_seconds": timeout_seconds}
         going = {"resume": resume, "retry_failed": retry_failed, "new": new}
         if names_a_file(os.fspath(what)):
-            _refuse(given, because="with a campaign file; set it in the file")
+            refuse_given(given, because="with a campaign file; set it in the file", hint=_LEAVE)
             return self._run(_file_request(Path(what), _words(only), **going))
-        _refuse(going, because="with a workload, only with a campaign file")
+        refuse_given(going, because="with a workload, only with a campaign file", hint=_LEAVE)
         request = single_workload(
             os.fspath(what),
             cache=self.cache,
@@ -223,7 +222,7 @@ class Cluster:
 
 
 class Table:
-    """A table of named columns with units, which is read anew each time.
+    """A table of named columns with units, which is read again each time.
 
     ``fields`` is its schema: each column's name, kind and meaning. What is unknown is None.
     """
@@ -339,7 +338,7 @@ def report(
         home: its state folder; None for the one of its name.
         out: folder to write to; None for ``report`` in the state folder.
         campaign: only this campaign, by its id.
-        tainted: whether tainted runs count, named as such.
+        tainted: whether tainted runs count, labelled as such.
         figures: whether each figure is also written as a file for print.
         follow: told what is done, how much of it, and how much there is; None for silence.
 
@@ -364,7 +363,7 @@ def report(
 
 
 class Comparison(Table):
-    """Two sides beside each other; as a table, one row for each quantity they share.
+    """Two sides compared; as a table, one row for each quantity they share.
 
     Attributes:
         sides: the numbers.
@@ -398,6 +397,7 @@ class Comparison(Table):
             temporary.write_text(text, encoding="utf-8", errors="replace")
 
 
+_LEAVE = "leave it out"
 _ENDINGS = (".html", ".md", ".csv")
 
 
@@ -423,8 +423,8 @@ def compare(
 ) -> Comparison:
     """Compare campaigns, profiles, clusters, engines or published tables, two at a time.
 
-    A cell of the first side is compared with the cell of the second that is equal in all but what
-    tells the sides apart.
+    A cell of the first side is compared with the cell of the second that differs only in what
+    distinguishes the sides.
 
     Args:
         first: a campaign by id or name, ``profile:NAME``, ``engine:NAME``, ``cluster:NAME``,
@@ -432,7 +432,7 @@ def compare(
         second: the other side, likewise.
         name: the cluster whose runs are meant where a side names no other.
         home: its state folder; None for the one of its name.
-        tainted: whether tainted runs count, named as such.
+        tainted: whether tainted runs count, labelled as such.
 
     Raises:
         UsageError: a side cannot be read, or there is no such thing; the nearest is offered.
@@ -472,12 +472,6 @@ def _file_request(
     return campaign_file(path, start=start, only=only, retry_failed=retry_failed)
 
 
-def _refuse(given: Mapping[str, object], *, because: str) -> None:
-    used = [name for name, value in given.items() if value is not None and value is not False]
-    if used:
-        raise UsageError(f"{', '.join(used)} cannot be used {because}", hint="leave it out")
-
-
 def _words(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given or ())
 
@@ -487,7 +481,9 @@ def _engines(given: str | Sequence[str] | None) -> tuple[Engine, ...]:
     known = [engine.value for engine in Engine]
     for name in names:
         if name not in known:
-            raise UsageError(f"there is no engine {name!r}", hint=f"choose of {', '.join(known)}")
+            raise UsageError(
+                f"there is no engine {name!r}", hint=f"choose one of {', '.join(known)}"
+            )
     return tuple(Engine(name) for name in names)
 
 

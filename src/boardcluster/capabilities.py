@@ -34,47 +34,44 @@ class Network(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What one kind of node can do, and how it is spoken of.
-
-    Attributes:
-        kind: its name, as in ``cluster.toml``: the name of its folder.
-        rank: its place wherever kinds are listed; the first one is proposed unless another is
-            asked for.
-        meaning: what such a node is, for the comments of ``cluster.toml``.
-        noun: what the nodes are, after their number, in a report.
-        mark: what is said wherever their results appear; empty for boards.
-        short_mark: the same where there is little space, as on an axis.
-        nodes_max: the most nodes of a cluster.
-        securities: who may reach such a cluster, as names of ``records.Security``; the first one
-            holds unless ``cluster.toml`` chooses another.
-        network: what connects the nodes.
-        emulated: whether the nodes stand for machines but share this one, with its cores, disks
-            and power meters.
-        limited: whether the kernel can hold nodes to what boards of the catalog can do.
-        on_this_machine: whether the nodes take this machine's memory and disk, and end with it.
-        shares_files: whether the nodes see this machine's files under the same paths.
-        shares_processes: whether what runs on a node runs among this machine's other processes,
-            from which only the mark in its environment tells it.
-        over_ssh: whether the nodes are machines of their own, reached by SSH.
-        provisioned: whether engines, users, services and firewall are installed on the nodes.
-    """
+    """What one kind of node can do, and how it is spoken of."""
 
     kind: str
+    """Its name, as in ``cluster.toml``: the name of its folder."""
     rank: int
+    """Its place wherever kinds are listed; the first one is proposed unless another is asked for.
+    """
     meaning: str
+    """What such a node is, for the comments of ``cluster.toml``."""
     noun: str
+    """What the nodes are, after their number, in a report."""
     mark: str
+    """What is said wherever their results appear; empty for boards."""
     short_mark: str
+    """The same where there is little space, as on an axis."""
     nodes_max: int
+    """The most nodes of a cluster."""
     securities: tuple[str, ...]
+    """Who may reach such a cluster, as names of ``records.Security``; the first one holds unless
+    ``cluster.toml`` chooses another."""
     network: Network
+    """What connects the nodes."""
     emulated: bool
+    """Whether the nodes stand for machines but share this one, with its cores, disks and power
+    meters."""
     limited: bool
+    """Whether the kernel can hold nodes to what boards of the catalog can do."""
     on_this_machine: bool
+    """Whether the nodes take this machine's memory and disk, and end with it."""
     shares_files: bool
+    """Whether the nodes see this machine's files under the same paths."""
     shares_processes: bool
+    """Whether what runs on a node runs among this machine's other processes, from which only the
+    mark in its environment tells it."""
     over_ssh: bool
+    """Whether the nodes are machines of their own, reached by SSH."""
     provisioned: bool
+    """Whether engines, users, services and firewall are installed on the nodes."""
 
 
 @functools.cache

@@ -49,47 +49,43 @@ def _nothing(_: Any) -> dict[str, dict[str, str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
-    """One row of the table.
-
-    Attributes:
-        name: name of the attribute of ``Trial`` and of the store's column.
-        key: name in a ``[[matrix]]`` and in ``--only``; empty if it is ``name``.
-        label: what it is called before a level: ``replication 2``.
-        meaning: what it is, for the reference and the exports.
-        left_out: what holds where a matrix leaves it out, for the reference.
-        allowed: what a matrix may say, for the reference.
-        kind: type of a level: ``int``, ``str``, ``dict`` or an enumeration.
-        default: the level of a trial that sets none; None if every trial sets it.
-        unit: unit of a number; empty if it has none.
-        least: smallest level of a number in a campaign file.
-        most: largest level of a number in a campaign file; None if only the cluster limits it.
-        acts: where it acts.
-        changes_work: whether trials of other levels do other work, so that no ratio of their times
-            says anything.
-        noun: what a level is, with its article, for messages.
-        says: a level in words, for labels and axes; None puts the label before it.
-        properties: a level as the engines' properties of one submission, by configuration file.
-        migration: name of the migration that adds its column, and the column's type; empty for the
-            columns of the first two formats. A released one never changes.
-    """
+    """One row of the table."""
 
     name: str
+    """Name of the attribute of ``Trial`` and of the store's column."""
     key: str = ""
+    """Name in a ``[[matrix]]`` and in ``--only``; empty if it is ``name``."""
     label: str
+    """What it is called before a level: ``replication 2``."""
     meaning: str
+    """What it is, for the reference and the exports."""
     left_out: str
+    """What holds where a matrix leaves it out, for the reference."""
     allowed: str
+    """What a matrix may say, for the reference."""
     kind: type[Any]
+    """Type of a level: ``int``, ``str``, ``dict`` or an enumeration."""
     default: Any = None
+    """The level of a trial that sets none; None if every trial sets it."""
     unit: str = ""
+    """Unit of a number; empty if it has none."""
     least: int = 1
+    """Smallest level of a number in a campaign file."""
     most: int | None = None
+    """Largest level of a number in a campaign file; None if only the cluster limits it."""
     acts: Acts = Acts.JOB
+    """Where it acts."""
     changes_work: bool = False
+    """Whether trials of other levels do other work, so that ratios of their times mean nothing."""
     noun: str = ""
+    """What a level is, with its article, for messages."""
     says: Callable[[Any], str] | None = None
+    """A level in words, for labels and axes; None puts the label before it."""
     properties: Callable[[Any], Mapping[str, Mapping[str, str]]] = _nothing
+    """A level as the engines' properties of one submission, by configuration file."""
     migration: tuple[str, str] | tuple[()] = ()
+    """Name of the migration that adds its column, and the column's type; empty for the columns of
+    the first two formats. A released one never changes."""
 
     @property
     def file_key(self) -> str:
@@ -221,7 +217,7 @@ FACTORS = (
         allowed="`crc32c`, `null`: checksums of HDFS blocks",
         kind=Checksum,
         default=Checksum.CRC32C,
-        noun="a kind of checksum",
+        noun="a checksum type",
         properties=lambda kind: (
             {"hdfs-site": {"dfs.checksum.type": "NULL"}} if kind is Checksum.NULL else {}
         ),
@@ -235,7 +231,7 @@ FACTORS = (
         "the first worker",
         kind=MasterPlacement,
         default=MasterPlacement.DECLARED,
-        noun="a place of the master",
+        noun="a master placement",
         acts=Acts.CLUSTER,
     ),
     Factor(

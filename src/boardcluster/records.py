@@ -149,194 +149,167 @@ class AttemptState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTwin:
-    """What an emulated node is to behave like. Names are those of the catalog, or paths of files.
-
-    Attributes:
-        board: a board; its CPU and its link.
-        medium: a storage medium; empty leaves the disk as fast as this machine's.
-        pcie: version of PCI Express by which the medium is reached, where its figures differ by
-            that: ``2.0`` or ``3.0``; else empty.
-        supply: a power supply; empty models none.
-        cooling: what cools the board; empty models no heat.
-        disk_bytes: size of the node's disk; 0 without a medium.
-    """
+    """What an emulated node is to behave like. Names are of the catalog, or paths of files."""
 
     board: str
+    """A board; its CPU and its link."""
     medium: str = ""
+    """A storage medium; empty leaves the disk as fast as this machine's."""
     pcie: str = ""
+    """Version of PCI Express by which the medium is reached, where its figures differ by that:
+    ``2.0`` or ``3.0``; else empty."""
     supply: str = ""
+    """A power supply; empty models none."""
     cooling: str = ""
+    """What cools the board; empty models no heat."""
     disk_bytes: int = 0
+    """Size of the node's disk; 0 without a medium."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwinSpec:
-    """How emulated nodes are limited to what boards can do.
-
-    Attributes:
-        dilation: by how much everything is slower than on the boards; at least 1. None takes the
-            least that leaves this machine idle headroom.
-    """
+    """How emulated nodes are limited to what boards can do."""
 
     dilation: float | None = None
+    """By how much everything is slower than on the boards; at least 1. None takes the least that
+    leaves this machine idle headroom."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskLimits:
-    """What the kernel lets a node do with its disk; rates are divided by the dilation already.
-
-    Attributes:
-        size_bytes: size of its file system's device.
-        read_bytes_per_second: all reads together.
-        write_bytes_per_second: all writes together.
-        read_iops: read requests per second.
-        write_iops: write requests per second.
-    """
+    """What the kernel lets a node do with its disk; rates are divided by the dilation already."""
 
     size_bytes: int
+    """Size of its file system's device."""
     read_bytes_per_second: int
+    """All reads together."""
     write_bytes_per_second: int
+    """All writes together."""
     read_iops: int
+    """Read requests per second."""
     write_iops: int
+    """Write requests per second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLimits:
-    """What the kernel gives one emulated node; rates are divided by the dilation already.
-
-    Attributes:
-        node: its name.
-        cpu_cores: CPU time per second, in seconds of this machine's cores.
-        memory_bytes: memory, page cache included.
-        disk: None leaves its files on this machine's disk, at its speed.
-        link_bits_per_second: rate of its link in each direction.
-    """
+    """What the kernel gives one emulated node; rates are divided by the dilation already."""
 
     node: str
+    """Its name."""
     cpu_cores: float
+    """CPU time per second, in seconds of this machine's cores."""
     memory_bytes: int
+    """Memory, page cache included."""
     disk: DiskLimits | None
+    """None leaves its files on this machine's disk, at its speed."""
     link_bits_per_second: int
+    """Rate of its link in each direction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSpec:
-    """One declared node.
-
-    Attributes:
-        name: host name inside the cluster; lower-case letters, digits and hyphens.
-        roles: what the node does; at least one.
-        cores: CPU cores the profile may count on.
-        memory_bytes: memory the profile may count on.
-        host: how OpenSSH reaches it, as ``[USER@]HOST``; empty for an emulated node.
-        address: its IPv4 address in the cluster's network; empty for an emulated node, whose
-            address follows from its place.
-        folder: folder on the node for data, logs and configuration, on the medium to be used;
-            empty for an emulated node, which has one in the cluster's home.
-        twin: the board that an emulated node is to behave like; None leaves it unlimited.
-    """
+    """One declared node."""
 
     name: str
+    """Host name inside the cluster; lower-case letters, digits and hyphens."""
     roles: frozenset[Role]
+    """What the node does; at least one."""
     cores: int
+    """CPU cores the profile may count on."""
     memory_bytes: int
+    """Memory the profile may count on."""
     host: str = ""
+    """How OpenSSH reaches it, as ``[USER@]HOST``; empty for an emulated node."""
     address: str = ""
+    """Its IPv4 address in the cluster's network; empty for an emulated node, whose address follows
+    from its place."""
     folder: str = ""
+    """Folder on the node for data, logs and configuration, on the medium to be used; empty for an
+    emulated node, which has one in the cluster's home."""
     twin: NodeTwin | None = None
+    """The board that an emulated node is to behave like; None leaves it unlimited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkSpec:
-    """The cluster's network.
-
-    Attributes:
-        subnet: IPv4 network in CIDR form that holds every node's address; for emulated nodes
-            inside 198.18.0.0/15 (RFC 2544, benchmarking).
-        link_bits_per_second: rate of each node's link in each direction; emulated nodes get it,
-            boards are said to have it.
-    """
+    """The cluster's network."""
 
     subnet: str
+    """IPv4 network in CIDR form that holds every node's address; for emulated nodes inside
+    198.18.0.0/15 (RFC 2544, benchmarking)."""
     link_bits_per_second: int
+    """Rate of each node's link in each direction; emulated nodes get it, boards are said to have
+    it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerModel:
-    """What one node draws, for modelled energy.
-
-    Attributes:
-        node: its name.
-        idle_watts: when it does nothing.
-        stress_watts: when every core is busy.
-    """
+    """What one node draws, for modelled energy."""
 
     node: str
+    """Its name."""
     idle_watts: float
+    """When it does nothing."""
     stress_watts: float
+    """When every core is busy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """The ``[prices]`` of a ``cluster.toml``. What is not said is None.
-
-    Attributes:
-        currency: three letters (ISO 4217), of every price here.
-        per_kwh: price of a kilowatt-hour of electricity.
-        total: price of the whole cluster, where its parts are not said one by one.
-        board: price of one board.
-        medium: price of one board's storage medium.
-        supply: price of one power supply.
-        supplies: how many power supplies there are; None is one for each node.
-        cooling: price of what cools one board.
-        switch: price of the network switch.
-        other: price of all the rest together, such as cables and cases.
-    """
+    """The ``[prices]`` of a ``cluster.toml``. What is not said is None."""
 
     currency: str
+    """Three letters (ISO 4217), of every price here."""
     per_kwh: float | None = None
+    """Price of a kilowatt-hour of electricity."""
     total: float | None = None
+    """Price of the whole cluster, where its parts are not said one by one."""
     board: float | None = None
+    """Price of one board."""
     medium: float | None = None
+    """Price of one board's storage medium."""
     supply: float | None = None
+    """Price of one power supply."""
     supplies: int | None = None
+    """How many power supplies there are; None is one for each node."""
     cooling: float | None = None
+    """Price of what cools one board."""
     switch: float | None = None
+    """Price of the network switch."""
     other: float | None = None
+    """Price of all the rest together, such as cables and cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSpec:
-    """A validated ``cluster.toml``.
-
-    Attributes:
-        name: name of the cluster, also of its state folder.
-        kind: how the nodes exist: the name of a folder of ``cluster/kinds/``.
-        engines: id of the engine pair, the name of a lock file.
-        profile: name of the engine configuration, or the path of one's own.
-        network: its network.
-        security: who may reach the cluster.
-        nodes: every node, master first, in file order after it.
-        meters: its power meters, in file order.
-        power_models: what its nodes draw, where that was declared; in the order of the nodes.
-        twin: how its nodes are limited to what boards can do; None if none of them is.
-        prices: what its parts and its electricity cost; None if nothing was said.
-        settings: properties of the engines that are set beside the profile, as the engines read
-            them; only what was set.
-    """
+    """A validated ``cluster.toml``."""
 
     name: str
+    """Name of the cluster, also of its state folder."""
     kind: str
+    """How the nodes exist: the name of a folder of ``cluster/kinds/``."""
     engines: str
+    """Id of the engine pair, the name of a lock file."""
     profile: str
+    """Name of the engine configuration, or the path of one's own."""
     network: NetworkSpec
+    """Its network."""
     nodes: tuple[NodeSpec, ...]
+    """Every node, master first, in file order after it."""
     security: Security = Security.EMULATED
+    """Who may reach the cluster."""
     meters: tuple[MeterSpec, ...] = ()
+    """Its power meters, in file order."""
     power_models: tuple[PowerModel, ...] = ()
+    """What its nodes draw, where that was declared; in the order of the nodes."""
     twin: TwinSpec | None = None
+    """How its nodes are limited to what boards can do; None if none of them is."""
     prices: Prices | None = None
+    """What its parts and its electricity cost; None if nothing was said."""
     settings: dict[str, str] = field(default_factory=dict)
+    """Properties of the engines that are set beside the profile, as the engines read them; only
+    what was set."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -356,236 +329,214 @@ class ClusterSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """Prepared text input on the driver.
-
-    Attributes:
-        name: what it is made of, for people (``airline-256MB``).
-        path: the prepared file.
-        size_bytes: its size.
-        sha256: its content, hexadecimal; also the key of everything derived from it.
-        source: where it came from, one sentence.
-    """
+    """Prepared text input on the driver."""
 
     name: str
+    """What it is made of, for people (``airline-256MB``)."""
     path: Path
+    """The prepared file."""
     size_bytes: int
+    """Its size."""
     sha256: str
+    """Its content, hexadecimal; also the key of everything derived from it."""
     source: str
+    """Where it came from, one sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One cell of a campaign's matrix and one repetition.
-
-    Attributes:
-        id: stable; the same cell and repetition of the same campaign has the same id.
-        campaign_id: the campaign it belongs to.
-        position: place in the campaign's seeded random order, from 0.
-        workload: name of the workload folder, or ``submit`` for the user's own program; several
-            names joined by ``+`` are a mix of jobs that is timed as a whole.
-        engine: the engine it runs on.
-        profile: the engine configuration.
-        size_bytes: input size; 0 where there is no input we know.
-        workers: number of workers of the cluster.
-        repetition: from 1.
-        arguments: the user's own program and its arguments; empty for workloads.
-        concurrency: how many jobs of a mix run at once; 1 is one after the other.
-        replication: copies of each HDFS block; 0 is the profile's own number.
-        checksum: checksums of the blocks that the trial writes and reads.
-        master: where the master runs.
-        warm_up: run before the measured ones; kept and labelled, out of statistics.
-        input: the text that text workloads read: empty for the flights, else a path.
-        parameters: ``workload.parameter`` to value as text; only what was set.
-        settings: properties of the engines to values, as the engines read them; only what was set,
-            in ``cluster.toml`` or for this trial.
-    """
+    """One cell of a campaign's matrix and one repetition."""
 
     id: str
+    """Stable; the same cell and repetition of the same campaign has the same id."""
     campaign_id: str
+    """The campaign it belongs to."""
     position: int
+    """Place in the campaign's seeded random order, from 0."""
     workload: str
+    """Name of the workload folder, or ``submit`` for the user's own program; several names joined
+    by ``+`` are a mix of jobs that is timed as a whole."""
     engine: Engine
+    """The engine it runs on."""
     profile: str
+    """The engine configuration."""
     size_bytes: int
+    """Input size; 0 where there is no input we know."""
     workers: int
+    """Number of workers of the cluster."""
     repetition: int
+    """From 1."""
     arguments: tuple[str, ...] = ()
+    """The user's own program and its arguments; empty for workloads."""
     concurrency: int = 1
+    """How many jobs of a mix run at once; 1 is one after the other."""
     replication: int = 0
+    """Copies of each HDFS block; 0 is the profile's own number."""
     checksum: Checksum = Checksum.CRC32C
+    """Checksums of the blocks that the trial writes and reads."""
     master: MasterPlacement = MasterPlacement.DECLARED
+    """Where the master runs."""
     warm_up: bool = False
+    """Run before the measured ones; kept and labelled, out of statistics."""
     input: str = ""
+    """The text that text workloads read: empty for the flights, else a path."""
     parameters: dict[str, str] = field(default_factory=dict)
+    """``workload.parameter`` to value as text; only what was set."""
     settings: dict[str, str] = field(default_factory=dict)
+    """Properties of the engines to values, as the engines read them; only what was set, in
+    ``cluster.toml`` or for this trial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
-    """A planned set of trials.
-
-    Attributes:
-        id: unique in the store, sortable by time.
-        kind: workload runs, or the user's own program.
-        created_utc: ISO 8601 with offset.
-        seed: seed of the random order.
-        cluster: the cluster's name.
-        emulated: whether nodes are namespaces on one machine; shown wherever results appear.
-        dataset: name of the input; empty where there is none.
-        dataset_sha256: its content; empty where there is none.
-        dataset_source: its origin, one sentence; empty where there is none.
-        name: name of the ``campaign.toml``; empty for a single command.
-        spec_sha256: digest of what the file means; empty for a single command. A resume with
-            another digest is refused.
-    """
+    """A planned set of trials."""
 
     id: str
+    """Unique in the store, sortable by time."""
     kind: CampaignKind
+    """Workload runs, or the user's own program."""
     created_utc: str
+    """ISO 8601 with offset."""
     seed: int
+    """Seed of the random order."""
     cluster: str
+    """The cluster's name."""
     emulated: bool
+    """Whether nodes are namespaces on one machine; shown wherever results appear."""
     dataset: str = ""
+    """Name of the input; empty where there is none."""
     dataset_sha256: str = ""
+    """Its content; empty where there is none."""
     dataset_source: str = ""
+    """Its origin, one sentence; empty where there is none."""
     name: str = ""
+    """Name of the ``campaign.toml``; empty for a single command."""
     spec_sha256: str = ""
+    """Digest of what the file means; empty for a single command. A resume with another digest is
+    refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How every run of a campaign is treated.
-
-    Attributes:
-        timeout_seconds: longest duration of one job; longer is ``invalid(stalled)``.
-        cache: what happens to page caches before each run.
-        trim: whether to discard unused blocks (``fstrim``) before each run.
-        cool_down_seconds: pause before each run.
-        cool_below_celsius: wait until the hottest sensor of every node is below; 0 does not wait.
-        cool_wait_seconds: longest such wait; the run then goes ahead with a remark.
-        repeat_tainted: how often a disturbed run is repeated, after a cool-down; each try is kept.
-        telemetry_hertz: samples of each node per second; 0.1 to 10.
-    """
+    """How every run of a campaign is treated."""
 
     timeout_seconds: float = 3600.0
+    """Longest duration of one job; longer is ``invalid(stalled)``."""
     cache: CachePolicy = CachePolicy.KEEP
+    """What happens to page caches before each run."""
     trim: bool = False
+    """Whether to discard unused blocks (``fstrim``) before each run."""
     cool_down_seconds: float = 0.0
+    """Pause before each run."""
     cool_below_celsius: float = 0.0
+    """Wait until the hottest sensor of every node is below; 0 does not wait."""
     cool_wait_seconds: float = 600.0
+    """Longest such wait; the run then goes ahead with a remark."""
     repeat_tainted: int = 0
+    """How often a disturbed run is repeated, after a cool-down; each try is kept."""
     telemetry_hertz: float = 1.0
+    """Samples of each node per second; 0.1 to 10."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matrix:
-    """One ``[[matrix]]`` of a ``campaign.toml``: every combination of its lists is a cell.
-
-    Attributes:
-        workloads: names, or names joined by ``+`` for a mix.
-        engines: engines; empty means all that the workload has.
-        profiles: engine configurations; empty means the cluster's own.
-        sizes_bytes: input sizes; ignored by workloads without input.
-        levels: of each other factor of factors.py that is set, its levels. Left out, ``workers``
-            means all of them, and ``concurrency`` all jobs of a mix at once, and one after the
-            other.
-        repetitions: measured runs of each cell.
-        warm_ups: runs of each cell before its measured ones.
-        input: the text that text workloads read: empty for the flights, else a path.
-        parameters: ``workload.parameter`` to its values.
-        settings: properties of the engines to their values.
-    """
+    """One ``[[matrix]]`` of a ``campaign.toml``: every combination of its lists is a cell."""
 
     workloads: tuple[str, ...]
+    """Names, or names joined by ``+`` for a mix."""
     engines: tuple[Engine, ...] = ()
+    """Engines; empty means all that the workload has."""
     profiles: tuple[str, ...] = ()
+    """Engine configurations; empty means the cluster's own."""
     sizes_bytes: tuple[int, ...]
+    """Input sizes; ignored by workloads without input."""
     levels: dict[str, tuple[int | str, ...]] = field(default_factory=dict)
+    """Of each other factor of factors.py that is set, its levels. Left out, ``workers`` means all
+    of them, and ``concurrency`` all jobs of a mix at once, and one after the other."""
     repetitions: int
+    """Measured runs of each cell."""
     warm_ups: int = 0
+    """Runs of each cell before its measured ones."""
     input: str = ""
+    """The text that text workloads read: empty for the flights, else a path."""
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """``workload.parameter`` to its values."""
     settings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Properties of the engines to their values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignSpec:
-    """A validated ``campaign.toml``.
-
-    Attributes:
-        name: its name.
-        seed: seed of the random order.
-        policy: how every run is treated.
-        matrices: what to run.
-    """
+    """A validated ``campaign.toml``."""
 
     name: str
+    """Its name."""
     seed: int
+    """Seed of the random order."""
     policy: Policy
+    """How every run is treated."""
     matrices: tuple[Matrix, ...]
+    """What to run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """What a result was measured on. Equal fingerprints may be compared without a remark.
-
-    Attributes:
-        kernel: release and architecture of the driver's kernel.
-        os: distribution name.
-        cpu: model name of the host's CPU.
-        cpu_cores: cores of the host.
-        memory_bytes: memory of the host.
-        java: vendor, version and path-free description of the JVM that runs the engines.
-        hadoop: version of Hadoop.
-        spark: version of Spark.
-        boardcluster: our own version.
-        profile: name of the engine configuration.
-        config_sha256: hash over every generated configuration file of every node.
-        nodes: number of nodes.
-        node_memory_bytes: declared memory of the smallest worker.
-        node_cores: declared cores of the smallest worker.
-        link_bits_per_second: rate of a node's link.
-        emulated: whether nodes are namespaces on one machine.
-        security: who could reach the cluster.
-        hardware: one line for each board, with its name first; empty for emulated nodes.
-        kernel_command_line: of the machine that ``kernel`` is of, without what differs from card
-            to card or is secret; empty if unknown, as in results from before it was recorded.
-        blas: the library that linear algebra comes from on that machine; empty if unknown.
-        numa: its NUMA nodes and settings, in words; empty if unknown.
-        governor: frequency governors of all nodes, joined by commas; empty if unknown.
-        limits: what the kernel gave each emulated board, one line for each node with its name
-            first; empty for other nodes.
-        twin: the boards, media and the like that emulated nodes stand for, in words; empty for
-            other nodes.
-        kind: the kind of node. Results from before it was recorded are of emulated nodes or of
-            boards, as ``emulated`` says, and get the kind when they are read.
-    """
+    """What a result was measured on. Equal fingerprints may be compared without a remark."""
 
     kernel: str
+    """Release and architecture of the driver's kernel."""
     os: str
+    """Distribution name."""
     cpu: str
+    """Model name of the host's CPU."""
     cpu_cores: int
+    """Cores of the host."""
     memory_bytes: int
+    """Memory of the host."""
     java: str
+    """Vendor, version and path-free description of the JVM that runs the engines."""
     hadoop: str
+    """Version of Hadoop."""
     spark: str
+    """Version of Spark."""
     boardcluster: str
+    """Our own version."""
     profile: str
+    """Name of the engine configuration."""
     config_sha256: str
+    """Hash over every generated configuration file of every node."""
     nodes: int
+    """Number of nodes."""
     node_memory_bytes: int
+    """Declared memory of the smallest worker."""
     node_cores: int
+    """Declared cores of the smallest worker."""
     link_bits_per_second: int
+    """Rate of a node's link."""
     emulated: bool
+    """Whether nodes are namespaces on one machine."""
     security: Security = Security.EMULATED
+    """Who could reach the cluster."""
     hardware: tuple[str, ...] = ()
+    """One line for each board, with its name first; empty for emulated nodes."""
     kernel_command_line: str = ""
+    """Of the machine that ``kernel`` is of, without what differs from card to card or is secret;
+    empty if unknown, as in results from before it was recorded."""
     blas: str = ""
+    """The library that linear algebra comes from on that machine; empty if unknown."""
     numa: str = ""
+    """Its NUMA nodes and settings, in words; empty if unknown."""
     governor: str = ""
+    """Frequency governors of all nodes, joined by commas; empty if unknown."""
     limits: str = ""
+    """What the kernel gave each emulated board, one line for each node with its name first; empty
+    for other nodes."""
     twin: str = ""
+    """The boards, media and the like that emulated nodes stand for, in words; empty for other
+    nodes."""
     kind: str = ""
+    """The kind of node. Results from before it was recorded are of emulated nodes or of boards, as
+    ``emulated`` says, and get the kind when they are read."""
 
     def __post_init__(self) -> None:
         """Name the kind of node of a result from before it was recorded."""
@@ -596,133 +547,116 @@ class Fingerprint:
     @property
     def mark(self) -> str:
         """What is said wherever its results appear; empty for boards."""
-        known = every_kind().get(self.kind)
-        return known.mark if known else self._unknown
+        return self._words("mark")
 
     @property
     def short_mark(self) -> str:
         """The mark where there is little space, as on an axis."""
-        known = every_kind().get(self.kind)
-        return known.short_mark if known else self._unknown
+        return self._words("short_mark")
 
     @property
     def noun(self) -> str:
         """What the nodes are, after their number."""
-        known = every_kind().get(self.kind)
-        return known.noun if known else self._unknown
+        return self._words("noun")
 
-    @property
-    def _unknown(self) -> str:
-        """Words for a kind that another version, or somebody's own folder, had."""
-        return f"nodes of the kind {self.kind}"
+    def _words(self, which: str) -> str:
+        """Return words of its kind, which may be of another version or somebody's own folder."""
+        known = every_kind().get(self.kind)
+        words: str = getattr(known, which) if known else f"nodes of the kind {self.kind}"
+        return words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaHome:
-    """A Java runtime on a node.
-
-    Attributes:
-        home: its folder, links resolved.
-        version: e.g. ``17.0.15``; empty if it does not say.
-        feature: feature version, e.g. 17; None if it does not say.
-        vendor: who built it; empty if it does not say.
-        architecture: what its program was built for, as ``uname -m`` says it; empty if unknown.
-    """
+    """A Java runtime on a node."""
 
     home: str
+    """Its folder, links resolved."""
     version: str
+    """E.g. ``17.0.15``; empty if it does not say."""
     feature: int | None
+    """Feature version, e.g. 17; None if it does not say."""
     vendor: str
+    """Who built it; empty if it does not say."""
     architecture: str
+    """What its program was built for, as ``uname -m`` says it; empty if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A network interface of a node; the loopback one is none.
-
-    Attributes:
-        name: e.g. ``eth0``.
-        addresses: its addresses with their prefix, e.g. ``192.168.1.5/24``.
-        speed_bits_per_second: the rate agreed with the switch; None for a wireless or idle one.
-        duplex: ``full``, ``half`` or empty.
-        wireless: whether it is a radio.
-        up: whether it has a carrier.
-    """
+    """A network interface of a node; the loopback one is none."""
 
     name: str
+    """E.g. ``eth0``."""
     addresses: tuple[str, ...]
+    """Its addresses with their prefix, e.g. ``192.168.1.5/24``."""
     speed_bits_per_second: int | None
+    """The rate agreed with the switch; None for a wireless or idle one."""
     duplex: str
+    """``full``, ``half`` or empty."""
     wireless: bool
+    """Whether it is a radio."""
     up: bool
+    """Whether it has a carrier."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Medium:
-    """A block device that can hold data.
-
-    Attributes:
-        name: e.g. ``mmcblk0``, ``nvme0n1``, ``sda``.
-        kind: ``sd``, ``emmc``, ``nvme``, ``ssd``, ``usb-ssd``, ``usb`` (a stick or a disk that
-            turns), ``hdd`` or ``virtual``.
-        model: what it calls itself; empty if it does not.
-        size_bytes: its size.
-        pcie_generation: generation of its PCIe link as it runs now; None if it has no such link.
-        pcie_lanes: lanes of that link.
-        usb_bits_per_second: rate of its USB link; None if it has none.
-        trim: whether it takes discards; None if the kernel does not say.
-    """
+    """A block device that can hold data."""
 
     name: str
+    """E.g. ``mmcblk0``, ``nvme0n1``, ``sda``."""
     kind: str
+    """``sd``, ``emmc``, ``nvme``, ``ssd``, ``usb-ssd``, ``usb`` (a stick or a disk that turns),
+    ``hdd`` or ``virtual``."""
     model: str
+    """What it calls itself; empty if it does not."""
     size_bytes: int
+    """Its size."""
     pcie_generation: int | None = None
+    """Generation of its PCIe link as it runs now; None if it has no such link."""
     pcie_lanes: int | None = None
+    """Lanes of that link."""
     usb_bits_per_second: int | None = None
+    """Rate of its USB link; None if it has none."""
     trim: bool | None = None
+    """Whether it takes discards; None if the kernel does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """A file system that can hold data, where it is mounted.
-
-    Attributes:
-        folder: where.
-        file_system: its type, e.g. ``ext4``.
-        source: what is mounted, e.g. ``/dev/mmcblk0p2``.
-        medium: name of the medium below it; empty if it has none (memory, network) or unknown.
-        size_bytes: its size; None if it was not asked (network) or did not answer.
-        available_bytes: what an ordinary user may still write; None likewise.
-        read_only: whether nothing can be written.
-        options: mount options, comma-separated.
-    """
+    """A file system that can hold data, where it is mounted."""
 
     folder: str
+    """Where."""
     file_system: str
+    """Its type, e.g. ``ext4``."""
     source: str
+    """What is mounted, e.g. ``/dev/mmcblk0p2``."""
     medium: str
+    """Name of the medium below it; empty if it has none (memory, network) or unknown."""
     size_bytes: int | None
+    """Its size; None if it was not asked (network) or did not answer."""
     available_bytes: int | None
+    """What an ordinary user may still write; None likewise."""
     read_only: bool
+    """Whether nothing can be written."""
     options: str
+    """Mount options, comma-separated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Swap:
-    """A swap area.
-
-    Attributes:
-        place: the device or file.
-        size_bytes: its size.
-        used_bytes: what is in use.
-        kind: ``zram`` (compressed memory), or the kind of its medium; empty if unknown.
-    """
+    """A swap area."""
 
     place: str
+    """The device or file."""
     size_bytes: int
+    """Its size."""
     used_bytes: int
+    """What is in use."""
     kind: str
+    """``zram`` (compressed memory), or the kind of its medium; empty if unknown."""
 
 
 class Sudo(StrEnum):
@@ -736,96 +670,93 @@ class Sudo(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
-    """What a node is, as it was found. What could not be read is None or empty, never guessed.
-
-    Attributes:
-        name: its own host name.
-        board: model of the board (device tree) or machine (DMI).
-        soc: system on chip, from the device tree; empty on PCs.
-        cpu: name of the CPU; of each kind, joined by `` + ``.
-        cores: CPUs that are on.
-        clock_least_hertz: lowest frequency the CPU can run at.
-        clock_most_hertz: highest frequency the CPU can run at.
-        governor: frequency governor; several joined by commas.
-        memory_bytes: memory that the kernel manages.
-        available_memory_bytes: what may be used now without swapping.
-        architecture: of the kernel, as ``uname -m`` says it.
-        userland_bits: 64 or 32: what the installed programs are built for.
-        page_size_bytes: size of a memory page.
-        os: distribution.
-        kernel: its release.
-        firmware: boot loader or BIOS with its version.
-        service_manager: ``systemd`` or ``none``.
-        boot_id: id of this boot.
-        uptime_seconds: time since boot.
-        machine_id: hash of ``/etc/machine-id``; equal ones are clones of one card.
-        host_keys: SHA-256 fingerprints of the SSH host keys; equal ones likewise.
-        login_user: who logged in.
-        sudo: what that user may do.
-        python: version of ``python3``.
-        javas: every Java found.
-        java_home: ``JAVA_HOME`` as a program sees it that is started over SSH.
-        links: network interfaces.
-        own_addresses: what the own host name resolves to.
-        clock_synchronised: whether the kernel says that a time service keeps the clock.
-        clock_offset_seconds: how far its clock is ahead of the driver's.
-        clock_error_seconds: how wrong that may be.
-        media: block devices.
-        mounts: file systems.
-        folder: the folder that was asked for.
-        folder_mount: mount point of the file system that holds it or will hold it.
-        swaps: swap areas.
-        cgroup_controllers: those that are on.
-        memory_controller: whether memory of a group of processes can be limited.
-        throttled: bits of the Raspberry Pi's ``get_throttled``; None on other machines.
-        temperature_celsius: hottest sensor.
-        package_managers: processes of apt and its kind that are at work.
-        kernel_faults: lines of the kernel's log on failing storage, power or memory; None if the
-            log may not be read.
-    """
+    """What a node is, as it was found. What could not be read is None or empty, never guessed."""
 
     name: str
+    """Its own host name."""
     board: str
+    """Model of the board (device tree) or machine (DMI)."""
     soc: str
+    """System on chip, from the device tree; empty on PCs."""
     cpu: str
+    """Name of the CPU; of each kind, joined by `` + ``."""
     cores: int
+    """CPUs that are on."""
     clock_least_hertz: int | None
+    """Lowest frequency the CPU can run at."""
     clock_most_hertz: int | None
+    """Highest frequency the CPU can run at."""
     governor: str
+    """Frequency governor; several joined by commas."""
     memory_bytes: int
+    """Memory that the kernel manages."""
     available_memory_bytes: int
+    """What may be used now without swapping."""
     architecture: str
+    """Of the kernel, as ``uname -m`` says it."""
     userland_bits: int
+    """64 or 32: what the installed programs are built for."""
     page_size_bytes: int
+    """Size of a memory page."""
     os: str
+    """Distribution."""
     kernel: str
+    """Its release."""
     firmware: str
+    """Boot loader or BIOS with its version."""
     service_manager: str
+    """``systemd`` or ``none``."""
     boot_id: str
+    """Id of this boot."""
     uptime_seconds: float | None
+    """Time since boot."""
     machine_id: str
+    """Hash of ``/etc/machine-id``; equal ones are clones of one card."""
     host_keys: tuple[str, ...]
+    """SHA-256 fingerprints of the SSH host keys; equal ones likewise."""
     login_user: str
+    """Who logged in."""
     sudo: Sudo
+    """What that user may do."""
     python: str
+    """Version of ``python3``."""
     javas: tuple[JavaHome, ...]
+    """Every Java found."""
     java_home: str
+    """``JAVA_HOME`` as a program sees it that is started over SSH."""
     links: tuple[Link, ...]
+    """Network interfaces."""
     own_addresses: tuple[str, ...]
+    """What the own host name resolves to."""
     clock_synchronised: bool | None
+    """Whether the kernel says that a time service keeps the clock."""
     clock_offset_seconds: float
+    """How far its clock is ahead of the driver's."""
     clock_error_seconds: float
+    """How wrong that may be."""
     media: tuple[Medium, ...]
+    """Block devices."""
     mounts: tuple[Mount, ...]
+    """File systems."""
     folder: str
+    """The folder that was asked for."""
     folder_mount: str
+    """Mount point of the file system that holds it or will hold it."""
     swaps: tuple[Swap, ...]
+    """Swap areas."""
     cgroup_controllers: tuple[str, ...]
+    """Those that are on."""
     memory_controller: bool
+    """Whether memory of a group of processes can be limited."""
     throttled: int | None
+    """Bits of the Raspberry Pi's ``get_throttled``; None on other machines."""
     temperature_celsius: float | None
+    """Hottest sensor."""
     package_managers: tuple[str, ...]
+    """Processes of apt and its kind that are at work."""
     kernel_faults: tuple[str, ...] | None
+    """Lines of the kernel's log on failing storage, power or memory; None if the log may not be
+    read."""
 
     def mount(self, folder: str) -> Mount | None:
         """Return the file system that holds a folder, existing or not, by the mount points."""
@@ -840,19 +771,16 @@ class NodeFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """The proof that an output was right.
-
-    Attributes:
-        method: one sentence saying how it was proved.
-        expected_sha256: digest of the canonical expected output.
-        actual_sha256: digest of the canonical actual output; equal to the expected one when right.
-        records: number of output records compared.
-    """
+    """The proof that an output was right."""
 
     method: str
+    """One sentence saying how it was proved."""
     expected_sha256: str
+    """Digest of the canonical expected output."""
     actual_sha256: str
+    """Digest of the canonical actual output; equal to the expected one when right."""
     records: int
+    """Number of output records compared."""
 
 
 class Verdict(StrEnum):
@@ -894,100 +822,88 @@ class Coverage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeterSpec:
-    """One declared ``[[meter]]`` of a ``cluster.toml``.
-
-    Attributes:
-        name: its name, for messages and figures.
-        kind: name of the driver, a file of ``telemetry/meters/``.
-        nodes: names of the nodes it covers; several for a meter of the whole cluster.
-        switch: whether the network switch hangs on it too.
-        options: the driver's own settings as text, e.g. ``url``; never a secret.
-    """
+    """One declared ``[[meter]]`` of a ``cluster.toml``."""
 
     name: str
+    """Its name, for messages and figures."""
     kind: str
+    """Name of the driver, a file of ``telemetry/meters/``."""
     nodes: tuple[str, ...]
+    """Names of the nodes it covers; several for a meter of the whole cluster."""
     switch: bool = False
+    """Whether the network switch hangs on it too."""
     options: dict[str, str] = field(default_factory=dict)
+    """The driver's own settings as text, e.g. ``url``; never a secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Power:
-    """What one meter recorded over one run.
-
-    Attributes:
-        meter: its name.
-        kind: its driver.
-        coverage: what it sees.
-        nodes: the nodes it covers.
-        switch: whether the network switch hangs on it too.
-        accuracy: its stated accuracy in words, with the source.
-        rate_hertz: readings per second as it took them.
-        energy_joules: over the run; None where the reason says why.
-        mean_watts: mean power over the run; None likewise.
-        most_watts: highest reading; None likewise.
-        readings: readings within the run.
-        method: METERED or MODELLED.
-        remarks: what was odd: gaps, resets, frozen values; one line each.
-        reason: why there is no energy, in one line; empty if there is.
-    """
+    """What one meter recorded over one run."""
 
     meter: str
+    """Its name."""
     kind: str
+    """Its driver."""
     coverage: Coverage
+    """What it sees."""
     nodes: tuple[str, ...]
+    """The nodes it covers."""
     switch: bool
+    """Whether the network switch hangs on it too."""
     accuracy: str
+    """Its stated accuracy in words, with the source."""
     rate_hertz: float
+    """Readings per second as it took them."""
     energy_joules: float | None
+    """Over the run; None where the reason says why."""
     mean_watts: float | None
+    """Mean power over the run; None likewise."""
     most_watts: float | None
+    """Highest reading; None likewise."""
     readings: int
+    """Readings within the run."""
     method: EnergyMethod = EnergyMethod.METERED
+    """METERED or MODELLED."""
     remarks: tuple[str, ...] = ()
+    """What was odd: gaps, resets, frozen values; one line each."""
     reason: str = ""
+    """Why there is no energy, in one line; empty if there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PowerSamples:
-    """What one meter was seen to say during one run.
-
-    Attributes:
-        meter: its name.
-        coverage: what it sees.
-        nodes: the nodes it covers.
-        seconds: when each reading was taken, rising; 0 is the start of the run, by the driver's
-            monotonic clock, so that there may be readings before it and after its end.
-        watts: power then; NaN where the meter gave none.
-    """
+    """What one meter was seen to say during one run."""
 
     meter: str
+    """Its name."""
     coverage: Coverage
+    """What it sees."""
     nodes: tuple[str, ...]
+    """The nodes it covers."""
     seconds: numpy.typing.NDArray[np.float64]
+    """When each reading was taken, rising; 0 is the start of the run, by the driver's monotonic
+    clock, so that there may be readings before it and after its end."""
     watts: numpy.typing.NDArray[np.float64]
+    """Power then; NaN where the meter gave none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Energy:
-    """Energy of one run over the whole cluster.
-
-    Attributes:
-        energy_joules: sum over the meters; None unless every node is covered exactly once.
-        method: METERED only if every part is.
-        level: level of the EE HPC WG power measurement methodology that is reached: 1, 2 or 3;
-            0 where none is.
-        level_reason: why it is not higher, in one line.
-        powers: what each meter recorded.
-        reason: why there is no sum, in one line; empty if there is.
-    """
+    """Energy of one run over the whole cluster."""
 
     energy_joules: float | None
+    """Sum over the meters; None unless every node is covered exactly once."""
     method: EnergyMethod
+    """METERED only if every part is."""
     level: int
+    """Level of the EE HPC WG power measurement methodology that is reached: 1, 2 or 3; 0 where none
+    is."""
     level_reason: str
+    """Why it is not higher, in one line."""
     powers: tuple[Power, ...]
+    """What each meter recorded."""
     reason: str = ""
+    """Why there is no sum, in one line; empty if there is."""
 
 
 class ProbeMode(StrEnum):
@@ -999,171 +915,152 @@ class ProbeMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeFigure:
-    """One number of a probe.
-
-    Attributes:
-        name: what was measured, unit last: ``sysbench_cpu_events_per_second``.
-        value: in that unit.
-        conditions: what distinguishes it from its siblings: ``threads`` to ``4``.
-    """
+    """One number of a probe."""
 
     name: str
+    """What was measured, unit last: ``sysbench_cpu_events_per_second``."""
     value: float
+    """In that unit."""
     conditions: dict[str, str] = field(default_factory=dict)
+    """What distinguishes it from its siblings: ``threads`` to ``4``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeRun:
-    """One run of one probe on one node, or between two.
-
-    Attributes:
-        id: unique in the store, sortable by time.
-        probe: its name.
-        mode: quick or paper.
-        node: the node it ran on.
-        peer: the other node; empty where there is none.
-        started_utc: ISO 8601 with offset.
-        duration_seconds: driver's monotonic clock.
-        cluster: the cluster's name.
-        emulated: whether the node is a namespace on this machine; shown wherever figures appear.
-        versions: the tools that measured, with their versions.
-        hardware: one line on the node.
-        figures: what was measured; empty where the reason says why.
-        reason: why it failed, in one line; empty if it did not.
-    """
+    """One run of one probe on one node, or between two."""
 
     id: str
+    """Unique in the store, sortable by time."""
     probe: str
+    """Its name."""
     mode: ProbeMode
+    """Quick or paper."""
     node: str
+    """The node it ran on."""
     peer: str = ""
+    """The other node; empty where there is none."""
     started_utc: str
+    """ISO 8601 with offset."""
     duration_seconds: float
+    """Driver's monotonic clock."""
     cluster: str
+    """The cluster's name."""
     emulated: bool
+    """Whether the node is a namespace on this machine; shown wherever figures appear."""
     versions: tuple[str, ...] = ()
+    """The tools that measured, with their versions."""
     hardware: str = ""
+    """One line on the node."""
     figures: tuple[ProbeFigure, ...] = ()
+    """What was measured; empty where the reason says why."""
     reason: str = ""
+    """Why it failed, in one line; empty if it did not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NodeSamples:
-    """Telemetry of one node over one run.
-
-    Attributes:
-        node: its name; ``host`` is the machine that emulated nodes share.
-        scope: ``machine``: the kernel's totals; ``node``: only what belongs to an emulated node.
-        interval_seconds: pause between samples, as asked for at the start.
-        cores: CPUs that the node may use.
-        seconds: end of each sample's interval by the driver's monotonic clock; 0 is the start of
-            the run, so that the first samples are before it.
-        columns: by name (see docs/reference/telemetry.md) one value for each sample, over the
-            interval that ends then; NaN where it is not known.
-        clock_offset_seconds: how far the node's wall clock is ahead of the driver's.
-        clock_error_seconds: how wrong the alignment of ``seconds`` may be.
-        notes: foreign programs with the CPU time that they took, one a line: ``make 3.5 s``.
-    """
+    """Telemetry of one node over one run."""
 
     node: str
+    """Its name; ``host`` is the machine that emulated nodes share."""
     scope: str
+    """``machine``: the kernel's totals; ``node``: only what belongs to an emulated node."""
     interval_seconds: float
+    """Pause between samples, as asked for at the start."""
     cores: int
+    """CPUs that the node may use."""
     seconds: numpy.typing.NDArray[np.float64]
+    """End of each sample's interval by the driver's monotonic clock; 0 is the start of the run, so
+    that the first samples are before it."""
     columns: Mapping[str, numpy.typing.NDArray[np.float64]]
+    """By name (see docs/reference/telemetry.md) one value for each sample, over the interval that
+    ends then; NaN where it is not known."""
     clock_offset_seconds: float = 0.0
+    """How far the node's wall clock is ahead of the driver's."""
     clock_error_seconds: float = 0.0
+    """How wrong the alignment of ``seconds`` may be."""
     notes: tuple[str, ...] = ()
+    """Foreign programs with the CPU time that they took, one a line: ``make 3.5 s``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Telemetry:
-    """Telemetry of one run.
-
-    Attributes:
-        duration_seconds: from the start of the run to its end, by the driver's monotonic clock.
-        nodes: one entry for each node that gave samples, in the cluster's order, ``host`` last.
-        phases: name to start and end of each submission, and as ``SUBMISSION/PHASE`` of the
-            engine's own phases inside it, in seconds from the start of the run; see
-            analysis/phases.py.
-    """
+    """Telemetry of one run."""
 
     duration_seconds: float
+    """From the start of the run to its end, by the driver's monotonic clock."""
     nodes: tuple[NodeSamples, ...]
+    """One entry for each node that gave samples, in the cluster's order, ``host`` last."""
     phases: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Name to start and end of each submission, and as ``SUBMISSION/PHASE`` of the engine's own
+    phases inside it, in seconds from the start of the run; see analysis/phases.py."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """What a valid attempt yields.
-
-    Attributes:
-        duration_seconds: driver's monotonic clock around the engine's own submission.
-        input_bytes: bytes of input; 0 where unknown (the user's own program).
-        output_bytes: bytes of final output in HDFS; 0 where unknown.
-        counters: the engine's own counters as ``group/name``, unchanged.
-        verification: the proof; None only for the user's own program, which has no known answer.
-        exit_status: exit status of the submission.
-        application_id: YARN's id of the (last) application; empty if it never got one.
-        figures: what the workload itself measures, unit last in each name.
-        phases_seconds: duration of each part: our own submissions, and the engine's phases as
-            ``submission/phase`` where it gives them.
-        intermediate_bytes: bytes the engine says it wrote to local storage that are not final
-            output (spills, merges, shuffle files); None where it does not say.
-        node_written_bytes: per node, bytes its processes wrote to storage during the run, by the
-            kernel's accounting, final output and its replicas included.
-        node_read_bytes: per node, bytes they read from storage, which is not the page cache.
-        remarks: what was not as the policy asked, in one line each.
-        verdict: whether it can be trusted.
-        verdict_reasons: why it is not valid, in one line each.
-        energy: over the run; None where nothing measures or models it.
-        dilation: by how much the nodes were slower than the boards they stand for; every time and
-            every rate here is already divided or multiplied by it, so that it is the board's. See
-            ``undilated`` for what is not.
-    """
+    """What a valid attempt yields."""
 
     duration_seconds: float
+    """Driver's monotonic clock around the engine's own submission."""
     input_bytes: int
+    """Bytes of input; 0 where unknown (the user's own program)."""
     output_bytes: int
+    """Bytes of final output in HDFS; 0 where unknown."""
     counters: dict[str, int] = field(default_factory=dict)
+    """The engine's own counters as ``group/name``, unchanged."""
     verification: Verification | None
+    """The proof; None only for the user's own program, which has no known answer."""
     exit_status: int
+    """Exit status of the submission."""
     application_id: str = ""
+    """YARN's id of the (last) application; empty if it never got one."""
     figures: dict[str, float] = field(default_factory=dict)
+    """What the workload itself measures, unit last in each name."""
     phases_seconds: dict[str, float] = field(default_factory=dict)
+    """Duration of each part: our own submissions, and the engine's phases as ``submission/phase``
+    where it gives them."""
     intermediate_bytes: int | None = None
+    """Bytes the engine says it wrote to local storage that are not final output (spills, merges,
+    shuffle files); None where it does not say."""
     node_written_bytes: dict[str, int] = field(default_factory=dict)
+    """Per node, bytes its processes wrote to storage during the run, by the kernel's accounting,
+    final output and its replicas included."""
     node_read_bytes: dict[str, int] = field(default_factory=dict)
+    """Per node, bytes they read from storage, which is not the page cache."""
     remarks: tuple[str, ...] = ()
+    """What was not as the policy asked, in one line each."""
     verdict: Verdict = Verdict.UNJUDGED
+    """Whether it can be trusted."""
     verdict_reasons: tuple[str, ...] = ()
+    """Why it is not valid, in one line each."""
     energy: Energy | None = None
+    """Over the run; None where nothing measures or models it."""
     dilation: float = 1.0
+    """By how much the nodes were slower than the boards they stand for; every time and every rate
+    here is already divided or multiplied by it, so that it is the board's. See ``undilated`` for
+    what is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One try at a trial; never overwritten.
-
-    Attributes:
-        trial_id: the trial.
-        number: from 1, per trial.
-        state: see AttemptState.
-        reason: why it is not ok, in one line; for an ok attempt, a remark or empty.
-        started_utc: ISO 8601 with offset.
-        ended_utc: ISO 8601 with offset; empty while running.
-        artefacts: folder of raw artefacts, relative to the cluster's state folder.
-        fingerprint: what it ran on.
-    """
+    """One try at a trial; never overwritten."""
 
     trial_id: str
+    """The trial."""
     number: int
+    """From 1, per trial."""
     state: AttemptState
+    """See AttemptState."""
     reason: str
+    """Why it is not ok, in one line; for an ok attempt, a remark or empty."""
     started_utc: str
+    """ISO 8601 with offset."""
     ended_utc: str
+    """ISO 8601 with offset; empty while running."""
     artefacts: str
+    """Folder of raw artefacts, relative to the cluster's state folder."""
     fingerprint: Fingerprint
+    """What it ran on."""
 
     @property
     def name(self) -> str:

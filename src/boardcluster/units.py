@@ -46,7 +46,7 @@ _SECONDS = {"s": 1, "min": 60, "h": 3600}
 
 SIZE_ALLOWED = f'a number and {", ".join(_BYTES)}, e.g. "4 GiB"'
 RATE_ALLOWED = f'a number and {", ".join(_BITS_PER_SECOND)}, e.g. "1 Gbit/s"'
-DURATION_ALLOWED = f'a number and {", ".join(_SECONDS)}, e.g. "30 min"; a mere number is seconds'
+DURATION_ALLOWED = f'a number and {", ".join(_SECONDS)}, e.g. "30 min"; a number alone is seconds'
 
 # The digits are bounded so that no text, however long, makes a number that is slow to handle.
 _QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) *([A-Za-z/]*)")
@@ -187,9 +187,6 @@ def format_bytes(size_bytes: float, *, binary: bool = False) -> str:
 def format_bytes_exact(size_bytes: int) -> str:
     """Write bytes in the largest unit that needs no fraction; ``parse_size`` gives them back.
 
-    Args:
-        size_bytes: bytes, at least 0.
-
     Returns:
         For example ``"4 GiB"``, ``"256 MB"``, ``"3776 MiB"``, ``"1234567 B"``.
     """
@@ -198,9 +195,6 @@ def format_bytes_exact(size_bytes: int) -> str:
 
 def format_rate(bits_per_second: float) -> str:
     """Write a rate for a person, rounded to about three digits.
-
-    Args:
-        bits_per_second: bits per second.
 
     Returns:
         For example ``"941 Mbit/s"``.
@@ -211,9 +205,6 @@ def format_rate(bits_per_second: float) -> str:
 def format_rate_exact(bits_per_second: int) -> str:
     """Write a rate in the largest unit that needs no fraction; ``parse_rate`` gives it back.
 
-    Args:
-        bits_per_second: bits per second, at least 0.
-
     Returns:
         For example ``"1 Gbit/s"``, ``"2500 Mbit/s"``.
     """
@@ -221,10 +212,7 @@ def format_rate_exact(bits_per_second: int) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Write a duration for a person.
-
-    Args:
-        seconds: the duration; a negative one keeps its sign.
+    """Write a duration for a person; a negative one keeps its sign.
 
     Returns:
         For example ``"3.2 ms"``, ``"42.1 s"``, ``"4 min 37 s"``, ``"1 h 02 min 05 s"``.

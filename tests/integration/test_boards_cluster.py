@@ -118,7 +118,7 @@ def up(lab: Lab) -> Lab:
 def test_nobody_is_believed_before_a_person_has_seen_the_keys(lab: Lab) -> None:
     hosts = ",".join(node.name for node in lab.boards.nodes)
     shown = lab("init", "--hosts", hosts, code=8)
-    assert "nobody is here to accept" in lab.stderr
+    assert "nobody is here to do it" in lab.stderr
     assert shown.count("SHA256:") == COUNT
     assert not (lab.home / "cluster.toml").exists()
     assert not (lab.home / "known_hosts").exists()

@@ -315,7 +315,7 @@ def test_what_a_worker_cannot_hold_or_schedule_or_write(
         program("up")
         abort = ["mount", "-o", "remount,abort", str(disk)]
         row = broken_in_mid_run(program, lambda: subprocess.run(abort, check=True))
-        assert "worker1: its disk cannot be written" in row["attempt"]["reason"]
+        assert "worker1: its disk cannot be written to" in row["attempt"]["reason"]
     finally:
         program("down")
 

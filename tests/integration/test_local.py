@@ -99,7 +99,7 @@ def test_another_cluster_is_refused_and_the_ports_are_named(
     other = cli(tmp_path / "home", prefix=up.prefix)
     other("init", "--kind", "local")
     other("up", code=5)
-    assert "something already listens on port" in other.stderr
+    assert "another program already listens on port" in other.stderr
     assert "8088 (resourcemanager-web)" in other.stderr
     assert load_state(other.home) is None
     assert up.json("status")["phase"] == "up"

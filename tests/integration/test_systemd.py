@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from boardcluster.cluster.kinds.boards.nodes import board_state
+from boardcluster.cluster.state import Daemon
 from boardcluster.records import Role, Security
 from boardcluster.remote.base import ProcessRef
 from boardcluster.services import lifecycle
@@ -20,7 +21,7 @@ from boardcluster.services.daemons import DAEMONS
 from boardcluster.services.install import find_installation
 from boardcluster.services.jvm import daemon_environment
 from boardcluster.services.layout import Layout
-from boardcluster.services.lifecycle import Health, StartedDaemon
+from boardcluster.services.lifecycle import Health
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile
 from boardcluster.services.provision.desired import Ground, desired
@@ -93,11 +94,11 @@ class Cluster:
         self.user = node.remote("boardcluster")
         self.manager = Systemd(node.remote())
         self.staging = staging
-        self.daemons: list[StartedDaemon] = []
+        self.daemons: list[Daemon] = []
 
     @property
     def known(self) -> dict[str, ProcessRef]:
-        return {daemon.kind.name: daemon.process for daemon in self.daemons}
+        return {daemon.name: daemon.process for daemon in self.daemons}
 
     def start(self) -> None:
         remotes = {"sd0": self.user}

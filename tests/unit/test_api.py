@@ -173,7 +173,11 @@ def test_what_is_told_is_one_line_for_each_thing(desk: Desk) -> None:
         ("teragen", {"parameters": {"x": 1}}, "x"),
         ("small.toml", {"settings": {}}, "settings cannot be used with a campaign file"),
         ("teragen", {"settings": {"dfs.blocksiz": 1}}, "settings: dfs.blocksiz: .*dfs.blocksize"),
-        ("teragen", {"settings": {"dfs.heartbeat.interval": 5}}, "the daemons read dfs.heartbeat"),
+        (
+            "teragen",
+            {"settings": {"dfs.heartbeat.interval": 5}},
+            "dfs.heartbeat.interval is read by the daemons",
+        ),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(
@@ -192,7 +196,7 @@ def test_no_cluster_is_said_and_nothing_is_made(tmp_path: Path) -> None:
         with pytest.raises((ClusterError, ClusterNotUpError), match="there is no cluster in"):
             call()
     assert not (tmp_path / "nowhere").exists()
-    with pytest.raises(UsageError, match="is not a name for a cluster"):
+    with pytest.raises(UsageError, match="is not a valid cluster name"):
         bc.open("../x")
 
 

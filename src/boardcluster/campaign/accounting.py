@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 
-from boardcluster.errors import BoardclusterError
+from boardcluster.cluster.each_node import each_node
 from boardcluster.records import Engine
 from boardcluster.remote.ask import StorageTotals, storage
-from boardcluster.remote.base import Remote
 from boardcluster.services.operation import LiveCluster
 
 __all__ = [
@@ -21,27 +18,29 @@ __all__ = [
     "written_between",
 ]
 
-_NODES_AT_ONCE = 16
-
 _MAPREDUCE_LOCAL = "org.apache.hadoop.mapreduce.FileSystemCounter/FILE_BYTES_WRITTEN"
 _SPARK_LOCAL = ("spark/shuffleWriteBytes", "spark/diskBytesSpilled")
 
 
 def storage_totals(live: LiveCluster) -> dict[str, StorageTotals]:
     """Return the totals of every node that answers."""
-
-    def one(remote: Remote) -> StorageTotals | None:
-        with contextlib.suppress(BoardclusterError):
-            return storage(remote)
-        return None
-
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        rows = list(pool.map(one, live.remotes.values()))
-    return {name: row for name, row in zip(live.remotes, rows, strict=True) if row is not None}
+    return each_node(live.remotes, lambda name: storage(live.remotes[name]))[0]
 
 
 def _fell(earlier: StorageTotals, later: StorageTotals) -> bool:
     return later.written_bytes < earlier.written_bytes or later.read_bytes < earlier.read_bytes
+
+
+def _between(
+    before: Mapping[str, StorageTotals],
+    after: Mapping[str, StorageTotals],
+    count: Callable[[StorageTotals], int],
+) -> dict[str, int]:
+    return {
+        name: count(after[name]) - count(earlier)
+        for name, earlier in before.items()
+        if name in after and not _fell(earlier, after[name])
+    }
 
 
 def written_between(
@@ -54,11 +53,7 @@ def written_between(
     more counts than it passed to write calls. Nodes without a sound difference are left out;
     ``left_out_between`` names them.
     """
-    return {
-        name: after[name].written_bytes - earlier.written_bytes
-        for name, earlier in before.items()
-        if name in after and not _fell(earlier, after[name])
-    }
+    return _between(before, after, lambda totals: totals.written_bytes)
 
 
 def read_between(
@@ -68,11 +63,7 @@ def read_between(
 
     Nodes without a sound difference are left out, as by ``written_between``.
     """
-    return {
-        name: after[name].read_bytes - earlier.read_bytes
-        for name, earlier in before.items()
-        if name in after and not _fell(earlier, after[name])
-    }
+    return _between(before, after, lambda totals: totals.read_bytes)
 
 
 def left_out_between(

@@ -1,4 +1,4 @@
-"""Where a campaign begins: a new one, or an earlier one of the same file that goes on."""
+"""Where a campaign begins: a new one, or an earlier one of the same file that continues."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ __all__ = [
 class Start(StrEnum):
     """How a campaign file is begun.
 
-    BEGIN refuses while an earlier campaign of that name is unfinished. RESUME goes on with the
-    latest one. NEW begins anew whatever there is. CONTINUE does what is right: begin, go on, or
+    BEGIN refuses while an earlier campaign of that name is unfinished. RESUME continues the
+    latest one. NEW begins a new one in any case. CONTINUE does what is right: begin, continue, or
     nothing where all is done.
     """
 
@@ -57,49 +57,37 @@ class Start(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRequest:
-    """What is asked for.
-
-    Attributes:
-        spec: what to run.
-        is_file: whether it is a campaign file, which may change the cluster's form; otherwise it
-            runs on the cluster as it is up.
-        only: the selection, as given: ``workload=grep``.
-        start: how to begin.
-        retry_failed: whether going on runs failed trials again.
-    """
+    """What is asked for."""
 
     spec: CampaignSpec
+    """What to run."""
     is_file: bool = True
+    """Whether it is a campaign file, which may change the cluster's form; otherwise it runs on the
+    cluster as it is up."""
     only: tuple[str, ...] = ()
+    """The selection, as given: ``workload=grep``."""
     start: Start = Start.BEGIN
+    """How to begin."""
     retry_failed: bool = False
+    """Whether continuing runs failed trials again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedWork:
-    """What is to be done now.
-
-    Attributes:
-        campaign: the stored campaign to go on with; None for a new one.
-        planned: all its trials.
-        chosen: those to run now, in order; none where an earlier campaign has all it needs.
-    """
+    """What is to be done now."""
 
     campaign: Campaign | None
+    """The stored campaign to continue; None for a new one."""
     planned: tuple[Trial, ...]
+    """All its trials."""
     chosen: tuple[Trial, ...]
+    """Those to run now, in order; none where an earlier campaign has all it needs."""
 
 
 def find_work(
     store: Store, request: CampaignRequest, declared: ClusterSpec, *, campaign_id: str
 ) -> PlannedWork:
-    """Find the place to begin or to go on.
-
-    Args:
-        store: the results.
-        request: what is asked for.
-        declared: the cluster.
-        campaign_id: id of the campaign if it is a new one.
+    """Find where to begin or to continue; the id is that of a new campaign.
 
     Raises:
         UsageError: there is nothing to resume, the file was edited, or an unfinished campaign is
@@ -133,7 +121,7 @@ def _require_finished(store: Store, campaign: Campaign, name: str, *, same: bool
         raise UsageError(
             f"campaign {campaign.id} of {name!r} is not finished: "
             f"{summary.ok} of {summary.planned} runs are ok{edited}",
-            hint="go on with --resume, or start anew with --new",
+            hint="continue with --resume, or start a new one with --new",
         )
 
 
@@ -143,7 +131,7 @@ def _gone_on(
     if campaign.spec_sha256 != digest:
         raise UsageError(
             f"the file or cluster.toml was edited since campaign {campaign.id} began: its runs "
-            "would not be alike",
+            "would not be comparable",
             hint="restore it, or start a new campaign with --new",
         )
     planned = store.trials(campaign.id)
@@ -155,8 +143,8 @@ def _gone_on(
         return PlannedWork(campaign=campaign, planned=planned, chosen=chosen)
     if not left:
         raise EmptySelectionError(
-            f"nothing is left of campaign {campaign.id}",
-            hint=f"see `boardcluster results --campaign {campaign.id}`, or start anew with --new",
+            f"there is nothing left to run of campaign {campaign.id}",
+            hint=f"see `boardcluster results --campaign {campaign.id}`, or start a new one: --new",
         )
     return PlannedWork(campaign=campaign, planned=planned, chosen=select(left, only))
 

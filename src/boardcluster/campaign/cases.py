@@ -13,22 +13,19 @@ from boardcluster.spec.form import Form
 from boardcluster.workloads import load_workload
 from boardcluster.workloads.base import Case, Takes, Workload, check_parameters
 
-__all__ = ["TrialJob", "form_of", "jobs_of", "settings_of"]
+__all__ = ["TrialJob", "check_spark_fits", "form_of", "jobs_of", "settings_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialJob:
-    """One job of a trial.
-
-    Attributes:
-        label: its name among the trial's jobs: the workload's, numbered in a mix.
-        workload: the workload.
-        case: what to do.
-    """
+    """One job of a trial."""
 
     label: str
+    """Its name among the trial's jobs: the workload's, numbered in a mix."""
     workload: Workload
+    """The workload."""
     case: Case
+    """What to do."""
 
 
 def form_of(trial: Trial) -> Form:
@@ -72,11 +69,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
                 f"{trial.workload}: MPI jobs share memory and ports, so they cannot run at once",
                 hint="set concurrency = 1, or leave the mix out",
             )
-        if trial.engine is Engine.SPARK and profile.spark_refusal:
-            raise UsageError(
-                f"Spark does not fit on these nodes: {profile.spark_refusal}",
-                hint="use MapReduce, or give the nodes more memory",
-            )
+        check_spark_fits(profile, trial.engine)
         prefix = f"{name}."
         given = {
             key.removeprefix(prefix): value
@@ -98,6 +91,19 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
         label = name if len(names) == 1 else f"{number}-{name}"
         jobs.append(TrialJob(label=label, workload=workload, case=case))
     return tuple(jobs)
+
+
+def check_spark_fits(profile: Profile, engine: Engine) -> None:
+    """Refuse Spark on nodes that hold no executor.
+
+    Raises:
+        UsageError: with the arithmetic.
+    """
+    if engine is Engine.SPARK and profile.spark_refusal:
+        raise UsageError(
+            f"Spark does not fit on these nodes: {profile.spark_refusal}",
+            hint="use MapReduce, or give the nodes more memory",
+        )
 
 
 def settings_of(trial: Trial) -> dict[str, dict[str, str]]:

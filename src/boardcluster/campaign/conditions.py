@@ -7,24 +7,20 @@ to collect garbage is slow at times ("Discussion"). What cannot be done is a rem
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Callable, Mapping
 
+from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import BoardclusterError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import CachePolicy, Policy
 from boardcluster.remote.ask import Trimmed, boot_of, drop_caches, hottest_celsius, trim
 from boardcluster.services.operation import LiveCluster
+from boardcluster.waiting import wait_until
 
 __all__ = ["drop_node_caches", "prepare_conditions", "trim_nodes"]
 
-_NODES_AT_ONCE = 16
 _POLL_SECONDS = 5.0
 _SILENT = "the node does not answer"
-
-_Item = TypeVar("_Item")
-_Answer = TypeVar("_Answer")
 
 
 def prepare_conditions(
@@ -38,16 +34,8 @@ def prepare_conditions(
 ) -> tuple[str, ...]:
     """Pause, wait until every node is cool, discard unused blocks, drop page caches.
 
-    Each only if the policy asks for it. Heat comes first, because what follows should lie as
-    shortly before the run as possible.
-
-    Args:
-        live: the cluster.
-        policy: how every run of the campaign is treated.
-        drop: whether page caches must go whatever the policy says.
-        progress: told what is being done.
-        sleep: waits so many seconds.
-        clock: a monotonic clock, in seconds.
+    Each only if the policy asks for it; with ``drop`` page caches are dropped whatever it says.
+    Heat comes first, because what follows should lie as shortly before the run as possible.
 
     Returns:
         What could not be done, in one line each.
@@ -74,12 +62,9 @@ def drop_node_caches(live: LiveCluster) -> tuple[str, ...]:
         Which were kept, and why, in one line each.
     """
     kernels, failures = _kernels(live)
-
-    def one(names: Sequence[str]) -> str:
-        return drop_caches(live.as_root[names[0]]).reason
-
-    for names, reason in zip(kernels, _each(one, kernels), strict=True):
-        failures |= dict.fromkeys(names, _SILENT if reason is None else reason)
+    reasons, _ = each_node(kernels, lambda first: drop_caches(live.as_root[first]).reason)
+    for first, names in kernels.items():
+        failures |= dict.fromkeys(names, reasons.get(first, _SILENT))
     return _remarks(live, "page caches kept", failures)
 
 
@@ -92,11 +77,11 @@ def trim_nodes(live: LiveCluster) -> tuple[dict[str, int], tuple[str, ...]]:
     """
     kernels, failures = _kernels(live)
 
-    def one(names: Sequence[str]) -> dict[str, list[Trimmed] | None]:
+    def one(first: str) -> dict[str, list[Trimmed] | None]:
         """Nodes of one kernel see the same devices, so they follow each other."""
         done: dict[str, list[Trimmed] | None] = {}
         devices: list[str] = []
-        for name in names:
+        for name in kernels[first]:
             node = next(row for row in live.spec.nodes if row.name == name)
             folders = [live.layout.folder(node), live.layout.data(node)]
             try:
@@ -109,9 +94,9 @@ def trim_nodes(live: LiveCluster) -> tuple[dict[str, int], tuple[str, ...]]:
         return done
 
     discarded: dict[str, int] = {}
-    for part in _each(one, kernels):
+    for part in each_node(kernels, one)[0].values():
         reasons: list[str] = []
-        for name, rows in (part or {}).items():
+        for name, rows in part.items():
             if rows is None:
                 failures[name] = _SILENT
                 continue
@@ -133,26 +118,33 @@ def _cool(
     """Wait until the hottest sensor of every node is below the policy's temperature."""
     limit = policy.cool_below_celsius
     kernels, failures = _kernels(live)
-    deadline = clock() + policy.cool_wait_seconds
 
-    def one(names: Sequence[str]) -> tuple[float | None]:
-        return (hottest_celsius(live.as_root[names[0]]),)
-
-    while True:
+    def look() -> dict[str, float]:
         hot: dict[str, float] = {}
-        for names, answer in zip(kernels, _each(one, kernels), strict=True):
-            if answer is None:
-                failures |= dict.fromkeys(names, _SILENT)
-            elif answer[0] is None:
-                failures |= dict.fromkeys(names, "no temperature sensor")
-            elif answer[0] >= limit:
-                hot[names[0]] = answer[0]
-        late = clock() >= deadline
-        if not hot or late:
-            break
-        name = max(hot, key=hot.__getitem__)
-        progress(f"cooling: {name} has {hot[name]:.0f} °C, waiting for {limit:g} °C", 0, 0)
-        sleep(_POLL_SECONDS)
+        found, silent = each_node(kernels, lambda first: hottest_celsius(live.as_root[first]))
+        for first, names in kernels.items():
+            celsius = found.get(first)
+            if celsius is None:
+                words = _SILENT if first in silent else "no temperature sensor"
+                failures.update(dict.fromkeys(names, words))
+            elif celsius >= limit:
+                hot[first] = celsius
+        return hot
+
+    def cool(hot: dict[str, float]) -> bool:
+        if hot:
+            name = max(hot, key=hot.__getitem__)
+            progress(f"cooling: {name} has {hot[name]:.0f} °C, waiting for {limit:g} °C", 0, 0)
+        return not hot
+
+    hot = wait_until(
+        look,
+        ready=cool,
+        timeout_seconds=policy.cool_wait_seconds,
+        poll_seconds=_POLL_SECONDS,
+        clock=clock,
+        sleep=sleep,
+    )
     remarks = _remarks(live, f"not known to be below {limit:g} °C", failures)
     return remarks + tuple(
         f"{name} still had {celsius:.1f} °C after {policy.cool_wait_seconds:g} s, not below "
@@ -161,38 +153,19 @@ def _cool(
     )
 
 
-def _kernels(live: LiveCluster) -> tuple[list[list[str]], dict[str, str]]:
-    """Return the nodes by the kernel they share, and those that do not answer with the reason."""
-    names = list(live.remotes)
-    boots = _each(lambda name: boot_of(live.remotes[name]), names)
+def _kernels(live: LiveCluster) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Return the nodes of each kernel by the first of them, and those that do not answer."""
+    boots, silent = each_node(live.remotes, lambda name: boot_of(live.remotes[name]))
     kernels: dict[str, list[str]] = {}
-    for name, boot in zip(names, boots, strict=True):
-        if boot is not None:
-            kernels.setdefault(boot, []).append(name)
-    silent = [name for name, boot in zip(names, boots, strict=True) if boot is None]
-    return list(kernels.values()), dict.fromkeys(silent, _SILENT)
-
-
-def _each(ask: Callable[[_Item], _Answer], items: Sequence[_Item]) -> list[_Answer | None]:
-    """Ask about each item in parallel; None where nobody answers."""
-
-    def one(item: _Item) -> _Answer | None:
-        try:
-            return ask(item)
-        except BoardclusterError:
-            return None
-
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        return list(pool.map(one, items))
+    for name, boot in boots.items():
+        kernels.setdefault(boot, []).append(name)
+    return {names[0]: names for names in kernels.values()}, dict.fromkeys(silent, _SILENT)
 
 
 def _remarks(live: LiveCluster, what: str, failures: Mapping[str, str]) -> tuple[str, ...]:
-    """Return one line per reason; nodes are named unless it is true of all.
+    """Return one line per reason why something was not done; an empty one is no failure.
 
-    Args:
-        live: the cluster.
-        what: what was not done.
-        failures: node to reason; nodes with an empty reason are well.
+    Nodes are named unless it is true of all.
     """
     lines = []
     for reason in dict.fromkeys(reason for reason in failures.values() if reason):

@@ -32,13 +32,7 @@ def run_demo(
 ) -> CampaignOutcome:
     """Build a cluster, run a campaign on it, and delete it; only results are kept.
 
-    Args:
-        home: state folder of the cluster.
-        request: what to run.
-        cache: folder of fetched engines and data.
-        follow: told what is done.
-        workers: workers beside the master; None for 4, or as many as memory holds.
-        engines: the engine pair.
+    Without a number of workers it has 4, or as many as memory holds.
 
     Raises:
         LockedError: another driver is at work.
@@ -57,7 +51,7 @@ def run_demo(
             operation.down(home)
             operation.wipe(home)
         follow.line(f"input: {done.campaign.dataset}, {done.campaign.dataset_source}")
-        follow.line("the cluster is down and its nodes are deleted")
+        follow.line("the cluster is down and its nodes were deleted")
         return done
 
 
@@ -104,5 +98,5 @@ def _default_workers(follow: Follower) -> int:
     """Return 4, or fewer where memory does not hold 4; at least 1, which then is refused."""
     fitting = workers_that_fit(operation.available_memory_bytes())
     if fitting < _WORKERS:
-        follow.line(f"workers that this machine's memory holds: {fitting}, not {_WORKERS}")
+        follow.line(f"this machine's memory holds {fitting} workers, not {_WORKERS}")
     return max(1, min(_WORKERS, fitting))

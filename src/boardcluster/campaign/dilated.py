@@ -43,7 +43,7 @@ def undilated(measurement: Measurement, dilation: float) -> Measurement:
     took = f"{measurement.duration_seconds:.1f} s on this machine"
     remarks = [f"time {dilation_words(dilation)}: {took}"]
     if lost:
-        remarks.append(f"left out, because they say nothing of the boards: {', '.join(lost)}")
+        remarks.append(f"left out, because they do not apply to the boards: {', '.join(lost)}")
     energy = measurement.energy
     return replace(
         measurement,

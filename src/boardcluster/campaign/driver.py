@@ -32,15 +32,12 @@ _SETTLE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """How a caller follows a campaign.
-
-    Attributes:
-        began: told of each trial before it runs.
-        ended: told of each attempt, with its measurement if there is one.
-    """
+    """How a caller follows a campaign."""
 
     began: Callable[[Trial], None]
+    """Told of each trial before it runs."""
     ended: Callable[[Trial, Attempt, Measurement | None], None]
+    """Told of each attempt, with its measurement if there is one."""
 
 
 def now_utc() -> str:
@@ -72,7 +69,7 @@ def run_trials(
 
     1. For each trial to run, in the planned order:
        a. have the cluster in the trial's form: its workers, its profile, its master;
-       b. refuse to go on where the driver's disk is full: results must not be lost;
+       b. refuse to continue where the driver's disk is full: results must not be lost;
        c. begin an attempt (state ``running``) with the fingerprint of what it runs on;
        d. put the input in place and find out, independently, what the output must be;
        e. bring about the conditions: cool down, trim, drop page caches;
@@ -86,14 +83,6 @@ def run_trials(
        k. delete the output, and commit state, measurement and samples in one transaction;
        l. repeat, after a cool-down, what was disturbed, as often as the policy says.
     2. A trial that fails does not stop the campaign; a cluster that is no longer whole does.
-
-    Args:
-        store: holds the campaign already; attempts and results go there.
-        campaign: the campaign.
-        trials: its trials that are to run now, in order.
-        cluster: returns the running cluster in the form of a trial.
-        bench: what all trials share.
-        watch: how the caller follows.
 
     Raises:
         ClusterError: a daemon or node was lost, or the cluster does not take a form; the trials
@@ -110,14 +99,14 @@ def run_trials(
         for _ in range(bench.policy.repeat_tainted):
             if not end.tainted:
                 break
-            bench.progress("disturbed: cooling down before it is repeated", 0, 0)
+            bench.progress("disturbed: cooling down before repeating it", 0, 0)
             time.sleep(max(_SETTLE_SECONDS, bench.policy.cool_down_seconds))
             end = _run(store, live, known[1], trial, bench=bench, watch=watch, again=True)
         if end.lost:
             raise ClusterError(
-                f"lost during campaign {campaign.id}: {end.lost}; the trials left stay pending",
-                hint="see `boardcluster status`; start afresh with `boardcluster down` and `up`, "
-                "then go on with `boardcluster run FILE --resume`",
+                f"lost during campaign {campaign.id}: {end.lost}; the other trials stay pending",
+                hint="see `boardcluster status`; restart with `boardcluster down` and `up`, "
+                "then continue with `boardcluster run FILE --resume`",
             )
 
 

@@ -7,21 +7,15 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from boardcluster.campaign.spans import EngineSpans, Span
-from boardcluster.errors import (
-    BoardclusterError,
-    RemoteError,
-    RemoteTimeoutError,
-    StalledError,
-)
+from boardcluster.cluster.each_node import each_node
+from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, StalledError
 from boardcluster.records import Engine, NodeSpec
 from boardcluster.redaction import redact
 from boardcluster.remote.ask import end_marked
-from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import tail_text
 from boardcluster.services.conf import render_node
 from boardcluster.services.layout import Layout
@@ -34,6 +28,7 @@ from boardcluster.services.spark import (
 )
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.services.yarn import YarnApplication, applications, job_history, kill
+from boardcluster.waiting import wait_until
 
 __all__ = [
     "ATTEMPT_VARIABLE",
@@ -48,7 +43,6 @@ __all__ = [
 ]
 
 _UNREGISTER_WAIT_SECONDS = 10.0
-_NODES_AT_ONCE = 16
 
 _OOM = re.compile(
     r"(?<!-XX:On)OutOfMemoryError|Java heap space|GC overhead limit|"  # an option is no error
@@ -70,29 +64,26 @@ _SIZES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one submission came to.
-
-    Attributes:
-        duration_seconds: driver's monotonic clock around the submission.
-        exit_status: of the submission.
-        application_id: YARN's id of the (last) application; empty if it never got one.
-        final_status: what YARN says of it.
-        diagnostics: YARN's words about a failure.
-        counters: the engine's own counters, summed over the submission's applications.
-        started_seconds: the driver's monotonic clock just before the submission.
-        phases_seconds: the engine's phases, where it gives them.
-        engine: when those were at work that have a begin and an end.
-    """
+    """What one submission came to."""
 
     duration_seconds: float
+    """Driver's monotonic clock around the submission."""
     exit_status: int
+    """Of the submission."""
     application_id: str
+    """YARN's id of the (last) application; empty if it never got one."""
     final_status: str
+    """What YARN says of it."""
     diagnostics: str
+    """YARN's words about a failure."""
     counters: dict[str, int]
+    """The engine's own counters, summed over the submission's applications."""
     phases_seconds: dict[str, float] = field(default_factory=dict)
+    """The engine's phases, where it gives them."""
     started_seconds: float = field(default=0.0, compare=False)
+    """The driver's monotonic clock just before the submission."""
     engine: EngineSpans = field(default_factory=EngineSpans, compare=False)
+    """When those were at work that have a begin and an end."""
 
     @property
     def failure(self) -> str:
@@ -107,19 +98,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Account:
-    """What an engine says of one application.
-
-    Attributes:
-        counters: its counters.
-        phases_seconds: duration of each of its phases.
-        clock_node: the node by whose wall clock the spans are.
-        spans: begin and end of those phases that have them, in seconds since 1970.
-    """
+    """What an engine says of one application."""
 
     counters: Mapping[str, int] = field(default_factory=dict)
+    """Its counters."""
     phases_seconds: Mapping[str, float] = field(default_factory=dict)
+    """Duration of each of its phases."""
     clock_node: str = ""
+    """The node by whose wall clock the spans are."""
     spans: Mapping[str, Span] = field(default_factory=dict)
+    """Begin and end of those phases that have them, in seconds since 1970."""
 
 
 def attempt_tag(trial_id: str, number: int) -> str:
@@ -135,26 +123,29 @@ def end_submission(live: LiveCluster, tag: str) -> None:
     """
     dilation = live.layout.dilation
     grace_seconds = _GRACE_SECONDS * dilation
+    each_node(  # a node that is gone runs nothing
+        live.remotes,
+        lambda name: end_marked(
+            live.remotes[name],
+            f"{ATTEMPT_VARIABLE}={tag}",
+            grace_seconds=grace_seconds,
+            timeout_seconds=grace_seconds + _ASK_SECONDS * dilation,
+        ),
+    )
+    if not _wait_until_killed(live, tag):
+        raise RemoteError(
+            f"YARN is still running what was submitted as {tag}",
+            hint="run `boardcluster down`, then `boardcluster up`",
+        )
 
-    def one(remote: Remote) -> None:
-        with contextlib.suppress(BoardclusterError):  # a node that is gone runs nothing
-            end_marked(
-                remote,
-                f"{ATTEMPT_VARIABLE}={tag}",
-                grace_seconds=grace_seconds,
-                timeout_seconds=grace_seconds + _ASK_SECONDS * dilation,
-            )
 
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        list(pool.map(one, live.remotes.values()))
-    deadline = time.monotonic() + _KILL_WAIT_SECONDS * dilation
-    while kill(live.layout, live.master, tag=tag):
-        if time.monotonic() > deadline:
-            raise RemoteError(
-                f"YARN still runs what was submitted as {tag}",
-                hint="run `boardcluster down`, then `boardcluster up`",
-            )
-        time.sleep(0.5)
+def _wait_until_killed(live: LiveCluster, tag: str) -> bool:
+    """Kill in YARN what was submitted with a tag; return whether it has ended after a while."""
+    return wait_until(
+        lambda: not kill(live.layout, live.master, tag=tag),
+        timeout_seconds=_KILL_WAIT_SECONDS * live.layout.dilation,
+        poll_seconds=0.5,
+    )
 
 
 def clear_leftovers(live: LiveCluster) -> None:
@@ -166,14 +157,14 @@ def clear_leftovers(live: LiveCluster) -> None:
     with contextlib.suppress(BoardclusterError):
         WebHdfs(live.layout, live.master).delete(OUTPUT_FOLDER)
 
-    def one(node: NodeSpec) -> None:
-        remote, samples = live.remotes[node.name], live.layout.folder(node, "tmp")
-        with contextlib.suppress(BoardclusterError):
-            remote.run(["rm", "-rf", live.layout.folder(node, "scratch")])
-            remote.run(["find", samples, "-maxdepth", "1", "-name", "telemetry-*", "-delete"])
+    nodes = {node.name: node for node in live.spec.nodes}
 
-    with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
-        list(pool.map(one, live.spec.nodes))
+    def one(name: str) -> None:
+        remote, samples = live.remotes[name], live.layout.folder(nodes[name], "tmp")
+        remote.run(["rm", "-rf", live.layout.folder(nodes[name], "scratch")])
+        remote.run(["find", samples, "-maxdepth", "1", "-name", "telemetry-*", "-delete"])
+
+    each_node(nodes, one)
 
 
 def write_configuration(
@@ -223,6 +214,10 @@ class Execution:
         tag: the YARN tag that only this job has.
         attempt: tag of the attempt; every process started for it carries it.
         node: the node to submit from.
+
+    Attributes:
+        stdout: file of what the submission printed.
+        stderr: file of the engine's client log.
     """
 
     def __init__(
@@ -246,17 +241,9 @@ class Execution:
             **submit_environment(live.layout, conf=self._conf),
             ATTEMPT_VARIABLE: attempt,
         }
+        self.stdout = folder / "stdout.txt"
+        self.stderr = folder / "stderr.txt"
         folder.mkdir(parents=True, exist_ok=True)
-
-    @property
-    def stdout(self) -> Path:
-        """What the submission printed."""
-        return self._folder / "stdout.txt"
-
-    @property
-    def stderr(self) -> Path:
-        """The engine's client log."""
-        return self._folder / "stderr.txt"
 
     def run(
         self,
@@ -313,13 +300,10 @@ class Execution:
                 kill(self._live.layout, self._live.master, tag=self._tag)
 
     def _end(self) -> None:
-        """Kill in YARN and wait, for a while, until nothing of it runs beside the next trial."""
-        deadline = time.monotonic() + _KILL_WAIT_SECONDS * self._live.layout.dilation
-        with contextlib.suppress(BoardclusterError):
-            while self._engine is not Engine.MPI and time.monotonic() < deadline:
-                if not kill(self._live.layout, self._live.master, tag=self._tag):
-                    return
-                time.sleep(0.5)
+        """Kill in YARN and wait, for a while, so that nothing of it runs during the next trial."""
+        if self._engine is not Engine.MPI:
+            with contextlib.suppress(BoardclusterError):
+                _wait_until_killed(self._live, self._tag)
 
     def _applications(self) -> list[YarnApplication]:
         return applications(self._live.layout, self._live.master, tag=self._tag)
@@ -377,7 +361,7 @@ class Execution:
     def _words(self, application: YarnApplication | None, exit_status: int) -> str:
         """Return YARN's words; of a failure for lack of memory that YARN leaves out, the task's.
 
-        MapReduce tells YARN only that a task failed; why stands in the containers' logs.
+        MapReduce tells YARN only that a task failed; the reason is in the containers' logs.
         """
         if application is None:
             return tail_text(self.stderr, lines=3)
@@ -404,20 +388,24 @@ class Execution:
         Raises:
             RemoteError: the submission ended well, but YARN does not answer.
         """
-        deadline = time.monotonic() + _UNREGISTER_WAIT_SECONDS * self._live.layout.dilation
-        while True:
-            late = time.monotonic() > deadline
+
+        def look() -> list[YarnApplication] | BoardclusterError:
             try:
-                rows = [row for row in self._applications() if row.id not in earlier]
-            except BoardclusterError:
-                if exit_status != 0:
-                    return []
-                if late:
-                    raise
-            else:
-                if late or all(row.final_status != "UNDEFINED" for row in rows):
-                    return rows
-            time.sleep(0.2)
+                return [row for row in self._applications() if row.id not in earlier]
+            except BoardclusterError as error:
+                return [] if exit_status != 0 else error
+
+        seen = wait_until(
+            look,
+            ready=lambda rows: (
+                isinstance(rows, list) and all(row.final_status != "UNDEFINED" for row in rows)
+            ),
+            timeout_seconds=_UNREGISTER_WAIT_SECONDS * self._live.layout.dilation,
+            poll_seconds=0.2,
+        )
+        if isinstance(seen, BoardclusterError):
+            raise seen
+        return seen
 
     def _account(self, application_id: str) -> _Account:
         """Return the engine's counters and phases; a failed job may have neither."""

@@ -15,7 +15,8 @@ from boardcluster.campaign.cases import form_of
 from boardcluster.campaign.follow import Follower
 from boardcluster.campaign.life import outlook_of, run_campaign
 from boardcluster.campaign.outlook import Outlook
-from boardcluster.campaign.plan import spec_digest, workload_facts
+from boardcluster.campaign.plan import spec_digest
+from boardcluster.campaign.request import campaign_file
 from boardcluster.campaign.twins import place_twin, read_twin, twin_home
 from boardcluster.catalog.published import find_cell, find_table, read_index
 from boardcluster.catalog.ratios import read_ratios
@@ -32,9 +33,6 @@ from boardcluster.errors import (
 )
 from boardcluster.records import Campaign, CampaignSpec, ClusterSpec, Result, Trial
 from boardcluster.services import operation
-from boardcluster.services.profile import profile_names
-from boardcluster.services.settings import check_setting
-from boardcluster.spec import load_campaign
 from boardcluster.spec.experiment import ExperimentSpec, PublishedSpec
 from boardcluster.spec.form import apply_form
 from boardcluster.store import Store
@@ -45,51 +43,45 @@ __all__ = ["Checked", "Stand", "check_experiment", "run_stand"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
-    """One twin of an experiment, and how far it is.
-
-    Attributes:
-        name: its file's name without ``.toml``.
-        file: its file.
-        home: its state folder.
-        spec: its cluster.
-        trials: all that is to run on it.
-        campaign: the stored campaign to go on with, or to show; None before it was begun.
-        left: what is still to run.
-        outlook: what that takes; None where nothing is left.
-        words: lines on what its nodes ask of this machine.
-    """
+    """One twin of an experiment, and how far it is."""
 
     name: str
+    """Its file's name without ``.toml``."""
     file: Path
+    """Its file."""
     home: Path
+    """Its state folder."""
     spec: ClusterSpec
+    """Its cluster."""
     trials: tuple[Trial, ...]
+    """All that is to run on it."""
     campaign: Campaign | None
+    """The stored campaign to continue or to show; None before it was begun."""
     left: tuple[Trial, ...]
+    """What is still to run."""
     outlook: Outlook | None
+    """What that takes; None where nothing is left."""
     words: tuple[str, ...] = ()
+    """Lines on what its nodes ask of this machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """An experiment in which nothing is wrong.
-
-    Attributes:
-        campaign: the campaign.
-        stands: its twins in order.
-        columns: the columns of its table, the first to compare with.
-        published: what the papers say of its cells.
-    """
+    """An experiment in which nothing is wrong."""
 
     campaign: CampaignSpec
+    """The campaign."""
     stands: tuple[Stand, ...]
+    """Its twins in order."""
     columns: tuple[str, ...]
+    """The columns of its table, the first to compare with."""
     published: tuple[Published, ...]
+    """What the papers say of its cells."""
 
 
 @contextlib.contextmanager
 def _noting(found: list[BoardclusterError], where: str = "") -> Iterator[None]:
-    """Note an error of the block with its place, and go on after it."""
+    """Note an error of the block with its place, and continue after it."""
     try:
         yield
     except BoardclusterError as error:
@@ -111,9 +103,7 @@ def _refuse(found: Sequence[BoardclusterError]) -> None:
 def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
     """Check all files, that every twin can hold its part of the campaign, and what is cited.
 
-    Args:
-        experiment: the experiment.
-        root: folder of the twins' state folders; None is where all clusters have theirs.
+    Without a root the twins' state folders are where all clusters have theirs.
 
     Raises:
         BoardclusterError: with all that is wrong.
@@ -123,12 +113,7 @@ def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
     specs: dict[Path, ClusterSpec] = {}
     published: list[tuple[PublishedSpec, Published]] = []
     with _noting(found):
-        campaign = load_campaign(
-            experiment.campaign,
-            workloads=workload_facts(),
-            profiles=profile_names(),
-            check_setting=check_setting,
-        )
+        campaign = campaign_file(experiment.campaign).spec
     for file in experiment.twins:
         with _noting(found):
             specs[file] = read_twin(file)
@@ -166,7 +151,7 @@ def _homes(
         if home in homes.values():
             found.append(
                 SpecError(
-                    f"{file}: [cluster] name {spec.name!r} is that of another twin here",
+                    f"{file}: [cluster] name {spec.name!r} is also the name of another twin",
                     hint="give each twin a name of its own",
                 )
             )
@@ -218,7 +203,7 @@ def _fitting(stands: Sequence[Stand], found: list[BoardclusterError]) -> list[St
         if operation.found_up(stand.home):
             found.append(
                 ClusterError(
-                    f"{stand.name}: its cluster is up, and would share this machine with others",
+                    f"{stand.name}: its cluster is up and would share this machine with the others",
                     hint=f"run `boardcluster down --home {stand.home}` first",
                 )
             )
@@ -268,10 +253,7 @@ def _columns(
     there = {column_of(vary, row.name, trial) for row in stands for trial in row.trials}
     named: dict[str, None] = dict.fromkeys(row.name for row in stands) if vary == "twin" else {}
     for matrix in campaign.matrices:
-        lists = {
-            **matrix.levels,
-            "profile": matrix.profiles,
-        }
+        lists = {**matrix.levels, "profile": matrix.profiles}
         named |= dict.fromkeys(str(value) for value in lists.get(vary, ()))
     rest = sorted(there - set(named), key=lambda text: (len(text), text))
     return (*(column for column in named if column in there), *rest)
@@ -336,7 +318,7 @@ def _check_cited(
         if len(own) != 1:
             found.append(
                 SpecError(
-                    f"{row.place}: of: {len(own)} cells of the experiment are like that",
+                    f"{row.place}: of: {len(own)} cells of the experiment match that",
                     hint="say which one by twin, workload, engine, size, workers, master, "
                     "concurrency and profile",
                 )
@@ -346,7 +328,7 @@ def _check_cited(
         if place in taken:
             found.append(
                 SpecError(
-                    f"{row.place}: of: that cell has {taken[place]} already",
+                    f"{row.place}: of: that cell already has {taken[place]}",
                     hint="name one number for each cell",
                 )
             )
@@ -360,13 +342,6 @@ def run_stand(
     stand: Stand, campaign: CampaignSpec, *, cache: Path, follow: Follower, keep: bool
 ) -> tuple[Result, ...]:
     """Run what is left on a twin; whatever happens, it is down afterwards.
-
-    Args:
-        stand: the twin, as ``check_experiment`` found it.
-        campaign: what runs on it.
-        cache: folder of fetched engines and data.
-        follow: told what is done.
-        keep: whether the nodes' disks with their data are kept.
 
     Returns:
         All its trials with their latest attempts.

@@ -8,11 +8,11 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import Any
 
 from boardcluster import __version__
-from boardcluster.campaign.kernel import local_settings, settings_on
+from boardcluster.campaign.kernel import settings_on
 from boardcluster.records import (
     DiskLimits,
     Fingerprint,
@@ -21,6 +21,7 @@ from boardcluster.records import (
     NodeSpec,
     NodeTwin,
 )
+from boardcluster.remote.local import LocalRemote
 from boardcluster.services.operation import LiveCluster
 from boardcluster.units import format_bytes, format_rate
 
@@ -44,33 +45,23 @@ def _os_name() -> str:
         return platform.system()
 
 
-@dataclass(frozen=True, slots=True)
-class _Machine:
-    kernel: str
-    os: str
-    cpu: str
-    cores: int
-    memory_bytes: int
-
-
-def _this_machine() -> _Machine:
-    return _Machine(
-        kernel=f"{platform.release()} {platform.machine()}",
-        os=_os_name(),
-        cpu=cpu_model(),
-        cores=os.cpu_count() or 1,
-        memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
-    )
-
-
-def _board(facts: NodeFacts) -> _Machine:
-    return _Machine(
-        kernel=f"{facts.kernel} {facts.architecture}",
-        os=facts.os,
-        cpu=facts.board or facts.cpu,
-        cores=facts.cores,
-        memory_bytes=facts.memory_bytes,
-    )
+def _machine(facts: NodeFacts | None) -> dict[str, Any]:
+    """Return the fields of a fingerprint that are of a board; without facts, of this machine."""
+    if facts is None:
+        return {
+            "kernel": f"{platform.release()} {platform.machine()}",
+            "os": _os_name(),
+            "cpu": cpu_model(),
+            "cpu_cores": os.cpu_count() or 1,
+            "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        }
+    return {
+        "kernel": f"{facts.kernel} {facts.architecture}",
+        "os": facts.os,
+        "cpu": facts.board or facts.cpu,
+        "cpu_cores": facts.cores,
+        "memory_bytes": facts.memory_bytes,
+    }
 
 
 def hardware_line(name: str, facts: NodeFacts) -> str:
@@ -105,14 +96,9 @@ def take_fingerprint(live: LiveCluster) -> Fingerprint:
     spec, layout = live.spec, live.layout
     smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
     found = live.facts.get(smallest.name)
-    machine = _board(found) if found else _this_machine()
-    settings = settings_on(live.remotes[smallest.name]) if found else local_settings()
+    settings = settings_on(live.remotes[smallest.name] if found else LocalRemote("host"))
     return Fingerprint(
-        kernel=machine.kernel,
-        os=machine.os,
-        cpu=machine.cpu,
-        cpu_cores=machine.cores,
-        memory_bytes=machine.memory_bytes,
+        **_machine(found),
         java=live.state.java,
         hadoop=layout.engines.pair.hadoop,
         spark=layout.engines.pair.spark,

@@ -70,13 +70,7 @@ def each_health_once(follow: Follower) -> Callable[[Health], None]:
 
 
 def each_run(campaign: Campaign, trials: Sequence[Trial], follow: Follower) -> Watch:
-    """Return what is told of each run of a campaign, and says what runs and what it came to.
-
-    Args:
-        campaign: the campaign.
-        trials: its trials that run now, in order.
-        follow: takes the lines.
-    """
+    """Return what is told of each run of a campaign, and says what runs and what it came to."""
     total = len(trials)
     places = {trial.id: place for place, trial in enumerate(trials, start=1)}
     follow.line(f"campaign {campaign.id}: {total} runs, seed {campaign.seed}")

@@ -1,10 +1,9 @@
-"""Keeps the running cluster in the form that the next trial needs."""
+"""Keeps the running cluster in the variant that the next trial needs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from boardcluster.campaign.cases import form_of
@@ -20,40 +19,11 @@ from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import LiveCluster
 from boardcluster.spec.form import Form
 
-__all__ = ["AsItIs", "Forms"]
-
-
-class AsItIs:
-    """A cluster that is up and stays as it is.
-
-    Args:
-        live: the cluster.
-    """
-
-    def __init__(self, live: LiveCluster) -> None:
-        self._live = live
-
-    def __call__(self, trial: Trial) -> LiveCluster:
-        """Return the cluster, whatever the trial."""
-        del trial
-        return self._live
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+__all__ = ["Forms"]
 
 
 class Forms:
-    """The cluster of a campaign; as a context it is left as it was found.
-
-    Args:
-        home: the cluster's state folder.
-        cache: folder of fetched engines.
-        progress: told what is being done.
-        seen: told of the cluster's health while it starts.
-    """
+    """The cluster of a campaign; as a context it is left as it was found."""
 
     def __init__(
         self,
@@ -74,19 +44,14 @@ class Forms:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             self.leave()
         else:
             self.abandon()
 
     def __call__(self, trial: Trial) -> LiveCluster:
-        """Return the running cluster in the form of a trial.
+        """Return the running cluster in the variant of a trial.
 
         Raises:
             ClusterError: it does not come up.
@@ -95,13 +60,13 @@ class Forms:
         if self._live is None or form != self._form:
             words = f"{form.workers} workers, profile {form.profile}, master {form.master}"
             words += f", {settings_words(dict(form.settings))}" if form.settings else ""
-            self._progress(f"bringing the cluster to {words}", 0, 0)
+            self._progress(f"changing the cluster to {words}", 0, 0)
             self._live = self._up(form)
             self._form = form
         return self._live
 
     def _up(self, form: Form) -> LiveCluster:
-        """Bring the cluster up; one that is not whole is started afresh, HDFS is kept."""
+        """Bring the cluster up; one that is not whole is restarted, with its HDFS."""
         try:
             live = self._bring_up(form)
             if not (lost := lost_now(live)):
@@ -110,7 +75,7 @@ class Forms:
             if load_state(self._home) is None:
                 raise  # it was started just now and failed
             lost = error.message
-        self._progress(f"starting the cluster afresh: {lost}", 0, 0)
+        self._progress(f"restarting the cluster: {lost}", 0, 0)
         operation.down(self._home)
         return self._bring_up(form)
 
@@ -131,7 +96,7 @@ class Forms:
         if not self._was_up:
             operation.down(self._home)
         elif self._live is not None and self._live.state.form:
-            self._progress("bringing the cluster back to cluster.toml", 0, 0)
+            self._progress("returning the cluster to cluster.toml", 0, 0)
             operation.up(self._home, cache=self._cache, progress=self._progress, seen=self._seen)
 
     def abandon(self) -> None:
@@ -139,9 +104,5 @@ class Forms:
         if not self._was_up:
             operation.down(self._home)
         elif self._live is not None and self._live.state.form:
-            self._progress(
-                f"the cluster stays up with {self._live.state.form}; `boardcluster up` brings it "
-                "back to cluster.toml",
-                0,
-                0,
-            )
+            words = f"the cluster stays up with {self._live.state.form}"
+            self._progress(f"{words}; `boardcluster up` returns it to cluster.toml", 0, 0)

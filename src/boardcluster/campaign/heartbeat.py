@@ -13,11 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from boardcluster.errors import BoardclusterError
-from boardcluster.records import ClusterSpec
 from boardcluster.remote.ask import Reached, Reaching, reach
 from boardcluster.services.daemons import daemons_of
 from boardcluster.services.layout import PORTS
@@ -43,14 +41,6 @@ class _Target:
     port: int
 
 
-def _targets(spec: ClusterSpec) -> list[_Target]:
-    """Return each daemon of the cluster with the first port it binds, where its work arrives."""
-    return [
-        _Target(daemon=kind.name, node=node.name, port=PORTS[kind.ports[0]])
-        for kind, node in daemons_of(spec)
-    ]
-
-
 class _Looks:
     """Looks at every daemon from the master, again and again.
 
@@ -68,7 +58,10 @@ class _Looks:
         self._most_mute = most_mute
         self._wait = wait
         self._dilation = live.layout.dilation
-        self._targets = _targets(live.spec)
+        self._targets = [  # with the first port that each daemon binds, where its work arrives
+            _Target(daemon=kind.name, node=node.name, port=PORTS[kind.ports[0]])
+            for kind, node in daemons_of(live.spec)
+        ]
         self._mute: dict[_Target, int] = {}
 
     def lost(self) -> str:
@@ -175,12 +168,7 @@ class Heartbeat:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join(_JOIN_SECONDS * self._live.layout.dilation)
 

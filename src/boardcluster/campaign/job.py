@@ -40,24 +40,21 @@ _SERVER_GRACE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a job leaves things.
-
-    Attributes:
-        folder: the attempt's folder of artefacts.
-        attempt: tag of the attempt.
-        cache: the driver's cache folder.
-        timeout_seconds: longest duration of the job, in seconds of the boards: nodes that are
-            slower by a dilation may take so many times longer.
-        progress: told what is being done.
-        stop: set when something was lost or another job failed: no further phase begins.
-    """
+    """Where a job leaves things."""
 
     folder: Path
+    """The attempt's folder of artefacts."""
     attempt: str
+    """Tag of the attempt."""
     cache: Path
+    """The driver's cache folder."""
     timeout_seconds: float
+    """Longest duration of the job, in seconds of the boards: nodes that are slower by a dilation
+    may take so many times longer."""
     progress: Progress
+    """Told what is being done."""
     stop: threading.Event = field(default_factory=threading.Event)
+    """Set when something was lost or another job failed: no further phase begins."""
 
 
 class JobRun:
@@ -151,7 +148,7 @@ class JobRun:
         """
         for phase in self._workload.phases(self._context, self._prepared, self._job):
             if self._place.stop.is_set():
-                raise RunError(f"{phase.name}: not started, because the trial was given up")
+                raise RunError(f"{phase.name}: not started, because the trial was abandoned")
             if phase.drops_caches:
                 self.remarks += drop_node_caches(self._live)
             used_seconds = self.duration_seconds / self._live.layout.dilation
@@ -160,13 +157,6 @@ class JobRun:
                 raise StalledError(f"stalled: no time left for the phase {phase.name}")
             outcome = self._run_phase(phase, phase.name, self._job.case.engine, left_seconds)
             self.duration_seconds += outcome.duration_seconds
-
-    def _note_times(self, name: str, outcome: Outcome) -> None:
-        """Note when each submission and the engine's phases in it began and ended."""
-        self.started_seconds = min(self.started_seconds, outcome.started_seconds)
-        self.ended_seconds = outcome.started_seconds + outcome.duration_seconds
-        self.spans_seconds[name] = (outcome.started_seconds, self.ended_seconds)
-        self.engine_spans[name] = outcome.engine
 
     def _run_preparing(self, engine: Engine, maker: Callable[[str], Phase]) -> PhaseOutcome:
         self._preparations += 1
@@ -260,15 +250,19 @@ class JobRun:
             raise RunError(f"{phase.name}: {outcome.failure}")
         if phase.yarn and not outcome.application_id:
             raise RunError(
-                f"{phase.name}: the job ended well, but YARN never saw it: it did not run on the "
+                f"{phase.name}: the job succeeded, but YARN never saw it: it did not run on the "
                 "cluster"
             )
 
     def _note(self, name: str, outcome: Outcome) -> None:
+        """Note what a submission counted, and when it and the engine's phases in it ran."""
+        self.started_seconds = min(self.started_seconds, outcome.started_seconds)
+        self.ended_seconds = outcome.started_seconds + outcome.duration_seconds
+        self.spans_seconds[name] = (outcome.started_seconds, self.ended_seconds)
+        self.engine_spans[name] = outcome.engine
         for counter, value in outcome.counters.items():
             self.counters[counter] = self.counters.get(counter, 0) + value
         self.phases_seconds[name] = outcome.duration_seconds
-        self._note_times(name, outcome)
         for part, took in outcome.phases_seconds.items():
             self.phases_seconds[f"{name}/{part}"] = took
         self.application_id = outcome.application_id or self.application_id

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from boardcluster.catalog.room import find_board
@@ -38,23 +37,20 @@ _REASONS_MOST = 5
 
 
 class _Moment(NamedTuple):
-    """A row of HEAT_FILE: one board at one moment.
-
-    Attributes:
-        seconds: since the run began, as on the board.
-        node: its name.
-        celsius: its temperature; empty where only its supply is modelled.
-        watts: what it draws.
-        clock_share: of its full clock.
-        limited_by: ``heat`` or ``supply``; empty where nothing slows it down.
-    """
+    """A row of HEAT_FILE: one board at one moment."""
 
     seconds: float
+    """Since the run began, as on the board."""
     node: str
+    """Its name."""
     celsius: float | str
+    """Its temperature; empty where only its supply is modelled."""
     watts: float
+    """What it draws."""
     clock_share: float
+    """Of its full clock."""
     limited_by: str
+    """``heat`` or ``supply``; empty where nothing slows it down."""
 
 
 @dataclass(slots=True)
@@ -101,12 +97,7 @@ class Keeper:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.end()
 
     def end(self) -> tuple[str, ...]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from boardcluster.errors import BoardclusterError
 from boardcluster.redaction import redact
 from boardcluster.remote.base import Remote
 
-__all__ = ["KernelSettings", "clean_command_line", "local_settings", "settings_on"]
+__all__ = ["KernelSettings", "clean_command_line", "settings_on"]
 
 _COMMAND_LINE = "/proc/cmdline"
 _BALANCING = "/proc/sys/kernel/numa_balancing"
@@ -32,34 +32,14 @@ _LONGEST_CHARACTERS = 2048  # as Linux allows on arm64 and x86
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelSettings:
-    """Settings of one machine; what could not be read is empty.
-
-    Attributes:
-        command_line: of its kernel, cleaned.
-        blas: the library behind BLAS, by its folder and name.
-        numa: NUMA nodes and settings, in words.
-    """
+    """Settings of one machine; what could not be read is empty."""
 
     command_line: str
+    """Of its kernel, cleaned."""
     blas: str
+    """The library behind BLAS, by its folder and name."""
     numa: str
-
-
-def local_settings() -> KernelSettings:
-    """Read this machine's settings."""
-    texts = {}
-    for path in (_COMMAND_LINE, _BALANCING, _NODES):
-        try:
-            texts[path] = Path(path).read_text(errors="replace")
-        except OSError:
-            continue
-    links = {}
-    for link in sorted(Path(_ALTERNATIVES).glob(_BLAS)):
-        try:
-            links[link.name] = str(link.readlink())
-        except OSError:
-            continue
-    return _settings(texts, links)
+    """NUMA nodes and settings, in words."""
 
 
 def settings_on(remote: Remote) -> KernelSettings:

@@ -17,15 +17,15 @@ from boardcluster.campaign.begin import (
 )
 from boardcluster.campaign.driver import run_trials
 from boardcluster.campaign.follow import Follower, each_health_once, each_run
-from boardcluster.campaign.forms import AsItIs, Forms
+from boardcluster.campaign.forms import Forms
 from boardcluster.campaign.outlook import Outlook, free_bytes, look_ahead
-from boardcluster.campaign.texts import Texts
+from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench
 from boardcluster.campaign.upkeep import attach_recovered, read_declared
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.datasets.text import check_text
 from boardcluster.errors import CapacityError
-from boardcluster.records import AttemptState, Campaign, ClusterSpec, Result, Trial
+from boardcluster.records import AttemptState, Campaign, ClusterSpec, Dataset, Result, Trial
 from boardcluster.services import operation
 from boardcluster.services.boards import boards_free_bytes
 from boardcluster.store import Store, Summary
@@ -36,19 +36,16 @@ __all__ = ["CampaignOutcome", "outlook_of", "preview_campaign", "refuse_problems
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignOutcome:
-    """What a campaign came to.
-
-    Attributes:
-        campaign: the campaign.
-        chosen: its trials that ran now, in order; none if nothing was left to run.
-        summary: how many of all its trials are in which state.
-        results: all its trials with their latest attempts.
-    """
+    """The outcome of a campaign."""
 
     campaign: Campaign
+    """The campaign."""
     chosen: tuple[Trial, ...]
+    """Its trials that ran now, in order; none if nothing was left to run."""
     summary: Summary
+    """How many of all its trials are in which state."""
     results: tuple[Result, ...]
+    """All its trials with their latest attempts."""
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -83,20 +80,15 @@ def run_campaign(
     1. Lock the cluster: it has one driver at a time.
     2. Read cluster.toml, and check that its power meters answer.
     3. Recover: end what a killed driver left running, and mark its attempts as interrupted.
-    4. Find the place to begin, or to go on in an earlier campaign of the same file.
-    5. Look ahead: show what the runs take, and refuse what cannot run.
+    4. Find where to begin, or where to continue an earlier campaign of the same file.
+    5. Look ahead: show what the runs need, and refuse what cannot run.
     6. Store the plan. From here on planned = ok + failed + invalid + pending, always.
-    7. Run each trial on the cluster in the trial's form; ``run_trials`` lists the steps of one.
+    7. Run each trial on the cluster in the trial's variant; ``run_trials`` lists the steps of one.
     8. Leave the cluster as it was found, up or down; after an error or Ctrl-C, too.
     9. Return what the store has of the campaign now.
 
-    Args:
-        home: the cluster's state folder.
-        request: what is asked for.
-        cache: folder of fetched engines and data.
-        follow: told what is done.
-        show: told what the runs will take; what it raises ends the campaign before it began.
-        locked: whether the caller holds the cluster's lock already.
+    What ``show`` raises when it is told what the runs need ends the campaign before it began.
+    With ``locked`` the caller holds the cluster's lock already.
 
     Raises:
         LockedError: another driver is at work.
@@ -122,7 +114,7 @@ def run_campaign(
                 show(outlook)
             refuse_problems(outlook)
             with follow.following():  # only now: progress bars and a question do not go together
-                texts = Texts(cache, follow.progress)
+                texts = prepared_texts(cache, follow.progress)
                 campaign = work.campaign or _store_plan(store, request, spec, work, texts)  # 6
                 with _cluster(home, found if as_it_is else None, cache, follow) as cluster:  # 8
                     run_trials(  # 7
@@ -142,7 +134,7 @@ def run_campaign(
 
 
 def preview_campaign(home: Path, request: CampaignRequest) -> tuple[PlannedWork, Outlook]:
-    """Return what ``run_campaign`` would do, and what it would take; changes nothing.
+    """Return what ``run_campaign`` would do, and what it would need; changes nothing.
 
     Raises:
         BoardclusterError: as ``run_campaign`` in its steps 2 and 4.
@@ -154,13 +146,7 @@ def preview_campaign(home: Path, request: CampaignRequest) -> tuple[PlannedWork,
 
 
 def outlook_of(home: Path, declared: ClusterSpec, store: Store, chosen: Sequence[Trial]) -> Outlook:
-    """Say what trials will take.
-
-    Args:
-        home: the cluster's state folder.
-        declared: the cluster as its file says it.
-        store: its results.
-        chosen: the trials.
+    """Say what trials will need.
 
     Raises:
         InputError: a text that they read is missing or cannot be read.
@@ -192,7 +178,11 @@ def refuse_problems(outlook: Outlook) -> None:
 
 
 def _store_plan(
-    store: Store, request: CampaignRequest, spec: ClusterSpec, work: PlannedWork, texts: Texts
+    store: Store,
+    request: CampaignRequest,
+    spec: ClusterSpec,
+    work: PlannedWork,
+    texts: Callable[[Trial], Dataset],
 ) -> Campaign:
     campaign = new_campaign(
         request.spec, spec, work.planned, campaign_id=work.planned[0].campaign_id, texts=texts
@@ -203,10 +193,10 @@ def _store_plan(
 
 def _cluster(
     home: Path, live: operation.LiveCluster | None, cache: Path, follow: Follower
-) -> AsItIs | Forms:
-    """Return the cluster as it is up; or, without one, in the form of each trial."""
+) -> contextlib.AbstractContextManager[Callable[[Trial], operation.LiveCluster]]:
+    """Return the cluster as it is up; or, without one, in the variant of each trial."""
     if live is not None:
-        return AsItIs(live)
+        return contextlib.nullcontext(lambda _: live)
     return Forms(home, cache=cache, progress=follow.progress, seen=each_health_once(follow))
 
 

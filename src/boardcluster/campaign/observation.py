@@ -1,4 +1,4 @@
-"""What is watched beside a run: every node, and every power meter; and what they say of it."""
+"""What is watched during a run: every node and every power meter; and what they say of it."""
 
 from __future__ import annotations
 
@@ -36,21 +36,18 @@ _BEFORE_SECONDS = 12.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What was seen of a run.
-
-    Attributes:
-        telemetry: the samples.
-        verdict: whether the run can be trusted.
-        reasons: why it is not valid, in one line each.
-        remarks: what is worth knowing with the result, in one line each.
-        energy: over the run; None where nothing measures or models it.
-    """
+    """What was seen of a run."""
 
     telemetry: Telemetry
+    """The samples."""
     verdict: Verdict
+    """Whether the run can be trusted."""
     reasons: tuple[str, ...]
+    """Why it is not valid, in one line each."""
     remarks: tuple[str, ...]
+    """What is worth knowing with the result, in one line each."""
     energy: Energy | None
+    """Over the run; None where nothing measures or models it."""
 
     @property
     def refusal(self) -> str:
@@ -62,21 +59,18 @@ class Observed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """A run that is being watched.
-
-    Attributes:
-        live: the cluster.
-        recorded: its telemetry.
-        meters: its power meters.
-        keeper: watches over the limits of emulated boards.
-        folder: the attempt's folder of artefacts.
-    """
+    """A run that is being watched."""
 
     live: LiveCluster
+    """The cluster."""
     recorded: Recording
+    """Its telemetry."""
     meters: Metering
+    """Its power meters."""
     keeper: Keeper
+    """Watches over the limits of emulated boards."""
     folder: Path
+    """The attempt's folder of artefacts."""
 
     def settle(self) -> None:
         """Wait until there is something to compare the run with; call it just before the run.
@@ -134,12 +128,12 @@ class Observation:
         )
         found = judge(telemetry, expectations=expectations)
         before = judge_before(
-            _before(telemetry),
+            replace(telemetry, nodes=tuple(map(_before, telemetry.nodes))),
             facts=self.live.facts,
             free_bytes=self.recorded.free_bytes,
             expectations=expectations,
         )
-        found = _joined(_broken(found, broken), before)
+        found = _joined(found, broken, before)
         powers = self.meters.powers(started_seconds, ended_seconds, telemetry=telemetry)
         lost = keep_readings(self.meters.samples(started_seconds, ended_seconds), self.folder)
         return Observed(
@@ -167,14 +161,10 @@ def observing(
     hertz: float = Policy().telemetry_hertz,
     cpu_share: float = 1.0,
 ) -> Iterator[Observation]:
-    """Watch a cluster while the block runs.
+    """Watch a cluster while the block runs, with so many samples of each node per second.
 
-    Args:
-        live: the cluster.
-        folder: the attempt's folder of artefacts.
-        attempt: tag of the attempt, by which what watches is found and ended.
-        hertz: samples of each node per second.
-        cpu_share: what the run's class of workload gets of the CPU limit of emulated boards.
+    By the tag of the attempt what watches is found and ended. ``cpu_share`` is what the run's class
+    of workload gets of the CPU limit of emulated boards.
     """
     mark = {ATTEMPT_VARIABLE: attempt}
     with (
@@ -199,12 +189,7 @@ def keep_readings(samples: Sequence[PowerSamples], folder: Path) -> tuple[str, .
     return ()
 
 
-def _before(telemetry: Telemetry) -> Telemetry:
-    """Return the samples that were taken before the run."""
-    return replace(telemetry, nodes=tuple(_until_start(node) for node in telemetry.nodes))
-
-
-def _until_start(node: NodeSamples) -> NodeSamples:
+def _before(node: NodeSamples) -> NodeSamples:
     """Return the samples of the quiet moment just before; what came earlier is cooled away."""
     span_seconds = max(_BEFORE_SECONDS, 2 * node.interval_seconds)
     kept = (node.seconds <= 0) & (node.seconds > -span_seconds)
@@ -215,17 +200,10 @@ def _until_start(node: NodeSamples) -> NodeSamples:
     )
 
 
-def _broken(found: Judgement, limits: tuple[str, ...]) -> Judgement:
-    """Make a run invalid whose limits somebody changed."""
-    if not limits:
-        return found
-    reasons = tuple(f"limits were changed from outside: {line}" for line in limits)
-    return Judgement(verdict=Verdict.INVALID, reasons=(*reasons, *found.reasons))
-
-
-def _joined(found: Judgement, before: Baseline) -> Judgement:
-    """Let what spoiled the run before it began taint it, too."""
-    if not before.taints:
-        return found
-    verdict = Verdict.TAINTED if found.verdict is Verdict.VALID else found.verdict
-    return Judgement(verdict=verdict, reasons=(*found.reasons, *before.taints))
+def _joined(found: Judgement, broken: tuple[str, ...], before: Baseline) -> Judgement:
+    """Let changed limits make a run invalid, and what disturbed it before it began taint it."""
+    reasons = tuple(f"limits were changed from outside: {line}" for line in broken)
+    verdict = Verdict.INVALID if broken else found.verdict
+    if before.taints and verdict is Verdict.VALID:
+        verdict = Verdict.TAINTED
+    return Judgement(verdict=verdict, reasons=(*reasons, *found.reasons, *before.taints))

@@ -25,54 +25,48 @@ _FORM_CHANGE_SECONDS = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """The trials of one workload on one engine.
-
-    Attributes:
-        workload: workload or mix.
-        engine: the engine.
-        sizes_bytes: the sizes, ascending.
-        workers: the numbers of workers, ascending.
-        cells: number of different cells.
-        runs: number of runs, warm-ups included.
-        known_seconds: time of those runs whose cell, or one like it, was measured before.
-        known_runs: how many those are.
-    """
+    """The trials of one workload on one engine."""
 
     workload: str
+    """Workload or mix."""
     engine: str
+    """The engine."""
     sizes_bytes: tuple[int, ...]
+    """The sizes, ascending."""
     workers: tuple[int, ...]
+    """The numbers of workers, ascending."""
     cells: int
+    """Number of different cells."""
     runs: int
+    """Number of runs, warm-ups included."""
     known_seconds: float
+    """Time of those runs whose cell, or one like it, was measured before."""
     known_runs: int
+    """How many those are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What a campaign will take.
-
-    Attributes:
-        rows: one per workload and engine.
-        runs: number of runs.
-        cells: number of different cells.
-        forms: how many forms the cluster takes.
-        known_seconds: time as far as known, changes of form included.
-        unknown_runs: runs whose time nobody knows yet.
-        space_bytes: space on the nodes' disks: all inputs, and the largest single run.
-        notes: what the cases say of themselves, each once (an HPL problem's size and grid).
-        problems: why it cannot run, each once; empty if it can.
-    """
+    """What a campaign will take."""
 
     rows: tuple[Row, ...]
+    """One per workload and engine."""
     runs: int
+    """Number of runs."""
     cells: int
+    """Number of different cells."""
     forms: int
+    """How many forms the cluster takes."""
     known_seconds: float
+    """Time as far as known, changes of form included."""
     unknown_runs: int
+    """Runs whose time nobody knows yet."""
     space_bytes: int
+    """Space on the nodes' disks: all inputs, and the largest single run."""
     notes: tuple[str, ...]
+    """What the cases say of themselves, each once (an HPL problem's size and grid)."""
     problems: tuple[str, ...]
+    """Why it cannot run, each once; empty if it can."""
 
 
 def free_bytes(home: Path) -> tuple[int, int]:
@@ -83,16 +77,13 @@ def free_bytes(home: Path) -> tuple[int, int]:
     """
     seen = os.statvfs(home)
     total, available = seen.f_blocks * seen.f_frsize, seen.f_bavail * seen.f_frsize
-    held = 0
-    for folder in home.glob("nodes/*/data*/datanode"):
-        for where, _, names in os.walk(folder):
-            held += sum(_size(Path(where, name)) for name in names)
+    held = sum(_size(path) for path in home.glob("nodes/*/data*/datanode/**/*"))
     return max(0, int(available - total * (1 - FULL_PERCENT / 100))), held
 
 
 def _size(path: Path) -> int:
     try:
-        return path.lstat().st_size
+        return 0 if path.is_dir() else path.lstat().st_size
     except OSError:
         return 0
 
@@ -143,7 +134,7 @@ def look_ahead(
     left_bytes, held_bytes = free
     if max(0, sum(inputs.values()) - held_bytes) + largest > left_bytes:
         problems[
-            f"inputs take {format_bytes(sum(inputs.values()))} and the largest run "
+            f"the inputs need {format_bytes(sum(inputs.values()))} and the largest run "
             f"{format_bytes(largest)}, but the nodes' disk has {format_bytes(left_bytes)} for them "
             "(use smaller sizes, fewer replicas or fewer numbers of workers, or a larger disk)"
         ] = None

@@ -30,55 +30,46 @@ __all__ = ["ProbeOutcome", "ProbeRequest", "ProbedMachine", "probe_nodes"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeRequest:
-    """What is asked for.
-
-    Attributes:
-        names: the probes; the usual set without any.
-        nodes: only on these; on all without any.
-        mode: durations and repetitions.
-        here: whether this machine itself is probed, which needs no cluster.
-        at_once: whether all boards run at once, where that disturbs nobody.
-        skip_missing: whether probes whose tools are missing are left out.
-        one_node: whether it is wrong to probe more than one node.
-    """
+    """What is asked for."""
 
     names: tuple[str, ...]
+    """The probes; the usual set without any."""
     nodes: tuple[str, ...]
+    """Only on these; on all without any."""
     mode: ProbeMode
+    """Durations and repetitions."""
     here: bool
+    """Whether this machine itself is probed, which needs no cluster."""
     at_once: bool
+    """Whether all boards run at once, where that disturbs nobody."""
     skip_missing: bool
+    """Whether probes whose tools are missing are left out."""
     one_node: bool
+    """Whether it is wrong to probe more than one node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbedMachine:
-    """What a catalog's entry says of a node beside its figures.
-
-    Attributes:
-        name: the board's name, or the node's.
-        cores: its cores.
-        clock_hertz: highest clock; None where nobody knows.
-        memory_bytes: its memory.
-    """
+    """What a catalog's entry says of a node beside its figures."""
 
     name: str
+    """The board's name, or the node's."""
     cores: int
+    """Its cores."""
     clock_hertz: float | None
+    """Highest clock; None where nobody knows."""
     memory_bytes: int
+    """Its memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeOutcome:
-    """What was measured.
-
-    Attributes:
-        runs: every run of a probe.
-        machine: the first node that was probed.
-    """
+    """What was measured."""
 
     runs: tuple[ProbeRun, ...]
+    """Every run of a probe."""
     machine: ProbedMachine
+    """The first node that was probed."""
 
 
 def probe_nodes(
@@ -86,16 +77,9 @@ def probe_nodes(
 ) -> ProbeOutcome:
     """Run probes as the only driver of the cluster, one node after the other.
 
-    Args:
-        home: the cluster's state folder.
-        request: what is asked for.
-        cache: folder of fetched engines and data.
-        follow: told what is done.
-        options: those that name the cluster again, for hints.
-
     Raises:
         ClusterNotUpError: the cluster is not up.
-        EmptySelectionError: no probe is left to run.
+        EmptySelectionError: there is no probe left to run.
         UsageError: a node or probe does not exist, or they do not go together.
     """
     if not request.here:
@@ -115,7 +99,7 @@ def probe_nodes(
             sites = _live_sites(home, request, cache, follow, facts=facts, open_meters=open_meters)
         plan = plan_probes(sites, choose_probes(request.names), named=bool(request.names))
         if not plan.jobs:
-            raise EmptySelectionError("no probe is left to run", hint="name other probes")
+            raise EmptySelectionError("there is no probe left to run", hint="name other probes")
         if request.one_node and len(sites) != 1:
             raise UsageError(
                 f"--save-board writes one node, and {len(sites)} are to be probed",
@@ -208,8 +192,8 @@ def _sites(live: LiveCluster, request: ProbeRequest, facts: dict[str, NodeFacts]
     here, emulated = live.spec.capabilities.on_this_machine, live.spec.capabilities.emulated
     if emulated and request.at_once:
         raise UsageError(
-            "--at-once is for boards: emulated nodes share one machine, and would share what is "
-            "measured",
+            "--at-once can only be used with boards: emulated nodes share one machine, and what "
+            "is measured",
             hint="leave --at-once out",
         )
     addresses = {node.name: node.address for node in live.state.nodes}
@@ -218,18 +202,15 @@ def _sites(live: LiveCluster, request: ProbeRequest, facts: dict[str, NodeFacts]
     for node in live.spec.nodes:
         if request.nodes and node.name not in request.nodes:
             continue
-        if host is not None and not emulated:
-            facts[node.name] = host
-            hardware = hardware_line(node.name, host)
-        elif host is not None:
+        if host is not None and emulated:
+            memory = format_bytes(node.memory_bytes, binary=True)
             hardware = (
-                f"{node.name}: emulated, {node.cores} cores and "
-                f"{format_bytes(node.memory_bytes, binary=True)} of "
+                f"{node.name}: emulated, {node.cores} cores and {memory} of "
                 f"{hardware_line(host.name, host)}"
             )
         else:
-            facts[node.name] = live.facts[node.name]
-            hardware = hardware_line(node.name, live.facts[node.name])
+            facts[node.name] = host or live.facts[node.name]
+            hardware = hardware_line(node.name, facts[node.name])
         sites.append(
             LiveSite(
                 node=node.name,

@@ -1,17 +1,37 @@
-"""A campaign file as a request."""
+"""What is asked for as a request: a campaign file, or one workload at one size."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from boardcluster.campaign.begin import CampaignRequest, Start
+from boardcluster.campaign.begin import CampaignRequest, Start, single_spec
 from boardcluster.campaign.plan import workload_facts
+from boardcluster.datasets.text import from_file
+from boardcluster.errors import UsageError
+from boardcluster.fetch.cache import Progress
+from boardcluster.records import Engine, Policy
 from boardcluster.services.profile import profile_names
 from boardcluster.services.settings import check_setting
 from boardcluster.spec import load_campaign
-from boardcluster.workloads import workload_names
+from boardcluster.units import parse_size
+from boardcluster.workloads import load_workload, workload_names
+from boardcluster.workloads.base import Takes, check_parameters
 
-__all__ = ["campaign_file", "names_a_file"]
+__all__ = ["DEFAULT_SIZE", "campaign_file", "names_a_file", "refuse_given", "single_workload"]
+
+DEFAULT_SIZE = "256 MB"
+
+
+def refuse_given(given: Mapping[str, object], *, because: str, hint: str) -> None:
+    """Refuse options that were given but do not apply.
+
+    Raises:
+        UsageError: names them.
+    """
+    used = [name for name, value in given.items() if value is not None and value is not False]
+    if used:
+        raise UsageError(f"{', '.join(used)} cannot be used {because}", hint=hint)
 
 
 def names_a_file(target: str) -> bool:
@@ -28,12 +48,6 @@ def campaign_file(
 ) -> CampaignRequest:
     """Read a campaign file.
 
-    Args:
-        path: the file.
-        start: how to begin.
-        only: run only trials with KEY=VALUE[,VALUE].
-        retry_failed: whether going on runs failed trials again.
-
     Raises:
         SpecError: it is missing or wrong; names each problem with its line.
     """
@@ -44,3 +58,70 @@ def campaign_file(
         check_setting=check_setting,
     )
     return CampaignRequest(spec=spec, only=only, start=start, retry_failed=retry_failed)
+
+
+def single_workload(
+    name: str,
+    *,
+    cache: Path,
+    progress: Progress,
+    engines: Sequence[Engine] = (),
+    size_bytes: int | None = None,
+    text: Path | None = None,
+    parameters: Mapping[str, str] | None = None,
+    settings: Mapping[str, str] | None = None,
+    repetitions: int = 3,
+    seed: int = 1,
+    timeout_seconds: float = 3600.0,
+    only: tuple[str, ...] = (),
+) -> CampaignRequest:
+    """Return the request for one workload on the cluster as it is up.
+
+    Args:
+        name: the workload.
+        cache: the cache folder; a text that is read whole may have to be unpacked there.
+        progress: told of that.
+        engines: the engines; all of the workload without any.
+        size_bytes: size of the input; None for the default, or for the whole text.
+        text: a text file to read instead of the flights.
+        parameters: values of the workload's parameters, by name, with or without ``NAME.``.
+        settings: properties of the engines for its jobs, as ``services.settings`` checked them.
+        repetitions: runs per engine.
+        seed: seed of the random order.
+        timeout_seconds: longest time of one run.
+        only: run only trials with KEY=VALUE[,VALUE].
+
+    Raises:
+        UsageError: there is no such workload, engine or parameter.
+        InputError: the text cannot be read.
+    """
+    workload = load_workload(name)
+    chosen = tuple(engines) or workload.engines
+    for one in chosen:
+        if one not in workload.engines:
+            raise UsageError(
+                f"{name} does not run on {one}", hint=f"its engines: {', '.join(workload.engines)}"
+            )
+    if size_bytes is not None and workload.takes is Takes.NOTHING:
+        raise UsageError(f"a size has no effect: {name} takes no input", hint="leave it out")
+    if text is not None and workload.takes is not Takes.TEXT:
+        raise UsageError(f"an input has no effect: {name} reads no text", hint="leave it out")
+    given = {key.removeprefix(f"{name}."): value for key, value in (parameters or {}).items()}
+    check_parameters(workload, given)
+    if size_bytes is None and text is not None:
+        size_bytes = from_file(text, size_bytes=None, cache=cache, progress=progress).size_bytes
+    if size_bytes is None:
+        sizeless = workload.takes in {Takes.NOTHING, Takes.MATRIX}
+        size_bytes = 0 if sizeless else parse_size(DEFAULT_SIZE)
+    spec = single_spec(
+        name,
+        engines=chosen,
+        size_bytes=size_bytes,
+        repetitions=repetitions,
+        seed=seed,
+        policy=Policy(timeout_seconds=timeout_seconds),
+        text=str(text.absolute()) if text else "",
+        parameters={f"{name}.{key}": value for key, value in given.items()},
+        settings=settings,
+    )
+    return CampaignRequest(spec=spec, is_file=False, only=only)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.factors import FACTORS, Factor
@@ -18,30 +18,19 @@ __all__ = ["SELECTION_KEYS", "Selection", "parse_only", "select"]
 _EXAMPLE = "for example --only workload=grep,pi --only workers=4"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which trials to take.
-
-    Attributes:
-        values: for each key the values of which a trial must have one; no keys take every trial.
-    """
-
-    values: Mapping[str, tuple[str | int, ...]]
+Selection: TypeAlias = Mapping[str, tuple[str | int, ...]]
+"""For each key the values of which a trial must have one; no keys take every trial."""
 
 
 def _mix(text: str) -> str:
     return "+".join(mix_jobs(text))
 
 
-def _word_of(choices: Sequence[str], what: str) -> Callable[[str], str]:
-    return lambda text: check_choice(text, choices, what=what)
-
-
 def _whole(least: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not (text.isascii() and text.isdecimal() and len(text) <= 18 and int(text) >= least):
             allowed = f"a whole number from {least}"
-            raise refusal(f"{shown(text)} is no such number", allowed=allowed)
+            raise refusal(f"{shown(text)} is not valid", allowed=allowed)
         return int(text)
 
     return read
@@ -52,7 +41,7 @@ def _reader(factor: Factor) -> Callable[[str], str | int]:
     if factor.name == "workload":
         return _mix
     if issubclass(factor.kind, StrEnum):
-        return _word_of(list(factor.kind), factor.noun)
+        return lambda text: check_choice(text, list(factor.kind), what=factor.noun)
     if factor.unit == "bytes":
         return parse_size
     if factor.kind is int:  # the default may stand for something else, as a replication of 0
@@ -88,14 +77,14 @@ def parse_only(texts: Sequence[str]) -> Selection:
         key, equals, listed = text.partition("=")
         try:
             if "." not in key:  # a property of the engines has one, and is checked with its value
-                check_choice(key.strip(), SELECTION_KEYS, what="a key to choose by")
+                check_choice(key.strip(), SELECTION_KEYS, what="a selection key")
             if not equals:
                 raise refusal(f"{shown(text)} has no value", allowed=f"{key.strip()}=VALUE")
             read = tuple(_value(key.strip(), value.strip()) for value in listed.split(","))
         except ValueError as error:
             raise UsageError(f"--only {text}: {error}", hint=_EXAMPLE) from error
         values[key.strip()] = tuple(dict.fromkeys((*values.get(key.strip(), ()), *read)))
-    return Selection(values=values)
+    return values
 
 
 def _value(key: str, text: str) -> str | int:
@@ -114,14 +103,14 @@ def select(trials: Sequence[Trial], selection: Selection) -> tuple[Trial, ...]:
         EmptySelectionError: a value chooses nothing in the campaign, or the keys together choose
             nothing; names the values there are.
     """
-    for key, wanted in selection.values.items():
+    for key, wanted in selection.items():
         existing = _existing(trials, key)
         for value in wanted:
             if value not in existing:
                 raise _empty(f"no run of the campaign has {_words(key, [value])}", key, existing)
     chosen = tuple(trials)
     taken: list[str] = []
-    for key, wanted in selection.values.items():
+    for key, wanted in selection.items():
         existing = _existing(chosen, key)
         chosen = tuple(trial for trial in chosen if _matches(trial, key, wanted))
         if all(trial.warm_up for trial in chosen):

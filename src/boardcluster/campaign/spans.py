@@ -23,15 +23,12 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSpans:
-    """The engine's phases in one submission.
-
-    Attributes:
-        began_wall_seconds: the driver's wall clock just before the submission, since 1970.
-        parts: by the node whose wall clock tells, name to begin and end in seconds since 1970.
-    """
+    """The engine's phases in one submission."""
 
     began_wall_seconds: float = 0.0
+    """The driver's wall clock just before the submission, since 1970."""
     parts: Mapping[str, Mapping[str, Span]] = field(default_factory=dict)
+    """By the node whose wall clock tells, name to begin and end in seconds since 1970."""
 
 
 def with_engine_phases(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from boardcluster.campaign.accounting import intermediate_bytes
 from boardcluster.campaign.begin import new_campaign_id
+from boardcluster.campaign.cases import check_spark_fits
 from boardcluster.campaign.dilated import undilated
 from boardcluster.campaign.driver import interruption, now_utc
 from boardcluster.campaign.execution import (
@@ -21,7 +22,7 @@ from boardcluster.campaign.execution import (
 )
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.follow import Follower
-from boardcluster.campaign.observation import Observation, Observed, observing
+from boardcluster.campaign.observation import Observed, observing
 from boardcluster.campaign.upkeep import recover
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import BoardclusterError, InputError, UsageError
@@ -38,7 +39,7 @@ from boardcluster.records import (
 from boardcluster.redaction import redact
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster, dead_daemons
-from boardcluster.services.profile import Profile, with_settings
+from boardcluster.services.profile import with_settings
 from boardcluster.services.settings import by_file
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
@@ -53,40 +54,34 @@ _KEPT_PROGRAM_BYTES = 50_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A user's program.
-
-    Attributes:
-        engine: the engine it is for.
-        path: the jar or Python file.
-        arguments: its arguments; for MapReduce, the main class first unless the jar names one.
-        main: main class of a Spark jar.
-        options: further options for ``spark-submit``.
-        settings: properties of the engines for this submission, as the engines read them.
-    """
+    """A user's program."""
 
     engine: Engine
+    """The engine it is for."""
     path: Path
+    """The jar or Python file."""
     arguments: tuple[str, ...]
+    """Its arguments; for MapReduce, the main class first unless the jar names one."""
     main: str = ""
+    """Main class of a Spark jar."""
     options: tuple[str, ...] = ()
+    """Further options for ``spark-submit``."""
     settings: dict[str, str] = field(default_factory=dict)
+    """Properties of the engines for this submission, as the engines read them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramOutcome:
-    """What became of the user's own program.
-
-    Attributes:
-        trial: what it is stored as.
-        attempt: its attempt, with its state.
-        outcome: what the submission came to; None if it never ended by itself.
-        artefacts: folder of its logs and counters.
-    """
+    """What became of the user's own program."""
 
     trial: Trial
+    """What it is stored as."""
     attempt: Attempt
+    """Its attempt, with its state."""
     outcome: Outcome | None
+    """What the submission came to; None if it never ended by itself."""
     artefacts: Path
+    """Folder of its logs and counters."""
 
 
 def check_program(program: Program) -> None:
@@ -146,14 +141,8 @@ def run_program(
 ) -> ProgramOutcome:
     """Run the user's own program on the cluster as it is up, as its only driver, and record it.
 
-    Args:
-        home: the cluster's state folder.
-        program: the program, checked.
-        cache: folder of fetched engines.
-        follow: told what is done.
-        timeout_seconds: longest time of the program.
-        cwd: folder that the program is submitted from.
-        printing: given the file of what the program prints; shows it while the block runs.
+    It is submitted from the folder ``cwd``. ``printing`` is given the file of what the program
+    prints, and shows it while the block runs.
 
     Raises:
         LockedError: another driver is at work.
@@ -164,7 +153,7 @@ def run_program(
     with driver_lock(home, doing="submit"):
         live = operation.attach(home, cache=cache, progress=follow.progress)
         built = with_settings(live.layout.profile, program.settings, live.spec)
-        _check_spark_fits(built, program.engine)
+        check_spark_fits(built, program.engine)
         check_meters(live.spec.meters, live.metered)
         campaign, trial = _record(live, program)
         follow.line(f"submitting to {program.engine}, recorded as {campaign.id}")
@@ -177,20 +166,6 @@ def run_program(
     return ProgramOutcome(
         trial=trial, attempt=attempt, outcome=outcome, artefacts=home / attempt.artefacts
     )
-
-
-def _check_spark_fits(profile: Profile, engine: Engine) -> None:
-    """Refuse Spark on nodes that hold no executor.
-
-    Raises:
-        UsageError: with the arithmetic.
-    """
-    refusal = profile.spark_refusal
-    if engine is Engine.SPARK and refusal:
-        raise UsageError(
-            f"Spark does not fit on these nodes: {refusal}",
-            hint="use MapReduce, or give the nodes more memory",
-        )
 
 
 def _record(live: LiveCluster, program: Program) -> tuple[Campaign, Trial]:
@@ -257,7 +232,13 @@ def submit_program(
                 command = _command(live, program, path, conf=conf, tag=tag)
                 observation.settle()
                 outcome = execution.run(command, timeout_seconds=timeout_seconds, cwd=place)
-                observed = _observed(observation, outcome)
+                ended_seconds = outcome.started_seconds + outcome.duration_seconds
+                observed = observation.outcome(
+                    started_seconds=outcome.started_seconds,
+                    ended_seconds=ended_seconds,
+                    phases={"submit": (outcome.started_seconds, ended_seconds)},
+                    engine={"submit": outcome.engine},
+                )
         finally:
             with contextlib.suppress(BoardclusterError):
                 live.master.run(["rm", "-rf", scratch])
@@ -286,16 +267,6 @@ def submit_program(
         observed=observed,
     )
     return ended, outcome
-
-
-def _observed(observation: Observation, outcome: Outcome) -> Observed:
-    ended_seconds = outcome.started_seconds + outcome.duration_seconds
-    return observation.outcome(
-        started_seconds=outcome.started_seconds,
-        ended_seconds=ended_seconds,
-        phases={"submit": (outcome.started_seconds, ended_seconds)},
-        engine={"submit": outcome.engine},
-    )
 
 
 def _finish(

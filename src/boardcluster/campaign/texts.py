@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 
 from boardcluster.datasets.airline import prepare_airline
@@ -9,35 +11,17 @@ from boardcluster.datasets.text import from_file
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Dataset, Trial
 
-__all__ = ["Texts"]
+__all__ = ["prepared_texts"]
 
 
-class Texts:
-    """Prepares the text of a trial, each text once.
+def prepared_texts(cache: Path, progress: Progress) -> Callable[[Trial], Dataset]:
+    """Return what prepares the text of a trial in the cache folder, each text once."""
 
-    Args:
-        cache: the cache folder.
-        progress: told what is being prepared.
-    """
-
-    def __init__(self, cache: Path, progress: Progress) -> None:
-        self._cache = cache
-        self._progress = progress
-        self._known: dict[tuple[str, int], Dataset] = {}
-
-    def __call__(self, trial: Trial) -> Dataset:
-        """Return the text that a trial reads."""
-        key = (trial.input, trial.size_bytes)
-        if key not in self._known:
-            self._known[key] = self._prepare(*key)
-        return self._known[key]
-
-    def _prepare(self, source: str, size_bytes: int) -> Dataset:
+    @functools.cache
+    def prepare(source: str, size_bytes: int) -> Dataset:
         if source:
-            return from_file(
-                Path(source),
-                size_bytes=size_bytes or None,
-                cache=self._cache,
-                progress=self._progress,
-            )
-        return prepare_airline(size_bytes=size_bytes, cache=self._cache, progress=self._progress)
+            size = size_bytes or None
+            return from_file(Path(source), size_bytes=size, cache=cache, progress=progress)
+        return prepare_airline(size_bytes=size_bytes, cache=cache, progress=progress)
+
+    return lambda trial: prepare(trial.input, trial.size_bytes)

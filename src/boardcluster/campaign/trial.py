@@ -60,19 +60,16 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What all trials of a campaign share.
-
-    Attributes:
-        policy: how every run is treated.
-        cache: the driver's cache folder.
-        progress: told what is being done.
-        text: returns the prepared text of a trial.
-    """
+    """What all trials of a campaign share."""
 
     policy: Policy
+    """How every run is treated."""
     cache: Path
+    """The driver's cache folder."""
     progress: Progress
+    """Told what is being done."""
     text: Callable[[Trial], Dataset]
+    """Returns the prepared text of a trial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,21 +84,18 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialEnd:
-    """What one attempt came to.
-
-    Attributes:
-        state: how it ended.
-        reason: why it is not ok, in one line; empty if it is.
-        measurement: what it yielded, if it did.
-        lost: the daemon or node that was lost, in words; empty if none was.
-        telemetry: the samples, if there are any.
-    """
+    """What one attempt came to."""
 
     state: AttemptState
+    """How it ended."""
     reason: str
+    """Why it is not ok, in one line; empty if it is."""
     measurement: Measurement | None
+    """What it yielded, if it did."""
     lost: str = ""
+    """The daemon or node that was lost, in words; empty if none was."""
     telemetry: Telemetry | None = None
+    """The samples, if there are any."""
 
     @property
     def tainted(self) -> bool:
@@ -113,15 +107,7 @@ class TrialEnd:
 def run_trial(
     live: LiveCluster, trial: Trial, bench: Bench, *, folder: Path, attempt: str
 ) -> TrialEnd:
-    """Run the jobs of a trial once.
-
-    Args:
-        live: the cluster in the trial's form.
-        trial: what to run.
-        bench: what all trials share.
-        folder: the attempt's folder of artefacts.
-        attempt: tag of the attempt.
-    """
+    """Run the jobs of a trial once."""
     this = _Attempt(live=live, trial=trial, bench=bench, folder=folder, tag=attempt)
     jobs: list[JobRun] = []
     losses: list[str] = []
@@ -207,7 +193,6 @@ def _measured(
 ) -> tuple[Measurement, Observed]:
     """Bring about the conditions, run, prove, and put together what was measured."""
     live, trial, bench = this.live, this.trial, this.bench
-
     hertz = bench.policy.telemetry_hertz
     share, classes = _cpu_share(this)
     with observing(live, this.folder, this.tag, hertz=hertz, cpu_share=share) as observation:

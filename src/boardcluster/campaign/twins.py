@@ -27,7 +27,7 @@ def read_twin(file: Path) -> ClusterSpec:
     spec = operation.read_spec(file, meter_kinds=meter_facts())
     if spec.twin is None:
         raise UsageError(
-            f"{file}: no node has a `board`, so this is no twin of boards",
+            f"{file}: no node has a `board`, so this is not a twin of boards",
             hint="give each [[node]] a `board`, see `boardcluster catalog boards`; or bring a "
             "plain cluster up without --twin",
         )
@@ -40,12 +40,7 @@ def twin_home(home: Path | None, spec: ClusterSpec) -> Path:
 
 
 def place_twin(spec: ClusterSpec, file: Path, folder: Path) -> None:
-    """Put a twin's file in place; a home that has it already stays as it is.
-
-    Args:
-        spec: what ``read_twin`` returned for the file.
-        file: the file.
-        folder: the twin's state folder.
+    """Put the file of a twin in its home; a home that has it already stays as it is.
 
     Raises:
         SpecError: what is in the home cannot be read.
@@ -59,7 +54,7 @@ def place_twin(spec: ClusterSpec, file: Path, folder: Path) -> None:
             return
         if operation.read_spec(target).twin is None:
             raise ClusterError(
-                f"{target} describes another cluster, not one of emulated boards",
+                f"{target} describes a different cluster, not one of emulated boards",
                 hint="choose another state folder with --home, or another name in [cluster]",
             )
         if operation.found_up(folder):

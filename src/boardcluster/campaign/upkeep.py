@@ -18,7 +18,7 @@ from boardcluster.services import boards, operation
 from boardcluster.services.boards import Ready
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.security import INSECURE_WARNING
-from boardcluster.store import Store
+from boardcluster.store import Store, rebuild
 from boardcluster.telemetry.metering import check_meters
 from boardcluster.telemetry.meters.registry import meter_facts
 
@@ -29,6 +29,7 @@ __all__ = [
     "nodes_words",
     "plan_changes",
     "read_declared",
+    "rebuild_results",
     "recover",
     "start_cluster",
     "take_down",
@@ -77,12 +78,6 @@ def nodes_words(live: LiveCluster) -> str:
 
 def plan_changes(home: Path, *, cache: Path, follow: Follower, deep: bool = False) -> Ready:
     """Say what ``bring_up`` would change on boards; changes nothing.
-
-    Args:
-        home: the cluster's state folder.
-        cache: folder of fetched engines.
-        follow: told what is done.
-        deep: as of ``bring_up``.
 
     Raises:
         LockedError: another driver is at work.
@@ -160,6 +155,18 @@ def take_down(
         return ended
 
 
+def rebuild_results(home: Path, *, follow: Follower) -> None:
+    """Rebuild a damaged store from the files of its attempts, as the only driver of the cluster.
+
+    Raises:
+        LockedError: another driver is at work.
+        StoreError: the new store cannot be written.
+    """
+    with driver_lock(home, doing="results --rebuild"):
+        count = rebuild(home)
+    follow.line(f"rebuilt the store from {count} attempts; the damaged file was kept")
+
+
 def read_declared(home: Path) -> ClusterSpec:
     """Read ``cluster.toml``, and check that its power meters answer.
 
@@ -221,17 +228,14 @@ def attach_recovered(
 def recover(store: Store, follow: Follower, live: LiveCluster | None = None) -> None:
     """Deal with what a killed driver left running; only with the driver lock held.
 
-    Args:
-        store: the results; its running attempts are a dead driver's.
-        follow: told what was found.
-        live: the running cluster, whose leftover submissions are ended first.
+    Its submissions are ended on the running cluster, if there is one, and its attempts marked.
 
     Raises:
         RemoteError: a leftover application does not end.
     """
     if live is not None:
         for attempt in store.running():
-            follow.line(f"ending what a killed driver submitted: {attempt.trial_id}")
+            follow.line(f"stopping what a killed driver submitted: {attempt.trial_id}")
             end_submission(live, attempt_tag(attempt.trial_id, attempt.number))
             clear_leftovers(live)
     if count := store.mark_interrupted("interrupted: the driver was killed"):

@@ -16,6 +16,7 @@ from typer.main import get_group
 
 from boardcluster import __version__
 from boardcluster.cli import console
+from boardcluster.cli.grouped import grouped
 from boardcluster.errors import (
     EXIT_DEFECT,
     EXIT_INTERRUPTED,
@@ -33,13 +34,13 @@ PANELS = {
     "Boards": ("inventory", "tunnel", "meters", "uninstall"),
     "More": ("catalog", "metrics"),
 }
-"""Every command in its part of the help, in order; each is the module of its name."""
+"""Every command in its part of the help, in order: ``command`` of the module of its name."""
 
 COMMANDS = tuple(name for names in PANELS.values() for name in names)
 
 _EPILOG = (
-    "Exit codes: 0 done, 2 usage, 3 cluster.toml, 4 input, 5 this machine, 6 fetching, 7 cluster, "
-    "8 a node, 9 a run, 10 the store, 70 a defect of boardcluster, 130 Ctrl-C, 143 SIGTERM."
+    "Exit codes: 0 success, 2 usage, 3 cluster.toml, 4 input, 5 this machine, 6 download, "
+    "7 cluster, 8 node, 9 run, 10 store, 70 a bug in boardcluster, 130 Ctrl-C, 143 SIGTERM."
 )
 
 
@@ -56,7 +57,11 @@ class _Commands(TyperGroup):
         del ctx
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             alone = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False)
-            import_module(f"boardcluster.cli.{cmd_name}").register(alone)
+            module = import_module(f"boardcluster.cli.{cmd_name}")
+            if isinstance(module.command, typer.Typer):
+                alone.add_typer(module.command, name=cmd_name)
+            else:
+                alone.command(cmd_name, epilog=module.EPILOG)(grouped(module.command))
             loaded: Any = get_group(alone).commands[cmd_name]
             loaded.rich_help_panel = next(part for part in PANELS if cmd_name in PANELS[part])
             self.commands[cmd_name] = loaded
@@ -92,7 +97,7 @@ _ORDINARY_ERRORS = frozenset(
         errno.EROFS,
     }
 )
-"""What an operating system refuses without any defect of ours: rights, room, kinds of files."""
+"""What an operating system refuses without any bug of ours: permission, space, kind of file."""
 
 
 class Stopped(SystemExit):
@@ -142,17 +147,17 @@ def main(arguments: list[str] | None = None) -> None:
     except BoardclusterError as error:
         _end_with(error, notes=_notes(error))
     except Stopped as stopped:
-        notes = _notes(stopped) or ["everything that this command started has been ended"]
+        notes = _notes(stopped) or ["everything that this command started has been stopped"]
         sys.stderr.write(f"\nstopped: {'; '.join(notes)}\n")
         raise
-    except Exception as error:  # noqa: BLE001  the last resort: a defect of ours, said as one
+    except Exception as error:  # noqa: BLE001  the last resort: a bug of ours, reported as one
         if isinstance(error, OSError) and error.errno in _ORDINARY_ERRORS:
             place = "a file of --home or --cache" if error.filename is None else error.filename
             _end_with(disk_error(error, path=str(place)), notes=_notes(error))
         traceback.print_exc()
         sys.stderr.write(
-            "\nThis is a defect of boardcluster, not of your input. Please report it with the "
-            "lines above.\n"
+            "\nThis is a bug in boardcluster, not an error in your input. Please report it with "
+            "the lines above.\n"
         )
         sys.exit(EXIT_DEFECT)
 

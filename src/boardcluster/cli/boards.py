@@ -37,10 +37,10 @@ def boards_of(hosts: str, inventory: Path | None, reporter: Reporter) -> list[st
         SpecError: the inventory is wrong.
     """
     if hosts and inventory is not None:
-        raise UsageError("both --hosts and --inventory", hint="give one of them")
+        raise UsageError("--hosts cannot be used with --inventory", hint="give one of them")
     named = [host.strip() for host in hosts.split(",") if host.strip()]
     if hosts and not named:
-        raise UsageError("--hosts names no host", hint="write --hosts pi@pi0,pi@pi1")
+        raise UsageError("--hosts names no host", hint="for example --hosts pi@pi0,pi@pi1")
     if inventory is not None:
         read = read_inventory(inventory)
         for remark in read.remarks:
@@ -52,12 +52,7 @@ def boards_of(hosts: str, inventory: Path | None, reporter: Reporter) -> list[st
 
 
 def accept_host_keys(hosts: Sequence[str], *, home: Path, accept: bool) -> None:
-    """Show the keys of hosts that are not known yet, and write down those a person accepts.
-
-    Args:
-        hosts: destinations.
-        home: the cluster's state folder.
-        accept: whether to accept them without asking.
+    """Show the keys of hosts that are not known yet, and store them if they are accepted.
 
     Raises:
         UnreachableError: a host does not answer.
@@ -73,14 +68,14 @@ def accept_host_keys(hosts: Sequence[str], *, home: Path, accept: bool) -> None:
     raise_first({host: key for host, key in learned.items() if isinstance(key, RemoteError)})
     keys = [key for key in learned.values() if isinstance(key, HostKey)]
     rows = [[key.host, key.kind, key.fingerprint] for key in keys]
-    print_table("host keys that were never seen before", ["host", "type", "fingerprint"], rows)
+    print_table("host keys not seen before", ["host", "type", "fingerprint"], rows)
     say(
         "Compare them, on each board's own screen: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
     )
     if not accept:
         if not sys.stdin.isatty():
             raise HostKeyError(
-                "nobody is here to accept these host keys",
+                "these host keys must be accepted, and nobody is here to do it",
                 hint="compare them, then run the command again with --yes",
             )
         if not typer.confirm("Are these your boards?"):
@@ -112,7 +107,7 @@ def look_at_boards(
     accept_host_keys(hosts, home=home, accept=accept)
     nodes = BoardNodes(home)
     try:
-        reporter.line(f"looking at {len(hosts)} boards")
+        reporter.line(f"inspecting {len(hosts)} boards")
         facts, errors = each_node(
             hosts, lambda host: discover(nodes.reach(host, host, user="", folder=""))
         )
@@ -121,9 +116,9 @@ def look_at_boards(
     raise_first(errors)
     columns, rows = facts_table(facts)
     print_table("", columns, rows)
-    require_nodes(facts, hint="mend that, then run the command again")
+    require_nodes(facts, hint="fix that, then run the command again")
     for skew in skews(facts):
-        reporter.line(f"remark: {skew}; `boardcluster up` refuses that until it is mended")
+        reporter.line(f"remark: {skew}; `boardcluster up` refuses that until it is fixed")
     found = [
         FoundBoard(host=host, facts=facts[host], folder=suggest_folder(facts[host]))
         for host in hosts
@@ -144,7 +139,7 @@ def look_at_boards(
         if len(found) == 1:
             raise
         # Small boards: a master that does not work leaves room for its own daemons.
-        reporter.line(f"the master does not work: {error.message}")
+        reporter.line(f"the master is not a worker: {error.message}")
         spec = propose(workers_only=True)
         built = build_profile(profile, spec)
     for remark in built.remarks:

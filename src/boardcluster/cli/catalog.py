@@ -3,52 +3,47 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import typer
 
 from boardcluster.catalog.entry import BoardEntry, SourcedFigure
-from boardcluster.catalog.published import (
-    read_index,
-)
+from boardcluster.catalog.published import read_index
 from boardcluster.catalog.ratios import check_ratios
 from boardcluster.catalog.room import KINDS, Part, entry_names, find_board, find_part, nearest
 from boardcluster.catalog.shown import conditions_text, show_figure
-from boardcluster.cli.console import print_json, print_table, say
+from boardcluster.cli.console import print_columns, print_json, print_table, say
 from boardcluster.cli.options import JsonOption
 from boardcluster.cli.show_published import show_checks, show_published
 from boardcluster.errors import UsageError
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 _BOARDS = "boards"
 _PUBLISHED = "published"
 _ALL = (*KINDS, _PUBLISHED)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(name="catalog", epilog="Example: boardcluster catalog boards rpi-5b-8gb-2400mhz")(
-        _catalog
-    )
+EPILOG = "Example: boardcluster catalog boards rpi-5b-8gb-2400mhz"
 
 
-def _catalog(
+def command(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help="boards, media, supplies, networks, cooling or published; default: what is in."
+            help="boards, media, supplies, networks, cooling or published. "
+            "Default: list the catalog's contents."
         ),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Argument(help="An entry, a .toml file, or a published table; default: all names."),
+        typer.Argument(help="An entry, a .toml file or a published table. Default: list all."),
     ] = None,
     check: Annotated[
         bool,
         typer.Option(
-            "--check", help="Recompute the papers' ratios from their tables; with published."
+            "--check", help="With published: recompute the papers' ratios from their tables."
         ),
     ] = False,
     as_json: JsonOption = False,
@@ -62,7 +57,8 @@ def _catalog(
         )
     if check and (kind != _PUBLISHED or name is not None):
         raise UsageError(
-            "--check is for published", hint="run: boardcluster catalog published --check"
+            "--check can only be used with published",
+            hint="run: boardcluster catalog published --check",
         )
     if kind is None:
         _show_kinds(as_json=as_json)
@@ -102,22 +98,19 @@ def _show_boards(name: str | None, *, as_json: bool) -> None:
             say(f"  {what}: {value} ({board.sources.get(key, 'as the board says')})")
         _show_figures(board.figures)
         return
-    boards = [find_board(each) for each in entry_names("boards")]
+    boards = [find_board(each) for each in entry_names(_BOARDS)]
     if as_json:
-        print_json([_plain(board) for board in boards])
+        print_json(list(map(_plain, boards)))
         return
-    rows = [
-        [
-            board.id,
-            board.name,
-            str(board.cores),
-            "-" if board.clock_hertz is None else f"{board.clock_hertz / 1e6:.0f}",
-            f"{board.memory_bytes / (1 << 20):.0f}",
-            str(len(board.figures)),
-        ]
-        for board in boards
-    ]
-    print_table("", ["name", "board", "cores", "MHz", "MiB", "figures"], rows)
+    columns: Mapping[str, Callable[[BoardEntry], str]] = {
+        "name": lambda row: row.id,
+        "board": lambda row: row.name,
+        "cores": lambda row: str(row.cores),
+        "MHz": lambda row: "-" if row.clock_hertz is None else f"{row.clock_hertz / 1e6:.0f}",
+        "MiB": lambda row: f"{row.memory_bytes / (1 << 20):.0f}",
+        "figures": lambda row: str(len(row.figures)),
+    }
+    print_columns("", columns, boards)
 
 
 def _show_parts(kind: str, name: str | None, *, as_json: bool) -> None:
@@ -139,21 +132,13 @@ def _show_parts(kind: str, name: str | None, *, as_json: bool) -> None:
 
 def _plain(entry: BoardEntry | Part) -> dict[str, object]:
     """Return an entry for JSON, each figure on one level."""
-    plain = {
-        field.name: getattr(entry, field.name)
-        for field in dataclasses.fields(entry)
-        if field.name not in {"figures", "sources"}
+    plain: dict[str, object] = {
+        field.name: getattr(entry, field.name) for field in dataclasses.fields(entry)
     }
     if isinstance(entry, BoardEntry):
         plain["sources"] = dict(entry.sources)
     plain["figures"] = [
-        {
-            "name": row.figure.name,
-            "value": row.figure.value,
-            "conditions": row.figure.conditions,
-            "source": row.source,
-        }
-        for row in entry.figures
+        {**dataclasses.asdict(row.figure), "source": row.source} for row in entry.figures
     ]
     return plain
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from boardcluster.cli.console import print_json, print_table, say
-from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption
+from boardcluster.cli.options import ChosenCluster, JsonOption
 from boardcluster.errors import UsageError
 from boardcluster.queries.names import SIDES
 
@@ -16,47 +16,43 @@ if TYPE_CHECKING:
     from boardcluster.api import Comparison
     from boardcluster.report.compared import Compared
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        name="compare",
-        epilog="Examples: boardcluster compare profile:default profile:upstream\n\n"
-        "boardcluster compare quick 'published:lee-oh-park-2021-table-14?storage=UFS'",
-    )(_compare)
+EPILOG = (
+    "Examples: boardcluster compare profile:default profile:upstream\n\n"
+    "boardcluster compare quick 'published:lee-oh-park-2021-table-14?storage=UFS'"
+)
 
 
-def _compare(
+def command(
     first: Annotated[str, typer.Argument(metavar="A", help=f"One side: {SIDES}.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="The other side, likewise.")],
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+    second: Annotated[str, typer.Argument(metavar="B", help="The other side.")],
+    at: ChosenCluster,
     tainted: Annotated[
-        bool, typer.Option("--tainted", help="Let tainted runs count, named as such.")
+        bool, typer.Option("--tainted", help="Count tainted runs, labelled as such.")
     ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="Write it to a file, replaced if there, that ends with .html, .md or .csv.",
+            help="Write it to this .html, .md or .csv file, which is replaced if it exists.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put two sides beside each other: each mean with its interval, and their ratios.
+    """Compare two sides: each mean with its interval, and their ratios.
 
-    A cell of A is compared with the cell of B that is equal in all but what tells the sides apart.
+    A cell of A is compared with the cell of B that differs only in what distinguishes the sides.
     """
     if output is not None and as_json:
-        raise UsageError("--output and --json are two ways of one answer", hint="leave one out")
+        raise UsageError("--output cannot be used with --json", hint="leave one of them out")
     from boardcluster.api import compare, require_ending  # noqa: PLC0415  slow to load
 
     if output is not None:
         require_ending(output)
-    comparison = compare(first, second, name=cluster, home=home, tainted=tainted)
+    comparison = compare(first, second, name=at.cluster, home=at.home, tainted=tainted)
     if as_json:
         print_json(_document(comparison))
     elif output is not None:
@@ -92,7 +88,7 @@ def _print(compared: Compared) -> None:
 
 
 def _document(comparison: Comparison) -> dict[str, object]:
-    """What ``--json`` prints: numbers as they are, and the words beside them."""
+    """What ``--json`` prints: numbers as they are, and the sentences about them."""
     compared, sides = comparison.words, comparison.sides
     return {
         "headline": compared.headline,

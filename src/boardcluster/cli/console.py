@@ -6,8 +6,8 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -25,7 +25,9 @@ from rich.text import Text
 from boardcluster.errors import BoardclusterError
 from boardcluster.store import to_json
 
-__all__ = ["Reporter", "print_json", "print_table", "say", "show_error"]
+__all__ = ["Reporter", "print_columns", "print_json", "print_table", "say", "show_error"]
+
+_Row = TypeVar("_Row")
 
 _STEP_PERCENT = 25
 _SIZE_FROM = 10_000
@@ -49,15 +51,7 @@ def say(text: str) -> None:
 
 def print_json(value: object) -> None:
     """Print records as JSON."""
-    sys.stdout.write(json.dumps(_plain(value), indent=2, ensure_ascii=False) + "\n")
-
-
-def _plain(value: object) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return to_json(value)
+    sys.stdout.write(json.dumps(to_json(value), indent=2, ensure_ascii=False) + "\n")
 
 
 def print_table(
@@ -74,6 +68,18 @@ def print_table(
     for row in rows:
         table.add_row(*row)
     out.print(table)
+
+
+def print_columns(
+    title: str,
+    columns: Mapping[str, Callable[[_Row], str]],
+    rows: Iterable[_Row],
+    *,
+    to_stderr: bool = False,
+) -> None:
+    """Print a table whose columns are given by their titles, each with what it shows of a row."""
+    cells = [[shown(row) for shown in columns.values()] for row in rows]
+    print_table(title, list(columns), cells, to_stderr=to_stderr)
 
 
 class _AmountColumn(ProgressColumn):

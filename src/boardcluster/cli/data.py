@@ -15,9 +15,9 @@ from boardcluster.errors import UsageError
 from boardcluster.records import Dataset
 from boardcluster.units import format_bytes
 
-__all__ = ["register"]
+__all__ = ["command"]
 
-_data = typer.Typer(
+command = typer.Typer(
     no_args_is_help=True,
     help="Prepare input: real flights, or a text file of your own.",
     epilog="Example: boardcluster data airline --source 2006.csv.bz2 --size 1GB",
@@ -25,16 +25,13 @@ _data = typer.Typer(
 
 SizeOption = Annotated[
     str | None,
-    typer.Option(help="Repeat or crop to this size at a line end. Default: the whole file."),
+    typer.Option(
+        help="Repeat or cut the text to this size, at a line end. Default: the whole file."
+    ),
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.add_typer(_data, name="data")
-
-
-@_data.command(
+@command.command(
     name="airline",
     epilog="Example: boardcluster data airline --size 256MB   (336,776 flights from PyPI)",
 )
@@ -71,7 +68,7 @@ def _airline(
     _show(dataset, as_json=as_json)
 
 
-@_data.command(name="text", epilog="Example: boardcluster data text novel.txt --size 100MB")
+@command.command(name="text", epilog="Example: boardcluster data text novel.txt --size 100MB")
 def _text(
     file: Annotated[Path, typer.Argument(help="A UTF-8 text file, plain or .bz2.")],
     size: SizeOption = None,
@@ -92,17 +89,8 @@ def _text(
 
 def _show(dataset: Dataset, *, as_json: bool) -> None:
     if as_json:
-        print_json({**_fields(dataset), "path": str(dataset.path)})
+        print_json(dataset)
         return
     say(f"{dataset.name}: {format_bytes(dataset.size_bytes)}, SHA-256 {dataset.sha256}")
     say(f"source: {dataset.source}")
     say(f"file: {dataset.path}")
-
-
-def _fields(dataset: Dataset) -> dict[str, object]:
-    return {
-        "name": dataset.name,
-        "size_bytes": dataset.size_bytes,
-        "sha256": dataset.sha256,
-        "source": dataset.source,
-    }

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.demo import run_demo
-from boardcluster.campaign.single import single_workload
+from boardcluster.campaign.request import single_workload
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import (
     CacheOption,
@@ -23,21 +23,19 @@ from boardcluster.errors import RunError
 from boardcluster.records import Engine
 from boardcluster.services.pair import pair_ids
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(name="demo", epilog="Example: boardcluster demo --workers 2 --size 64MB")(_demo)
+EPILOG = "Example: boardcluster demo --workers 2 --size 64MB"
 
 
-def _demo(
+def command(
     home: HomeOption = None,
     cache: CacheOption = None,
     workers: Annotated[
         int | None,
         typer.Option(
-            min=1, max=63, help="Workers beside the master. Default: 4, or as many as memory holds."
+            min=1, max=63, help="Number of workers. Default: 4, or as many as fit in memory."
         ),
     ] = None,
     size: Annotated[str, typer.Option(help="Input size.")] = "256MB",
@@ -48,9 +46,9 @@ def _demo(
     ] = pair_ids()[0],
     as_json: JsonOption = False,
 ) -> None:
-    """Build a real cluster on this machine, count real flights on both engines, report, clean up.
+    """Build a real cluster on this machine, count words of flight data, report and clean up.
 
-    Results and report are kept in the cluster "demo"; its nodes and their data are deleted.
+    Results and report stay in the cluster "demo"; its nodes and their data are deleted.
     """
     from boardcluster.api import report  # noqa: PLC0415  slow to load
 

@@ -28,15 +28,13 @@ from boardcluster.doctor.boards import examine_boards, look_at_boards
 from boardcluster.errors import BoardclusterError, HostError, UsageError
 from boardcluster.remote.base import Remote
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(name="doctor", epilog="Example: boardcluster doctor --deep")(_doctor)
+EPILOG = "Example: boardcluster doctor --deep"
 
 
-def _doctor(
+def command(
     home: HomeOption = None,
     cluster: ClusterOption = "default",
     cache: CacheOption = None,

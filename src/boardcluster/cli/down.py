@@ -1,4 +1,4 @@
-"""``boardcluster down``: end the cluster."""
+"""``boardcluster down``: stop the cluster."""
 
 from __future__ import annotations
 
@@ -9,36 +9,24 @@ import typer
 
 from boardcluster.campaign.upkeep import take_down
 from boardcluster.cli.console import Reporter, say
-from boardcluster.cli.options import (
-    ClusterOption,
-    HomeOption,
-    WithoutOption,
-    home_folder,
-    named_nodes,
-)
+from boardcluster.cli.options import ChosenCluster, WithoutOption, named_nodes
 from boardcluster.cluster.folders import require_home
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        name="down",
-        epilog="Example: boardcluster down --wipe   (also deletes everything in HDFS)",
-    )(_down)
+EPILOG = "Example: boardcluster down --wipe   (also deletes everything in HDFS)"
 
 
-def _down(
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+def command(
+    at: ChosenCluster,
     wipe: Annotated[
         bool, typer.Option("--wipe", help="Also delete the nodes' folders: HDFS, logs, settings.")
     ] = False,
     without: WithoutOption = None,
 ) -> None:
-    """End every process of the cluster, also after a crash. HDFS and results are kept."""
-    folder = home_folder(home, cluster)
+    """Stop every process of the cluster, also after a crash. HDFS and results are kept."""
+    folder = at.folder()
     require_home(folder)
     began = time.monotonic()
 

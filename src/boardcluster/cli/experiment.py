@@ -1,4 +1,4 @@
-"""``boardcluster experiment``: a campaign on emulated boards, beside what the papers have."""
+"""``boardcluster experiment``: a campaign on emulated boards, compared with the papers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from boardcluster.analysis.experiments import (
-    column_words,
-    tabulate,
-)
+from boardcluster.analysis.experiments import column_words, tabulate
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import CacheOption, JsonOption, cache_folder
 from boardcluster.cli.show_experiment import print_experiment
@@ -22,41 +19,41 @@ if TYPE_CHECKING:
     from boardcluster.campaign.experiment import Checked, Stand
     from boardcluster.spec.experiment import ExperimentSpec
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 _EXAMPLE = "examples/twin/microsd-against-nvme.toml"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        name="experiment",
-        epilog=f"Examples: boardcluster experiment {_EXAMPLE} --dry-run\n\n"
-        f"sudo boardcluster experiment {_EXAMPLE}",
-    )(_experiment)
+EPILOG = (
+    f"Examples: boardcluster experiment {_EXAMPLE} --dry-run\n\n"
+    f"sudo boardcluster experiment {_EXAMPLE}"
+)
 
 
-def _experiment(
+def command(
     file: Annotated[Path, typer.Argument(help="An experiment file, as in examples/twin.")],
     home_root: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of the twins' state folders. Default: the user's data folder.",
+            help="Folder that holds the twins' state folders. Default: the user's data folder.",
             show_default=False,
         ),
     ] = None,
     cache: CacheOption = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would run and what it takes; run nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Show what would run and what it needs, without running it."
+        ),
     ] = False,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the nodes' disks with their data for next time.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a campaign on one or more twins in turn, and put the results beside the papers'.
+    """Run a campaign on one or more twins in turn, and compare the results with the papers'.
 
-    An experiment that was stopped goes on where it was; a finished one shows its results again.
+    An interrupted experiment continues where it stopped; a finished one shows its results again.
     """
     # Other commands need not wait until all that an experiment is checked with is loaded.
     from boardcluster.campaign.experiment import check_experiment, run_stand  # noqa: PLC0415
@@ -85,7 +82,7 @@ def _experiment(
     if missing:
         raise RunError(
             f"{len(missing)} runs have no verified result",
-            hint="see the reasons above; the same command runs again what is invalid or pending",
+            hint="see the reasons above; run the same command again for what is invalid or pending",
         )
 
 
@@ -97,7 +94,7 @@ def _left_words(stand: Stand) -> str:
         return f"{len(stand.left)} runs"
     if stand.left:
         return f"{len(stand.left)} of {len(stand.trials)} runs of {stand.campaign.id} are left"
-    return f"all runs of {stand.campaign.id} were made"
+    return f"all runs of {stand.campaign.id} are done"
 
 
 def _show(experiment: ExperimentSpec, checked: Checked, *, as_json: bool) -> None:
@@ -125,4 +122,4 @@ def _show(experiment: ExperimentSpec, checked: Checked, *, as_json: bool) -> Non
         if stand.outlook is not None:
             print_outlook(stand.outlook, reporter=None)
     names = ", ".join(column_words(experiment.vary, column) for column in checked.columns)
-    say(f"columns: {names}; {len(checked.published)} published numbers beside them")
+    say(f"columns: {names}; {len(checked.published)} published numbers to compare with")

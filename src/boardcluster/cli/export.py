@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from boardcluster.cli.console import Reporter, say
-from boardcluster.cli.options import ClusterOption, HomeOption, home_folder
+from boardcluster.cli.options import ChosenCluster
 from boardcluster.cluster.folders import require_home
 from boardcluster.errors import UsageError
 from boardcluster.queries.names import TableName
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from boardcluster.report.export.frames import Frame
     from boardcluster.report.tables import Table
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 
 class _To(StrEnum):
@@ -37,24 +37,20 @@ class _To(StrEnum):
 _TABLES = (_To.CSV, _To.PARQUET, _To.JSON)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        name="export",
-        epilog="Examples: boardcluster export --format parquet -o runs.parquet\n\n"
-        "boardcluster export --format top500",
-    )(_export)
+EPILOG = (
+    "Examples: boardcluster export --format parquet -o runs.parquet\n\n"
+    "boardcluster export --format top500"
+)
 
 
-def _export(
-    to: Annotated[_To, typer.Option("--format", help="What to write.")],
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+def command(
+    to: Annotated[_To, typer.Option("--format", help="Format to write.")],
+    at: ChosenCluster,
     what: Annotated[
         TableName | None,
         typer.Option(
             "--what",
-            help="Which table, for csv, parquet and json. Default: runs.",
+            help="Table to write as csv, parquet or json. Default: runs.",
             show_default=False,
         ),
     ] = None,
@@ -64,27 +60,27 @@ def _export(
         typer.Option(
             "--output",
             "-o",
-            help="File to write, or a folder to write into. Default: standard output.",
+            help="File or folder to write to. Default: standard output.",
             show_default=False,
         ),
     ] = None,
     tainted: Annotated[
         bool,
-        typer.Option("--tainted", help="Let tainted runs count in cells, top500 and latex."),
+        typer.Option("--tainted", help="Count tainted runs in cells, top500 and latex."),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace files that are there already.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
-    """Write results as tables for other programs, as LaTeX, or as a line of a list."""
+    """Export results as tables for other programs, as LaTeX, or as lines for the TOP500 list."""
     if what is not None and to not in _TABLES:
-        raise UsageError(f"--what is for {', '.join(_TABLES)}, not for {to}", hint="leave it out")
+        raise UsageError(f"--what cannot be used with --format {to}", hint="leave it out")
     if what is TableName.PROBES and campaign is not None:
-        raise UsageError("probes belong to no campaign", hint="leave --campaign out")
+        raise UsageError(
+            "--campaign cannot be used with --what probes", hint="probes belong to no campaign"
+        )
     table = what or TableName.RUNS
     path = _target(output, to, table)
     _check_target(path, to, force=force)
-    folder = home_folder(home, cluster, only_read=True)
+    folder = at.folder(only_read=True)
     require_home(folder)
     from boardcluster.queries.tables import StoredTables  # noqa: PLC0415  slow to load
 
@@ -124,7 +120,7 @@ def _check_target(path: Path | None, to: _To, *, force: bool) -> None:
         return
     if to is _To.LATEX:
         if path.exists() and not path.is_dir():
-            raise UsageError(f"{path} is no folder", hint="name a folder for the tables")
+            raise UsageError(f"{path} is not a folder", hint="name a folder for the tables")
         return
     require_free(path, force=force)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,22 +12,14 @@ from boardcluster.campaign.propose import propose, write_spec
 from boardcluster.capabilities import Capabilities, Network, capabilities_of, every_kind
 from boardcluster.cli.boards import boards_of, look_at_boards
 from boardcluster.cli.console import Reporter, say
-from boardcluster.cli.grouped import grouped
-from boardcluster.cli.init_options import BoardOptions
-from boardcluster.cli.options import (
-    INSECURE_WARNING,
-    ClusterOption,
-    HomeOption,
-    again,
-    home_folder,
-)
+from boardcluster.cli.options import INSECURE_WARNING, ChosenCluster
 from boardcluster.errors import UsageError
 from boardcluster.records import Security
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import DEFAULT_SUBNET
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 _KindOption = Annotated[
     str,
@@ -39,24 +32,54 @@ _KindOption = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        name="init",
-        epilog="Examples: boardcluster init --workers 2 --profile upstream; "
-        "boardcluster init --hosts pi@pi0,pi@pi1,pi@pi2; boardcluster init --kind local",
-    )(grouped(_init))
+EPILOG = (
+    "Examples: boardcluster init --workers 2 --profile upstream; "
+    "boardcluster init --hosts pi@pi0,pi@pi1,pi@pi2; boardcluster init --kind local"
+)
 
 
-def _init(
+@dataclass(frozen=True, slots=True)
+class _BoardOptions:
+    """The boards of a cluster, as given on the command line."""
+
+    hosts: Annotated[
+        str,
+        typer.Option(
+            "--hosts",
+            help="Boards instead of emulated nodes: their ssh destinations, separated by commas.",
+            show_default=False,
+        ),
+    ] = ""
+    inventory: Annotated[
+        Path | None,
+        typer.Option(
+            "--inventory", help="Boards of an Ansible inventory (INI or YAML).", show_default=False
+        ),
+    ] = None
+    master: Annotated[
+        str,
+        typer.Option(
+            "--master", help="Board to use as the master. Default: the first.", show_default=False
+        ),
+    ] = ""
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Accept the boards' host keys without asking.")
+    ] = False
+    insecure_lab: Annotated[
+        bool,
+        typer.Option(
+            "--insecure-lab",
+            help="Leave boards OPEN to their network, as in the papers; only for comparison.",
+        ),
+    ] = False
+
+
+def command(
     context: typer.Context,
-    board: BoardOptions,
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+    board: _BoardOptions,
+    at: ChosenCluster,
     kind: _KindOption = "",
-    workers: Annotated[
-        int, typer.Option(min=1, max=63, help="Emulated workers beside the master.")
-    ] = 4,
+    workers: Annotated[int, typer.Option(min=1, max=63, help="Number of emulated workers.")] = 4,
     profile: Annotated[
         str, typer.Option(help=f"Engine configuration: {', '.join(profile_names())}, or a file.")
     ] = "default",
@@ -68,21 +91,20 @@ def _init(
     ] = DEFAULT_SUBNET,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a commented cluster.toml: for this machine, or for boards after looking at each.
+    """Write a commented cluster.toml for this machine, or for boards after inspecting each.
 
-    Boards are only looked at: nothing is changed on them.
+    Boards are only inspected: nothing on them is changed.
     """
-    folder = home_folder(home, cluster)
+    folder = at.folder()
     path = folder / "cluster.toml"
-    options = again(home, cluster)
     if path.exists() and not force:
         raise UsageError(
-            f"{path} exists already",
-            hint=f"edit it, or replace it with `boardcluster init{options} --force`",
+            f"{path} already exists",
+            hint=f"edit it, or replace it with `boardcluster init{at.again} --force`",
         )
     if profile.endswith(".toml"):  # cluster.toml names it from another folder
         profile = str(Path(profile).absolute())
-    name = cluster if home is None else "default"
+    name = at.cluster if at.home is None else "default"
     reporter = Reporter()
     boards = boards_of(board.hosts, board.inventory, reporter)
     known = _kind_asked_for(kind, named=bool(boards))
@@ -107,15 +129,11 @@ def _init(
     say(f"wrote {path}")
     if spec.security is Security.INSECURE_LAB:
         say(INSECURE_WARNING)
-    say(f"next: edit it if you like, then run `boardcluster up{options}`")
+    say(f"next: edit it if you like, then run `boardcluster up{at.again}`")
 
 
 def _kind_asked_for(kind: str, *, named: bool) -> Capabilities:
-    """Return what the kind of node can do that the options ask for.
-
-    Args:
-        kind: what --kind says; may be empty.
-        named: whether hosts are named.
+    """Return what the kind of node can do that --kind and the hosts, if any, ask for.
 
     Raises:
         UsageError: there is no such kind, or it does not go with the hosts.
@@ -125,18 +143,19 @@ def _kind_asked_for(kind: str, *, named: bool) -> Capabilities:
     chosen = capabilities_of(kind) if kind else reached if named else next(iter(known.values()))
     if named and not chosen.over_ssh:
         raise UsageError(
-            f"--kind {kind} has no hosts", hint=f"leave --hosts out, or use --kind {reached.kind}"
+            f"--hosts cannot be used with --kind {kind}",
+            hint=f"leave --hosts out, or use --kind {reached.kind}",
         )
     if chosen.over_ssh and not named:
         raise UsageError(
-            f"--kind {kind} needs to know which they are",
+            f"--kind {kind} needs the names of the nodes",
             hint="name them with --hosts or --inventory",
         )
     return chosen
 
 
 def _refuse_options(context: typer.Context, kind: Capabilities) -> None:
-    """Refuse options that the kind of node does not take.
+    """Refuse options that have no effect on the kind of node.
 
     Raises:
         UsageError: names them.
@@ -151,10 +170,10 @@ def _refuse_options(context: typer.Context, kind: Capabilities) -> None:
             given.append(f"--{name.replace('_', '-')}")
     if not given:
         return
-    words = f"{' and '.join(given)}: only for "
+    words = f"{' and '.join(given)} can only be used with "
     if kind.over_ssh:
         raise UsageError(
-            f"{words}emulated nodes", hint="leave that out: each host is a node, in its own network"
+            f"{words}emulated nodes", hint="leave that out: each host is a node of its own network"
         )
     if own_network:
         raise UsageError(f"{words}boards", hint="name the boards with --hosts")

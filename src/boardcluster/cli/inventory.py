@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import sys
 
-import typer
-
-from boardcluster.cli.options import ClusterOption, HomeOption, home_folder
+from boardcluster.cli.options import ChosenCluster
 from boardcluster.errors import UsageError
 from boardcluster.services import operation
 from boardcluster.spec import render_inventory
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(name="inventory", epilog="Example: boardcluster inventory > hosts.yml")(_inventory)
+EPILOG = "Example: boardcluster inventory > hosts.yml"
 
 
-def _inventory(home: HomeOption = None, cluster: ClusterOption = "default") -> None:
+def command(at: ChosenCluster) -> None:
     """Print the boards of a cluster as an Ansible inventory (YAML), for other tools."""
-    spec = operation.read_spec(home_folder(home, cluster) / "cluster.toml")
+    spec = operation.read_spec(at.folder() / "cluster.toml")
     if not spec.capabilities.over_ssh:
         raise UsageError(
             f"other tools cannot reach nodes of the kind {spec.kind}",

@@ -1,8 +1,8 @@
-"""``boardcluster meters``: the power meters of a cluster, and what they say now."""
+"""``boardcluster meters``: the power meters of a cluster, and their present readings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Annotated
@@ -10,28 +10,25 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.upkeep import meter_remotes
-from boardcluster.cli.console import print_json, print_table, say
-from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
+from boardcluster.cli.console import print_columns, print_json, say
+from boardcluster.cli.options import ChosenCluster, JsonOption
 from boardcluster.errors import MeterError
 from boardcluster.services.operation import read_spec
 from boardcluster.telemetry.metering import Look, look_at
 from boardcluster.telemetry.meters.registry import kinds, meter_facts
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 _AT_ONCE = 16
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(name="meters", epilog="Example: boardcluster meters --kinds")(_meters)
+EPILOG = "Example: boardcluster meters --kinds"
 
 
-def _meters(
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+def command(
+    at: ChosenCluster,
     show_kinds: Annotated[
-        bool, typer.Option("--kinds", help="Show the kinds of meters and their options instead.")
+        bool, typer.Option("--kinds", help="List the kinds of meters and their options instead.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -39,13 +36,13 @@ def _meters(
     if show_kinds:
         _show_kinds(as_json=as_json)
         return
-    folder = home_folder(home, cluster)
+    folder = at.folder()
     spec = read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     if not spec.meters:
         if as_json:
             print_json([])
         else:
-            say("cluster.toml declares no meters; docs/how-to/measure-energy.md says how")
+            say("cluster.toml declares no meters; see docs/how-to/measure-energy.md")
         return
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         looks = list(pool.map(partial(look_at, remotes=meter_remotes(folder, spec)), spec.meters))
@@ -56,20 +53,17 @@ def _meters(
 
 def _show(looks: Sequence[Look], *, as_json: bool) -> None:
     if as_json:
-        print_json(list(looks))
+        print_json(looks)
         return
-    rows = [
-        [
-            look.meter,
-            look.kind,
-            ", ".join([*look.nodes, *(["the switch"] if look.switch else [])]),
-            look.coverage.value,
-            "-" if look.watts is None else f"{look.watts:.2f}",
-            look.error or look.accuracy,
-        ]
-        for look in looks
-    ]
-    print_table("", ["meter", "kind", "measures", "sees", "W", "accuracy, or what is wrong"], rows)
+    columns: Mapping[str, Callable[[Look], str]] = {
+        "meter": lambda row: row.meter,
+        "kind": lambda row: row.kind,
+        "nodes": lambda row: ", ".join([*row.nodes, *(["the switch"] if row.switch else [])]),
+        "coverage": lambda row: row.coverage.value,
+        "W": lambda row: "-" if row.watts is None else f"{row.watts:.2f}",
+        "accuracy or error": lambda row: row.error or row.accuracy,
+    }
+    print_columns("", columns, looks)
     for look in looks:
         if look.error and look.hint:
             say(f"{look.meter}: {look.hint}")
@@ -98,7 +92,9 @@ def _show_kinds(*, as_json: bool) -> None:
         return
     for kind in kinds().values():
         say(f"{kind.name}: {kind.summary}")
-        say(f"  sees: {kind.coverage.value}; every {kind.interval_seconds:g} s; {kind.accuracy}")
+        say(
+            f"  coverage: {kind.coverage.value}; every {kind.interval_seconds:g} s; {kind.accuracy}"
+        )
         for row in kind.options:
-            default = "needed" if row.default is None else f'default "{row.default}"'
+            default = "required" if row.default is None else f'default "{row.default}"'
             say(f"  {row.name}: {row.help} ({default})")

@@ -1,4 +1,4 @@
-"""``boardcluster metrics``: watch the cluster with Prometheus."""
+"""``boardcluster metrics``: monitor the cluster with Prometheus."""
 
 from __future__ import annotations
 
@@ -7,45 +7,36 @@ from typing import Annotated
 import typer
 
 from boardcluster.cli.console import Reporter, say
-from boardcluster.cli.options import (
-    CacheOption,
-    ClusterOption,
-    HomeOption,
-    cache_folder,
-    home_folder,
-)
+from boardcluster.cli.options import CacheOption, ChosenCluster, cache_folder
 from boardcluster.services import operation
 from boardcluster.telemetry.collector import node_targets
 from boardcluster.telemetry.metrics import ADDRESS, Exporter, Server
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 _SECONDS = (1.0, 10.0)
 _SETTLE_SECONDS = 5.0
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(name="metrics", epilog="Example: boardcluster metrics --port 9400")(_metrics)
+EPILOG = "Example: boardcluster metrics --port 9400"
 
 
-def _metrics(
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+def command(
+    at: ChosenCluster,
     cache: CacheOption = None,
     port: Annotated[
-        int, typer.Option(min=1, max=65_535, help="Port of 127.0.0.1 to answer at.")
+        int, typer.Option(min=1, max=65_535, help="Port of 127.0.0.1 to listen on.")
     ] = 9400,
     interval: Annotated[
         float,
-        typer.Option(min=_SECONDS[0], max=_SECONDS[1], help="Seconds from sample to sample."),
+        typer.Option(min=_SECONDS[0], max=_SECONDS[1], help="Seconds between samples."),
     ] = 5.0,
 ) -> None:
-    """Serve what every node does now, for Prometheus, until Ctrl-C. Starts no job.
+    """Serve live metrics of every node to Prometheus until Ctrl-C. Starts no job.
 
-    An agent runs on each node meanwhile, beside that of a run, and takes 0.3 % of a PC's core.
+    It runs an agent on each node, besides that of a run, which uses 0.3 % of a core of a PC.
     """
-    folder = home_folder(home, cluster)
+    folder = at.folder()
     server = Server(port)
     reporter = Reporter()
     try:

@@ -1,8 +1,9 @@
-"""Options that several commands share, and the folders they stand for."""
+"""Options that several commands share, and the folders they name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,7 @@ from boardcluster.units import parse_size
 __all__ = [
     "INSECURE_WARNING",
     "CacheOption",
-    "ClusterOption",
+    "ChosenCluster",
     "HomeOption",
     "JsonOption",
     "SettingOption",
@@ -42,7 +43,7 @@ HomeOption = Annotated[
 ]
 ClusterOption = Annotated[
     str,
-    typer.Option("--cluster", "-c", envvar="BOARDCLUSTER_CLUSTER", help="Which cluster, by name."),
+    typer.Option("--cluster", "-c", envvar="BOARDCLUSTER_CLUSTER", help="Name of the cluster."),
 ]
 CacheOption = Annotated[
     Path | None,
@@ -57,25 +58,38 @@ WithoutOption = Annotated[
     list[str] | None,
     typer.Option(
         "--without",
-        help="Go on without this board, which is gone; repeat for several.",
+        help="Continue without this board, which is gone; repeat for several.",
         show_default=False,
     ),
 ]
 SettingOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--setting", help="A property of the engines for its jobs, KEY=VALUE; repeat for several."
+        "--setting", help="An engine property for the jobs, KEY=VALUE; repeat for several."
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenCluster:
+    """Which cluster a command is about."""
+
+    home: HomeOption = None
+    cluster: ClusterOption = "default"
+
+    def folder(self, *, only_read: bool = False) -> Path:
+        """Return its state folder."""
+        return home_folder(self.home, self.cluster, only_read=only_read)
+
+    @property
+    def again(self) -> str:
+        """The options that name it again, for hints; empty for the default one."""
+        return again(self.home, self.cluster)
+
+
 def named_nodes(folder: Path, names: Sequence[str] | None) -> frozenset[str]:
     """Return the nodes that an option names.
-
-    Args:
-        folder: the cluster's state folder.
-        names: what the option says; None if it was not given.
 
     Raises:
         UsageError: the cluster has no such node; names those it has.
@@ -86,7 +100,7 @@ def named_nodes(folder: Path, names: Sequence[str] | None) -> frozenset[str]:
     spec = read_spec(folder / "cluster.toml")
     if not spec.capabilities.over_ssh:
         raise UsageError(
-            f"--without is for boards: nodes of the kind {spec.kind} end together",
+            f"--without can only be used with boards: nodes of the kind {spec.kind} stop together",
             hint="leave it out",
         )
     known = [node.name for node in spec.nodes]
@@ -113,5 +127,5 @@ def parse_size_option(text: str | None) -> int | None:
     except ValueError as error:
         raise UsageError(f"--size: {error}", hint="for example --size 256MB") from error
     if size_bytes < 1:
-        raise UsageError("--size: must be at least 1 byte", hint="for example --size 256MB")
+        raise UsageError("--size must be at least 1 byte", hint="for example --size 256MB")
     return size_bytes

@@ -8,28 +8,25 @@ from typing import Annotated
 import typer
 
 from boardcluster.cli.console import Reporter, print_json, say
-from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
+from boardcluster.cli.options import ChosenCluster, JsonOption
 from boardcluster.cluster.folders import require_home
 from boardcluster.errors import UsageError
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(name="report", epilog="Example: boardcluster report -o ~/my-report")(_report)
+EPILOG = "Example: boardcluster report -o ~/my-report"
 
 
-def _report(
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+def command(
+    at: ChosenCluster,
     campaign: Annotated[str | None, typer.Option(help="Only this campaign, by its id.")] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Folder to write to. Default: report/ of the cluster."),
     ] = None,
     tainted: Annotated[
-        bool, typer.Option("--tainted", help="Let tainted runs count, named as such.")
+        bool, typer.Option("--tainted", help="Count tainted runs, labelled as such.")
     ] = False,
     figures: Annotated[
         bool,
@@ -39,11 +36,13 @@ def _report(
     ] = False,
     run: Annotated[
         str | None,
-        typer.Option(help="Only the page of this run: TRIAL/NUMBER, or TRIAL for its latest."),
+        typer.Option(
+            help="Write only the page of this run: TRIAL/NUMBER, or TRIAL for its latest."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the report: one HTML file that opens offline, and Markdown; and pages of latest runs.
+    """Write the report as one HTML file that opens offline and as Markdown, and pages of runs.
 
     The page of a run shows what every node did: CPU, disk, network, clock, temperature, memory.
     """
@@ -51,14 +50,14 @@ def _report(
     from boardcluster.api import report  # noqa: PLC0415
     from boardcluster.queries.report import write_one_page  # noqa: PLC0415
 
-    state = home_folder(home, cluster, only_read=True)
+    state = at.folder(only_read=True)
     require_home(state)
     folder = output or state / "report"
     if run is not None:
         if campaign is not None or tainted or figures:
             raise UsageError(
-                "--run writes the page of one run: --campaign, --tainted and --figures are of the"
-                " report",
+                "--run cannot be used with --campaign, --tainted or --figures: it writes the page "
+                "of one run",
                 hint="leave them out",
             )
         page = write_one_page(state, folder, run)
@@ -67,8 +66,8 @@ def _report(
     reporter = Reporter()
     with reporter.following():
         written = report(
-            cluster,
-            home=home,
+            at.cluster,
+            home=at.home,
             out=folder,
             campaign=campaign,
             tainted=tainted,

@@ -7,68 +7,59 @@ from typing import Annotated
 
 import typer
 
-from boardcluster.analysis import (
-    summarise,
-    untrusted,
-)
+from boardcluster.analysis import summarise, untrusted
 from boardcluster.cli.console import Reporter, print_json
-from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
+from boardcluster.cli.options import ChosenCluster, JsonOption
 from boardcluster.cli.show_results import print_results
 from boardcluster.cli.watch import follow
-from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.records import Campaign, Result
-from boardcluster.store import Store, rebuild
+from boardcluster.store import Store
 
-__all__ = ["document", "register"]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(name="results", epilog="Example: boardcluster results --json | jq .results")(
-        _results
-    )
+__all__ = ["EPILOG", "command", "document"]
 
 
-def _results(
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+EPILOG = "Example: boardcluster results --json | jq .results"
+
+
+def command(
+    at: ChosenCluster,
     campaign: Annotated[str | None, typer.Option(help="Only this campaign, by its id.")] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Every attempt, not only the latest of each trial.")
+        bool, typer.Option("--all", help="Show every attempt, not only the latest of each trial.")
     ] = False,
     from_files: Annotated[
         bool,
         typer.Option(
-            "--rebuild", help="Rebuild a damaged store from the files of each attempt, first."
+            "--rebuild", help="First rebuild a damaged store from the files of each attempt."
         ),
     ] = False,
     tainted: Annotated[
-        bool, typer.Option("--tainted", help="Let tainted runs count, named as such.")
+        bool, typer.Option("--tainted", help="Count tainted runs, labelled as such.")
     ] = False,
     watch: Annotated[
         bool,
         typer.Option(
-            "--watch", help="Follow the campaign that another process runs, until it has ended."
+            "--watch", help="Follow the campaign that another process is running until it ends."
         ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show stored results: each run with its verdict, and mean with 95 % intervals per engine."""
-    folder = home_folder(home, cluster, only_read=True)
+    folder = at.folder(only_read=True)
     if watch:
         named = {"--all": every, "--rebuild": from_files, "--tainted": tainted}
         if other := [name for name, given in named.items() if given]:
             raise UsageError(
-                f"--watch shows how a campaign goes on, not its numbers: no {' or '.join(other)}",
-                hint="leave that out, or leave --watch out",
+                f"--watch cannot be used with {' or '.join(other)}: it shows progress, not numbers",
+                hint="leave one of them out",
             )
         follow(folder, campaign, as_json=as_json)
         return
     if from_files:
-        with driver_lock(folder, doing="results --rebuild"):
-            count = rebuild(folder)
-        Reporter().line(f"rebuilt from {count} attempts; the damaged file is kept beside it")
+        from boardcluster.campaign.upkeep import rebuild_results  # noqa: PLC0415  slow to load
+
+        rebuild_results(folder, follow=Reporter())
     with Store.open(folder, read_only=True) as store:
         results = store.results(campaign, all_attempts=every)
         campaigns = store.campaigns()
@@ -76,7 +67,8 @@ def _results(
         campaigns = tuple(row for row in campaigns if row.id == campaign)
     if not results:
         raise EmptySelectionError(
-            f"no results in {folder}", hint="run something first: `boardcluster run wordcount`"
+            f"there are no results in {folder}",
+            hint="run something first: `boardcluster run wordcount`",
         )
     if as_json:
         print_json(document(campaigns, results, tainted=tainted))

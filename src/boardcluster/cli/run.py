@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -17,18 +16,13 @@ from boardcluster.campaign.life import (
     run_campaign,
 )
 from boardcluster.campaign.outlook import Outlook
-from boardcluster.campaign.request import campaign_file, names_a_file
-from boardcluster.campaign.single import single_workload
+from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
 from boardcluster.cli.console import Reporter, print_json, say
-from boardcluster.cli.grouped import grouped
 from boardcluster.cli.options import (
     CacheOption,
-    ClusterOption,
-    HomeOption,
+    ChosenCluster,
     JsonOption,
-    again,
     cache_folder,
-    home_folder,
     parse_size_option,
     require_cluster,
 )
@@ -39,22 +33,18 @@ from boardcluster.errors import RunError, UsageError
 from boardcluster.services.settings import settings_of_submission
 from boardcluster.workloads import workload_names
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        name="run",
-        epilog=(
-            "Examples: boardcluster run wordcount --size 1GB --engine spark --repetitions 5\n\n"
-            "boardcluster run examples/quick.toml --dry-run\n\n"
-            "boardcluster run examples/quick.toml --only workload=grep,pi --only engine=spark\n\n"
-            "boardcluster run examples/quick.toml --continue"
-        ),
-    )(grouped(_run))
+EPILOG = (
+    "Examples: boardcluster run wordcount --size 1GB --engine spark --repetitions 5\n\n"
+    "boardcluster run examples/quick.toml --dry-run\n\n"
+    "boardcluster run examples/quick.toml --only workload=grep,pi --only engine=spark\n\n"
+    "boardcluster run examples/quick.toml --continue"
+)
 
 
+_HELP = "see `boardcluster run --help`"
 _Target = Annotated[
     str,
     typer.Argument(
@@ -63,34 +53,38 @@ _Target = Annotated[
 ]
 
 
-def _run(
+def command(
     target: _Target,
     workload: WorkloadOptions,
     file: FileOptions,
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+    at: ChosenCluster,
     cache: CacheOption = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would run and what it takes; run nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Show what would run and what it needs, without running it."
+        ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before starting.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a workload, or a campaign of many, in seeded random order; verify and store each run.
 
-    A workload runs on the cluster as it is up. A campaign FILE brings the cluster up in each form
-    that it needs, and leaves it up or down as it was found. See docs/reference/campaign-toml.md.
+    A workload runs on the cluster as it is up. A campaign FILE brings the cluster up in each
+    variant it needs, and leaves it up or down as it was found. See docs/reference/campaign-toml.md.
     """
-    folder, store_folder = home_folder(home, cluster), cache_folder(cache)
+    folder, store_folder = at.folder(), cache_folder(cache)
     reporter = Reporter()
     only = tuple(file.only or ())
     if names_a_file(target):
-        _refuse_options(workload.given(), because="with a campaign file; set it in the file")
+        because = "with a campaign file; set it in the file"
+        refuse_given(workload.given(), because=because, hint=_HELP)
         request = campaign_file(
             Path(target), start=file.start, only=only, retry_failed=file.retry_failed
         )
     else:
-        _refuse_options(file.given(), because="with a workload, only with a campaign file")
+        because = "with a workload, only with a campaign file"
+        refuse_given(file.given(), because=because, hint=_HELP)
         request = single_workload(
             target,
             cache=store_folder,
@@ -105,7 +99,7 @@ def _run(
             timeout_seconds=workload.timeout or 3600.0,
             only=only,
         )
-    require_cluster(folder, options=again(home, cluster))
+    require_cluster(folder, options=at.again)
     if dry_run:
         _preview(folder, request, as_json=as_json)
         return
@@ -117,19 +111,11 @@ def _run(
                 reporter.line(note)
             return
         print_outlook(outlook, reporter=reporter)
-        if confirm and not outlook.problems and not typer.confirm("start?", default=True, err=True):
+        if confirm and not outlook.problems and not typer.confirm("Start?", default=True, err=True):
             raise typer.Exit(0)
 
     done = run_campaign(folder, request, cache=store_folder, follow=reporter, show=show)
     _show(done, as_json=as_json)
-
-
-def _refuse_options(given: Mapping[str, object], *, because: str) -> None:
-    used = [name for name, value in given.items() if value is not None and value is not False]
-    if used:
-        raise UsageError(
-            f"{', '.join(used)} cannot be used {because}", hint="see `boardcluster run --help`"
-        )
 
 
 def _parameter(workload: str, text: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from boardcluster.campaign.begin import Start
-from boardcluster.campaign.single import DEFAULT_SIZE
+from boardcluster.campaign.request import DEFAULT_SIZE
 from boardcluster.cli.options import SettingOption
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
@@ -20,7 +20,7 @@ __all__ = ["FileOptions", "WorkloadOptions"]
 
 @dataclass(frozen=True, slots=True)
 class WorkloadOptions:
-    """What is said of a workload on the command line; a campaign file says it itself."""
+    """The options of a workload; a campaign file sets these itself."""
 
     engine: Annotated[
         list[Engine] | None,
@@ -28,7 +28,7 @@ class WorkloadOptions:
     ] = None
     size: Annotated[
         str | None,
-        typer.Option(help=f"Input size; default {DEFAULT_SIZE}, or the whole of --input."),
+        typer.Option(help=f"Input size. Default: {DEFAULT_SIZE}, or the whole of --input."),
     ] = None
     input: Annotated[
         Path | None,
@@ -40,28 +40,28 @@ class WorkloadOptions:
     ] = None
     setting: SettingOption = None
     repetitions: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Runs per engine; default 3.")
+        int | None, typer.Option(min=1, max=1000, help="Runs per engine. Default: 3.")
     ] = None
     seed: Annotated[
-        int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of the random order; default 1.")
+        int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of the random order. Default: 1.")
     ] = None
     timeout: Annotated[
         float | None,
         typer.Option(
             min=1,
             max=TIMEOUT_SECONDS_MAX,
-            help="Longest time of one run, in seconds; default 3600.",
+            help="Longest time of one run, in seconds. Default: 3600.",
         ),
     ] = None
 
     def given(self) -> dict[str, object]:
-        """Return the options with what they were given."""
+        """Return the options with the values that were given."""
         return {f"--{row.name}": getattr(self, row.name) for row in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """How a campaign file is begun, or goes on."""
+    """How a campaign file is started or resumed."""
 
     only: Annotated[
         list[str] | None,
@@ -74,22 +74,25 @@ class FileOptions:
         bool,
         typer.Option(
             "--continue",
-            help="Begin the file's campaign, go on with it, or do nothing if it is finished.",
+            help="Start the file's campaign, resume it, or do nothing if it is finished.",
         ),
     ] = False
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the latest campaign of the file's name.")
+        bool, typer.Option("--resume", help="Resume the latest campaign with the file's name.")
     ] = False
     retry_failed: Annotated[
         bool,
-        typer.Option("--retry-failed", help="With --resume or --continue: also run failed trials."),
+        typer.Option(
+            "--retry-failed", help="With --resume or --continue: run failed trials again, too."
+        ),
     ] = False
     new: Annotated[
-        bool, typer.Option("--new", help="Start anew although an earlier campaign is unfinished.")
+        bool,
+        typer.Option("--new", help="Start a new campaign although an earlier one is unfinished."),
     ] = False
 
     def given(self) -> dict[str, object]:
-        """Return the options that a workload does not have, with what they were given."""
+        """Return the options that a workload does not have, with the values that were given."""
         return {
             "--continue": self.go_on,
             "--resume": self.resume,
@@ -111,7 +114,5 @@ class FileOptions:
                 f"{' and '.join(asked)} contradict each other", hint="give one of them"
             )
         if self.retry_failed and not (self.resume or self.go_on):
-            raise UsageError(
-                "--retry-failed needs --resume or --continue", hint="give one of them, too"
-            )
+            raise UsageError("--retry-failed needs --resume or --continue", hint="add one of them")
         return ways[asked[0]] if asked else Start.BEGIN

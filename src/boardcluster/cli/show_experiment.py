@@ -1,8 +1,8 @@
-"""Shows what an experiment found, beside what the papers have."""
+"""Shows what an experiment found, compared with what the papers have."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from boardcluster.analysis.experiments import (
@@ -14,7 +14,7 @@ from boardcluster.analysis.experiments import (
     column_words,
 )
 from boardcluster.analysis.twins import dilation_words, twin_words
-from boardcluster.cli.console import print_json, print_table, say
+from boardcluster.cli.console import print_columns, print_json, print_table, say
 from boardcluster.records import Result
 from boardcluster.units import format_bytes, format_seconds
 
@@ -38,7 +38,7 @@ def print_experiment(
         print_json({**head, "table": table})
         return
     say(f"{experiment.name}: {experiment.question}")
-    say(f"{words}; times are those of the boards: divided by the dilation")
+    say(f"{words}; times are those of the boards, divided by the dilation")
     first = column_words(table.vary, table.columns[0])
     columns = [
         *("cell", str(table.vary), "time", "runs", "95 % interval", "dilation", f"against {first}"),
@@ -51,7 +51,7 @@ def print_experiment(
     ]
     if rows:
         print_table("emulated boards", columns, rows)
-        say(f'"against {first}" is how many times as fast; ! is more than {FAR_PERCENT:.0f} % away')
+        say(f'"against {first}": how many times as fast; !: off by more than {FAR_PERCENT:.0f} %')
     sources = dict.fromkeys(
         entry.published_source
         for row in table.rows
@@ -102,21 +102,15 @@ def _ratio(value: float | None) -> str:
 
 
 def _print_left_out(rows: Sequence[LeftOut]) -> None:
-    print_table(
-        "in no mean",
-        ["twin", "workload", "engine", "workers", "repetition", "state", "reason"],
-        [
-            [
-                row.twin,
-                row.trial.workload,
-                str(row.trial.engine),
-                str(row.trial.workers),
-                f"warm-up {row.trial.repetition}"
-                if row.trial.warm_up
-                else str(row.trial.repetition),
-                row.state,
-                row.reason,
-            ]
-            for row in rows
-        ],
-    )
+    columns: Mapping[str, Callable[[LeftOut], str]] = {
+        "twin": lambda row: row.twin,
+        "workload": lambda row: row.trial.workload,
+        "engine": lambda row: str(row.trial.engine),
+        "workers": lambda row: str(row.trial.workers),
+        "repetition": lambda row: (
+            ("warm-up " if row.trial.warm_up else "") + str(row.trial.repetition)
+        ),
+        "state": lambda row: row.state,
+        "reason": lambda row: row.reason,
+    }
+    print_columns("not in any mean", columns, rows)

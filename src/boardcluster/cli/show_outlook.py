@@ -1,9 +1,11 @@
-"""Shows what a campaign will take."""
+"""Shows what a campaign will need."""
 
 from __future__ import annotations
 
-from boardcluster.campaign.outlook import Outlook
-from boardcluster.cli.console import Reporter, print_table, say
+from collections.abc import Callable, Mapping
+
+from boardcluster.campaign.outlook import Outlook, Row
+from boardcluster.cli.console import Reporter, print_columns, say
 from boardcluster.units import format_bytes, format_seconds
 
 __all__ = ["print_outlook"]
@@ -12,40 +14,35 @@ _NOTES_SHOWN = 8
 
 
 def print_outlook(outlook: Outlook, *, reporter: Reporter | None) -> None:
-    """Print what a campaign will take.
-
-    Args:
-        outlook: what it will take.
-        reporter: where lines go while it runs; None prints to standard output.
-    """
-    rows = [
-        [
-            row.workload,
-            row.engine,
-            ", ".join(format_bytes(size) for size in row.sizes_bytes if size) or "-",
-            ", ".join(map(str, row.workers)),
-            str(row.cells),
-            str(row.runs),
-            format_seconds(row.known_seconds) if row.known_runs == row.runs else "unknown",
-        ]
-        for row in outlook.rows
-    ]
-    columns = ["workload", "engine", "sizes", "workers", "cells", "runs", "time, as measured"]
-    print_table("what will run", columns, rows, to_stderr=reporter is not None)
+    """Print what a campaign will need."""
+    columns: Mapping[str, Callable[[Row], str]] = {
+        "workload": lambda row: row.workload,
+        "engine": lambda row: row.engine,
+        "sizes": lambda row: ", ".join(map(format_bytes, filter(None, row.sizes_bytes))) or "-",
+        "workers": lambda row: ", ".join(map(str, row.workers)),
+        "cells": lambda row: str(row.cells),
+        "runs": lambda row: str(row.runs),
+        "time, as measured": lambda row: (
+            format_seconds(row.known_seconds) if row.known_runs == row.runs else "unknown"
+        ),
+    }
+    print_columns("what will run", columns, outlook.rows, to_stderr=reporter is not None)
     time = f"about {format_seconds(outlook.known_seconds)} for the jobs, from earlier runs"
     if outlook.unknown_runs == outlook.runs:
-        time = "unknown, because nothing like it was measured on this cluster yet"
+        time = "unknown, because nothing similar was measured on this cluster yet"
     elif outlook.unknown_runs:
         time += f", and {outlook.unknown_runs} runs of unknown time"
-    forms = "1 form" if outlook.forms == 1 else f"{outlook.forms} forms, one after the other"
+    forms = f"{outlook.forms} variants of the cluster, one after the other"
+    if outlook.forms == 1:
+        forms = "1 variant of the cluster"
     lines = [
-        f"{outlook.runs} runs of {outlook.cells} cells; the cluster takes {forms}",
+        f"{outlook.runs} runs of {outlook.cells} cells on {forms}",
         f"time: {time}",
         f"space on the nodes: {format_bytes(outlook.space_bytes)} (inputs, and the largest run)",
         *sorted(outlook.notes)[:_NOTES_SHOWN],
     ]
     if len(outlook.notes) > _NOTES_SHOWN:
-        lines.append(f"and {len(outlook.notes) - _NOTES_SHOWN} more remarks on cases: see --json")
+        lines.append(f"and {len(outlook.notes) - _NOTES_SHOWN} more notes: see --json")
     for line in lines:
         if reporter is None:
             say(line)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from boardcluster.catalog.shown import conditions_text, is_curve_point, show_figure
-from boardcluster.cli.console import print_json, print_table, say
+from boardcluster.cli.console import print_columns, print_json, print_table, say
+from boardcluster.probes.base import Probe
 from boardcluster.probes.registry import all_probes
 from boardcluster.records import ProbeRun
 from boardcluster.units import format_seconds
@@ -17,41 +18,31 @@ def print_probes(*, as_json: bool) -> None:
     """Print every probe that there is."""
     probes = all_probes()
     if as_json:
-        rows = [
-            {
-                "name": probe.name,
-                "area": probe.area,
-                "summary": probe.summary,
-                "matches": probe.matches,
-                "packages": sorted({tool.package for tool in probe.tools}),
-                "pair": probe.pair,
-                "needs_root": probe.needs_root,
-                "default": probe.default,
-                "quick_seconds": probe.quick_seconds,
-                "paper_seconds": probe.paper_seconds,
-            }
-            for probe in probes
-        ]
-        print_json(rows)
-        return
-    columns = ["probe", "area", "runs", "quick", "paper", "measures"]
-    print_table(
-        "",
-        columns,
-        [
+        shown = ("name", "area", "summary", "matches", "pair", "needs_root", "default",
+                 "quick_seconds", "paper_seconds")  # fmt: skip
+        print_json(
             [
-                probe.name,
-                probe.area,
-                ("between two nodes" if probe.pair else "on one node")
-                + ("" if probe.default else ", if named")
-                + (", as root" if probe.needs_root else ""),
-                f"about {format_seconds(probe.quick_seconds)}",
-                f"about {format_seconds(probe.paper_seconds)}",
-                probe.summary,
+                {
+                    **{key: getattr(probe, key) for key in shown},
+                    "packages": sorted({tool.package for tool in probe.tools}),
+                }
+                for probe in probes
             ]
-            for probe in probes
-        ],
-    )
+        )
+        return
+    columns: Mapping[str, Callable[[Probe], str]] = {
+        "probe": lambda row: row.name,
+        "area": lambda row: row.area,
+        "runs": lambda row: (
+            ("between two nodes" if row.pair else "on one node")
+            + ("" if row.default else ", if named")
+            + (", as root" if row.needs_root else "")
+        ),
+        "quick": lambda row: f"about {format_seconds(row.quick_seconds)}",
+        "paper": lambda row: f"about {format_seconds(row.paper_seconds)}",
+        "measures": lambda row: row.summary,
+    }
+    print_columns("", columns, probes)
 
 
 def _label(run: ProbeRun) -> str:
@@ -75,6 +66,6 @@ def print_probe_runs(runs: Sequence[ProbeRun]) -> None:
         print_table(about, columns, table)
     for run in runs:
         if points := sum(map(is_curve_point, run.figures)):
-            say(f"{_label(run)}: {run.probe}: {points} points of its curves are in --json")
+            say(f"{_label(run)}: {run.probe}: {points} points of its curves are only in --json")
         if run.reason:
             say(f"{_label(run)}: {run.probe}: {run.reason}")

@@ -1,4 +1,4 @@
-"""Says how a campaign stands."""
+"""Shows the progress of a campaign."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from boardcluster.analysis import label_of, node_words, verdict_of
-from boardcluster.queries.progress import (
-    Progress,
-    left_seconds,
-    seconds_since,
-    typical_seconds,
-)
+from boardcluster.queries.progress import Progress, left_seconds, seconds_since, typical_seconds
 from boardcluster.records import AttemptState, Result
 from boardcluster.units import format_bytes, format_seconds
 
@@ -49,12 +44,12 @@ def _running_words(progress: Progress, driver: str, now_utc: datetime.datetime) 
     trial, attempt = running
     words = _trial_words(Result(trial=trial, attempt=attempt, measurement=None))
     if not driver:
-        return f"left by a driver that was killed: {words}"
+        return f"left by a killed driver: {words}"
     took = typical_seconds(progress, trial)
-    usually = "" if took is None else f", the run itself usually {format_seconds(took)}"
+    usually = "" if took is None else f"; the run itself usually takes {format_seconds(took)}"
     again = f", attempt {attempt.number}" if attempt.number > 1 else ""
     elapsed = format_seconds(seconds_since(attempt.started_utc, now_utc))
-    return f"now {words}{again}: since {elapsed}{usually}"
+    return f"now {words}{again}: for {elapsed}{usually}"
 
 
 def _last_words(progress: Progress) -> str:
@@ -73,8 +68,8 @@ def _left_words(progress: Progress, now_utc: datetime.datetime) -> str:
         return ""
     seconds, unknown = left_seconds(progress, now_utc)
     if unknown == left:
-        return f"{left} left; how long is not known: nothing like them was measured yet"
-    more = f", and {unknown} that nobody has measured yet" if unknown else ""
+        return f"{left} left: unknown time, because nothing similar was measured yet"
+    more = f", and {unknown} of unknown time" if unknown else ""
     return f"{left} left: about {format_seconds(seconds)}{more}"
 
 
@@ -91,8 +86,8 @@ def progress_title(progress: Progress) -> str:
 def _end_words(progress: Progress) -> str:
     left = len(progress.results) - progress.done
     if not left:
-        return "nothing runs: the campaign is done"
-    return f"nothing runs: {left} left; go on with `boardcluster run ... --resume`"
+        return "nothing is running: the campaign is finished"
+    return f"nothing is running: {left} left; resume with `boardcluster run ... --resume`"
 
 
 def progress_words(progress: Progress, driver: str, now_utc: datetime.datetime) -> Iterator[str]:
@@ -107,7 +102,7 @@ def progress_words(progress: Progress, driver: str, now_utc: datetime.datetime) 
 
 
 def progress_picture(progress: Progress, driver: str, now_utc: datetime.datetime) -> Group:
-    """Draw how a campaign stands."""
+    """Draw the progress of a campaign."""
     total = max(1, len(progress.results))
     counted, *others = progress_words(progress, driver, now_utc)
     bar = Table.grid(padding=(0, 1))

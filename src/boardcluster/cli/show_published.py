@@ -33,7 +33,7 @@ def show_published(name: str | None, *, as_json: bool) -> None:
         [table.id, table.table, str(table.cells) if table.file else "-", table.title]
         for table in tables
     ]
-    print_table("", ["name", "table", "cells", "what"], rows)
+    print_table("", ["name", "table", "cells", "title"], rows)
 
 
 def _show_table(table: PublishedTable, index: Index, *, as_json: bool) -> None:
@@ -54,13 +54,8 @@ def _show_table(table: PublishedTable, index: Index, *, as_json: bool) -> None:
 
 
 def _row(cell: Cell) -> dict[str, str]:
-    return {
-        **cell.keys,
-        "quantity": cell.quantity,
-        "value": cell.value,
-        "unit": cell.unit,
-        "note": cell.note,
-    }
+    shown = ("quantity", "value", "unit", "note")
+    return {**cell.keys, **{key: getattr(cell, key) for key in shown}}
 
 
 def show_checks(checks: Sequence[Check], *, as_json: bool) -> None:
@@ -97,7 +92,7 @@ def _check_row(check: Check) -> list[str]:
     ratio, given = check.ratio, check.given
     remark = ratio.needs and f"needs {ratio.needs}"
     if check.answer is Answer.CUT:
-        remark = "cut off, not rounded"
+        remark = "truncated, not rounded"
     text = "-"
     if given is not None:
         text = f"{given.value:,.2f}"

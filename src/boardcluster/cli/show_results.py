@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Generic, TypeAlias, TypeVar
 
 from boardcluster.analysis import (
     Cell,
@@ -16,22 +18,24 @@ from boardcluster.analysis import (
     verdict_of,
 )
 from boardcluster.cli.console import print_table, say
-from boardcluster.records import Result, Verdict
+from boardcluster.records import Result, Trial, Verdict
 from boardcluster.units import format_bytes, format_energy, format_seconds
 
 __all__ = ["print_results"]
+
+_Summary: TypeAlias = Cell | Untrusted
+_Row = TypeVar("_Row")
 
 
 def print_results(results: Sequence[Result], *, tainted: bool = False) -> None:
     """Print one row per run, then one per cell, then what a reader must know of them.
 
-    Tainted runs count in the cells only if asked for; those that do not are counted beside them.
+    Tainted runs count in the cells only if asked for; how many do not is shown as well.
     Workers, profile and other settings of a run are shown where some run differs in them.
     """
-    _print("runs", _RUN_COLUMNS, [_run_row(result) for result in results])
+    _print("runs", _RUN_COLUMNS, results)
     cells = summarise(results, tainted=tainted)
-    rows = [_cell_row(cell) for cell in cells]
-    rows += [_untrusted_row(row) for row in untrusted(results, tainted=tainted)]
+    rows: list[_Summary] = [*cells, *untrusted(results, tainted=tainted)]
     if rows:
         warm = any(result.trial.warm_up for result in results)
         title = f"verified runs per engine{', without warm-ups' if warm else ''}"
@@ -39,45 +43,6 @@ def print_results(results: Sequence[Result], *, tainted: bool = False) -> None:
     for cell in cells:
         for line in cell.warnings:
             say(f"warning: {cell.workload} on {cell.engine}: {line}")
-
-
-def _cell_row(cell: Cell) -> list[str]:
-    counted = _verdicts(cell.results)
-    return [
-        cell.workload,
-        str(cell.engine),
-        cell.profile,
-        format_bytes(cell.size_bytes) if cell.size_bytes else "-",
-        str(cell.workers),
-        cell.label,
-        str(cell.count),
-        f"{counted}; {len(cell.left_out)} left out" if cell.left_out else counted,
-        format_seconds(cell.mean_seconds),
-        _half_width(cell.interval_seconds),
-        _limits(cell.bootstrap_seconds),
-        "\n".join(_outlier(cell, place) for place in cell.outliers),
-        _figures(cell),
-    ]
-
-
-def _untrusted_row(row: Untrusted) -> list[str]:
-    """No mean is made of tainted runs; the row says what there is instead."""
-    at = row.configuration
-    return [
-        at.workload,
-        str(row.engine),
-        at.profile,
-        format_bytes(at.size_bytes) if at.size_bytes else "-",
-        str(at.workers),
-        row.label,
-        "0",
-        f"{_verdicts(row.results)}; all left out",
-        "-",
-        "no valid run: --tainted lets these count",
-        "",
-        "",
-        "",
-    ]
 
 
 def _verdicts(results: Sequence[Result]) -> str:
@@ -91,19 +56,28 @@ def _outlier(cell: Cell, place: int) -> str:
     return f"{format_seconds(cell.durations_seconds[place])} (order {order})"
 
 
-def _print(title: str, columns: Sequence[tuple[str, _Shown]], rows: Sequence[list[str]]) -> None:
-    """Print a table without the columns that have nothing to say."""
+def _outliers(cell: Cell) -> str:
+    return "\n".join(
+        f"{format_seconds(cell.durations_seconds[place])} "
+        f"(order {cell.results[place].trial.position + 1})"
+        for place in cell.outliers
+    )
+
+
+def _print(title: str, columns: Sequence[_Column[_Row]], rows: Sequence[_Row]) -> None:
+    """Print a table without the columns that are empty, or that are equal where that is enough."""
+    cells = [[column.cell(row) for row in rows] for column in columns]
     kept = [
-        index
-        for index, (_, shown) in enumerate(columns)
-        if shown is _Shown.ALWAYS
-        or (shown is _Shown.VARYING and len({row[index] for row in rows}) > 1)
-        or (shown is _Shown.FILLED and any(row[index] for row in rows))
+        (column.title, values)
+        for column, values in zip(columns, cells, strict=True)
+        if column.shown is _Shown.ALWAYS
+        or (column.shown is _Shown.VARYING and len(set(values)) > 1)
+        or (column.shown is _Shown.FILLED and any(values))
     ]
     print_table(
         title,
-        [columns[index][0] for index in kept],
-        [[row[index] for index in kept] for row in rows],
+        [name for name, _ in kept],
+        [list(row) for row in zip(*(values for _, values in kept), strict=True)],
     )
 
 
@@ -120,8 +94,9 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def _half_width(interval: Interval | None) -> str:
-    return f"± {format_seconds(interval.half_width)}" if interval else "one run: no interval"
+def _interval(cell: Cell) -> str:
+    found = cell.interval_seconds
+    return f"± {format_seconds(found.half_width)}" if found else "one run: no interval"
 
 
 def _limits(interval: Interval | None) -> str:
@@ -130,66 +105,90 @@ def _limits(interval: Interval | None) -> str:
     return f"{format_seconds(max(0.0, interval.low))} to {format_seconds(interval.high)}"
 
 
+def _reason(result: Result) -> str:
+    found, attempt = result.measurement, result.attempt
+    remarks = (*found.verdict_reasons, *found.remarks) if found else ()
+    return "; ".join(part for part in (attempt.reason if attempt else "", *remarks) if part)
+
+
+def _time(result: Result) -> str:
+    found = result.measurement
+    return format_seconds(found.duration_seconds) if found else "-"
+
+
+def _energy(result: Result) -> str:
+    found = result.measurement
+    return format_energy(found.energy) if found and found.energy else ""
+
+
+def _repetition(trial: Trial) -> str:
+    return f"warm-up {trial.repetition}" if trial.warm_up else str(trial.repetition)
+
+
+def _input(size_bytes: int) -> str:
+    return format_bytes(size_bytes) if size_bytes else "-"
+
+
+def _counted(row: _Summary) -> str:
+    words = _verdicts(row.results)
+    if isinstance(row, Untrusted):
+        return f"{words}; all left out"
+    return f"{words}; {len(row.left_out)} left out" if row.left_out else words
+
+
+def _trial(row: _Summary) -> Trial:
+    return row.results[0].trial
+
+
+def _of_cell(shown: Callable[[Cell], str], otherwise: str = "") -> Callable[[_Summary], str]:
+    """Show something of a cell; of untrusted runs, of which no mean is made, something else."""
+    return lambda row: shown(row) if isinstance(row, Cell) else otherwise
+
+
 class _Shown(Enum):
-    """When a column is shown: always, where its rows differ, or where a row says anything."""
+    """When a column is shown: always, where its rows differ, or where a row has a value."""
 
     ALWAYS = auto()
     VARYING = auto()
     FILLED = auto()
 
 
+@dataclass(frozen=True, slots=True)
+class _Column(Generic[_Row]):
+    title: str
+    cell: Callable[[_Row], str]
+    shown: _Shown = _Shown.ALWAYS
+
+
 _FIGURES = 3
-_RUN_COLUMNS = [
-    ("campaign", _Shown.ALWAYS),
-    ("order", _Shown.ALWAYS),
-    ("workload", _Shown.ALWAYS),
-    ("engine", _Shown.ALWAYS),
-    ("profile", _Shown.VARYING),
-    ("input", _Shown.ALWAYS),
-    ("workers", _Shown.VARYING),
-    ("settings", _Shown.FILLED),
-    ("repetition", _Shown.ALWAYS),
-    ("state", _Shown.ALWAYS),
-    ("time", _Shown.ALWAYS),
-    ("verdict", _Shown.ALWAYS),
-    ("energy", _Shown.FILLED),
-    ("reason", _Shown.ALWAYS),
+_RUN_COLUMNS: list[_Column[Result]] = [
+    _Column("campaign", lambda row: row.trial.campaign_id),
+    _Column("order", lambda row: str(row.trial.position + 1)),
+    _Column("workload", lambda row: row.trial.workload),
+    _Column("engine", lambda row: str(row.trial.engine)),
+    _Column("profile", lambda row: row.trial.profile, _Shown.VARYING),
+    _Column("input", lambda row: _input(row.trial.size_bytes)),
+    _Column("workers", lambda row: str(row.trial.workers), _Shown.VARYING),
+    _Column("settings", lambda row: label_of([row]), _Shown.FILLED),
+    _Column("repetition", lambda row: _repetition(row.trial)),
+    _Column("state", lambda row: str(row.attempt.state) if row.attempt else "pending"),
+    _Column("time", _time),
+    _Column("verdict", lambda row: str(verdict_of(row)) if row.measurement else "-"),
+    _Column("energy", _energy, _Shown.FILLED),
+    _Column("reason", _reason),
 ]
-_CELL_COLUMNS = [
-    ("workload", _Shown.ALWAYS),
-    ("engine", _Shown.ALWAYS),
-    ("profile", _Shown.ALWAYS),
-    ("input", _Shown.ALWAYS),
-    ("workers", _Shown.ALWAYS),
-    ("settings", _Shown.FILLED),
-    ("runs", _Shown.ALWAYS),
-    ("verdicts", _Shown.ALWAYS),
-    ("mean", _Shown.ALWAYS),
-    ("95 % interval", _Shown.ALWAYS),
-    ("by bootstrap", _Shown.FILLED),
-    ("outliers", _Shown.FILLED),
-    ("figures", _Shown.FILLED),
+_CELL_COLUMNS: list[_Column[_Summary]] = [
+    _Column("workload", lambda row: _trial(row).workload),
+    _Column("engine", lambda row: str(row.engine)),
+    _Column("profile", lambda row: _trial(row).profile),
+    _Column("input", lambda row: _input(_trial(row).size_bytes)),
+    _Column("workers", lambda row: str(_trial(row).workers)),
+    _Column("settings", lambda row: row.label, _Shown.FILLED),
+    _Column("runs", _of_cell(lambda cell: str(cell.count), "0")),
+    _Column("verdicts", _counted),
+    _Column("mean", _of_cell(lambda cell: format_seconds(cell.mean_seconds), "-")),
+    _Column("95 % interval", _of_cell(_interval, "no valid run; --tainted counts these")),
+    _Column("by bootstrap", _of_cell(lambda cell: _limits(cell.bootstrap_seconds)), _Shown.FILLED),
+    _Column("outliers", _of_cell(_outliers), _Shown.FILLED),
+    _Column("figures", _of_cell(_figures), _Shown.FILLED),
 ]
-
-
-def _run_row(result: Result) -> list[str]:
-    trial, attempt = result.trial, result.attempt
-    found = result.measurement
-    timed = found.duration_seconds if found else None
-    remarks = (*found.verdict_reasons, *found.remarks) if found else ()
-    return [
-        trial.campaign_id,
-        str(trial.position + 1),
-        trial.workload,
-        str(trial.engine),
-        trial.profile,
-        format_bytes(trial.size_bytes) if trial.size_bytes else "-",
-        str(trial.workers),
-        label_of([result]),
-        f"warm-up {trial.repetition}" if trial.warm_up else str(trial.repetition),
-        str(attempt.state) if attempt else "pending",
-        format_seconds(timed) if timed is not None else "-",
-        str(verdict_of(result)) if found else "-",
-        format_energy(found.energy) if found and found.energy else "",
-        "; ".join(part for part in (attempt.reason if attempt else "", *remarks) if part),
-    ]

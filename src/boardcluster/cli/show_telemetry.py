@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from boardcluster.analysis.phases import submissions
 from boardcluster.analysis.telemetry import (
@@ -17,6 +18,8 @@ from boardcluster.records import Attempt, Result, Telemetry
 from boardcluster.units import format_bytes
 
 __all__ = ["print_telemetry", "telemetry_document"]
+
+_Row = TypeVar("_Row")
 
 
 def telemetry_document(
@@ -76,11 +79,10 @@ def print_telemetry(
             say(f"remark: {line}")
     for span in _spans(telemetry, phase):
         if columns:
-            rows = [_column_row(row) for row in column_summaries(telemetry, columns, span)]
-            _table(_title(telemetry, span), _COLUMN_TITLES, rows)
+            summaries = column_summaries(telemetry, columns, span)
+            _table(_title(telemetry, span), _COLUMN_COLUMNS, summaries)
         else:
-            rows = [_node_row(row) for row in node_summaries(telemetry, span)]
-            _table(_title(telemetry, span), _NODE_TITLES, rows)
+            _table(_title(telemetry, span), _NODE_COLUMNS, node_summaries(telemetry, span))
     if phase is None:
         _print_engine_phases(telemetry)
 
@@ -112,72 +114,18 @@ def _title(telemetry: Telemetry, span: str) -> str:
     return f"phase {span}: {begin:.1f} to {end:.1f} s"
 
 
-def _table(title: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table without the columns that say nothing."""
-    kept = [place for place in range(len(titles)) if not rows or any(row[place] for row in rows)]
-    print_table(
-        title,
-        [titles[place] for place in kept],
-        [[row[place] or "-" for place in kept] for row in rows],
-    )
+def _table(title: str, columns: Mapping[str, Callable[[_Row], str]], rows: Sequence[_Row]) -> None:
+    """Print a table without the columns that are empty."""
+    kept = {name: cell for name, cell in columns.items() if not rows or any(map(cell, rows))}
+    print_table(title, list(kept), [[cell(row) or "-" for cell in kept.values()] for row in rows])
 
 
-_NODE_TITLES = (
-    "node",
-    "CPU busy",
-    "at most",
-    "I/O wait",
-    "steal",
-    "disk read",
-    "written",
-    "received",
-    "sent",
-    "lowest clock",
-    "hottest",
-    "least memory free",
-    "most of its own",
-    "swap",
-    "throttled",
-    "quota held",
-    "others' CPU",
-)
+def _unit(row: ColumnSummary) -> str:
+    return row.unit if row.total is None else f"{row.unit}, and per second".lstrip(", ")
 
 
-def _node_row(row: NodeSummary) -> list[str]:
-    mean, most = row.cpu_busy_mean_cores, row.cpu_busy_most_cores
-    return [
-        row.node,
-        "" if mean is None else f"{mean:.2f} of {row.cores}",
-        "" if most is None else f"{most:.2f}",
-        _percent(row.cpu_iowait_mean_share),
-        _percent(row.cpu_steal_mean_share or None),
-        _rate(row.disk_read_bytes_per_second),
-        _rate(row.disk_written_bytes_per_second),
-        _rate(row.net_received_bytes_per_second),
-        _rate(row.net_sent_bytes_per_second),
-        "" if row.clock_least_hertz is None else f"{row.clock_least_hertz / 1e9:.2f} GHz",
-        "" if row.temperature_most_celsius is None else f"{row.temperature_most_celsius:.1f} °C",
-        _size(row.memory_available_least_bytes),
-        _size(row.memory_own_most_bytes),
-        _size(row.swap_used_most_bytes or None),
-        _seconds(row.throttled_seconds),
-        _seconds(row.quota_throttled_seconds),
-        _seconds(row.foreign_cpu_seconds),
-    ]
-
-
-_COLUMN_TITLES = ("node", "column", "total", "mean", "lowest", "highest", "unit")
-
-
-def _column_row(row: ColumnSummary) -> list[str]:
-    unit = row.unit if row.total is None else f"{row.unit}, and per second".lstrip(", ")
-    values = (row.total, row.mean, row.least, row.most)
-    return [
-        row.node,
-        row.column,
-        *("" if value is None else f"{value:.6g}" for value in values),
-        unit,
-    ]
+def _number(value: float | None, scale: float = 1.0, form: str = ".6g", unit: str = "") -> str:
+    return "" if value is None else f"{value / scale:{form}}{unit}"
 
 
 def _percent(share: float | None) -> str:
@@ -195,3 +143,33 @@ def _size(size_bytes: float | None) -> str:
 def _seconds(seconds: float | None) -> str:
     """Seconds, where there were any."""
     return f"{seconds:.1f} s" if seconds else ""
+
+
+_NODE_COLUMNS: Mapping[str, Callable[[NodeSummary], str]] = {
+    "node": lambda row: row.node,
+    "CPU busy": lambda row: _number(row.cpu_busy_mean_cores, form=".2f", unit=f" of {row.cores}"),
+    "at most": lambda row: _number(row.cpu_busy_most_cores, form=".2f"),
+    "I/O wait": lambda row: _percent(row.cpu_iowait_mean_share),
+    "steal": lambda row: _percent(row.cpu_steal_mean_share or None),
+    "disk read": lambda row: _rate(row.disk_read_bytes_per_second),
+    "written": lambda row: _rate(row.disk_written_bytes_per_second),
+    "received": lambda row: _rate(row.net_received_bytes_per_second),
+    "sent": lambda row: _rate(row.net_sent_bytes_per_second),
+    "lowest clock": lambda row: _number(row.clock_least_hertz, 1e9, ".2f", " GHz"),
+    "hottest": lambda row: _number(row.temperature_most_celsius, form=".1f", unit=" °C"),
+    "least free memory": lambda row: _size(row.memory_available_least_bytes),
+    "own memory, at most": lambda row: _size(row.memory_own_most_bytes),
+    "swap": lambda row: _size(row.swap_used_most_bytes or None),
+    "throttled": lambda row: _seconds(row.throttled_seconds),
+    "held by quota": lambda row: _seconds(row.quota_throttled_seconds),
+    "foreign CPU": lambda row: _seconds(row.foreign_cpu_seconds),
+}
+_COLUMN_COLUMNS: Mapping[str, Callable[[ColumnSummary], str]] = {
+    "node": lambda row: row.node,
+    "column": lambda row: row.column,
+    "total": lambda row: _number(row.total),
+    "mean": lambda row: _number(row.mean),
+    "lowest": lambda row: _number(row.least),
+    "highest": lambda row: _number(row.most),
+    "unit": _unit,
+}

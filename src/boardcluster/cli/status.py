@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import typer
-
 from boardcluster.capabilities import capabilities_of
 from boardcluster.cli.console import print_json, print_table, say
 from boardcluster.cli.options import (
     INSECURE_WARNING,
     CacheOption,
-    ClusterOption,
-    HomeOption,
+    ChosenCluster,
     JsonOption,
     cache_folder,
-    home_folder,
 )
 from boardcluster.records import Security
 from boardcluster.services.status import Status, status
 from boardcluster.units import format_bytes
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(name="status", epilog="Example: boardcluster status --json")(_status)
+EPILOG = "Example: boardcluster status --json"
 
 
-def _status(
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+def command(
+    at: ChosenCluster,
     cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the cluster: every daemon with memory and web address. Exit code 0 also when down."""
-    folder = home_folder(home, cluster)
+    """Show every daemon of the cluster with its memory and web address. Exit code 0 if down."""
+    folder = at.folder()
     seen = status(folder, cache=cache_folder(cache))
     if as_json:
         print_json(seen)
@@ -46,8 +39,8 @@ def _status(
         say(words)
     if seen.phase == "dead":
         here = capabilities_of(seen.kind).on_this_machine
-        what = "its driver or its nodes were killed" if here else "nothing of it runs"
-        say(f"{what}; run `boardcluster down` to clear up")
+        what = "its driver or its nodes were killed" if here else "none of its processes is running"
+        say(f"{what}; run `boardcluster down` to clean up")
     if not seen.daemons:
         return
     _print_daemons(seen)
@@ -63,12 +56,8 @@ def _status(
 def _print_daemons(seen: Status) -> None:
     rows = [
         [
-            row.node,
-            row.name,
-            "alive" if row.alive else "DEAD",
-            format_bytes(row.resident_bytes),
-            format_bytes(row.proportional_bytes),
-            row.url,
+            *(row.node, row.name, "alive" if row.alive else "DEAD"),
+            *(format_bytes(row.resident_bytes), format_bytes(row.proportional_bytes), row.url),
         ]
         for row in seen.daemons
     ]

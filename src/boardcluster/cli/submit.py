@@ -16,42 +16,33 @@ from boardcluster.campaign.submit import Program, check_program, run_program
 from boardcluster.cli.console import Reporter, print_json
 from boardcluster.cli.options import (
     CacheOption,
-    ClusterOption,
-    HomeOption,
+    ChosenCluster,
     JsonOption,
     SettingOption,
-    again,
     cache_folder,
-    home_folder,
     require_cluster,
 )
 from boardcluster.errors import RunError, UsageError
 from boardcluster.records import AttemptState, Engine
 from boardcluster.services.settings import settings_of_submission
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 _POLL_SECONDS = 0.2
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        name="submit",
-        epilog=(
-            "Examples: boardcluster submit spark -- app.py 10\n\n"
-            "boardcluster submit mapreduce -- job.jar my.Main /in /out"
-        ),
-    )(_submit)
+EPILOG = (
+    "Examples: boardcluster submit spark -- app.py 10\n\n"
+    "boardcluster submit mapreduce -- job.jar my.Main /in /out"
+)
 
 
-def _submit(
+def command(
     engine: Annotated[Engine, typer.Argument(help="The engine the program is for.")],
     program: Annotated[
         list[str], typer.Argument(help="After `--`: a jar or .py file and its arguments.")
     ],
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+    at: ChosenCluster,
     cache: CacheOption = None,
     main_class: Annotated[str, typer.Option("--class", help="Main class of a Spark jar.")] = "",
     conf: Annotated[
@@ -59,22 +50,20 @@ def _submit(
     ] = None,
     setting: SettingOption = None,
     py_files: Annotated[str, typer.Option(help="Further Python files, comma-separated.")] = "",
-    timeout: Annotated[float, typer.Option(min=1, help="Longest time, in seconds.")] = 86400,
+    timeout: Annotated[float, typer.Option(min=1, help="Longest run time, in seconds.")] = 86400,
     as_json: JsonOption = False,
 ) -> None:
-    """Run your own program on the running cluster and record it: time, counters, logs, status.
+    """Run your own program on the running cluster, and record its time, counters, logs and status.
 
-    Its output appears as it is printed; the engine's log goes to the artefacts.
+    Its output appears as it is printed; the engine's log is kept with the artefacts.
     """
     options = [part for pair in conf or [] for part in ("--conf", pair)]
     options += ["--py-files", py_files] if py_files else []
     if engine is Engine.MPI:
-        raise UsageError(
-            "submit takes Spark and MapReduce programs", hint="run an MPI program with mpirun"
-        )
+        raise UsageError("submit cannot run MPI programs", hint="run an MPI program with mpirun")
     if engine is Engine.MAPREDUCE and (options or main_class):
         raise UsageError(
-            "--class, --conf and --py-files are for Spark",
+            "--class, --conf and --py-files can only be used with Spark",
             hint="for MapReduce give the main class and -D options after the jar",
         )
     wanted = Program(
@@ -86,9 +75,9 @@ def _submit(
         settings=settings_of_submission(setting or ()),
     )
     check_program(wanted)
-    folder, store_folder = home_folder(home, cluster), cache_folder(cache)
+    folder, store_folder = at.folder(), cache_folder(cache)
     reporter = Reporter()
-    require_cluster(folder, options=again(home, cluster))
+    require_cluster(folder, options=at.again)
     done = run_program(
         folder,
         wanted,
@@ -109,7 +98,7 @@ def _submit(
 
 @contextlib.contextmanager
 def _following(path: Path, *, quiet: bool) -> Iterator[None]:
-    """Copy what the program prints to standard output (or error, beside JSON) as it appears."""
+    """Copy what the program prints to standard output (or error, with ``--json``) as it appears."""
     done = threading.Event()
     target = sys.stderr if quiet else sys.stdout
 

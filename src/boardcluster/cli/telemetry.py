@@ -7,42 +7,34 @@ import math
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated, TextIO
 
 import typer
 
 from boardcluster.cli.console import print_json, say
-from boardcluster.cli.options import ClusterOption, HomeOption, JsonOption, home_folder
+from boardcluster.cli.options import ChosenCluster, JsonOption
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.fetch.cache import writing
 from boardcluster.queries.runs import find_run, nearest
 from boardcluster.records import Telemetry
 from boardcluster.store import Store
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 _CSV_COLUMNS = ("node", "seconds", "column", "value")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(name="telemetry", epilog="Example: boardcluster telemetry --csv samples.csv")(
-        _telemetry
-    )
+EPILOG = "Example: boardcluster telemetry --csv samples.csv"
 
 
-def _telemetry(
+def command(
+    at: ChosenCluster,
     run: Annotated[
         str | None,
         typer.Argument(
             help="TRIAL/NUMBER, or TRIAL for its latest attempt. Default: the latest run."
         ),
     ] = None,
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
     phase: Annotated[
         str | None, typer.Option(help="Only this phase, by its name.", show_default=False)
     ] = None,
@@ -53,13 +45,15 @@ def _telemetry(
     columns: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only these columns, each with all behind its slash; commas between, or repeat.",
+            help="Only these columns and their parts after a slash; separate by commas or repeat.",
             show_default=False,
         ),
     ] = None,
     csv_file: Annotated[
         str | None,
-        typer.Option("--csv", help="Write every sample to this file; - is standard output."),
+        typer.Option(
+            "--csv", help="Write every sample to this file, or to standard output with -."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -71,15 +65,15 @@ def _telemetry(
     )
 
     if csv_file is not None and as_json:
-        raise UsageError("--csv and --json are two ways of one answer", hint="leave one out")
-    folder = home_folder(home, cluster, only_read=True)
+        raise UsageError("--csv cannot be used with --json", hint="leave one of them out")
+    folder = at.folder(only_read=True)
     with Store.open(folder, read_only=True) as store:
         result, attempt, found = find_run(store, run)
     if found is None:
         raise EmptySelectionError(
-            f"{attempt.name} has no samples: it ran before there was telemetry, or ended "
-            "before any were gathered",
-            hint="leave the name out for the latest run that has some",
+            f"{attempt.name} has no samples: it ran before telemetry was recorded, or ended "
+            "before any sample was taken",
+            hint="leave the name out to see the latest run that has samples",
         )
     telemetry = _chosen(found, nodes=node or (), phase=phase)
     names = _chosen_columns(telemetry, columns or ())
@@ -96,7 +90,9 @@ def _chosen(telemetry: Telemetry, *, nodes: Collection[str], phase: str | None) 
     known = [row.node for row in telemetry.nodes]
     for name in nodes:
         if name not in known:
-            raise UsageError(f"no samples of a node {name!r}", hint=f"known: {', '.join(known)}")
+            raise UsageError(
+                f"there are no samples of node {name!r}", hint=f"known: {', '.join(known)}"
+            )
     if phase is not None and phase not in telemetry.phases:
         raise UsageError(
             f"the run has no phase {phase!r}",

@@ -8,53 +8,50 @@ from typing import Annotated
 import typer
 
 from boardcluster.cli.console import say
-from boardcluster.cli.options import ClusterOption, HomeOption, home_folder
+from boardcluster.cli.options import ChosenCluster
 from boardcluster.errors import AddressError, UsageError
 from boardcluster.services import operation
 from boardcluster.services.boards import WEB_PAGES, hold_tunnel
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 _HERE = "127.0.0.1"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(name="tunnel", epilog="Example: boardcluster tunnel --socks 1080")(_tunnel)
+EPILOG = "Example: boardcluster tunnel --socks 1080"
 
 
-def _tunnel(
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+def command(
+    at: ChosenCluster,
     offset: Annotated[
         int,
-        typer.Option(min=0, max=40_000, help="Add this to each port on this machine."),
+        typer.Option(min=0, max=40_000, help="Number to add to each port on this machine."),
     ] = 0,
     socks: Annotated[
         int,
         typer.Option(
             min=0,
             max=65_535,
-            help="Also a SOCKS proxy on this port: with it a browser follows links to every node.",
+            help="Also open a SOCKS proxy on this port, through which links to every node work.",
         ),
     ] = 0,
 ) -> None:
     """Open the cluster's web pages on this machine until Ctrl-C. Only for boards.
 
-    Boards show their pages to nobody but each other. The tunnel leads from this machine, and only
-    from this machine, to the master.
+    Boards show their pages only to each other. The tunnel opens those of the master to this
+    machine, and to no other.
     """
-    folder = home_folder(home, cluster)
+    folder = at.folder()
     spec = operation.read_spec(folder / "cluster.toml")
     if not spec.capabilities.over_ssh:
         raise UsageError(
-            "the nodes of this cluster are on this machine: there is nothing to tunnel to",
+            "the nodes of this cluster are on this machine, so no tunnel is needed",
             hint="open the addresses that `boardcluster status` shows",
         )
     pages = {name: port + offset for name, port in WEB_PAGES.items()}
     if socks in pages.values():
         raise UsageError(
-            f"--socks {socks}: one of the pages has this port", hint="choose another, such as 1080"
+            f"--socks {socks} is the port of one of the pages", hint="choose another, such as 1080"
         )
     _require_free([*pages.values(), *([socks] if socks else [])])
     for name, port in pages.items():

@@ -1,4 +1,4 @@
-"""``boardcluster uninstall``: take back from boards what ``up`` put on them."""
+"""``boardcluster uninstall``: remove from boards what ``up`` installed."""
 
 from __future__ import annotations
 
@@ -9,63 +9,51 @@ import typer
 
 from boardcluster.campaign.upkeep import uninstall
 from boardcluster.cli.console import Reporter, print_json, say
-from boardcluster.cli.options import (
-    ClusterOption,
-    HomeOption,
-    JsonOption,
-    WithoutOption,
-    again,
-    home_folder,
-    named_nodes,
-)
+from boardcluster.cli.options import ChosenCluster, JsonOption, WithoutOption, named_nodes
 from boardcluster.errors import UsageError
 from boardcluster.services import operation
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        name="uninstall",
-        epilog="Example: boardcluster uninstall --keep-data",
-    )(_uninstall)
+EPILOG = "Example: boardcluster uninstall --keep-data"
 
 
-def _uninstall(
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+def command(
+    at: ChosenCluster,
     keep_data: Annotated[
-        bool, typer.Option("--keep-data", help="Leave the nodes' data folders: HDFS and logs.")
+        bool, typer.Option("--keep-data", help="Keep the nodes' data folders: HDFS and logs.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be taken back.")
+        bool, typer.Option("--dry-run", help="Only show what would be removed.")
     ] = False,
     without: WithoutOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """End the cluster and take back from its boards exactly what was installed. Only for boards.
+    """Stop the cluster and remove exactly what was installed on its boards. Only for boards.
 
     Packages, users, files, settings and firewall become what they were before the first `up`.
     """
-    folder = home_folder(home, cluster)
+    folder = at.folder()
     spec = operation.read_spec(folder / "cluster.toml")
     if not spec.capabilities.provisioned:
         raise UsageError(
             "nothing was installed: the nodes of this cluster are on this machine",
-            hint=f"run `boardcluster down{again(home, cluster)} --wipe`",
+            hint=f"run `boardcluster down{at.again} --wipe`",
         )
     gone = named_nodes(folder, without)
     chosen = [node for node in spec.nodes if node.name not in gone]
     reporter = Reporter()
     if not (yes or dry_run):
-        what = "" if keep_data else ", with everything in HDFS"
+        what = "" if keep_data else ", and everything in HDFS"
         names = ", ".join(node.name for node in chosen)
         if not sys.stdin.isatty():
-            raise UsageError("nobody is here to confirm", hint="run the command again with --yes")
-        if not typer.confirm(f"Take back what was installed on {names}{what}?"):
-            say("nothing was taken back")
+            raise UsageError(
+                "this needs confirmation, and nobody is here to give it", hint="add --yes"
+            )
+        if not typer.confirm(f"Remove what was installed on {names}{what}?"):
+            say("nothing was removed")
             return
     done = uninstall(
         folder, chosen, follow=reporter, keep_data=keep_data, dry_run=dry_run, without=gone

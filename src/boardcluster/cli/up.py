@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +12,7 @@ from boardcluster.campaign.twins import place_twin, read_twin, twin_home
 from boardcluster.campaign.upkeep import bring_up, nodes_words, plan_changes
 from boardcluster.cli.boards import accept_host_keys
 from boardcluster.cli.console import Reporter, print_json, say
-from boardcluster.cli.options import (
-    INSECURE_WARNING,
-    CacheOption,
-    ClusterOption,
-    HomeOption,
-    again,
-    cache_folder,
-    home_folder,
-)
+from boardcluster.cli.options import INSECURE_WARNING, CacheOption, ChosenCluster, cache_folder
 from boardcluster.errors import UsageError
 from boardcluster.records import Security
 from boardcluster.services import operation
@@ -27,21 +20,17 @@ from boardcluster.services.boards import Ready
 from boardcluster.services.operation import LiveCluster
 from boardcluster.telemetry.meters.registry import meter_facts
 
-__all__ = ["register"]
+__all__ = ["EPILOG", "command"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        name="up",
-        epilog="Examples: boardcluster up && boardcluster status; boardcluster up --dry-run; "
-        "sudo boardcluster up --twin examples/twin/rpi5-nvme-8.toml",
-    )(_up)
+EPILOG = (
+    "Examples: boardcluster up && boardcluster status; boardcluster up --dry-run; "
+    "sudo boardcluster up --twin examples/twin/rpi5-nvme-8.toml"
+)
 
 
-def _up(
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+def command(
+    at: ChosenCluster,
     cache: CacheOption = None,
     twin: Annotated[
         Path | None,
@@ -53,7 +42,9 @@ def _up(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Boards: only show each change that would be made on them."),
+        typer.Option(
+            "--dry-run", help="Boards: show each change that would be made, and make none."
+        ),
     ] = False,
     deep: Annotated[
         bool, typer.Option("--deep", help="Boards: also read every byte of what was copied.")
@@ -67,17 +58,19 @@ def _up(
 ) -> None:
     """Bring the cluster up: nodes, HDFS, YARN and history servers, until all are healthy.
 
-    Fetches the engines the first time. On boards it installs, configures and closes first what is
-    not yet as it should be. A cluster that is up already is left as it is.
+    Downloads the engines the first time. On boards it first installs, configures and secures
+    whatever is not yet as it should be. A cluster that is already up is left as it is.
     """
     if as_json and not dry_run:
         raise UsageError(
-            "--json is only for --dry-run", hint="run `boardcluster status --json` afterwards"
+            "--json can only be used with --dry-run",
+            hint="run `boardcluster status --json` afterwards",
         )
-    folder = home_folder(home, cluster)
+    folder = at.folder()
     if twin is not None:
         declared = read_twin(twin)
-        cluster, folder = declared.name, twin_home(home, declared)
+        at = replace(at, cluster=declared.name)
+        folder = twin_home(at.home, declared)
         place_twin(declared, twin, folder)
     spec = operation.read_spec(folder / "cluster.toml", meter_kinds=meter_facts())
     reporter = Reporter()
@@ -85,8 +78,8 @@ def _up(
         accept_host_keys([node.host for node in spec.nodes], home=folder, accept=yes)
     if (dry_run or deep) and not spec.capabilities.provisioned:
         raise UsageError(
-            f"{'--dry-run' if dry_run else '--deep'} is for boards: nothing is installed for "
-            f"nodes of the kind {spec.kind}",
+            f"{'--dry-run' if dry_run else '--deep'} can only be used with boards: nothing is "
+            f"installed for nodes of the kind {spec.kind}",
             hint="run `boardcluster doctor` to see whether this machine is ready",
         )
     if dry_run:
@@ -94,16 +87,11 @@ def _up(
         print_json(ready.changes) if as_json else _print_changes(ready)
         return
     live = bring_up(folder, cache=cache_folder(cache), follow=reporter, deep=deep)
-    _say_up(live, again(home, cluster))
+    _say_up(live, at.again)
 
 
 def _say_up(live: LiveCluster, options: str) -> None:
-    """Show where the cluster can be seen, and how to go on.
-
-    Args:
-        live: the cluster.
-        options: those that name it again.
-    """
+    """Show where the cluster's pages are, and how to continue."""
     say(f"up: {nodes_words(live)}, profile {live.spec.profile}")
     for name in ("namenode", "resourcemanager", "jobhistory", "sparkhistory"):
         say(f"  {name:<16} {_url(live, name)}")
@@ -113,7 +101,7 @@ def _say_up(live: LiveCluster, options: str) -> None:
         say("  (open these pages through `boardcluster tunnel`)")
     elif live.limiter is not None:
         say(f"  emulated boards, dilation {live.state.dilation:g}")
-        say(f"  (go on with: boardcluster run ...{options})")
+        say(f"  (continue with: boardcluster run ...{options})")
     elif live.spec.security is Security.LOCAL:
         say("  (every user of this machine can reach them: see docs/how-to/run-on-this-machine.md)")
     elif not live.state.host_link:

@@ -1,7 +1,7 @@
-"""Follow a campaign that another process runs: ``boardcluster results --watch``.
+"""Follow a campaign that another process is running: ``boardcluster results --watch``.
 
-Nothing is written, locked or asked of the cluster: all is read from the store and from the kernel's
-list of locks, so that watching disturbs no run.
+Everything is read from the store and from the kernel's list of locks; nothing is written, locked or
+asked of the cluster, so that watching disturbs no run.
 """
 
 from __future__ import annotations
@@ -22,11 +22,7 @@ from boardcluster.cli.console import say
 from boardcluster.cli.show_progress import progress_picture, progress_title, progress_words
 from boardcluster.cluster.lock import driver_at_work
 from boardcluster.errors import EmptySelectionError
-from boardcluster.queries.progress import (
-    Progress,
-    progress_document,
-    progress_of,
-)
+from boardcluster.queries.progress import Progress, progress_document, progress_of
 from boardcluster.store.files import DATABASE_NAME
 
 __all__ = ["follow"]
@@ -69,7 +65,7 @@ class _Screen:
         self._shown = changing
 
     def wait_for_campaign(self, driver: str) -> None:
-        words = f"`boardcluster {driver}` is at work; it has not planned a campaign yet"
+        words = f"`boardcluster {driver}` is running; it has not planned a campaign yet"
         if self._live is not None:
             self._live.update(Text(words), refresh=True)
         elif not self._as_json and self._shown is None:
@@ -93,13 +89,13 @@ def follow(
     as_json: bool,
     pause: Callable[[float], object] = time.sleep,
 ) -> None:
-    """Show how a campaign stands until the command that runs it has ended.
+    """Show the progress of a campaign until the command that runs it has ended.
 
     Args:
         home: the cluster's state folder.
         campaign_id: the campaign; None for the newest, also one that is planned meanwhile.
         as_json: print a JSON document in a line for each change.
-        pause: waits so many seconds between two looks.
+        pause: waits so many seconds before the next update.
 
     Raises:
         EmptySelectionError: there is no such campaign; or none at all, and nothing runs.
@@ -120,7 +116,7 @@ def follow(
                 screen.wait_for_campaign(driver)
             else:
                 raise EmptySelectionError(
-                    f"no results in {home}, and nothing runs",
+                    f"there are no results in {home}, and nothing is running",
                     hint="run something first: `boardcluster run wordcount`",
                 )
             if not driver or (progress and not progress.newest and not _open(progress)):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from boardcluster.cluster.facts import parse_facts
+from boardcluster.cluster.folders import NOT_IN_PATHS
 from boardcluster.errors import HostError
 from boardcluster.records import Link, Medium, Mount, NodeFacts, Sudo
 from boardcluster.remote.ask import ask
@@ -46,12 +46,6 @@ _LEAST_MEDIUM_BYTES = 8 * GIB
 _FILE_SYSTEMS = frozenset({"ext4", "xfs", "btrfs", "f2fs"})
 """With owners, permissions and names as daemons need them."""
 
-_NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._/+@-]")
-"""Hadoop's URIs and Spark's class paths break on spaces, on non-ASCII and on much between."""
-
-_RANKS = ("sd", "usb", "emmc", "hdd", "virtual", "usb-ssd", "ssd", "nvme")
-"""Kinds of media from the slowest under small, mixed reads and writes to the fastest."""
-
 _WORDS = {
     "sd": "SD card",
     "usb": "USB stick or disk",
@@ -62,19 +56,19 @@ _WORDS = {
     "ssd": "SSD",
     "nvme": "NVMe SSD",
 }
+"""Kinds of media from the slowest under small, mixed reads and writes to the fastest."""
+
+_RANKS = tuple(_WORDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a machine cannot be a node.
-
-    Attributes:
-        reason: what is wrong, and why it matters.
-        fix: what to do, in one line.
-    """
+    """Why a machine cannot be a node."""
 
     reason: str
+    """What is wrong, and why it matters."""
     fix: str
+    """What to do, in one line."""
 
 
 def discover(remote: Remote, *, folder: str = "") -> NodeFacts:
@@ -133,7 +127,7 @@ def _suits(mount: Mount) -> bool:
         mount.file_system in _FILE_SYSTEMS
         and not mount.read_only
         and "noexec" not in options
-        and not _NOT_IN_PATHS.search(mount.folder)
+        and not NOT_IN_PATHS.search(mount.folder)
         and not mount.folder.startswith("/boot")
         and (mount.available_bytes or 0) >= _LEAST_MEDIUM_BYTES
     )
@@ -152,10 +146,6 @@ def refusals(facts: NodeFacts) -> list[Refusal]:
 
 def require_nodes(boards: Mapping[str, NodeFacts], *, hint: str) -> None:
     """Refuse boards that cannot be nodes.
-
-    Args:
-        boards: what was found on each, by name.
-        hint: what to do about it.
 
     Raises:
         HostError: with the reasons of each board and what mends them.
@@ -178,16 +168,16 @@ def refuse_processor(facts: NodeFacts) -> Refusal | None:
         return Refusal(
             reason=f"its processor is {facts.architecture}: the engines' native libraries and "
             "their Java exist for x86-64 and arm64",
-            fix="take a board with a 64-bit ARM or x86-64 processor",
+            fix="use a board with a 64-bit ARM or x86-64 processor",
         )
     kernel = (
-        f"; its kernel is a 64-bit one ({facts.architecture}), but programs run on the "
+        f"; its kernel is 64-bit ({facts.architecture}), but programs run on the "
         f"{facts.userland_bits}-bit libraries that are installed"
         if known
         else f" on {facts.architecture}"
     )
     return Refusal(
-        reason=f"its programs are {facts.userland_bits}-bit ones{kernel}. The engines' Java, their "
+        reason=f"its programs are {facts.userland_bits}-bit{kernel}. The engines' Java, their "
         "native libraries and heaps over 1.5 GB need 64 bits",
         fix="write the 64-bit Raspberry Pi OS (or Debian arm64) to its card: an installed system "
         "cannot be converted",
@@ -199,15 +189,15 @@ def refuse_sudo(facts: NodeFacts) -> Refusal | None:
     user = facts.login_user
     if facts.sudo is Sudo.ASKS:
         return Refusal(
-            reason=f"sudo asks {user} for a password, and nobody is there to type it on many nodes",
+            reason=f"sudo asks {user} for a password, which cannot be typed on many nodes",
             fix=f"on the node: echo '{user} ALL=(ALL) NOPASSWD: ALL' | "
             f"sudo tee /etc/sudoers.d/010_{user}-nopasswd",
         )
     if facts.sudo is Sudo.MISSING:
         return Refusal(
-            reason=f"{user} is not root, and there is no sudo",
-            fix=f"on the node, as root: apt-get install sudo && adduser {user} sudo, then let it "
-            "work without a password",
+            reason=f"{user} is not root, and sudo is not installed",
+            fix=f"on the node, as root: apt-get install sudo && adduser {user} sudo, then allow "
+            "it without a password",
         )
     return None
 
@@ -219,7 +209,7 @@ def refuse_memory(facts: NodeFacts) -> Refusal | None:
     return Refusal(
         reason=f"{format_bytes(facts.memory_bytes, binary=True)} of memory: system, DataNode, "
         f"NodeManager and one task need {format_bytes(_LEAST_MEMORY_BYTES, binary=True)}",
-        fix="take a board with at least 1 GB",
+        fix="use a board with at least 1 GB",
     )
 
 

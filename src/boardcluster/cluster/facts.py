@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from boardcluster.cluster.media import blocks_of, parse_media, parse_mounts, parse_swaps
+from boardcluster.cluster.media import Blocks, parse_media, parse_mounts, parse_swaps
 from boardcluster.records import JavaHome, Link, Mount, NodeFacts, Sudo
 
 __all__ = ["package_manager", "parse_facts"]
@@ -57,10 +57,12 @@ def parse_facts(
         answered_seconds: the same when it had the answer.
     """
     files: Mapping[str, str] = raw["files"]
-    blocks = blocks_of(raw)
+    blocks = Blocks(files=raw["files"], links=raw["links"], usb=raw["usb"])
     media = parse_media(blocks)
     mounts = parse_mounts(files.get("/proc/self/mountinfo", ""), raw["spaces"], blocks)
-    memory = _memory_bytes(files.get("/proc/meminfo", ""))
+    rows = re.findall(r"^(\w+): +(\d+) kB$", files.get("/proc/meminfo", ""), re.MULTILINE)
+    memory = {name: int(number) * _KIB for name, number in rows}
+    throttled = re.search(r"throttled=0x([0-9a-fA-F]+)", _said(raw, "throttled"))
     controllers = _controllers(files)
     offset, error = _clock(raw["clock_seconds"], asked_seconds, answered_seconds)
     return NodeFacts(
@@ -102,7 +104,7 @@ def parse_facts(
         swaps=parse_swaps(files.get("/proc/swaps", ""), blocks, media, mounts),
         cgroup_controllers=controllers,
         memory_controller="memory" in controllers,
-        throttled=_throttled(_said(raw, "throttled")),
+        throttled=int(throttled[1], 16) if throttled else None,
         temperature_celsius=max(_temperatures(files), default=None),
         package_managers=tuple(
             name for line in raw["package_managers"] if (name := package_manager(line.split("\0")))
@@ -166,11 +168,6 @@ def _cores(online: str) -> int:
 def _frequencies(files: Mapping[str, str], name: str) -> list[int]:
     """Return frequencies in hertz; the kernel says kHz."""
     return [int(text) * 1000 for text in _each(files, rf"/cpufreq/{name}$") if text.isdecimal()]
-
-
-def _memory_bytes(meminfo: str) -> dict[str, int]:
-    rows = re.findall(r"^(\w+): +(\d+) kB$", meminfo, re.MULTILINE)
-    return {name: int(number) * _KIB for name, number in rows}
 
 
 def _os(files: Mapping[str, str]) -> str:
@@ -293,11 +290,6 @@ def _controllers(files: Mapping[str, str]) -> tuple[str, ...]:
         return tuple(unified.split())
     rows = [line.split() for line in files.get("/proc/cgroups", "").splitlines()]
     return tuple(row[0] for row in rows if len(row) == 4 and row[3] == "1")
-
-
-def _throttled(said: str) -> int | None:
-    found = re.search(r"throttled=0x([0-9a-fA-F]+)", said)
-    return int(found[1], 16) if found else None
 
 
 def _temperatures(files: Mapping[str, str]) -> list[float]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from boardcluster.errors import ClusterError, ClusterNotUpError, UsageError
 
 __all__ = [
+    "NOT_IN_PATHS",
     "again",
     "cache_folder",
     "home_folder",
@@ -20,7 +21,7 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"(?![.-])[A-Za-z0-9._+@-]+")
-_NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._/+@-]")
+NOT_IN_PATHS = re.compile(r"[^A-Za-z0-9._/+@-]")
 """Hadoop's URIs and Spark's class paths break on spaces, on non-ASCII and on much between."""
 
 
@@ -34,16 +35,16 @@ def _absolute(folder: Path, *, options: str) -> Path:
         return folder.expanduser().absolute()
     except RuntimeError as error:
         raise UsageError(
-            f"{folder} has no meaning: {error}", hint=f"name another folder with {options}"
+            f"cannot resolve {folder}: {error}", hint=f"name another folder with {options}"
         ) from error
 
 
 def _usable(folder: Path, *, options: str) -> Path:
     """Return the folder's whole path if Hadoop and Spark can work in it."""
     whole = _absolute(folder, options=options)
-    if bad := sorted(set(_NOT_IN_PATHS.findall(str(whole)))):
+    if bad := sorted(set(NOT_IN_PATHS.findall(str(whole)))):
         raise UsageError(
-            f"Hadoop and Spark cannot work in the folder {str(whole)!r}: its path holds "
+            f"Hadoop and Spark cannot work in the folder {str(whole)!r}: its path contains "
             f"{', '.join(map(repr, bad))}",
             hint=f"choose a path of letters a-z, digits and . _ / + @ - with {options}",
         )
@@ -58,11 +59,9 @@ def again(home: Path | None, cluster: str) -> str:
 
 
 def require_cluster(folder: Path, *, options: str) -> None:
-    """Refuse a folder that holds no cluster before anything is written into it.
+    """Refuse a state folder without a cluster before anything is written into it.
 
-    Args:
-        folder: the state folder.
-        options: what ``again`` returned for it.
+    ``options`` name the folder, as ``again`` returns them.
 
     Raises:
         ClusterNotUpError: nothing was made there.
@@ -90,17 +89,14 @@ def require_home(folder: Path) -> None:
 def home_folder(home: Path | None, cluster: str, *, only_read: bool = False) -> Path:
     """Return the state folder: ``--home``, or one per cluster in XDG_DATA_HOME.
 
-    Args:
-        home: what the user named.
-        cluster: the name of the cluster, where no folder was named.
-        only_read: no engine will work there: any path will do, such as that of a copy.
+    If it is ``only_read``, any path will do, such as that of a copy: no engine works there.
 
     Raises:
         UsageError: the name would leave that folder, or Hadoop and Spark cannot work there.
     """
     if home is None and not _NAME.fullmatch(cluster):
         raise UsageError(
-            f"{cluster!r} is not a name for a cluster", hint="use letters, digits and hyphens"
+            f"{cluster!r} is not a valid cluster name", hint="use letters, digits and hyphens"
         )
     folder = home or _xdg("XDG_DATA_HOME", ".local/share") / "boardcluster" / cluster
     return _absolute(folder, options="--home") if only_read else _usable(folder, options="--home")

@@ -38,8 +38,8 @@ def driver_lock(home: Path, *, doing: str) -> Iterator[None]:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise LockedError(
-                f"another boardcluster is busy with this cluster: {_holder(path)}",
-                hint="wait for it or end it, then try again",
+                f"another boardcluster is using this cluster: {_holder(path)}",
+                hint="wait for it to end, or stop it, then try again",
             ) from error
         holder = {"pid": os.getpid(), "boot_id": boot_id(), "doing": doing}
         with contextlib.suppress(OSError):  # on a full disk `down` must still get the lock

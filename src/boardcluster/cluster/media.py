@@ -10,11 +10,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
 from boardcluster.records import Medium, Mount, Swap
 
-__all__ = ["Blocks", "blocks_of", "parse_media", "parse_mounts", "parse_swaps"]
+__all__ = ["Blocks", "parse_media", "parse_mounts", "parse_swaps"]
 
 _BLOCK = "/sys/class/block/"
 _SECTOR_BYTES = 512
@@ -34,17 +33,14 @@ _MBIT = 10**6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocks:
-    """The block devices of a node, partitions and mapped ones included.
-
-    Attributes:
-        files: what the files under /sys say.
-        links: what links under /sys and /dev mean.
-        usb: rate of the USB link behind a device's path under /sys, in Mbit/s.
-    """
+    """The block devices of a node, partitions and mapped ones included."""
 
     files: Mapping[str, str]
+    """What the files under /sys say."""
     links: Mapping[str, str]
+    """What links under /sys and /dev mean."""
     usb: Mapping[str, str]
+    """Rate of the USB link behind a device's path under /sys, in Mbit/s."""
 
     @property
     def names(self) -> list[str]:
@@ -189,8 +185,3 @@ def parse_swaps(
             Swap(place=place, size_bytes=int(size) * 1024, used_bytes=int(used) * 1024, kind=kind)
         )
     return tuple(found)
-
-
-def blocks_of(raw: Mapping[str, Any]) -> Blocks:
-    """Return the devices in a node's answer."""
-    return Blocks(files=raw["files"], links=raw["links"], usb=raw["usb"])

@@ -20,7 +20,6 @@ class Nodes(Protocol):
 
     def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
         """Return the state to record before anything is started."""
-        ...
 
     def check(self, spec: ClusterSpec) -> None:
         """Check, changing nothing, that the nodes can exist or be reached.
@@ -28,27 +27,21 @@ class Nodes(Protocol):
         Raises:
             HostError, RemoteError: they cannot; says why.
         """
-        ...
 
     def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
         """Make the nodes, or take note of them; return the state with the live nodes."""
-        ...
 
     def remote_of(self, node: LiveNode, state: LiveState) -> Remote:
         """Return the way to reach a live node as the user that daemons and jobs run as."""
-        ...
 
     def admin_of(self, node: LiveNode, state: LiveState) -> Remote:
         """Return the way to reach a live node as root."""
-        ...
 
     def alive(self, state: LiveState) -> list[LiveNode]:
         """Return those of the nodes that exist, in the boot in which they were started."""
-        ...
 
     def has_leftovers(self, state: LiveState) -> bool:
         """Whether anything that was started for the cluster still runs."""
-        ...
 
     def destroy(self, state: LiveState) -> int:
         """End everything that was started for the cluster; return how many processes ended.
@@ -58,7 +51,6 @@ class Nodes(Protocol):
         Raises:
             ClusterError: something could not be ended.
         """
-        ...
 
     def limiter(self, spec: ClusterSpec, state: LiveState) -> Limiter | None:
         """Return what holds live nodes to their limits; None if nothing does.
@@ -66,47 +58,39 @@ class Nodes(Protocol):
         Raises:
             HostError: the kernel's means for it are gone.
         """
-        ...
 
     def page_hint(self, state: LiveState) -> str:
         """Say how the web pages are opened; empty if this machine's browser opens them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What ``boardcluster init`` was asked for.
-
-    Attributes:
-        name: name of the cluster.
-        engines: id of the engine pair.
-        profile: name of the engine configuration.
-        workers: number of workers beside the master.
-        subnet: the cluster's IPv4 network in CIDR form.
-        cores: cores of this machine that we may use.
-        memory_bytes: memory of this machine that is available now.
-    """
+    """What ``boardcluster init`` was asked for."""
 
     name: str
+    """Name of the cluster."""
     engines: str
+    """Id of the engine pair."""
     profile: str
+    """Name of the engine configuration."""
     workers: int
+    """Number of workers beside the master."""
     subnet: str
+    """The cluster's IPv4 network in CIDR form."""
     cores: int
+    """Cores of this machine that we may use."""
     memory_bytes: int
+    """Memory of this machine that is available now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeKind:
-    """The living part of a kind of node; what it declares is in its ``kind.toml``.
-
-    Attributes:
-        nodes: returns the nodes of the cluster with a state folder.
-        user: returns the user that daemons and jobs run as, in Hadoop's eyes; raises HostError if
-            that user has no name.
-        propose: returns a cluster that fits this machine; None where hosts have to be named.
-    """
+    """The living part of a kind of node; what it declares is in its ``kind.toml``."""
 
     nodes: Callable[[Path], Nodes]
+    """Returns the nodes of the cluster with a state folder."""
     user: Callable[[], str]
+    """Returns the user that daemons and jobs run as, in Hadoop's eyes; raises HostError if that
+    user has no name."""
     propose: Callable[[Wish], ClusterSpec] | None
+    """Returns a cluster that fits this machine; None where hosts have to be named."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import signal
-import time
 from pathlib import Path
 
 from boardcluster.cluster.state import IDENTITY_VARIABLE
 from boardcluster.errors import ClusterError
+from boardcluster.waiting import wait_until
 
 __all__ = ["end_processes_of", "is_alive", "leftover_processes"]
 
@@ -40,23 +41,23 @@ def end_processes_of(identity: str, *, within_seconds: float) -> int:
 
     Safe to repeat, and safe after a reboot: processes are found by the identity, never by name.
 
-    Args:
-        identity: the cluster's.
-        within_seconds: how long they may take to be gone.
-
     Raises:
         ClusterError: something does not end.
     """
-    deadline = time.monotonic() + within_seconds
     ended: set[int] = set()
-    while left := leftover_processes(identity):
-        if time.monotonic() > deadline:
-            raise ClusterError(
-                f"processes {left} of the cluster do not end", hint="end them by hand: kill -9"
-            )
-        for pid in left:
+
+    def left() -> list[int]:
+        found = leftover_processes(identity)
+        for pid in found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        ended.update(left)
-        time.sleep(0.02)
+        ended.update(found)
+        return found
+
+    if still := wait_until(
+        left, ready=operator.not_, timeout_seconds=within_seconds, poll_seconds=0.02
+    ):
+        raise ClusterError(
+            f"processes {still} of the cluster do not end", hint="kill them by hand: kill -9"
+        )
     return len(ended)

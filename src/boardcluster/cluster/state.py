@@ -10,16 +10,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from boardcluster.capabilities import Capabilities, capabilities_of
-from boardcluster.errors import ClusterError, HostError
+from boardcluster.errors import ClusterError, HostError, StoreError
 from boardcluster.fetch.cache import writing
-from boardcluster.records import DiskLimits, NodeLimits
+from boardcluster.records import NodeLimits
 from boardcluster.remote.base import ProcessRef
+from boardcluster.store import from_json
 
 __all__ = [
     "IDENTITY_VARIABLE",
@@ -38,89 +37,80 @@ IDENTITY_VARIABLE = "BOARDCLUSTER_IDENTITY"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveNode:
-    """A node that exists.
-
-    Attributes:
-        name: host name.
-        address: IPv4 address inside the cluster.
-        pid: the first process of an emulated node, as this machine sees it; 0 for other nodes.
-        start_ticks: its start time.
-        folder: the node's own folder (configuration, data, logs), as the node sees it.
-        host: how OpenSSH reaches a board; empty for an emulated node.
-        boot_id: the boot of a board in which its daemons were started.
-    """
+    """A node that exists."""
 
     name: str
+    """Host name."""
     address: str
+    """IPv4 address inside the cluster."""
     pid: int
+    """The first process of an emulated node, as this machine sees it; 0 for other nodes."""
     start_ticks: int
+    """Its start time."""
     folder: str
+    """The node's own folder (configuration, data, logs), as the node sees it."""
     host: str = ""
+    """How OpenSSH reaches a board; empty for an emulated node."""
     boot_id: str = ""
+    """The boot of a board in which its daemons were started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Daemon:
-    """A daemon that was started.
-
-    Attributes:
-        name: ``namenode``, ``datanode``, ``resourcemanager``, ...
-        node: the node it runs on.
-        process: its process, as the node sees it.
-        log: its log file on the node.
-        url: its web page.
-    """
+    """A daemon that was started."""
 
     name: str
+    """``namenode``, ``datanode``, ``resourcemanager``, ..."""
     node: str
+    """The node it runs on."""
     process: ProcessRef
+    """Its process, as the node sees it."""
     log: str
+    """Its log file on the node."""
     url: str
+    """Its web page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveState:
-    """Everything about a cluster that is being started, up, or left behind by a dead driver.
-
-    Attributes:
-        identity: unique; in the environment of everything started for this cluster.
-        boot_id: the boot of this machine in which it was started.
-        phase: ``starting`` or ``up``.
-        own_user: whether the namespaces live in a user namespace made without root.
-        subnet: network of the nodes.
-        host_link: the host's network interface into the cluster; empty without root.
-        nodes: the nodes.
-        daemons: the daemons, in start order.
-        config_sha256: hash over the generated configuration of all nodes.
-        spec_sha256: hash of the ``cluster.toml`` it was started from.
-        java: description of the JVM in use.
-        form: in words, how a campaign changed it; empty if it is as ``cluster.toml`` says.
-        storage: name of the folder, on each node, of its HDFS data and the like.
-        temporary: whether a campaign brought it up that found it down, and will bring it down.
-        kind: how the nodes exist, as in ``cluster.toml``.
-        limits: what the kernel gives each emulated board; empty where nodes are not limited.
-        dilation: by how much the nodes are slower than the boards they stand for.
-        switch_pid: the first process of the switch of emulated nodes, as this machine sees it.
-    """
+    """Everything about a cluster that is being started, up, or left behind by a dead driver."""
 
     identity: str
+    """Unique; in the environment of everything started for this cluster."""
     boot_id: str
+    """The boot of this machine in which it was started."""
     phase: str
+    """``starting`` or ``up``."""
     own_user: bool
+    """Whether the namespaces live in a user namespace made without root."""
     subnet: str
+    """Network of the nodes."""
     host_link: str = ""
+    """The host's network interface into the cluster; empty without root."""
     nodes: tuple[LiveNode, ...] = ()
+    """The nodes."""
     daemons: tuple[Daemon, ...] = ()
+    """The daemons, in start order."""
     config_sha256: str = ""
+    """Hash over the generated configuration of all nodes."""
     spec_sha256: str = ""
+    """Hash of the ``cluster.toml`` it was started from."""
     java: str = ""
+    """Description of the JVM in use."""
     form: str = ""
+    """In words, how a campaign changed it; empty if it is as ``cluster.toml`` says."""
     storage: str = "data"
+    """Name of the folder, on each node, of its HDFS data and the like."""
     temporary: bool = False
+    """Whether a campaign brought it up that found it down, and will bring it down."""
     kind: str = "emulated"
+    """How the nodes exist, as in ``cluster.toml``."""
     limits: tuple[NodeLimits, ...] = ()
+    """What the kernel gives each emulated board; empty where nodes are not limited."""
     dilation: float = 1.0
+    """By how much the nodes are slower than the boards they stand for."""
     switch_pid: int = 0
+    """The first process of the switch of emulated nodes, as this machine sees it."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -189,8 +179,7 @@ def load_state(home: Path) -> LiveState | None:
         HostError: the file cannot be read.
     """
     try:
-        raw = json.loads(_path(home).read_text())
-        return _parse(raw)
+        return from_json(LiveState, json.loads(_path(home).read_text()))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -198,23 +187,8 @@ def load_state(home: Path) -> LiveState | None:
             f"cannot read {_path(home)}: {error.strerror}",
             hint="run as the user who started the cluster, or name another one with --home",
         ) from error
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, StoreError) as error:
         raise ClusterError(
             f"{_path(home)} is damaged: {error}",
             hint="end the cluster's processes by hand, then remove the file",
         ) from error
-
-
-def _parse(raw: Mapping[str, Any]) -> LiveState:
-    nodes = tuple(LiveNode(**node) for node in raw["nodes"])
-    daemons = tuple(
-        Daemon(**{**daemon, "process": ProcessRef(**daemon["process"])})
-        for daemon in raw["daemons"]
-    )
-    limits = tuple(_parse_limits(row) for row in raw.get("limits", ()))
-    return LiveState(**{**raw, "nodes": nodes, "daemons": daemons, "limits": limits})
-
-
-def _parse_limits(raw: Mapping[str, Any]) -> NodeLimits:
-    disk = raw["disk"]
-    return NodeLimits(**{**raw, "disk": None if disk is None else DiskLimits(**disk)})

@@ -15,13 +15,13 @@ import json
 import os
 import shutil
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.errors import CapacityError, HostError, InstallError
 from boardcluster.units import format_bytes
+from boardcluster.waiting import wait_until
 
 __all__ = [
     "Progress",
@@ -159,21 +159,22 @@ def hold_lock(path: Path, *, purpose: str, timeout_seconds: float = 3600.0) -> I
         InstallError: another process held it all that time.
         HostError: the file cannot be created.
     """
-    deadline = time.monotonic() + timeout_seconds
+
+    def taken() -> bool:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
     with writing(path):
         stream = path.open("ab")
     with stream:
-        while True:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
-                if time.monotonic() >= deadline:
-                    raise InstallError(
-                        f"another process held {path} for {timeout_seconds:g} s ({purpose})",
-                        hint="wait for the other boardcluster to end, then repeat the command",
-                    ) from error
-                time.sleep(_POLL_SECONDS)
+        if not wait_until(taken, timeout_seconds=timeout_seconds, poll_seconds=_POLL_SECONDS):
+            raise InstallError(
+                f"another process held {path} for {timeout_seconds:g} s ({purpose})",
+                hint="wait for the other boardcluster to end, then repeat the command",
+            )
         yield
 
 

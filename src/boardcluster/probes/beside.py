@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import math
-import time
 from collections.abc import Iterator, Sequence
 
 from boardcluster.errors import AddressError, RemoteError
 from boardcluster.probes.base import Site
 from boardcluster.remote.ask import end_processes, listening, processes
 from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.waiting import wait_until
 
 __all__ = ["check_running", "free_port", "running", "serving", "stressing"]
 
@@ -86,17 +86,18 @@ def serving(
         RemoteError: it ended, or does not listen in time; the message holds its last words.
     """
     with running(remote, argv, log=log, longest_seconds=longest_seconds) as ref:
-        deadline = time.monotonic() + _LISTEN_SECONDS
-        while not listening(remote, [port]):
-            check_running(remote, ref, program=argv[0], log=log)
-            if time.monotonic() > deadline:
-                words = remote.run(["tail", "-n", "5", log], check=False).text.strip()
-                raise RemoteError(
-                    f"{remote.name}: {argv[0]} does not listen on port {port} after "
-                    f"{_LISTEN_SECONDS:g} s; its last words: {words or 'none'}",
-                    hint=f"run the same {argv[0]} by hand on {remote.name}",
-                )
-            time.sleep(_POLL_SECONDS)
+        if not wait_until(
+            lambda: listening(remote, [port]),
+            failed=lambda: check_running(remote, ref, program=argv[0], log=log),
+            timeout_seconds=_LISTEN_SECONDS,
+            poll_seconds=_POLL_SECONDS,
+        ):
+            words = remote.run(["tail", "-n", "5", log], check=False).text.strip()
+            raise RemoteError(
+                f"{remote.name}: {argv[0]} does not listen on port {port} after "
+                f"{_LISTEN_SECONDS:g} s; its last words: {words or 'none'}",
+                hint=f"run the same {argv[0]} by hand on {remote.name}",
+            )
         yield
 
 

@@ -13,7 +13,7 @@ from boardcluster.errors import ProbeOutputError, UsageError, VerificationError
 from boardcluster.probes.base import Probe, Site, Tool
 from boardcluster.probes.beside import free_port, serving
 from boardcluster.records import ProbeFigure, ProbeMode
-from boardcluster.services.mpi import mpirun_in, serving_in
+from boardcluster.services.mpi import mpirun_command, serving_in
 from boardcluster.services.netpipe import Curve, parse_curve
 from boardcluster.units import MIB
 
@@ -99,7 +99,7 @@ def _over_tcp(site: Site, peer: Site, output: str) -> None:
 
 
 def _over_mpi(site: Site, peer: Site, output: str) -> None:
-    command = mpirun_in(
+    command = mpirun_command(
         smallest_subnet(site.address, peer.address),
         hosts=(site.node, peer.node),
         ranks_per_host=1,

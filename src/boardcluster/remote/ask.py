@@ -12,6 +12,7 @@ from typing import Any
 
 from boardcluster.errors import RemoteError
 from boardcluster.remote.base import Charged, ProcessRef, Remote
+from boardcluster.remote.gate import Completed
 
 __all__ = [
     "CacheDrop",
@@ -30,6 +31,7 @@ __all__ = [
     "hottest_celsius",
     "http",
     "http_get_all",
+    "json_of",
     "listening",
     "node_program",
     "processes",
@@ -45,32 +47,26 @@ _SLOW_SECONDS = 900.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessView:
-    """A process as its node sees it.
-
-    Attributes:
-        alive: whether exactly this process still runs.
-        resident_bytes: resident set, shared pages counted in full.
-        proportional_bytes: resident set, shared pages divided by their users.
-    """
+    """A process as its node sees it."""
 
     alive: bool
+    """Whether exactly this process still runs."""
     resident_bytes: int
+    """Resident set, shared pages counted in full."""
     proportional_bytes: int
+    """Resident set, shared pages divided by their users."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
-    """An answer of a daemon.
-
-    Attributes:
-        status: HTTP status; 0 when nobody answered.
-        body: the body, or why nobody answered.
-        location: the Location header, if any.
-    """
+    """An answer of a daemon."""
 
     status: int
+    """HTTP status; 0 when nobody answered."""
     body: str
+    """The body, or why nobody answered."""
     location: str | None
+    """The Location header, if any."""
 
     def json(self) -> Any:
         """Parse the body.
@@ -91,58 +87,49 @@ class StorageTotals:
     """What the processes of a node have read and written, by the kernel's accounting.
 
     Source: Linux, Documentation/filesystems/proc.rst, ``/proc/PID/io``.
-
-    Attributes:
-        read_bytes: fetched from storage, so not found in the page cache.
-        written_bytes: as ``charged_bytes``, but of each process no more than it passed to write
-            calls.
-        charged_bytes: made dirty in the page cache, or written directly. The kernel charges a
-            whole folio when a few bytes of it are written after it was clean.
-        cancelled_bytes: of those, bytes that were deleted before they got to storage.
-        read_call_bytes: asked for in read calls, from anything: files, cache, sockets, pipes.
-        written_call_bytes: passed to write calls, to anything.
-        unreadable_processes: processes of other users, which are not in the sums.
     """
 
     read_bytes: int
+    """Fetched from storage, so not found in the page cache."""
     written_bytes: int
+    """As ``charged_bytes``, but of each process no more than it passed to write calls."""
     charged_bytes: int
+    """Made dirty in the page cache, or written directly. The kernel charges a whole folio when a
+    few bytes of it are written after it was clean."""
     cancelled_bytes: int
+    """Of those, bytes that were deleted before they got to storage."""
     read_call_bytes: int
+    """Asked for in read calls, from anything: files, cache, sockets, pipes."""
     written_call_bytes: int
+    """Passed to write calls, to anything."""
     unreadable_processes: int
+    """Processes of other users, which are not in the sums."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheDrop:
-    """Whether a kernel dropped its page cache.
-
-    Attributes:
-        dropped: whether it did.
-        reason: why it did not.
-        boot_id: the kernel's boot; nodes that share a kernel have the same.
-    """
+    """Whether a kernel dropped its page cache."""
 
     dropped: bool
+    """Whether it did."""
     reason: str
+    """Why it did not."""
     boot_id: str
+    """The kernel's boot; nodes that share a kernel have the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trimmed:
-    """What became of one file system's unused blocks.
-
-    Attributes:
-        mount: where it is mounted.
-        device: its block device as ``MAJOR:MINOR``.
-        trimmed_bytes: bytes that were discarded.
-        reason: why none were; empty if the file system did as asked.
-    """
+    """What became of one file system's unused blocks."""
 
     mount: str
+    """Where it is mounted."""
     device: str
+    """Its block device as ``MAJOR:MINOR``."""
     trimmed_bytes: int
+    """Bytes that were discarded."""
     reason: str
+    """Why none were; empty if the file system did as asked."""
 
 
 class Reached(StrEnum):
@@ -159,15 +146,12 @@ class Reached(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reaching:
-    """One try at a TCP connection.
-
-    Attributes:
-        state: what became of it.
-        words: the system's words, unless it was made.
-    """
+    """One try at a TCP connection."""
 
     state: Reached
+    """What became of it."""
     words: str
+    """The system's words, unless it was made."""
 
 
 @functools.cache
@@ -202,6 +186,15 @@ def ask(
         stdin=json.dumps(request).encode(),
         timeout_seconds=timeout_seconds,
     )
+    return json_of(remote, done)
+
+
+def json_of(remote: Remote, done: Completed) -> Any:
+    """Return the JSON that a program of ours wrote on a node.
+
+    Raises:
+        RemoteError: a login script of the node writes into its answer.
+    """
     try:
         return json.loads(done.stdout)
     except ValueError as error:
@@ -309,9 +302,7 @@ def http_get_all(
     """Fetch several small documents from the node in one go, in the order given."""
     items = [{"method": "GET", "url": url, "timeout": timeout_seconds} for url in urls]
     rows = ask(
-        remote,
-        {"do": "http", "requests": items},
-        timeout_seconds=timeout_seconds * len(urls) + 10,
+        remote, {"do": "http", "requests": items}, timeout_seconds=timeout_seconds * len(urls) + 10
     )
     return [HttpAnswer(**row) for row in rows]
 
@@ -341,12 +332,9 @@ def drop_caches(remote: Remote) -> CacheDrop:
 
 
 def trim(remote: Remote, folders: Sequence[str], *, skip: Sequence[str] = ()) -> list[Trimmed]:
-    """Discard the unused blocks of every file system that holds one of the folders.
+    """Discard the unused blocks of every file system that holds one of the folders, which may lack.
 
-    Args:
-        remote: the node.
-        folders: folders on the node; they need not exist.
-        skip: devices, as ``MAJOR:MINOR``, to leave out.
+    Devices in ``skip``, as ``MAJOR:MINOR``, are left out.
     """
     request = {"do": "trim", "folders": list(folders), "skip": list(skip)}
     return [Trimmed(**row) for row in ask(remote, request, timeout_seconds=_SLOW_SECONDS)]

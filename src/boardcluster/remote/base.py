@@ -15,15 +15,12 @@ __all__ = ["Charged", "ProcessRef", "Remote"]
 
 @dataclass(frozen=True, slots=True)
 class ProcessRef:
-    """A process that cannot be mistaken for a later one with the same id.
-
-    Attributes:
-        pid: process id as the node itself sees it.
-        start_ticks: start time in clock ticks since boot (``/proc/PID/stat``, field 22).
-    """
+    """A process that cannot be mistaken for a later one with the same id."""
 
     pid: int
+    """Process id as the node itself sees it."""
     start_ticks: int
+    """Start time in clock ticks since boot (``/proc/PID/stat``, field 22)."""
 
 
 @runtime_checkable
@@ -33,7 +30,6 @@ class Remote(Protocol):
     @property
     def name(self) -> str:
         """The node's name, for messages."""
-        ...
 
     def run(
         self,
@@ -60,7 +56,6 @@ class Remote(Protocol):
             RemoteError: it failed (only with check), did not end in time, does not exist on
                 another machine, or the node is gone.
         """
-        ...
 
     def run_logged(
         self,
@@ -80,26 +75,18 @@ class Remote(Protocol):
         Raises:
             RemoteError: it did not end in time or the node is gone.
         """
-        ...
 
     def start(
-        self,
-        argv: Sequence[str],
-        *,
-        log: str,
-        env: Mapping[str, str] | None = None,
-        cwd: str = "/",
+        self, argv: Sequence[str], *, log: str, env: Mapping[str, str] | None = None, cwd: str = "/"
     ) -> ProcessRef:
         """Start a program that outlives us; its output is appended to a file on the node.
 
         Raises:
             RemoteError: it could not be started.
         """
-        ...
 
     def put(self, source: Path, target: str) -> None:
         """Copy a file or folder of the driver to the node; a folder's content is replaced."""
-        ...
 
     def get(self, source: str, target: Path) -> None:
         """Copy a file or folder of the node to the driver.
@@ -107,25 +94,21 @@ class Remote(Protocol):
         Raises:
             RemoteError: the source does not exist.
         """
-        ...
 
     def lend(self, source: Path) -> AbstractContextManager[str]:
         """Yield a path of the node at which a file or folder of the driver can be read.
 
         It is there only during the block.
         """
-        ...
 
     def collect(self, target: Path) -> AbstractContextManager[str]:
         """Yield a path of the node to write a file to; it becomes the driver's ``target``.
 
         That happens when the block ends well. The path is there only during the block.
         """
-        ...
 
     def close(self) -> None:
         """Release the connection; the node and its processes go on."""
-        ...
 
 
 @runtime_checkable
@@ -138,4 +121,3 @@ class Charged(Protocol):
 
         For whoever watches it: a board that is slowed down must not pay for that.
         """
-        ...

@@ -52,7 +52,7 @@ class FakeRemote:
         timeout_seconds: float = 60.0,  # noqa: ARG002
         check: bool = True,
     ) -> Completed:
-        """See Remote."""
+        """Give the next prepared answer to a command or a request."""
         key = tuple(argv)
         if key[:4] == ("python3", "-I", "-S", "-c"):
             request = json.loads(stdin)
@@ -79,7 +79,7 @@ class FakeRemote:
         cwd: str | None = None,
         timeout_seconds: float,
     ) -> Completed:
-        """See Remote."""
+        """Give the next prepared answer, its output in the file."""
         done = self.run(argv, env=env, cwd=cwd, timeout_seconds=timeout_seconds, check=False)
         stdout.write_bytes(done.stdout)
         stderr.write_bytes(b"")
@@ -93,36 +93,36 @@ class FakeRemote:
         env: Mapping[str, str] | None = None,
         cwd: str = "/",
     ) -> ProcessRef:
-        """See Remote."""
+        """Count as started whatever has a prepared answer."""
         self.run(argv, env=env, cwd=cwd)
         return ProcessRef(len(self.calls), 1)
 
     def put(self, source: Path, target: str) -> None:
-        """See Remote; remembers the bytes of files."""
+        """Remember the bytes of files."""
         for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
             if path.is_file():
                 inner = f"/{path.relative_to(source)}" if source.is_dir() else ""
                 self.files[f"{target}{inner}"] = path.read_bytes()
 
     def get(self, source: str, target: Path) -> None:
-        """See Remote."""
+        """Write the bytes that are remembered."""
         if source not in self.files:
             raise RemoteError(f"{self._name}: {source} does not exist")
         target.write_bytes(self.files[source])
 
     @contextlib.contextmanager
     def lend(self, source: Path) -> Iterator[str]:
-        """See Remote; the file is remembered under the path it is lent at."""
+        """Remember a file under the path it is lent at."""
         path = f"/lent/{source.name}"
         self.put(source, path)
         yield path
 
     @contextlib.contextmanager
     def collect(self, target: Path) -> Iterator[str]:
-        """See Remote; the content is what ``files`` has at that path."""
+        """Yield a path; the content is what ``files`` has there in the end."""
         path = f"/collected/{target.name}"
         yield path
         self.get(path, target)
 
     def close(self) -> None:
-        """See Remote; nothing is held open."""
+        """Do nothing: nothing is held open."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from boardcluster.errors import HostError, RemoteError, RemoteTimeoutError
+from boardcluster.waiting import wait_until
 
 __all__ = ["Completed", "end_programs", "pipe", "run_logged", "run_program", "shown", "tail_text"]
 
@@ -33,21 +34,18 @@ _PROXY_SUFFIX = "_proxy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """One finished program.
-
-    Attributes:
-        argv: what ran.
-        returncode: exit status; negative is the signal that ended it.
-        stdout: captured standard output; empty where it went to a file.
-        stderr: captured standard error; empty where it went to a file.
-        duration_seconds: monotonic clock from just before the start to just after the end.
-    """
+    """One finished program."""
 
     argv: tuple[str, ...]
+    """What ran."""
     returncode: int
+    """Exit status; negative is the signal that ended it."""
     stdout: bytes
+    """Captured standard output; empty where it went to a file."""
     stderr: bytes
+    """Captured standard error; empty where it went to a file."""
     duration_seconds: float
+    """Monotonic clock from just before the start to just after the end."""
 
     @property
     def text(self) -> str:
@@ -116,16 +114,17 @@ def _group(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """SIGTERM to the group, SIGKILL to what is left of it after a grace period, and reap."""
+
+    def ended() -> bool:
+        alive = _is_alive(process.pid)
+        process.poll()
+        return not alive
+
     for signum, patience_seconds in ((signal.SIGTERM, _GRACE_SECONDS), (signal.SIGKILL, 5.0)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signum)
-        deadline = time.monotonic() + patience_seconds
-        while time.monotonic() < deadline:
-            alive = _is_alive(process.pid)
-            process.poll()
-            if not alive:
-                return
-            time.sleep(0.01)
+        if wait_until(ended, timeout_seconds=patience_seconds, poll_seconds=0.01):
+            return
 
 
 def _is_alive(group: int) -> bool:
@@ -164,12 +163,12 @@ def _popen(
         ) from error
     except PermissionError as error:
         raise HostError(
-            f"program may not be run: {argv[0]}", hint=f"check the permissions of {argv[0]}"
+            f"program cannot be executed: {argv[0]}", hint=f"check the permissions of {argv[0]}"
         ) from error
     except OSError as error:
         raise HostError(
             f"program cannot be run: {argv[0]}: {error.strerror}",
-            hint=f"check that {argv[0]} is made for this machine's processor",
+            hint=f"check that {argv[0]} was built for this machine's processor",
         ) from error
 
 
@@ -204,15 +203,7 @@ def run_program(
     timeout_seconds: float = 60.0,
     check: bool = True,
 ) -> Completed:
-    """Run a program to its end and capture its output.
-
-    Args:
-        argv: program and arguments.
-        stdin: bytes for its standard input.
-        env: variables added to a minimal environment.
-        cwd: working folder.
-        timeout_seconds: after this the whole process group is ended.
-        check: raise if the exit status is not zero.
+    """Run a program to its end and capture its output; arguments as of ``Remote.run``.
 
     Raises:
         HostError: the program does not exist.
@@ -322,8 +313,7 @@ def pipe(
 
 
 def _raise_first_cause(
-    stages: Sequence[Sequence[str]],
-    ended: Sequence[tuple[subprocess.Popen[bytes], IO[bytes]]],
+    stages: Sequence[Sequence[str]], ended: Sequence[tuple[subprocess.Popen[bytes], IO[bytes]]]
 ) -> None:
     """Blame the stage that failed, not one that only lost its reader."""
     failed = [

@@ -27,21 +27,18 @@ _SSH_PORT = "22"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostKey:
-    """A host key.
-
-    Attributes:
-        host: the destination it was asked for.
-        name: the name under which ssh looks for it: ``pi0`` or ``[pi0]:2222``.
-        kind: its type, such as ``ssh-ed25519``.
-        key: the public key, base64.
-        fingerprint: what people compare, ``SHA256:`` and 43 characters.
-    """
+    """A host key."""
 
     host: str
+    """The destination it was asked for."""
     name: str
+    """The name under which ssh looks for it: ``pi0`` or ``[pi0]:2222``."""
     kind: str
+    """Its type, such as ``ssh-ed25519``."""
     key: str
+    """The public key, base64."""
     fingerprint: str
+    """What people compare, ``SHA256:`` and 43 characters."""
 
     @property
     def line(self) -> str:
@@ -53,10 +50,6 @@ def learn(
     hosts: Sequence[str], *, identity: Path | None = None
 ) -> dict[str, HostKey | RemoteError]:
     """Ask hosts for their keys, several at once, without trusting them and without logging in.
-
-    Args:
-        hosts: destinations as ssh takes them.
-        identity: private key file, for the same configuration as later; nothing is offered.
 
     Returns:
         For each host the key it shows, or why it shows none.
@@ -164,11 +157,7 @@ def _read(file: Path, host: str) -> tuple[HostKey, ...]:
 
 
 def trust(known_hosts: Path, learned: Sequence[HostKey]) -> None:
-    """Write keys down, all or none; from now on their hosts are believed with them.
-
-    Args:
-        known_hosts: our file; made, readable only for us, if it is missing.
-        learned: keys that a person has accepted.
+    """Write accepted keys down, all or none; from now on their hosts are believed with them.
 
     Raises:
         HostKeyError: the file has another key for a host. It stays as it is.
@@ -180,8 +169,9 @@ def trust(known_hosts: Path, learned: Sequence[HostKey]) -> None:
             text += f"{key.line}\n"
         elif key.key not in {other.key for other in mine}:
             raise HostKeyError(
-                f"{key.host}: {known_hosts} has another key for {key.name} than {key.fingerprint}",
-                hint="only if you know why it changed: "
+                f"{key.host}: {known_hosts} holds another key for {key.name} than "
+                f"{key.fingerprint}",
+                hint="if you know why it changed, run "
                 f"{forget_command(known_hosts, key.name)}, and accept the new one",
             )
     known_hosts.parent.mkdir(parents=True, exist_ok=True)

@@ -16,12 +16,7 @@ __all__ = ["LocalRemote"]
 
 
 class LocalRemote:
-    """Run programs here, optionally behind a prefix that carries them somewhere else.
-
-    Args:
-        name: name for messages.
-        prefix: put before every command; a namespace is entered this way.
-    """
+    """Run programs here, optionally behind a prefix that carries them somewhere else."""
 
     def __init__(self, name: str = "local", *, prefix: Sequence[str] = ()) -> None:
         self._name = name
@@ -46,7 +41,7 @@ class LocalRemote:
         timeout_seconds: float = 60.0,
         check: bool = True,
     ) -> Completed:
-        """See Remote."""
+        """Run a program here, behind the prefix."""
         return run_program(
             self._wrap(argv, cwd),
             stdin=stdin,
@@ -65,7 +60,7 @@ class LocalRemote:
         cwd: str | None = None,
         timeout_seconds: float,
     ) -> Completed:
-        """See Remote."""
+        """Run a long program here, behind the prefix, its output going into files."""
         return run_logged(
             self._wrap(argv, cwd),
             stdout=stdout,
@@ -75,22 +70,17 @@ class LocalRemote:
         )
 
     def start(
-        self,
-        argv: Sequence[str],
-        *,
-        log: str,
-        env: Mapping[str, str] | None = None,
-        cwd: str = "/",
+        self, argv: Sequence[str], *, log: str, env: Mapping[str, str] | None = None, cwd: str = "/"
     ) -> ProcessRef:
-        """See Remote."""
+        """Start a program that outlives us, orphaned by a program of a moment."""
         return start_detached(self, argv, log=log, env=env, cwd=cwd)
 
     def put(self, source: Path, target: str) -> None:
-        """See Remote. Nodes on this machine share its file system, so this is a copy."""
+        """Copy a file or folder: nodes on this machine share its file system."""
         _copy(source, self._seen_from_here(target))
 
     def get(self, source: str, target: Path) -> None:
-        """See Remote."""
+        """Copy a file or folder of the node to another place of this machine."""
         found = self._seen_from_here(source)
         if not found.exists():
             raise RemoteError(f"{self._name}: {source} does not exist")
@@ -102,16 +92,16 @@ class LocalRemote:
 
     @contextlib.contextmanager
     def lend(self, source: Path) -> Iterator[str]:
-        """See Remote; the file itself."""
+        """Yield the file itself."""
         yield str(source)
 
     @contextlib.contextmanager
     def collect(self, target: Path) -> Iterator[str]:
-        """See Remote; the file itself."""
+        """Yield the target itself."""
         yield str(target)
 
     def close(self) -> None:
-        """See Remote; nothing is held open."""
+        """Do nothing: nothing is held open."""
 
 
 def _copy(source: Path, target: Path) -> None:

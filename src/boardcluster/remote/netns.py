@@ -27,14 +27,7 @@ def enter(pid: int, *, own_user: bool, kinds: str) -> tuple[str, ...]:
 
 
 class NetnsRemote(LocalRemote):
-    """An emulated node.
-
-    Args:
-        name: the node's host name.
-        pid: process id, on this machine, of the node's first process.
-        own_user: whether the node lives in a user namespace made without root.
-        joining: command prefix that joins the node's control groups; empty if it has none.
-    """
+    """An emulated node, by its first process; ``joining`` is a prefix that joins its groups."""
 
     def __init__(self, name: str, *, pid: int, own_user: bool, joining: Sequence[str] = ()) -> None:
         inside = enter(pid, own_user=own_user, kinds="nmup")
@@ -45,9 +38,9 @@ class NetnsRemote(LocalRemote):
 
     @property
     def aside(self) -> LocalRemote:
-        """See Charged; a node without limits is charged for nothing anyway."""
+        """The same node outside its control groups; itself if it has no limits."""
         return LocalRemote(self.name, prefix=self._inside) if self._limited else self
 
     def _seen_from_here(self, path: str) -> Path:
-        """See LocalRemote. A limited node has a disk that is mounted in it alone."""
+        """Return the path by the node's own root: a limited node has a disk mounted in it alone."""
         return self._root / path.lstrip("/")

@@ -19,12 +19,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from boardcluster.errors import (
-    BoardclusterError,
-    RemoteError,
-    RemoteTimeoutError,
-    UnreachableError,
-)
+from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, UnreachableError
 from boardcluster.remote.ask import node_program, start_detached
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed, run_program, shown, tail_text
@@ -104,7 +99,7 @@ class SshRemote:
         timeout_seconds: float = 60.0,
         check: bool = True,
     ) -> Completed:
-        """See Remote. The working folder is ``/`` unless given; a status above 128 is a signal."""
+        """Run a program, in ``/`` unless given; a status above 128 is a signal."""
         become = self._become()
         token = _new_token()
         try:
@@ -227,11 +222,7 @@ class SshRemote:
 
     def _end(self, token: str, become: tuple[str, ...]) -> None:
         """End a command on the node, as far as the node can be reached."""
-        request = {
-            "do": "end_marked",
-            "mark": f"{_MARK}={token}",
-            "grace_seconds": _GRACE_SECONDS,
-        }
+        request = {"do": "end_marked", "mark": f"{_MARK}={token}", "grace_seconds": _GRACE_SECONDS}
         with contextlib.suppress(BoardclusterError):
             self._attempt(
                 [*_PYTHON, node_program()],
@@ -251,7 +242,7 @@ class SshRemote:
         cwd: str | None = None,
         timeout_seconds: float,
     ) -> Completed:
-        """See Remote, and ``ssh_job.run_job``."""
+        """Run a long program as ``ssh_job.run_job`` does."""
         return run_job(
             self,
             argv,
@@ -265,18 +256,13 @@ class SshRemote:
         )
 
     def start(
-        self,
-        argv: Sequence[str],
-        *,
-        log: str,
-        env: Mapping[str, str] | None = None,
-        cwd: str = "/",
+        self, argv: Sequence[str], *, log: str, env: Mapping[str, str] | None = None, cwd: str = "/"
     ) -> ProcessRef:
-        """See Remote."""
+        """Start a program that outlives the connection."""
         return start_detached(self, argv, log=log, env=env, cwd=cwd)
 
     def put(self, source: Path, target: str) -> None:
-        """See Remote; what is put belongs to the user who runs commands."""
+        """Copy with rsync; what is put belongs to the user who runs commands."""
         here = str(source.resolve())
         if source.is_dir():
             done = self._copy(*_PUT_FLAGS, "--delete", "--", f"{here}/", f"node:{target}/")
@@ -286,7 +272,7 @@ class SshRemote:
             raise self._copy_failure(f"{source} cannot be copied to {target}", done)
 
     def get(self, source: str, target: Path) -> None:
-        """See Remote; nothing appears under the target's name before all of it is there."""
+        """Copy with rsync; the target's name appears only when all of it is there."""
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".get-") as folder:
             done = self._copy(*_GET_FLAGS, "--", f"node:{PurePosixPath(source)}", f"{folder}/")
@@ -319,7 +305,7 @@ class SshRemote:
 
     @contextlib.contextmanager
     def lend(self, source: Path) -> Iterator[str]:
-        """See Remote; a copy."""
+        """Yield the path of a copy on the node."""
         with self._folder() as folder:
             path = f"{folder}/{source.name}"
             self.put(source, path)
@@ -327,7 +313,7 @@ class SshRemote:
 
     @contextlib.contextmanager
     def collect(self, target: Path) -> Iterator[str]:
-        """See Remote; fetched at the end."""
+        """Yield a path on the node; the file is fetched when the block ends well."""
         with self._folder() as folder:
             path = f"{folder}/{target.name}"
             yield path
@@ -348,7 +334,7 @@ class SshRemote:
         self.run(remove)
 
     def close(self) -> None:
-        """See Remote; ends the shared connection, also for others who use it."""
+        """End the shared connection, also for others who use it."""
         with contextlib.suppress(BoardclusterError):
             run_program(self._route.command("-O", "exit"), timeout_seconds=10.0, check=False)
 

@@ -20,12 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boardcluster.errors import (
-    BoardclusterError,
-    RemoteError,
-    RemoteTimeoutError,
-    UnreachableError,
-)
+from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, UnreachableError
 from boardcluster.remote.ask import ask
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import Completed, tail_text
@@ -43,7 +38,7 @@ _RETRY_SECONDS = 1.0
 _GRACE_SECONDS = 5.0
 _END_SECONDS = 45.0
 _LOST = {
-    "rebooted": "the node started anew while a command ran",
+    "rebooted": "the node restarted while a command ran",
     "lost": "a command's supervisor was killed, so its exit status is lost",
     "absent": "a command's folder was deleted while it ran",
 }
@@ -69,18 +64,8 @@ def run_job(
     2. Wait for its end, over as many connections as that takes.
     3. Fetch what it wrote, and remove its folder.
 
-    Left early, in whatever way, it is ended on the node first, as far as that can be reached.
-
-    Args:
-        remote: the node.
-        argv: program and arguments.
-        jobs: folder of the node in which the job gets its own; made if it is missing.
-        stdout: file of the driver for standard output.
-        stderr: file of the driver for standard error.
-        env: further variables.
-        cwd: working folder.
-        timeout_seconds: after this it is ended, on the node.
-        lost_seconds: for so long a node may be out of reach.
+    Left early, in whatever way, it is ended on the node first, as far as that can be reached. It
+    gets a folder of its own in ``jobs``; the other arguments are those of ``SshRemote``.
 
     Returns:
         Its exit status, by the node's shell: above 128 is a signal. The duration is from just
@@ -123,21 +108,18 @@ def run_job(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
-    """One job, known to its node by an id.
-
-    Attributes:
-        remote: the node.
-        argv: program and arguments.
-        jobs: folder of the node in which the job has its own.
-        lost_seconds: for so long the node may be out of reach.
-        id: its id.
-    """
+    """One job, known to its node by an id."""
 
     remote: Remote
+    """The node."""
     argv: tuple[str, ...]
+    """Program and arguments."""
     jobs: str
+    """Folder of the node in which the job has its own."""
     lost_seconds: float
+    """For so long the node may be out of reach."""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """Its id."""
 
     @property
     def folder(self) -> str:
@@ -163,7 +145,7 @@ class _Job:
             if state["state"] != "running":
                 raise RemoteError(
                     f"{self.remote.name}: {_LOST[state['state']]}: {self.argv[0]}",
-                    hint=f"look at the kernel's log on {self.remote.name}: dmesg --ctime",
+                    hint=f"read the kernel log on {self.remote.name}: dmesg --ctime",
                 )
         return None
 
@@ -202,8 +184,8 @@ class _Job:
                     lost_at_seconds = now_seconds
                 if now_seconds - lost_at_seconds >= self.lost_seconds:
                     raise UnreachableError(
-                        f"{self.remote.name}: out of reach for {self.lost_seconds:g} s while a "
-                        f"command may still run there: {self.argv[0]}\n{error.message}",
+                        f"{self.remote.name}: unreachable for {self.lost_seconds:g} s while a "
+                        f"command may still be running there: {self.argv[0]}\n{error.message}",
                         hint=error.hint or f"check power and network of {self.remote.name}",
                     ) from error
             time.sleep(_RETRY_SECONDS)

@@ -40,14 +40,12 @@ class Silence:
     """What is known of a host that did not answer a moment ago.
 
     Each try at a dead host takes its whole time-out; a driver that ends a run on one makes many.
-
-    Attributes:
-        error: how the last try ended.
-        until_seconds: so long, by the monotonic clock, no other is made.
     """
 
     error: UnreachableError | None = None
+    """How the last try ended."""
     until_seconds: float = 0.0
+    """So long, by the monotonic clock, no other is made."""
 
     def note(self, error: UnreachableError) -> None:
         """Take note of a try without an answer."""
@@ -68,25 +66,23 @@ class Silence:
 class SshRoute:
     """How OpenSSH gets to a host.
 
-    Attributes:
-        host: any destination OpenSSH takes: ``[USER@]HOST`` or ``ssh://[USER@]HOST[:PORT]``,
-            resolved by the user's own configuration.
-        known_hosts: file of the host keys to believe; no other key is.
-        control: existing folder that only we may enter, for the sockets of shared connections;
-            a short path, because a socket's is limited to 104 bytes.
-        identity: private key file to offer as well; None for only what the configuration says.
-        silence: shared by all who go this way.
-
     Raises:
         SpecError: the host could be taken for an option, or is no destination at all.
         HostError: the path of ``control`` is too long for a socket.
     """
 
     host: str
+    """Any destination OpenSSH takes: ``[USER@]HOST`` or ``ssh://[USER@]HOST[:PORT]``, resolved by
+    the user's own configuration."""
     known_hosts: Path
+    """File of the host keys to believe; no other key is."""
     control: Path
+    """Existing folder that only we may enter, for the sockets of shared connections; a short path,
+    because a socket's is limited to 104 bytes."""
     identity: Path | None = None
+    """Private key file to offer as well; None for only what the configuration says."""
     silence: Silence = field(default_factory=Silence, compare=False, repr=False)
+    """Shared by all who go this way."""
 
     def __post_init__(self) -> None:
         check_destination(self.host)
@@ -119,7 +115,7 @@ def check_destination(host: str) -> None:
     if not _DESTINATION.fullmatch(host):
         raise SpecError(
             f"{host!r} is not a host that ssh could reach",
-            hint="write [USER@]HOST or ssh://[USER@]HOST:PORT; no part begins with a hyphen",
+            hint="write [USER@]HOST or ssh://[USER@]HOST:PORT; no part may begin with a hyphen",
         )
 
 
@@ -128,10 +124,6 @@ def ssh_options(known_hosts: Path, *, identity: Path | None = None) -> list[str]
 
     It never asks, never forwards, believes only our own file of host keys, and does nothing else
     that the user's configuration may want of an interactive login.
-
-    Args:
-        known_hosts: the file of host keys.
-        identity: private key file to offer as well.
     """
     options = {
         "BatchMode": "yes",

@@ -20,13 +20,7 @@ from boardcluster.errors import (
     UnreachableError,
 )
 
-__all__ = [
-    "NO_STATUS",
-    "command_failure",
-    "connection_failure",
-    "forget_command",
-    "is_silence",
-]
+__all__ = ["NO_STATUS", "command_failure", "connection_failure", "forget_command", "is_silence"]
 
 NO_STATUS = 255
 """ssh's own exit status when something is wrong with the connection."""
@@ -54,15 +48,7 @@ _NO_SUDO = re.compile(r"\bsudo: (?:command )?not found")
 def connection_failure(
     node: str, host: str, words: str, *, status: int, known_hosts: Path
 ) -> BoardclusterError:
-    """Return what an ssh that reached no command says, as an error of ours.
-
-    Args:
-        node: the node's name.
-        host: the destination.
-        words: what ssh wrote to standard error.
-        status: ssh's exit status.
-        known_hosts: our file of host keys.
-    """
+    """Return what an ssh that reached no command wrote to standard error, as an error of ours."""
     lines = [line.strip() for line in words.splitlines() if line.strip(" @\t\r\n")]
     text = "; ".join(lines[-_LINES_SHOWN:]) or f"ssh ended with status {status}"
     if error := _key_failure(node, host, words, text, known_hosts):
@@ -73,10 +59,12 @@ def connection_failure(
             hint=f"run `ssh-copy-id {host}`, or load the right key with ssh-add",
         )
     if _OWN_CONFIGURATION.search(words):
-        return HostError(f"ssh does not accept its configuration: {text}", hint="correct it")
+        return HostError(
+            f"ssh does not accept its configuration: {text}", hint="correct ~/.ssh/config"
+        )
     if status != NO_STATUS:
         return LoginError(
-            f"{node}: {host} lets us in but runs no command: {text}",
+            f"{node}: {host} accepts the login but runs no command: {text}",
             hint="give that user a POSIX shell and no forced command",
         )
     return UnreachableError(
@@ -95,9 +83,9 @@ def _key_failure(
 ) -> HostKeyError | None:
     if found := _CHANGED_KEY.search(words):
         return HostKeyError(
-            f"{node}: {host} shows another host key than before: its system was set up anew, "
-            "or somebody answers in its place",
-            hint=f"only if you know why: {forget_command(known_hosts, found[1])}, and run "
+            f"{node}: {host} presents another host key than before: its system was reinstalled, "
+            "or another machine answers in its place",
+            hint=f"if you know why, run {forget_command(known_hosts, found[1])}, then "
             "`boardcluster up` to see and accept the new one",
         )
     if found := _UNKNOWN_KEY.search(words):
@@ -121,31 +109,24 @@ def forget_command(known_hosts: Path, name: str) -> str:
 def command_failure(
     node: str, argv: Sequence[str], status: int, words: str, *, user: str, login: str
 ) -> RemoteError | None:
-    """Return why a command was not run at all, or None if it was.
+    """Return why a command was not run at all, by its status and standard error; None if it was.
 
-    Args:
-        node: the node's name.
-        argv: the command.
-        status: exit status on the node.
-        words: standard error on the node.
-        user: whom sudo was asked to become; empty if it was not asked.
-        login: who logged in.
+    ``user`` is whom sudo was asked to become, empty if it was not asked; ``login`` who logged in.
     """
     if user and status == _NOT_FOUND and _NO_SUDO.search(words):
         return LoginError(
-            f"{node}: there is no sudo",
-            hint=f"install sudo on {node}, or log in as root",
+            f"{node}: sudo is not installed", hint=f"install sudo on {node}, or log in as root"
         )
     last = words.rstrip().rpartition("\n")[2]
     if user and status == _SUDO_FAILED and _SUDO_REFUSES.search(last):
         return LoginError(
-            f"{node}: {login} may not become {user} without being asked: {last}",
+            f"{node}: {login} cannot become {user} without a password: {last}",
             hint=f"on {node}: echo '{login} ALL=(ALL) NOPASSWD: ALL' "
             "| sudo tee /etc/sudoers.d/010_boardcluster",
         )
     if user and status == _SUDO_FAILED and _NO_SUCH_USER.search(words):
         return RemoteError(
-            f"{node}: there is no user {user}", hint="run `boardcluster up`, which makes it"
+            f"{node}: there is no user {user}", hint="run `boardcluster up`, which creates it"
         )
     if status == _NOT_FOUND and re.search(rf"^env: \W?{re.escape(argv[0])}\W", words, re.M):
         return RemoteError(

@@ -77,30 +77,20 @@ _SYSTEMD_RUNS = "/run/systemd/system"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """Boards that can start their daemons.
-
-    Attributes:
-        facts: what was found on each, by name.
-        java: description of the Java of all; of several, joined by `` + ``.
-        changes: what was done to them.
-    """
+    """Boards that can start their daemons."""
 
     facts: dict[str, NodeFacts]
+    """What was found on each, by name."""
     java: str
+    """Description of the Java of all; of several, joined by `` + ``."""
     changes: tuple[Change, ...]
+    """What was done to them."""
 
 
 def board_layout(
     spec: ClusterSpec, profile: Profile, engines: Installation, state: LiveState
 ) -> Layout:
-    """Return the layout of a cluster of boards.
-
-    Args:
-        spec: the cluster.
-        profile: its engine configuration.
-        engines: the engine pair on this machine.
-        state: what is known of the nodes.
-    """
+    """Return the layout of a cluster of boards."""
     # Each board has a Java of its own behind one link, so no version stands here.
     java = Java(program=Path(JAVA_LINK) / "bin" / "java", feature=0, version="", vendor="")
     return Layout(
@@ -152,11 +142,7 @@ _NEAREST = 'place=$1; until [ -d "$place" ]; do place=${place%/*}; done; echo "$
 def hold_tunnel(home: Path, spec: ClusterSpec, *, pages: Mapping[str, int], socks: int) -> None:
     """Open the masters' pages on ports of this machine until interrupted.
 
-    Args:
-        home: the cluster's state folder.
-        spec: the cluster.
-        pages: name in ``WEB_PAGES`` to port of this machine.
-        socks: port of a SOCKS proxy; 0 for none.
+    Pages are named as in ``WEB_PAGES``. A SOCKS proxy is opened, too, unless its port is 0.
 
     Raises:
         RemoteError: the master cannot be reached.
@@ -221,7 +207,7 @@ def _look(nodes: BoardNodes, rows: Sequence[NodeSpec]) -> dict[str, NodeFacts]:
         specs, lambda name: discover(nodes.admin(specs[name]), folder=specs[name].folder)
     )
     raise_first(errors)
-    require_nodes(facts, hint="mend that, or leave the node out")
+    require_nodes(facts, hint="fix that, or leave the node out")
     if apart := skews(facts):
         raise ClusterError(
             "; ".join(apart),
@@ -256,7 +242,7 @@ def make_ready(
         InstallError: something could not be installed; what was stays recorded.
     """
     nodes = board_nodes(home)
-    progress("looking at the boards", 0, 0)
+    progress("inspecting the boards", 0, 0)
     facts = _look(nodes, layout.spec.nodes)
     pair = layout.engines.pair
     trees = _trees(layout)
@@ -322,16 +308,11 @@ def _trees(layout: Layout) -> list[Tree]:
 
 
 def managers_of(
-    facts: Mapping[str, NodeFacts],
-    remotes: Mapping[str, Remote],
-    admins: Mapping[str, Remote],
+    facts: Mapping[str, NodeFacts], remotes: Mapping[str, Remote], admins: Mapping[str, Remote]
 ) -> dict[str, ServiceManager]:
     """Return what keeps the daemons of each node: systemd where it runs, else nobody.
 
-    Args:
-        facts: what was found on boards; nothing of emulated nodes.
-        remotes: the nodes by name, as the user that daemons run as.
-        admins: the nodes by name, as root.
+    ``facts`` are of boards only; ``remotes`` are the nodes as the user that daemons run as.
     """
     return {
         name: Systemd(admins[name])
@@ -397,13 +378,6 @@ def take_back(
 ) -> dict[str, list[str]]:
     """Take back from boards what was installed; return in words what was, by node.
 
-    Args:
-        home: the cluster's state folder.
-        boards: the boards.
-        keep_data: leave the nodes' data folders.
-        dry_run: change nothing.
-        progress: told what is done.
-
     Raises:
         RemoteError: a board cannot be reached.
         ClusterError: daemons or jobs still run there.
@@ -411,10 +385,9 @@ def take_back(
     """
     nodes = board_nodes(home)
     rows = {node.name: node for node in boards}
-    progress(f"looking at what was installed on {len(rows)} boards", 0, 0)
+    progress(f"checking what was installed on {len(rows)} boards", 0, 0)
     done, errors = each_node(
-        rows,
-        lambda name: uninstall(nodes.admin(rows[name]), keep_data=keep_data, dry_run=dry_run),
+        rows, lambda name: uninstall(nodes.admin(rows[name]), keep_data=keep_data, dry_run=dry_run)
     )
     if errors:  # what was done elsewhere must not go unsaid
         for name, changes in done.items():

@@ -201,10 +201,7 @@ def render_node(
 ) -> dict[str, str]:
     """Return the configuration files of one node: file name to content.
 
-    Args:
-        layout: the cluster.
-        node: the node.
-        extra: per file, properties of one submission.
+    ``extra`` are properties, per file, of one submission.
 
     Raises:
         UsageError: nodes are dilated and a property that must be a time is none.

@@ -20,25 +20,25 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonKind:
-    """One kind of daemon.
-
-    Attributes:
-        name: its name.
-        role: on which nodes it runs.
-        main: its Java class.
-        web: the port of its web page, by name.
-        ports: every port it binds, by name.
-        spark: whether it runs from Spark's jars instead of Hadoop's.
-        web_pages: whether its web pages come in Hadoop's test jar.
-    """
+    """One kind of daemon."""
 
     name: str
+    """Its name."""
     role: Role
+    """On which nodes it runs."""
     main: str
-    web: str
+    """Its Java class."""
     ports: tuple[str, ...]
+    """Every port it binds, by name."""
     spark: bool = False
+    """Whether it runs from Spark's jars instead of Hadoop's."""
     web_pages: bool = False
+    """Whether its web pages come in Hadoop's test jar."""
+
+    @property
+    def web(self) -> str:
+        """The port of its web page, by name."""
+        return f"{self.name}-web"
 
 
 DAEMONS = (
@@ -46,7 +46,6 @@ DAEMONS = (
         name="namenode",
         role=Role.MASTER,
         main="org.apache.hadoop.hdfs.server.namenode.NameNode",
-        web="namenode-web",
         ports=("namenode", "namenode-web"),
         web_pages=True,
     ),
@@ -54,7 +53,6 @@ DAEMONS = (
         name="resourcemanager",
         role=Role.MASTER,
         main="org.apache.hadoop.yarn.server.resourcemanager.ResourceManager",
-        web="resourcemanager-web",
         ports=(
             "resourcemanager",
             "resourcemanager-scheduler",
@@ -67,7 +65,6 @@ DAEMONS = (
         name="datanode",
         role=Role.WORKER,
         main="org.apache.hadoop.hdfs.server.datanode.DataNode",
-        web="datanode-web",
         ports=("datanode", "datanode-web", "datanode-ipc"),
         web_pages=True,
     ),
@@ -75,21 +72,18 @@ DAEMONS = (
         name="nodemanager",
         role=Role.WORKER,
         main="org.apache.hadoop.yarn.server.nodemanager.NodeManager",
-        web="nodemanager-web",
         ports=("nodemanager", "nodemanager-localizer", "nodemanager-web", "shuffle"),
     ),
     DaemonKind(
         name="jobhistory",
         role=Role.MASTER,
         main="org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer",
-        web="jobhistory-web",
         ports=("jobhistory", "jobhistory-admin", "jobhistory-web"),
     ),
     DaemonKind(
         name="sparkhistory",
         role=Role.MASTER,
         main="org.apache.spark.deploy.history.HistoryServer",
-        web="sparkhistory-web",
         ports=("sparkhistory-web",),
         spark=True,
     ),

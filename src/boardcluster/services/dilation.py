@@ -49,24 +49,21 @@ _VALUE = re.compile(r"(-?\d+(?:\.\d+)?) *([a-z]*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A property that holds a time, or a rate.
-
-    Attributes:
-        default: the engine's own value; empty if it has none.
-        unit: of a value without one, and the finest step in which the engine reads it: ``ms``,
-            ``s``, ``min`` or, for a rate, ``bytes/s``.
-        why: what it times.
-        earlier: the default in engine pairs, by id, that have another.
-        longest: what no dilated value exceeds, unless it was set longer; None for no such limit.
-        in_code: whether the default is nowhere but in the engine's program.
-    """
+    """A property that holds a time, or a rate."""
 
     default: str
+    """The engine's own value; empty if it has none."""
     unit: str
+    """Of a value without one, and the finest step in which the engine reads it: ``ms``, ``s``,
+    ``min`` or, for a rate, ``bytes/s``."""
     why: str
+    """What it times."""
     earlier: dict[str, str] = field(default_factory=dict)
+    """The default in engine pairs, by id, that have another."""
     longest: int | None = None
+    """What no dilated value exceeds, unless it was set longer; None for no such limit."""
     in_code: bool = False
+    """Whether the default is nowhere but in the engine's program."""
 
     def default_in(self, pair_id: str) -> str:
         """Return the engine's own value in an engine pair."""
@@ -137,7 +134,7 @@ def _times(where: str, text: str, interval: Interval, dilation: float) -> str | 
             "" if interval.unit == _RATE else f", or one with {', '.join(sorted(known - {''}))}"
         )
         raise UsageError(
-            f"{where} = {text!r} is no {what}, so it cannot be dilated",
+            f"{where} = {text!r} is not a {what}, so it cannot be dilated",
             hint=f"write a number of {interval.unit}{others}",
         )
     number = float(found[1])

@@ -14,7 +14,7 @@ from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.settings import memory_mib
 
-__all__ = ["check_settings_fit"]
+__all__ = ["YARN_DEFAULTS_MIB", "check_settings_fit"]
 
 _MIB = 1 << 20
 _NODE = "yarn.nodemanager.resource.memory-mb"
@@ -29,7 +29,7 @@ _HEAPS = {
     _MAP: "mapreduce.map.java.opts",
     _REDUCE: "mapreduce.reduce.java.opts",
 }
-_DEFAULTS_MIB = {_NODE: 8192, _LEAST: 1024, _MOST: 8192, _AM: 1536, _MAP: 1024, _REDUCE: 1024}
+YARN_DEFAULTS_MIB = {_NODE: 8192, _LEAST: 1024, _MOST: 8192, _AM: 1536, _MAP: 1024, _REDUCE: 1024}
 """Hadoop's own values (yarn-default.xml, mapred-default.xml); -1 there means these as well."""
 
 _SORT_MIB = 100
@@ -50,21 +50,18 @@ _XMX = re.compile(r"-Xmx(\d+[bkmgt]?)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Container:
-    """A container that YARN is asked for.
-
-    Attributes:
-        keys: the properties that decide its size.
-        what: what runs in it.
-        mib: its size before it is rounded up.
-        words: how that comes about.
-        am_mib: size of the application master that must run at the same time; 0 for itself.
-    """
+    """A container that YARN is asked for."""
 
     keys: tuple[str, ...]
+    """The properties that decide its size."""
     what: str
+    """What runs in it."""
     mib: int
+    """Its size before it is rounded up."""
     words: str
+    """How that comes about."""
     am_mib: int = 0
+    """Size of the application master that must run at the same time; 0 for itself."""
 
     @property
     def is_spark(self) -> bool:
@@ -80,11 +77,7 @@ def check_settings_fit(
 ) -> str:
     """Refuse settings whose memory the nodes do not have. What no setting touches is not checked.
 
-    Args:
-        settings: what was set.
-        properties: per file everything that holds, the settings included.
-        per_node: per node, what differs there.
-        spec: the cluster.
+    ``properties`` are per file all that hold, the settings included, ``per_node`` what differs.
 
     Returns:
         Why Spark cannot run, where settings of YARN leave its containers no room; else empty.
@@ -147,7 +140,7 @@ def _number(key: str, rows: Mapping[str, str]) -> int:
     if text and not re.fullmatch(r"-?\d+", text):
         raise _refused(f"{key} = {text!r} is not a whole number of MiB")
     number = int(text) if text else 0
-    return number if number > 0 else _DEFAULTS_MIB.get(key, _SORT_MIB)
+    return number if number > 0 else YARN_DEFAULTS_MIB.get(key, _SORT_MIB)
 
 
 def _spark_mib(key: str, rows: Mapping[str, str]) -> int:

@@ -31,18 +31,15 @@ _BATCH = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """An engine pair on disk.
-
-    Attributes:
-        pair: what it is.
-        folder: where it is on this machine.
-        on_nodes: where nodes that do not share this machine's files have their copy; None if they
-            see it under the same path. The paths that it gives are those that nodes see.
-    """
+    """An engine pair on disk."""
 
     pair: EnginePair
+    """What it is."""
     folder: Path
+    """Where it is on this machine."""
     on_nodes: Path | None = None
+    """Where nodes that do not share this machine's files have their copy; None if they see it under
+    the same path. The paths that it gives are those that nodes see."""
 
     @property
     def hadoop_jars(self) -> Path:
@@ -122,10 +119,7 @@ def _changed_files(there: Installation) -> list[str]:
 def verify(there: Installation, *, progress: Progress, every_byte: bool = False) -> bool:
     """Check the installation against its manifest; delete what is corrupt.
 
-    Args:
-        there: the installation.
-        progress: told what was found.
-        every_byte: hash every file instead of those with a new size or time stamp.
+    Only files with another size or time stamp are hashed, unless ``every_byte`` is asked for.
 
     Returns:
         Whether the installation is whole.
@@ -153,10 +147,7 @@ def corrupt_files(there: Installation, *, every_byte: bool = False) -> list[Path
     """Return the installed files that are gone or not what they were; changes nothing.
 
     A manifest that is gone or damaged counts as such a file, for nothing else can be told then.
-
-    Args:
-        there: the installation.
-        every_byte: hash every file instead of those with a new size or time stamp.
+    Only files with another size or time stamp are hashed, unless ``every_byte`` is asked for.
     """
     manifest = _read_manifest(there)
     if not manifest:

@@ -30,19 +30,16 @@ _DEBIAN_TRUST = Path("/etc/ssl/certs/java/cacerts")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java runtime.
-
-    Attributes:
-        program: the ``java`` program.
-        feature: feature version, e.g. 17.
-        version: full version, e.g. ``17.0.15``.
-        vendor: who built it.
-    """
+    """A Java runtime."""
 
     program: Path
+    """The ``java`` program."""
     feature: int
+    """Feature version, e.g. 17."""
     version: str
+    """Full version, e.g. ``17.0.15``."""
     vendor: str
+    """Who built it."""
 
     @property
     def home(self) -> Path:

@@ -22,7 +22,7 @@ def jobs_jar() -> Path:
     for place in places:
         if place.is_file():
             return place
-    raise HostError("the jar of the Spark jobs was not built", hint="run `make jar`")
+    raise HostError("the jar of the Spark jobs has not been built", hint="run `make jar`")
 
 
 def jobs_jar_on_nodes(layout: Layout) -> str:

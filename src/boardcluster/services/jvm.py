@@ -73,10 +73,6 @@ def processor_flags(layout: Layout, nodes: Sequence[NodeSpec]) -> list[str]:
     of the node, as a board's JVM sees all, also where several tasks share them. One configuration
     serves all nodes: where they differ, it is the fewest, so that no JVM counts on cores that its
     node lacks.
-
-    Args:
-        layout: the cluster.
-        nodes: where the JVM may run.
     """
     if not layout.spec.capabilities.emulated:
         return []

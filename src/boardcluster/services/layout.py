@@ -37,33 +37,30 @@ PORTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Everything that configuration and commands are made from.
-
-    Attributes:
-        spec: the cluster.
-        profile: the engine configuration.
-        engines: the engine pair on disk.
-        java: the JVM.
-        archives: folder of the class-data archives.
-        folders: per node, its own folder as the node sees it.
-        user: the user name that everything runs as in Hadoop's eyes.
-        storage: name of the folder, on each node, of its HDFS data and the like.
-        jobs_jar: the jar of our Spark jobs on nodes with files of their own; empty if they see
-            this machine's.
-        dilation: by how much the nodes run slower than the boards they stand for; the intervals
-            that engines measure, and the driver's own waits for nodes, are so many times longer.
-    """
+    """Everything that configuration and commands are made from."""
 
     spec: ClusterSpec
+    """The cluster."""
     profile: Profile
+    """The engine configuration."""
     engines: Installation
+    """The engine pair on disk."""
     java: Java
+    """The JVM."""
     archives: Path
+    """Folder of the class-data archives."""
     folders: dict[str, str]
+    """Per node, its own folder as the node sees it."""
     user: str
+    """The user name that everything runs as in Hadoop's eyes."""
     storage: str = "data"
+    """Name of the folder, on each node, of its HDFS data and the like."""
     jobs_jar: str = ""
+    """The jar of our Spark jobs on nodes with files of their own; empty if they see this machine's.
+    """
     dilation: float = 1.0
+    """By how much the nodes run slower than the boards they stand for; the intervals that engines
+    measure, and the driver's own waits for nodes, are so many times longer."""
 
     def folder(self, node: NodeSpec, *parts: str) -> str:
         """Return a path inside a node's own folder."""

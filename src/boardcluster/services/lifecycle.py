@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from boardcluster.cluster.state import IDENTITY_VARIABLE
+from boardcluster.cluster.state import IDENTITY_VARIABLE, Daemon
 from boardcluster.errors import AddressError, DaemonError, JvmCrashError, RemoteError
 from boardcluster.records import NodeSpec, Role
 from boardcluster.remote.ask import http_get_all, listening, processes
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.services.conf import config_sha256, render_node
 from boardcluster.services.daemons import (
+    DAEMONS,
     DaemonKind,
     command_of,
     daemons_of,
@@ -27,8 +28,10 @@ from boardcluster.services.daemons import (
 from boardcluster.services.jvm import daemon_environment
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.provision.manager import DaemonCommand, ServiceManager
+from boardcluster.spec import address_of
+from boardcluster.waiting import wait_until
 
-__all__ = ["Health", "StartedDaemon", "configure", "health", "start", "stop", "wait_healthy"]
+__all__ = ["Health", "configure", "ended", "health", "start", "stop", "wait_healthy"]
 
 _PARALLEL = 16
 """Nodes asked at once; enough for a rack of boards, bounded for a thousand."""
@@ -42,39 +45,19 @@ _ERROR_LINE = re.compile(r"(FATAL|ERROR|Exception|Error:|Exiting with status)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartedDaemon:
-    """A daemon that was started.
-
-    Attributes:
-        kind: what it is.
-        node: where it runs.
-        process: its process, as the node sees it.
-        log: its log on the node.
-    """
-
-    kind: DaemonKind
-    node: NodeSpec
-    process: ProcessRef
-    log: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What the masters say of their workers.
-
-    Attributes:
-        live_datanodes: DataNodes that report to the NameNode.
-        live_nodemanagers: NodeManagers that take containers.
-        safe_mode: whether HDFS is still read-only.
-        history: whether both history servers answer.
-        hdfs_free_bytes: space left in HDFS.
-    """
+    """What the masters say of their workers."""
 
     live_datanodes: int
+    """DataNodes that report to the NameNode."""
     live_nodemanagers: int
+    """NodeManagers that take containers."""
     safe_mode: bool
+    """Whether HDFS is still read-only."""
     history: bool
+    """Whether both history servers answer."""
     hdfs_free_bytes: int
+    """Space left in HDFS."""
 
     def is_good(self, workers: int) -> bool:
         """Whether every worker of the cluster can take data and work."""
@@ -113,16 +96,9 @@ def start(
     *,
     managers: Mapping[str, ServiceManager],
     identity: str,
-    started: Callable[[StartedDaemon], None],
-) -> list[StartedDaemon]:
+    started: Callable[[Daemon], None],
+) -> list[Daemon]:
     """Start every daemon; ``started`` is told of each at once, so that none is ever lost.
-
-    Args:
-        layout: the cluster.
-        remotes: the nodes by name.
-        managers: what keeps the daemons of each node.
-        identity: the cluster's, for the environment of every daemon.
-        started: told of each daemon.
 
     Raises:
         AddressError: a port that a daemon needs is taken.
@@ -136,7 +112,7 @@ def start(
         waits_for_format = [row for row in everything if row[0].name == "namenode"]
         others = [row for row in everything if row[0].name != "namenode"]
 
-        def start_one(kind: DaemonKind, node: NodeSpec) -> StartedDaemon:
+        def start_one(kind: DaemonKind, node: NodeSpec) -> Daemon:
             return _start_one(layout, managers[node.name], kind, node, identity=identity)
 
         for kind, node in others[:1]:
@@ -165,7 +141,7 @@ def _check_ports(remotes: Mapping[str, Remote], rows: list[tuple[DaemonKind, Nod
             label = {number: port for port, number in PORTS.items()}
             listed = ", ".join(f"{port} ({label[port]})" for port in ports)
             raise AddressError(
-                f"on node {name} something already listens on port {listed}",
+                f"on node {name} another program already listens on port {listed}",
                 hint="end that program (on the node: `ss -ltnp`), then run `boardcluster up` again",
             )
 
@@ -194,7 +170,7 @@ def _format_once(layout: Layout, remote: Remote) -> None:
 
 def _start_one(
     layout: Layout, manager: ServiceManager, kind: DaemonKind, node: NodeSpec, *, identity: str
-) -> StartedDaemon:
+) -> Daemon:
     log = layout.folder(node, "logs", f"{kind.name}.log")
     command = DaemonCommand(
         name=kind.name,
@@ -203,7 +179,13 @@ def _start_one(
         cwd=layout.folder(node, "tmp"),
         log=log,
     )
-    return StartedDaemon(kind=kind, node=node, process=manager.start(command), log=log)
+    return Daemon(
+        name=kind.name,
+        node=node.name,
+        process=manager.start(command),
+        log=log,
+        url=f"http://{address_of(layout.spec, node.name)}:{PORTS[kind.web]}",
+    )
 
 
 def health(layout: Layout, remote: Remote) -> Health:
@@ -240,7 +222,7 @@ def health(layout: Layout, remote: Remote) -> Health:
 def wait_healthy(
     layout: Layout,
     remotes: Mapping[str, Remote],
-    daemons: list[StartedDaemon],
+    daemons: list[Daemon],
     *,
     timeout_seconds: float,
     seen: Callable[[Health], None],
@@ -252,42 +234,55 @@ def wait_healthy(
     """
     workers = len(layout.spec.workers)
     master = remotes[layout.spec.master.name]
-    deadline = time.monotonic() + timeout_seconds
-    turn = 0
-    while True:
-        turn += 1
-        if turn % _LOOK_AT_PROCESSES_EVERY == 0:
+    turns = itertools.count(2)
+
+    def look() -> Health:
+        found = health(layout, master)
+        seen(found)
+        return found
+
+    def ready(found: Health) -> bool:
+        return found.is_good(workers) and found.history
+
+    def failed() -> None:
+        if next(turns) % _LOOK_AT_PROCESSES_EVERY == 0:
             _raise_if_dead(remotes, daemons)
-        state = health(layout, master)
-        seen(state)
-        if state.is_good(workers) and state.history:
-            return
-        if time.monotonic() > deadline:
-            _raise_if_dead(remotes, daemons)
-            raise DaemonError(
-                f"not healthy after {timeout_seconds:g} s: {state.live_datanodes} of {workers} "
-                f"DataNodes and {state.live_nodemanagers} of {workers} NodeManagers live, "
-                f"safe mode {'on' if state.safe_mode else 'off'}, history servers "
-                f"{'answer' if state.history else 'do not answer'}",
-                hint="see the logs under the cluster's folder, nodes/*/logs",
-            )
-        time.sleep(_POLL_SECONDS)
+
+    state = wait_until(
+        look,
+        ready=ready,
+        failed=failed,
+        timeout_seconds=timeout_seconds,
+        poll_seconds=_POLL_SECONDS,
+    )
+    if not ready(state):
+        _raise_if_dead(remotes, daemons)
+        raise DaemonError(
+            f"not healthy after {timeout_seconds:g} s: {state.live_datanodes} of {workers} "
+            f"DataNodes and {state.live_nodemanagers} of {workers} NodeManagers live, "
+            f"safe mode {'on' if state.safe_mode else 'off'}, history servers "
+            f"{'answer' if state.history else 'do not answer'}",
+            hint="see the logs under the cluster's folder, nodes/*/logs",
+        )
 
 
-def _raise_if_dead(remotes: Mapping[str, Remote], daemons: list[StartedDaemon]) -> None:
-    for name in {daemon.node.name for daemon in daemons}:
-        here = [daemon for daemon in daemons if daemon.node.name == name]
-        views = processes(remotes[name], [daemon.process for daemon in here])
-        for daemon, view in zip(here, views, strict=True):
-            if not view.alive:
-                raise _died(remotes[name], daemon)
+def ended(remote: Remote, daemons: Sequence[Daemon]) -> list[Daemon]:
+    """Return those daemons of one node that no longer run."""
+    views = processes(remote, [daemon.process for daemon in daemons])
+    return [daemon for daemon, view in zip(daemons, views, strict=True) if not view.alive]
 
 
-def _died(remote: Remote, daemon: StartedDaemon) -> DaemonError:
+def _raise_if_dead(remotes: Mapping[str, Remote], daemons: list[Daemon]) -> None:
+    for name in {daemon.node for daemon in daemons}:
+        for dead in ended(remotes[name], [daemon for daemon in daemons if daemon.node == name]):
+            raise _died(remotes[name], dead)
+
+
+def _died(remote: Remote, daemon: Daemon) -> DaemonError:
     """Describe the death of a daemon by the lines of its log that matter."""
     text = remote.run(["tail", "-n", "200", daemon.log], check=False).text
     lines = [line for line in text.splitlines() if _ERROR_LINE.search(line)][-6:]
-    where = f"{daemon.kind.name} on {daemon.node.name}"
+    where = f"{daemon.name} on {daemon.node}"
     hint = f"see {daemon.log}"
     if _JVM_CRASH in text:
         words = [line.strip("# ") for line in text.splitlines() if _CRASH_LINE.search(line)]
@@ -295,7 +290,8 @@ def _died(remote: Remote, daemon: StartedDaemon) -> DaemonError:
             f"the JVM of {where} crashed while starting: {'; '.join(words[-2:])}", hint=hint
         )
     if "java.net.BindException" in text:
-        hint = f"a port of {where} is taken ({', '.join(map(str, ports_of(daemon.kind)))}); {hint}"
+        ports = next(ports_of(kind) for kind in DAEMONS if kind.name == daemon.name)
+        hint = f"a port of {where} is taken ({', '.join(map(str, ports))}); {hint}"
     return DaemonError(f"{where} ended while starting:\n" + "\n".join(lines), hint=hint)
 
 
@@ -305,13 +301,7 @@ def stop(
     *,
     grace_seconds: float,
 ) -> int:
-    """Ask daemons to end, in parallel; return how many had to be killed.
-
-    Args:
-        managers: what keeps the daemons of each node.
-        daemons: node, name and process of each.
-        grace_seconds: how long they may take before they are killed.
-    """
+    """Ask daemons, as (node, name, process), to end; return how many had to be killed."""
     by_node: dict[str, dict[str, ProcessRef]] = {}
     for node, name, process in daemons:
         by_node.setdefault(node, {})[name] = process

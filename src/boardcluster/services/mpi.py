@@ -5,8 +5,8 @@ start its daemon there (``orted``, in version 5 ``prted``). Here that shell is `
 writes the request into a file, and the driver, which reaches every node anyway, starts the daemon.
 So no node needs a key for another one, and emulated nodes and boards work alike.
 
-``mpirun_command`` makes the command; ``serving`` must surround its run. ``mpirun_in`` and
-``serving_in`` do the same for nodes on which no cluster is laid out.
+``mpirun_command`` makes the command; ``serving`` must surround its run, or ``serving_in`` on nodes
+on which no cluster is laid out.
 
 Source: Open MPI 4.1, mpirun(1) and ``ompi_info --all`` (plm_rsh, btl_tcp, oob_tcp); the same
 command works with 5.0, which translates these names.
@@ -19,6 +19,7 @@ import json
 import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from boardcluster.remote.base import Remote
 from boardcluster.services import mpi_agent
 from boardcluster.services.layout import Layout
 
-__all__ = ["MPI_VARIABLE", "mpirun_command", "mpirun_in", "serving", "serving_in"]
+__all__ = ["MPI_VARIABLE", "mpirun_command", "serving", "serving_in"]
 
 MPI_VARIABLE = "BOARDCLUSTER_MPI"
 """Carried by every process of one ``mpirun``, on every node; its value is unique."""
@@ -42,7 +43,7 @@ _ASK_SECONDS = 30.0
 
 
 def mpirun_command(
-    layout: Layout,
+    subnet: str,
     *,
     hosts: Sequence[str],
     ranks_per_host: int,
@@ -56,37 +57,11 @@ def mpirun_command(
     nodes, where it may not exist, ranks start in it or in a temporary folder.
 
     Args:
-        layout: the cluster; traffic stays in its subnet.
+        subnet: network that traffic stays in: an address with prefix length.
         hosts: names of the nodes, in the order of their ranks.
         ranks_per_host: processes on each node.
         program: the program and its arguments; it must be installed on every host.
         environment: variables of the program.
-    """
-    return mpirun_in(
-        layout.spec.network.subnet,
-        hosts=hosts,
-        ranks_per_host=ranks_per_host,
-        program=program,
-        environment=environment,
-    )
-
-
-def mpirun_in(
-    subnet: str,
-    *,
-    hosts: Sequence[str],
-    ranks_per_host: int,
-    program: Sequence[str],
-    environment: Mapping[str, str] | None = None,
-) -> list[str]:
-    """Return the command, as ``mpirun_command``, for nodes that talk within a subnet. Pure.
-
-    Args:
-        subnet: an address with prefix length.
-        hosts: as for ``mpirun_command``.
-        ranks_per_host: likewise.
-        program: likewise.
-        environment: likewise.
     """
     settings = {
         "plm_rsh_agent": f"python3 -I -S {_AGENT}",
@@ -117,20 +92,16 @@ def mpirun_in(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Host:
-    """A node that takes part.
-
-    Attributes:
-        remote: the way to it.
-        folders: its folders for Open MPI's own files; made before, deleted afterwards.
-        environment: of everything that is started on it.
-    """
+    """A node that takes part."""
 
     remote: Remote
+    """The way to it."""
     folders: tuple[str, str]
+    """Its folders for Open MPI's own files; made before, deleted afterwards."""
     environment: dict[str, str]
+    """Of everything that is started on it."""
 
 
-@contextlib.contextmanager
 def serving(
     layout: Layout,
     remotes: Mapping[str, Remote],
@@ -138,29 +109,11 @@ def serving(
     hosts: Sequence[str],
     folder: str,
     environment: Mapping[str, str],
-) -> Iterator[dict[str, str]]:
-    """Start what one ``mpirun`` asks for while the block runs; leave nothing behind.
-
-    Yields the variables to run ``mpirun`` with: ``environment`` and its own. When the block is
-    left, in whatever way, every process that carries them is ended on every host.
-
-    Args:
-        layout: the cluster.
-        remotes: every node by name.
-        hosts: as given to ``mpirun_command``; it runs on the first.
-        folder: existing folder of the first host in which ``mpirun`` is started.
-        environment: marks for every process, to find what a killed driver left.
-
-    Raises:
-        RemoteError: a daemon could not be started, which also ends ``mpirun``; or a node could not
-            be reached to clean it up.
-    """
+) -> AbstractContextManager[dict[str, str]]:
+    """Do as ``serving_in`` for nodes of a cluster, which are given by name."""
     nodes = {node.name: node for node in layout.spec.nodes}
     places = {name: (remotes[name], layout.folder(nodes[name], "tmp")) for name in hosts}
-    with serving_in(
-        places, folder=folder, environment=environment, dilation=layout.dilation
-    ) as variables:
-        yield variables
+    return serving_in(places, folder=folder, environment=environment, dilation=layout.dilation)
 
 
 @contextlib.contextmanager
@@ -171,17 +124,21 @@ def serving_in(
     environment: Mapping[str, str],
     dilation: float = 1.0,
 ) -> Iterator[dict[str, str]]:
-    """Do as ``serving``, with the nodes given one by one.
+    """Start what one ``mpirun`` asks for while the block runs; leave nothing behind.
+
+    Yields the variables to run ``mpirun`` with: ``environment`` and its own. When the block is
+    left, in whatever way, every process that carries them is ended on every host.
 
     Args:
-        places: the hosts given to ``mpirun_in`` in their order, each with the way to it and a
-            folder for temporary files.
+        places: the hosts of the command in their order, each with the way to it and a folder for
+            temporary files.
         folder: existing folder of the first host in which ``mpirun`` is started.
-        environment: marks for every process.
+        environment: marks for every process, to find what a killed driver left.
         dilation: by how much longer the hosts may take, as ``Layout.dilation``.
 
     Raises:
-        RemoteError: as ``serving``.
+        RemoteError: a daemon could not be started, which also ends ``mpirun``; or a node could not
+            be reached to clean it up.
     """
     tag = uuid.uuid4().hex
     taking_part = {
@@ -208,7 +165,7 @@ def serving_in(
         raise
     if left := _clean(taking_part, tag, dilation=dilation):
         raise RemoteError(
-            f"MPI processes or files may be left: {'; '.join(left)}",
+            f"MPI processes or files may remain: {'; '.join(left)}",
             hint="run `boardcluster status`; `boardcluster down` ends everything",
         )
     if starter.failure is not None:
@@ -263,20 +220,18 @@ class _Starter:
     """Reads requests on the first host and starts each on its host, until all were asked for.
 
     Once every daemon has been started it ends, so that it costs nothing while the program runs.
-
-    Attributes:
-        hosts: nodes that take part, the first one first.
-        spool: file of requests on the first host.
-        tag: mark of this run.
-        dilation: by how much longer a host may take.
-        failure: why a daemon could not be started; None if all went well.
     """
 
     hosts: Mapping[str, _Host]
+    """Nodes that take part, the first one first."""
     spool: str
+    """File of requests on the first host."""
     tag: str
+    """Mark of this run."""
     dilation: float
+    """By how much longer a host may take."""
     failure: BoardclusterError | None = None
+    """Why a daemon could not be started; None if all went well."""
     _stop: threading.Event = field(default_factory=threading.Event)
 
     @contextlib.contextmanager

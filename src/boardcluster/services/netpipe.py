@@ -24,33 +24,27 @@ _TIME_ERROR_SECONDS = 0.51e-8
 _RATE_ERROR = 0.51e-6
 _POINT = re.compile(r" *(\d+) +(\d+\.\d+) +(\d+\.\d+) *")
 _CHECKED = re.compile(r"^ *\d+: +(\d+) bytes +\d+ times --> +(.*?) *$", re.MULTILINE)
-_HINT = "look at the attempt's folder"
+_HINT = "see the attempt's folder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One message size.
-
-    Attributes:
-        size_bytes: size of the message.
-        megabits_per_second: its rate, in 10^6 bits per second.
-        seconds: its time one way: half of a round trip, the best of NetPIPE's trials.
-    """
+    """One message size."""
 
     size_bytes: int
+    """Size of the message."""
     megabits_per_second: float
+    """Its rate, in 10^6 bits per second."""
     seconds: float
+    """Its time one way: half of a round trip, the best of NetPIPE's trials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """What was measured between two nodes.
-
-    Attributes:
-        points: by growing size.
-    """
+    """What was measured between two nodes."""
 
     points: tuple[Point, ...]
+    """By growing size."""
 
     @property
     def latency_microseconds(self) -> float:

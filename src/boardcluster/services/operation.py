@@ -22,13 +22,7 @@ from boardcluster.cluster.limits.disks import DISK
 from boardcluster.cluster.limits.host import look_at_host
 from boardcluster.cluster.limits.limiter import Limiter
 from boardcluster.cluster.nodes import Nodes
-from boardcluster.cluster.state import (
-    Daemon,
-    LiveState,
-    load_state,
-    remove_state,
-    save_state,
-)
+from boardcluster.cluster.state import Daemon, LiveState, load_state, remove_state, save_state
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
@@ -42,7 +36,6 @@ from boardcluster.errors import (
 )
 from boardcluster.fetch.cache import Progress, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec
-from boardcluster.remote.ask import processes
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import lifecycle
@@ -61,7 +54,7 @@ from boardcluster.services.boards import (
 from boardcluster.services.install import install
 from boardcluster.services.java import provide_java
 from boardcluster.services.layout import Layout
-from boardcluster.services.lifecycle import Health, StartedDaemon
+from boardcluster.services.lifecycle import Health
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, own_profile_digests, profile_names
 from boardcluster.services.room import require_room
@@ -103,28 +96,25 @@ _NODES_AT_ONCE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveCluster:
-    """A running cluster that work can be given to.
-
-    Attributes:
-        home: the cluster's state folder.
-        state: what is alive.
-        layout: where things are.
-        remotes: every node by name, as the user that daemons and jobs run as.
-        admins: every node by name, as root, where that is another way; see ``as_root``.
-        facts: every board by name, as it was found when the cluster came up; empty for nodes on
-            this machine.
-        host: the machine that emulated nodes share.
-        limiter: what holds emulated boards to their limits; None where nothing is limited.
-    """
+    """A running cluster that work can be given to."""
 
     home: Path
+    """The cluster's state folder."""
     state: LiveState
+    """What is alive."""
     layout: Layout
+    """Where things are."""
     remotes: Mapping[str, Remote]
+    """Every node by name, as the user that daemons and jobs run as."""
     admins: Mapping[str, Remote] = field(default_factory=dict)
+    """Every node by name, as root, where that is another way; see ``as_root``."""
     facts: Mapping[str, NodeFacts] = field(default_factory=dict)
+    """Every board by name, as it was found when the cluster came up; empty for nodes on this
+    machine."""
     host: Remote = field(default_factory=lambda: LocalRemote(HOST))
+    """The machine that emulated nodes share."""
     limiter: Limiter | None = None
+    """What holds emulated boards to their limits; None where nothing is limited."""
 
     @property
     def as_root(self) -> Mapping[str, Remote]:
@@ -172,11 +162,7 @@ class LiveCluster:
 
 
 def read_spec(path: Path, *, meter_kinds: Mapping[str, MeterFacts] | None = None) -> ClusterSpec:
-    """Load a ``cluster.toml``.
-
-    Args:
-        path: the file.
-        meter_kinds: the known kinds of power meters; None leaves their options unchecked.
+    """Load a ``cluster.toml``; without ``meter_kinds`` the options of meters are not checked.
 
     Raises:
         SpecError: it is wrong, missing or unreadable.
@@ -406,7 +392,7 @@ def _limited(home: Path, spec: ClusterSpec, state: LiveState, progress: Progress
         HostError: its speed cannot be measured.
         UsageError: the catalog lacks a figure of a board.
     """
-    progress("measuring how fast this machine is", 0, 0)
+    progress("measuring this machine's speed", 0, 0)
     host = look_at_host(home, state.identity, memory_available_bytes=available_memory_bytes())
     plan = plan_limits(spec, host)
     for line in plan.words:
@@ -428,13 +414,7 @@ def _say_changes(ready: Ready, progress: Progress) -> None:
 
 
 def _still_running(
-    home: Path,
-    left: LiveState,
-    spec: ClusterSpec,
-    cache: Path,
-    progress: Progress,
-    *,
-    deep: bool,
+    home: Path, left: LiveState, spec: ClusterSpec, cache: Path, progress: Progress, *, deep: bool
 ) -> LiveCluster | None:
     """Return the cluster if it is up as wanted; clear away what a dead driver left behind."""
     path = home / "cluster.toml"
@@ -449,7 +429,9 @@ def _still_running(
             hint="run `boardcluster down`, then `boardcluster up` again",
         )
     if read_spec(home / "running.toml") != spec:
-        progress(f"the cluster is up with {left.form or 'its own form'}: bringing it down", 0, 0)
+        progress(
+            f"the cluster is up with {left.form or 'what cluster.toml says'}: taking it down", 0, 0
+        )
         down(home)
         return None
     live = _attached(home, left, cache=cache, progress=progress)
@@ -460,7 +442,7 @@ def _still_running(
         ready = make_ready(home, read_spec(path), live.layout, deep=deep, progress=progress)
         _say_changes(ready, progress)
         live = _with_processes(replace(live, facts=ready.facts))
-    again = "run `boardcluster status`; `boardcluster down` and `up` start it afresh"
+    again = "run `boardcluster status`; `boardcluster down` and `up` restart it"
     if dead := dead_daemons(live):
         raise DaemonError(f"the cluster is up but not healthy: {', '.join(dead)} ended", hint=again)
     health = lifecycle.health(live.layout, live.master)
@@ -497,19 +479,10 @@ def _bring_up(
     remotes = {node.name: nodes.remote_of(node, state) for node in state.nodes}
     digest = lifecycle.configure(layout, remotes, staging=home / "conf")
     state = replace(state, config_sha256=digest)
-    addresses = {node.name: node.address for node in state.nodes}
     record = [state]
 
-    def started(daemon: StartedDaemon) -> None:
-        url = layout.url(daemon.node, daemon.kind.web)
-        row = Daemon(
-            name=daemon.kind.name,
-            node=daemon.node.name,
-            process=daemon.process,
-            log=daemon.log,
-            url=url.replace(daemon.node.name, addresses[daemon.node.name]),
-        )
-        record.append(record[-1].with_daemon(row))
+    def started(daemon: Daemon) -> None:
+        record.append(record[-1].with_daemon(daemon))
         save_state(home, record[-1])
 
     admins = {node.name: nodes.admin_of(node, state) for node in state.nodes}
@@ -551,13 +524,7 @@ def found_up(home: Path) -> bool:
 
 
 def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = False) -> LiveCluster:
-    """Return the running cluster of a home.
-
-    Args:
-        home: the cluster's state folder.
-        cache: folder of fetched engines.
-        progress: told what is being fetched.
-        any_form: whether it may be in a form that a campaign gave it.
+    """Return the running cluster of a home; in any form, or only as its file says.
 
     Raises:
         ClusterNotUpError: it is not up, or in a form that a campaign gave it.
@@ -574,8 +541,8 @@ def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = Fals
         )
     if state.form and not any_form:
         raise ClusterNotUpError(
-            f"the cluster in {home} is up in a form that a campaign gave it: {state.form}",
-            hint="run `boardcluster up`: it brings the cluster back to what cluster.toml says",
+            f"the cluster in {home} is up in a variant that a campaign chose: {state.form}",
+            hint="run `boardcluster up`, which restores what cluster.toml says",
         )
     return _attached(home, state, cache=cache, progress=progress)
 
@@ -608,14 +575,10 @@ def dead_daemons(live: LiveCluster) -> list[str]:
     def one(node: NodeSpec) -> list[str]:
         here = [daemon for daemon in live.state.daemons if daemon.node == node.name]
         try:
-            views = processes(live.remotes[node.name], [daemon.process for daemon in here])
+            dead = lifecycle.ended(live.remotes[node.name], here)
         except RemoteError:
             return [f"node {node.name}"]
-        return [
-            f"{daemon.name} on {daemon.node}"
-            for daemon, view in zip(here, views, strict=True)
-            if not view.alive
-        ]
+        return [f"{daemon.name} on {daemon.node}" for daemon in dead]
 
     with ThreadPoolExecutor(_NODES_AT_ONCE) as pool:
         return [name for names in pool.map(one, live.spec.nodes) for name in names]
@@ -624,11 +587,8 @@ def dead_daemons(live: LiveCluster) -> list[str]:
 def down(home: Path, *, without: Collection[str] = ()) -> int:
     """End everything of the cluster, whatever state it is in; return how many processes ended.
 
-    Daemons are asked to end and get a short while for it; HDFS keeps its data.
-
-    Args:
-        home: the cluster's state folder.
-        without: boards that are gone, and are left as they are.
+    Daemons are asked to end and get a short while for it; HDFS keeps its data. Boards ``without``
+    which it is brought down are gone, and are left as they are.
 
     Raises:
         ClusterError: something could not be ended.

@@ -18,23 +18,20 @@ _FOLDER = resources.files("boardcluster.services").joinpath("pairs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedJar:
-    """One jar of Maven Central.
-
-    Attributes:
-        organisation: the Maven group.
-        module: the Maven artifact.
-        revision: its version.
-        classifier: its classifier; empty for the main jar.
-        sha256: hexadecimal digest of the file.
-        size_bytes: size of the file.
-    """
+    """One jar of Maven Central."""
 
     organisation: str
+    """The Maven group."""
     module: str
+    """The Maven artifact."""
     revision: str
+    """Its version."""
     classifier: str
+    """Its classifier; empty for the main jar."""
     sha256: str
+    """Hexadecimal digest of the file."""
     size_bytes: int
+    """Size of the file."""
 
     @property
     def place(self) -> str:
@@ -50,29 +47,26 @@ class LockedJar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnginePair:
-    """A Hadoop and a Spark that go together.
-
-    Attributes:
-        id: name of the lock file.
-        hadoop: version of Hadoop.
-        spark: version of Spark.
-        java_oldest: oldest Java feature version that runs it.
-        java_newest: newest Java feature version that runs it.
-        pyspark_requirement: what pip fetches.
-        pyspark_sha256: digest of the source distribution.
-        pyspark_size_bytes: its size.
-        jars: every Hadoop jar.
-    """
+    """A Hadoop and a Spark that go together."""
 
     id: str
+    """Name of the lock file."""
     hadoop: str
+    """Version of Hadoop."""
     spark: str
+    """Version of Spark."""
     java_oldest: int
+    """Oldest Java feature version that runs it."""
     java_newest: int
+    """Newest Java feature version that runs it."""
     pyspark_requirement: str
+    """What pip fetches."""
     pyspark_sha256: str
+    """Digest of the source distribution."""
     pyspark_size_bytes: int
+    """Its size."""
     jars: tuple[LockedJar, ...]
+    """Every Hadoop jar."""
 
 
 def pair_ids() -> tuple[str, ...]:
@@ -89,19 +83,15 @@ def load_pair(pair_id: str) -> EnginePair:
     """
     if pair_id not in pair_ids():
         raise UsageError(
-            f"no engine pair {pair_id!r}", hint=f"choose one of: {', '.join(pair_ids())}"
+            f"unknown engine pair {pair_id!r}", hint=f"choose one of: {', '.join(pair_ids())}"
         )
     raw = tomllib.loads(_FOLDER.joinpath(f"{pair_id}.toml").read_text())
     oldest, newest = raw["java"]
     return EnginePair(
-        id=raw["id"],
-        hadoop=raw["hadoop"],
-        spark=raw["spark"],
+        **{name: raw[name] for name in ("id", "hadoop", "spark")},
+        **{f"pyspark_{name}": value for name, value in raw["pyspark"].items()},
         java_oldest=oldest,
         java_newest=newest,
-        pyspark_requirement=raw["pyspark"]["requirement"],
-        pyspark_sha256=raw["pyspark"]["sha256"],
-        pyspark_size_bytes=raw["pyspark"]["size_bytes"],
         jars=tuple(_jar(coordinate, value) for coordinate, value in raw["jars"].items()),
     )
 

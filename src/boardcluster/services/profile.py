@@ -18,7 +18,7 @@ from typing import Any
 
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import ClusterSpec, NodeSpec, Role
-from boardcluster.services.fitting import check_settings_fit
+from boardcluster.services.fitting import YARN_DEFAULTS_MIB, check_settings_fit
 from boardcluster.services.settings import by_file, check_for_pair, check_setting
 from boardcluster.services.sizing import STEP_MIB, size_cluster
 from boardcluster.spec.checks import complaint, shown
@@ -41,40 +41,27 @@ _MIB = 1 << 20
 _TASK_FLAGS = "-XX:+UseSerialGC -XX:-UsePerfData"
 """A task has one core: one collector thread, and no performance file in /tmp."""
 
-_YARN_DEFAULTS = {
-    "yarn.nodemanager.resource.memory-mb": 8192,
-    "yarn.scheduler.minimum-allocation-mb": 1024,
-    "yarn.scheduler.maximum-allocation-mb": 8192,
-    "yarn.app.mapreduce.am.resource.mb": 1536,
-    "mapreduce.map.memory.mb": 1024,
-    "mapreduce.reduce.memory.mb": 1024,
-}
-"""Hadoop's own values (yarn-default.xml, mapred-default.xml), for the check of what fits."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """One engine configuration for one cluster.
-
-    Attributes:
-        name: its name.
-        source: where the values come from.
-        properties: per file of FILES, the properties of every node.
-        per_node: per node, what differs there (in ``yarn-site``).
-        small_daemons: whether daemons get the flags that keep them small.
-        remarks: contradictions worth a warning.
-        spark_refusal: why Spark cannot run, with the arithmetic; empty if it can.
-        settings: properties that are set on top of it, which ``properties`` hold already.
-    """
+    """One engine configuration for one cluster."""
 
     name: str
+    """Its name."""
     source: str
+    """Where the values come from."""
     properties: dict[str, dict[str, str]]
+    """Per file of FILES, the properties of every node."""
     per_node: dict[str, dict[str, str]]
+    """Per node, what differs there (in ``yarn-site``)."""
     small_daemons: bool
+    """Whether daemons get the flags that keep them small."""
     remarks: tuple[str, ...]
+    """Contradictions worth a warning."""
     spark_refusal: str
+    """Why Spark cannot run, with the arithmetic; empty if it can."""
     settings: Mapping[str, str] = field(default_factory=dict)
+    """Properties that are set on top of it, which ``properties`` hold already."""
 
 
 def profile_names() -> tuple[str, ...]:
@@ -86,9 +73,7 @@ def profile_names() -> tuple[str, ...]:
 def build_profile(name: str, spec: ClusterSpec) -> Profile:
     """Return the properties of a profile for a cluster, the cluster's settings on top of them.
 
-    Args:
-        name: its name, or the path of a file of one's own that ends with ``.toml``.
-        spec: the cluster.
+    A profile of one's own is the path of a file that ends with ``.toml``.
 
     Raises:
         UsageError: there is no such profile, or the engine pair lacks a property.
@@ -100,11 +85,6 @@ def build_profile(name: str, spec: ClusterSpec) -> Profile:
 
 def with_settings(profile: Profile, settings: Mapping[str, str], spec: ClusterSpec) -> Profile:
     """Return a profile with single properties set on top of it.
-
-    Args:
-        profile: the profile for the cluster.
-        settings: properties to values, as the engines read them.
-        spec: the cluster.
 
     Raises:
         UsageError: the cluster's engine pair lacks a property.
@@ -138,7 +118,7 @@ def _profile(name: str, spec: ClusterSpec) -> Profile:
         raw = tomllib.loads(_FOLDER.joinpath(f"{name}.toml").read_text())
     else:
         raise UsageError(
-            f"no profile {name!r}",
+            f"unknown profile {name!r}",
             hint=f"choose: {', '.join(profile_names())}, or the path of a .toml file of your own",
         )
     workers = str(len(spec.workers))
@@ -211,7 +191,7 @@ def own_profile_digests(names: Iterable[str]) -> dict[str, str]:
 def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) -> tuple[str, ...]:
     """Look for contradictions between fixed sizes and the declared nodes."""
     merged = properties["yarn-site"] | properties["mapred-site"]
-    value = {key: int(merged.get(key, default)) for key, default in _YARN_DEFAULTS.items()}
+    value = {key: int(merged.get(key, default)) for key, default in YARN_DEFAULTS_MIB.items()}
     node = value["yarn.nodemanager.resource.memory-mb"]
     least = value["yarn.scheduler.minimum-allocation-mb"]
     most = value["yarn.scheduler.maximum-allocation-mb"]
@@ -226,7 +206,7 @@ def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) 
     for what, size in given.items():
         if size > min(node, most):
             raise CapacityError(
-                f"profile {name}: the {what} container takes {size} MB ({sizes[what]} rounded up "
+                f"profile {name}: the {what} container needs {size} MB ({sizes[what]} rounded up "
                 f"to {least}), but a node has {node} MB and YARN grants at most {most} MB",
                 hint="choose another profile in cluster.toml",
             )
@@ -238,7 +218,9 @@ def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) 
                     "start and the job would hang",
                     hint="add a worker, or choose another profile in cluster.toml",
                 )
-            remarks.append(f"{together}: no {what} task ever runs beside the application master")
+            remarks.append(
+                f"{together}: no {what} task can run at the same time as the application master"
+            )
     for worker in spec.workers:
         memory = worker.memory_bytes // _MIB
         if node > memory:

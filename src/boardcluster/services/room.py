@@ -51,7 +51,7 @@ def require_room(home: Path) -> None:
     missing_bytes = wanted_bytes - available_bytes
     raise CapacityError(
         f"the disk of {home} is {percent:.1f} % full: {format_bytes(available_bytes)} of "
-        f"{format_bytes(total_bytes)} are free, and YARN gives up its nodes below "
+        f"{format_bytes(total_bytes)} are free, and YARN stops using its nodes below "
         f"{format_bytes(wanted_bytes)}",
         hint=f"free {format_bytes(missing_bytes)} there, or choose a larger disk with --home",
     )
@@ -65,11 +65,6 @@ def sick_disks(
     YARN itself looks only every two minutes (yarn.nodemanager.disk-health-checker.interval-ms). A
     file system becomes read-only when the kernel meets an error on it; the kernel's own line is
     added where it may be read.
-
-    Args:
-        layout: the cluster.
-        remotes: the nodes by name, as the user that writes there.
-        admins: the nodes by name, as root, who may read the kernel's log.
     """
     sick = []
     for worker in layout.spec.workers:
@@ -82,7 +77,7 @@ def sick_disks(
                 sick.append(f"{worker.name}: its disk is {percent:.1f} % full")
             elif words := _unwritable(remote, folder):
                 line = _kernel_line(admins[worker.name], Path(device).name)
-                sick.append(f"{worker.name}: its disk cannot be written: {words}{line}")
+                sick.append(f"{worker.name}: its disk cannot be written to: {words}{line}")
     return sick
 
 

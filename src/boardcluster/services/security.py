@@ -13,9 +13,7 @@ from boardcluster.spec import address_of
 
 __all__ = ["INSECURE_WARNING", "WEB_USER", "security_properties"]
 
-INSECURE_WARNING = (
-    "INSECURE LAB: everybody in its network can take this cluster over, and its boards with it"
-)
+INSECURE_WARNING = "INSECURE LAB: anyone in its network can take over this cluster and its boards"
 
 WEB_USER = "nobody"
 """Whoever opens a web page of a closed cluster is this user: an account without any right."""
@@ -29,9 +27,6 @@ def security_properties(layout: Layout) -> dict[str, dict[str, str]]:
 
     They win over a profile's. No list of users is on the protocols of application masters,
     containers and tasks: these present the id of an attempt as their user's name.
-
-    Args:
-        layout: the cluster.
     """
     if layout.spec.security is Security.EMULATED:
         return {"core-site": {"hadoop.http.staticuser.user": layout.user}}

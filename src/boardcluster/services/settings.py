@@ -143,13 +143,8 @@ def _file_of(key: str) -> str:
 def check_setting(key: str, value: Any, *, in_profile: bool = False) -> str:
     """Return the value of a property as the engines read it.
 
-    Sizes such as ``32 MiB`` become what the property is measured in.
-
-    Args:
-        key: the property.
-        value: what the file or the command line says.
-        in_profile: whether it is set for good, so that it may be one that a matrix varies by a key
-            of its own.
+    Sizes such as ``32 MiB`` become what the property is measured in. In a profile it may be one
+    that a matrix varies by a key of its own.
 
     Raises:
         ValueError: no engine pair knows the property, nobody may set it, or the value cannot be one
@@ -285,9 +280,6 @@ def settings_of_submission(texts: Iterable[str]) -> dict[str, str]:
 def settings_of_jobs(settings: Mapping[str, object]) -> dict[str, str]:
     """Return settings as the engines read them; the cluster is up, so only those of its jobs.
 
-    Args:
-        settings: properties to values: text, numbers or truth values.
-
     Raises:
         UsageError: a daemon reads a property, or ``check_setting`` refuses it or its value.
     """
@@ -301,7 +293,7 @@ def _for_jobs(key: str, value: object, named: str) -> str:
         raise UsageError(f"{named}: {error}", hint="correct it") from error
     if restarts_daemons(key):
         raise UsageError(
-            f"{named}: the daemons read {key}, and they are running",
+            f"{named}: {key} is read by the daemons, which are already running",
             hint="set it in [matrix.settings] of a campaign file, or in [settings] of "
             "cluster.toml and run `boardcluster down` and `boardcluster up`",
         )

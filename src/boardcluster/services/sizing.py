@@ -47,33 +47,30 @@ _SPARK_HEAP_LEAST_MIB = 450  # Spark refuses less: UnifiedMemoryManager, 1.5 x 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
-    """Container sizes for one cluster, in MiB.
-
-    Attributes:
-        available: per worker, what YARN may hand out.
-        slots: task containers of the smallest worker.
-        task: a map or reduce container.
-        task_heap: its JVM heap.
-        am: the MapReduce application master's container.
-        am_heap: its JVM heap.
-        sort: the map side's sort buffer.
-        executor_heap: heap of a Spark executor; 0 if none fits, see spark_refusal.
-        executor_overhead: its memory beside the heap.
-        executor_cores: its task slots.
-        spark_refusal: why no executor fits, with the arithmetic; empty if one fits.
-    """
+    """Container sizes for one cluster, in MiB."""
 
     available: dict[str, int]
+    """Per worker, what YARN may hand out."""
     slots: int
+    """Task containers of the smallest worker."""
     task: int
+    """A map or reduce container."""
     task_heap: int
+    """Its JVM heap."""
     am: int
+    """The MapReduce application master's container."""
     am_heap: int
+    """Its JVM heap."""
     sort: int
+    """The map side's sort buffer."""
     executor_heap: int
+    """Heap of a Spark executor; 0 if none fits, see spark_refusal."""
     executor_overhead: int
+    """Its memory beside the heap."""
     executor_cores: int
+    """Its task slots."""
     spark_refusal: str
+    """Why no executor fits, with the arithmetic; empty if one fits."""
 
 
 def _up(value: float) -> int:
@@ -96,7 +93,7 @@ def _check_master(master: NodeSpec) -> None:
         raise CapacityError(
             f"{master.name}: {system} system + {_MASTER_DAEMONS_MIB} daemons + {_CLIENT_MIB} "
             f"client of a job = {needed} MiB, but it has {memory} MiB",
-            hint="give the master more memory in cluster.toml, or take a board with more",
+            hint="give the master more memory in cluster.toml, or use a board with more",
         )
 
 
@@ -127,7 +124,7 @@ def size_cluster(spec: ClusterSpec) -> Sizing:
     if available < _TASK_LEAST_MIB:
         raise CapacityError(
             f"{words}, but one task container needs {_TASK_LEAST_MIB} MiB",
-            hint="give the node more memory in cluster.toml, or take a board with more",
+            hint="give the node more memory in cluster.toml, or use a board with more",
         )
     slots = max(1, min(smallest.cores + 1, available // _TASK_LEAST_MIB))
     task = min(_TASK_MOST_MIB, _down(available / slots))

@@ -5,10 +5,12 @@ Source: Apache Spark, JsonProtocol (event log) and "Running Spark on YARN".
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from boardcluster.errors import RemoteError
 from boardcluster.services.layout import Layout
@@ -25,22 +27,19 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A try at a stage that ended, well or not.
-
-    Attributes:
-        number: the stage's, from 0.
-        attempt: which try, from 0.
-        name: where the program asked for it, in Spark's words.
-        begin_seconds: its submission, in seconds since 1970 by the wall clock of Spark's driver,
-            which is the master's, as ``spark-submit`` runs here.
-        end_seconds: its completion, likewise.
-    """
+    """A try at a stage that ended, well or not."""
 
     number: int
+    """The stage's, from 0."""
     attempt: int
+    """Which try, from 0."""
     name: str
+    """Where the program asked for it, in Spark's words."""
     begin_seconds: float
+    """Its submission, in seconds since 1970 by the wall clock of Spark's driver, which is the
+    master's, as ``spark-submit`` runs here."""
     end_seconds: float
+    """Its completion, likewise."""
 
     @property
     def label(self) -> str:
@@ -50,23 +49,12 @@ class Stage:
 
 
 def spark_submit_command(
-    layout: Layout,
-    *,
-    conf: str,
-    tag: str,
-    program: str,
-    arguments: Sequence[str],
-    main: str = "",
+    layout: Layout, *, conf: str, tag: str, program: str, arguments: Sequence[str], main: str = ""
 ) -> list[str]:
     """Return the command that submits a program from the master, with Spark's own script.
 
-    Args:
-        layout: the cluster.
-        conf: folder of the configuration to submit with.
-        tag: YARN tag by which the application is found again.
-        program: a jar or a Python file.
-        arguments: its arguments.
-        main: main class, for a jar.
+    ``conf`` is a folder of configuration, ``program`` a jar, with its ``main`` class, or a Python
+    file. By ``tag`` the application is found again in YARN.
     """
     return [
         f"{layout.engines.spark_home}/bin/spark-submit",
@@ -115,6 +103,22 @@ def _check_start(line: str) -> None:
         raise ValueError("it does not begin with SparkListenerLogStart")
 
 
+@contextlib.contextmanager
+def _events(path: Path, kind: str) -> Iterator[Iterator[Any]]:
+    """Yield the events of a kind in the log's order.
+
+    Raises:
+        RemoteError: the file is not an event log, or the block cannot understand an event.
+    """
+    mark = f'{{"Event":"SparkListener{kind}"'
+    try:
+        with path.open(encoding="utf-8") as stream:
+            _check_start(stream.readline())
+            yield (json.loads(line) for line in stream if line.startswith(mark))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RemoteError(f"{path} is not a Spark event log: {error}") from error
+
+
 def read_event_log(path: Path) -> dict[str, int]:
     """Sum the metrics of every task of an application, as ``spark/NAME``.
 
@@ -126,22 +130,15 @@ def read_event_log(path: Path) -> dict[str, int]:
     """
     totals = dict.fromkeys(_SUMMED, 0)
     tasks = failed = 0
-    try:
-        with path.open(encoding="utf-8") as stream:
-            _check_start(stream.readline())
-            for line in stream:
-                if not line.startswith('{"Event":"SparkListenerTaskEnd"'):
-                    continue
-                event = json.loads(line)
-                tasks += 1
-                failed += event["Task End Reason"]["Reason"] != "Success"
-                for name, place in _SUMMED.items():
-                    value = event.get("Task Metrics") or {}
-                    for key in place:
-                        value = value.get(key, {}) if isinstance(value, dict) else 0
-                    totals[name] += value if isinstance(value, int) else 0
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RemoteError(f"{path} is not a Spark event log: {error}") from error
+    with _events(path, "TaskEnd") as events:
+        for event in events:
+            tasks += 1
+            failed += event["Task End Reason"]["Reason"] != "Success"
+            for name, place in _SUMMED.items():
+                value = event.get("Task Metrics") or {}
+                for key in place:
+                    value = value.get(key, {}) if isinstance(value, dict) else 0
+                totals[name] += value if isinstance(value, int) else 0
     totals["shuffleReadBytes"] = totals["shuffleRemoteReadBytes"] + totals["shuffleLocalReadBytes"]
     totals |= {"tasks": tasks, "failedTasks": failed}
     return {f"spark/{name}": value for name, value in totals.items()}
@@ -155,27 +152,19 @@ def read_stages(path: Path) -> tuple[Stage, ...]:
     Raises:
         RemoteError: the file is not an event log.
     """
-    stages: list[Stage] = []
-    try:
-        with path.open(encoding="utf-8") as stream:
-            _check_start(stream.readline())
-            for line in stream:
-                if not line.startswith('{"Event":"SparkListenerStageCompleted"'):
-                    continue
-                info = json.loads(line)["Stage Info"]
-                if "Submission Time" not in info or "Completion Time" not in info:
-                    continue  # a stage that was skipped has no times
-                stage = Stage(
-                    number=int(info["Stage ID"]),
-                    attempt=int(info.get("Stage Attempt ID", 0)),
-                    name=str(info["Stage Name"]),
-                    begin_seconds=info["Submission Time"] / 1000,
-                    end_seconds=info["Completion Time"] / 1000,
-                )
-                stages.append(stage)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RemoteError(f"{path} is not a Spark event log: {error}") from error
-    return tuple(stages)
+    with _events(path, "StageCompleted") as events:
+        rows = (event["Stage Info"] for event in events)
+        return tuple(
+            Stage(
+                number=int(info["Stage ID"]),
+                attempt=int(info.get("Stage Attempt ID", 0)),
+                name=str(info["Stage Name"]),
+                begin_seconds=info["Submission Time"] / 1000,
+                end_seconds=info["Completion Time"] / 1000,
+            )
+            for info in rows
+            if "Submission Time" in info and "Completion Time" in info  # a skipped one has no times
+        )
 
 
 def stages_seconds(stages: Iterable[Stage]) -> dict[str, float]:

@@ -27,61 +27,55 @@ __all__ = ["DaemonView", "Status", "status"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonView:
-    """A daemon as ``status`` shows it.
-
-    Attributes:
-        name: its name.
-        node: its node.
-        address: the node's address.
-        url: its web page.
-        pid: its process on the node.
-        alive: whether that process still runs.
-        resident_bytes: resident memory, shared pages in full.
-        proportional_bytes: resident memory, each shared page divided by its users.
-        log: its log.
-    """
+    """A daemon as ``status`` shows it."""
 
     name: str
+    """Its name."""
     node: str
+    """Its node."""
     address: str
+    """The node's address."""
     url: str
+    """Its web page."""
     pid: int
+    """Its process on the node."""
     alive: bool
+    """Whether that process still runs."""
     resident_bytes: int
+    """Resident memory, shared pages in full."""
     proportional_bytes: int
+    """Resident memory, each shared page divided by its users."""
     log: str
+    """Its log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A cluster as ``status`` shows it.
-
-    Attributes:
-        phase: ``down``, ``starting``, ``up``, ``degraded``, ``dead`` (its processes are gone) or
-            ``unreachable`` (no board answers).
-        daemons: every daemon; empty when down.
-        health: what the masters say; None unless the nodes are alive.
-        workers: declared workers.
-        profile: name of the profile.
-        engines: id of the engine pair.
-        browsable: whether this machine's browser reaches the web pages.
-        kind: how the nodes exist.
-        security: who may reach the cluster.
-        unreachable: of each node that could not be asked, why.
-        page_hint: how the web pages are opened; empty if this machine's browser opens them.
-    """
+    """A cluster as ``status`` shows it."""
 
     phase: str
+    """``down``, ``starting``, ``up``, ``degraded``, ``dead`` (its processes are gone) or
+    ``unreachable`` (no board answers)."""
     daemons: tuple[DaemonView, ...]
+    """Every daemon; empty when down."""
     health: Health | None
+    """What the masters say; None unless the nodes are alive."""
     workers: int
+    """Declared workers."""
     profile: str
+    """Name of the profile."""
     engines: str
+    """Id of the engine pair."""
     browsable: bool
+    """Whether this machine's browser reaches the web pages."""
     kind: str
+    """How the nodes exist."""
     security: Security
+    """Who may reach the cluster."""
     unreachable: tuple[str, ...] = ()
+    """Of each node that could not be asked, why."""
     page_hint: str = ""
+    """How the web pages are opened; empty if this machine's browser opens them."""
 
 
 def status(home: Path, *, cache: Path) -> Status:

@@ -25,26 +25,18 @@ _DATA_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HdfsEntry:
-    """One file or folder.
-
-    Attributes:
-        name: its name inside its folder.
-        is_file: whether it is a file.
-        size_bytes: its size; 0 for a folder.
-    """
+    """One file or folder."""
 
     name: str
+    """Its name inside its folder."""
     is_file: bool
+    """Whether it is a file."""
     size_bytes: int
+    """Its size; 0 for a folder."""
 
 
 class WebHdfs:
-    """The few file operations that runs need. Paths are absolute paths in HDFS.
-
-    Args:
-        layout: the cluster.
-        remote: reaches the master node.
-    """
+    """The few file operations that runs need, by absolute paths, asked from the master node."""
 
     def __init__(self, layout: Layout, remote: Remote) -> None:
         self._remote = remote
@@ -84,59 +76,56 @@ class WebHdfs:
             hint="run `boardcluster status`",
         )
 
+    def _ask(
+        self, doing: str, method: str, path: str, operation: str, *, none: bool = False, **more: str
+    ) -> HttpAnswer:
+        """Do one operation.
+
+        Raises:
+            RemoteError: it failed; that there is no such file is a failure unless ``none`` is set.
+        """
+        answer = self._http(method, self._url(path, operation, **more))
+        if answer.status != 200 and not (none and answer.status == 404):
+            raise self._fail(f"{doing} {path}", answer)
+        return answer
+
     def exists(self, path: str) -> bool:
         """Whether there is a file or folder."""
-        answer = self._http("GET", self._url(path, "GETFILESTATUS"))
-        if answer.status not in (200, 404):
-            raise self._fail(f"looking at {path}", answer)
-        return answer.status == 200
+        return self._ask("looking at", "GET", path, "GETFILESTATUS", none=True).status == 200
 
     def size_bytes(self, path: str) -> int:
         """Return the size of a file or of everything in a folder, without replicas."""
-        answer = self._http("GET", self._url(path, "GETCONTENTSUMMARY"))
-        if answer.status != 200:
-            raise self._fail(f"measuring {path}", answer)
+        answer = self._ask("measuring", "GET", path, "GETCONTENTSUMMARY")
         return int(answer.json()["ContentSummary"]["length"])
 
     def list(self, path: str) -> list[HdfsEntry]:
         """Return what is in a folder, by name."""
-        answer = self._http("GET", self._url(path, "LISTSTATUS"))
-        if answer.status != 200:
-            raise self._fail(f"listing {path}", answer)
-        rows = answer.json()["FileStatuses"]["FileStatus"]
+        answer = self._ask("listing", "GET", path, "LISTSTATUS")
         return [
             HdfsEntry(
                 name=row["pathSuffix"], is_file=row["type"] == "FILE", size_bytes=int(row["length"])
             )
-            for row in rows
+            for row in answer.json()["FileStatuses"]["FileStatus"]
         ]
 
     def make_folder(self, path: str) -> None:
         """Create a folder and its parents."""
-        answer = self._http("PUT", self._url(path, "MKDIRS"))
-        if answer.status != 200:
-            raise self._fail(f"creating {path}", answer)
+        self._ask("creating", "PUT", path, "MKDIRS")
 
     def delete(self, path: str) -> None:
         """Delete a file or a folder with everything in it; nothing if there is none."""
-        answer = self._http("DELETE", self._url(path, "DELETE", recursive="true"))
-        if answer.status not in (200, 404):
-            raise self._fail(f"deleting {path}", answer)
+        self._ask("deleting", "DELETE", path, "DELETE", none=True, recursive="true")
 
     def rename(self, source: str, target: str) -> None:
         """Rename a file or folder."""
-        answer = self._http("PUT", self._url(source, "RENAME", destination=target))
-        if answer.status != 200 or not answer.json()["boolean"]:
+        answer = self._ask("renaming", "PUT", source, "RENAME", destination=target)
+        if not answer.json()["boolean"]:
             raise self._fail(f"renaming {source}", answer)
 
     def put(self, source: Path, target: str, *, replication: int = 0, block_bytes: int = 0) -> None:
         """Store a file of this machine; it appears under its name only when it is whole.
 
-        Args:
-            source: the file.
-            target: its path in HDFS.
-            replication: copies of each block; 0 is the file system's own number.
-            block_bytes: size of each block; 0 is the file system's own.
+        Where they are 0, the file system's own replication and size of blocks apply.
         """
         partial = f"{target}.partial"
         asked = {"replication": replication, "blocksize": block_bytes}

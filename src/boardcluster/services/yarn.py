@@ -5,7 +5,6 @@ Source: Apache Hadoop, ResourceManager REST APIs and MapReduce History Server RE
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from boardcluster.remote.ask import HttpAnswer, http, http_get_all
 from boardcluster.remote.base import Remote
 from boardcluster.services.jvm import processor_flags
 from boardcluster.services.layout import Layout
+from boardcluster.waiting import wait_until
 
 __all__ = [
     "JobHistory",
@@ -37,42 +37,36 @@ _ENDED = ("FINISHED", "FAILED", "KILLED")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YarnApplication:
-    """An application as the ResourceManager sees it.
-
-    Attributes:
-        id: YARN's id.
-        state: e.g. ACCEPTED, RUNNING, FINISHED.
-        final_status: e.g. SUCCEEDED, FAILED; UNDEFINED while it runs.
-        diagnostics: what YARN has to say about it.
-    """
+    """An application as the ResourceManager sees it."""
 
     id: str
+    """YARN's id."""
     state: str
+    """E.g. ACCEPTED, RUNNING, FINISHED."""
     final_status: str
+    """E.g. SUCCEEDED, FAILED; UNDEFINED while it runs."""
     diagnostics: str
+    """What YARN has to say about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobHistory:
-    """What the MapReduce history server keeps of a job.
-
-    Attributes:
-        counters: its counters as ``group/name``, unchanged.
-        phases_seconds: ``start`` (submission to first map), ``map`` (to the end of the last map),
-            ``reduce after the last map`` and ``commit`` follow each other; the means are over the
-            reduce tasks, which overlap with the maps.
-        phase_spans: begin and end of those that follow each other, in seconds since 1970 by the
-            wall clock of ``clock_node``.
-        clock_node: name of the node that its application master ran on, which dates all but the
-            submission; the master's where the history does not say.
-        document: the server's answers, unchanged.
-    """
+    """What the MapReduce history server keeps of a job."""
 
     counters: dict[str, int]
+    """Its counters as ``group/name``, unchanged."""
     phases_seconds: dict[str, float]
+    """``start`` (submission to first map), ``map`` (to the end of the last map), ``reduce after the
+    last map`` and ``commit`` follow each other; the means are over the reduce tasks, which overlap
+    with the maps."""
     phase_spans: dict[str, tuple[float, float]]
+    """Begin and end of those that follow each other, in seconds since 1970 by the wall clock of
+    ``clock_node``."""
     clock_node: str
+    """Name of the node that its application master ran on, which dates all but the submission; the
+    master's where the history does not say."""
     document: dict[str, Any]
+    """The server's answers, unchanged."""
 
 
 def hadoop_command(
@@ -80,12 +74,7 @@ def hadoop_command(
 ) -> list[str]:
     """Return the command that runs a class of Hadoop, or of further jars, on the master.
 
-    Args:
-        layout: the cluster.
-        conf: folder of the configuration to run with.
-        main: the class.
-        arguments: its arguments.
-        jars: further jars.
+    ``conf`` is the folder of the configuration to run with.
     """
     class_path = ":".join([*layout.engines.jars("hadoop"), conf, *jars])
     return [
@@ -104,11 +93,7 @@ def mapreduce_command(
 ) -> list[str]:
     """Return the command that submits a MapReduce program from the master, as ``hadoop jar`` does.
 
-    Args:
-        layout: the cluster.
-        conf: folder of the configuration to submit with.
-        jar: the program.
-        arguments: main class and arguments, as for ``hadoop jar``.
+    The arguments are the main class and its own.
     """
     main = "org.apache.hadoop.util.RunJar"
     return hadoop_command(layout, conf=conf, main=main, arguments=[jar, *arguments])
@@ -186,21 +171,22 @@ def job_history(layout: Layout, remote: Remote, application_id: str) -> JobHisto
     """
     job = application_id.replace("application_", "job_")
     base = f"{layout.url(layout.spec.master, 'jobhistory-web')}/ws/v1/history/mapreduce/jobs/{job}"
-    deadline = time.monotonic() + _HISTORY_WAIT_SECONDS * layout.dilation
-    while True:
-        answers = http_get_all(
-            remote,
-            [base, f"{base}/tasks", f"{base}/counters", f"{base}/jobattempts"],
-            timeout_seconds=_DOCUMENT_SECONDS * layout.dilation,
+    urls = [base, f"{base}/tasks", f"{base}/counters", f"{base}/jobattempts"]
+
+    def complete(answers: list[HttpAnswer]) -> bool:
+        return all(answer.status == 200 for answer in answers)
+
+    answers = wait_until(
+        lambda: http_get_all(remote, urls, timeout_seconds=_DOCUMENT_SECONDS * layout.dilation),
+        ready=complete,
+        timeout_seconds=_HISTORY_WAIT_SECONDS * layout.dilation,
+        poll_seconds=0.3,
+    )
+    if not complete(answers):
+        worst = max(answers, key=lambda answer: answer.status)
+        raise RemoteError(
+            f"the history server has no {job} (status {worst.status}): {worst.body[:200]}"
         )
-        if all(answer.status == 200 for answer in answers):
-            break
-        if time.monotonic() > deadline:
-            worst = max(answers, key=lambda answer: answer.status)
-            raise RemoteError(
-                f"the history server has no {job} (status {worst.status}): {worst.body[:200]}"
-            )
-        time.sleep(0.3)
     described, tasks, counters, attempts = (answer.json() for answer in answers)
     rows = (tasks.get("tasks") or {}).get("task") or []
     spans = _spans(described["job"], rows)

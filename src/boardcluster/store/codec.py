@@ -1,4 +1,4 @@
-"""Records to plain JSON values and back, driven by the records' own type hints.
+"""Records to plain JSON values and back.
 
 The one encoding of records: the store's files, the store's columns and ``--json`` all use it.
 """
@@ -7,20 +7,28 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import types
-import typing
-from enum import StrEnum
+import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from boardcluster.errors import StoreError
 
-__all__ = ["JsonValue", "from_json", "to_json"]
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails, SchemaValidator
+
+__all__ = ["JsonValue", "from_json", "from_row", "to_json"]
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 _Record = TypeVar("_Record")
-_HINT = "boardcluster results --rebuild"
+_HINT = "run `boardcluster results --rebuild`"
+_ERRORS_SHOWN = 3
+_SCALARS = frozenset({"bool", "float", "int", "str"})
+_FIELD_ERRORS = {
+    "missing": "the field is missing",
+    "unexpected_keyword_argument": "the field is unknown",
+}
 
 
 def to_json(value: object) -> JsonValue:
@@ -32,18 +40,17 @@ def to_json(value: object) -> JsonValue:
     Raises:
         TypeError: a value has no JSON form.
     """
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, str | Path):
-        return str(value)
+    plain: JsonValue = json.loads(json.dumps(value, default=_plain))
+    return plain
+
+
+def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {item.name: to_json(getattr(value, item.name)) for item in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        return {str(key): to_json(item) for key, item in value.items()}
+        return {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
     if isinstance(value, set | frozenset):
-        return [to_json(item) for item in sorted(value)]
-    if isinstance(value, list | tuple):
-        return [to_json(item) for item in value]
+        return sorted(value)
+    if isinstance(value, Path):
+        return str(value)
     raise TypeError(f"no JSON form for {type(value).__name__}")
 
 
@@ -56,66 +63,60 @@ def from_json(kind: type[_Record], data: JsonValue) -> _Record:
     Raises:
         StoreError: a field is missing without a default, unknown, or of the wrong type.
     """
-    return typing.cast("_Record", _decode(kind, data, kind.__name__))
+    if not isinstance(data, dict):
+        raise StoreError(f"{kind.__name__} should be an object, not {data!r}", hint=_HINT)
+    record: _Record = _validated(kind, data, exact=True)
+    return record
 
 
-def _decode(hint: Any, data: Any, where: str) -> Any:
-    if typing.get_origin(hint) is not None:
-        return _decode_generic(hint, data, where)
-    if dataclasses.is_dataclass(hint):
-        return _decode_dataclass(hint, _expect(dict, data, where), where)
-    if issubclass(hint, StrEnum):
-        return _decode_enum(hint, _expect(str, data, where), where)
-    if hint is Path:
-        return Path(_expect(str, data, where))
-    if hint is float and type(data) is int:
-        return float(data)
-    return _expect(hint, data, where)
+def from_row(kind: type[_Record], values: Mapping[str, object]) -> _Record:
+    """Build a record of type ``kind`` from columns of a row, which has 0 and 1 for false and true.
+
+    Raises:
+        StoreError: a value is missing or of the wrong type.
+    """
+    record: _Record = _validated(kind, values, exact=False)
+    return record
 
 
-def _decode_generic(hint: Any, data: Any, where: str) -> Any:
-    """Decode an optional value, a tuple, a frozenset or a dict of one item type."""
-    origin = typing.get_origin(hint)
-    parts = [part for part in typing.get_args(hint) if part is not types.NoneType]
-    if origin in (tuple, frozenset):
-        items = _expect(list, data, where)
-        return origin(_decode(parts[0], item, f"{where}[]") for item in items)
-    if origin is dict:
-        entries = _expect(dict, data, where)
-        return {key: _decode(parts[1], item, f"{where}.{key}") for key, item in entries.items()}
-    return None if data is None else _decode(parts[0], data, where)
+def _validated(kind: Any, data: Mapping[str, object], *, exact: bool) -> Any:
+    from pydantic import ValidationError  # noqa: PLC0415  only what reads a record waits for it
+
+    try:
+        return _validator(kind, exact).validate_python(data)
+    except ValidationError as error:
+        rows = error.errors(include_url=False, include_context=False)
+        words = "; ".join(_error_words(kind.__name__, row) for row in rows[:_ERRORS_SHOWN])
+        raise StoreError(words, hint=_HINT) from error
 
 
 @functools.cache
-def _hints(kind: Any) -> dict[str, Any]:
-    """Type hints of a record: resolved once, since a campaign has ten thousand trials."""
-    return typing.get_type_hints(kind)
+def _validator(kind: Any, exact: bool) -> SchemaValidator:
+    """Return what checks and builds a record: made once, since a campaign has many trials."""
+    from pydantic import ConfigDict, TypeAdapter  # noqa: PLC0415
+    from pydantic_core import SchemaValidator  # noqa: PLC0415
+
+    # `| None`, because pydantic takes no configuration for a dataclass by itself.
+    adapter = TypeAdapter[object](kind | None, config=ConfigDict(extra="forbid"))
+    if exact:
+        _make_exact(adapter.core_schema)
+    return SchemaValidator(adapter.core_schema)
 
 
-def _decode_dataclass(kind: Any, data: dict[str, Any], where: str) -> Any:
-    hints = _hints(kind)
-    unknown = sorted(set(data) - set(hints))
-    if unknown:
-        raise StoreError(f"unknown field in {where}: {', '.join(unknown)}", hint=_HINT)
-    values = {name: _decode(hints[name], item, f"{where}.{name}") for name, item in data.items()}
-    try:
-        return kind(**values)
-    except TypeError as error:
-        raise StoreError(f"a field is missing in {where}: {error}", hint=_HINT) from error
+def _make_exact(schema: Any) -> None:
+    """Refuse a truth value or a text for a number; lists still become tuples, texts paths."""
+    if isinstance(schema, dict):
+        if schema.get("type") in _SCALARS:
+            schema["strict"] = True
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        for part in schema:
+            _make_exact(part)
 
 
-def _decode_enum(kind: type[StrEnum], data: str, where: str) -> StrEnum:
-    try:
-        return kind(data)
-    except ValueError as error:
-        allowed = ", ".join(kind)
-        raise StoreError(f"{where} is {data!r}, allowed: {allowed}", hint=_HINT) from error
-
-
-def _expect(kind: Any, data: Any, where: str) -> Any:
-    """Return data if it is exactly of that type; a bool is not an int here."""
-    return data if type(data) is kind else _wrong(kind, data, where)
-
-
-def _wrong(kind: type, data: object, where: str) -> typing.NoReturn:
-    raise StoreError(f"{where} should be {kind.__name__} but is {type(data).__name__}", hint=_HINT)
+def _error_words(kind: str, error: ErrorDetails) -> str:
+    place = ".".join((kind, *map(str, error["loc"])))
+    if words := _FIELD_ERRORS.get(error["type"]):
+        return f"{place}: {words}"
+    message = error["msg"].replace("Input should", "it should")
+    return f"{place}: {message}, not {str(error['input'])[:60]!r}"

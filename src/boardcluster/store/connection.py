@@ -13,7 +13,7 @@ from boardcluster.store.migrations import is_current, migrate
 
 __all__ = ["REBUILD_HINT", "connect", "connect_reading", "translated"]
 
-REBUILD_HINT = "boardcluster results --rebuild"
+REBUILD_HINT = "run `boardcluster results --rebuild`"
 _BUSY_SECONDS = 30.0
 
 

@@ -21,7 +21,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from boardcluster.errors import EmptySelectionError, StoreError
@@ -67,9 +66,10 @@ __all__ = ["Store", "Summary"]
 _LOG = logging.getLogger(__name__)
 
 _SUMMARY = """
-    SELECT count(*), coalesce(sum(a.state = 'ok'), 0), coalesce(sum(a.state = 'failed'), 0),
-        coalesce(sum(a.state = 'invalid'), 0),
-        coalesce(sum(a.state IS NULL OR a.state = 'running'), 0)
+    SELECT count(*) AS planned, coalesce(sum(a.state = 'ok'), 0) AS ok,
+        coalesce(sum(a.state = 'failed'), 0) AS failed,
+        coalesce(sum(a.state = 'invalid'), 0) AS invalid,
+        coalesce(sum(a.state IS NULL OR a.state = 'running'), 0) AS pending
     FROM trials t LEFT JOIN attempts a ON a.trial_id = t.id
         AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)
     WHERE t.campaign_id = ?
@@ -78,23 +78,20 @@ _SUMMARY = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """How a campaign stands: planned = ok + failed + invalid + pending, at every moment.
-
-    Attributes:
-        campaign_id: the campaign.
-        planned: trials planned.
-        ok: trials whose latest attempt is ok.
-        failed: trials whose latest attempt failed.
-        invalid: trials whose latest attempt says nothing about the trial.
-        pending: trials without an ended attempt; a running one counts here.
-    """
+    """The progress of a campaign: planned = ok + failed + invalid + pending, at every moment."""
 
     campaign_id: str
+    """The campaign."""
     planned: int
+    """Trials planned."""
     ok: int
+    """Trials whose latest attempt is ok."""
     failed: int
+    """Trials whose latest attempt failed."""
     invalid: int
+    """Trials whose latest attempt says nothing about the trial."""
     pending: int
+    """Trials without an ended attempt; a running one counts here."""
 
 
 class Store:
@@ -119,7 +116,9 @@ class Store:
         """
         path = home / DATABASE_NAME
         if not path.exists() and any((home / "campaigns").glob("*.json")):
-            raise StoreError(f"missing though campaigns were recorded: {path}", hint=REBUILD_HINT)
+            raise StoreError(
+                f"the store is missing although campaigns were recorded: {path}", hint=REBUILD_HINT
+            )
         with translated(path):
             if read_only:
                 return cls(home, connect_reading(path), read_only=True)
@@ -133,12 +132,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def add_campaign(self, campaign: Campaign, trials: Sequence[Trial]) -> None:
@@ -203,7 +197,11 @@ class Store:
                     f"attempt {latest.number} of {trial_id} is still running",
                     hint="end the other driver first; a dead one is found by the next run",
                 )
-            if latest is not None and latest.state is AttemptState.OK and not self._tainted(latest):
+            if (
+                latest is not None
+                and latest.state is AttemptState.OK
+                and rows.select_verdict(self._connection, latest) is not Verdict.TAINTED
+            ):
                 raise StoreError(
                     f"{trial_id} has a verified result already", hint="start a new campaign"
                 )
@@ -226,9 +224,6 @@ class Store:
                 AttemptFile(campaign=campaign, trial=trial, attempt=attempt, measurement=None),
             )
         return attempt
-
-    def _tainted(self, attempt: Attempt) -> bool:
-        return rows.select_verdict(self._connection, attempt) is Verdict.TAINTED
 
     def artefact_folder(self, attempt: Attempt) -> Path:
         """The folder of an attempt's raw artefacts."""
@@ -404,15 +399,7 @@ class Store:
         self._campaign(campaign_id)
         with translated(self._path):
             counts = self._connection.execute(_SUMMARY, (campaign_id,)).fetchone()
-        planned, ok, failed, invalid, pending = counts
-        return Summary(
-            campaign_id=campaign_id,
-            planned=planned,
-            ok=ok,
-            failed=failed,
-            invalid=invalid,
-            pending=pending,
-        )
+        return Summary(campaign_id=campaign_id, **dict(counts))
 
     def add_probe_run(self, run: ProbeRun) -> None:
         """Store one run of a probe, with its file.
@@ -449,8 +436,8 @@ class Store:
         if found is None:
             known = ", ".join(campaign.id for campaign in self.campaigns()[-5:])
             raise EmptySelectionError(
-                f"no campaign {campaign_id}",
-                hint=f"name one of: {known}" if known else "boardcluster run",
+                f"there is no campaign {campaign_id}",
+                hint=f"name one of: {known}" if known else "run one first: `boardcluster run`",
             )
         return found
 

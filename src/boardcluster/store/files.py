@@ -16,6 +16,8 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -35,6 +37,7 @@ __all__ = [
     "check_id",
     "put_in_place",
     "read_record",
+    "replacing",
     "sync_folder",
     "write_record",
     "write_temporary",
@@ -52,35 +55,29 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignFile:
-    """Content of ``campaigns/<id>.json``.
-
-    Attributes:
-        campaign: the campaign.
-        trials: all its planned trials.
-    """
+    """Content of ``campaigns/<id>.json``."""
 
     campaign: Campaign
+    """The campaign."""
     trials: tuple[Trial, ...]
+    """All its planned trials."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFile:
-    """Content of ``attempt.json``; complete in itself, so that it can stand without the rest.
-
-    Attributes:
-        campaign: the campaign of the trial.
-        trial: the trial.
-        attempt: the attempt.
-        measurement: what it yielded; None while it runs and where it yielded nothing.
-    """
+    """Content of ``attempt.json``; complete in itself, so that it can stand without the rest."""
 
     campaign: Campaign
+    """The campaign of the trial."""
     trial: Trial
+    """The trial."""
     attempt: Attempt
+    """The attempt."""
     measurement: Measurement | None
+    """What it yielded; None while it runs and where it yielded nothing."""
 
 
-_File = TypeVar("_File", CampaignFile, AttemptFile)
+_File = TypeVar("_File")
 
 
 def check_id(text: str) -> str:
@@ -107,18 +104,28 @@ def attempt_path(home: Path, trial_id: str, number: int) -> Path:
     return home / "attempts" / check_id(trial_id) / str(number) / "attempt.json"
 
 
-def write_record(path: Path, record: CampaignFile | AttemptFile) -> None:
+def write_record(path: Path, record: object, *, version: int = _FORMAT) -> None:
     """Write a record so that after any crash the file holds the old or the new content, whole.
 
     Raises:
         OSError: the disk is full, read-only or out of reach.
     """
-    body = {"format": _FORMAT, "record": to_json(record)}
-    text = json.dumps(body, indent=1, allow_nan=False) + "\n"
+    body = {"format": version, "record": to_json(record)}
     path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        write_temporary(temporary, json.dumps(body, indent=1, allow_nan=False) + "\n")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give the block a name to write to; at its end that becomes the file, durably and at once.
+
+    Raises:
+        OSError: the disk is full, read-only or out of reach; the file is what it was.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        write_temporary(temporary, text)
+        yield temporary
         put_in_place(temporary, path)
     except OSError:
         temporary.unlink(missing_ok=True)
@@ -148,7 +155,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def read_record(kind: type[_File], path: Path) -> _File:
+def read_record(kind: type[_File], path: Path, *, readable: Collection[int] = _READABLE) -> _File:
     """Read a file that ``write_record`` wrote.
 
     Raises:
@@ -158,7 +165,7 @@ def read_record(kind: type[_File], path: Path) -> _File:
         body: JsonValue = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StoreError(f"unreadable: {path}: {error}", hint=f"look at {path}") from error
-    if not isinstance(body, dict) or body.get("format") not in _READABLE:
+    if not isinstance(body, dict) or body.get("format") not in readable:
         raise StoreError(
             f"unknown format: {path}", hint="use the version of boardcluster that wrote it"
         )

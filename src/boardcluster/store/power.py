@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from boardcluster.errors import StoreError
 from boardcluster.records import Coverage, PowerSamples
-from boardcluster.store.files import POWER_NAME, put_in_place, sync_folder, write_temporary
+from boardcluster.store.files import POWER_NAME, replacing, write_temporary
 
 __all__ = ["read_power", "write_power"]
 
@@ -25,9 +24,7 @@ _SECONDS_DIGITS, _WATTS_DIGITS = 3, 4
 def write_power(folder: Path, samples: Sequence[PowerSamples]) -> Path:
     """Write a run's readings into an attempt's folder, whole or not at all; return the file.
 
-    Args:
-        folder: the attempt's folder.
-        samples: one for each meter; kept to a millisecond and a tenth of a milliwatt.
+    They are kept to a millisecond and a tenth of a milliwatt.
 
     Raises:
         OSError: the disk is full, read-only or out of reach.
@@ -46,23 +43,14 @@ def write_power(folder: Path, samples: Sequence[PowerSamples]) -> Path:
         for row in samples
     ]
     path = folder / POWER_NAME
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with replacing(path) as temporary:
         text = json.dumps({"format": _FORMAT, "meters": meters}, allow_nan=False)
         write_temporary(temporary, text + "\n")
-        put_in_place(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(folder)
     return path
 
 
 def read_power(folder: Path) -> tuple[PowerSamples, ...]:
     """Read a run's readings; none where no meter was read, or before readings were kept.
-
-    Args:
-        folder: the attempt's folder.
 
     Raises:
         StoreError: the file is damaged or of an unknown format.

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 from boardcluster.errors import StoreError
-from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
-from boardcluster.store.codec import from_json, to_json
-from boardcluster.store.files import check_id, put_in_place, sync_folder, write_temporary
+from boardcluster.records import ProbeFigure, ProbeRun
+from boardcluster.store.files import check_id, read_record, write_record
+from boardcluster.store.rows import columns_of, insert_record, record_of
 
 __all__ = [
     "adopt_probe_runs",
@@ -26,6 +24,7 @@ __all__ = [
 
 _LOG = logging.getLogger(__name__)
 _FORMAT = 1
+_COLUMNS = columns_of(ProbeRun, without=["figures"])
 _HINT = "report this: the driver broke the store's rules"
 
 
@@ -57,25 +56,7 @@ def insert_probe_run(connection: sqlite3.Connection, run: ProbeRun) -> None:
     Raises:
         sqlite3.IntegrityError: its id is taken.
     """
-    connection.execute(
-        "INSERT INTO probe_runs (id, probe, mode, node, peer, started_utc, duration_seconds,"
-        " cluster, emulated, versions, hardware, reason)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            run.id,
-            run.probe,
-            run.mode,
-            run.node,
-            run.peer,
-            run.started_utc,
-            run.duration_seconds,
-            run.cluster,
-            int(run.emulated),
-            json.dumps(run.versions),
-            run.hardware,
-            run.reason,
-        ),
-    )
+    insert_record(connection, "probe_runs", run, _COLUMNS)
     connection.executemany(
         "INSERT INTO probe_figures (run_id, position, name, value, conditions)"
         " VALUES (?, ?, ?, ?, ?)",
@@ -89,35 +70,14 @@ def insert_probe_run(connection: sqlite3.Connection, run: ProbeRun) -> None:
 def select_probe_runs(
     connection: sqlite3.Connection, *, node: str, probe: str
 ) -> tuple[ProbeRun, ...]:
-    """Return runs, oldest first.
-
-    Args:
-        connection: the database.
-        node: only on this node; empty for every one.
-        probe: only of this probe; empty for every one.
-    """
+    """Return runs, oldest first; an empty name stands for every node or probe."""
     rows = connection.execute(
         "SELECT * FROM probe_runs WHERE (:node = '' OR node = :node)"
         " AND (:probe = '' OR probe = :probe) ORDER BY started_utc, id",
         {"node": node, "probe": probe},
     ).fetchall()
-    return tuple(replace(_run(row), figures=_figures(connection, row["id"])) for row in rows)
-
-
-def _run(row: sqlite3.Row) -> ProbeRun:
-    return ProbeRun(
-        id=row["id"],
-        probe=row["probe"],
-        mode=ProbeMode(row["mode"]),
-        node=row["node"],
-        peer=row["peer"],
-        started_utc=row["started_utc"],
-        duration_seconds=row["duration_seconds"],
-        cluster=row["cluster"],
-        emulated=bool(row["emulated"]),
-        versions=tuple(json.loads(row["versions"])),
-        hardware=row["hardware"],
-        reason=row["reason"],
+    return tuple(
+        record_of(ProbeRun, row, _COLUMNS, figures=_figures(connection, row["id"])) for row in rows
     )
 
 
@@ -138,29 +98,11 @@ def write_probe_run(home: Path, run: ProbeRun) -> None:
     Raises:
         OSError: the disk is full, read-only or out of reach.
     """
-    path = probe_path(home, run.id)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    body = {"format": _FORMAT, "record": to_json(run)}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        write_temporary(temporary, json.dumps(body, indent=1, allow_nan=False) + "\n")
-        put_in_place(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
+    write_record(probe_path(home, run.id), run, version=_FORMAT)
 
 
 def _read(path: Path) -> ProbeRun:
-    try:
-        body = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StoreError(f"unreadable: {path}: {error}", hint=f"look at {path}") from error
-    if not isinstance(body, dict) or body.get("format") != _FORMAT:
-        raise StoreError(
-            f"unknown format: {path}", hint="use the version of boardcluster that wrote it"
-        )
-    run = from_json(ProbeRun, body.get("record"))
+    run = read_record(ProbeRun, path, readable=[_FORMAT])
     if path.name != f"{run.id}.json":
         raise StoreError(f"{path} holds run {run.id}", hint=f"look at {path}")
     return run

@@ -1,4 +1,4 @@
-"""Make a damaged database anew from the files beside it."""
+"""Rebuild a damaged database from the files beside it."""
 
 from __future__ import annotations
 

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import hashlib
 import json
 import sqlite3
 import typing
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 
 from boardcluster.records import (
     Attempt,
     AttemptState,
     Campaign,
-    CampaignKind,
-    Energy,
     Fingerprint,
     Measurement,
     Result,
     Trial,
     Verdict,
-    Verification,
 )
-from boardcluster.store.codec import from_json, to_json
+from boardcluster.store.codec import from_json, from_row, to_json
 
 __all__ = [
+    "columns_of",
     "insert_attempt",
     "insert_campaign",
     "insert_end",
+    "insert_record",
     "insert_trials",
+    "record_of",
     "select_attempt",
     "select_campaign",
     "select_campaigns",
@@ -44,27 +46,35 @@ __all__ = [
 ]
 
 _Key: TypeAlias = tuple[str, int]
+_Record = TypeVar("_Record")
 
-_TRIAL_KINDS = typing.get_type_hints(Trial)
-_TRIAL_COLUMNS = ", ".join(f"t.{name} AS {name}" for name in _TRIAL_KINDS)
-_INSERT_TRIAL = (
-    f"INSERT INTO trials ({', '.join(_TRIAL_KINDS)})"  # noqa: S608 - constants only
-    f" VALUES ({', '.join('?' for _ in _TRIAL_KINDS)})"
-)
-_ATTEMPT_COLUMNS = """
-    a.trial_id AS trial_id, a.number AS number, a.state AS state, a.reason AS reason,
-    a.started_utc AS started_utc, a.ended_utc AS ended_utc, a.artefacts AS artefacts,
-    f.sha256 AS fingerprint_sha256, f.record AS fingerprint
-"""
+_DETAILS = {
+    "counters": ("d.name, d.value", "counters", "d.trial_id, d.number, d.name"),
+    "figures": ("d.name, d.value", "figures", "d.position"),
+    "phases_seconds": ("d.name, d.duration_seconds", "phases", "d.position"),
+    "node_written_bytes": ("d.node, d.written_bytes", "node_bytes", "d.position"),
+    "node_read_bytes": ("d.node, d.read_bytes", "node_bytes", "d.position"),
+}
+"""Fields of a measurement that have rows of their own: name and value, table, order."""
+
+
+def columns_of(kind: type[Any], *, without: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the columns of a record's own row, which have the names of its fields."""
+    left_out = frozenset(without)
+    return tuple(row.name for row in dataclasses.fields(kind) if row.name not in left_out)
+
+
+def _shown(table: str, columns: Iterable[str]) -> str:
+    return ", ".join(f"{table}.{name} AS {name}" for name in columns)
+
+
+_MEASUREMENT = columns_of(Measurement, without=_DETAILS)
+_ATTEMPT = columns_of(Attempt, without=["fingerprint"])
+_ATTEMPT_COLUMNS = f"{_shown('a', _ATTEMPT)}, f.sha256 AS fingerprint_sha256, f.record AS record"
 _ATTEMPTS = "attempts a JOIN fingerprints f ON f.sha256 = a.fingerprint_sha256"
 _LATEST = "AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)"
 _RESULTS = """
-    SELECT {trial}, {attempt},
-        m.duration_seconds AS duration_seconds, m.input_bytes AS input_bytes,
-        m.output_bytes AS output_bytes, m.verification AS verification,
-        m.exit_status AS exit_status, m.application_id AS application_id,
-        m.intermediate_bytes AS intermediate_bytes, m.remarks AS remarks, m.verdict AS verdict,
-        m.verdict_reasons AS verdict_reasons, m.energy AS energy, m.dilation AS dilation
+    SELECT {trial}, {attempt}, {measurement}
     FROM trials t
     LEFT JOIN attempts a ON a.trial_id = t.id {which}
     LEFT JOIN fingerprints f ON f.sha256 = a.fingerprint_sha256
@@ -108,39 +118,69 @@ def _text(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def insert_record(
+    connection: sqlite3.Connection,
+    table: str,
+    record: Any,
+    columns: Iterable[str],
+    **more: str | int,
+) -> None:
+    """Add a record's own row: its fields that are columns, and more columns.
+
+    Raises:
+        sqlite3.IntegrityError: its key is taken.
+    """
+    values = {**more, **{name: _column(record, name) for name in columns}}
+    connection.execute(
+        f"INSERT INTO {table} ({', '.join(values)})"  # noqa: S608 - constants only
+        f" VALUES ({', '.join('?' for _ in values)})",
+        tuple(values.values()),
+    )
+
+
+def _column(record: Any, name: str) -> str | int | float | None:
+    """Return a field as its column holds it."""
+    value, kind = getattr(record, name), record.__class__
+    if name in _json_columns(kind):
+        return json.dumps(to_json(value))
+    if value is None or isinstance(value, int | float):
+        return int(value) if isinstance(value, bool) else value
+    return _text(str(value))
+
+
+@functools.cache
+def _json_columns(kind: Any) -> frozenset[str]:
+    """Return the fields whose column holds JSON: lists, tables and records."""
+    return frozenset(
+        name
+        for name, hint in typing.get_type_hints(kind).items()
+        if typing.get_origin(hint) in {dict, tuple}
+        or any(map(dataclasses.is_dataclass, typing.get_args(hint)))
+    )
+
+
+def record_of(
+    kind: type[_Record], row: sqlite3.Row, columns: Iterable[str], **more: object
+) -> _Record:
+    """Build a record from its row, whose columns have the names of fields, and its other fields.
+
+    Raises:
+        StoreError: the row holds what no such record can.
+    """
+    inside = _json_columns(cast("Any", kind))
+    values = {name: json.loads(row[name]) if name in inside else row[name] for name in columns}
+    return from_row(kind, {**values, **more})
+
+
 def insert_campaign(connection: sqlite3.Connection, campaign: Campaign) -> None:
     """Add one campaign; a second one with its id is an IntegrityError."""
-    connection.execute(
-        "INSERT INTO campaigns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            campaign.id,
-            campaign.kind.value,
-            campaign.created_utc,
-            campaign.seed,
-            campaign.cluster,
-            int(campaign.emulated),
-            _text(campaign.dataset),
-            campaign.dataset_sha256,
-            _text(campaign.dataset_source),
-            _text(campaign.name),
-            campaign.spec_sha256,
-        ),
-    )
+    insert_record(connection, "campaigns", campaign, columns_of(Campaign))
 
 
 def insert_trials(connection: sqlite3.Connection, trials: Iterable[Trial]) -> None:
     """Add trials; a second one with the same id or position is an IntegrityError."""
-    connection.executemany(
-        _INSERT_TRIAL,
-        [[_column(getattr(trial, name)) for name in _TRIAL_KINDS] for trial in trials],
-    )
-
-
-def _column(value: object) -> str | int:
-    """Return a field of a trial as its column holds it."""
-    if isinstance(value, dict | tuple):
-        return json.dumps(value)
-    return int(value) if isinstance(value, int) else _text(str(value))
+    for trial in trials:
+        insert_record(connection, "trials", trial, columns_of(Trial))
 
 
 def insert_attempt(connection: sqlite3.Connection, attempt: Attempt) -> None:
@@ -171,23 +211,8 @@ def insert_end(
 def _insert_measurement(
     connection: sqlite3.Connection, key: tuple[str, int], measurement: Measurement
 ) -> None:
-    connection.execute(
-        "INSERT INTO measurements VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *key,
-            measurement.duration_seconds,
-            measurement.input_bytes,
-            measurement.output_bytes,
-            json.dumps(to_json(measurement.verification)),
-            measurement.exit_status,
-            measurement.application_id,
-            measurement.intermediate_bytes,
-            json.dumps(measurement.remarks),
-            measurement.verdict.value,
-            json.dumps(measurement.verdict_reasons),
-            json.dumps(to_json(measurement.energy)),
-            measurement.dilation,
-        ),
+    insert_record(
+        connection, "measurements", measurement, _MEASUREMENT, trial_id=key[0], number=key[1]
     )
     connection.executemany(
         "INSERT INTO counters VALUES (?, ?, ?, ?)",
@@ -303,11 +328,14 @@ def select_results(
 ) -> tuple[Result, ...]:
     """Each trial with its latest attempt, or once per attempt."""
     statement = _RESULTS.format(
-        trial=_TRIAL_COLUMNS, attempt=_ATTEMPT_COLUMNS, which="" if all_attempts else _LATEST
+        trial=_shown("t", columns_of(Trial)),
+        attempt=_ATTEMPT_COLUMNS,
+        measurement=_shown("m", _MEASUREMENT),
+        which="" if all_attempts else _LATEST,
     )
     parameters = {"campaign_id": campaign_id}
     rows = connection.execute(statement, parameters).fetchall()
-    details = _Details.select(connection, parameters)
+    details = _details(connection, parameters)
     fingerprints = {
         row["fingerprint_sha256"]: row for row in rows if row["fingerprint_sha256"] is not None
     }
@@ -319,110 +347,43 @@ def select_results(
             attempt=None
             if row["trial_id"] is None
             else _attempt(row, decoded[row["fingerprint_sha256"]]),
-            measurement=None if row["duration_seconds"] is None else _measurement(row, details),
+            measurement=None
+            if row["duration_seconds"] is None
+            else record_of(
+                Measurement, row, _MEASUREMENT, **details.get((row["trial_id"], row["number"]), {})
+            ),
         )
         for row in rows
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Details:
-    """What measurements hold beside their own row, by trial and number of the attempt."""
-
-    counters: Mapping[_Key, dict[str, int]]
-    figures: Mapping[_Key, dict[str, float]]
-    phases_seconds: Mapping[_Key, dict[str, float]]
-    node_written_bytes: Mapping[_Key, dict[str, int]]
-    node_read_bytes: Mapping[_Key, dict[str, int]]
-
-    @classmethod
-    def select(cls, connection: sqlite3.Connection, parameters: Mapping[str, str | None]) -> Self:
-        """Read them for one campaign, or for all."""
-
-        def read(columns: str, table: str, order: str) -> dict[_Key, dict[str, Any]]:
-            found: dict[_Key, dict[str, Any]] = {}
-            statement = (
-                f"SELECT d.trial_id, d.number, {columns} FROM {table} d {_OF_CAMPAIGN}"  # noqa: S608 - constants only
-                f" ORDER BY {order}"
-            )
-            for trial_id, number, name, value in connection.execute(statement, parameters):
-                if value is not None:
-                    found.setdefault((trial_id, number), {})[name] = value
-            return found
-
-        return cls(
-            counters=read("d.name, d.value", "counters", "d.trial_id, d.number, d.name"),
-            figures=read("d.name, d.value", "figures", "d.position"),
-            phases_seconds=read("d.name, d.duration_seconds", "phases", "d.position"),
-            node_written_bytes=read("d.node, d.written_bytes", "node_bytes", "d.position"),
-            node_read_bytes=read("d.node, d.read_bytes", "node_bytes", "d.position"),
+def _details(
+    connection: sqlite3.Connection, parameters: Mapping[str, str | None]
+) -> Mapping[_Key, dict[str, dict[str, float]]]:
+    """Return what measurements hold beside their own row, by trial and number of the attempt."""
+    found: defaultdict[_Key, dict[str, dict[str, float]]] = defaultdict(dict)
+    for field, (columns, table, order) in _DETAILS.items():
+        statement = (
+            f"SELECT d.trial_id, d.number, {columns} FROM {table} d {_OF_CAMPAIGN}"  # noqa: S608 - constants only
+            f" ORDER BY {order}"
         )
+        for trial_id, number, name, value in connection.execute(statement, parameters):
+            if value is not None:
+                found[trial_id, number].setdefault(field, {})[name] = value
+    return found
 
 
 def _campaign(row: sqlite3.Row) -> Campaign:
-    return Campaign(
-        id=row["id"],
-        kind=CampaignKind(row["kind"]),
-        created_utc=row["created_utc"],
-        seed=row["seed"],
-        cluster=row["cluster"],
-        emulated=bool(row["emulated"]),
-        dataset=row["dataset"],
-        dataset_sha256=row["dataset_sha256"],
-        dataset_source=row["dataset_source"],
-        name=row["name"],
-        spec_sha256=row["spec_sha256"],
-    )
+    return record_of(Campaign, row, columns_of(Campaign))
 
 
 def _trial(row: sqlite3.Row) -> Trial:
-    return Trial(**{name: _field(kind, row[name]) for name, kind in _TRIAL_KINDS.items()})
-
-
-def _field(kind: Any, value: Any) -> Any:
-    """Return the field of a trial that a column holds."""
-    origin = typing.get_origin(kind)
-    if origin is not None:
-        return origin(json.loads(value))
-    return kind(value)
+    return record_of(Trial, row, columns_of(Trial))
 
 
 def _fingerprint(row: sqlite3.Row) -> Fingerprint:
-    return from_json(Fingerprint, json.loads(row["fingerprint"]))
+    return from_json(Fingerprint, json.loads(row["record"]))
 
 
 def _attempt(row: sqlite3.Row, fingerprint: Fingerprint) -> Attempt:
-    return Attempt(
-        trial_id=row["trial_id"],
-        number=row["number"],
-        state=AttemptState(row["state"]),
-        reason=row["reason"],
-        started_utc=row["started_utc"],
-        ended_utc=row["ended_utc"],
-        artefacts=row["artefacts"],
-        fingerprint=fingerprint,
-    )
-
-
-def _measurement(row: sqlite3.Row, details: _Details) -> Measurement:
-    key = (row["trial_id"], row["number"])
-    verification, energy = json.loads(row["verification"]), json.loads(row["energy"])
-    return Measurement(
-        duration_seconds=row["duration_seconds"],
-        input_bytes=row["input_bytes"],
-        output_bytes=row["output_bytes"],
-        counters=details.counters.get(key, {}),
-        verification=None if verification is None else from_json(Verification, verification),
-        exit_status=row["exit_status"],
-        application_id=row["application_id"],
-        figures=details.figures.get(key, {}),
-        phases_seconds=details.phases_seconds.get(key, {}),
-        intermediate_bytes=row["intermediate_bytes"],
-        node_written_bytes=details.node_written_bytes.get(key, {}),
-        node_read_bytes=details.node_read_bytes.get(key, {}),
-        remarks=tuple(json.loads(row["remarks"])),
-        verdict=Verdict(row["verdict"]),
-        verdict_reasons=tuple(json.loads(row["verdict_reasons"])),
-        energy=None if energy is None else from_json(Energy, energy),
-        dilation=row["dilation"],
-    )
+    return record_of(Attempt, row, _ATTEMPT, fingerprint=fingerprint)

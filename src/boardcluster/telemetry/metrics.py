@@ -19,6 +19,7 @@ from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import end_programs
 from boardcluster.telemetry.collector import Target, start_agent
 from boardcluster.telemetry.exposition import CONTENT_TYPE, Latest, NodeState, exposition
+from boardcluster.waiting import wait_until
 
 __all__ = ["ADDRESS", "Exporter", "Server"]
 
@@ -123,11 +124,11 @@ class Exporter:
 
     def settle(self, *, longest_seconds: float) -> None:
         """Wait until every node has given a sample or failed."""
-        deadline = time.monotonic() + longest_seconds
-        while time.monotonic() < deadline:
-            if all(row.seen is not _NOT_YET for row in self._nodes.values()):
-                return
-            time.sleep(0.05)
+        wait_until(
+            lambda: all(row.seen is not _NOT_YET for row in self._nodes.values()),
+            timeout_seconds=longest_seconds,
+            poll_seconds=0.05,
+        )
 
     def look(self) -> str:
         """Return what every node was last seen to do, in Prometheus' text format; asks none."""

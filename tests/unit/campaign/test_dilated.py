@@ -83,7 +83,7 @@ def test_times_are_divided_and_rates_multiplied() -> None:
     assert found.remarks == (
         "page caches kept",
         "time dilation 4.0: 100.0 s on this machine",
-        "left out, because they say nothing of the boards: board_watts",
+        "left out, because they do not apply to the boards: board_watts",
     )
 
 

@@ -322,7 +322,7 @@ def test_a_job_that_yarn_never_saw_is_failed_though_it_ends_well(stage: Stage) -
     _, attempt, measurement = stage.ended[1]
     assert attempt.state is AttemptState.FAILED
     assert attempt.reason == (
-        "count: the job ended well, but YARN never saw it: it did not run on the cluster"
+        "count: the job succeeded, but YARN never saw it: it did not run on the cluster"
     )
     assert measurement is None
     assert tag not in [job.tag for job in stage.workload.verified]

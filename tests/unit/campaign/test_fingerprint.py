@@ -10,10 +10,11 @@ from tests.unit.cluster.recordings import DESKTOP, PI_3, PI_4, PI_5, VM, Recordi
 
 from boardcluster import __version__
 from boardcluster.campaign.fingerprint import cpu_model, hardware_line, take_fingerprint
-from boardcluster.campaign.kernel import clean_command_line, local_settings, settings_on
+from boardcluster.campaign.kernel import clean_command_line, settings_on
 from boardcluster.cluster.facts import parse_facts
 from boardcluster.records import DiskLimits, NodeFacts, NodeLimits, NodeTwin, Security
 from boardcluster.remote.fake import FakeRemote
+from boardcluster.remote.local import LocalRemote
 from boardcluster.services.operation import LiveCluster
 
 CPUINFO = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: A CPU @ 3 GHz\nflags\t: x\n"
@@ -361,7 +362,7 @@ def test_a_board_that_does_not_answer_has_unknown_settings(live: LiveCluster) ->
 
 
 def test_this_machine_says_how_its_kernel_was_started(live: LiveCluster) -> None:
-    found = local_settings()
+    found = settings_on(LocalRemote("host"))
 
     assert found.command_line == clean_command_line(Path("/proc/cmdline").read_text())
     assert take_fingerprint(live).kernel_command_line == found.command_line

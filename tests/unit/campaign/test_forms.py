@@ -112,7 +112,7 @@ def test_the_cluster_changes_only_when_the_form_does(machine: Machine) -> None:
     assert lives[2] is lives[3]
     assert len({id(live) for live in lives}) == 5
     assert machine.said[0] == (
-        "bringing the cluster to 4 workers, profile default, master declared"
+        "changing the cluster to 4 workers, profile default, master declared"
     )
 
 
@@ -130,7 +130,7 @@ def test_a_cluster_that_is_not_healthy_is_started_afresh(machine: Machine) -> No
 
     assert machine.calls == [form(2), "down", form(2)]
     assert machine.said[-1] == (
-        "starting the cluster afresh: the cluster is up but not healthy: datanode on worker1 ended"
+        "restarting the cluster: the cluster is up but not healthy: datanode on worker1 ended"
     )
 
 
@@ -140,7 +140,7 @@ def test_a_cluster_of_which_something_is_lost_is_started_afresh(machine: Machine
     machine.forms()(trial_of())
 
     assert machine.calls == [FULL, "down", FULL]
-    assert machine.said[-1] == "starting the cluster afresh: node worker2 unreachable"
+    assert machine.said[-1] == "restarting the cluster: node worker2 unreachable"
 
 
 def test_a_cluster_that_was_just_started_and_failed_is_not_started_again(
@@ -210,7 +210,7 @@ def test_a_cluster_that_was_up_comes_back_to_what_is_declared(machine: Machine) 
     forms.leave()
 
     assert machine.calls == [None]
-    assert machine.said[-1] == "bringing the cluster back to cluster.toml"
+    assert machine.said[-1] == "returning the cluster to cluster.toml"
 
 
 def test_a_cluster_that_was_up_as_declared_is_left_alone(machine: Machine) -> None:

@@ -289,7 +289,7 @@ def test_a_phase_that_yarn_never_saw_is_a_failure_if_it_should_have(shop: Shop) 
     shop.world.jobs = [ended]
     shop.world.default_apps = []
 
-    with pytest.raises(RunError, match="count: the job ended well, but YARN never saw it"):
+    with pytest.raises(RunError, match="count: the job succeeded, but YARN never saw it"):
         finish(shop.job(phase("count", yarn=True)))
 
 

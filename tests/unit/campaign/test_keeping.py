@@ -136,11 +136,11 @@ def test_limits_are_set_again_before_a_run_and_all_read_at_both_ends(
 
 def test_what_was_changed_is_told_once(make_live: MakeLive, tmp_path: Path) -> None:
     live, limits = make_live()
-    limits.wrong = ["worker1: cpu quota is 1000, set was 50000"]
+    limits.wrong = ["worker1: cpu quota is 1000, but was set to 50000"]
     with Keeper(live, tmp_path) as keeper:
         assert limits.turned.wait(10)
-        assert keeper.end() == ("worker1: cpu quota is 1000, set was 50000",)
-        assert keeper.end()[:1] == ("worker1: cpu quota is 1000, set was 50000",)
+        assert keeper.end() == ("worker1: cpu quota is 1000, but was set to 50000",)
+        assert keeper.end()[:1] == ("worker1: cpu quota is 1000, but was set to 50000",)
 
 
 @pytest.mark.parametrize(

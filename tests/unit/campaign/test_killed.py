@@ -54,8 +54,8 @@ POINTS = [
     (f"{_JOB}.clean", "after", 1),
     # It ends: before and after its file, and after its transaction.
     (f"{_DATABASE}:write_record", "before", 3),
-    (f"{_FILES}:put_in_place", "before", 2),
-    (f"{_FILES}:put_in_place", "after", 2),
+    (f"{_FILES}:put_in_place", "before", 3),
+    (f"{_FILES}:put_in_place", "after", 3),
     (f"{_DATABASE}:write_record", "after", 3),
     ("boardcluster.campaign.driver:_finish", "after", 1),
 ]

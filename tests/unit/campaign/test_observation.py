@@ -37,6 +37,6 @@ def test_a_full_disk_costs_the_curve_and_not_the_run(
     def full(*given: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("boardcluster.store.power.put_in_place", full)
+    monkeypatch.setattr("boardcluster.store.files.put_in_place", full)
     [remark] = keep_readings([SAMPLES], tmp_path)
     assert remark == "the readings of the meters were not kept: No space left on device"

@@ -217,7 +217,7 @@ def test_what_does_not_fit_is_a_problem_with_the_arithmetic(
 
     assert look(make_spec(), *trials, free=6000).problems == ()
     (problem,) = look(make_spec(), *trials, free=5999).problems
-    assert problem.startswith("inputs take 4 KB and the largest run 2 KB, but the nodes'")
+    assert problem.startswith("the inputs need 4 KB and the largest run 2 KB, but the nodes'")
     assert "smaller sizes" in problem
 
 

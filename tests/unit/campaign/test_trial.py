@@ -692,7 +692,7 @@ def test_a_disk_that_died_comes_before_the_daemon_that_died_of_it(
 
     assert (end.state, end.lost) == (
         AttemptState.INVALID,
-        f"worker2: its disk cannot be written: Read-only file system{words}",
+        f"worker2: its disk cannot be written to: Read-only file system{words}",
     )
     assert end.reason.startswith(f"storage: {end.lost}; count: exit status 1")
 

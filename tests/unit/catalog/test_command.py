@@ -107,8 +107,8 @@ def test_check_prints_both_lists() -> None:
         (("bords",), 'did you mean "boards"'),
         (("boards", "rpi5b"), 'did you mean "rpi-5b'),
         (("published", "lee-park-2026-table-99"), 'did you mean "lee-park-2026'),
-        (("boards", "--check"), "--check is for published"),
-        (("published", "baun-2016-table-01", "--check"), "--check is for published"),
+        (("boards", "--check"), "--check can only be used with published"),
+        (("published", "baun-2016-table-01", "--check"), "--check can only be used with published"),
     ],
 )
 def test_what_is_not_there_is_refused(words: tuple[str, ...], message: str) -> None:

@@ -83,7 +83,7 @@ def test_ctrl_c_says_that_all_was_ended_only_if_so(
 ) -> None:
     assert _end(Stopped(130), monkeypatch, capsys) == (
         130,
-        "\nstopped: everything that this command started has been ended\n",
+        "\nstopped: everything that this command started has been stopped\n",
     )
     left = Stopped(143)
     left.add_note("not everything could be ended: run `boardcluster down`")

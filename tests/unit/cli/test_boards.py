@@ -195,7 +195,7 @@ def test_small_boards_get_a_master_that_does_not_work(desk: Desk) -> None:
     ran = desk("init", "--hosts", "pi@pi0,pi@pi1", "--yes")
 
     assert [sorted(node.roles) for node in desk.spec().nodes] == [["master"], ["worker"]]
-    assert "the master does not work" in ran.stderr
+    assert "the master is not a worker" in ran.stderr
 
 
 def test_boards_of_an_inventory(desk: Desk, tmp_path: Path) -> None:
@@ -217,11 +217,14 @@ def test_boards_of_an_inventory(desk: Desk, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--hosts", "pi@pi0", "--inventory", "hosts.ini"], "both --hosts and --inventory"),
+        (
+            ["--hosts", "pi@pi0", "--inventory", "hosts.ini"],
+            "--hosts cannot be used with --inventory",
+        ),
         (["--hosts", " , "], "names no host"),
         (["--hosts", "pi@pi0,pi@pi1,pi@pi0"], "named twice: pi@pi0"),
-        (["--insecure-lab"], "only for boards"),
-        (["--master", "pi0"], "only for boards"),
+        (["--insecure-lab"], "can only be used with boards"),
+        (["--master", "pi0"], "can only be used with boards"),
     ],
 )
 def test_what_contradicts_itself_is_refused(words: list[str], message: str, desk: Desk) -> None:
@@ -237,7 +240,7 @@ def test_a_file_that_is_there_is_kept_before_any_board_is_asked(desk: Desk) -> N
     desk.home.mkdir()
     (desk.home / "cluster.toml").write_text("mine")
 
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="already exists"):
         desk("init", "--hosts", "pi@pi0")
 
     assert (desk.home / "cluster.toml").read_text() == "mine"
@@ -418,7 +421,7 @@ def test_every_byte_is_read_if_asked(declared: Desk) -> None:
 
 
 def test_json_without_a_dry_run_is_refused(declared: Desk) -> None:
-    with pytest.raises(UsageError, match="--json is only for --dry-run"):
+    with pytest.raises(UsageError, match="--json can only be used with --dry-run"):
         declared("up", "--json")
     assert declared.done == []
 
@@ -435,7 +438,7 @@ def test_emulated_nodes_have_nothing_to_install(
     (declared.home / "cluster.toml").write_text(text)
 
     for option in ("--dry-run", "--deep"):
-        with pytest.raises(UsageError, match=f"{option} is for boards"):
+        with pytest.raises(UsageError, match=f"{option} can only be used with boards"):
             declared("up", option)
     for words in (["tunnel"], ["uninstall", "--yes"]):
         with pytest.raises(UsageError, match="on this machine"):
@@ -504,14 +507,17 @@ def test_status_of_an_open_cluster_says_so_first(
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [("boards", "nothing of it runs"), ("emulated", "its driver or its nodes were killed")],
+    [
+        ("boards", "none of its processes is running"),
+        ("emulated", "its driver or its nodes were killed"),
+    ],
 )
 def test_status_of_a_dead_cluster_says_what_that_means(
     kind: str, words: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = shown(desk, monkeypatch, phase="dead", kind=kind, daemons=(), health=None)
 
-    assert f"{words}; run `boardcluster down` to clear up" in text
+    assert f"{words}; run `boardcluster down` to clean up" in text
 
 
 def test_pages_of_emulated_nodes_are_not_behind_a_tunnel(
@@ -619,7 +625,7 @@ def test_uninstall_ends_takes_back_and_forgets(
 
 
 def test_nothing_is_taken_back_if_nobody_can_confirm(installed: Desk) -> None:
-    with pytest.raises(UsageError, match="nobody is here to confirm"):
+    with pytest.raises(UsageError, match="nobody is here to give it"):
         installed("uninstall")
     assert installed.done == []
 
@@ -634,8 +640,8 @@ def test_a_person_says_whether_boards_are_taken_back(
 
     ran = installed("uninstall", text=answer)
 
-    assert "on pi0, pi1, with everything in HDFS?" in ran.output
-    assert ("nothing was taken back" in ran.output) == (answer == "n\n")
+    assert "on pi0, pi1, and everything in HDFS?" in ran.output
+    assert ("nothing was removed" in ran.output) == (answer == "n\n")
     assert installed.done == done
 
 

@@ -14,7 +14,7 @@ from boardcluster.campaign.driver import run_trials
 from boardcluster.campaign.follow import each_run
 from boardcluster.campaign.outlook import Outlook, Row
 from boardcluster.campaign.plan import spec_digest
-from boardcluster.campaign.texts import Texts
+from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench, TrialEnd
 from boardcluster.cli.console import Reporter
 from boardcluster.cli.show_outlook import print_outlook
@@ -88,7 +88,7 @@ def test_a_single_command_is_a_matrix_of_one_cell_per_engine(desk: Desk) -> None
 def test_each_text_is_prepared_once(desk: Desk, tmp_path: Path) -> None:
     text = tmp_path / "mine.txt"
     text.write_text("a b\n" * 9)
-    texts = Texts(tmp_path / "cache", no_progress)
+    texts = prepared_texts(tmp_path / "cache", no_progress)
 
     flights = [texts(trial_of(repetition=number)) for number in (1, 2)]
     texts(trial_of(size_bytes=2000))
@@ -101,7 +101,7 @@ def test_each_text_is_prepared_once(desk: Desk, tmp_path: Path) -> None:
 
 
 def test_a_campaign_names_its_text_where_all_read_the_same(desk: Desk, tmp_path: Path) -> None:
-    texts = Texts(tmp_path / "cache", no_progress)
+    texts = prepared_texts(tmp_path / "cache", no_progress)
 
     def record(*trials: Trial) -> str:
         spec = spec_of()
@@ -128,7 +128,7 @@ def follow(
 
     def run(trials: list[Trial], end: TrialEnd) -> list[str]:
         desk.ends = {trial.workload: end for trial in trials}
-        texts = Texts(tmp_path / "cache", no_progress)
+        texts = prepared_texts(tmp_path / "cache", no_progress)
         campaign = new_campaign(spec_of(), desk.declared, trials, campaign_id="c", texts=texts)
         with Store.open(desk.home) as store:
             store.add_campaign(campaign, trials)
@@ -253,7 +253,7 @@ def test_the_outlook_says_what_will_run(capsys: pytest.CaptureFixture[str]) -> N
     assert "2, 4" in grep
     assert "unknown" not in grep
     assert "unknown" in pi  # one of its runs is
-    assert "12 runs of 6 cells; the cluster takes 2 forms, one after the other" in text
+    assert "12 runs of 6 cells on 2 variants of the cluster, one after the other" in text
     assert ", and 1 runs of unknown time" in text
     assert "space on the nodes: 5 MB (inputs, and the largest run)" in text
     assert "hpl: N is 2,800" in text
@@ -262,10 +262,10 @@ def test_the_outlook_says_what_will_run(capsys: pytest.CaptureFixture[str]) -> N
 def test_an_outlook_that_knows_nothing_or_all_says_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert "time: unknown, because nothing like it was measured" in printed(capsys, unknown_runs=12)
+    assert "time: unknown, because nothing similar was measured" in printed(capsys, unknown_runs=12)
     everything = printed(capsys, unknown_runs=0, forms=1)
     assert "runs of unknown time" not in everything
-    assert "the cluster takes 1 form\n" in everything
+    assert "on 1 variant of the cluster\n" in everything
 
 
 def test_of_many_remarks_only_the_first_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -276,8 +276,8 @@ def test_of_many_remarks_only_the_first_are_shown(capsys: pytest.CaptureFixture[
 
     assert shown == sorted(notes)[: len(shown)]
     assert 0 < len(shown) < 10
-    assert f"and {10 - len(shown)} more remarks on cases: see --json" in text
-    assert "more remarks" not in printed(capsys, notes=notes[:2])
+    assert f"and {10 - len(shown)} more notes: see --json" in text
+    assert "more notes" not in printed(capsys, notes=notes[:2])
 
 
 def test_beside_results_the_outlook_goes_to_standard_error(

@@ -379,7 +379,7 @@ def test_a_twin_that_is_up_is_refused(lab: TwinDesk) -> None:
         (
             'twin = "fast"',
             'twin = "slow"',
-            "published.1.: of: that cell has .*published.0. already",
+            "published.1.: of: that cell already has .*published.0.",
         ),
         ('"execution_time"', '"execution"', "published.0.: .*no cells of 'execution'"),
         ("table-16", "table-15", "published.0.: .*no column 'nodes'"),

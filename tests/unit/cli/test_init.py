@@ -112,21 +112,27 @@ def test_boards_are_closed_and_unseen_keys_not_accepted_unless_asked_for(
     ("words", "message"),
     [
         # Also with the value that it has anyway: who gives it means something.
-        (["--hosts", "a", "--workers", "4"], "--workers: only for emulated nodes"),
-        (["--hosts", "a", "--subnet", "10.0.0.0/24"], "--subnet: only for emulated nodes"),
+        (["--hosts", "a", "--workers", "4"], "--workers can only be used with emulated nodes"),
+        (
+            ["--hosts", "a", "--subnet", "10.0.0.0/24"],
+            "--subnet can only be used with emulated nodes",
+        ),
         (
             ["--hosts", "a", "--subnet", "10.0.0.0/24", "--workers", "2"],
-            "--workers and --subnet: only for emulated nodes",
+            "--workers and --subnet can only be used with emulated nodes",
         ),
-        (["--insecure-lab"], "--insecure-lab: only for boards"),
-        (["--master", "a", "--insecure-lab"], "--insecure-lab and --master: only for boards"),
+        (["--insecure-lab"], "--insecure-lab can only be used with boards"),
+        (
+            ["--master", "a", "--insecure-lab"],
+            "--insecure-lab and --master can only be used with boards",
+        ),
         (["--kind", "local", "--workers", "2"], "--workers cannot be used with --kind local"),
         (
             ["--kind", "local", "--subnet", "198.18.0.0/24", "--master", "a"],
             "--subnet and --master cannot be used with --kind local",
         ),
-        (["--kind", "local", "--hosts", "a"], "--kind local has no hosts"),
-        (["--kind", "boards"], "--kind boards needs to know which they are"),
+        (["--kind", "local", "--hosts", "a"], "--hosts cannot be used with --kind local"),
+        (["--kind", "boards"], "--kind boards needs the names of the nodes"),
         (["--kind", "cloud"], '"cloud" is not a kind of node'),
     ],
 )
@@ -160,7 +166,7 @@ def test_boards_that_are_refused_leave_the_file_as_it_was(
 def test_a_file_is_replaced_only_by_force(home: Path, looked: list[dict[str, Any]]) -> None:
     init("--home", str(home))
 
-    with pytest.raises(UsageError, match="exists already") as caught:
+    with pytest.raises(UsageError, match="already exists") as caught:
         init("--home", str(home), "--hosts", "a")
 
     assert f"boardcluster init --home {home} --force" in caught.value.hint

@@ -351,8 +351,8 @@ def test_a_meter_that_only_counts_gives_the_power_since_it_was_read_before() -> 
     ("words", "message"),
     [
         (("nonsense",), "no probe 'nonsense'"),
-        (("--here", "--node", "a"), "--here is this one machine"),
-        (("--here", "--at-once"), "--here is this one machine"),
+        (("--here", "--node", "a"), "--here probes only this machine"),
+        (("--here", "--at-once"), "--here probes only this machine"),
         (("--here", "--save-board", "."), "is a folder"),
         (("--show", "--save-board", "x.toml"), "measured now"),
     ],

@@ -130,7 +130,7 @@ def test_a_cell_without_a_valid_run_says_so(capsys: pytest.CaptureFixture[str]) 
     print_results([result(0, 40.0, verdict=Verdict.TAINTED, reasons=(REASON,))])
     cells = capsys.readouterr().out.split("verified runs per engine")[1]
     assert "1 tainted; all left out" in cells
-    assert "no valid run: --tainted lets these count" in cells
+    assert "no valid run; --tainted counts these" in cells
     assert "40 s" not in cells
 
 

@@ -181,7 +181,7 @@ def test_settings_reach_the_trials_of_the_engine_that_reads_them(up: Desk) -> No
     ("text", "words"),
     [
         ("spark.executor.cors=1", r"--setting spark\.executor\.cors=1: .*spark\.executor\.cores"),
-        ("dfs.heartbeat.interval=5", "the daemons read dfs.heartbeat.interval"),
+        ("dfs.heartbeat.interval=5", "dfs.heartbeat.interval is read by the daemons"),
         ("spark.executor.cores", "is not KEY=VALUE"),
     ],
 )
@@ -279,7 +279,7 @@ def test_what_cannot_run_is_refused_with_every_reason(
 ) -> None:
     monkeypatch.setattr("boardcluster.campaign.life.free_bytes", lambda _: (1000, 0))
 
-    with pytest.raises(CapacityError, match="this cannot run:\n  inputs take") as caught:
+    with pytest.raises(CapacityError, match="this cannot run:\n  the inputs need") as caught:
         up("run", "wordcount")
 
     assert "--dry-run" in caught.value.hint
@@ -317,7 +317,7 @@ def test_a_file_runs_in_every_form_it_needs_and_leaves_a_down_cluster_down(
     assert desk.calls[-1] == "down"
     (campaign,) = desk.campaigns()
     assert (campaign.name, len(campaign.spec_sha256)) == ("forms", 64)
-    assert "2 runs of 2 cells; the cluster takes 2 forms" in ran.stderr
+    assert "2 runs of 2 cells on 2 variants of the cluster" in ran.stderr
 
 
 def test_a_cluster_that_was_up_comes_back(up: Desk, forms: str) -> None:
@@ -402,7 +402,7 @@ def test_an_unfinished_campaign_of_an_edited_file_says_so(desk: Desk, small: str
     with pytest.raises(UsageError, match="though the file was edited since") as caught:
         desk("run", small)
     assert "--new" in caught.value.hint
-    with pytest.raises(UsageError, match="its runs would not be alike"):
+    with pytest.raises(UsageError, match="its runs would not be comparable"):
         desk("run", small, "--resume")
 
 
@@ -449,7 +449,9 @@ def test_nothing_to_resume(desk: Desk, small: str) -> None:
         desk("run", small, "--resume")
 
     desk("run", small)
-    with pytest.raises(EmptySelectionError, match="nothing is left of campaign") as caught:
+    with pytest.raises(
+        EmptySelectionError, match="there is nothing left to run of campaign"
+    ) as caught:
         desk("run", small, "--resume")
     assert "results --campaign" in caught.value.hint
 
@@ -578,7 +580,7 @@ def test_a_dry_run_touches_nothing_and_needs_no_cluster(desk: Desk, small: str) 
 
     assert desk.files() == before
     assert (desk.calls, desk.ran, desk.texts) == ([], [], [])
-    assert "4 runs of 2 cells; the cluster takes 1 form" in ran.stdout
+    assert "4 runs of 2 cells on 1 variant of the cluster" in ran.stdout
     assert "unknown, because nothing like it was measured" in ran.stdout
 
 
@@ -707,7 +709,7 @@ def test_on_a_terminal_a_campaign_asks_before_it_starts(
 
     ran = desk("run", small, text=answer)
 
-    assert "start?" in ran.stderr
+    assert "Start?" in ran.stderr
     assert len(desk.ran) == runs
     assert len(desk.campaigns()) == (1 if runs else 0)
     assert ran.exit_code == 0
@@ -719,7 +721,7 @@ def test_yes_does_not_ask(desk: Desk, small: str, monkeypatch: pytest.MonkeyPatc
         "boardcluster.cli.run.sys", SimpleNamespace(stdin=terminal, stderr=terminal)
     )
 
-    assert "start?" not in desk("run", small, "--yes").stderr
+    assert "Start?" not in desk("run", small, "--yes").stderr
     assert len(desk.ran) == 4
 
 

@@ -204,10 +204,10 @@ def test_names_that_are_not_there_get_the_nearest(desk: Desk) -> None:
     desk.add(0, TELEMETRY)
     for words, message, hint in (
         (("--phase", "sort"), "no phase 'sort'", "write, read"),
-        (("--node", "worker7"), "no samples of a node 'worker7'", "worker1, host"),
+        (("--node", "worker7"), "there are no samples of node 'worker7'", "worker1, host"),
         (("--columns", "cpu_user"), "no column 'cpu_user'", "cpu_user_seconds"),
         (("wordcount-0/x",), "not TRIAL/NUMBER", ""),
-        (("--csv", "x", "--json"), "two ways", ""),
+        (("--csv", "x", "--json"), "cannot be used with", ""),
     ):
         with pytest.raises(UsageError, match=message) as caught:
             desk("telemetry", *words)

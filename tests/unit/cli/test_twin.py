@@ -76,7 +76,7 @@ def test_a_plain_clusters_home_is_left_alone(file: Path, folder: Path) -> None:
     folder.mkdir()
     text = plain_text(file)
     (folder / "cluster.toml").write_text(text)
-    with pytest.raises(ClusterError, match="describes another cluster"):
+    with pytest.raises(ClusterError, match="describes a different cluster"):
         place_twin(read_twin(file), file, folder)
     assert (folder / "cluster.toml").read_text() == text
 

@@ -79,7 +79,7 @@ def desk(tmp_path: Path, board_spec: ClusterSpec, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("words", "question"),
     [
-        ([], "on master, worker1, worker2, with everything in HDFS? [y/N]"),
+        ([], "on master, worker1, worker2, and everything in HDFS? [y/N]"),
         (["--keep-data"], "on master, worker1, worker2? [y/N]"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_person_is_asked_about_exactly_what_would_go(
 
     ran = desk(*words, text="y\n")
 
-    assert f"Take back what was installed {question}" in ran.stdout
+    assert f"Remove what was installed {question}" in ran.stdout
     assert desk.done[:2] == ["down", "take back"]
 
 
@@ -101,7 +101,7 @@ def test_whoever_says_no_keeps_everything(answer: str, desk: Desk) -> None:
     ran = desk(text=answer)
 
     assert (ran.exit_code, desk.done) == (0, [])
-    assert ran.stdout.splitlines()[-1] == "nothing was taken back"
+    assert ran.stdout.splitlines()[-1] == "nothing was removed"
 
 
 def test_nobody_is_asked_before_nothing_is_changed(desk: Desk) -> None:
@@ -157,7 +157,7 @@ def test_a_person_is_not_asked_about_boards_that_are_gone(desk: Desk) -> None:
 
     ran = desk("--without", "worker1", text="n\n")
 
-    assert "on master, worker2, with everything in HDFS? [y/N]" in ran.stdout
+    assert "on master, worker2, and everything in HDFS? [y/N]" in ran.stdout
 
 
 @pytest.mark.parametrize("words", [["--yes"], ["--dry-run"], []])

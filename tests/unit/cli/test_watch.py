@@ -158,14 +158,14 @@ def test_a_line_for_each_change_until_the_driver_has_ended(
     assert [line.partition(" done")[0] for line in lines] == [
         *("0 of 2", "0 of 2", "1 of 2", "1 of 2", "2 of 2", "2 of 2"),
     ]
-    assert "how long is not known" in lines[0]
-    assert "now wordcount on spark, 1 MB, 4 workers, repetition 1: since" in lines[1]
+    assert "unknown time" in lines[0]
+    assert "now wordcount on spark, 1 MB, 4 workers, repetition 1: for" in lines[1]
     assert "1 of 2 done (1 valid); last wordcount on spark" in lines[2]
     assert ": 40 s, valid; 1 left: about 1 min 00 s" in lines[2]
-    assert "the run itself usually 40 s" in lines[3]
+    assert "the run itself usually takes 40 s" in lines[3]
     assert "(1 valid, 1 failed)" in lines[4]
     assert "failed: its job failed" in lines[4]
-    assert lines[5].endswith("nothing runs: the campaign is done")
+    assert lines[5].endswith("nothing is running: the campaign is finished")
 
 
 def test_json_is_a_document_for_each_change_in_a_line(
@@ -254,7 +254,7 @@ def test_a_driver_that_has_not_planned_anything_yet_is_waited_for(
     lab.watch(lambda: None, lambda: lab.plan("c1", 1), lab.driver.close)
 
     shown = capsys.readouterr().out
-    assert shown.count("`boardcluster demo` is at work") == 1
+    assert shown.count("`boardcluster demo` is running") == 1
     assert "0 of 1 done" in shown
 
 
@@ -279,8 +279,8 @@ def test_without_a_driver_of_runs_it_says_how_things_stand_and_ends(lab: Lab, do
         ran = lab("--watch")
 
     assert ran.exit_code == 0
-    assert "left by a driver that was killed: wordcount on spark" in ran.stdout
-    assert "nothing runs: 1 left; go on with `boardcluster run ... --resume`" in ran.stdout
+    assert "left by a killed driver: wordcount on spark" in ran.stdout
+    assert "nothing is running: 1 left; resume with `boardcluster run ... --resume`" in ran.stdout
 
 
 def test_watching_writes_nothing(lab: Lab) -> None:
@@ -313,7 +313,7 @@ def test_a_terminal_is_shown_a_bar_and_each_fact_in_a_line(lab: Lab) -> None:
     assert bar.endswith(" 1 of 4 done (1 valid)")
     assert bar.startswith("\N{BOX DRAWINGS HEAVY HORIZONTAL}" * 10)
     [now] = [line for line in lines if line.startswith("now wordcount on spark")]
-    assert "since 30 s" in now
+    assert "for 30 s" in now
     assert lines[-1].startswith("3 left: about 2 min 30 s")
 
 
@@ -354,7 +354,7 @@ def test_what_is_about_numbers_does_not_go_with_it(lab: Lab, option: str) -> Non
 
 
 def test_nothing_to_watch_is_said(lab: Lab) -> None:
-    with pytest.raises(EmptySelectionError, match="nothing runs"):
+    with pytest.raises(EmptySelectionError, match="nothing is running"):
         lab("--watch")
     lab.plan("c1", 1)
     with pytest.raises(EmptySelectionError, match="c9"):

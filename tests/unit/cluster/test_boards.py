@@ -290,7 +290,7 @@ def test_boards_that_run_the_cluster_of_another_driver_are_left_alone(
     with pytest.raises(LockedError) as caught:
         desk.check(spec)
 
-    assert caught.value.message == f"worker1 runs the cluster of another driver: {named}"
+    assert caught.value.message == f"worker1 is running the cluster of another driver: {named}"
     for words in ("boardcluster down", f"on worker1: sudo pkill -KILL -u {SERVICE_USER}"):
         assert words in caught.value.hint
     assert [row["do"] for name in NAMES for row in desk.requests(name)] == ["of_user"] * 3

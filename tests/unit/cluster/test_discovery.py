@@ -131,7 +131,7 @@ def test_good_machines_are_not_refused(name: str) -> None:
 
 def test_a_32_bit_system_on_a_64_bit_kernel_is_refused_with_the_reason() -> None:
     bits, sudo = refusals(facts_of(PI_3))
-    assert "its programs are 32-bit ones; its kernel is a 64-bit one (aarch64)" in bits.reason
+    assert "its programs are 32-bit; its kernel is 64-bit (aarch64)" in bits.reason
     assert "native libraries" in bits.reason
     assert "64-bit Raspberry Pi OS" in bits.fix
     assert "asks pi for a password" in sudo.reason
@@ -150,7 +150,7 @@ def test_another_processor() -> None:
 
 def test_no_way_to_become_root() -> None:
     (missing,) = refusals(facts_of(VM))
-    assert missing.reason == "debian is not root, and there is no sudo"
+    assert missing.reason == "debian is not root, and sudo is not installed"
     (asks,) = refusals(replace(facts_of(PI_5), sudo=Sudo.ASKS))
     assert "echo 'pi ALL=(ALL) NOPASSWD: ALL'" in asks.fix
     assert refusals(replace(facts_of(PI_5), sudo=Sudo.ROOT)) == []

@@ -19,10 +19,12 @@ from boardcluster.cluster.limits import links
 from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveState, boot_id
 from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
 from boardcluster.records import ClusterSpec
+from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed
 
 MakeSpec = Callable[..., ClusterSpec]
 IDENTITY = str(uuid.uuid4())  # two runs of the tests at once must not find each other
+NODES = emulated.EmulatedNodes(Path("home"))
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def test_state_before_anything_is_started(
     user: int, link: str, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    state = emulated.new_state(make_spec(), identity=IDENTITY)
+    state = NODES.new_state(make_spec(), identity=IDENTITY)
 
     assert (state.phase, state.own_user, state.host_link) == ("starting", user != 0, link)
     assert (state.identity, state.subnet) == (IDENTITY, "198.18.7.0/24")
@@ -50,7 +52,7 @@ def test_state_before_anything_is_started(
 
 
 def test_a_node_is_reached_by_its_first_process(make_spec: MakeSpec) -> None:
-    state = replace(emulated.new_state(make_spec(), identity=IDENTITY), own_user=True)
+    state = replace(NODES.new_state(make_spec(), identity=IDENTITY), own_user=True)
     node = make_live_node("worker1", pid=2**22 + 1)
     remote = emulated.remote_of(node, state)
 
@@ -125,25 +127,25 @@ def test_finds_processes_by_the_identity_in_their_environment(
 def test_destroy_ends_what_carries_the_identity_and_nothing_else(
     marked: "subprocess.Popen[bytes]", make_spec: MakeSpec, tmp_path: Path
 ) -> None:
-    state = replace(emulated.new_state(make_spec(), identity=IDENTITY), host_link="")
+    state = replace(NODES.new_state(make_spec(), identity=IDENTITY), host_link="")
     with subprocess.Popen(["sleep", "60"]) as other:
-        assert emulated.destroy(state, tmp_path) == 1
+        assert emulated.EmulatedNodes(tmp_path).destroy(state) == 1
         assert marked.wait(10) == -signal.SIGKILL
         assert other.poll() is None
         other.kill()
 
-    assert emulated.destroy(state, tmp_path) == 0  # safe to repeat
+    assert emulated.EmulatedNodes(tmp_path).destroy(state) == 0  # safe to repeat
 
 
 def test_destroy_names_what_does_not_end(
     make_spec: MakeSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state = replace(emulated.new_state(make_spec(), identity=IDENTITY), host_link="")
+    state = replace(NODES.new_state(make_spec(), identity=IDENTITY), host_link="")
     monkeypatch.setattr(processes, "leftover_processes", lambda _: [2**22 + 1])
     monkeypatch.setattr(emulated, "_SHORT_WAIT_SECONDS", 0.1)
 
     with pytest.raises(ClusterError, match="4194305") as caught:
-        emulated.destroy(state, tmp_path)
+        emulated.EmulatedNodes(tmp_path).destroy(state)
 
     assert "kill -9" in caught.value.hint
 
@@ -279,7 +281,7 @@ def rooted(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> LiveState:
     """The state of a cluster that root starts."""
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.delenv("SUDO_UID", raising=False)
-    state = emulated.new_state(make_spec(), identity=IDENTITY)
+    state = NODES.new_state(make_spec(), identity=IDENTITY)
     assert state.host_link
     return state
 
@@ -374,10 +376,10 @@ def test_a_kernel_without_such_rules_gets_no_link(
     kernel = Kernel(refuses=refuses)
     monkeypatch.setattr(emulated, "run_program", kernel)
     spec = make_spec()
-    anchors = {node.name: emulated._Anchor(2**22 + 2, 1) for node in spec.nodes}
+    anchors = {node.name: ProcessRef(2**22 + 2, 1) for node in spec.nodes}
 
     with pytest.raises(HostError, match="Operation not supported") as caught:
-        emulated._connect(spec, rooted, emulated._Anchor(2**22 + 1, 1), anchors)
+        emulated._connect(spec, rooted, ProcessRef(2**22 + 1, 1), anchors)
 
     assert caught.value.exit_code == 5
     assert "ordinary user" in caught.value.hint
@@ -388,8 +390,8 @@ def test_the_rules_stand_before_the_link_and_only_with_one(
     rooted: LiveState, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = make_spec()
-    switch = emulated._Anchor(2**22 + 1, 1)
-    anchors = {node.name: emulated._Anchor(2**22 + 2, 1) for node in spec.nodes}
+    switch = ProcessRef(2**22 + 1, 1)
+    anchors = {node.name: ProcessRef(2**22 + 2, 1) for node in spec.nodes}
     guarded, alone = Kernel(), Kernel()
     for module in (emulated, links):
         monkeypatch.setattr(module, "run_program", guarded)
@@ -422,7 +424,7 @@ def test_the_link_never_is_up_with_ipv6(
     monkeypatch.setattr(emulated, "run_program", run)
     monkeypatch.setattr(emulated, "Path", lambda path: tmp_path / path.lstrip("/"))
 
-    emulated._link_host(rooted, emulated._Anchor(2**22 + 1, 1), "198.18.7.1/24")
+    emulated._link_host(rooted, ProcessRef(2**22 + 1, 1), "198.18.7.1/24")
 
     assert kernel.calls == HOST_LINK
     assert seen == (["0", "1", "1", "1"] if knows_ipv6 else [""] * 4)
@@ -438,7 +440,7 @@ def test_a_link_that_keeps_ipv6_does_not_go_up(
     monkeypatch.setattr(emulated, "Path", lambda path: tmp_path / path.lstrip("/"))
 
     with pytest.raises(HostError, match="cannot switch off IPv6") as caught:
-        emulated._link_host(rooted, emulated._Anchor(2**22 + 1, 1), "198.18.7.1/24")
+        emulated._link_host(rooted, ProcessRef(2**22 + 1, 1), "198.18.7.1/24")
 
     assert caught.value.exit_code == 5
     assert "ordinary user" in caught.value.hint
@@ -491,9 +493,9 @@ def test_destroy_removes_the_rules_of_a_cluster_with_a_link_only(
     monkeypatch.setattr(emulated, "run_program", kernel)
     monkeypatch.setattr(processes, "leftover_processes", lambda _: [])
 
-    assert emulated.destroy(replace(rooted, host_link=""), tmp_path) == 0
+    assert emulated.EmulatedNodes(tmp_path).destroy(replace(rooted, host_link="")) == 0
     assert kernel.calls == []
-    assert emulated.destroy(rooted, tmp_path) == 0
+    assert emulated.EmulatedNodes(tmp_path).destroy(rooted) == 0
     assert kernel.calls == [SHOW, remove(5081), remove(5082)]
 
 

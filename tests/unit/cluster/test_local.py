@@ -112,7 +112,7 @@ def test_everything_on_the_node_is_found_by_its_mark_and_ended(tmp_path: Path) -
 
 def test_a_user_without_a_name_cannot_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)
-    with pytest.raises(HostError, match="number 4000000000 has no name") as caught:
+    with pytest.raises(HostError, match="user ID 4000000000 has no name") as caught:
         local.check_machine()
     assert "/etc/passwd" in caught.value.hint
 

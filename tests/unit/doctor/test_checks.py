@@ -60,7 +60,7 @@ def _refuse(error: HostError) -> Callable[[ClusterSpec], None]:
 
 
 def _no_jar() -> Path:
-    raise HostError("the jar of the Spark jobs was not built", hint="run `make jar`")
+    raise HostError("the jar of the Spark jobs has not been built", hint="run `make jar`")
 
 
 def _choose(java: Java | None) -> Callable[[EnginePair, Path], Java | None]:
@@ -202,11 +202,11 @@ def test_help_on_standard_error_counts_too(machine: FakeMachine, around: Surroun
 
 def test_a_machine_that_cannot_be_a_node_keeps_the_hint(around: Surroundings) -> None:
     def refuse() -> None:
-        raise HostError("the user with the number 1234 has no name", hint="run as another")
+        raise HostError("the user ID 1234 has no name", hint="run as another")
 
     fault = _fault(local_node.look(around, attempt=refuse), Severity.ERROR)
     assert (fault.seen, fault.fix) == (
-        "the user with the number 1234 has no name",
+        "the user ID 1234 has no name",
         "run as another",
     )
 
@@ -348,7 +348,7 @@ def test_a_master_too_small_for_its_daemons_and_a_client(
 def test_remarks_of_a_profile_are_warnings(around: Surroundings, spec: ClusterSpec) -> None:
     around = replace(around, spec=replace(spec, profile="paper-2021"))
     faults = [finding for finding in profile.look(around) if not finding.ok]
-    assert any("no map task ever runs beside" in fault.seen for fault in faults)
+    assert any("no map task can run at the same time as" in fault.seen for fault in faults)
     assert any("has 2048 MiB" in fault.seen for fault in faults)
     assert {fault.severity for fault in faults} == {Severity.WARNING}
     assert all('`profile = "default"`' in fault.fix for fault in faults)

@@ -119,7 +119,7 @@ def test_program_that_may_not_be_run_is_an_error_of_the_host(tmp_path: Path) -> 
     program.write_text("#!/bin/sh\n")
     program.chmod(0o644)
 
-    with pytest.raises(HostError, match="may not be run") as caught:
+    with pytest.raises(HostError, match="cannot be executed") as caught:
         run_program([str(program)])
 
     assert "permissions" in caught.value.hint

@@ -101,7 +101,7 @@ def test_is_given_up_when_the_node_is_out_of_reach_for_too_long(
     run: Callable[..., Completed],
 ) -> None:
     started = time.monotonic()
-    with pytest.raises(UnreachableError, match=r"pi0: out of reach for 0\.2 s") as caught:
+    with pytest.raises(UnreachableError, match=r"pi0: unreachable for 0\.2 s") as caught:
         run(Breaking(always=True), f": {SECRET}", lost_seconds=0.2)
 
     assert 0.2 <= time.monotonic() - started < 5
@@ -161,7 +161,7 @@ def test_what_is_gone_without_a_status_is_an_error(
 
     words = {
         "lost": "pi0: a command's supervisor was killed, so its exit status is lost: sh",
-        "rebooted": "pi0: the node started anew while a command ran: sh",
+        "rebooted": "pi0: the node restarted while a command ran: sh",
         "absent": "pi0: a command's folder was deleted while it ran: sh",
     }
     breaker = threading.Thread(target=harm)

@@ -46,7 +46,7 @@ def test_a_changed_key_names_the_command_that_forgets_it() -> None:
     error = failure(CHANGED)
 
     assert type(error) is HostKeyError
-    assert error.message.startswith("worker1: pi@pi0 shows another host key than before")
+    assert error.message.startswith("worker1: pi@pi0 presents another host key than before")
     assert "ssh-keygen -f '/state/known hosts' -R '[pi0]:2222'" in error.hint
 
 
@@ -94,7 +94,7 @@ def test_a_login_that_runs_nothing() -> None:
     error = failure("This account is currently not available.\n", status=1)
 
     assert type(error) is LoginError
-    assert "lets us in but runs no command: This account is currently not" in error.message
+    assert "accepts the login but runs no command: This account is currently not" in error.message
 
 
 def of_command(
@@ -117,7 +117,7 @@ def test_sudo_that_asks(words: str) -> None:
     error = of_command(f"{words}\n", 1)
 
     assert type(error) is LoginError
-    assert error.message.startswith("worker1: pi may not become root without being asked: ")
+    assert error.message.startswith("worker1: pi cannot become root without a password: ")
     assert "echo 'pi ALL=(ALL) NOPASSWD: ALL' | sudo tee" in error.hint
     # The same words of a command that was not run by our sudo are its own.
     assert of_command(f"{words}\n", 1, user="") is None
@@ -130,7 +130,7 @@ def test_no_sudo(words: str) -> None:
     error = of_command(words, 127)
 
     assert type(error) is LoginError
-    assert error.message == "worker1: there is no sudo"
+    assert error.message == "worker1: sudo is not installed"
 
 
 @pytest.mark.parametrize("words", ["sudo: unknown user bc\n", "sudo: unknown user: bc\n"])

@@ -534,7 +534,7 @@ def test_what_was_taken_back_is_told_by_board(
     assert sorted(asked) == [(name, keep_data, dry_run) for name in sorted(desk.remotes)]
     rows = ["removes the packages hpcc (1 stays)", "removes /opt/boardcluster"]
     assert done == {"master": [], "worker1": rows, "worker2": rows}
-    assert said == ["looking at what was installed on 3 boards"]
+    assert said == ["checking what was installed on 3 boards"]
 
 
 def test_what_cannot_be_taken_back_is_said_after_all_were_asked(

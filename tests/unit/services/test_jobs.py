@@ -31,7 +31,7 @@ def test_a_jar_that_was_not_built_says_how(tmp_path: Path, monkeypatch: pytest.M
     module = tmp_path / "src" / "boardcluster" / "services" / "jobs.py"
     monkeypatch.setattr(jobs, "__file__", str(module))
 
-    with pytest.raises(HostError, match="not built") as caught:
+    with pytest.raises(HostError, match="not been built") as caught:
         jobs_jar()
 
     assert caught.value.hint == "run `make jar`"

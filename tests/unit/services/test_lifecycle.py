@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from boardcluster.cluster.state import IDENTITY_VARIABLE
+from boardcluster.cluster.state import IDENTITY_VARIABLE, Daemon
 from boardcluster.errors import AddressError, DaemonError, JvmCrashError, RemoteError
 from boardcluster.records import ClusterSpec
 from boardcluster.remote.base import ProcessRef
@@ -18,7 +18,7 @@ from boardcluster.services.conf import config_sha256, render_node
 from boardcluster.services.daemons import command_of, daemons_of, namenode_format_command
 from boardcluster.services.jvm import daemon_environment
 from boardcluster.services.layout import Layout
-from boardcluster.services.lifecycle import Health, StartedDaemon
+from boardcluster.services.lifecycle import Health
 from boardcluster.services.provision.manager import DaemonCommand, PlainProcesses
 
 VERSION_FILE = "/nodes/master/data/namenode/current/VERSION"
@@ -36,8 +36,8 @@ def plain(remotes: Mapping[str, FakeRemote]) -> dict[str, PlainProcesses]:
 def start(
     layout: Layout,
     remotes: Mapping[str, FakeRemote],
-    told: Callable[[StartedDaemon], None] = lambda _: None,
-) -> list[StartedDaemon]:
+    told: Callable[[Daemon], None] = lambda _: None,
+) -> list[Daemon]:
     return lifecycle.start(
         layout, remotes, managers=plain(remotes), identity="identity-1", started=told
     )
@@ -107,27 +107,27 @@ def test_start_starts_every_daemon_and_tells_of_each_at_once(
     layout: Layout, remotes: dict[str, FakeRemote]
 ) -> None:
     tell_everything(layout, remotes)
-    told: list[StartedDaemon] = []
+    told: list[Daemon] = []
     kinds = {tuple(command_of(layout, n, k)): (k.name, n.name) for k, n in daemons_of(layout.spec)}
 
-    def tell(daemon: StartedDaemon) -> None:
+    def tell(daemon: Daemon) -> None:
         told.append(daemon)
-        known = {(one.kind.name, one.node.name) for one in told}
+        known = {(one.name, one.node) for one in told}
         running = {
             kinds[call] for remote in remotes.values() for call in remote.calls if call in kinds
         }
         assert known <= running
         # So that a driver killed now can still be cleaned up after: beside what is known runs only
         # what starts at this moment on other nodes.
-        assert {kind for kind, _ in running - known} <= {daemon.kind.name}
+        assert {kind for kind, _ in running - known} <= {daemon.name}
 
     daemons = start(layout, remotes, tell)
 
     assert told == daemons
-    rows = {(daemon.kind.name, daemon.node.name) for daemon in daemons}
+    rows = {(daemon.name, daemon.node) for daemon in daemons}
     assert rows == {(kind.name, node.name) for kind, node in daemons_of(layout.spec)}
     assert daemons[-1].log == "/nodes/master/logs/sparkhistory.log"
-    names = [daemon.kind.name for daemon in daemons]
+    names = [daemon.name for daemon in daemons]
     assert names.index("namenode") < names.index("datanode")
     assert not any(call[-2:-1] == ("-format",) for call in remotes["master"].calls)
 
@@ -175,16 +175,19 @@ def test_each_daemon_is_kept_by_its_node_and_carries_the_identity(
         for command in keeper.commands
     }
     assert set(commands) == {(kind.name, node.name) for kind, node in daemons_of(layout.spec)}
-    for daemon in daemons:
-        node = daemon.node
-        command = commands[daemon.kind.name, node.name]
-        assert list(command.argv) == command_of(layout, node, daemon.kind)
+    for daemon, (kind, node) in zip(
+        sorted(daemons, key=lambda row: (row.name, row.node)),
+        sorted(daemons_of(layout.spec), key=lambda row: (row[0].name, row[1].name)),
+        strict=True,
+    ):
+        command = commands[daemon.name, node.name]
+        assert list(command.argv) == command_of(layout, node, kind)
         assert command.env == {
             **daemon_environment(layout, node),
             IDENTITY_VARIABLE: "identity-1",
         }
         assert command.cwd == f"/nodes/{node.name}/tmp"
-        assert command.log == daemon.log == f"/nodes/{node.name}/logs/{daemon.kind.name}.log"
+        assert command.log == daemon.log == f"/nodes/{node.name}/logs/{daemon.name}.log"
         place = keepers[node.name].commands.index(command)
         assert daemon.process == ProcessRef(101 + place, 1)
 
@@ -194,14 +197,14 @@ def test_what_started_before_one_that_does_not_is_known(
 ) -> None:
     tell_everything(layout, remotes)
     keepers = {name: Keeper(fails="datanode" if name == "worker3" else "") for name in remotes}
-    told: list[StartedDaemon] = []
+    told: list[Daemon] = []
 
     with pytest.raises(DaemonError, match="datanode could not be started"):
         lifecycle.start(
             layout, remotes, managers=keepers, identity="identity-1", started=told.append
         )
 
-    rows = [(daemon.kind.name, daemon.node.name) for daemon in told]
+    rows = [(daemon.name, daemon.node) for daemon in told]
     assert rows[-2:] == [("datanode", "worker1"), ("datanode", "worker2")]
     # Nothing that follows was started.
     later = {command.name for keeper in keepers.values() for command in keeper.commands}
@@ -246,13 +249,13 @@ def test_a_failed_format_is_a_daemon_error(layout: Layout, remotes: dict[str, Fa
     tell_everything(layout, remotes, formatted=False)
     remotes["master"].tell("rm", "-rf", "/nodes/master/data/namenode")
     remotes["master"].tell(*namenode_format_command(layout), returncode=1)
-    told: list[StartedDaemon] = []
+    told: list[Daemon] = []
 
     with pytest.raises(DaemonError, match="HDFS could not be created on master") as caught:
         start(layout, remotes, told.append)
 
     assert caught.value.hint
-    assert [daemon.kind.name for daemon in told] == ["resourcemanager"]
+    assert [daemon.name for daemon in told] == ["resourcemanager"]
 
 
 def test_a_taken_port_is_named_before_anything_starts(
@@ -265,7 +268,7 @@ def test_a_taken_port_is_named_before_anything_starts(
         start(layout, remotes, lambda _: pytest.fail("something started"))
 
     assert caught.value.message == (
-        "on node worker2 something already listens on port 9866 (datanode), 13562 (shuffle)"
+        "on node worker2 another program already listens on port 9866 (datanode), 13562 (shuffle)"
     )
     assert "ss -ltnp" in caught.value.hint
 
@@ -331,9 +334,15 @@ def test_health_is_good_only_when_every_worker_takes_data_and_work(
     assert lifecycle.health(layout, remote).is_good(4) is good
 
 
-def started(layout: Layout, remotes: Mapping[str, FakeRemote]) -> list[StartedDaemon]:
+def started(layout: Layout, remotes: Mapping[str, FakeRemote]) -> list[Daemon]:
     return [
-        StartedDaemon(kind=kind, node=node, process=ProcessRef(7, 1), log=f"/{kind.name}.log")
+        Daemon(
+            name=kind.name,
+            node=node.name,
+            process=ProcessRef(7, 1),
+            log=f"/{kind.name}.log",
+            url="",
+        )
         for kind, node in daemons_of(layout.spec)
         if node.name == "master"
     ]

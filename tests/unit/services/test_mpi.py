@@ -89,7 +89,7 @@ def daemon(work: Path) -> str:
 
 def test_runs_on_every_host_through_the_agent_and_inside_the_subnet(layout: Layout) -> None:
     command = mpi.mpirun_command(
-        layout,
+        layout.spec.network.subnet,
         hosts=["worker1", "worker2", "worker3"],
         ranks_per_host=4,
         program=["prog", "-x"],
@@ -244,7 +244,7 @@ def test_says_what_it_could_not_clean_up(
     broken: tuple[str, ...], here: Layout, remotes: dict[str, Recording], work: Path
 ) -> None:
     with (
-        pytest.raises(RemoteError, match="may be left: worker2: worker2: out of reach"),
+        pytest.raises(RemoteError, match="may remain: worker2: worker2: out of reach"),
         serve(here, remotes, work),
     ):
         remotes["worker2"].broken = broken

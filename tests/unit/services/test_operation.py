@@ -70,7 +70,7 @@ def test_what_could_not_be_ended_is_said_and_stays_recorded(
     monkeypatch.setattr(f"{EMULATED}.check_host", lambda _: None)
     monkeypatch.setattr(operation, "_layout", lambda *_: layout)
     monkeypatch.setattr(operation, "_bring_up", bring_up)
-    monkeypatch.setattr(f"{EMULATED}.destroy", destroy)
+    monkeypatch.setattr(f"{EMULATED}.EmulatedNodes.destroy", destroy)
     monkeypatch.setattr(operation, "refuse_archives", lambda *_: None)
     with pytest.raises(type(error)) as caught:
         operation.up(tmp_path, cache=tmp_path, progress=no_progress, seen=lambda _: None)
@@ -107,7 +107,9 @@ class Machine:
             f"{EMULATED}.remote_of",
             lambda node, _: FakeRemote(node.name),
         )
-        monkeypatch.setattr(f"{EMULATED}.destroy", self._destroy)
+        monkeypatch.setattr(
+            f"{EMULATED}.EmulatedNodes.destroy", lambda _, state: self._destroy(state)
+        )
         monkeypatch.setattr(operation, "_layout", self._make_layout)
         monkeypatch.setattr(operation, "_bring_up", self._bring_up)
         monkeypatch.setattr(operation, "dead_daemons", lambda _: [])
@@ -118,8 +120,7 @@ class Machine:
         text = render_cluster(spec, engine_pairs=pair_ids(), profiles=profile_names())
         (self.home / "cluster.toml").write_text(text)
 
-    def _destroy(self, state: LiveState, home: Path) -> int:
-        assert home.is_dir()
+    def _destroy(self, state: LiveState) -> int:
         self.destroyed.append(state)
         return 0
 
@@ -228,7 +229,7 @@ def test_a_form_that_runs_already_is_left_as_it_is(machine: Machine) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (None, form(2), "its own form"),
+        (None, form(2), "what cluster.toml says"),
         (form(2), form(3), "2 of 4 workers"),
         (form(2), None, "2 of 4 workers"),
         (form(4, profile="upstream"), form(4), "profile upstream"),
@@ -243,7 +244,7 @@ def test_another_form_is_brought_down_first(
     assert [state.identity for state in machine.destroyed] == [first.state.identity]
     assert len(machine.started) == 2
     assert second.state.identity != first.state.identity
-    assert f"the cluster is up with {words}: bringing it down" in machine.said
+    assert f"the cluster is up with {words}: taking it down" in machine.said
     assert load_state(machine.home) == second.state
 
 
@@ -312,7 +313,9 @@ def test_settings_of_daemons_are_a_form(machine: Machine) -> None:
 def test_nobody_attaches_by_accident_to_what_a_campaign_made(machine: Machine) -> None:
     machine.up(form(2))
 
-    with pytest.raises(ClusterNotUpError, match="a form that a campaign gave it: 2 of 4") as caught:
+    with pytest.raises(
+        ClusterNotUpError, match="a variant that a campaign chose: 2 of 4"
+    ) as caught:
         machine.attach()
 
     assert "boardcluster up" in caught.value.hint

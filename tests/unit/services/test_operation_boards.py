@@ -27,22 +27,20 @@ from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services import operation
 from boardcluster.services.boards import INSTALLED, Ready
-from boardcluster.services.daemons import DAEMONS
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.layout import Layout
-from boardcluster.services.lifecycle import Health, StartedDaemon
+from boardcluster.services.lifecycle import Health
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.services.provision.provisioning import Change
-from boardcluster.spec import render_cluster
+from boardcluster.spec import address_of, render_cluster
 from boardcluster.spec.form import Form
 
 HEALTHY = Health(
     live_datanodes=2, live_nodemanagers=2, safe_mode=False, history=True, hdfs_free_bytes=1
 )
-DATANODE = next(kind for kind in DAEMONS if kind.name == "datanode")
 
 
 def facts_of(name: str) -> NodeFacts:
@@ -230,8 +228,8 @@ class Rack:
         *,
         managers: Mapping[str, Keeper],
         identity: str,
-        started: Callable[[StartedDaemon], None],
-    ) -> list[StartedDaemon]:
+        started: Callable[[Daemon], None],
+    ) -> list[Daemon]:
         state = load_state(self.home)
         assert state is not None
         assert identity == state.identity
@@ -239,7 +237,9 @@ class Rack:
         self._do("start")
         for pid, node in enumerate(layout.spec.workers, start=10):
             process = ProcessRef(pid, 1)
-            started(StartedDaemon(kind=DATANODE, node=node, process=process, log="/log"))
+            url = f"http://{address_of(layout.spec, node.name)}:9864"
+            row = Daemon(name="datanode", node=node.name, process=process, log="/log", url=url)
+            started(row)
         return []
 
     # What a user does.

@@ -139,11 +139,11 @@ def test_2021_paper_on_four_workers_gets_remarks(make_spec: MakeSpec) -> None:
     assert [remark.split(": ") for remark in remarks] == [
         [
             "application master 3072 MB + map 2048 MB > 4096 MB of a node",
-            "no map task ever runs beside the application master",
+            "no map task can run at the same time as the application master",
         ],
         [
             "application master 3072 MB + reduce 4096 MB > 4096 MB of a node",
-            "no reduce task ever runs beside the application master",
+            "no reduce task can run at the same time as the application master",
         ],
     ]
 
@@ -211,7 +211,7 @@ def test_a_container_larger_than_a_node_is_refused(
     with pytest.raises(CapacityError) as caught:
         build_profile("made-up", make_spec(workers=4, memory_mib=4096))
 
-    assert "application master container takes 2048 MB (1536 rounded" in caught.value.message
+    assert "application master container needs 2048 MB (1536 rounded" in caught.value.message
     assert "but a node has 1536 MB" in caught.value.message
     assert "another profile" in caught.value.hint
 

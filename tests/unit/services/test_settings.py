@@ -198,7 +198,7 @@ def test_a_submission_has_settings_of_its_own() -> None:
         "dfs.blocksize": "is not KEY=VALUE",
         "=1": "is not KEY=VALUE",
         "spark.executor.core=1": "did you mean",
-        "dfs.datanode.handler.count=3": "the daemons read",
+        "dfs.datanode.handler.count=3": "is read by the daemons",
     }.items():
         with pytest.raises(UsageError, match=words):
             settings_of_submission([text])
@@ -334,5 +334,5 @@ def test_everything_wrong_in_ones_own_profile_is_named_with_its_line(
 def test_contradictions_of_ones_own_profile_are_found(tmp_path: Path, make_spec: MakeSpec) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('["mapred-site"]\n"mapreduce.map.memory.mb" = 16384\n')
-    with pytest.raises(CapacityError, match="map container takes 16384 MB"):
+    with pytest.raises(CapacityError, match="map container needs 16384 MB"):
         build_profile(str(path), make_spec(memory_mib=8192))

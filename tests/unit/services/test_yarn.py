@@ -314,7 +314,7 @@ def test_a_job_without_tasks_or_counters_has_none(layout: Layout, remote: FakeRe
 def test_waits_until_the_history_has_the_job(
     layout: Layout, remote: FakeRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boardcluster.services.yarn.time.sleep", lambda _: None)
+    monkeypatch.setattr("time.sleep", lambda _: None)
     absent = {"status": 404, "body": "not found", "location": None}
     for _ in range(2):
         remote.tell_nodeside("http", [absent] * 4)

@@ -200,7 +200,7 @@ SINGLE_MISTAKES = {
         '"30 minutes"',
         (
             '4: campaign.timeout: "30 minutes" is not a duration; allowed: a number and s, min, h, '
-            'e.g. "30 min"; a mere number is seconds'
+            'e.g. "30 min"; a number alone is seconds'
         ),
     ),
     "timeout of nothing": (
@@ -377,13 +377,13 @@ SINGLE_MISTAKES = {
     "checksum": (
         '"null"]',
         '"none"]',
-        '18: matrix[0].checksum[1]: "none" is not a kind of checksum; allowed: crc32c, null...',
+        '18: matrix[0].checksum[1]: "none" is not a checksum type; allowed: crc32c, null...',
     ),
     "master": (
         '"combined"]',
         '"combine"]',
         (
-            '19: matrix[0].master[1]: "combine" is not a place of the master; allowed: combined, '
+            '19: matrix[0].master[1]: "combine" is not a master placement; allowed: combined, '
             'declared, separate; did you mean "combined"?'
         ),
     ),

@@ -73,14 +73,23 @@ def test_a_fingerprint_of_before_there_were_boards_is_of_emulated_nodes(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"exit_status": True}, r"Measurement\.exit_status should be int but is bool"),
-        ({"duration_seconds": "3"}, r"Measurement\.duration_seconds should be float"),
-        ({"counters": {"a": 1.5}}, r"Measurement\.counters\.a should be int"),
-        ({"verification": {"method": "x"}}, "a field is missing in Measurement.verification"),
-        ({"figures": {"a": "1"}}, r"Measurement\.figures\.a should be float but is str"),
-        ({"intermediate_bytes": 1.5}, r"Measurement\.intermediate_bytes should be int"),
-        ({"remarks": [1]}, r"Measurement\.remarks\[\] should be str but is int"),
-        ({"surprise": 1}, "unknown field in Measurement: surprise"),
+        (
+            {"exit_status": True},
+            r"Measurement\.exit_status: it should be a valid integer, not 'True'",
+        ),
+        ({"duration_seconds": "3"}, r"Measurement\.duration_seconds: it should be a valid number"),
+        ({"counters": {"a": 1.5}}, r"Measurement\.counters\.a: it should be a valid integer"),
+        (
+            {"verification": {"method": "x"}},
+            r"Measurement\.verification\.records: the field is missing",
+        ),
+        ({"figures": {"a": "1"}}, r"Measurement\.figures\.a: it should be a valid number, not '1'"),
+        (
+            {"intermediate_bytes": 1.5},
+            r"Measurement\.intermediate_bytes: it should be a valid integer",
+        ),
+        ({"remarks": [1]}, r"Measurement\.remarks\.0: it should be a valid string, not '1'"),
+        ({"surprise": 1}, r"Measurement\.surprise: the field is unknown"),
     ],
 )
 def test_wrong_data_is_refused_by_name(
@@ -95,7 +104,9 @@ def test_wrong_data_is_refused_by_name(
 def test_an_unknown_enumeration_value_names_the_allowed_ones(trials: tuple[Trial, ...]) -> None:
     data = to_json(trials[0])
     assert isinstance(data, dict)
-    with pytest.raises(StoreError, match="allowed: mapreduce, spark"):
+    with pytest.raises(
+        StoreError, match=r"Trial\.engine: it should be 'mapreduce', 'spark' or 'mpi', not 'flink'"
+    ):
         from_json(Trial, {**data, "engine": "flink"})
 
 

@@ -81,7 +81,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.Mon
     def full(source: Path, target: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("boardcluster.store.power.put_in_place", full)
+    monkeypatch.setattr("boardcluster.store.files.put_in_place", full)
     with pytest.raises(OSError, match="No space"):
         write_power(tmp_path, GIVEN)
     assert list(tmp_path.iterdir()) == []

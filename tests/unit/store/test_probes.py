@@ -14,7 +14,7 @@ from tests.builders import make_probe_run
 
 from boardcluster.errors import StoreError
 from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
-from boardcluster.store import Store, probes, rebuild
+from boardcluster.store import Store, files, probes, rebuild
 from boardcluster.store.probes import probe_path
 
 FIGURES = (
@@ -146,7 +146,7 @@ def test_no_file_is_left_by_a_full_disk(tmp_path: Path, monkeypatch: pytest.Monk
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(probes, "put_in_place", full)
+    monkeypatch.setattr(files, "put_in_place", full)
     with Store.open(tmp_path) as store:
         with pytest.raises(StoreError, match="No space"):
             store.add_probe_run(RUN)

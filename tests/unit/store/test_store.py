@@ -350,14 +350,14 @@ def test_a_damaged_store_is_found_when_it_is_opened(
     _damage(tmp_path / "store.sqlite")
     with pytest.raises(StoreError) as caught:
         Store.open(tmp_path, read_only=read_only)
-    assert caught.value.hint == "boardcluster results --rebuild"
+    assert caught.value.hint == "run `boardcluster results --rebuild`"
 
 
 def test_a_file_that_is_no_database_is_found(tmp_path: Path) -> None:
     (tmp_path / "store.sqlite").write_bytes(b"hello" * 1000)
     with pytest.raises(StoreError, match="not a database") as caught:
         Store.open(tmp_path)
-    assert caught.value.hint == "boardcluster results --rebuild"
+    assert caught.value.hint == "run `boardcluster results --rebuild`"
 
 
 def test_a_lost_database_beside_campaigns_is_not_an_empty_store(
@@ -365,7 +365,7 @@ def test_a_lost_database_beside_campaigns_is_not_an_empty_store(
 ) -> None:
     store.close()
     (tmp_path / "store.sqlite").unlink()
-    with pytest.raises(StoreError, match="missing though campaigns were recorded"):
+    with pytest.raises(StoreError, match="missing although campaigns were recorded"):
         Store.open(tmp_path, read_only=True)
 
 
@@ -561,7 +561,7 @@ def test_every_change_takes_the_same_steps(
     assert steps == [
         *("begin", "insert_campaign", "insert_trials", *FILE, "commit"),
         *("begin", "insert_attempt", *FILE, "commit"),
-        *("begin", "insert_end", *FILE, "commit"),
+        *("begin", "put_in_place", "sync_folder", "insert_end", *FILE, "commit"),
     ]
 
 

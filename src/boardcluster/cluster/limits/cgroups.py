@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import operator
 import resource
-import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from boardcluster.errors import ClusterError, HostError
 from boardcluster.records import DiskLimits
+from boardcluster.waiting import wait_until
 
 __all__ = ["Cgroups", "CgroupsV1", "CgroupsV2", "find_cgroups", "joining", "quota_microseconds"]
 
@@ -31,6 +32,8 @@ _MOUNTS = Path("/proc/self/mountinfo")
 _QUOTA_LEAST_MICROSECONDS = 1000  # the kernel refuses less
 _REMOVED_WITHIN_SECONDS = 10.0
 _UNLIMITED_V1 = -1
+_MEMORY = "memory"
+_SWAP = "swap"
 _PAGE_BYTES = resource.getpagesize()
 _JOIN = 'while [ "$1" != -- ]; do echo 0 >"$1" || exit 125; shift; done; shift; exec "$@"'
 _HINT_RIGHTS = (
@@ -42,7 +45,7 @@ _HINTS = {
     # "No Internal Process Constraint"); the root is free, but a container's root is not the root.
     errno.EBUSY: "processes are in that group itself, as in a container with groups of its own: "
     "run on the machine itself, or start the container with --cgroupns=host and the host's "
-    "/sys/fs/cgroup",
+    "/sys/fs/cgroup"
 }
 _PREFIX = "boardcluster-"
 _V1_OWN_GROUPS = ("cpu", "cpuacct", "memory")
@@ -76,57 +79,89 @@ def quota_microseconds(cores: float) -> int:
     return max(_QUOTA_LEAST_MICROSECONDS, round(cores * PERIOD_MICROSECONDS))
 
 
-class Cgroups(Protocol):
-    """The groups of one cluster."""
+class Cgroups(ABC):
+    """The groups of one cluster, in one version of the kernel's interface."""
 
+    name: str
+    """Name of the cluster's group."""
+
+    @abstractmethod
+    def _own(self) -> list[Path]:
+        """Return the folders of the hierarchies in which nodes have groups of their own."""
+
+    @abstractmethod
+    def _files(self, node: str) -> dict[str, Path]:
+        """Return the files of a node's limits by name, that against swapping with them."""
+
+    @abstractmethod
+    def _cpu(self, cores: float | None) -> dict[str, str]:
+        """Return what the files of the CPU's limits hold, by name."""
+
+    @abstractmethod
+    def _read_disk(self, node: str, device: str) -> dict[str, str]:
+        """Return the limits of a device, ``none`` where there is none."""
+
+    @abstractmethod
     def create(self, node: str) -> None:
         """Make a node's groups; what exists already is taken over.
 
         Raises:
             HostError: the kernel refused.
         """
-        ...
 
+    @abstractmethod
     def join_files(self, node: str) -> tuple[str, ...]:
         """Return the files into which a process writes itself to join a node."""
-        ...
 
-    def set_cpu(self, node: str, cores: float | None) -> None:
-        """Limit a node's CPU time; None lifts the limit."""
-        ...
-
-    def set_memory(self, node: str, limit_bytes: int) -> None:
-        """Limit a node's memory, page cache included, without swap."""
-        ...
-
+    @abstractmethod
     def set_disk(self, node: str, device: str, limits: DiskLimits | None) -> None:
         """Limit a block device, given as MAJOR:MINOR; None lifts the limits."""
-        ...
 
-    def read(self, node: str, device: str) -> Mapping[str, str]:
-        """Return every limit of a node as the kernel has it, in the words of ``expected``."""
-        ...
-
-    def expected(
-        self, cores: float | None, memory_bytes: int, device: str, disk: DiskLimits | None
-    ) -> Mapping[str, str]:
-        """Return what ``read`` must yield for these limits."""
-        ...
-
+    @abstractmethod
     def cpu_seconds(self, node: str) -> float:
         """Return the CPU time that a node's processes have used.
 
         Raises:
             HostError: the node's group is gone.
         """
-        ...
+
+    def set_cpu(self, node: str, cores: float | None) -> None:
+        """Limit a node's CPU time; None lifts the limit."""
+        files = self._files(node)
+        for limit, text in self._cpu(cores).items():
+            _write(files[limit], text)
+
+    def set_memory(self, node: str, limit_bytes: int) -> None:
+        """Limit a node's memory, page cache included, without swap."""
+        files = self._files(node)
+        _write(files[_MEMORY], str(limit_bytes))
+        with contextlib.suppress(HostError):  # the file is absent where swap is not accounted for
+            _write(files[_SWAP], "0")
+
+    def read(self, node: str, device: str) -> Mapping[str, str]:
+        """Return every limit of a node as the kernel has it, in the words of ``expected``."""
+        found = {limit: _read(file) for limit, file in self._files(node).items() if limit != _SWAP}
+        return found | (self._read_disk(node, device) if device else {})
+
+    def expected(
+        self, cores: float | None, memory_bytes: int, device: str, disk: DiskLimits | None
+    ) -> Mapping[str, str]:
+        """Return what ``read`` must yield for these limits."""
+        wanted = {**self._cpu(cores), _MEMORY: str(memory_bytes // _PAGE_BYTES * _PAGE_BYTES)}
+        for field in _IO_KEYS.values() if device else ():
+            wanted[field] = "none" if disk is None else str(getattr(disk, field))
+        return wanted
 
     def sweep(self, node: str) -> None:
-        """Remove the groups of this node that drivers which were killed left, of any cluster.
+        """Remove the groups of this node that killed drivers left, of any cluster.
 
         Those in use stay: the kernel refuses to remove them.
         """
-        ...
+        for root in self._own():
+            for folder in root.glob(f"{_PREFIX}*/{node}"):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+                    folder.parent.rmdir()
 
     def remove(self) -> None:
         """Remove all groups of the cluster; their processes must have ended.
@@ -134,7 +169,8 @@ class Cgroups(Protocol):
         Raises:
             ClusterError: a group still holds processes.
         """
-        ...
+        for root in self._own():
+            _remove(root / self.name)
 
 
 def _mounts() -> list[tuple[str, str, frozenset[str]]]:
@@ -150,9 +186,6 @@ def _mounts() -> list[tuple[str, str, frozenset[str]]]:
 
 def find_cgroups(identity: str) -> Cgroups:
     """Return the groups of a cluster, in the version that this machine offers.
-
-    Args:
-        identity: of the cluster.
 
     Raises:
         HostError: a controller that limits need is in neither; it is named.
@@ -199,7 +232,7 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HostError(
-            f"the control group {folder} cannot be made: {error.strerror}",
+            f"the control group {folder} cannot be created: {error.strerror}",
             hint="limits need root; without it bring up a cluster without boards",
         ) from error
 
@@ -228,146 +261,122 @@ def _rows(text: str) -> dict[str, str]:
     return dict(line.partition(" ")[::2] for line in text.splitlines())
 
 
-def _sweep(root: Path, node: str) -> None:
-    for folder in root.glob(f"{_PREFIX}*/{node}"):
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-            folder.parent.rmdir()
+def _remove(folder: Path) -> None:
+    """Remove a group and those in it; processes that were killed leave it a moment later.
 
+    Raises:
+        ClusterError: a group still holds processes after a while.
+    """
 
-def _remove(folder: Path, deadline_seconds: float) -> None:
-    """Remove a group and those in it."""
-    if not folder.is_dir():
-        return
-    for inner in folder.iterdir():
-        if inner.is_dir():
-            _remove(inner, deadline_seconds)
-    while True:
+    def refusal() -> OSError | None:
         try:
             folder.rmdir()
         except FileNotFoundError:
-            return
+            return None
         except OSError as error:
-            if time.monotonic() > deadline_seconds:
-                raise ClusterError(
-                    f"the control group {folder} cannot be removed: {error.strerror}",
-                    hint=f"see which processes are in it: cat {folder}/cgroup.procs",
-                ) from error
-            time.sleep(0.02)  # what was killed is still leaving it
-        else:
-            return
+            return error
+        return None
+
+    for inner in folder.iterdir() if folder.is_dir() else ():
+        if inner.is_dir():
+            _remove(inner)
+    if error := wait_until(
+        refusal, ready=operator.not_, timeout_seconds=_REMOVED_WITHIN_SECONDS, poll_seconds=0.02
+    ):
+        raise ClusterError(
+            f"the control group {folder} cannot be removed: {error.strerror}",
+            hint=f"see which processes are in it: cat {folder}/cgroup.procs",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
-class CgroupsV1:
+class CgroupsV1(Cgroups):
     """Groups of version 1: one hierarchy per controller.
 
     Throttling there holds for a group only and not for those below, and writes that the kernel
     does later count for the root. So nodes' processes join the root group of ``blkio``, and each
     node's own device is throttled there.
-
-    Args:
-        roots: folder of each controller's hierarchy.
-        name: of the cluster's group.
     """
 
     roots: Mapping[str, Path]
+    """Folder of each controller's hierarchy."""
     name: str
 
-    def _of(self, controller: str, node: str) -> Path:
-        return self.roots[controller] / self.name / node
+    def _own(self) -> list[Path]:
+        return [self.roots[controller] for controller in _V1_OWN_GROUPS]
+
+    def _files(self, node: str) -> dict[str, Path]:
+        cpu, memory = (self.roots[name] / self.name / node for name in ("cpu", "memory"))
+        return {
+            "cpu period": cpu / "cpu.cfs_period_us",
+            "cpu quota": cpu / "cpu.cfs_quota_us",
+            _MEMORY: memory / "memory.limit_in_bytes",
+            _SWAP: memory / "memory.swappiness",
+        }
+
+    def _cpu(self, cores: float | None) -> dict[str, str]:
+        quota = _UNLIMITED_V1 if cores is None else quota_microseconds(cores)
+        return {"cpu period": str(PERIOD_MICROSECONDS), "cpu quota": str(quota)}
+
+    def _read_disk(self, node: str, device: str) -> dict[str, str]:  # noqa: ARG002
+        folder = self.roots["blkio"]
+        return {
+            field: _rows(_read(folder / f"blkio.throttle.{file}")).get(device, "none")
+            for file, field in _THROTTLES.items()
+        }
 
     def create(self, node: str) -> None:
-        """See Cgroups."""
-        for controller in _V1_OWN_GROUPS:
-            _make(self._of(controller, node))
+        """Make a group in the hierarchy of each controller but ``blkio``."""
+        for root in self._own():
+            _make(root / self.name / node)
 
     def join_files(self, node: str) -> tuple[str, ...]:
-        """See Cgroups."""
-        folders = [self._of(name, node) for name in _V1_OWN_GROUPS]
-        files = [str(folder / "cgroup.procs") for folder in folders]
-        return tuple(dict.fromkeys([*files, str(self.roots["blkio"] / "cgroup.procs")]))
-
-    def set_cpu(self, node: str, cores: float | None) -> None:
-        """See Cgroups."""
-        folder = self._of("cpu", node)
-        quota = _UNLIMITED_V1 if cores is None else quota_microseconds(cores)
-        _write(folder / "cpu.cfs_period_us", str(PERIOD_MICROSECONDS))
-        _write(folder / "cpu.cfs_quota_us", str(quota))
-
-    def set_memory(self, node: str, limit_bytes: int) -> None:
-        """See Cgroups."""
-        folder = self._of("memory", node)
-        _write(folder / "memory.limit_in_bytes", str(limit_bytes))
-        with contextlib.suppress(HostError):  # the file is absent where swap is not accounted for
-            _write(folder / "memory.swappiness", "0")
+        """Return the files of these groups, and of the root of ``blkio``."""
+        folders = [*(root / self.name / node for root in self._own()), self.roots["blkio"]]
+        return tuple(dict.fromkeys(str(folder / "cgroup.procs") for folder in folders))
 
     def set_disk(self, node: str, device: str, limits: DiskLimits | None) -> None:  # noqa: ARG002
-        """See Cgroups."""
+        """Throttle the device in the root of ``blkio``; 0 lifts a limit."""
         for file, field in _THROTTLES.items():
             value = 0 if limits is None else int(getattr(limits, field))
             _write(self.roots["blkio"] / f"blkio.throttle.{file}", f"{device} {value}")
 
-    def read(self, node: str, device: str) -> Mapping[str, str]:
-        """See Cgroups."""
-        cpu, memory = self._of("cpu", node), self._of("memory", node)
-        found = {
-            "cpu period": _read(cpu / "cpu.cfs_period_us"),
-            "cpu quota": _read(cpu / "cpu.cfs_quota_us"),
-            "memory": _read(memory / "memory.limit_in_bytes"),
-        }
-        for file, field in _THROTTLES.items() if device else ():
-            text = _read(self.roots["blkio"] / f"blkio.throttle.{file}")
-            found[field] = _rows(text).get(device, "none")
-        return found
-
-    def expected(
-        self, cores: float | None, memory_bytes: int, device: str, disk: DiskLimits | None
-    ) -> Mapping[str, str]:
-        """See Cgroups."""
-        quota = _UNLIMITED_V1 if cores is None else quota_microseconds(cores)
-        wanted = {
-            "cpu period": str(PERIOD_MICROSECONDS),
-            "cpu quota": str(quota),
-            "memory": str(memory_bytes // _PAGE_BYTES * _PAGE_BYTES),
-        }
-        for field in _THROTTLES.values() if device else ():
-            wanted[field] = "none" if disk is None else str(getattr(disk, field))
-        return wanted
-
     def cpu_seconds(self, node: str) -> float:
-        """See Cgroups."""
-        return int(_counted(self._of("cpuacct", node) / "cpuacct.usage")) / 1e9
-
-    def sweep(self, node: str) -> None:
-        """See Cgroups."""
-        for controller in _V1_OWN_GROUPS:
-            _sweep(self.roots[controller], node)
-
-    def remove(self) -> None:
-        """See Cgroups."""
-        deadline_seconds = time.monotonic() + _REMOVED_WITHIN_SECONDS
-        for controller in _V1_OWN_GROUPS:
-            _remove(self.roots[controller] / self.name, deadline_seconds)
+        """Return ``cpuacct.usage``, which is in nanoseconds."""
+        return int(_counted(self.roots["cpuacct"] / self.name / node / "cpuacct.usage")) / 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class CgroupsV2:
-    """Groups of version 2: one hierarchy; a node's own group limits also what is written later.
-
-    Args:
-        root: folder of the hierarchy.
-        name: of the cluster's group.
-    """
+class CgroupsV2(Cgroups):
+    """Groups of version 2: one hierarchy; a node's own group limits also what is written later."""
 
     root: Path
+    """Folder of the hierarchy."""
     name: str
+
+    def _own(self) -> list[Path]:
+        return [self.root]
 
     def _of(self, node: str) -> Path:
         return self.root / self.name / node
 
+    def _files(self, node: str) -> dict[str, Path]:
+        names = {"cpu quota": "cpu.max", _MEMORY: "memory.max", _SWAP: "memory.swap.max"}
+        return {limit: self._of(node) / name for limit, name in names.items()}
+
+    def _cpu(self, cores: float | None) -> dict[str, str]:
+        quota = "max" if cores is None else str(quota_microseconds(cores))
+        return {"cpu quota": f"{quota} {PERIOD_MICROSECONDS}"}
+
+    def _read_disk(self, node: str, device: str) -> dict[str, str]:
+        row = _rows(_read(self._of(node) / "io.max")).get(device, "")
+        values = dict(word.partition("=")[::2] for word in row.split())
+        return {
+            field: values.get(key, "max").replace("max", "none") for key, field in _IO_KEYS.items()
+        }
+
     def create(self, node: str) -> None:
-        """See Cgroups."""
+        """Make a group below the cluster's, the controllers handed down to both."""
         wanted = " ".join(f"+{name}" for name in _V2_CONTROLLERS)
         _write(self.root / "cgroup.subtree_control", wanted)
         _make(self.root / self.name)
@@ -375,67 +384,17 @@ class CgroupsV2:
         _make(self._of(node))
 
     def join_files(self, node: str) -> tuple[str, ...]:
-        """See Cgroups."""
+        """Return the one file of the node's group."""
         return (str(self._of(node) / "cgroup.procs"),)
 
-    def set_cpu(self, node: str, cores: float | None) -> None:
-        """See Cgroups."""
-        _write(self._of(node) / "cpu.max", self._cpu_max(cores))
-
-    @staticmethod
-    def _cpu_max(cores: float | None) -> str:
-        quota = "max" if cores is None else str(quota_microseconds(cores))
-        return f"{quota} {PERIOD_MICROSECONDS}"
-
-    def set_memory(self, node: str, limit_bytes: int) -> None:
-        """See Cgroups."""
-        _write(self._of(node) / "memory.max", str(limit_bytes))
-        with contextlib.suppress(HostError):  # absent where swap is not accounted for
-            _write(self._of(node) / "memory.swap.max", "0")
-
     def set_disk(self, node: str, device: str, limits: DiskLimits | None) -> None:
-        """See Cgroups."""
+        """Write one line of ``io.max``; ``max`` lifts a limit."""
         words = [
             f"{key}={'max' if limits is None else int(getattr(limits, field))}"
             for key, field in _IO_KEYS.items()
         ]
         _write(self._of(node) / "io.max", f"{device} {' '.join(words)}")
 
-    def read(self, node: str, device: str) -> Mapping[str, str]:
-        """See Cgroups."""
-        folder = self._of(node)
-        found = {
-            "cpu quota": _read(folder / "cpu.max"),
-            "memory": _read(folder / "memory.max"),
-        }
-        if device:
-            row = _rows(_read(folder / "io.max")).get(device, "")
-            values = dict(word.partition("=")[::2] for word in row.split())
-            for key, field in _IO_KEYS.items():
-                found[field] = values.get(key, "max").replace("max", "none")
-        return found
-
-    def expected(
-        self, cores: float | None, memory_bytes: int, device: str, disk: DiskLimits | None
-    ) -> Mapping[str, str]:
-        """See Cgroups."""
-        wanted = {
-            "cpu quota": self._cpu_max(cores),
-            "memory": str(memory_bytes // _PAGE_BYTES * _PAGE_BYTES),
-        }
-        for field in _IO_KEYS.values() if device else ():
-            wanted[field] = "none" if disk is None else str(getattr(disk, field))
-        return wanted
-
     def cpu_seconds(self, node: str) -> float:
-        """See Cgroups."""
-        values = _rows(_counted(self._of(node) / "cpu.stat"))
-        return int(values["usage_usec"]) / 1e6
-
-    def sweep(self, node: str) -> None:
-        """See Cgroups."""
-        _sweep(self.root, node)
-
-    def remove(self) -> None:
-        """See Cgroups."""
-        _remove(self.root / self.name, time.monotonic() + _REMOVED_WITHIN_SECONDS)
+        """Return ``usage_usec`` of ``cpu.stat``, which is in microseconds."""
+        return int(_rows(_counted(self._of(node) / "cpu.stat"))["usage_usec"]) / 1e6

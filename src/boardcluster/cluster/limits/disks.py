@@ -45,7 +45,7 @@ def check_tools() -> None:
         done = run_program([program, "--version" if program == "losetup" else "-V"], check=False)
         if done.returncode != 0:
             raise HostError(
-                f"the program {program} is missing: a node's disk cannot be made",
+                f"the program {program} is missing: a node's disk cannot be created",
                 hint=f"install it: sudo apt install {package}",
             )
     if not Path("/dev/loop-control").exists():
@@ -121,7 +121,7 @@ def _format(image: Path, size_bytes: int) -> None:
             made.replace(image)
         except RemoteError as error:
             raise CapacityError(
-                f"the file system of {image} cannot be made: {error.message}",
+                f"the file system of {image} cannot be created: {error.message}",
                 hint="free space on this machine's disk, or give nodes smaller disks",
             ) from error
         finally:
@@ -166,8 +166,7 @@ def forget_device(folder: Path) -> None:
 def detach_leftovers(nodes: Path) -> None:
     """Detach the devices of a driver that was killed before it could mount them.
 
-    Args:
-        nodes: folder of the nodes' folders of a home; their processes have ended.
+    The processes of the nodes, whose folders are in ``nodes``, have ended.
     """
     for image in nodes.glob(f"*/{_IMAGE}"):
         command = ["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]

@@ -36,7 +36,7 @@ def events_of(output: str) -> int:
     found = _EVENTS.search(output)
     if found is None or int(found.group(1)) == 0:
         raise HostError(
-            f"sysbench counted nothing: {output[-200:].strip()!r}",
+            f"sysbench reported no events: {output[-200:].strip()!r}",
             hint="run it by hand: sysbench cpu --cpu-max-prime=2000 run",
         )
     return int(found.group(1))
@@ -45,17 +45,14 @@ def events_of(output: str) -> int:
 def look_at_host(home: Path, identity: str, *, memory_available_bytes: int) -> Host:
     """Measure this machine, in a control group of its own that is gone afterwards.
 
-    Args:
-        home: the cluster's state folder, whose file system will hold the nodes' disks.
-        identity: of the cluster that is to come.
-        memory_available_bytes: what nodes may have together.
+    The file system of ``home``, the state folder, will hold the nodes' disks.
 
     Raises:
         HostError: sysbench is missing or fails, or there are no control groups.
     """
     if shutil.which("sysbench") is None:
         raise HostError(
-            "the program sysbench is missing: without it this machine's speed is not known",
+            "the program sysbench is missing: without it this machine's speed cannot be measured",
             hint="install it: sudo apt install sysbench",
         )
     cores = len(os.sched_getaffinity(0))
@@ -76,7 +73,7 @@ def look_at_host(home: Path, identity: str, *, memory_available_bytes: int) -> H
         spent = groups.cpu_seconds(_GROUP) - before
     except RemoteError as error:
         raise HostError(
-            f"sysbench fails: {error.message}", hint="run it by hand: sysbench cpu run"
+            f"sysbench failed: {error.message}", hint="run it by hand: sysbench cpu run"
         ) from error
     finally:
         groups.remove()

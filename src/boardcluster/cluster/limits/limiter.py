@@ -20,24 +20,21 @@ from boardcluster.errors import BoardclusterError, ClusterError, HostError
 from boardcluster.records import NodeLimits
 from boardcluster.remote.netns import enter
 
-__all__ = ["Limiter", "Port", "clear_leftovers", "join_prefixes", "make_groups"]
+__all__ = ["Limiter", "Port", "clear_leftovers", "join_prefix", "make_groups"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
-    """Where a node's link is shaped.
-
-    Attributes:
-        node_pid: a process in the node's network namespace.
-        switch_pid: a process in the switch's.
-        name: interface of the switch that leads to the node.
-        open_bits_per_second: its rate where no limit is set.
-    """
+    """Where a node's link is shaped."""
 
     node_pid: int
+    """A process in the node's network namespace."""
     switch_pid: int
+    """A process in the switch's."""
     name: str
+    """Interface of the switch that leads to the node."""
     open_bits_per_second: int
+    """Its rate where no limit is set."""
 
     @property
     def ends(self) -> tuple[tuple[tuple[str, ...], str], ...]:
@@ -50,19 +47,16 @@ class Port:
 
 @dataclass(slots=True, kw_only=True)
 class Limiter:
-    """The limits of a cluster that is up.
-
-    Attributes:
-        groups: its control groups.
-        limits: what each node is to have.
-        devices: by node, the device of its disk as MAJOR:MINOR; nodes without one have none.
-        ports: by node, where its link is shaped.
-    """
+    """The limits of a cluster that is up."""
 
     groups: Cgroups
+    """Its control groups."""
     limits: tuple[NodeLimits, ...]
+    """What each node is to have."""
     devices: Mapping[str, str]
+    """By node, the device of its disk as MAJOR:MINOR; nodes without one have none."""
     ports: Mapping[str, Port]
+    """By node, where its link is shaped."""
     _shares: dict[str, float] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -99,10 +93,9 @@ class Limiter:
                 self._set_link(node.node, self.ports[node.node].open_bits_per_second)
 
     def set_shares(self, shares: Mapping[str, float]) -> None:
-        """Give nodes only a share of their CPU, as firmware does with hot boards.
+        """Give nodes only a share of their CPU limit, as firmware does with hot boards.
 
-        Args:
-            shares: by node, of its limit; nodes that are left out have all of it.
+        Nodes that are left out have all of it.
         """
         with self._lock:
             before, self._shares = self._shares, dict(shares)
@@ -115,11 +108,7 @@ class Limiter:
             batch(prefix, "tc", [shape(device, rate_bits_per_second, verb="replace")])
 
     def changed(self, *, links: bool = True) -> list[str]:
-        """Read all limits back; return in words what is not as it was set.
-
-        Args:
-            links: whether to look at links, too, which takes longer than all others.
-        """
+        """Read limits back; return in words what is not as it was set. Links take longest."""
         found = []
         with self._lock:
             for node in self.limits:
@@ -129,7 +118,7 @@ class Limiter:
                 )
                 read = self.groups.read(node.node, device)
                 found += [
-                    f"{node.node}: {name} is {read.get(name, 'gone')}, set was {value}"
+                    f"{node.node}: {name} is {read.get(name, 'gone')}, but was set to {value}"
                     for name, value in wanted.items()
                     if read.get(name) != value
                 ]
@@ -142,7 +131,7 @@ class Limiter:
             rate = rate_of(prefix, device)
             if not is_rate(rate, node.link_bits_per_second):
                 yield (
-                    f"{node.node}: link rate of {device} is {rate or 'none'} bit/s, set was "
+                    f"{node.node}: link rate of {device} is {rate or 'none'} bit/s, but was set to "
                     f"{node.link_bits_per_second}"
                 )
 
@@ -165,20 +154,15 @@ def make_groups(identity: str, limits: Iterable[NodeLimits]) -> None:
         groups.set_memory(node.node, node.memory_bytes)
 
 
-def join_prefixes(identity: str, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return by node the command prefix that puts a program into its groups."""
-    groups = find_cgroups(identity)
-    return {name: joining(groups.join_files(name)) for name in names}
+def join_prefix(identity: str, name: str) -> tuple[str, ...]:
+    """Return the command prefix that puts a program into a node's groups."""
+    return joining(find_cgroups(identity).join_files(name))
 
 
 def clear_leftovers(identity: str, nodes: Path) -> None:
     """Remove all that limits left: throttles, loop devices, groups; processes have ended.
 
     Safe to repeat, and for a cluster without limits.
-
-    Args:
-        identity: of the cluster.
-        nodes: folder of its nodes' folders.
 
     Raises:
         ClusterError: a group still holds processes.

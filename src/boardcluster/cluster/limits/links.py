@@ -16,12 +16,7 @@ _SAME_SHARE = 0.001  # the kernel rounds rates
 
 
 def batch(prefix: Sequence[str], program: str, lines: Sequence[str]) -> None:
-    """Run lines of ``ip`` or ``tc`` in one process.
-
-    Args:
-        prefix: command prefix that leads into a network namespace.
-        program: ``ip`` or ``tc``.
-        lines: its commands, one each, without its name.
+    """Run lines of ``ip`` or ``tc`` in one process, behind a prefix that enters a namespace.
 
     Raises:
         RemoteError: the kernel refused one; those after it were not run.
@@ -30,13 +25,7 @@ def batch(prefix: Sequence[str], program: str, lines: Sequence[str]) -> None:
 
 
 def shape(device: str, rate_bits_per_second: int, *, verb: str = "add") -> str:
-    """Return the line for ``tc -batch`` that sets a device's rate.
-
-    Args:
-        device: network interface.
-        rate_bits_per_second: its rate for what leaves by it.
-        verb: ``add``, or ``replace`` for one that has a rate.
-    """
+    """Return the line for ``tc -batch`` that sets a device's rate; ``verb`` may be ``replace``."""
     return (
         f"qdisc {verb} dev {device} root tbf rate {rate_bits_per_second}bit "
         f"burst {_BURST} latency {_LATENCY}"

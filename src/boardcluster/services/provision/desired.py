@@ -22,11 +22,7 @@ from boardcluster.services.provision.resources import (
     User,
     Word,
 )
-from boardcluster.services.provision.units import (
-    FIREWALL_UNIT,
-    UNITS_FOLDER,
-    render_firewall_unit,
-)
+from boardcluster.services.provision.units import FIREWALL_UNIT, UNITS_FOLDER, render_firewall_unit
 
 __all__ = ["INSTALLED_FOLDER", "JAVA_LINK", "OWN", "Ground", "desired", "ground_of"]
 
@@ -56,30 +52,20 @@ OWN = ("conf", "data", "data-*", "logs", "scratch", "spark-events", "tmp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What a node already is, as far as it decides what is done to it.
-
-    Attributes:
-        architecture: as ``uname -m`` says it.
-        systemd: whether systemd runs it.
-        java_home: a Java that runs the engines; empty if one has to be installed.
-        lacks_memory_controller: whether it is a Raspberry Pi whose kernel must be told to account
-            for memory.
-    """
+    """What a node already is, as far as it decides what is done to it."""
 
     architecture: str
+    """As ``uname -m`` says it."""
     systemd: bool
+    """Whether systemd runs it."""
     java_home: str = ""
+    """A Java that runs the engines; empty if one has to be installed."""
     lacks_memory_controller: bool = False
+    """Whether it is a Raspberry Pi whose kernel must be told to account for memory."""
 
 
 def ground_of(facts: NodeFacts, *, java_oldest: int, java_newest: int) -> Ground:
-    """Return what provisioning must know of a node.
-
-    Args:
-        facts: what was found.
-        java_oldest: oldest feature version that runs the engines.
-        java_newest: newest one.
-    """
+    """Return what provisioning must know of a node."""
     fitting = [
         java.home
         for java in facts.javas
@@ -121,10 +107,7 @@ def desired(
         open_ports: further TCP ports that its firewall leaves open.
     """
     closed = spec.security is Security.CLOSED
-    unit_files = {
-        **({FIREWALL_UNIT: render_firewall_unit()} if closed else {}),
-        **(units or {}),
-    }
+    unit_files = {**({FIREWALL_UNIT: render_firewall_unit()} if closed else {}), **(units or {})}
     return [
         Packages(wanted=_packages(ground, packages, closed=closed)),
         User(name=SERVICE_USER),

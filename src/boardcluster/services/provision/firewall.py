@@ -28,11 +28,8 @@ def render_firewall(addresses: Sequence[str], *, open_ports: Sequence[int] = ())
     """Return the table as a file for ``nft -f``, which loads all of it or nothing.
 
     SSH_PORT in it is replaced on the node by the port by which it is reached, so that no firewall
-    can lock us out. What the node itself asks for, and what it forwards, is not touched.
-
-    Args:
-        addresses: IPv4 addresses of the cluster's nodes.
-        open_ports: further TCP ports, open to all.
+    can lock us out; ``open_ports`` are open to all, too. What the node itself asks for, and what it
+    forwards, is not touched.
     """
     ports = ["SSH_PORT", *(str(port) for port in sorted(set(open_ports)))]
     return f"""\

@@ -21,21 +21,18 @@ _START_TICKS = 19
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonCommand:
-    """A daemon to be started.
-
-    Attributes:
-        name: its name, as in ``DAEMONS``.
-        argv: the command that runs it in the foreground.
-        env: its environment.
-        cwd: the folder it runs in.
-        log: the file of the node to which its output is appended.
-    """
+    """A daemon to be started."""
 
     name: str
+    """Its name, as in ``DAEMONS``."""
     argv: Sequence[str]
+    """The command that runs it in the foreground."""
     env: Mapping[str, str]
+    """Its environment."""
     cwd: str
+    """The folder it runs in."""
     log: str
+    """The file of the node to which its output is appended."""
 
 
 class ServiceManager(Protocol):
@@ -47,57 +44,46 @@ class ServiceManager(Protocol):
         Raises:
             DaemonError, RemoteError: it could not be started.
         """
-        ...
 
     def running(self, known: Mapping[str, ProcessRef]) -> dict[str, ProcessRef]:
         """Return the process of each daemon that is alive, by name.
 
         It differs from the known one where the manager has started a daemon again.
         """
-        ...
 
     def stop(self, known: Mapping[str, ProcessRef], *, grace_seconds: float) -> int:
         """End daemons, by name and process; return how many had to be killed."""
-        ...
 
 
 class PlainProcesses:
-    """Daemons as processes of their own, for nodes without systemd.
-
-    Args:
-        remote: the node, as the user the daemons run as.
-    """
+    """Daemons as processes of the user they run as, for nodes without systemd."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
 
     def start(self, daemon: DaemonCommand) -> ProcessRef:
-        """See ServiceManager."""
+        """Start the daemon, detached, its output appended to its log."""
         return self._remote.start(daemon.argv, log=daemon.log, env=daemon.env, cwd=daemon.cwd)
 
     def running(self, known: Mapping[str, ProcessRef]) -> dict[str, ProcessRef]:
-        """See ServiceManager."""
+        """Return the processes that live; nobody starts one again."""
         views = processes(self._remote, list(known.values()))
         rows = zip(known.items(), views, strict=True)
         return {name: process for (name, process), view in rows if view.alive}
 
     def stop(self, known: Mapping[str, ProcessRef], *, grace_seconds: float) -> int:
-        """See ServiceManager."""
+        """End the processes, and kill what is left after the grace period."""
         return end_processes(self._remote, list(known.values()), grace_seconds=grace_seconds)
 
 
 class Systemd:
-    """Daemons as systemd units, which ``render_units`` describes.
-
-    Args:
-        remote: the node, as root.
-    """
+    """Daemons as systemd units, which ``render_units`` describes; needs the node as root."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
 
     def start(self, daemon: DaemonCommand) -> ProcessRef:
-        """See ServiceManager. Command, environment, folder and log are those of the unit."""
+        """Start the unit, which has command, environment, folder and log."""
         unit = unit_name(daemon.name)
         # What failed too often before would not be started at all.
         self._remote.run(["systemctl", "reset-failed", unit], check=False)
@@ -116,11 +102,11 @@ class Systemd:
         return process
 
     def running(self, known: Mapping[str, ProcessRef]) -> dict[str, ProcessRef]:
-        """See ServiceManager."""
+        """Return the main process of each unit that runs."""
         return self._processes(known)
 
     def stop(self, known: Mapping[str, ProcessRef], *, grace_seconds: float) -> int:
-        """See ServiceManager. How long each may take stands in its unit."""
+        """Stop the units; how long each may take is in the unit."""
         if not known:
             return 0
         units = [unit_name(name) for name in known]

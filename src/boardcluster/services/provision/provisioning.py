@@ -2,6 +2,9 @@
 
 Each node gets one request: all that is wanted. The program in ``node/`` compares, and changes what
 differs. Its text goes with the request, on standard input: sudo logs argument lists.
+
+Nodes are reached as root. ``deep`` reads every byte of what was copied instead of names and sizes;
+``root`` is put before every path, for tests.
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ from boardcluster.errors import (
     ClusterError,
     InstallError,
     LoginError,
-    RemoteError,
 )
+from boardcluster.remote.ask import json_of
 from boardcluster.remote.base import Remote
 from boardcluster.services.provision.resources import Resource, Tree, request_of
 
@@ -62,31 +65,22 @@ _COPIES_AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """Something that differs, or was changed, on one node.
-
-    Attributes:
-        node: its name.
-        words: what is done, in the present tense, without a full stop.
-        detail: the lines of a file that change, as a unified diff; often empty.
-        remark: what came of it, if that needs saying.
-    """
+    """Something that differs, or was changed, on one node."""
 
     node: str
+    """Its name."""
     words: str
+    """What is done, in the present tense, without a full stop."""
     detail: str = ""
+    """The lines of a file that change, as a unified diff; often empty."""
     remark: str = ""
+    """What came of it, if that needs saying."""
 
 
 def plan(
     remote: Remote, wanted: Sequence[Resource], *, deep: bool = False, root: str = ""
 ) -> list[Change]:
     """Return what ``apply`` would do to a node, changing nothing.
-
-    Args:
-        remote: the node, as root.
-        wanted: what it is to have.
-        deep: read every byte of what was copied, not only names and sizes.
-        root: put before every path; for tests.
 
     Raises:
         InstallError: it cannot be done; says why.
@@ -108,13 +102,7 @@ def apply(
 ) -> list[Change]:
     """Make a node as wanted; return what was done. Safe to repeat, and after a kill at any point.
 
-    Args:
-        remote: the node, as root.
-        wanted: what it is to have.
-        deep: read every byte of what was copied, not only names and sizes.
-        root: put before every path; for tests.
-        said: told what takes long.
-        copying: held during each copy.
+    ``said`` is told what takes long, and ``copying`` held during each copy.
 
     Raises:
         InstallError: it could not be done; says why. What was done stays, and is recorded.
@@ -141,12 +129,6 @@ def provision(
 ) -> list[Change]:
     """Make every node as wanted, several at once; return what was done, node by node.
 
-    Args:
-        remotes: the nodes by name, as root.
-        wanted: what each is to have.
-        deep: read every byte of what was copied, not only names and sizes.
-        said: told what takes long.
-
     Raises:
         BoardclusterError: of the first kind that a node failed with; names every node.
     """
@@ -164,12 +146,8 @@ def uninstall(
 ) -> list[Change]:
     """Take back everything that was installed on a node, latest first; return what was done.
 
-    Args:
-        remote: the node, as root.
-        keep_data: leave the folder with the user's data, and the user who owns it; they stay
-            recorded for a later call.
-        dry_run: change nothing.
-        root: put before every path; for tests.
+    With ``keep_data`` the folder with the user's data, and the user who owns it, are left, and stay
+    recorded for a later call.
 
     Raises:
         ClusterError: daemons or jobs still run there; nothing was changed.
@@ -185,8 +163,12 @@ def _wanted(wanted: Sequence[Resource], *, deep: bool) -> dict[str, Any]:
 
 @functools.cache
 def _modules() -> list[tuple[str, str]]:
-    folder = resources.files(_PACKAGE)
-    return [(f"{_PACKAGE}.{name}", (folder / f"{name}.py").read_text()) for name in _MODULES]
+    folders = {_PACKAGE: _MODULES, "boardcluster": ("waiting",)}
+    return [
+        (f"{package}.{name}", (resources.files(package) / f"{name}.py").read_text())
+        for package, names in reversed(folders.items())
+        for name in names
+    ]
 
 
 def _ask(
@@ -203,13 +185,7 @@ def _ask(
         stdin=json.dumps({**request, "root": root, "modules": _modules()}).encode(),
         timeout_seconds=timeout_seconds,
     )
-    try:
-        answer = json.loads(done.stdout)
-    except ValueError as error:
-        raise RemoteError(
-            f"{remote.name}: the answer is not JSON: {done.text[:200]!r}",
-            hint=f"make the shell's start-up files on {remote.name} (.bashrc) print nothing",
-        ) from error
+    answer = json_of(remote, done)
     if wrong := answer.get("error"):
         raise _ERRORS[wrong["kind"]](f"{remote.name}: {wrong['message']}", hint=wrong["hint"])
     changes = [

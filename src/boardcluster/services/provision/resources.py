@@ -31,156 +31,121 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packages:
-    """Debian packages.
-
-    Attributes:
-        wanted: each package as its alternatives; the first that exists is installed if none is.
-    """
+    """Debian packages."""
 
     wanted: tuple[tuple[str, ...], ...]
+    """Each package as its alternatives; the first that exists is installed if none is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """A system user and its group.
-
-    Attributes:
-        name: the name of both.
-    """
+    """A system user and its group."""
 
     name: str
+    """The name of both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """A folder.
-
-    Attributes:
-        path: where.
-        owner: the user who owns it, with that user's group.
-        mode: its permissions.
-        own: patterns of the names that we use in it; only those are removed from a folder that
-            was there before.
-        data: whether it holds the user's data, which ``uninstall`` can be told to keep.
-    """
+    """A folder."""
 
     path: str
+    """Where."""
     owner: str = "root"
+    """The user who owns it, with that user's group."""
     mode: int = 0o755
+    """Its permissions."""
     own: tuple[str, ...] = ()
+    """Patterns of the names that we use in it; only those are removed from a folder that was there
+    before."""
     data: bool = False
+    """Whether it holds the user's data, which ``uninstall`` can be told to keep."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A small text file of root's.
-
-    Attributes:
-        path: where.
-        content: what stands in it.
-        mode: its permissions.
-    """
+    """A small text file of root's."""
 
     path: str
+    """Where."""
     content: str
+    """What stands in it."""
     mode: int = 0o644
+    """Its permissions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symlink:
-    """A symbolic link.
-
-    Attributes:
-        path: where.
-        targets: what it leads to: the first of these that exists.
-    """
+    """A symbolic link."""
 
     path: str
+    """Where."""
     targets: tuple[str, ...]
+    """What it leads to: the first of these that exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hosts:
-    """The names of the cluster in the hosts file.
-
-    Attributes:
-        rows: address and name of each node.
-        path: the file.
-    """
+    """The names of the cluster in the hosts file."""
 
     rows: tuple[tuple[str, str], ...]
+    """Address and name of each node."""
     path: str = "/etc/hosts"
+    """The file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """A word in a file that is one line.
-
-    Attributes:
-        paths: where the file may be; the first that exists is taken.
-        word: the word.
-    """
+    """A word in a file that is one line."""
 
     paths: tuple[str, ...]
+    """Where the file may be; the first that exists is taken."""
     word: str
+    """The word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sysctl:
-    """Settings of the kernel.
-
-    Attributes:
-        path: the file that sets them when the node starts.
-        values: each setting.
-    """
+    """Settings of the kernel."""
 
     path: str
+    """The file that sets them when the node starts."""
     values: Mapping[str, str]
+    """Each setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Firewall:
-    """The table ``inet boardcluster`` of nftables.
-
-    Attributes:
-        path: the file it is loaded from.
-        content: its rules, with SSH_PORT where the port stands by which the node is reached.
-    """
+    """The table ``inet boardcluster`` of nftables."""
 
     path: str
+    """The file it is loaded from."""
     content: str
+    """Its rules, with SSH_PORT where the port stands by which the node is reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A systemd service that is enabled and runs.
-
-    Attributes:
-        names: its alternatives; the first that is installed is meant.
-    """
+    """A systemd service that is enabled and runs."""
 
     names: tuple[str, ...]
+    """Its alternatives; the first that is installed is meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """A file or folder of the driver, copied to a node.
-
-    Attributes:
-        source: where it is on the driver.
-        path: where it is to be on the node.
-        files: each file in it with its size in bytes and its SHA-256; of a single file, the empty
-            name.
-        digest: of all that; the node keeps it once it has a whole copy.
-    """
+    """A file or folder of the driver, copied to a node."""
 
     source: Path
+    """Where it is on the driver."""
     path: str
+    """Where it is to be on the node."""
     files: Mapping[str, tuple[int, str]] = field(repr=False)
+    """Each file in it with its size in bytes and its SHA-256; of a single file, the empty name."""
 
     @property
     def digest(self) -> str:
-        """Digest of names, sizes and content."""
+        """Digest of names, sizes and content; the node keeps it once it has a whole copy."""
         return hashlib.sha256(json.dumps(self.files, sort_keys=True).encode()).hexdigest()
 
 
@@ -190,13 +155,7 @@ Resource: TypeAlias = (
 
 
 def tree_of(source: Path, path: str, *, sums: Mapping[str, str] | None = None) -> Tree:
-    """Return a file or folder as a tree.
-
-    Args:
-        source: where it is on the driver.
-        path: where it is to be on the node.
-        sums: SHA-256 by name in the folder, where it is known; other files are hashed.
-    """
+    """Return a file or folder of the driver as a tree; files without a known sum are hashed."""
     if source.is_file():
         return Tree(
             source=source, path=path, files={"": (source.stat().st_size, sha256_of(source))}
@@ -210,12 +169,7 @@ def tree_of(source: Path, path: str, *, sums: Mapping[str, str] | None = None) -
 
 
 def request_of(resource: Resource, *, deep: bool = False) -> dict[str, Any]:
-    """Return a resource as the node-side program takes it.
-
-    Args:
-        resource: the resource.
-        deep: whether every byte of a copied file is to be looked at.
-    """
+    """Return a resource as the node-side program takes it; ``deep`` looks at every copied byte."""
     values = {row.name: getattr(resource, row.name) for row in fields(resource)}
     request = {"kind": type(resource).__name__.lower(), **values}
     if isinstance(resource, Tree):

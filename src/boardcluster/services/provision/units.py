@@ -18,13 +18,7 @@ from boardcluster.services.jvm import daemon_environment
 from boardcluster.services.layout import Layout
 from boardcluster.services.provision.firewall import FIREWALL_FILE
 
-__all__ = [
-    "FIREWALL_UNIT",
-    "UNITS_FOLDER",
-    "render_firewall_unit",
-    "render_units",
-    "unit_name",
-]
+__all__ = ["FIREWALL_UNIT", "UNITS_FOLDER", "render_firewall_unit", "render_units", "unit_name"]
 
 UNITS_FOLDER = "/etc/systemd/system"
 FIREWALL_UNIT = "boardcluster-firewall.service"
@@ -110,13 +104,7 @@ WantedBy=sysinit.target
 
 
 def render_units(layout: Layout, node: NodeSpec, *, closed: bool) -> dict[str, str]:
-    """Return the units of a node's daemons: name to content.
-
-    Args:
-        layout: the cluster.
-        node: the node.
-        closed: whether nothing may start before the firewall is loaded.
-    """
+    """Return the units of a node's daemons, name to content; ``closed`` ones need the firewall."""
     kinds = [kind for kind, owner in daemons_of(layout.spec) if owner.name == node.name]
     return {unit_name(kind.name): _unit(layout, node, kind, closed=closed) for kind in kinds}
 

@@ -101,7 +101,7 @@ class Hpl:
         hpcc = _is_hpcc(binary)
         hosts = tuple(worker.name for worker in context.live.spec.workers)
         command = mpirun_command(
-            context.live.layout,
+            context.live.layout.spec.network.subnet,
             hosts=hosts,
             ranks_per_host=planned.ranks_per_node,
             program=[binary],

@@ -202,7 +202,7 @@ def _tcp_phase(layout: Layout, name: str, pair: tuple[str, str], options: Sequen
 
 def _mpi_phase(layout: Layout, name: str, pair: tuple[str, str], options: Sequence[str]) -> Phase:
     command = mpirun_command(
-        layout,
+        layout.spec.network.subnet,
         hosts=pair,
         ranks_per_host=1,
         program=["NPopenmpi", *options, "-o", _OUTPUT],

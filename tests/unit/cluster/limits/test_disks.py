@@ -81,7 +81,7 @@ def test_a_file_system_that_cannot_be_made_leaves_no_file(
     tmp_path: Path, programs: Programs
 ) -> None:
     programs.refused.add("mkfs.ext4 -q")
-    with pytest.raises(CapacityError, match=r"disk\.img cannot be made: mkfs"):
+    with pytest.raises(CapacityError, match=r"disk\.img cannot be created: mkfs"):
         attach_disk(tmp_path, FakeRemote("worker1"), size_bytes=GIB)
     assert list(tmp_path.iterdir()) == []
 

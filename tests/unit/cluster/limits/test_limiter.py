@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from boardcluster.cluster.limits import disks, limiter, links
+from boardcluster.cluster.limits.cgroups import Cgroups
 from boardcluster.cluster.limits.limiter import Limiter, Port, clear_leftovers, make_groups
 from boardcluster.errors import ClusterError, HostError
 from boardcluster.records import DiskLimits, NodeLimits
@@ -122,7 +123,7 @@ def groups() -> Groups:
 def made(groups: Groups, tc: Tc) -> Limiter:
     assert not tc.rates
     return Limiter(
-        groups=groups,
+        groups=cast("Cgroups", groups),
         limits=(limits_of("master", 0.25), limits_of("worker1", 0.5, DISK)),
         devices={"worker1": "7:3"},
         ports={"master": port(10, 0), "worker1": port(11, 1)},
@@ -176,8 +177,8 @@ def test_what_others_changed_is_named(made: Limiter, groups: Groups, tc: Tc) -> 
         "worker1: disk",
         "worker1: link rate of port1",
     ]
-    assert words[0] == "master: cpu is 2.0, set was 0.25"
-    assert words[1].endswith("is none bit/s, set was 300000000")
+    assert words[0] == "master: cpu is 2.0, but was set to 0.25"
+    assert words[1].endswith("is none bit/s, but was set to 300000000")
     assert [word.split(" is ")[0] for word in made.changed(links=False)] == [
         "master: cpu",
         "worker1: disk",
@@ -188,7 +189,7 @@ def test_limits_that_do_not_read_back_are_an_error(
     made: Limiter, groups: Groups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Groups, "set_memory", lambda *_: None)
-    with pytest.raises(ClusterError, match="master: memory is 0, set was 2147483648"):
+    with pytest.raises(ClusterError, match="master: memory is 0, but was set to 2147483648"):
         made.set()
     assert groups.memory == {}
 
@@ -204,7 +205,7 @@ def test_groups_limit_memory_from_the_start(
     make_groups("identity", [limits_of("master", 1.0)])
     assert groups.calls == ["create master"]
     assert groups.memory == {"master": 1 << 31}
-    prefix = limiter.join_prefixes("identity", ["master"])["master"]
+    prefix = limiter.join_prefix("identity", "master")
     assert prefix[-2:] == ("/groups/master", "--")
 
 

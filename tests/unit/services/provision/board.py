@@ -80,7 +80,6 @@ class Board:
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for module in (system, packages, guards):
             monkeypatch.setattr(module, "run", self.run)
-        monkeypatch.setattr(packages, "time", SimpleNamespace(monotonic=lambda: 0.0))
         monkeypatch.setattr(os, "fsync", lambda _: None)  # slow, and nothing here loses power
         monkeypatch.setattr(manifest, "LOCK_SECONDS_MOST", 1.0)
         monkeypatch.setattr(guards, "ssh_port", lambda: 2222)

@@ -151,7 +151,7 @@ def test_what_is_in_the_way_is_left_alone(board: Board) -> None:
 def test_a_link_leads_to_the_first_target_that_is_there(board: Board) -> None:
     java = Symlink(path="/opt/java", targets=("/usr/lib/jvm/17", "/usr/lib/jvm/21"))
     assert board.words("plan", [java]) == ["links /opt/java to /usr/lib/jvm/17"]
-    assert "/usr/lib/jvm/17, which /opt/java is to lead to, is missing" in board.error(
+    assert "/usr/lib/jvm/17 is missing, to which /opt/java should lead" in board.error(
         "apply", [java]
     )
     (board.root / "usr/lib/jvm/21").mkdir(parents=True)
@@ -249,7 +249,7 @@ def test_an_upgrade_is_said_because_it_stays(board: Board, monkeypatch: pytest.M
 
     monkeypatch.setattr(board, "on_apt_get", upgrading)
     (row,) = board.ask("apply", [Packages(wanted=(("rsync",),))])["changes"]
-    assert row["remark"] == "also upgraded, which uninstall does not take back: libc6"
+    assert row["remark"] == "also upgraded, which uninstall does not undo: libc6"
     board.words("uninstall", keep_data=False)
     assert board.dpkg["libc6"] == "installed"
 
@@ -273,7 +273,7 @@ def test_a_user_with_rights_is_not_taken_for_ours(
     board.groups["boardcluster"] = SimpleNamespace(gr_name="boardcluster", gr_mem=[])
     if group:
         board.groups[group] = SimpleNamespace(gr_name=group, gr_mem=["boardcluster"])
-    assert "who is not only for services" in board.error("apply", [USER])
+    assert "and is not only for services" in board.error("apply", [USER])
 
 
 def test_a_service_user_that_was_there_stays(board: Board) -> None:

@@ -80,7 +80,7 @@ def test_a_bare_board_gets_all_that_is_wanted_and_a_second_run_changes_nothing(
         "changes /etc/hosts",
         "sets vm.swappiness = 1",
         "adds cgroup_enable=memory to /boot/firmware/cmdline.txt",
-        "loads the firewall: only SSH, and what comes from the cluster's own addresses",
+        "loads the firewall: only SSH and the cluster's own addresses get through",
         f"writes /etc/systemd/system/{GUARD}",
         f"enables and starts {GUARD}",
         "enables and starts systemd-timesyncd.service",
@@ -209,7 +209,7 @@ def test_what_is_no_longer_wanted_goes_but_not_what_is_only_no_longer_missing(
     less = [row for row in wanted() if not isinstance(row, (*guards, Word, Packages))]
     time = wanted()[-1]
     assert booted.words("apply", [*less, time]) == [
-        f"gives {GUARD} back its former state",
+        f"restores the former state of {GUARD}",
         f"removes /etc/systemd/system/{GUARD}",
         "removes the firewall",
     ]
@@ -225,7 +225,7 @@ def test_what_is_no_longer_wanted_goes_but_not_what_is_only_no_longer_missing(
     [
         (lambda text: text[:-40], "JSONDecodeError"),
         (lambda text: text.replace("/opt/boardcluster", "/opt/somewhere"), "digest"),
-        (lambda text: text.replace('"format": 1', '"format": 9'), "format 9"),
+        (lambda text: text.replace('"format": 1', '"format": 9'), "format is 9"),
         (lambda text: "[]", "TypeError"),
     ],
     ids=["cut", "edited", "newer", "other"],
@@ -366,7 +366,9 @@ def test_a_tree_that_was_there_before_is_left(board: Board, tmp_path: Path) -> N
     tree = tree_of(source, "/opt/jobs.jar")
     board.ask("apply", [tree])
     board.words("confirm", [tree])
-    assert board.words("uninstall", keep_data=False) == ["leaves /opt/jobs.jar, which was there"]
+    assert board.words("uninstall", keep_data=False) == [
+        "leaves /opt/jobs.jar, which existed before"
+    ]
     assert (board.root / "opt/jobs.jar").exists()
 
 

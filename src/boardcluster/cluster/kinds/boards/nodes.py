@@ -29,13 +29,7 @@ from boardcluster.remote.gate import run_program
 from boardcluster.remote.ssh import SshRemote
 from boardcluster.remote.ssh_route import Silence, SshRoute
 
-__all__ = [
-    "SERVICE_USER",
-    "BoardNodes",
-    "board_nodes",
-    "board_state",
-    "known_hosts_of",
-]
+__all__ = ["SERVICE_USER", "BoardNodes", "board_nodes", "board_state", "known_hosts_of"]
 
 SERVICE_USER = "boardcluster"
 """The system user that daemons and jobs run as on boards: no password, no shell, no sudo."""
@@ -58,12 +52,35 @@ def known_hosts_of(home: Path) -> Path:
     return home / "known_hosts"
 
 
-class BoardNodes:
-    """The boards of one cluster; see ``Nodes``.
+def board_state(spec: ClusterSpec, *, identity: str) -> LiveState:
+    """Return the state to record before anything is started on boards.
 
-    Args:
-        home: the cluster's state folder.
+    The nodes are in it from the start: they exist, and what a killed driver left on them must be
+    found.
     """
+    return LiveState(
+        identity=identity,
+        boot_id=boot_id(),
+        phase="starting",
+        own_user=False,
+        subnet=spec.network.subnet,
+        kind=spec.kind,
+        nodes=tuple(
+            LiveNode(
+                name=node.name,
+                address=node.address,
+                pid=0,
+                start_ticks=0,
+                folder=node.folder,
+                host=node.host,
+            )
+            for node in spec.nodes
+        ),
+    )
+
+
+class BoardNodes:
+    """The boards of the cluster with a state folder."""
 
     def __init__(self, home: Path) -> None:
         self._known_hosts = known_hosts_of(home)
@@ -74,14 +91,7 @@ class BoardNodes:
         self._making = threading.Lock()
 
     def reach(self, name: str, host: str, *, user: str, folder: str) -> Remote:
-        """Return the way to a host, the same object each time.
-
-        Args:
-            name: the node's name, for messages.
-            host: how OpenSSH reaches it.
-            user: who runs the commands there.
-            folder: the node's folder of the cluster.
-        """
+        """Return the way to a host, the same object each time."""
         key = (host, user)
         with self._making:  # nodes are reached by many threads at once
             if key not in self._remotes:
@@ -113,10 +123,8 @@ class BoardNodes:
     def hold_tunnel(self, node: NodeSpec, *, ports: Mapping[int, int], socks: int) -> None:
         """Forward ports of this machine, on its loopback address, until interrupted.
 
-        Args:
-            node: the node at the other end.
-            ports: port of this machine to port of the node's own address.
-            socks: port of this machine for a SOCKS proxy on the node; 0 for none.
+        ``ports`` are ports of this machine to those of the node's own address; a SOCKS proxy on the
+        node is opened, too, unless its port is 0.
 
         Raises:
             RemoteError: the connection could not be made, or broke.
@@ -132,6 +140,8 @@ class BoardNodes:
         program, *rest = self._route(node.host).command(*words)
         run_program([program, *own, *rest], timeout_seconds=_TUNNEL_SECONDS)
 
+    new_state = staticmethod(board_state)
+
     def close(self) -> None:
         """Close the shared connections and remove their folder."""
         if self._control is None:
@@ -144,12 +154,8 @@ class BoardNodes:
         self._remotes.clear()
         atexit.unregister(self.close)
 
-    def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
-        """See Nodes."""
-        return board_state(spec, identity=identity)
-
     def check(self, spec: ClusterSpec) -> None:
-        """See Nodes. What this driver left running is ended.
+        """Check that every board can be reached; end what this driver left running there.
 
         Raises:
             LockedError: another driver's cluster runs there; names it.
@@ -168,7 +174,7 @@ class BoardNodes:
         said = admin.run(["cat", _OWNER_FILE], check=False).text.strip()
         if said != self._owner:
             raise LockedError(
-                f"{node.name} runs the cluster of another driver: {said or 'unknown'}",
+                f"{node.name} is running the cluster of another driver: {said or 'unknown'}",
                 hint=f"run `boardcluster down` there; or, if it is gone for good, on {node.name}: "
                 f"sudo pkill -KILL -u {SERVICE_USER}",
             )
@@ -185,7 +191,7 @@ class BoardNodes:
         return int(answer["ended"])
 
     def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
-        """See Nodes."""
+        """Write down on each board whose it is; return the state with the boards' boots."""
 
         def one(name: str) -> str:
             admin = self.admin(_named(spec, name))
@@ -201,23 +207,23 @@ class BoardNodes:
         return replace(state, nodes=nodes)
 
     def remote_of(self, node: LiveNode, state: LiveState) -> Remote:
-        """See Nodes."""
+        """Return the way to a board as the service user."""
         del state
         return self.reach(node.name, node.host, user=SERVICE_USER, folder=node.folder)
 
     def admin_of(self, node: LiveNode, state: LiveState) -> Remote:
-        """See Nodes."""
+        """Return the way to a board as root."""
         del state
         return self.reach(node.name, node.host, user=_ROOT, folder=node.folder)
 
     def alive(self, state: LiveState) -> list[LiveNode]:
-        """See Nodes. A board that does not answer is not alive."""
+        """Return the boards that answer, in the boot in which their daemons were started."""
         rows = {node.name: node for node in state.nodes}
         boots, _ = each_node(rows, lambda name: boot_of(self.admin_of(rows[name], state)))
         return [rows[name] for name, boot in boots.items() if boot == rows[name].boot_id]
 
     def has_leftovers(self, state: LiveState) -> bool:
-        """See Nodes. A board that does not answer may still run anything.
+        """Whether the service user runs anything; a board that does not answer may run anything.
 
         Raises:
             UnreachableError: a board does not answer.
@@ -231,7 +237,7 @@ class BoardNodes:
         return any(found.values())
 
     def destroy(self, state: LiveState) -> int:
-        """See Nodes. On a board everything of the service user is ended: all of it is ours.
+        """End everything of the service user on every board: all of it is ours.
 
         Raises:
             ClusterError: a board does not answer, so that what runs there may go on running.
@@ -246,17 +252,18 @@ class BoardNodes:
             raise ClusterError(
                 f"not everything could be ended on {names}\n"
                 + "\n".join(error.message for error in errors.values()),
-                hint=f"switch {names} on, or mend the network, and run the command again; or go on "
-                f"without: `boardcluster down{''.join(f' --without {name}' for name in errors)}`",
+                hint=f"turn {names} on, or repair the network, and run the command again; or "
+                "continue without: "
+                f"`boardcluster down{''.join(f' --without {name}' for name in errors)}`",
             ) from next(iter(errors.values()))
         return sum(ended.values())
 
     def limiter(self, spec: ClusterSpec, state: LiveState) -> None:
-        """See Nodes; boards are what they are."""
+        """Return None: boards are limited by what they are."""
         del spec, state
 
     def page_hint(self, state: LiveState) -> str:
-        """See Nodes."""
+        """Name the command that opens the pages."""
         del state
         return "These pages open through `boardcluster tunnel`."
 
@@ -279,30 +286,3 @@ def _remove_stale(folder: Path) -> None:
 
 def _named(spec: ClusterSpec, name: str) -> NodeSpec:
     return next(node for node in spec.nodes if node.name == name)
-
-
-def board_state(spec: ClusterSpec, *, identity: str) -> LiveState:
-    """Return the state to record before anything is started on boards.
-
-    The nodes are in it from the start: they exist, and what a killed driver left on them must be
-    found.
-    """
-    return LiveState(
-        identity=identity,
-        boot_id=boot_id(),
-        phase="starting",
-        own_user=False,
-        subnet=spec.network.subnet,
-        kind=spec.kind,
-        nodes=tuple(
-            LiveNode(
-                name=node.name,
-                address=node.address,
-                pid=0,
-                start_ticks=0,
-                folder=node.folder,
-                host=node.host,
-            )
-            for node in spec.nodes
-        ),
-    )

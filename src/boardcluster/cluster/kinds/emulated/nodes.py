@@ -18,8 +18,8 @@ import contextlib
 import ipaddress
 import json
 import os
-import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from boardcluster.cluster.limits.cgroups import find_cgroups
@@ -28,34 +28,22 @@ from boardcluster.cluster.limits.limiter import (
     Limiter,
     Port,
     clear_leftovers,
-    join_prefixes,
+    join_prefix,
     make_groups,
 )
 from boardcluster.cluster.limits.links import batch, check_rate, shape
 from boardcluster.cluster.processes import end_processes_of, is_alive, leftover_processes
-from boardcluster.cluster.state import (
-    IDENTITY_VARIABLE,
-    LiveNode,
-    LiveState,
-    boot_id,
-)
+from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveNode, LiveState, boot_id
 from boardcluster.errors import AddressError, ClusterError, HostError, RemoteError
 from boardcluster.records import ClusterSpec
-from boardcluster.remote.base import Remote
+from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.gate import run_program
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.netns import NetnsRemote, enter
 from boardcluster.spec import address_of, host_address
+from boardcluster.waiting import wait_until
 
-__all__ = [
-    "EmulatedNodes",
-    "check_host",
-    "create_nodes",
-    "destroy",
-    "limiter_of",
-    "new_state",
-    "remote_of",
-]
+__all__ = ["EmulatedNodes", "check_host", "remote_of"]
 
 _SHORT_WAIT_SECONDS = 10.0
 _HUGE_PREFIX = 8
@@ -67,25 +55,6 @@ _BOUND_TABLE = "5081"
 _LASTING = ("protocol", "kernel")  # systemd-networkd removes all other rules that are not its own
 _IDLE = ("env", "--ignore-signal=CHLD", "sleep", "infinity")
 """A node's first process. Ignoring SIGCHLD makes the kernel reap the orphans it inherits."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Anchor:
-    pid: int
-    start_ticks: int
-
-
-def new_state(spec: ClusterSpec, *, identity: str) -> LiveState:
-    """Return the state to record before anything is started."""
-    own_user = os.geteuid() != 0
-    return LiveState(
-        identity=identity,
-        boot_id=boot_id(),
-        phase="starting",
-        own_user=own_user,
-        subnet=spec.network.subnet,
-        host_link="" if own_user else f"bc{identity[:8]}",
-    )
 
 
 def check_host(spec: ClusterSpec) -> None:
@@ -101,7 +70,7 @@ def check_host(spec: ClusterSpec) -> None:
     done = run_program([*trial, "ip", "link", "set", "lo", "up"], check=False)
     if done.returncode != 0:
         raise HostError(
-            "this machine does not let us make namespaces: "
+            "this machine does not allow us to create namespaces: "
             + done.stderr.decode(errors="replace").strip(),
             hint=_namespace_hint(),
         )
@@ -119,7 +88,7 @@ def _check_limits() -> None:
     """
     if os.geteuid() != 0:
         raise HostError(
-            "nodes with a `board` are limited by the kernel, which only root may ask for",
+            "nodes with a `board` need limits of the kernel, which only root may set",
             hint="run with sudo; or, without root, a cluster whose nodes have no `board` still "
             "works: `boardcluster demo`",
         )
@@ -131,8 +100,8 @@ def _namespace_hint() -> str:
     restricted = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
     if os.geteuid() != 0 and restricted.exists() and restricted.read_text().strip() == "1":
         return (
-            "Ubuntu's AppArmor forbids it to ordinary users: run `make allow-namespaces` once "
-            f"(asks for sudo), run the command as root, {_LOCAL}"
+            "Ubuntu's AppArmor forbids namespaces to ordinary users: run `make allow-namespaces` "
+            f"once (asks for sudo), run the command as root, {_LOCAL}"
         )
     if os.geteuid() != 0:
         return f"allow user namespaces (sysctl user.max_user_namespaces), run as root, {_LOCAL}"
@@ -151,71 +120,15 @@ def _check_subnet(spec: ClusterSpec) -> None:
             where = route.get("dev", route.get("type", "no interface"))
             raise AddressError(
                 f"the subnet {wanted} is in use on this machine: {taken} on {where}",
-                hint="end the other cluster (`boardcluster down`) or choose another "
+                hint="take down the other cluster (`boardcluster down`) or choose another "
                 "`subnet` inside 198.18.0.0/15 in cluster.toml",
             )
 
 
 def remote_of(node: LiveNode, state: LiveState) -> NetnsRemote:
     """Return the way to reach a live node."""
-    joins = join_prefixes(state.identity, [node.name]) if state.limits else {}
-    return NetnsRemote(
-        node.name, pid=node.pid, own_user=state.own_user, joining=joins.get(node.name, ())
-    )
-
-
-def create_nodes(spec: ClusterSpec, state: LiveState, home: Path) -> LiveState:
-    """Create switch, nodes and links; return the state with the live nodes.
-
-    Raises:
-        HostError: the kernel refused.
-        ClusterError: a setting does not read back as written.
-    """
-    here = LocalRemote()
-    log = str(home / "anchors.log")
-    env = {IDENTITY_VARIABLE: state.identity}
-    user = ("--user", "--map-root-user") if state.own_user else ()
-    process = here.start(
-        ["unshare", *user, "--net", "--mount", *_IDLE], log=log, env=env, cwd=str(home)
-    )
-    switch = _Anchor(process.pid, process.start_ticks)
-    _await_idle(switch.pid, log)
-
-    into_switch = enter(switch.pid, own_user=state.own_user, kinds="nm")
-    anchors: dict[str, _Anchor] = {}
-    joins = _make_groups(spec, state)
-    for node in spec.nodes:
-        starter = LocalRemote("switch", prefix=(*joins.get(node.name, ()), *into_switch))
-        isolate = ["--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        parent = starter.start(["unshare", *isolate, *_IDLE], log=log, env=env)
-        anchors[node.name] = _child_of(parent.pid, log)
-    hosts = _write_hosts(spec, home)
-    _connect(spec, state, switch, anchors)
-    nodes = []
-    for node in spec.nodes:
-        folder = home / "nodes" / node.name
-        folder.mkdir(parents=True, exist_ok=True)
-        live = LiveNode(
-            name=node.name,
-            address=str(address_of(spec, node.name)),
-            pid=anchors[node.name].pid,
-            start_ticks=anchors[node.name].start_ticks,
-            folder=str(folder),
-        )
-        _configure_node(spec, state, live, hosts)
-        nodes.append(live)
-    state = replace(state, nodes=tuple(nodes), switch_pid=switch.pid)
-    _attach_disks(state)
-    return state
-
-
-def _make_groups(spec: ClusterSpec, state: LiveState) -> dict[str, tuple[str, ...]]:
-    """Make the groups of limited nodes; return by node how a program joins them."""
-    if not state.limits:
-        return {}
-    names = [node.name for node in spec.nodes]
-    make_groups(state.identity, state.limits)
-    return join_prefixes(state.identity, names)
+    joining = join_prefix(state.identity, node.name) if state.limits else ()
+    return NetnsRemote(node.name, pid=node.pid, own_user=state.own_user, joining=joining)
 
 
 def _attach_disks(state: LiveState) -> None:
@@ -229,39 +142,45 @@ def _attach_disks(state: LiveState) -> None:
 
 def _await_idle(pid: int, log: str) -> None:
     """Wait until ``unshare`` has become ``sleep``: all its namespaces are then in place."""
-    deadline = time.monotonic() + _SHORT_WAIT_SECONDS
-    comm = ""
-    while time.monotonic() < deadline:
-        try:
-            comm = Path(f"/proc/{pid}/comm").read_text().strip()
-        except OSError:
-            break
-        if comm == "sleep":
-            return
-        time.sleep(0.005)
-    raise HostError(
-        f"a node's namespaces could not be made (last seen: {comm or 'process ended'})\n"
-        + Path(log).read_text()[-500:],
-        hint="run `boardcluster doctor`",
-    )
+    comm = _await_word(Path(f"/proc/{pid}/comm"), ready=lambda word: word == "sleep")
+    if comm != "sleep":
+        raise HostError(
+            f"a node's namespaces could not be created (last seen: {comm or 'process ended'})\n"
+            + Path(log).read_text()[-500:],
+            hint="run `boardcluster doctor`",
+        )
 
 
-def _child_of(pid: int, log: str) -> _Anchor:
-    deadline = time.monotonic() + _SHORT_WAIT_SECONDS
-    while time.monotonic() < deadline:
+def _child_of(pid: int, log: str) -> ProcessRef:
+    children = _await_word(Path(f"/proc/{pid}/task/{pid}/children"), ready=bool)
+    if not children:
+        raise HostError(
+            "a node's first process did not start\n" + Path(log).read_text()[-500:],
+            hint="run `boardcluster doctor`",
+        )
+    child = int(children.split()[0])
+    _await_idle(child, log)
+    stat = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
+    return ProcessRef(child, int(stat[19]))
+
+
+def _await_word(file: Path, *, ready: Callable[[str], bool]) -> str:
+    """Wait for what a file of /proc says; return what it said last, nothing if it is gone."""
+
+    def look() -> str | None:
         try:
-            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            return file.read_text().strip()
         except OSError:
-            break
-        if children:
-            child = int(children[0])
-            _await_idle(child, log)
-            stat = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
-            return _Anchor(child, int(stat[19]))
-        time.sleep(0.005)
-    raise HostError(
-        "a node's first process did not start\n" + Path(log).read_text()[-500:],
-        hint="run `boardcluster doctor`",
+            return None
+
+    return (
+        wait_until(
+            look,
+            ready=lambda word: word is None or ready(word),
+            timeout_seconds=_SHORT_WAIT_SECONDS,
+            poll_seconds=0.005,
+        )
+        or ""
     )
 
 
@@ -275,7 +194,7 @@ def _write_hosts(spec: ClusterSpec, home: Path) -> Path:
 
 
 def _connect(
-    spec: ClusterSpec, state: LiveState, switch: _Anchor, anchors: dict[str, _Anchor]
+    spec: ClusterSpec, state: LiveState, switch: ProcessRef, anchors: dict[str, ProcessRef]
 ) -> None:
     """Lay the bridge and one shaped link per node."""
     inside = enter(switch.pid, own_user=state.own_user, kinds="nm")
@@ -339,7 +258,7 @@ def _guard(state: LiveState) -> None:
         ) from error
 
 
-def _link_host(state: LiveState, switch: _Anchor, gateway: str) -> None:
+def _link_host(state: LiveState, switch: ProcessRef, gateway: str) -> None:
     """Make the host's link; it leads nowhere until its other end joins the bridge.
 
     Raises:
@@ -404,117 +323,152 @@ def _configure_node(spec: ClusterSpec, state: LiveState, node: LiveNode, hosts: 
         raise ClusterError(f"host name of {node.name} reads back as {seen!r}")
 
 
-def destroy(state: LiveState, home: Path) -> int:
-    """End every process of the cluster and wait until its interfaces and limits are gone.
-
-    Safe to repeat, and safe after a reboot: processes are found by the cluster's identity, never
-    by name. Returns how many processes were ended.
-
-    Args:
-        state: of the cluster.
-        home: its state folder.
-
-    Raises:
-        ClusterError: something could not be ended.
-    """
-    deadline = time.monotonic() + _SHORT_WAIT_SECONDS
-    ended = end_processes_of(state.identity, within_seconds=_SHORT_WAIT_SECONDS)
-    link = Path("/sys/class/net") / (state.host_link or "no-such-link")
-    while link.exists():
-        if time.monotonic() > deadline:
-            run_program(["ip", "link", "delete", state.host_link])
-            break
-        time.sleep(0.02)
-    if state.host_link:
-        with contextlib.suppress(RemoteError):  # a kernel without rules has none of ours
-            _unguard(state)
-    if not state.own_user:
-        clear_leftovers(state.identity, home / "nodes")
-    return ended
-
-
-def limiter_of(spec: ClusterSpec, state: LiveState) -> Limiter | None:
-    """Return the limits of a live cluster; None if it has none.
-
-    Raises:
-        HostError: this machine's control groups are gone.
-    """
-    if not state.limits:
-        return None
-    places = {node.name: node for node in state.nodes}
-    return Limiter(
-        groups=find_cgroups(state.identity),
-        limits=state.limits,
-        devices={
-            name: device
-            for name, node in places.items()
-            if (device := device_of(Path(node.folder)))
-        },
-        ports={
-            node.name: Port(
-                node_pid=places[node.name].pid,
-                switch_pid=state.switch_pid,
-                name=f"port{index}",
-                open_bits_per_second=spec.network.link_bits_per_second,
-            )
-            for index, node in enumerate(spec.nodes)
-        },
-    )
-
-
 class EmulatedNodes:
-    """The nodes of one emulated cluster; see ``Nodes``.
-
-    Args:
-        home: the cluster's state folder.
-    """
+    """The nodes of the emulated cluster with a state folder."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
     def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
-        """See Nodes."""
-        return new_state(spec, identity=identity)
+        """Return the state to record before anything is started."""
+        own_user = os.geteuid() != 0
+        return LiveState(
+            identity=identity,
+            boot_id=boot_id(),
+            phase="starting",
+            own_user=own_user,
+            subnet=spec.network.subnet,
+            host_link="" if own_user else f"bc{identity[:8]}",
+        )
 
     def check(self, spec: ClusterSpec) -> None:
-        """See Nodes."""
+        """Check as ``check_host`` does."""
         check_host(spec)
 
     def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
-        """See Nodes."""
-        return create_nodes(spec, state, self._home)
+        """Create switch, nodes and links; return the state with the live nodes.
+
+        Raises:
+            HostError: the kernel refused.
+            ClusterError: a setting does not read back as written.
+        """
+        here = LocalRemote()
+        log = str(self._home / "anchors.log")
+        env = {IDENTITY_VARIABLE: state.identity}
+        user = ("--user", "--map-root-user") if state.own_user else ()
+        switch = here.start(
+            ["unshare", *user, "--net", "--mount", *_IDLE], log=log, env=env, cwd=str(self._home)
+        )
+        _await_idle(switch.pid, log)
+
+        into_switch = enter(switch.pid, own_user=state.own_user, kinds="nm")
+        anchors: dict[str, ProcessRef] = {}
+        if state.limits:
+            make_groups(state.identity, state.limits)
+        for node in spec.nodes:
+            join = join_prefix(state.identity, node.name) if state.limits else ()
+            starter = LocalRemote("switch", prefix=(*join, *into_switch))
+            isolate = [
+                "--net",
+                "--mount",
+                "--uts",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+            ]
+            parent = starter.start(["unshare", *isolate, *_IDLE], log=log, env=env)
+            anchors[node.name] = _child_of(parent.pid, log)
+        hosts = _write_hosts(spec, self._home)
+        _connect(spec, state, switch, anchors)
+        nodes = []
+        for node in spec.nodes:
+            folder = self._home / "nodes" / node.name
+            folder.mkdir(parents=True, exist_ok=True)
+            live = LiveNode(
+                name=node.name,
+                address=str(address_of(spec, node.name)),
+                pid=anchors[node.name].pid,
+                start_ticks=anchors[node.name].start_ticks,
+                folder=str(folder),
+            )
+            _configure_node(spec, state, live, hosts)
+            nodes.append(live)
+        state = replace(state, nodes=tuple(nodes), switch_pid=switch.pid)
+        _attach_disks(state)
+        return state
 
     def remote_of(self, node: LiveNode, state: LiveState) -> Remote:
-        """See Nodes."""
+        """Return the way to enter a node, as its root: everything there runs as root."""
         return remote_of(node, state)
 
-    def admin_of(self, node: LiveNode, state: LiveState) -> Remote:
-        """See Nodes. Everything on an emulated node runs as its root."""
-        return remote_of(node, state)
+    admin_of = remote_of
 
     def alive(self, state: LiveState) -> list[LiveNode]:
-        """See Nodes."""
+        """Return the nodes whose first process lives."""
         if state.boot_id != boot_id():
             return []
         return [node for node in state.nodes if is_alive(node.pid, node.start_ticks)]
 
     def has_leftovers(self, state: LiveState) -> bool:
-        """See Nodes."""
+        """Whether any process of this machine carries the cluster's identity."""
         return state.boot_id == boot_id() and bool(leftover_processes(state.identity))
 
     def destroy(self, state: LiveState) -> int:
-        """See Nodes."""
-        return destroy(state, self._home)
+        """End every process of the cluster and wait until its interfaces and limits are gone.
+
+        Safe to repeat, and after a reboot: processes are found by the cluster's identity, never by
+        name. Returns how many processes were ended.
+
+        Raises:
+            ClusterError: something could not be ended.
+        """
+        ended = end_processes_of(state.identity, within_seconds=_SHORT_WAIT_SECONDS)
+        link = Path("/sys/class/net") / (state.host_link or "no-such-link")
+        if not wait_until(
+            lambda: not link.exists(), timeout_seconds=_SHORT_WAIT_SECONDS, poll_seconds=0.02
+        ):
+            run_program(["ip", "link", "delete", state.host_link])
+        if state.host_link:
+            with contextlib.suppress(RemoteError):  # a kernel without rules has none of ours
+                _unguard(state)
+        if not state.own_user:
+            clear_leftovers(state.identity, self._home / "nodes")
+        return ended
 
     def limiter(self, spec: ClusterSpec, state: LiveState) -> Limiter | None:
-        """See Nodes."""
-        return limiter_of(spec, state)
+        """Return the limits of a live cluster; None if it has none.
+
+        Raises:
+            HostError: this machine's control groups are gone.
+        """
+        if not state.limits:
+            return None
+        places = {node.name: node for node in state.nodes}
+        return Limiter(
+            groups=find_cgroups(state.identity),
+            limits=state.limits,
+            devices={
+                name: device
+                for name, node in places.items()
+                if (device := device_of(Path(node.folder)))
+            },
+            ports={
+                node.name: Port(
+                    node_pid=places[node.name].pid,
+                    switch_pid=state.switch_pid,
+                    name=f"port{index}",
+                    open_bits_per_second=spec.network.link_bits_per_second,
+                )
+                for index, node in enumerate(spec.nodes)
+            },
+        )
 
     def page_hint(self, state: LiveState) -> str:
-        """See Nodes."""
+        """Say how pages are opened where there is no link from this machine."""
         if state.host_link:
             return ""
         return (
-            "The cluster was made without root, so this machine's browser cannot reach these "
-            "addresses; docs/how-to/open-web-pages.md says how."
+            "The cluster was started without root, so this machine's browser cannot reach these "
+            "addresses; see docs/how-to/open-web-pages.md."
         )

@@ -42,9 +42,8 @@ def user_name() -> str:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError as error:
         raise HostError(
-            f"the user with the number {os.geteuid()} has no name on this machine, and Hadoop "
-            "needs one",
-            hint="run as a user that /etc/passwd names; in a container, leave out the option "
+            f"the user ID {os.geteuid()} has no name on this machine, and Hadoop needs one",
+            hint="run as a user that /etc/passwd names; in a container, omit the option "
             "--user or add a line for it to /etc/passwd",
         ) from error
 
@@ -68,17 +67,13 @@ def check_machine() -> None:
 
 
 class LocalNodes:
-    """The one node of a local cluster; see ``Nodes``.
-
-    Args:
-        home: the cluster's state folder.
-    """
+    """The one node of the local cluster with a state folder."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
 
     def new_state(self, spec: ClusterSpec, *, identity: str) -> LiveState:
-        """See Nodes."""
+        """Return a state without nodes; nothing is started with it."""
         return LiveState(
             identity=identity,
             boot_id=boot_id(),
@@ -89,12 +84,12 @@ class LocalNodes:
         )
 
     def check(self, spec: ClusterSpec) -> None:
-        """See Nodes."""
+        """Check as ``check_machine`` does."""
         del spec
         check_machine()
 
     def create(self, spec: ClusterSpec, state: LiveState) -> LiveState:
-        """See Nodes. The node exists; it only gets a folder."""
+        """Make the node's folder; the node itself exists."""
         name = spec.master.name
         folder = self._home / "nodes" / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,23 +98,23 @@ class LocalNodes:
         return replace(state, nodes=(node,))
 
     def remote_of(self, node: LiveNode, state: LiveState) -> Remote:
-        """See Nodes."""
+        """Return the way that marks every process with the cluster's identity."""
         return LocalRemote(node.name, prefix=("env", f"{IDENTITY_VARIABLE}={state.identity}"))
 
     def admin_of(self, node: LiveNode, state: LiveState) -> Remote:
-        """See Nodes. There is no root here unless we are."""
+        """Return the same way: there is no root here unless we are."""
         return self.remote_of(node, state)
 
     def alive(self, state: LiveState) -> list[LiveNode]:
-        """See Nodes. The machine lives on; as a node it is dead when nothing runs on it."""
+        """Return the node while something runs on it; the machine itself lives on."""
         return list(state.nodes) if self.has_leftovers(state) else []
 
     def has_leftovers(self, state: LiveState) -> bool:
-        """See Nodes."""
+        """Whether any process of this machine carries the cluster's identity."""
         return state.boot_id == boot_id() and bool(leftover_processes(state.identity))
 
     def destroy(self, state: LiveState) -> int:
-        """See Nodes. A program that is just starting shows its environment a moment later."""
+        """End every marked process; one that is just starting shows its mark a moment later."""
         ended = 0
         for _ in range(_LOOKS):
             ended += end_processes_of(state.identity, within_seconds=_END_SECONDS)
@@ -127,10 +122,10 @@ class LocalNodes:
         return ended
 
     def limiter(self, spec: ClusterSpec, state: LiveState) -> None:
-        """See Nodes; nothing is limited."""
+        """Return None: nothing is limited."""
         del spec, state
 
     def page_hint(self, state: LiveState) -> str:
-        """See Nodes; the loopback address is every browser's."""
+        """Return nothing: every browser of this machine reaches the loopback address."""
         del state
         return ""

@@ -41,8 +41,8 @@ def propose_local(wish: Wish) -> ClusterSpec:
         raise CapacityError(
             f"not enough memory for a local node: {format_bytes(wish.memory_bytes, binary=True)} "
             f"available x {_USABLE_PERCENT} % = {format_bytes(usable_bytes, binary=True)} usable; "
-            f"needed are {format_bytes(_MEMORY_BYTES_MIN, binary=True)}",
-            hint="free memory",
+            f"{format_bytes(_MEMORY_BYTES_MIN, binary=True)} is needed",
+            hint="end programs that use memory",
         )
     memory_bytes = min(usable_bytes, _MEMORY_BYTES_MAX)
     node = NodeSpec(

@@ -19,14 +19,7 @@ from boardcluster.services.provision.node.system import (
     write_text,
 )
 
-__all__ = [
-    "SYSTEMD_UNITS",
-    "File",
-    "Hosts",
-    "Symlink",
-    "Sysctl",
-    "Word",
-]
+__all__ = ["SYSTEMD_UNITS", "File", "Hosts", "Symlink", "Sysctl", "Word"]
 
 SYSTEMD_UNITS = "/etc/systemd/system/"
 NEWLINE = "\n"
@@ -41,7 +34,7 @@ class File(Kind):
 
     @property
     def is_unit(self) -> bool:
-        """See Kind."""
+        """Whether it is a unit of a node that systemd runs."""
         ours: bool = self.resource["path"].startswith(SYSTEMD_UNITS)
         return ours and self.node.systemd
 
@@ -55,7 +48,7 @@ class File(Kind):
         return int(self.resource.get("mode", 0o644))
 
     def look(self) -> dict[str, Any]:
-        """See Kind."""
+        """Return content, mode and owner, or where a link leads."""
         return look_at_file(self.path)
 
     def is_wanted(self) -> bool:
@@ -65,28 +58,28 @@ class File(Kind):
         return found.get("data") == data and found.get("mode") == self.mode()
 
     def words(self) -> str:
-        """See Kind."""
+        """Say that it is written or changed."""
         if self.is_wanted() and not self.resumed:
             return ""
         return f"{'changes' if os.path.lexists(self.path) else 'writes'} {self.resource['path']}"
 
     def detail(self) -> str:
-        """See Kind."""
+        """Return the lines that differ."""
         return difference(self.resource["path"], text_of(self.path), self.content())
 
     def do(self) -> str:
-        """See Kind."""
+        """Write it as a whole."""
         write(self.path, self.content().encode(), mode=self.mode())
         self.node.units_changed |= self.is_unit
         return ""
 
     def back(self) -> str:
-        """See Kind."""
+        """Say that the former file is restored, or this one removed."""
         path = self.resource["path"]
         return f"restores the former {path}" if self.before["there"] else f"removes {path}"
 
     def undo(self) -> str:
-        """See Kind."""
+        """Restore the former file, or remove this one."""
         restore_file(self.path, self.before)
         self.node.units_changed |= self.is_unit
         return ""
@@ -101,20 +94,20 @@ class Symlink(File):
         return next((path for path in targets if os.path.exists(self.node.at(path))), targets[0])
 
     def words(self) -> str:
-        """See Kind."""
+        """Say where it will lead."""
         if self.look() == {"there": True, "link": self.target()}:
             return ""
         return f"links {self.resource['path']} to {self.target()}"
 
     def detail(self) -> str:
-        """See Kind."""
+        """Return nothing: a link has no lines."""
         return ""
 
     def do(self) -> str:
-        """See Kind."""
+        """Make the link; its target must be there."""
         target = self.target()
         if not os.path.exists(self.node.at(target)):
-            raise FailedError(f"{target}, which {self.resource['path']} is to lead to, is missing")
+            raise FailedError(f"{target} is missing, to which {self.resource['path']} should lead")
         link(self.path, target)
         return ""
 
@@ -128,7 +121,7 @@ class Hosts(File):
     """
 
     def content(self) -> str:
-        """See File."""
+        """Return the file with our block at the top, without other addresses of our names."""
         rows: list[list[str]] = self.resource["rows"]
         names = {name for _, name in rows}
         addresses = {address for address, _ in rows}
@@ -171,24 +164,20 @@ class Hosts(File):
         return {"there": os.path.exists(self.path), "unended": unended}
 
     def is_wanted(self) -> bool:
-        """See File."""
+        """Whether the text is as wanted; mode and owner are other people's."""
         return text_of(self.path) == self.content()
 
-    def detail(self) -> str:
-        """See Kind."""
-        return difference(self.resource["path"], text_of(self.path), self.content())
-
     def do(self) -> str:
-        """See Kind."""
+        """Replace the text, keeping the mode."""
         write_text(self.path, self.content())
         return ""
 
     def back(self) -> str:
-        """See Kind."""
-        return f"takes the cluster's names out of {self.resource['path']}"
+        """Say that our names are taken out."""
+        return f"removes the cluster's names from {self.resource['path']}"
 
     def undo(self) -> str:
-        """See Kind."""
+        """Take our block out and give the lines of others back."""
         text = self.original()
         if self.before["unended"] and text.endswith("\n") and text_of(self.path) != text:
             text = text[:-1]
@@ -205,7 +194,7 @@ class Word(Kind):
 
     @property
     def key(self) -> str:
-        """See Kind."""
+        """The word: the file may be at one of several places."""
         return f"word:{self.resource['word']}"
 
     @property
@@ -215,28 +204,28 @@ class Word(Kind):
         return next((path for path in places if os.path.isfile(path)), "")
 
     def look(self) -> dict[str, Any]:
-        """See Kind."""
+        """Return where the file is."""
         return {"path": self.path}
 
     def words(self) -> str:
-        """See Kind."""
+        """Say that the word is added, if there is such a file and it lacks the word."""
         word = self.resource["word"]
         if not self.path or word in text_of(self.path).split():
             return ""
         return f"adds {word} to {self.path.removeprefix(self.node.root)}"
 
     def do(self) -> str:
-        """See Kind."""
+        """Add the word to the end of the line."""
         line, newline, rest = text_of(self.path).partition("\n")
         write_text(self.path, f"{line} {self.resource['word']}{newline}{rest}")
         return "takes effect when the node has been restarted"
 
     def back(self) -> str:
-        """See Kind."""
-        return f"takes {self.resource['word']} out of {self.before['path']}"
+        """Say that the word is taken out."""
+        return f"removes {self.resource['word']} from {self.before['path']}"
 
     def undo(self) -> str:
-        """See Kind."""
+        """Take the last such word out."""
         text = text_of(self.path) if self.path else ""
         head, found, rest = text.rpartition(f" {self.resource['word']}")
         if not found:
@@ -249,7 +238,7 @@ class Sysctl(File):
     """Settings of the kernel, now and after each start."""
 
     def content(self) -> str:
-        """See File."""
+        """Return one line for each setting."""
         rows = [f"{name} = {value}\n" for name, value in self.resource["values"].items()]
         return "".join(["# Written by boardcluster.\n", *rows])
 
@@ -263,7 +252,7 @@ class Sysctl(File):
         return {name: value for name, value in rows.items() if value}
 
     def look(self) -> dict[str, Any]:
-        """See Kind."""
+        """Return the file, and the values as they are."""
         return {**look_at_file(self.path), "values": self.now()}
 
     def fixed(self) -> list[str]:
@@ -271,13 +260,13 @@ class Sysctl(File):
         return [name for name in self.now() if not os.access(self.place(name), os.W_OK)]
 
     def is_wanted(self) -> bool:
-        """See File."""
+        """Whether the file is as wanted, and each value that can be changed here."""
         wanted, fixed = self.resource["values"], self.fixed()
         other = [n for n, value in self.now().items() if n not in fixed and value != wanted[n]]
         return super().is_wanted() and not other
 
     def words(self) -> str:
-        """See Kind."""
+        """Name the settings and their values."""
         rows = [f"{name} = {value}" for name, value in self.resource["values"].items()]
         return f"sets {', '.join(rows)}" if super().words() else ""
 
@@ -291,16 +280,16 @@ class Sysctl(File):
         return f"cannot be set here: {', '.join(wrong)}" if wrong else ""
 
     def do(self) -> str:
-        """See Kind."""
+        """Write the file, and set the values now."""
         super().do()
         return self.set(self.resource["values"])
 
     def back(self) -> str:
-        """See Kind."""
+        """Name the former values."""
         rows = [f"{name} = {value}" for name, value in self.before["values"].items()]
         return f"sets {', '.join(rows)} again" if rows else super().back()
 
     def undo(self) -> str:
-        """See Kind."""
+        """Restore the file and the former values."""
         super().undo()
         return self.set(self.before["values"])

@@ -11,11 +11,7 @@ from boardcluster.services.provision.node.files import File
 from boardcluster.services.provision.node.kind import Kind
 from boardcluster.services.provision.node.system import insist, run, write
 
-__all__ = [
-    "Firewall",
-    "Service",
-    "ssh_port",
-]
+__all__ = ["Firewall", "Service", "ssh_port"]
 
 SSH_PORT = 22
 KEPT = ("LoadState", "UnitFileState", "ActiveState")
@@ -28,7 +24,7 @@ class Firewall(File):
     """The file of our nftables table, and the table as the kernel has it."""
 
     def content(self) -> str:
-        """See File. The port by which we are here stays open, whichever it is."""
+        """Return the rules; the port by which we are here stays open, whichever it is."""
         return super().content().replace("SSH_PORT", str(ssh_port() or SSH_PORT))
 
     def listing(self) -> str:
@@ -37,18 +33,18 @@ class Firewall(File):
         return "" if status else hashlib.sha256(text.encode()).hexdigest()
 
     def is_wanted(self) -> bool:
-        """See File. Rules that somebody changed by hand are not."""
+        """Whether file and loaded rules are as wanted; those changed by hand are not."""
         listing = self.listing()
         return super().is_wanted() and bool(listing) and listing == self.noted("listing", "")
 
     def words(self) -> str:
-        """See Kind."""
+        """Say that the firewall is loaded, unless it is."""
         if not super().words():
             return ""
-        return "loads the firewall: only SSH, and what comes from the cluster's own addresses"
+        return "loads the firewall: only SSH and the cluster's own addresses get through"
 
     def do(self) -> str:
-        """See Kind."""
+        """Write the file, load it, and note what the kernel made of it."""
         write(self.path, self.content().encode(), mode=self.mode())
         insist(
             ["nft", "-f", self.path],
@@ -58,11 +54,11 @@ class Firewall(File):
         return "" if self.node.systemd else "without systemd it is not loaded again after a restart"
 
     def back(self) -> str:
-        """See Kind."""
+        """Say that the firewall is removed."""
         return "removes the firewall"
 
     def undo(self) -> str:
-        """See Kind."""
+        """Delete the table from the kernel, and restore the file."""
         if self.listing():
             insist(["nft", "delete", "table", *TABLE])
         return super().undo()
@@ -92,7 +88,7 @@ class Service(Kind):
 
     @property
     def key(self) -> str:
-        """See Kind."""
+        """The first of its names: the others are alternatives."""
         return f"service:{self.resource['names'][0]}"
 
     def state(self, name: str) -> dict[str, str]:
@@ -110,13 +106,13 @@ class Service(Kind):
         return there[0] if there else names[0]
 
     def look(self) -> dict[str, Any]:
-        """See Kind."""
+        """Return the state of the unit that is meant."""
         name = self.unit()
         found = self.state(name)
         return {"unit": name, **{field: found[field] for field in KEPT}}
 
     def words(self) -> str:
-        """See Kind. A service that somebody masked stays so, and some do not run in a container."""
+        """Say what is to be done. A masked service stays so; some do not run in a container."""
         name = self.unit()
         found = self.state(name)
         asked = found["ConditionTimestampMonotonic"] not in ("", "0")
@@ -126,16 +122,16 @@ class Service(Kind):
         return f"enables and starts {name}"
 
     def do(self) -> str:
-        """See Kind."""
+        """Enable and start it."""
         insist(["systemctl", "enable", "--now", self.unit()])
         return ""
 
     def back(self) -> str:
-        """See Kind."""
-        return f"gives {self.before['unit']} back its former state"
+        """Say that its former state is restored."""
+        return f"restores the former state of {self.before['unit']}"
 
     def undo(self) -> str:
-        """See Kind."""
+        """Disable and stop it, as far as it was so before."""
         name = self.before["unit"]
         if self.state(name)["LoadState"] == "not-found":
             return ""

@@ -7,9 +7,7 @@ from typing import Any
 from boardcluster.services.provision.node.manifest import Manifest
 from boardcluster.services.provision.node.system import Node
 
-__all__ = [
-    "Kind",
-]
+__all__ = ["Kind"]
 
 BULKY = ("content", "files", "deep")
 """What the manifest need not keep of a resource."""

@@ -7,18 +7,13 @@ import fcntl
 import hashlib
 import json
 import os
-import time
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from boardcluster.services.provision.node.system import NEW, FailedError, Node, write
+from boardcluster.waiting import wait_until
 
-__all__ = [
-    "FOLDER",
-    "Manifest",
-    "lock",
-    "one_at_a_time",
-]
+__all__ = ["FOLDER", "Manifest", "lock", "one_at_a_time"]
 
 FOLDER = "/etc/boardcluster"
 FORMAT = 1
@@ -36,8 +31,8 @@ class Manifest:
         raise FailedError(
             f"the record of what was installed, {self.path}, is damaged: {why}; nothing was "
             "changed",
-            hint="restore the file from a backup; or delete it, which gives up that `boardcluster "
-            "uninstall` restores what was there before",
+            hint="restore the file from a backup; or delete it; `boardcluster "
+            "uninstall` can then no longer restore what was there before",
         )
 
     def _read(self) -> list[dict[str, Any]]:
@@ -48,9 +43,9 @@ class Manifest:
         except (OSError, ValueError, KeyError, TypeError) as error:
             self._damaged(f"{type(error).__name__}: {error}")
         if form != FORMAT:
-            self._damaged(f"it has the format {form!r}, and this version knows {FORMAT}")
+            self._damaged(f"its format is {form!r}, and this version reads {FORMAT}")
         if digest != self._digest(entries):
-            self._damaged("its content does not have the digest that stands in it")
+            self._damaged("its content does not match the digest in it")
         return list(entries)
 
     @staticmethod
@@ -77,13 +72,14 @@ class Manifest:
 def one_at_a_time(node: Node) -> Iterator[None]:
     """Wait for another run on this node, such as one whose connection broke."""
     folder = node.at(FOLDER)
-    deadline = time.monotonic() + LOCK_SECONDS_MOST
-    while (descriptor := lock(folder)) is None:
-        if time.monotonic() > deadline:
-            raise FailedError(
-                "another run is still changing this node", hint="wait, then try again"
-            )
-        time.sleep(0.2)
+    descriptor = wait_until(
+        lambda: lock(folder),
+        ready=lambda held: held is not None,
+        timeout_seconds=LOCK_SECONDS_MOST,
+        poll_seconds=0.2,
+    )
+    if descriptor is None:
+        raise FailedError("another run is still changing this node", hint="wait, then try again")
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, descriptor)
         try:

@@ -14,10 +14,7 @@ from typing import Any
 from boardcluster.services.provision.node.kind import Kind
 from boardcluster.services.provision.node.system import FailedError, insist
 
-__all__ = [
-    "Folder",
-    "User",
-]
+__all__ = ["Folder", "User"]
 
 ADMINISTRATORS = ("adm", "admin", "docker", "lxd", "root", "sudo", "wheel")
 DATABASES = ("passwd", "shadow", "group", "gshadow", "subuid", "subgid")
@@ -29,11 +26,11 @@ class User(Kind):
 
     @property
     def key(self) -> str:
-        """See Kind."""
+        """The user's name."""
         return f"user:{self.resource['name']}"
 
     def look(self) -> dict[str, Any]:
-        """See Kind."""
+        """Return whether user and group are there."""
         return {"user": self.user() is not None, "group": self.group() is not None}
 
     def user(self) -> pwd.struct_passwd | None:
@@ -51,7 +48,7 @@ class User(Kind):
             return None
 
     def words(self) -> str:
-        """See Kind."""
+        """Say that the user is created; refuse one with rights of its own."""
         name = self.resource["name"]
         user = self.user()
         if user is None or self.group() is None:
@@ -60,9 +57,9 @@ class User(Kind):
         too_much = [group for group in rights if group in ADMINISTRATORS]
         if user.pw_uid == 0 or user.pw_shell not in NO_SHELLS or too_much:
             raise FailedError(
-                f"there is a user {name} who is not only for services: uid {user.pw_uid}, shell "
+                f"the user {name} exists and is not only for services: uid {user.pw_uid}, shell "
                 f"{user.pw_shell or '/bin/sh'}, groups {', '.join(rights) or 'none'}",
-                hint=f"rename that user, or take its rights: `sudo usermod -s /usr/sbin/nologin "
+                hint=f"rename that user, or remove its rights: `sudo usermod -s /usr/sbin/nologin "
                 f"-G '' {name}`",
             )
         return ""
@@ -79,7 +76,7 @@ class User(Kind):
                 os.unlink(f"{folder}/{entry}")
 
     def do(self) -> str:
-        """See Kind."""
+        """Create the group and the user that are missing."""
         if self.resumed:
             self.sweep()
         name = self.resource["name"]
@@ -92,11 +89,11 @@ class User(Kind):
         return ""
 
     def back(self) -> str:
-        """See Kind."""
+        """Say that the user is removed."""
         return f"removes the user {self.resource['name']}"
 
     def undo(self) -> str:
-        """See Kind."""
+        """Remove user and group, unless they were there before."""
         if self.resumed:
             self.sweep()
         name = self.resource["name"]
@@ -125,7 +122,7 @@ class Folder(Kind):
         return [name for name in names if any(fnmatch.fnmatchcase(name, p) for p in patterns)]
 
     def look(self) -> dict[str, Any]:
-        """See Kind."""
+        """Return owner, mode and our names in it, or the missing folders above it."""
         try:
             found = os.stat(self.path)
         except FileNotFoundError:
@@ -146,7 +143,7 @@ class Folder(Kind):
         return missing
 
     def words(self) -> str:
-        """See Kind."""
+        """Say that it is created, or given to its owner."""
         found = self.look()
         path, owner, mode = self.resource["path"], self.resource["owner"], self.resource["mode"]
         if not found["there"]:
@@ -156,7 +153,7 @@ class Folder(Kind):
         return ""
 
     def do(self) -> str:
-        """See Kind."""
+        """Create it and those above it; give it to its owner."""
         for parent in self.missing_parents():
             os.mkdir(self.node.at(parent), 0o755)
         if not os.path.isdir(self.path):
@@ -171,14 +168,14 @@ class Folder(Kind):
         return ""
 
     def back(self) -> str:
-        """See Kind."""
+        """Say what becomes of it."""
         path = self.resource["path"]
         if not self.before["there"]:
             return f"removes {path} and everything in it"
-        return f"gives {path} back to its former owner, without what is ours in it"
+        return f"gives {path} back to its former owner, without boardcluster's files"
 
     def undo(self) -> str:
-        """See Kind."""
+        """Remove it; one that was there before loses what is ours, and gets its owner back."""
         if not self.before["there"]:
             if os.path.isdir(self.path):
                 shutil.rmtree(self.path)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import Any
 
 from boardcluster.services.provision.node.kind import Kind
 from boardcluster.services.provision.node.system import FailedError, run, tail
+from boardcluster.waiting import wait_until
 
-__all__ = [
-    "Packages",
-]
+__all__ = ["Packages"]
 
 LOCK_SECONDS_MOST = 600
 APT_SECONDS = 3600.0
@@ -56,7 +54,7 @@ class Packages(Kind):
         return {}
 
     def words(self) -> str:
-        """See Kind."""
+        """Name the packages that are missing."""
         missing = [" or ".join(names) for names in self.missing()]
         return f"installs {', '.join(missing)}, and what they need" if missing else ""
 
@@ -71,12 +69,12 @@ class Packages(Kind):
 
     def dpkg(self, *arguments: str) -> tuple[int, str]:
         """Run dpkg as soon as no other package manager is at work."""
-        deadline = time.monotonic() + LOCK_SECONDS_MOST
-        while True:
-            status, text = run(["dpkg", *arguments], timeout_seconds=APT_SECONDS)
-            if not status or "lock" not in text or time.monotonic() > deadline:
-                return status, text
-            time.sleep(2)
+        return wait_until(
+            lambda: run(["dpkg", *arguments], timeout_seconds=APT_SECONDS),
+            ready=lambda seen: not seen[0] or "lock" not in seen[1],
+            timeout_seconds=LOCK_SECONDS_MOST,
+            poll_seconds=2.0,
+        )
 
     def mend(self) -> None:
         """Finish what was cut short; what cannot be finished and came with us is taken out whole.
@@ -93,7 +91,7 @@ class Packages(Kind):
             self.dpkg("--remove", "--force-remove-reinstreq", "--force-depends", *broken)
 
     def do(self) -> str:
-        """See Kind. Refuses to remove any package in exchange."""
+        """Install what is missing; refuses to remove any package in exchange."""
         if self.resumed:
             self.mend()
         if not self.missing():
@@ -118,12 +116,12 @@ class Packages(Kind):
             raise FailedError(
                 f"apt-get could not install {', '.join(names)}: {tail(text)}\n"
                 f"the package lists: {tail(updated, 3)}",
-                hint="let the node reach its package mirrors (a proxy belongs into its "
+                hint="let the node reach its package mirrors (set a proxy in its "
                 f"/etc/apt/apt.conf), or run on it `sudo apt-get install {' '.join(names)}`",
             )
         upgraded = self.noted("upgraded", [])
         listed = ", ".join(upgraded)
-        return f"also upgraded, which uninstall does not take back: {listed}" if upgraded else ""
+        return f"also upgraded, which uninstall does not undo: {listed}" if upgraded else ""
 
     def note_new(self, simulated: str) -> None:
         """Write down what apt is about to unpack: what is new, and what replaces an older one."""
@@ -146,12 +144,12 @@ class Packages(Kind):
         ]
 
     def back(self) -> str:
-        """See Kind."""
+        """Name the packages that are purged."""
         names = self.removable()
-        return f"purges {', '.join(names)}" if names else "forgets which packages it installed"
+        return f"purges {', '.join(names)}" if names else "removes no packages"
 
     def undo(self) -> str:
-        """See Kind. A package that another one has come to need since is left."""
+        """Purge what came with us; a package that another one needs by now is left."""
         if self.resumed:
             self.mend()
         new = self.noted("new", {})

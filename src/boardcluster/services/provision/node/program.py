@@ -34,26 +34,7 @@ from boardcluster.services.provision.node.packages import Packages
 from boardcluster.services.provision.node.system import FailedError, Node, insist
 from boardcluster.services.provision.node.tree import Tree
 
-__all__ = [
-    "answer",
-    "apply",
-    "begin",
-    "check_room",
-    "compare",
-    "confirm",
-    "installed",
-    "kind_of",
-    "plan",
-    "plan_uninstall",
-    "refuse_while_running",
-    "require_root",
-    "row_of",
-    "said",
-    "settle",
-    "take_back",
-    "uninstall",
-    "unwanted",
-]
+__all__ = ["answer"]
 
 
 KINDS: dict[str, type[Kind]] = {
@@ -71,12 +52,12 @@ KINDS: dict[str, type[Kind]] = {
 }
 
 
-def kind_of(node: Node, manifest: Manifest, resource: dict[str, Any]) -> Kind:
+def _kind_of(node: Node, manifest: Manifest, resource: dict[str, Any]) -> Kind:
     """Return a resource with its entry."""
     return KINDS[resource["kind"]](node, manifest, resource)
 
 
-def unwanted(node: Node, manifest: Manifest, wanted: list[Kind]) -> list[Kind]:
+def _unwanted(node: Node, manifest: Manifest, wanted: list[Kind]) -> list[Kind]:
     """Return what was installed but is not asked for any more, latest first.
 
     Only what is ours alone: a Java or a word on the kernel's command line is no longer asked for
@@ -88,11 +69,11 @@ def unwanted(node: Node, manifest: Manifest, wanted: list[Kind]) -> list[Kind]:
         key = entry["key"]
         ours = key.startswith((f"file:{SYSTEMD_UNITS}boardcluster-", "service:boardcluster-"))
         if key not in keys and (ours or key.startswith("firewall:")):
-            found.append(kind_of(node, manifest, entry["resource"]))
+            found.append(_kind_of(node, manifest, entry["resource"]))
     return found
 
 
-def check_room(todo: list[Kind]) -> None:
+def _check_room(todo: list[Kind]) -> None:
     """Refuse to begin what would fill the disk."""
     trees = [kind for kind in todo if isinstance(kind, Tree)]
     need = sum(tree.missing_bytes() for tree in trees)
@@ -112,55 +93,55 @@ def check_room(todo: list[Kind]) -> None:
         )
 
 
-def row_of(kind: Kind, words: str, *, detail: str = "", remark: str = "") -> dict[str, str]:
+def _row_of(kind: Kind, words: str, *, detail: str = "", remark: str = "") -> dict[str, str]:
     """Return one change for the answer."""
     return {"key": kind.key, "words": words, "detail": detail, "remark": remark}
 
 
-def compare(
+def _compare(
     node: Node, manifest: Manifest, request: dict[str, Any]
 ) -> tuple[list[Kind], list[tuple[Kind, dict[str, str]]]]:
     """Return what is to be taken back and what is to be done, changing nothing."""
-    wanted = [kind_of(node, manifest, resource) for resource in request["resources"]]
+    wanted = [_kind_of(node, manifest, resource) for resource in request["resources"]]
     todo = [
-        (kind, row_of(kind, words, detail=kind.detail()))
+        (kind, _row_of(kind, words, detail=kind.detail()))
         for kind in wanted
         if (words := kind.words())
     ]
-    check_room([kind for kind, _ in todo])
-    return unwanted(node, manifest, wanted), todo
+    _check_room([kind for kind, _ in todo])
+    return _unwanted(node, manifest, wanted), todo
 
 
-def plan(node: Node, request: dict[str, Any]) -> dict[str, Any]:
+def _plan(node: Node, request: dict[str, Any]) -> dict[str, Any]:
     """Answer what ``apply`` would do."""
-    gone, todo = compare(node, Manifest(node), request)
-    return {"changes": [row_of(kind, kind.back()) for kind in gone] + [row for _, row in todo]}
+    gone, todo = _compare(node, Manifest(node), request)
+    return {"changes": [_row_of(kind, kind.back()) for kind in gone] + [row for _, row in todo]}
 
 
-def apply(node: Node, request: dict[str, Any]) -> dict[str, Any]:
+def _apply(node: Node, request: dict[str, Any]) -> dict[str, Any]:
     """Make the node as wanted; answer what was done, and what the driver is to copy."""
     with one_at_a_time(node):
         manifest = Manifest(node)
-        gone, todo = compare(node, manifest, request)
-        changes = [take_back(manifest, kind) for kind in gone]
+        gone, todo = _compare(node, manifest, request)
+        changes = [_take_back(manifest, kind) for kind in gone]
         units: list[Kind] = []
         for kind, row in todo:
-            with said(row["words"]):
+            with _said(row["words"]):
                 if not kind.is_unit:
-                    units = settle(node, units)
-                begin(kind)
+                    units = _settle(node, units)
+                _begin(kind)
                 row["remark"] = kind.do()
                 changes.append(row)
                 if kind.is_unit:
                     units.append(kind)
                 elif not kind.copied_later:
                     kind.note("done", True)
-        settle(node, units)
+        _settle(node, units)
     copies = [kind.resource["path"] for kind, _ in todo if kind.copied_later]
     return {"changes": changes, "copies": copies}
 
 
-def settle(node: Node, units: list[Kind]) -> list[Kind]:
+def _settle(node: Node, units: list[Kind]) -> list[Kind]:
     """Let systemd read its units again if any changed; then they are done, and none is waiting."""
     if node.units_changed:
         insist(["systemctl", "daemon-reload"])
@@ -170,7 +151,7 @@ def settle(node: Node, units: list[Kind]) -> list[Kind]:
     return []
 
 
-def begin(kind: Kind) -> None:
+def _begin(kind: Kind) -> None:
     """Write down what is about to be touched, and what is there before it."""
     if kind.entry is None:
         kind.entry = {"key": kind.key, "before": kind.look()}
@@ -179,19 +160,19 @@ def begin(kind: Kind) -> None:
     kind.note("done", False)
 
 
-def confirm(node: Node, request: dict[str, Any]) -> dict[str, Any]:
+def _confirm(node: Node, request: dict[str, Any]) -> dict[str, Any]:
     """Check what the driver copied."""
     with one_at_a_time(node):
         manifest = Manifest(node)
         for resource in request["resources"]:
-            kind = kind_of(node, manifest, resource)
+            kind = _kind_of(node, manifest, resource)
             if isinstance(kind, Tree) and kind.resumed:
                 kind.confirm()
     return {"changes": []}
 
 
 @contextlib.contextmanager
-def said(words: str) -> Iterator[None]:
+def _said(words: str) -> Iterator[None]:
     """Say what was being done when the system refused."""
     try:
         yield
@@ -201,37 +182,37 @@ def said(words: str) -> Iterator[None]:
         raise FailedError(f"{words}: {why}", hint=hint) from error
 
 
-def take_back(manifest: Manifest, kind: Kind) -> dict[str, str]:
+def _take_back(manifest: Manifest, kind: Kind) -> dict[str, str]:
     """Restore what was there before one resource, and forget it."""
-    row = row_of(kind, kind.back())
-    with said(row["words"]):
+    row = _row_of(kind, kind.back())
+    with _said(row["words"]):
         row["remark"] = kind.undo()
     manifest.entries.remove(kind.entry or {})
     manifest.save()
     return row
 
 
-def installed(node: Node, manifest: Manifest, *, keep_data: bool) -> list[Kind]:
+def _installed(node: Node, manifest: Manifest, *, keep_data: bool) -> list[Kind]:
     """Return what ``uninstall`` takes back, latest first."""
     found = []
     for entry in reversed(manifest.entries):
         resource = entry["resource"]
         is_data = resource["kind"] == "user" or resource.get("data", False)
         if not (keep_data and is_data):
-            found.append(kind_of(node, manifest, resource))
+            found.append(_kind_of(node, manifest, resource))
     return found
 
 
-def plan_uninstall(node: Node, request: dict[str, Any]) -> dict[str, Any]:
+def _plan_uninstall(node: Node, request: dict[str, Any]) -> dict[str, Any]:
     """Answer what ``uninstall`` would do."""
-    kinds = installed(node, Manifest(node), keep_data=request["keep_data"])
-    return {"changes": [row_of(kind, kind.back()) for kind in kinds]}
+    kinds = _installed(node, Manifest(node), keep_data=request["keep_data"])
+    return {"changes": [_row_of(kind, kind.back()) for kind in kinds]}
 
 
-def refuse_while_running(node: Node, manifest: Manifest) -> None:
+def _refuse_while_running(node: Node, manifest: Manifest) -> None:
     """Refuse to take away what processes of the cluster still use."""
     for entry in manifest.entries:
-        kind = kind_of(node, manifest, entry["resource"])
+        kind = _kind_of(node, manifest, entry["resource"])
         user = kind.user() if isinstance(kind, User) else None
         for pid in os.listdir("/proc") if user is not None and user.pw_uid else []:
             with contextlib.suppress(OSError):
@@ -243,29 +224,29 @@ def refuse_while_running(node: Node, manifest: Manifest) -> None:
                     )
 
 
-def uninstall(node: Node, request: dict[str, Any]) -> dict[str, Any]:
+def _uninstall(node: Node, request: dict[str, Any]) -> dict[str, Any]:
     """Take everything back, latest first; answer what was done."""
     with one_at_a_time(node):
         manifest = Manifest(node)
-        kinds = installed(node, manifest, keep_data=request["keep_data"])
-        refuse_while_running(node, manifest)
-        changes = [take_back(manifest, kind) for kind in kinds]
-        settle(node, [])
+        kinds = _installed(node, manifest, keep_data=request["keep_data"])
+        _refuse_while_running(node, manifest)
+        changes = [_take_back(manifest, kind) for kind in kinds]
+        _settle(node, [])
         if not manifest.entries:
             manifest.remove()
     return {"changes": changes}
 
 
 VERBS = {
-    "plan": plan,
-    "apply": apply,
-    "confirm": confirm,
-    "plan_uninstall": plan_uninstall,
-    "uninstall": uninstall,
+    "plan": _plan,
+    "apply": _apply,
+    "confirm": _confirm,
+    "plan_uninstall": _plan_uninstall,
+    "uninstall": _uninstall,
 }
 
 
-def require_root(node: Node) -> None:
+def _require_root(node: Node) -> None:
     """Refuse to work as anybody else on a real node."""
     if not node.root and os.geteuid() != 0:
         raise FailedError(
@@ -277,8 +258,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Do what a request asks for."""
     node = Node(request["root"])
     try:
-        require_root(node)
-        with said("the node was not changed"):
+        _require_root(node)
+        with _said("the node was not changed"):
             return VERBS[request["do"]](node, request)
     except FailedError as error:
         return {"changes": [], "error": error.answer}

@@ -12,11 +12,7 @@ from typing import Any
 from boardcluster.services.provision.node.kind import Kind
 from boardcluster.services.provision.node.system import FailedError
 
-__all__ = [
-    "Tree",
-    "own",
-    "sha256_of",
-]
+__all__ = ["Tree", "own", "sha256_of"]
 
 
 class Tree(Kind):
@@ -70,11 +66,11 @@ class Tree(Kind):
         return sum(size for name, (size, _) in wanted.items() if there.get(name) != size)
 
     def look(self) -> dict[str, Any]:
-        """See Kind."""
+        """Return whether anything is at its path."""
         return {"there": os.path.lexists(self.path)}
 
     def words(self) -> str:
-        """See Kind."""
+        """Say what is copied, unless the copy was confirmed and is still whole."""
         if self.noted("digest", "") == self.resource["digest"] and not self.wrong():
             return ""
         count = len(self.files())
@@ -107,12 +103,12 @@ class Tree(Kind):
         self.note("done", True)
 
     def back(self) -> str:
-        """See Kind."""
+        """Say what becomes of the copy."""
         path = self.resource["path"]
-        return f"leaves {path}, which was there" if self.before["there"] else f"removes {path}"
+        return f"leaves {path}, which existed before" if self.before["there"] else f"removes {path}"
 
     def undo(self) -> str:
-        """See Kind."""
+        """Remove the copy, unless something was there before it."""
         if not self.before["there"]:
             if os.path.isdir(self.path):
                 shutil.rmtree(self.path)
