@@ -30,6 +30,7 @@ __all__ = [
     "held_stamp",
     "hold_lock",
     "install_file",
+    "made_once",
     "make_folder",
     "no_progress",
     "require_space",
@@ -286,3 +287,33 @@ def install_file(
         sidecar_of(target).unlink(missing_ok=True)
         part.replace(target)
     return write_stamp(target, sidecar=sidecar_of(target), sha256=sha256, about=about)
+
+
+def made_once(
+    target: Path,
+    make: Callable[[Path], object],
+    *,
+    purpose: str,
+    about: Mapping[str, str] | None = None,
+) -> Path:
+    """Return a file that is computed at most once, and again where its content was spoilt.
+
+    Args:
+        target: the file; its folder is created if missing.
+        make: writes the content to the path it is given.
+        purpose: what is done meanwhile, for another process that waits.
+        about: whatever else the sidecar is to keep.
+
+    Raises:
+        InstallError: another process held the lock for an hour.
+        HostError: the file cannot be written.
+    """
+    make_folder(target.parent)
+    with hold_lock(target.with_name(f".{target.name}.lock"), purpose=purpose):
+        if verified_stamp(target, sidecar=sidecar_of(target)) is None:
+            part = target.with_name(f"{target.name}.part")
+            with writing(target):
+                make(part)
+                part.replace(target)
+            write_stamp(target, sidecar=sidecar_of(target), sha256=sha256_of(target), about=about)
+    return target

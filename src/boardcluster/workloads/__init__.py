@@ -27,5 +27,5 @@ def load_workload(name: str) -> Workload:
         raise UsageError(
             f"no workload {name!r}", hint=f"choose one of: {', '.join(workload_names())}"
         )
-    module = import_module(f"boardcluster.workloads.{name}")
+    module = import_module(f"boardcluster.workloads.{name}.workload")
     return cast("Workload", module.WORKLOAD)

@@ -8,16 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from boardcluster.errors import VerificationError
-from boardcluster.fetch.cache import (
-    hold_lock,
-    make_folder,
-    require_space,
-    sha256_of,
-    sidecar_of,
-    verified_stamp,
-    write_stamp,
-    writing,
-)
+from boardcluster.fetch.cache import made_once, require_space, sha256_of
 from boardcluster.records import Verification
 from boardcluster.workloads.base import Context, Prepared, Proof
 from boardcluster.workloads.outputs import committed_parts
@@ -36,18 +27,13 @@ def expected_totals(count: int, cache: Path) -> Path:
         count: number of rows.
         cache: the driver's cache folder.
     """
-    folder = cache / "expected" / "tera"
-    make_folder(folder)
-    target = folder / str(count)
-    with hold_lock(folder / f".{count}.lock", purpose="computing a checksum"):
-        if verified_stamp(target, sidecar=sidecar_of(target)) is None:
-            totals = Totals(rows=count, checksum=checksum_of_rows(count))
-            part = target.with_name(f"{target.name}.part")
-            with writing(target):
-                part.write_text(totals.text, encoding="ascii")
-                part.replace(target)
-            write_stamp(target, sidecar=sidecar_of(target), sha256=sha256_of(target))
-    return target
+
+    def compute(target: Path) -> None:
+        totals = Totals(rows=count, checksum=checksum_of_rows(count))
+        target.write_text(totals.text, encoding="ascii")
+
+    target = cache / "expected" / "tera" / str(count)
+    return made_once(target, compute, purpose="computing a checksum")
 
 
 def read_totals(path: Path) -> Totals:
@@ -125,13 +111,12 @@ def prove(
     Raises:
         VerificationError: it is wrong.
     """
-    if prepared.expected is None:
-        raise VerificationError("nobody computed the checksum", hint="prepare the trial first")
+    expected = prepared.answer()
     reader = read_output(context, folder)
-    require_right(reader, read_totals(prepared.expected), what=what, ordered=ordered)
+    require_right(reader, read_totals(expected), what=what, ordered=ordered)
     verification = Verification(
         method=method,
-        expected_sha256=sha256_of(prepared.expected),
+        expected_sha256=sha256_of(expected),
         actual_sha256=hashlib.sha256(reader.totals.text.encode()).hexdigest(),
         records=reader.totals.rows,
     )

@@ -20,7 +20,7 @@ from boardcluster.probes.single_machine import Demand, Lines, Text, fitting_size
 from boardcluster.records import Dataset, ProbeFigure, ProbeMode
 from boardcluster.remote.ask import CacheDrop
 from boardcluster.remote.local import LocalRemote
-from boardcluster.workloads.grep import WORKLOAD as GREP
+from boardcluster.workloads.grep.workload import WORKLOAD as GREP
 from boardcluster.workloads.wordcount.counting import count_words
 
 PROBES = (single_sort.PROBE, single_grep.PROBE, single_count.PROBE)

@@ -12,8 +12,9 @@ from pathlib import Path
 from boardcluster.fetch.cache import make_folder, require_space, writing
 from boardcluster.records import Engine
 from boardcluster.workloads.base import Case, Context, Phase, Prepared
+from boardcluster.workloads.commands import example_command
 from boardcluster.workloads.inputs import input_folder, put_file
-from boardcluster.workloads.tera import rows_of, sort_command
+from boardcluster.workloads.tera import rows_of, sort_arguments
 from boardcluster.workloads.tera_input import parts_bytes, provide_rows
 from boardcluster.workloads.tera_proof import (
     expected_totals,
@@ -70,9 +71,8 @@ def _make(context: Context, case: Case, *, folder: str, files: int) -> None:
     context.progress("sorting the input in HDFS", 0, rows.input_bytes)
 
     def sort(conf: str) -> Phase:
-        paths = [rows.input_path, partial]
-        layout = context.live.layout
-        command = sort_command(layout, conf=conf, case=case, reduces=files, paths=paths)
+        arguments = sort_arguments(case, reduces=files, paths=[rows.input_path, partial])
+        command = example_command(context.live.layout, conf=conf, arguments=arguments)
         return Phase(name="sort-input", command=command)
 
     context.run_job(Engine.MAPREDUCE, sort)

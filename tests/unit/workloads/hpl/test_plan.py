@@ -5,8 +5,8 @@ import pytest
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import Checksum, Engine
 from boardcluster.workloads.base import Case, check_parameters
-from boardcluster.workloads.hpl import WORKLOAD
 from boardcluster.workloads.hpl.plan import plan, process_grid
+from boardcluster.workloads.hpl.workload import WORKLOAD
 
 MIB = 1 << 20
 

@@ -22,7 +22,7 @@ from boardcluster.workloads.base import (
     Prepared,
     check_parameters,
 )
-from boardcluster.workloads.netpipe import WORKLOAD
+from boardcluster.workloads.netpipe.workload import WORKLOAD
 
 HERE = Path(__file__).parent
 
