@@ -151,9 +151,9 @@ def test_words_are_those_of_the_wordcount(tmp_path: Path, size_bytes: int) -> No
     text = text_of(UNIT, size_bytes)
     whole = tmp_path / "whole"
     whole.write_bytes(text.unit * text.copies + text.rest)
-    counted = count_words(whole, target=tmp_path / "counts", work=tmp_path)
+    count_words(whole, target=tmp_path / "counts", work=tmp_path)
     ours = sorted(b"%b\t%d\n" % (word, count) for word, count in text.words().items())
-    assert ours == counted.path.read_bytes().splitlines(keepends=True) != []
+    assert ours == (tmp_path / "counts").read_bytes().splitlines(keepends=True) != []
 
 
 def test_matches_are_counted_over_all_copies_and_the_rest() -> None:

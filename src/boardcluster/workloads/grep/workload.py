@@ -24,7 +24,7 @@ from boardcluster.workloads.base import (
     Workload,
 )
 from boardcluster.workloads.commands import job_phase
-from boardcluster.workloads.compare import compare_lines, sort_lines
+from boardcluster.workloads.compare import compare_lines, count_lines, sort_lines
 from boardcluster.workloads.grep.pattern import ALLOWED, is_pattern
 from boardcluster.workloads.grep.searching import Form, search
 from boardcluster.workloads.inputs import check_size, put_text, text_of
@@ -109,7 +109,7 @@ class Grep(Workload):
             method=_METHODS[engine],
             expected_sha256=sha256_of(expected),
             actual_sha256=sha256_of(actual),
-            records=_lines_of(actual),
+            records=count_lines(actual),
         )
         output_bytes = sum(part.stat().st_size for part in parts)
         return Proof(verification=verification, output_bytes=output_bytes)
@@ -133,11 +133,6 @@ def _require_descending(parts: Sequence[Path]) -> None:
                         hint="look at the engine's logs in the attempt's folder",
                     )
                 before = count
-
-
-def _lines_of(path: Path) -> int:
-    with path.open("rb") as stream:
-        return sum(1 for _ in stream)
 
 
 def _expected(dataset: Dataset, *, pattern: str, form: Form, cache: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from boardcluster.errors import VerificationError
-from boardcluster.fetch.cache import made_once
+from boardcluster.fetch.cache import made_once, sha256_of
 from boardcluster.records import Engine, Verification
 from boardcluster.workloads.base import (
     Case,
@@ -20,9 +20,10 @@ from boardcluster.workloads.base import (
     Workload,
 )
 from boardcluster.workloads.commands import job_phase
+from boardcluster.workloads.compare import compare_lines, count_lines, sort_lines
 from boardcluster.workloads.inputs import check_size, put_text, text_of
 from boardcluster.workloads.outputs import fetch_parts
-from boardcluster.workloads.wordcount.counting import canonical_output, compare, count_words
+from boardcluster.workloads.wordcount.counting import count_words
 
 __all__ = ["WORKLOAD"]
 
@@ -70,17 +71,18 @@ class WordCount(Workload):
     def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
         del outcomes  # what it printed says nothing about its output
         expected = prepared.answer()
-        files = fetch_parts(context, job.output_path)
-        output_bytes = sum(path.stat().st_size for path in files)
-        actual = canonical_output(files, target=context.work / "actual", work=context.work)
-        if difference := compare(expected, actual.path):
+        parts = fetch_parts(context, job.output_path)
+        actual = context.work / "actual"
+        sort_lines(parts, target=actual, work=context.work, by_word=True)
+        if difference := compare_lines(expected, actual, by_word=True):
             raise VerificationError(f"the output of {job.case.engine} is wrong: {difference}")
         verification = Verification(
             method=_METHOD,
-            expected_sha256=actual.sha256,  # compare() has just proved the two files equal
-            actual_sha256=actual.sha256,
-            records=actual.records,
+            expected_sha256=sha256_of(expected),
+            actual_sha256=sha256_of(actual),
+            records=count_lines(actual),
         )
+        output_bytes = sum(part.stat().st_size for part in parts)
         return Proof(verification=verification, output_bytes=output_bytes)
 
 
