@@ -54,7 +54,7 @@ def _metrics(
         )
         exporter = Exporter(node_targets(live, folder), port=server.port, interval_seconds=interval)
     except BaseException:
-        server.close()
+        server.server_close()
         raise
     try:
         exporter.start()
@@ -64,5 +64,5 @@ def _metrics(
         say(f"http://{ADDRESS}:{server.port}/metrics, until Ctrl-C")
         server.serve(exporter)
     finally:
-        server.close()
+        server.server_close()
         exporter.close()

@@ -102,7 +102,7 @@ def _unpack(archive: Path, entry: dict[str, Any], *, target: Path) -> None:
             raise InstallError(
                 f"{entry['member']} in {archive} has SHA-256 {digest}, "
                 f"expected {entry['member_sha256']}",
-                hint="mend airline.toml: its two digests do not belong together",
+                hint="correct airline.toml: its two digests do not match",
             )
         install_file(part, target=target, sha256=digest)
     except (KeyError, tarfile.TarError, zipfile.BadZipFile) as error:

@@ -132,7 +132,7 @@ def _checked_status(path: Path) -> os.stat_result:
     with _reading(path):
         status = path.stat()
     if stat.S_ISDIR(status.st_mode):
-        raise InputError(f"{path} is a folder", hint="name one text file inside it")
+        raise InputError(f"{path} is a folder", hint="choose a text file inside it")
     if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{path} is not a regular file", hint="copy its content into a file first")
     if status.st_size == 0:
@@ -150,7 +150,7 @@ def _reading(path: Path) -> Iterator[None]:
             f"no such file: {path}", hint="check the path; it is relative to where you are"
         ) from error
     except PermissionError as error:
-        raise InputError(f"may not read {path}", hint=f"run: chmod u+r {path}") from error
+        raise InputError(f"no permission to read {path}", hint=f"run: chmod u+r {path}") from error
     except EOFError as error:
         raise InputError(
             f"{path} is a truncated bzip2 file", hint="fetch it again; check with bzip2 --test"
@@ -158,7 +158,7 @@ def _reading(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.filename is None and error.errno is None:  # how the bz2 module reports bad data
             raise InputError(
-                f"{path} is not a sound bzip2 file: {error}",
+                f"{path} is not a valid bzip2 file: {error}",
                 hint="fetch it again; check with bzip2 --test",
             ) from error
         raise InputError(
@@ -186,7 +186,7 @@ def _refuse_changed(path: Path, before: os.stat_result) -> None:
         after = path.stat()
     if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
         raise InputError(
-            f"{path} changed while it was read", hint="repeat when nothing writes to it"
+            f"{path} changed while it was read", hint="try again when nothing writes to it"
         )
 
 
@@ -235,7 +235,7 @@ class _Growing:
                 return "cropped at a line end"
         if self._written_bytes == 0:
             raise InputError(
-                f"{self._path} is empty once unpacked", hint="check how the file was made"
+                f"{self._path} is empty after unpacking", hint="check how the file was made"
             )
         if self._limit is None:
             return "unchanged"
@@ -279,7 +279,7 @@ class _Growing:
         """Drop the incomplete last line."""
         if self._line_end_bytes == 0:
             raise InputError(
-                f"the first line of {self._path} is longer than the wanted {self._limit} bytes",
+                f"the first line of {self._path} is longer than the requested {self._limit} bytes",
                 hint="choose a larger size",
             )
         self._stream.flush()

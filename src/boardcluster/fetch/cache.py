@@ -17,7 +17,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from boardcluster.errors import CapacityError, HostError, InstallError
@@ -82,7 +82,7 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         raise HostError(
             f"cannot create the folder {folder}: {error.strerror}",
-            hint="choose another folder, or mend its permissions",
+            hint="choose another folder, or correct its permissions",
         ) from error
 
 
@@ -97,18 +97,20 @@ def require_space(folder: Path, *, need_bytes: int, purpose: str) -> None:
         return
     missing_bytes = need_bytes + _RESERVE_BYTES - free_bytes
     raise CapacityError(
-        f"{purpose} needs {format_bytes(need_bytes)} + {format_bytes(_RESERVE_BYTES)} kept free, "
+        f"{purpose} needs {format_bytes(need_bytes)} + {format_bytes(_RESERVE_BYTES)} in reserve, "
         f"but {folder} has {format_bytes(free_bytes)} free: {format_bytes(missing_bytes)} missing",
         hint=f"free {format_bytes(missing_bytes)} there, or choose a folder on a larger disk",
     )
 
 
-def disk_error(error: OSError, *, path: str) -> HostError:
+def disk_error(error: OSError, *, path: str, folder: str = "", doing: str = "use") -> HostError:
     """Return an operating system error in the user's words.
 
     Args:
         error: what the operating system said.
         path: the file or folder it is about.
+        folder: the folder that needs space or other permissions; empty if it is not known.
+        doing: what failed, a verb.
 
     Returns:
         A CapacityError where the disk or the quota is full, else a HostError.
@@ -116,10 +118,12 @@ def disk_error(error: OSError, *, path: str) -> HostError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return CapacityError(
             f"the disk became full while writing {path}",
-            hint="free space there, or choose a folder on a larger disk",
+            hint=f"free space {f'in {folder}' if folder else 'there'}, or choose a folder on a "
+            "larger disk",
         )
     return HostError(
-        f"cannot use {path}: {error.strerror}", hint="mend its permissions, or choose another path"
+        f"cannot {doing} {path}: {error.strerror}",
+        hint=f"correct the permissions of {folder or path}, or choose another path",
     )
 
 
@@ -134,15 +138,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise CapacityError(
-                f"the disk became full while writing {path}",
-                hint=f"free space in {path.parent}, or choose a folder on a larger disk",
-            ) from error
-        raise HostError(
-            f"cannot write {path}: {error.strerror}",
-            hint=f"mend the permissions of {path.parent}, or choose another folder",
-        ) from error
+        raise disk_error(error, path=str(path), folder=str(path.parent), doing="write") from error
 
 
 @contextlib.contextmanager
@@ -219,14 +215,8 @@ def write_stamp(
     # A name of its own: two threads or processes may stamp one source at the same time.
     writer = f"{os.getpid()}-{threading.get_ident()}"
     part = sidecar.with_name(f"{sidecar.name}.{writer}.part")
-    record = {
-        "sha256": stamp.sha256,
-        "size_bytes": stamp.size_bytes,
-        "mtime_ns": stamp.mtime_ns,
-        "about": stamp.about,
-    }
     with writing(sidecar):
-        part.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(asdict(stamp), indent=2) + "\n", encoding="utf-8")
         part.replace(sidecar)
     return stamp
 

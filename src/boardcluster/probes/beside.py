@@ -52,7 +52,7 @@ def check_running(remote: Remote, ref: ProcessRef, *, program: str, log: str) ->
     if not view.alive:
         words = remote.run(["tail", "-n", "5", log], check=False).text.strip()
         raise RemoteError(
-            f"{remote.name}: {program} ended too early: {words or 'it said nothing'}",
+            f"{remote.name}: {program} ended too early: {words or 'it printed nothing'}",
             hint=f"run the same {program} by hand on {remote.name}",
         )
 
@@ -70,7 +70,7 @@ def free_port(remote: Remote, first: int, *, count: int = 16) -> int:
             return port
     raise AddressError(
         f"{remote.name}: the ports {ports[0]} to {ports[-1]} are all in use",
-        hint=f"end what listens there; `ss -ltnp` on {remote.name} names it",
+        hint=f"end the program that listens there; `ss -ltnp` on {remote.name} shows it",
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 
 from boardcluster.errors import ProbeOutputError, UsageError, VerificationError
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import Probe, Site, Tool, figures_from
 from boardcluster.probes.beside import free_port, serving
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.services.mpi import mpirun_in, serving_in
@@ -57,20 +57,14 @@ def figures_of(curve: Curve, transport: str) -> list[ProbeFigure]:
         "netpipe_peak_bits_per_second": curve.peak_throughput_megabits_per_second * _MEGABIT,
     }
     own = {"transport": transport}
-    figures = [
-        ProbeFigure(name=name, value=value, conditions=own) for name, value in values.items()
-    ]
+    figures = figures_from(values, own)
     for point in curve.points:
         if point.size_bytes.bit_count() == 1:
-            conditions = {**own, "message_bytes": str(point.size_bytes)}
-            rate = point.megabits_per_second * _MEGABIT
-            name = "netpipe_bits_per_second"
-            figures += [
-                ProbeFigure(name=name, value=rate, conditions=conditions),
-                ProbeFigure(
-                    name="netpipe_one_way_seconds", value=point.seconds, conditions=conditions
-                ),
-            ]
+            values = {
+                "netpipe_bits_per_second": point.megabits_per_second * _MEGABIT,
+                "netpipe_one_way_seconds": point.seconds,
+            }
+            figures += figures_from(values, {**own, "message_bytes": str(point.size_bytes)})
     return figures
 
 
@@ -120,7 +114,7 @@ def _run_mpi(
 
 
 def measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See Measure. Over MPI only in paper mode.
+    """Measure over TCP and, in paper mode, over MPI.
 
     Raises:
         AddressError: no port is free.

@@ -34,7 +34,7 @@ _MEAN = re.compile(r"^Avr: +(?:\d+ +)?\d+ +\d+ +(\d+) +\| +(?:\d+ +)?\d+ +\d+ +(
 _TOTAL = re.compile(r"^Tot: +\d+ +\d+ +(\d+) *$", re.M)
 _THREADS = re.compile(r"# Benchmark threads: +(\d+)\b")
 _ROUNDING_MIPS = 2.0
-_HINT = "run `7z b -mmt1` on the node; p7zip 16.02 and 7-Zip 22 to 26 are understood"
+_HINT = "run `7z b -mmt1` on the node; p7zip 16.02 and 7-Zip 22 to 26 are supported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,6 @@ def parse_seven_zip(text: str, *, threads: int, largest_bits: int) -> tuple[Prob
 
 
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See ``Measure``."""
     paper = site.mode is ProbeMode.PAPER
     bits = _PAPER_BITS if paper else _QUICK_BITS
     figures: list[ProbeFigure] = []

@@ -11,11 +11,10 @@ from boardcluster.probes.single_machine import (
     Lines,
     Program,
     Text,
-    check_equal,
+    check_lines,
     fitting_sizes,
     measure_program,
     put_text,
-    read_lines,
 )
 from boardcluster.records import ProbeFigure
 
@@ -38,13 +37,8 @@ def expected_words(text: Text) -> Lines:
     return Lines(lines=len(counts), checksum=sum(map(zlib.crc32, lines)))
 
 
-def _prove(site: Site, size_bytes: int, expected: Lines) -> None:
-    found = read_lines(site, f"{site.folder}/output", size_bytes=size_bytes)
-    check_equal("what perl counted", found, expected)
-
-
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See ``Measure``. What must come out is counted here, without Perl."""
+    """Run the count; what must come out is counted here, without Perl."""
     figures: list[ProbeFigure] = []
     for size_bytes in fitting_sizes(site, "perl", _DEMAND):
         text = put_text(site, size_bytes)
@@ -57,7 +51,9 @@ def _measure(site: Site) -> tuple[ProbeFigure, ...]:
             threads=1,
             conditions={},
         )
-        prove = partial(_prove, site, size_bytes, expected_words(text))
+        prove = partial(
+            check_lines, site, "what perl counted", expected_words(text), size_bytes=size_bytes
+        )
         figures += measure_program(site, program, prove)
     return tuple(figures)
 

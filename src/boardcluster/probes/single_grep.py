@@ -12,11 +12,10 @@ from boardcluster.probes.single_machine import (
     Lines,
     Program,
     Text,
-    check_equal,
+    check_lines,
     fitting_sizes,
     measure_program,
     put_text,
-    read_lines,
 )
 from boardcluster.records import ProbeFigure
 
@@ -54,13 +53,8 @@ _EXPECTED: dict[str, Callable[[Text], Lines]] = {
 }
 
 
-def _prove(site: Site, size_bytes: int, expected: Lines) -> None:
-    found = read_lines(site, f"{site.folder}/output", size_bytes=size_bytes)
-    check_equal("what grep found", found, expected)
-
-
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See ``Measure``. What must come out is found here, without grep."""
+    """Run grep in both forms; what must come out is found here, without grep."""
     figures: list[ProbeFigure] = []
     for size_bytes in fitting_sizes(site, "grep", _DEMAND):
         text = put_text(site, size_bytes)
@@ -74,7 +68,9 @@ def _measure(site: Site) -> tuple[ProbeFigure, ...]:
                 threads=1,
                 conditions={"form": form, "pattern": PATTERN},
             )
-            prove = partial(_prove, site, size_bytes, expected(text))
+            prove = partial(
+                check_lines, site, "what grep found", expected(text), size_bytes=size_bytes
+            )
             figures += measure_program(site, program, prove)
     return tuple(figures)
 

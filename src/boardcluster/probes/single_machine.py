@@ -6,7 +6,6 @@ the two can be compared: see docs/explanation/cost.md.
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -17,10 +16,11 @@ from statistics import fmean
 from typing import Any
 
 from boardcluster.datasets.airline import prepare_airline
-from boardcluster.errors import CapacityError, ProbeOutputError, RemoteError
-from boardcluster.probes.base import Site
+from boardcluster.errors import CapacityError, ProbeOutputError
+from boardcluster.probes.base import Site, figures_from
 from boardcluster.probes.fio import Place, parse_place
 from boardcluster.probes.node import ask_program
+from boardcluster.probes.timing import time_program
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.remote.ask import drop_caches
 from boardcluster.units import format_bytes
@@ -34,10 +34,10 @@ __all__ = [
     "Text",
     "ask_node",
     "check_equal",
+    "check_lines",
     "fitting_sizes",
     "measure_program",
     "put_text",
-    "read_lines",
     "text_of",
 ]
 
@@ -199,17 +199,27 @@ def ask_node(site: Site, request: Mapping[str, Any], *, size_bytes: int) -> Any:
         ProbeOutputError: the answer is not JSON.
         RemoteError: it failed or did not end in time.
     """
-    limit_seconds = _PATIENCE_SECONDS + size_bytes / _SLOWEST_BYTES_PER_SECOND
+    limit_seconds = _limit_seconds(size_bytes)
     return ask_program(site.remote, _NODE_PROGRAM, request, timeout_seconds=limit_seconds)
 
 
-def read_lines(site: Site, path: str, *, size_bytes: int) -> Lines:
-    """Return the lines of a file on the node, whatever their order."""
+def _limit_seconds(size_bytes: int) -> float:
+    return _PATIENCE_SECONDS + size_bytes / _SLOWEST_BYTES_PER_SECOND
+
+
+def check_lines(site: Site, what: str, expected: Lines, *, size_bytes: int) -> None:
+    """Refuse a file ``output`` on the node that does not hold these lines, whatever their order.
+
+    Raises:
+        ProbeOutputError: it holds others.
+    """
+    path = f"{site.folder}/output"
     answer = ask_node(site, {"do": "lines", "path": path}, size_bytes=size_bytes)
     try:
-        return Lines(lines=int(answer["lines"]), checksum=int(answer["checksum"]))
+        found = Lines(lines=int(answer["lines"]), checksum=int(answer["checksum"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ProbeOutputError(f"the lines of {path} are {str(answer)[:80]!r}") from error
+    check_equal(what, found, expected)
 
 
 def fitting_sizes(site: Site, program: str, demand: Demand) -> tuple[int, ...]:
@@ -230,7 +240,7 @@ def fitting_sizes(site: Site, program: str, demand: Demand) -> tuple[int, ...]:
     if not fitting:
         raise CapacityError(
             f"{site.node}: {'; '.join(refused)}",
-            hint="free some space on that medium, leave --paper out, or probe a larger node",
+            hint="free some space on that medium, omit --paper, or probe a larger node",
         )
     for row in refused:
         site.tell(f"left out: {row}")
@@ -289,37 +299,24 @@ def measure_program(
         "cache": "dropped" if dropped else "kept",
         "repeats": str(len(took)),
     }
-    values = {"seconds": seconds, "bytes_per_second": program.input_bytes / seconds}
-    return tuple(
-        ProbeFigure(name=f"{program.name}_{unit}", value=value, conditions=conditions)
-        for unit, value in values.items()
-    )
+    values = {
+        f"{program.name}_seconds": seconds,
+        f"{program.name}_bytes_per_second": program.input_bytes / seconds,
+    }
+    return tuple(figures_from(values, conditions))
 
 
 def _time(site: Site, program: Program) -> float:
     names = " | ".join(argv[0] for argv in program.stages)
     threads = "1 thread" if program.threads == 1 else f"{program.threads} threads"
     site.tell(f"{names}, {format_bytes(program.size_bytes)}, {threads}")
-    request = {
-        "do": "time",
-        "folder": site.folder,
-        "stages": [list(argv) for argv in program.stages],
-        "output": program.output,
-    }
-    answer = ask_node(site, request, size_bytes=program.size_bytes)
-    try:
-        seconds, words = float(answer["seconds"]), str(answer["words"])
-        statuses = [int(status) for status in answer["statuses"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ProbeOutputError(f"timing {names} answered {str(answer)[:80]!r}") from error
-    if any(statuses):
-        raise RemoteError(
-            f"{site.node}: {names} ended with status {', '.join(map(str, statuses))}: "
-            f"{' '.join(words.split())[-300:] or 'it said nothing'}"
-        )
-    if len(statuses) != len(program.stages) or not (math.isfinite(seconds) and seconds > 0):
-        raise ProbeOutputError(f"timing {names} answered {seconds} s, {statuses}")
-    return seconds
+    return time_program(
+        site.remote,
+        *program.stages,
+        folder=site.folder,
+        timeout_seconds=_limit_seconds(program.size_bytes),
+        output=program.output,
+    )
 
 
 def check_equal(what: str, found: object, expected: object) -> None:

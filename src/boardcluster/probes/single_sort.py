@@ -47,7 +47,6 @@ def _prove(site: Site, size_bytes: int, made: dict[str, int]) -> None:
 
 
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See ``Measure``."""
     figures: list[ProbeFigure] = []
     for size_bytes in fitting_sizes(site, "sort", _DEMAND):
         site.tell(f"making {format_bytes(size_bytes)} of records")

@@ -200,8 +200,8 @@ def heat_model(board: BoardEntry, *, cooling: Part | None, supply: Part | None) 
     lines = [_power_line(watts)]
     if watts.standard is not None:
         lines.append(
-            f"no meter showed the {watts.stress_watts:.4g} W: they follow from the temperature, if "
-            f"a watt heats as much as at the clock of {watts.standard.id}"
+            f"the {watts.stress_watts:.4g} W were not measured: they follow from the temperature, "
+            f"if a watt heats as much as at the clock of {watts.standard.id}"
         )
     lowest_share, lowest_watts = 1.0, watts.stress_watts
     thermal: _Thermal | None = None
@@ -218,8 +218,8 @@ def heat_model(board: BoardEntry, *, cooling: Part | None, supply: Part | None) 
     if supply is not None:
         carried = _carried_watts(board, supply, lowest_watts)
         lines.append(
-            f"the supply feeds this board alone; moments draw {SUPPLY_PEAK_FACTOR:g} times the "
-            f"mean, storage and USB included, so that it carries a mean of {carried:.4g} W"
+            f"the supply feeds this board alone; peaks draw {SUPPLY_PEAK_FACTOR:g} times the mean, "
+            f"storage and USB included, so the supply can carry a mean of {carried:.4g} W"
         )
     return HeatModel(
         board=board.id,
@@ -255,9 +255,9 @@ def heat_models(nodes: Iterable[NodeSpec]) -> dict[str, HeatModel]:
 
 def _power_line(watts: _Watts) -> str:
     return (
-        f"power is a straight line from {watts.idle_watts:g} W idle to {watts.stress_watts:.4g} W "
-        "with every core busy, over busy time and clock; a limited clock is a mix over time of the "
-        "highest and the lowest one, and the lower voltage at a lower clock is left out"
+        f"power is linear in busy time and clock, from {watts.idle_watts:g} W idle to "
+        f"{watts.stress_watts:.4g} W with every core busy; a limited clock alternates between the "
+        "highest and the lowest one, and the lower voltage at a lower clock is ignored"
     )
 
 
@@ -324,9 +324,10 @@ def _firmware(board: BoardEntry) -> tuple[_Firmware, float]:
     found = next((row for row in _FIRMWARE if board.name.startswith(row.model)), None)
     if found is None:
         raise UsageError(
-            f"heat and supply of {board.id} cannot be modelled: what the firmware of "
-            f'"{board.name}" does is not known',
-            hint="known are names that begin with: " + ", ".join(row.model for row in _FIRMWARE),
+            f"heat and supply of {board.id} cannot be modelled: how the firmware of "
+            f'"{board.name}" behaves is not known',
+            hint="supported are names that begin with: "
+            + ", ".join(row.model for row in _FIRMWARE),
         )
     if board.clock_hertz is None:
         raise UsageError(
@@ -380,7 +381,7 @@ def _thermal(board: BoardEntry, cooling: Part) -> _Thermal:
         raise _missing(board, cooling, _CAPACITY)
     seconds = resistance * capacity.figure.value
     lines.append(
-        f"one temperature for all of the board, time constant {seconds:.0f} s, from "
+        f"the whole board has one temperature, with a time constant of {seconds:.0f} s, from "
         f"{capacity.figure.value:g} J/K ({capacity.source})"
     )
     return _Thermal(
@@ -435,7 +436,7 @@ def _missing(board: BoardEntry, cooling: Part, name: str) -> UsageError:
         f"no {name} for a {board.name}",
         hint=f"cooling for this board: {', '.join(having)}"
         if having
-        else "no cooling of the catalog is for this board; leave `cooling` out, or give a .toml "
+        else "the catalog has no cooling for this board; leave `cooling` out, or give a .toml "
         "file of your own",
     )
 
@@ -446,7 +447,7 @@ def _carried_watts(board: BoardEntry, supply: Part, lowest_watts: float) -> floa
     carried = rated / SUPPLY_PEAK_FACTOR
     if carried < lowest_watts:
         raise UsageError(
-            f"the supply {supply.id} is too weak for {board.id}: of its {rated:g} W it carries a "
+            f"the supply {supply.id} is too weak for {board.id}: of its {rated:g} W it can carry a "
             f"mean of {carried:.2f} W, and the board draws {lowest_watts:.2f} W even at its lowest "
             "clock; it would shut down under load",
             hint=f"choose a supply of {lowest_watts * SUPPLY_PEAK_FACTOR:.1f} W or more; see "

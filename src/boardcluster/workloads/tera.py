@@ -6,16 +6,14 @@ from collections.abc import Sequence
 
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
-from boardcluster.workloads.base import Case, Parameter, number_parameter
+from boardcluster.workloads.base import Case, Parameter, Takes, Workload, number_parameter
 from boardcluster.workloads.inputs import check_size
 from boardcluster.workloads.tera_rows import ROW_BYTES
 
 __all__ = [
-    "LEAST_SORTED_BYTES",
-    "check_rows",
+    "TeraWorkload",
     "count_of",
     "count_parameter",
-    "describe_rows",
     "intermediate_bytes",
     "rows_of",
     "sort_arguments",
@@ -34,32 +32,39 @@ def rows_of(case: Case) -> int:
     return case.size_bytes // ROW_BYTES
 
 
-def check_rows(workload: str, case: Case, *, least_bytes: int, counted: str = "") -> None:
-    """Refuse too few rows, and more tasks than rows.
+class TeraWorkload(Workload):
+    """What the three have in common.
 
-    Args:
-        workload: its name.
-        case: the case.
+    Attributes:
         least_bytes: the smallest size.
-        counted: name of the parameter that says how many tasks share the rows.
-
-    Raises:
-        UsageError: says what is allowed.
+        counted: name of the parameter that says how many tasks share the rows; empty for none.
     """
-    least = least_bytes // ROW_BYTES
-    unit = f"{least} rows of {ROW_BYTES} bytes" if least > 1 else f"one row of {ROW_BYTES} bytes"
-    check_size(workload, case, least_bytes=least_bytes, unit=unit)
-    if counted and count_of(case, counted) > rows_of(case):
-        raise UsageError(
-            f"{workload}.{counted} = {case.parameters[counted]}; allowed: at most one for each of "
-            f"the {rows_of(case)} rows",
-            hint=f"set a smaller {workload}.{counted}, or a larger size",
-        )
 
+    engines = (Engine.MAPREDUCE, Engine.SPARK)
+    takes = Takes.ROWS
+    least_bytes = LEAST_SORTED_BYTES
+    counted = ""
 
-def describe_rows(case: Case) -> str:
-    """Say how many rows a size means."""
-    return f"{rows_of(case):,} rows of {ROW_BYTES} bytes"
+    def check(self, case: Case) -> None:
+        """Refuse too few rows, and more tasks than rows.
+
+        Raises:
+            UsageError: says what is allowed.
+        """
+        least = self.least_bytes // ROW_BYTES
+        unit = f"{least} rows" if least > 1 else "one row"
+        unit += f" of {ROW_BYTES} bytes"
+        check_size(self.name, case, least_bytes=self.least_bytes, unit=unit)
+        if self.counted and count_of(case, self.counted) > rows_of(case):
+            raise UsageError(
+                f"{self.name}.{self.counted} = {case.parameters[self.counted]}; allowed: at most "
+                f"one for each of the {rows_of(case)} rows",
+                hint=f"set a smaller {self.name}.{self.counted}, or a larger size",
+            )
+
+    def describe(self, case: Case) -> str:
+        """Say how many rows the size means."""
+        return f"{rows_of(case):,} rows of {ROW_BYTES} bytes"
 
 
 def count_parameter(meaning: str) -> Parameter:

@@ -357,7 +357,7 @@ def test_a_machine_without_a_sensor_says_so_and_does_not_wait(
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("nothing to wait for"))
     rows = [[float(s), None, "", FAST, "cpuinfo", None] for s in range(301)]
     measure(make_site(node(rows), mode=ProbeMode.PAPER, tell=told.append))
-    assert "no temperature sensor: only the clock is noted" in told
+    assert "no temperature sensor: only the clock is recorded" in told
 
 
 def test_a_stress_that_ended_early_is_an_error() -> None:

@@ -311,8 +311,9 @@ def test_a_timing_that_is_none_is_refused(drops: list[bool], answer: object) -> 
 @pytest.mark.parametrize("answer", [{}, {"lines": 1}, {"lines": None, "checksum": 1}, 7])
 def test_lines_that_are_none_are_refused(answer: object) -> None:
     remote = Answering({"lines": lambda *_: done(answer)})
-    with pytest.raises(ProbeOutputError, match="the lines of /f are"):
-        single_machine.read_lines(make_site(remote), "/f", size_bytes=1)
+    expected = Lines(lines=1, checksum=1)
+    with pytest.raises(ProbeOutputError, match="the lines of .*/output are"):
+        single_machine.check_lines(make_site(remote), "what came", expected, size_bytes=1)
 
 
 # Space

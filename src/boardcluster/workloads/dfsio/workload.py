@@ -175,7 +175,7 @@ def _verify_content(context: Context, job: Job) -> Verification:
     if there != names:
         missing, extra = sorted(set(names) - set(there)), sorted(set(there) - set(names))
         raise VerificationError(
-            f"{folder}: missing are {missing[:3]}, not expected are {extra[:3]}",
+            f"{folder}: missing: {missing[:3]}; not expected: {extra[:3]}",
             hint="look at the job's log",
         )
     require_space(context.work, need_bytes=size_bytes, purpose=f"reading a file of {folder}")

@@ -129,10 +129,10 @@ def plan(case: Case) -> HplPlan:
     )
     if n < nb or result.fullest_bytes > free_bytes:
         raise CapacityError(
-            f"hpl: N {max(n, nb)} takes {format_bytes(_NUMBER_BYTES * max(n, nb) ** 2)}, of which "
+            f"hpl: N {max(n, nb)} needs {format_bytes(_NUMBER_BYTES * max(n, nb) ** 2)}, of which "
             f"{format_bytes(_fullest_bytes(max(n, nb), nb, p, q, ranks_per_node), binary=True)} on "
             f"one worker; {words}",
-            hint="give a smaller size, or none for what fits; more workers; or more memory in "
+            hint="use a smaller size, or none to use what fits; or more workers or memory in "
             "cluster.toml",
         )
     return result
@@ -143,7 +143,7 @@ def _grid(ranks: int, p: int) -> tuple[int, int]:
         return process_grid(ranks)
     if ranks % p:
         raise UsageError(
-            f"hpl: {ranks} processes cannot be {p} rows; hpl.p must divide their number",
+            f"hpl: {ranks} processes cannot form {p} rows; hpl.p must divide their number",
             hint="set hpl.p to 0 for a grid that is nearly square",
         )
     return p, ranks // p

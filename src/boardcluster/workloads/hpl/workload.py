@@ -44,7 +44,7 @@ class Hpl(Workload):
             most=1024,
         ),
         "memory_share": number_parameter(
-            "percent of the workers' free memory that the matrix takes if the size is 0",
+            "percent of the workers' free memory that the matrix uses if the size is 0",
             default=80,
             least=70,
             most=95,

@@ -95,7 +95,7 @@ class NetPipe(Workload):
     def check(self, case: Case) -> None:
         if case.workers < 2:
             raise UsageError(
-                f"netpipe needs two workers, and there is {case.workers}",
+                f"netpipe needs at least two workers, but there is only {case.workers}",
                 hint="run it with workers = [2] or more; add a worker to cluster.toml",
             )
 

@@ -45,7 +45,9 @@ _METHODS = {
         f"independently; {_LIKELY}"
     ),
 }
-_ONLY_LIKELY = f"{_LIKELY}; with more than {_MOST_RECOMPUTED:,} points, no more was checked"
+_ONLY_LIKELY = (
+    f"{_LIKELY}; with more than {_MOST_RECOMPUTED:,} points, the count is not computed again"
+)
 
 
 class Pi(Workload):

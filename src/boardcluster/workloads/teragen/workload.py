@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from boardcluster.records import Engine
 from boardcluster.workloads.base import (
     Case,
     Context,
@@ -15,15 +14,12 @@ from boardcluster.workloads.base import (
     Phase,
     Prepared,
     Proof,
-    Takes,
-    Workload,
 )
 from boardcluster.workloads.commands import job_phase
 from boardcluster.workloads.tera import (
-    check_rows,
+    TeraWorkload,
     count_of,
     count_parameter,
-    describe_rows,
     rows_of,
 )
 from boardcluster.workloads.tera_proof import expected_totals, prove
@@ -37,24 +33,18 @@ _METHOD = (
 )
 
 
-class TeraGen(Workload):
+class TeraGen(TeraWorkload):
     name = "teragen"
-    engines = (Engine.MAPREDUCE, Engine.SPARK)
-    takes = Takes.ROWS
+    least_bytes = ROW_BYTES
+    counted = "maps"
     parameters: Mapping[str, Parameter] = {
         "maps": count_parameter("How many tasks, and so files, the rows are divided among.")
     }
-
-    def check(self, case: Case) -> None:
-        check_rows(self.name, case, least_bytes=ROW_BYTES, counted="maps")
 
     def need(self, case: Case) -> Need:
         # Its intermediate data does not grow with the size (Lee and Park 2026, Table 12: 92 to
         # 552 MB for 1 to 32 GB), so only the output and its replicas count.
         return Need(run_bytes=case.size_bytes * case.replication)
-
-    def describe(self, case: Case) -> str:
-        return describe_rows(case)
 
     def prepare(self, context: Context, case: Case) -> Prepared:
         context.progress("computing the checksum independently", 0, 0)

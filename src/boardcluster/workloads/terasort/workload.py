@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from boardcluster.records import Engine
 from boardcluster.workloads.base import (
     Case,
     Context,
@@ -15,16 +14,12 @@ from boardcluster.workloads.base import (
     Phase,
     Prepared,
     Proof,
-    Takes,
-    Workload,
 )
 from boardcluster.workloads.commands import job_phase
 from boardcluster.workloads.tera import (
-    LEAST_SORTED_BYTES,
-    check_rows,
+    TeraWorkload,
     count_of,
     count_parameter,
-    describe_rows,
     intermediate_bytes,
     sort_arguments,
 )
@@ -39,24 +34,17 @@ _METHOD = (
 )
 
 
-class TeraSort(Workload):
+class TeraSort(TeraWorkload):
     name = "terasort"
-    engines = (Engine.MAPREDUCE, Engine.SPARK)
-    takes = Takes.ROWS
+    counted = "reduces"
     parameters: Mapping[str, Parameter] = {
         "reduces": count_parameter("How many key ranges, and so output files, the sort has.")
     }
-
-    def check(self, case: Case) -> None:
-        check_rows(self.name, case, least_bytes=LEAST_SORTED_BYTES, counted="reduces")
 
     def need(self, case: Case) -> Need:
         stored = case.size_bytes * case.replication
         run_bytes = stored + intermediate_bytes(case, case.engine)
         return Need(input_bytes=stored, run_bytes=run_bytes)
-
-    def describe(self, case: Case) -> str:
-        return describe_rows(case)
 
     def prepare(self, context: Context, case: Case) -> Prepared:
         return provide_rows(context, case)

@@ -17,15 +17,11 @@ from boardcluster.workloads.base import (
     Phase,
     Prepared,
     Proof,
-    Takes,
-    Workload,
 )
 from boardcluster.workloads.commands import job_phase
 from boardcluster.workloads.outputs import fetch_parts
 from boardcluster.workloads.tera import (
-    LEAST_SORTED_BYTES,
-    check_rows,
-    describe_rows,
+    TeraWorkload,
     intermediate_bytes,
 )
 from boardcluster.workloads.teravalidate.input import provide_planted
@@ -39,13 +35,8 @@ _METHOD = (
 _SHOWN_CHARACTERS = 500
 
 
-class TeraValidate(Workload):
+class TeraValidate(TeraWorkload):
     name = "teravalidate"
-    engines = (Engine.MAPREDUCE, Engine.SPARK)
-    takes = Takes.ROWS
-
-    def check(self, case: Case) -> None:
-        check_rows(self.name, case, least_bytes=LEAST_SORTED_BYTES)
 
     def need(self, case: Case) -> Need:
         # The rows of TeraGen and the sorted ones are kept. A run itself adds a report of about a
@@ -54,9 +45,6 @@ class TeraValidate(Workload):
             input_bytes=2 * case.size_bytes * case.replication,
             run_bytes=intermediate_bytes(case, Engine.MAPREDUCE),
         )
-
-    def describe(self, case: Case) -> str:
-        return describe_rows(case)
 
     def prepare(self, context: Context, case: Case) -> Prepared:
         return provide_planted(context, case)

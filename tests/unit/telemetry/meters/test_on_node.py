@@ -225,5 +225,5 @@ def test_the_program_reads_registers_high_byte_first(
 
 def test_a_node_that_is_not_there_is_said() -> None:
     spec = MeterSpec(name="m", kind="rapl", nodes=("pi9",))
-    with pytest.raises(SpecError, match="none of its nodes is there: pi9"):
+    with pytest.raises(SpecError, match="none of its nodes exists: pi9"):
         open_meter(spec, {"pi0": FakeRemote()})

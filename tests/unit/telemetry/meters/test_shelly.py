@@ -69,9 +69,9 @@ def test_negative_power_is_handed_on_for_the_analysis_to_judge() -> None:
         (Answer(b"[" * 30_000), "no JSON"),
         (Answer(b"[1]"), "no JSON object"),
         (Answer(b""), "no JSON"),
-        (Answer.of({"name": "a router"}), "is no Shelly"),
+        (Answer.of({"name": "a router"}), "is not a Shelly"),
         (Answer(b"not found", status=404), "status 404"),
-        (Answer(b"no", status=401), "wants a password"),
+        (Answer(b"no", status=401), "requires a password"),
         (Answer(b"x" * 200, drip_seconds=0.02), "did not answer within 2 s"),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_first_one_without_a_reading_is_said(meters: object, words: str) -> No
 
 
 def test_one_that_is_off_is_said() -> None:
-    with pytest.raises(MeterError, match=r"127\.0\.0\.1:\d+ cannot be asked: Connection refused"):
+    with pytest.raises(MeterError, match=r"127\.0\.0\.1:\d+ cannot be read: Connection refused"):
         opened("shelly", url=f"http://127.0.0.1:{free_port()}").read()
 
 

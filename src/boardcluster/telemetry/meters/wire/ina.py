@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from boardcluster.errors import MeterError, RemoteError, SpecError
 from boardcluster.remote.ask import node_program
 from boardcluster.remote.base import Remote
-from boardcluster.telemetry.meters.base import Option, Reading
+from boardcluster.telemetry.meters.base import Meter, Option, Reading
 from boardcluster.telemetry.meters.wire.options import number, whole
 
 __all__ = [
     "COMMON_OPTIONS",
     "SHUNT_OPTION",
     "Chip",
-    "InaMeter",
     "open_ina",
     "parse_readings",
     "signed",
@@ -92,7 +91,7 @@ def parse_readings(
     if identity != list(chip.identity.values()):
         found = " ".join(f"{word:04x}" for word in identity)
         raise MeterError(
-            f"{where}: the chip there is no {chip.name}: it says {found}",
+            f"{where}: the chip is not an {chip.name}: it says {found}",
             hint="correct kind, bus or address in cluster.toml",
         )
     try:
@@ -101,7 +100,7 @@ def parse_readings(
         raise MeterError(f"{where}: {error}") from error
 
 
-class InaMeter:
+class InaMeter(Meter):
     """One chip of a node."""
 
     def __init__(
@@ -111,11 +110,10 @@ class InaMeter:
         self._bus, self._address, self._shunt_ohms = bus, address, shunt_ohms
 
     def read(self) -> Reading:
-        """See Meter."""
         return self.read_for(_ONE_READING_SECONDS, interval_seconds=_ONE_READING_SECONDS)[0]
 
     def read_for(self, span_seconds: float, *, interval_seconds: float) -> tuple[Reading, ...]:
-        """See Batched; each reading is the mean of ten samples a second."""
+        # A reading is the mean of the samples of its interval.
         count = max(2, round(span_seconds * _SAMPLES_PER_SECOND))
         per_reading = max(1, round(interval_seconds * _SAMPLES_PER_SECOND))
         samples = self._samples(count)
@@ -143,14 +141,11 @@ class InaMeter:
             last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2][:120]
             raise MeterError(
                 f"{where} cannot be read: {last}",
-                hint="turn I2C on, check bus and address with `i2cdetect`, and the right to use it",
+                hint="enable I2C, check bus and address with `i2cdetect`, and who may use the bus",
             )
         return parse_readings(
             done.text, self._chip, shunt_ohms=self._shunt_ohms, ended_seconds=ended, where=where
         )
-
-    def close(self) -> None:
-        """See Meter; nothing is held open."""
 
 
 def _mean(samples: Sequence[tuple[float, float]]) -> Reading:
