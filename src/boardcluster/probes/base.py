@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TypeAlias
 
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.remote.base import Remote
@@ -85,26 +85,20 @@ class Site(LiveSite):
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def figures_from(values: Mapping[str, float], conditions: Mapping[str, str]) -> list[ProbeFigure]:
+def figures_from(values: Mapping[str, float], conditions: dict[str, str]) -> list[ProbeFigure]:
     """Return values by name as figures that were measured under the same conditions."""
     return [
         ProbeFigure(name=name, value=value, conditions=conditions) for name, value in values.items()
     ]
 
 
-class Measure(Protocol):
-    """Runs a probe's commands at a site and returns what they measured.
+Measure: TypeAlias = Callable[[Site], tuple[ProbeFigure, ...]]
+"""Runs a probe's commands at a site and returns what they measured.
 
-    It leaves nothing behind: no process and nothing outside ``site.folder``, also when it fails.
-
-    Raises:
-        ProbeOutputError: a tool's output is not what it should be.
-        RemoteError: a tool failed or did not end in time.
-    """
-
-    def __call__(self, site: Site) -> tuple[ProbeFigure, ...]:
-        """Measure at one site."""
-        ...
+It leaves nothing behind: no process and nothing outside ``site.folder``, also when it fails. It
+raises ProbeOutputError where a tool's output is not what it should be, and RemoteError where a tool
+failed or did not end in time.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

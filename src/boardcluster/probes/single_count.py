@@ -7,9 +7,7 @@ from functools import partial
 
 from boardcluster.probes.base import Probe, Site, Tool
 from boardcluster.probes.single_machine import (
-    Demand,
     Lines,
-    Program,
     Text,
     check_lines,
     fitting_sizes,
@@ -26,7 +24,7 @@ COUNT = (
 )
 """Words are divided as docs/decisions/0009-what-a-word-is.md says; Perl's own blanks differ."""
 
-_DEMAND = Demand(copies=2, memory_bytes=150_000_000)
+_MEMORY_BYTES = 150_000_000
 """Perl 5.36 took 110 MB for the 336,777 different words of the flights on a 64-bit system."""
 
 
@@ -40,21 +38,17 @@ def expected_words(text: Text) -> Lines:
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
     """Run the count; what must come out is counted here, without Perl."""
     figures: list[ProbeFigure] = []
-    for size_bytes in fitting_sizes(site, "perl", _DEMAND):
+    for size_bytes in fitting_sizes(site, "perl", copies=2, memory_bytes=_MEMORY_BYTES):
         text = put_text(site, size_bytes)
-        program = Program(
+        right = expected_words(text)
+        figures += measure_program(
+            site,
+            ("perl", "-n", "-e", COUNT, f"{site.folder}/input"),
             name="single_count",
-            stages=(("perl", "-n", "-e", COUNT, f"{site.folder}/input"),),
-            output="output",
             size_bytes=size_bytes,
             input_bytes=text.size_bytes,
-            threads=1,
-            conditions={},
+            prove=partial(check_lines, site, "what perl counted", right, size_bytes=size_bytes),
         )
-        prove = partial(
-            check_lines, site, "what perl counted", expected_words(text), size_bytes=size_bytes
-        )
-        figures += measure_program(site, program, prove)
     return tuple(figures)
 
 

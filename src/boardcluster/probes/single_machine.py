@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,9 +28,7 @@ from boardcluster.units import format_bytes
 __all__ = [
     "REPEATS",
     "SIZES_BYTES",
-    "Demand",
     "Lines",
-    "Program",
     "Text",
     "ask_node",
     "check_equal",
@@ -59,43 +57,6 @@ _MEMORY_SHARE = 0.5
 _IN_MEMORY = ("tmpfs", "ramfs")
 _DELIMITERS = bytes.maketrans(b"\t\n\r\f", b"    ")
 """Of words, beside the space: docs/decisions/0009-what-a-word-is.md."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
-    """What a program needs.
-
-    Attributes:
-        copies: how much there is on the disk at most, as a multiple of the input: the input, the
-            output, and what is written between.
-        memory_bytes: what it must have in memory, whatever the size of the input.
-    """
-
-    copies: int
-    memory_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    """A program, or a pipeline of several, with one input.
-
-    Attributes:
-        name: beginning of its figures' names: ``single_sort``.
-        stages: argument lists.
-        output: the file that it writes, inside the site's folder.
-        size_bytes: size of the input, as a campaign names it.
-        input_bytes: bytes in it; less where a text was cut at a line's end.
-        threads: how many it may use.
-        conditions: what else tells its figures apart.
-    """
-
-    name: str
-    stages: tuple[tuple[str, ...], ...]
-    output: str
-    size_bytes: int
-    input_bytes: int
-    threads: int
-    conditions: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,8 +183,17 @@ def check_lines(site: Site, what: str, expected: Lines, *, size_bytes: int) -> N
     check_equal(what, found, expected)
 
 
-def fitting_sizes(site: Site, program: str, demand: Demand) -> tuple[int, ...]:
+def fitting_sizes(
+    site: Site, program: str, *, copies: int, memory_bytes: int = 0
+) -> tuple[int, ...]:
     """Return the sizes of the site's mode that fit; those that do not are told, with the sums.
+
+    Args:
+        site: where.
+        program: its name, for messages.
+        copies: how much there is on the disk at most, as a multiple of the input: the input, the
+            output, and what is written between.
+        memory_bytes: what it must have in memory, whatever the size of the input.
 
     Raises:
         CapacityError: none fits.
@@ -232,7 +202,7 @@ def fitting_sizes(site: Site, program: str, demand: Demand) -> tuple[int, ...]:
     place = parse_place(found.text)
     fitting, refused = [], []
     for size_bytes in SIZES_BYTES[site.mode]:
-        words = _does_not_fit(site, place, demand, size_bytes)
+        words = _does_not_fit(site, place, size_bytes, copies, memory_bytes)
         if words:
             refused.append(f"{program} on {format_bytes(size_bytes)}: {words}")
         else:
@@ -247,11 +217,11 @@ def fitting_sizes(site: Site, program: str, demand: Demand) -> tuple[int, ...]:
     return tuple(fitting)
 
 
-def _does_not_fit(site: Site, place: Place, demand: Demand, size_bytes: int) -> str:
+def _does_not_fit(site: Site, place: Place, size_bytes: int, copies: int, memory_bytes: int) -> str:
     """Return why an input is too large, with the sums; empty if it is not."""
-    disk_bytes = demand.copies * size_bytes
-    memory_bytes, words = demand.memory_bytes, format_bytes(demand.memory_bytes)
-    disk_words = f"{demand.copies} x {format_bytes(size_bytes)} = {format_bytes(disk_bytes)}"
+    disk_bytes = copies * size_bytes
+    words = format_bytes(memory_bytes)
+    disk_words = f"{copies} x {format_bytes(size_bytes)} = {format_bytes(disk_bytes)}"
     if place.file_system in _IN_MEMORY:
         memory_bytes += disk_bytes
         words = f"{disk_words} and {words}"
@@ -270,53 +240,60 @@ def _does_not_fit(site: Site, place: Place, demand: Demand, size_bytes: int) -> 
 
 
 def measure_program(
-    site: Site, program: Program, prove: Callable[[], None]
-) -> tuple[ProbeFigure, ...]:
+    site: Site,
+    *stages: Sequence[str],
+    name: str,
+    size_bytes: int,
+    input_bytes: int,
+    prove: Callable[[], None],
+    threads: int = 1,
+    conditions: Mapping[str, str] | None = None,
+) -> list[ProbeFigure]:
     """Run a program as often as the mode asks for; prove each output; return time and rate.
 
     Before each run the page cache is dropped, where that is allowed.
 
     Args:
         site: where.
-        program: what.
+        stages: argument lists of a program, or of a pipeline, that reads ``input``; what it prints
+            goes to ``output`` in the site's folder.
+        name: beginning of its figures' names: ``single_sort``.
+        size_bytes: size of the input, as a campaign names it.
+        input_bytes: bytes in it; less where a text was cut at a line's end.
         prove: raises ``ProbeOutputError`` if what the program wrote is wrong.
+        threads: how many it may use.
+        conditions: what else tells its figures apart.
 
     Raises:
         ProbeOutputError: an output is wrong.
         RemoteError: the program failed, or did not end in time.
     """
+    words = "1 thread" if threads == 1 else f"{threads} threads"
     took: list[float] = []
     dropped = True
     for _ in range(REPEATS[site.mode]):
         dropped = drop_caches(site.admin).dropped and dropped
-        took.append(_time(site, program))
+        names = " | ".join(argv[0] for argv in stages)
+        site.tell(f"{names}, {format_bytes(size_bytes)}, {words}")
+        seconds = time_program(
+            site.remote,
+            *stages,
+            folder=site.folder,
+            timeout_seconds=_limit_seconds(size_bytes),
+            output="output",
+        )
+        took.append(seconds)
         prove()
-    seconds = fmean(took)
-    conditions = {
-        "size_bytes": str(program.size_bytes),
-        "threads": str(program.threads),
-        **program.conditions,
+    mean = fmean(took)
+    values = {f"{name}_seconds": mean, f"{name}_bytes_per_second": input_bytes / mean}
+    common = {
+        "size_bytes": str(size_bytes),
+        "threads": str(threads),
+        **(conditions or {}),
         "cache": "dropped" if dropped else "kept",
         "repeats": str(len(took)),
     }
-    values = {
-        f"{program.name}_seconds": seconds,
-        f"{program.name}_bytes_per_second": program.input_bytes / seconds,
-    }
-    return tuple(figures_from(values, conditions))
-
-
-def _time(site: Site, program: Program) -> float:
-    names = " | ".join(argv[0] for argv in program.stages)
-    threads = "1 thread" if program.threads == 1 else f"{program.threads} threads"
-    site.tell(f"{names}, {format_bytes(program.size_bytes)}, {threads}")
-    return time_program(
-        site.remote,
-        *program.stages,
-        folder=site.folder,
-        timeout_seconds=_limit_seconds(program.size_bytes),
-        output=program.output,
-    )
+    return figures_from(values, common)
 
 
 def check_equal(what: str, found: object, expected: object) -> None:

@@ -120,12 +120,12 @@ class HeatModel:
     stress_watts: float
     lowest_watts: float
     lowest_clock_share: float
-    resistance_kelvin_per_watt: float | None
-    surroundings_celsius: float | None
-    time_constant_seconds: float | None
     limits: tuple[tuple[float, float], ...]
     supply_watts: float | None
     assumptions: tuple[str, ...]
+    resistance_kelvin_per_watt: float | None = None
+    surroundings_celsius: float | None = None
+    time_constant_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +155,6 @@ class _Watts:
     idle_watts: float
     stress_watts: float
     standard: BoardEntry | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Thermal:
-    resistance_kelvin_per_watt: float
-    surroundings_celsius: float
-    time_constant_seconds: float
-    assumptions: tuple[str, ...]
 
 
 # From the catalog
@@ -204,16 +196,16 @@ def heat_model(board: BoardEntry, *, cooling: Part | None, supply: Part | None) 
             f"if a watt heats as much as at the clock of {watts.standard.id}"
         )
     lowest_share, lowest_watts = 1.0, watts.stress_watts
-    thermal: _Thermal | None = None
+    thermal: dict[str, float] = {}
     limits: tuple[tuple[float, float], ...] = ()
     if cooling is not None or supply is not None:
         firmware, clock_hertz = _firmware(board)
         lowest_share = min(1.0, firmware.lowest_hertz / clock_hertz)
         lowest_watts = _lowest_watts(watts, firmware, lowest_share)
         if cooling is not None:
-            thermal = _thermal(board, cooling)
+            thermal, assumed = _thermal(board, cooling)
             limits = _limits(firmware, clock_hertz)
-            lines += [*thermal.assumptions, _limits_line(limits, clock_hertz)]
+            lines += [*assumed, _limits_line(limits, clock_hertz)]
     carried: float | None = None
     if supply is not None:
         carried = _carried_watts(board, supply, lowest_watts)
@@ -227,12 +219,10 @@ def heat_model(board: BoardEntry, *, cooling: Part | None, supply: Part | None) 
         stress_watts=watts.stress_watts,
         lowest_watts=lowest_watts,
         lowest_clock_share=lowest_share,
-        resistance_kelvin_per_watt=thermal.resistance_kelvin_per_watt if thermal else None,
-        surroundings_celsius=thermal.surroundings_celsius if thermal else None,
-        time_constant_seconds=thermal.time_constant_seconds if thermal else None,
         limits=limits,
         supply_watts=carried,
         assumptions=tuple(lines),
+        **thermal,
     )
 
 
@@ -373,8 +363,8 @@ def _limits_line(limits: Sequence[tuple[float, float]], clock_hertz: float) -> s
     )
 
 
-def _thermal(board: BoardEntry, cooling: Part) -> _Thermal:
-    """Return the constants of a board with a way of cooling."""
+def _thermal(board: BoardEntry, cooling: Part) -> tuple[dict[str, float], list[str]]:
+    """Return the constants of a board with a way of cooling by name, and what is assumed."""
     resistance, surroundings, lines = _line(board, cooling)
     capacity = _assumed(cooling, _CAPACITY, board)
     if capacity is None:
@@ -384,12 +374,12 @@ def _thermal(board: BoardEntry, cooling: Part) -> _Thermal:
         f"the whole board has one temperature, with a time constant of {seconds:.0f} s, from "
         f"{capacity.figure.value:g} J/K ({capacity.source})"
     )
-    return _Thermal(
-        resistance_kelvin_per_watt=resistance,
-        surroundings_celsius=surroundings,
-        time_constant_seconds=seconds,
-        assumptions=tuple(lines),
-    )
+    constants = {
+        "resistance_kelvin_per_watt": resistance,
+        "surroundings_celsius": surroundings,
+        "time_constant_seconds": seconds,
+    }
+    return constants, lines
 
 
 def _line(board: BoardEntry, cooling: Part) -> tuple[float, float, list[str]]:

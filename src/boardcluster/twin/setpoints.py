@@ -211,17 +211,13 @@ def _link_rate(board: BoardEntry) -> SetPoint | None:
 
 def _disk(board: BoardEntry, medium: Part, pcie: str) -> DiskSetPoints | None:
     """Return what a medium does in a board; None if a figure is missing."""
-    rates = {way: _rate(board, medium, pcie, way) for way in ("read", "write")}
-    iops = {way: _iops(board, medium, pcie, way) for way in ("read", "write")}
-    read, write, read_iops, write_iops = (*rates.values(), *iops.values())
-    if read is None or write is None or read_iops is None or write_iops is None:
-        return None
-    return DiskSetPoints(
-        read_bytes_per_second=read,
-        write_bytes_per_second=write,
-        read_iops=read_iops,
-        write_iops=write_iops,
-    )
+    points = {
+        f"{way}_{unit}": find(board, medium, pcie, way)
+        for unit, find in (("bytes_per_second", _rate), ("iops", _iops))
+        for way in ("read", "write")
+    }
+    known = {name: point for name, point in points.items() if point is not None}
+    return DiskSetPoints(**known) if len(known) == len(points) else None
 
 
 def _rate(board: BoardEntry, medium: Part, pcie: str, way: str) -> SetPoint | None:

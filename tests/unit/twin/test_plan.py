@@ -241,7 +241,7 @@ def test_the_example_of_the_reference_is_planned(tmp_path: Path) -> None:
 def test_the_example_of_the_page_is_right() -> None:
     text = " ".join((REFERENCE / "twin.md").read_text().split())
     plan = plan_limits(_spec(), _host())
-    assert "9 nodes that ask for 17.5 cores of a machine with 2" in text
+    assert "9 nodes that need 17.5 cores of a machine with 2" in text
     assert f"so {plan.dilation:g}." in text
     assert f"{IDLE_HEADROOM * 100:g} % of it stays idle" in text
 

@@ -91,7 +91,7 @@ def read_usage(answer: Mapping[str, Any], *, where: str) -> float:
     return figure(result, "current_power", where=where) / 1000
 
 
-class KasaMeter(Meter):
+class _KasaMeter(Meter):
     """A plug that speaks the old protocol."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -139,7 +139,7 @@ def _take(link: socket.socket, length: int, deadline_seconds: float) -> bytes:
     return data
 
 
-class TapoMeter(Meter):
+class _TapoMeter(Meter):
     """A plug that speaks KLAP.
 
     Args:
@@ -172,7 +172,7 @@ def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
     ports = {"port": settings["port"] or _PORTS[protocol]}
     port = whole(ports, "port", least=1, most=65_535)
     if protocol == "xor":
-        return KasaMeter(host, port)
+        return _KasaMeter(host, port)
     session = KlapSession(
         host,
         port,
@@ -180,7 +180,7 @@ def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
         password=secret_of(settings, "password"),
         version=2 if protocol == "tapo" else 1,
     )
-    return TapoMeter(session, where=host, tapo=protocol == "tapo")
+    return _TapoMeter(session, where=host, tapo=protocol == "tapo")
 
 
 KIND = Kind(

@@ -77,7 +77,7 @@ class CsvForm:
         return seconds - self.skew_seconds
 
 
-class CsvMeter(Meter):
+class _CsvMeter(Meter):
     """The file of a logger."""
 
     def __init__(self, path: Path, form: CsvForm) -> None:
@@ -173,7 +173,7 @@ def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
             f'the option "delimiter" of a meter is "{form.delimiter}"; allowed: one character, tab',
             hint="correct delimiter in cluster.toml",
         )
-    return CsvMeter(Path(settings["path"]).expanduser(), form)
+    return _CsvMeter(Path(settings["path"]).expanduser(), form)
 
 
 KIND = Kind(

@@ -64,7 +64,7 @@ def sum_of(answer: Mapping[str, Any], oids: tuple[str, ...], *, unit: str, where
     return watts
 
 
-class PoeMeter(Meter):
+class _PoeMeter(Meter):
     """An open switch.
 
     Args:
@@ -159,7 +159,7 @@ def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
                 "joined by commas",
                 hint="correct oids in cluster.toml",
             )
-    return PoeMeter(
+    return _PoeMeter(
         settings["host"],
         whole(settings, "port", least=1, most=65_535),
         oids=oids,

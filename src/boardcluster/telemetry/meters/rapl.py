@@ -42,7 +42,7 @@ def read_counts(text: str, *, where: str) -> tuple[float, float]:
     return counted, most
 
 
-class RaplMeter(Meter):
+class _RaplMeter(Meter):
     """The count of one zone of a node."""
 
     def __init__(self, remote: Remote, zone: str) -> None:
@@ -78,7 +78,7 @@ def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
         )
     if remote is None:
         raise SpecError("a meter of the kind rapl is read on a node", hint="name the node in nodes")
-    return RaplMeter(remote, zone)
+    return _RaplMeter(remote, zone)
 
 
 KIND = Kind(

@@ -51,7 +51,7 @@ def read_rails(text: str, *, where: str) -> float:
     return sum(amperes[rail] * volts[rail] for rail in amperes)
 
 
-class PmicMeter(Meter):
+class _PmicMeter(Meter):
     """The chip of one board."""
 
     def __init__(self, remote: Remote) -> None:
@@ -80,7 +80,7 @@ def _open(_: Mapping[str, str], remote: Remote | None) -> Meter:
         raise SpecError(
             "a meter of the kind raspberry-pi-pmic is read on a node", hint="name the node in nodes"
         )
-    return PmicMeter(remote)
+    return _PmicMeter(remote)
 
 
 KIND = Kind(

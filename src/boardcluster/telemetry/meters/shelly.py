@@ -62,7 +62,7 @@ def read_second(status: Mapping[str, Any], *, where: str) -> tuple[float, float]
     return figure(status, "apower", where=where), counted
 
 
-class ShellyMeter(Meter):
+class _ShellyMeter(Meter):
     """An open Shelly; which generation it is, it is asked once."""
 
     def __init__(self, web: WebMeter, *, channel: int, component: str) -> None:
@@ -98,7 +98,7 @@ class ShellyMeter(Meter):
 
 def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
     password = secret_of(settings, "password")
-    return ShellyMeter(
+    return _ShellyMeter(
         WebMeter(settings["url"], user=settings["user"], password=password),
         channel=whole(settings, "channel", least=0, most=63),
         component=choice(settings, "component", _COMPONENTS),

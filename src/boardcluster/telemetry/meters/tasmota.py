@@ -57,7 +57,7 @@ def read_status(answer: Mapping[str, Any], channel: int, *, where: str) -> tuple
     return figure(picked, "Power", where=where), counted
 
 
-class TasmotaMeter(Meter):
+class _TasmotaMeter(Meter):
     """An open Tasmota device."""
 
     def __init__(self, web: WebMeter, *, user: str, password: Secret, channel: int) -> None:
@@ -79,7 +79,7 @@ class TasmotaMeter(Meter):
 
 
 def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
-    return TasmotaMeter(
+    return _TasmotaMeter(
         WebMeter(settings["url"]),
         user=settings["user"],
         password=secret_of(settings, "password"),

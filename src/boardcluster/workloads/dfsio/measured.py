@@ -135,8 +135,8 @@ def of_spark(stdout: Path, *, half: str) -> Measured:
         ) from error
     if (operation, len(sizes), sum(sizes)) != (half, measured.files, measured.total_bytes):
         raise VerificationError(
-            f"the job reports {operation} of {len(sizes)} files with {sum(sizes)} bytes, but "
-            f"{half} of {measured.files} files with {measured.total_bytes} bytes was expected",
+            f"the job lists {operation} of {len(sizes)} files with {sum(sizes)} bytes, but its "
+            f"totals are for {half} of {measured.files} files with {measured.total_bytes} bytes",
             hint="look at the job's standard output",
         )
     return _checked(measured, stdout.name)

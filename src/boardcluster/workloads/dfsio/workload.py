@@ -40,7 +40,7 @@ _METHOD = (
 )
 
 
-class Dfsio(Workload):
+class _Dfsio(Workload):
     name = "dfsio"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     takes = Takes.FILES
@@ -197,4 +197,4 @@ def _verify_content(context: Context, job: Job) -> Verification:
     )
 
 
-WORKLOAD = Dfsio()
+WORKLOAD = _Dfsio()

@@ -1,4 +1,4 @@
-"""The verbs of Grep."""
+"""The verbs of _Grep."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _PLANNED_SHARE = 4
 """Space is planned for output and intermediate data of a quarter of the input."""
 
 
-class Grep(Workload):
+class _Grep(Workload):
     name = "grep"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     takes = Takes.TEXT
@@ -146,4 +146,4 @@ def _expected(dataset: Dataset, *, pattern: str, form: Form, cache: Path) -> Pat
     )
 
 
-WORKLOAD = Grep()
+WORKLOAD = _Grep()

@@ -32,7 +32,7 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "BLIS_NUM_TH
 """Every core has a process of its own already."""
 
 
-class Hpl(Workload):
+class _Hpl(Workload):
     name = "hpl"
     engines = (Engine.MPI,)
     takes = Takes.MATRIX
@@ -127,4 +127,4 @@ def _is_hpcc(binary: str) -> bool:
     return PurePosixPath(binary).name == _HPCC
 
 
-WORKLOAD = Hpl()
+WORKLOAD = _Hpl()

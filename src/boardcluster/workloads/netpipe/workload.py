@@ -62,7 +62,7 @@ def _is_size(text: str) -> bool:
         return False
 
 
-class NetPipe(Workload):
+class _NetPipe(Workload):
     name = "netpipe"
     engines = (Engine.MPI,)
     takes = Takes.NOTHING
@@ -207,4 +207,4 @@ def _figures(curves: Mapping[str, Curve]) -> dict[str, float]:
     return figures
 
 
-WORKLOAD = NetPipe()
+WORKLOAD = _NetPipe()

@@ -50,7 +50,7 @@ _ONLY_LIKELY = (
 )
 
 
-class Pi(Workload):
+class _Pi(Workload):
     name = "pi"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     takes = Takes.NOTHING
@@ -139,7 +139,7 @@ def _count(case: Case) -> Inside:
 
 def _expected(case: Case, cache: Path) -> Path:
     """Count the points once per set of parameters."""
-    names = ("maps", "samples") if case.engine is Engine.MAPREDUCE else tuple(Pi.parameters)
+    names = ("maps", "samples") if case.engine is Engine.MAPREDUCE else tuple(_Pi.parameters)
     name = "-".join([str(case.engine), *(case.parameters[name] for name in names)])
 
     def count(target: Path) -> None:
@@ -154,4 +154,4 @@ def _read_expected(path: Path) -> Inside:
     return Inside(least=least, most=most, total=total)
 
 
-WORKLOAD = Pi()
+WORKLOAD = _Pi()

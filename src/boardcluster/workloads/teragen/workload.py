@@ -1,4 +1,4 @@
-"""The verbs of TeraGen."""
+"""The verbs of _TeraGen."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _METHOD = (
 )
 
 
-class TeraGen(TeraWorkload):
+class _TeraGen(TeraWorkload):
     name = "teragen"
     least_bytes = ROW_BYTES
     counted = "maps"
@@ -75,4 +75,4 @@ class TeraGen(TeraWorkload):
         )
 
 
-WORKLOAD = TeraGen()
+WORKLOAD = _TeraGen()

@@ -1,4 +1,4 @@
-"""The verbs of TeraSort."""
+"""The verbs of _TeraSort."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _METHOD = (
 )
 
 
-class TeraSort(TeraWorkload):
+class _TeraSort(TeraWorkload):
     name = "terasort"
     counted = "reduces"
     parameters: Mapping[str, Parameter] = {
@@ -73,4 +73,4 @@ class TeraSort(TeraWorkload):
         )
 
 
-WORKLOAD = TeraSort()
+WORKLOAD = _TeraSort()

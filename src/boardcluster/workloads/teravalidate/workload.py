@@ -1,4 +1,4 @@
-"""The verbs of TeraValidate."""
+"""The verbs of _TeraValidate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _METHOD = (
 _SHOWN_CHARACTERS = 500
 
 
-class TeraValidate(TeraWorkload):
+class _TeraValidate(TeraWorkload):
     name = "teravalidate"
 
     def need(self, case: Case) -> Need:
@@ -89,4 +89,4 @@ def _head(path: Path, size_bytes: int) -> bytes:
         return stream.read(size_bytes)
 
 
-WORKLOAD = TeraValidate()
+WORKLOAD = _TeraValidate()

@@ -1,4 +1,4 @@
-"""The verbs of WordCount."""
+"""The verbs of _WordCount."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _METHOD = (
 )
 
 
-class WordCount(Workload):
+class _WordCount(Workload):
     name = "wordcount"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     takes = Takes.TEXT
@@ -86,4 +86,4 @@ class WordCount(Workload):
         return Proof(verification=verification, output_bytes=output_bytes)
 
 
-WORKLOAD = WordCount()
+WORKLOAD = _WordCount()

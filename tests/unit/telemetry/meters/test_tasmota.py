@@ -47,8 +47,8 @@ def test_the_password_is_sent_but_never_shown(monkeypatch: pytest.MonkeyPatch) -
         (DEVICE["warning"], "requires a password"),
         ({"Command": "Unknown"}, "no energy sensor, or is not a Tasmota device"),
         ({"StatusSNS": []}, "no energy sensor"),
-        ({"StatusSNS": {"ENERGY": {"Total": 1, "Power": "26 W"}}}, "no number as Power: '26 W'"),
-        ({"StatusSNS": {"ENERGY": {"Power": 26}}}, "no number as Total"),
+        ({"StatusSNS": {"ENERGY": {"Total": 1, "Power": "26 W"}}}, "no number for Power: '26 W'"),
+        ({"StatusSNS": {"ENERGY": {"Power": 26}}}, "no number for Total"),
     ],
 )
 def test_what_is_no_reading_is_said(answer: object, words: str) -> None:

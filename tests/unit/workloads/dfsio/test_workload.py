@@ -105,7 +105,7 @@ def test_right_files_are_proved_and_measured(world: World, engine: Engine) -> No
         ("test_io_1", b"x" * FILE_BYTES, "test_io_1: byte 0 is 120"),
         ("test_io_1", b"", "has 0 bytes"),
         ("test_io_1", None, r"missing: \['test_io_1'\]"),
-        ("test_io_2", b"", r"not expected are \['test_io_2'\]"),
+        ("test_io_2", b"", r"not expected: \['test_io_2'\]"),
     ],
 )
 def test_wrong_files_are_never_proved(

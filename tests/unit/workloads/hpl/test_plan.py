@@ -100,7 +100,7 @@ def test_rows_can_be_given_as_the_paper_did() -> None:
 
 
 def test_rows_must_divide_the_processes() -> None:
-    with pytest.raises(UsageError, match="4 processes cannot be 3 rows"):
+    with pytest.raises(UsageError, match="4 processes cannot form 3 rows"):
         plan(case(0, workers=4, p="3"))
 
 

@@ -100,7 +100,7 @@ def parse_readings(
         raise MeterError(f"{where}: {error}") from error
 
 
-class InaMeter(Meter):
+class _InaMeter(Meter):
     """One chip of a node."""
 
     def __init__(
@@ -153,7 +153,7 @@ def _mean(samples: Sequence[tuple[float, float]]) -> Reading:
     return Reading(seconds=sum(seconds) / len(seconds), watts=sum(watts) / len(watts))
 
 
-def open_ina(chip: Chip, settings: Mapping[str, str], remote: Remote | None) -> InaMeter:
+def open_ina(chip: Chip, settings: Mapping[str, str], remote: Remote | None) -> Meter:
     """Open a chip.
 
     Raises:
@@ -165,7 +165,7 @@ def open_ina(chip: Chip, settings: Mapping[str, str], remote: Remote | None) -> 
             hint="name the node that it is wired to in nodes",
         )
     shunt_ohms = number(settings, "shunt_ohms", least=1e-5, most=10.0) if chip.shunt else 0.0
-    return InaMeter(
+    return _InaMeter(
         remote,
         chip,
         bus=whole(settings, "bus", least=0, most=255),
