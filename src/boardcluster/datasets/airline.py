@@ -7,8 +7,8 @@ size by `boardcluster.datasets.text`: repeated unchanged, header line included, 
 
 from __future__ import annotations
 
-import contextlib
 import io
+import shutil
 import tarfile
 import tomllib
 import zipfile
@@ -96,7 +96,13 @@ def _unpack(archive: Path, entry: dict[str, Any], *, target: Path) -> None:
     part = target.with_name(f"{target.name}.part")
     try:
         with writing(target):
-            _copy_member(archive, entry, target=part)
+            with tarfile.open(archive, "r:gz") as outer:
+                inner = outer.extractfile(entry["archive"]) or io.BytesIO()
+                # In memory, since a zip file is read from its end and gzip cannot seek; it is 9 MB,
+                # and what it holds is known by the digest of the archive.
+                packed = zipfile.ZipFile(io.BytesIO(inner.read()))
+            with packed, packed.open(entry["member"]) as member, part.open("wb") as stream:
+                shutil.copyfileobj(member, stream)
         digest = sha256_of(part)
         if digest != entry["member_sha256"]:
             raise InstallError(
@@ -112,17 +118,3 @@ def _unpack(archive: Path, entry: dict[str, Any], *, target: Path) -> None:
         ) from error
     finally:
         part.unlink(missing_ok=True)
-
-
-def _copy_member(archive: Path, entry: dict[str, Any], *, target: Path) -> None:
-    with tarfile.open(archive, "r:gz") as outer, contextlib.ExitStack() as stack:
-        inner = outer.extractfile(entry["archive"])
-        if inner is None:
-            raise KeyError(entry["archive"])
-        # In memory, since a zip file is read from its end and gzip cannot seek; it is 9 MB, and
-        # what it holds is known by the digest of the archive.
-        packed = stack.enter_context(zipfile.ZipFile(io.BytesIO(inner.read())))
-        member = stack.enter_context(packed.open(entry["member"]))
-        stream = stack.enter_context(target.open("wb"))
-        while chunk := member.read(1 << 20):
-            stream.write(chunk)

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from boardcluster.errors import CapacityError, HostError, InstallError
 from boardcluster.units import format_bytes
 
@@ -223,14 +225,8 @@ def write_stamp(
 
 def _read_stamp(sidecar: Path) -> Stamp | None:
     try:
-        record = json.loads(sidecar.read_text(encoding="utf-8"))
-        return Stamp(
-            sha256=str(record["sha256"]),
-            size_bytes=int(record["size_bytes"]),
-            mtime_ns=int(record["mtime_ns"]),
-            about={str(key): str(value) for key, value in record["about"].items()},
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return TypeAdapter(Stamp).validate_json(sidecar.read_bytes())
+    except (OSError, ValueError):
         return None
 
 

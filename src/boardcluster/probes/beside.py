@@ -50,11 +50,14 @@ def check_running(remote: Remote, ref: ProcessRef, *, program: str, log: str) ->
     """
     (view,) = processes(remote, [ref])
     if not view.alive:
-        words = remote.run(["tail", "-n", "5", log], check=False).text.strip()
         raise RemoteError(
-            f"{remote.name}: {program} ended too early: {words or 'it printed nothing'}",
+            f"{remote.name}: {program} ended too early: {_last_words(remote, log)}",
             hint=f"run the same {program} by hand on {remote.name}",
         )
+
+
+def _last_words(remote: Remote, log: str) -> str:
+    return remote.run(["tail", "-n", "5", log], check=False).text.strip() or "it printed nothing"
 
 
 def free_port(remote: Remote, first: int, *, count: int = 16) -> int:
@@ -90,10 +93,9 @@ def serving(
         while not listening(remote, [port]):
             check_running(remote, ref, program=argv[0], log=log)
             if time.monotonic() > deadline:
-                words = remote.run(["tail", "-n", "5", log], check=False).text.strip()
                 raise RemoteError(
                     f"{remote.name}: {argv[0]} does not listen on port {port} after "
-                    f"{_LISTEN_SECONDS:g} s; its last words: {words or 'none'}",
+                    f"{_LISTEN_SECONDS:g} s; its last words: {_last_words(remote, log)}",
                     hint=f"run the same {argv[0]} by hand on {remote.name}",
                 )
             time.sleep(_POLL_SECONDS)

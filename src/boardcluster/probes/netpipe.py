@@ -6,7 +6,6 @@ Mikler and Gustafson 1996, NetPIPE.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 
 from boardcluster.errors import ProbeOutputError, UsageError, VerificationError
@@ -102,15 +101,9 @@ def _over_mpi(site: Site, peer: Site, output: str) -> None:
     places = {row.node: (row.remote, row.folder) for row in (site, peer)}
     timeout_seconds = _TIMEOUT_SECONDS[site.mode]
     with serving_in(places, folder=site.folder, environment={}) as variables:
-        _run_mpi(site, command, variables, timeout_seconds=timeout_seconds)
-
-
-def _run_mpi(
-    site: Site, command: Sequence[str], variables: dict[str, str], *, timeout_seconds: float
-) -> None:
-    """Run mpirun so that it ends by itself if the driver is killed."""
-    bounded = ["timeout", str(round(timeout_seconds + 60)), *command]
-    site.remote.run(bounded, env=variables, cwd=site.folder, timeout_seconds=timeout_seconds)
+        # Under timeout, so that it ends by itself if the driver is killed.
+        bounded = ["timeout", str(round(timeout_seconds + 60)), *command]
+        site.remote.run(bounded, env=variables, cwd=site.folder, timeout_seconds=timeout_seconds)
 
 
 def measure(site: Site) -> tuple[ProbeFigure, ...]:

@@ -154,8 +154,9 @@ class _Runner:
 
     def run(self, job: _Job) -> ProbeRun:
         """Run one probe; a failure is a run, too."""
-        identity = _new_id()
-        began_utc = datetime.now(UTC).isoformat(timespec="seconds")
+        moment = datetime.now(UTC)
+        milliseconds = moment.microsecond // 1000
+        identity = f"{moment:%Y%m%d-%H%M%S}-{milliseconds:03d}{secrets.token_hex(2)}"
         began = time.monotonic()
         figures: tuple[ProbeFigure, ...] = ()
         reason = self._skipped(job)
@@ -178,7 +179,7 @@ class _Runner:
             mode=self.mode,
             node=job.site.node,
             peer=job.peer.node if job.peer else "",
-            started_utc=began_utc,
+            started_utc=moment.isoformat(timespec="seconds"),
             duration_seconds=time.monotonic() - began,
             cluster=job.site.cluster,
             emulated=job.site.emulated,
@@ -248,11 +249,6 @@ def _clear(live: LiveSite, identity: str) -> list[str]:
             f"{live.node}: {live.folder}/{identity} may have been left behind: {_one_line(error)}"
         )
     return words
-
-
-def _new_id() -> str:
-    moment = datetime.now(UTC)
-    return f"{moment:%Y%m%d-%H%M%S}-{moment.microsecond // 1000:03d}{secrets.token_hex(2)}"
 
 
 def _name(job: _Job) -> str:

@@ -189,7 +189,12 @@ def heat_model(board: BoardEntry, *, cooling: Part | None, supply: Part | None) 
             the supply is too weak for the board even at its lowest clock.
     """
     watts = _watts(board)
-    lines = [_power_line(watts)]
+    line = (
+        f"power is linear in busy time and clock, from {watts.idle_watts:g} W idle to "
+        f"{watts.stress_watts:.4g} W with every core busy; a limited clock alternates between the "
+        "highest and the lowest one, and the lower voltage at a lower clock is ignored"
+    )
+    lines = [line]
     if watts.standard is not None:
         lines.append(
             f"the {watts.stress_watts:.4g} W were not measured: they follow from the temperature, "
@@ -241,14 +246,6 @@ def heat_models(nodes: Iterable[NodeSpec]) -> dict[str, HeatModel]:
         for node in nodes
         if node.twin is not None and (node.twin.cooling or node.twin.supply)
     }
-
-
-def _power_line(watts: _Watts) -> str:
-    return (
-        f"power is linear in busy time and clock, from {watts.idle_watts:g} W idle to "
-        f"{watts.stress_watts:.4g} W with every core busy; a limited clock alternates between the "
-        "highest and the lowest one, and the lower voltage at a lower clock is ignored"
-    )
 
 
 def _last(figures: Sequence[SourcedFigure], name: str, **conditions: str) -> SourcedFigure | None:

@@ -19,9 +19,6 @@ __all__ = [
     "sort_arguments",
 ]
 
-LEAST_SORTED_BYTES = 10_000
-"""Hadoop's TeraSort refuses fewer rows than it has reduces: 100 rows are enough for every board."""
-
 # Intermediate data per byte of input, in tenths: the largest ratios of Lee and Park 2026, Table 13,
 # 134.3 GB of 32 GB on Hadoop and 1.4 GB of 1 GB on Spark.
 _INTERMEDIATE_TENTHS = {Engine.MAPREDUCE: 42, Engine.SPARK: 14}
@@ -42,7 +39,8 @@ class TeraWorkload(Workload):
 
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     takes = Takes.ROWS
-    least_bytes = LEAST_SORTED_BYTES
+    # Hadoop's TeraSort refuses fewer rows than it has reduces: 100 are enough for every board.
+    least_bytes = 10_000
     counted = ""
 
     def check(self, case: Case) -> None:

@@ -20,7 +20,7 @@ from boardcluster.telemetry.metrics import Exporter, Server
 @pytest.fixture
 def port() -> int:
     server = Server(0)
-    server.close()
+    server.server_close()
     return server.port
 
 

@@ -113,9 +113,9 @@ class Kind:
     summary: str
     coverage: Coverage
     accuracy: str
-    interval_seconds: float
-    integrates: bool
-    options: tuple[Option, ...]
     open: Callable[[Mapping[str, str], Remote | None], Meter]
+    options: tuple[Option, ...] = ()
+    interval_seconds: float = 1.0
+    integrates: bool = False
     on_node: bool = False
     accuracy_percent: float | None = None

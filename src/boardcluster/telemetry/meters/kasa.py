@@ -188,7 +188,6 @@ KIND = Kind(
     summary="TP-Link Kasa or Tapo plug with energy monitoring",
     coverage=Coverage.WALL,
     accuracy="none stated by the maker",
-    interval_seconds=1.0,
     integrates=True,
     options=(
         Option(name="host", help="host name or address of the plug"),

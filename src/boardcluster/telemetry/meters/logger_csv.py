@@ -181,8 +181,6 @@ KIND = Kind(
     summary="CSV file that any other logger writes on this machine",
     coverage=Coverage.WALL,
     accuracy="that of the logger's meter; give what its data sheet says",
-    interval_seconds=1.0,
-    integrates=False,
     options=(
         Option(name="path", help="the file, on this machine"),
         Option(name="time_column", help="title of the column with the time", default="time"),

@@ -175,7 +175,6 @@ KIND = Kind(
     accuracy="none stated in RFC 3621, which gives whole watts; give what the switch's data sheet "
     "says",
     interval_seconds=5.0,
-    integrates=False,
     options=(
         Option(name="host", help="host name or address of the switch"),
         Option(name="port", help="UDP port", default="161"),

@@ -87,7 +87,6 @@ KIND = Kind(
     coverage=Coverage.PACKAGE,
     accuracy="none stated by the makers; the count is a model on some processors, a measurement on "
     "others",
-    interval_seconds=1.0,
     integrates=True,
     options=(Option(name="zone", help="folder of /sys/class/powercap", default="intel-rapl:0"),),
     on_node=True,

@@ -88,9 +88,6 @@ KIND = Kind(
     summary="power management chip of a Raspberry Pi 5; without USB, HAT, NVMe and fan",
     coverage=Coverage.BOARD,
     accuracy="none stated by the maker",
-    interval_seconds=1.0,
-    integrates=False,
-    options=(),
     on_node=True,
     open=_open,
 )

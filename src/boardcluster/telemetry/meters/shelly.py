@@ -110,7 +110,6 @@ KIND = Kind(
     summary="Shelly plug or relay with power metering, first to fourth generation, over HTTP",
     coverage=Coverage.WALL,
     accuracy="not stated in the maker's API documentation; give what the device's data sheet says",
-    interval_seconds=1.0,
     integrates=True,
     options=(
         Option(name="url", help="http://HOST of the device"),

@@ -93,7 +93,6 @@ KIND = Kind(
     coverage=Coverage.WALL,
     accuracy="none stated: it depends on how the device was calibrated (Tasmota documentation, "
     "Power Monitoring Calibration)",
-    interval_seconds=1.0,
     integrates=True,
     options=(
         Option(name="url", help="http://HOST of the device"),

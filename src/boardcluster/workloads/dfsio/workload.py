@@ -79,7 +79,7 @@ class _Dfsio(Workload):
             Phase(
                 name=half,
                 command=(_stock if mapreduce else _ours)(context, job, half),
-                results=(_result_name(half),) if mapreduce else (),
+                results=(f"{half}.txt",) if mapreduce else (),
                 drops_caches=half == "read",
             )
             for half in _HALVES
@@ -115,10 +115,6 @@ def _total_bytes(case: Case) -> int:
     return _file_bytes(case) * _files(case)
 
 
-def _result_name(half: str) -> str:
-    return f"{half}.txt"
-
-
 def _stock(context: Context, job: Job, half: str) -> tuple[str, ...]:
     """Return the command of Hadoop's own TestDFSIO, its data below the job's folder.
 
@@ -131,7 +127,7 @@ def _stock(context: Context, job: Job, half: str) -> tuple[str, ...]:
         f"-{half}",
         *("-nrFiles", str(_files(job.case))),
         *("-size", f"{_file_bytes(job.case)}B"),
-        *("-resFile", _result_name(half)),
+        *("-resFile", f"{half}.txt"),
     ]
     jar = layout.engines.hadoop_test_jar("hadoop-mapreduce-client-jobclient")
     main = "org.apache.hadoop.fs.TestDFSIO"
@@ -153,7 +149,7 @@ def _measured(context: Context, job: Job, outcome: PhaseOutcome) -> Measured:
         return of_spark(outcome.stdout, half=half)
     totals = context.work / f"io_{half}"
     context.hdfs.get(f"{job.output_path}/io_{half}/part-00000", totals)
-    return of_mapreduce(totals, outcome.results[_result_name(half)])
+    return of_mapreduce(totals, outcome.results[f"{half}.txt"])
 
 
 def _verify_content(context: Context, job: Job) -> Verification:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from boardcluster.errors import VerificationError
 from boardcluster.fetch.cache import made_once, sha256_of
-from boardcluster.records import Dataset, Engine, Verification
+from boardcluster.records import Engine, Verification
 from boardcluster.workloads.base import (
     Case,
     Context,
@@ -72,11 +72,13 @@ class _Grep(Workload):
     def prepare(self, context: Context, case: Case) -> Prepared:
         prepared = put_text(context, case)
         context.progress("searching the text independently", 0, 0)
-        expected = _expected(
-            text_of(context),
-            pattern=case.parameters["pattern"],
-            form=_FORMS[case.engine],
-            cache=context.cache,
+        text, form, pattern = text_of(context), _FORMS[case.engine], case.parameters["pattern"]
+        asked = hashlib.sha256(f"{form}\t{pattern}".encode()).hexdigest()
+        expected = made_once(
+            context.cache / "expected" / "grep" / f"{asked[:16]}-{text.sha256}",
+            lambda target: search(text.path, pattern=pattern, form=form, target=target),
+            purpose="searching text",
+            about={"pattern": pattern, "form": str(form)},
         )
         return replace(prepared, expected=expected)
 
@@ -133,17 +135,6 @@ def _require_descending(parts: Sequence[Path]) -> None:
                         hint="look at the engine's logs in the attempt's folder",
                     )
                 before = count
-
-
-def _expected(dataset: Dataset, *, pattern: str, form: Form, cache: Path) -> Path:
-    """Search the source file once per content, pattern and form of the output."""
-    asked = hashlib.sha256(f"{form}\t{pattern}".encode()).hexdigest()
-    return made_once(
-        cache / "expected" / "grep" / f"{asked[:16]}-{dataset.sha256}",
-        lambda target: search(dataset.path, pattern=pattern, form=form, target=target),
-        purpose="searching text",
-        about={"pattern": pattern, "form": str(form)},
-    )
 
 
 WORKLOAD = _Grep()

@@ -112,7 +112,7 @@ class _Pi(Workload):
         exact = right.least == right.most
         proved = Inside(least=inside, most=inside, total=total) if exact else right
         verification = Verification(
-            method=_METHODS[case.engine] if _is_recomputed(case) else _ONLY_LIKELY,
+            method=_METHODS[case.engine] if _total_of(case) <= _MOST_RECOMPUTED else _ONLY_LIKELY,
             expected_sha256=hashlib.sha256(str(right).encode()).hexdigest(),
             actual_sha256=hashlib.sha256(str(proved).encode()).hexdigest(),
             records=1,
@@ -124,13 +124,9 @@ def _total_of(case: Case) -> int:
     return int(case.parameters["maps"]) * int(case.parameters["samples"])
 
 
-def _is_recomputed(case: Case) -> bool:
-    return _total_of(case) <= _MOST_RECOMPUTED
-
-
 def _count(case: Case) -> Inside:
     maps, samples = int(case.parameters["maps"]), int(case.parameters["samples"])
-    if not _is_recomputed(case):
+    if _total_of(case) > _MOST_RECOMPUTED:
         return likely_inside(maps * samples)
     if case.engine is Engine.MAPREDUCE:
         return halton_inside(maps, samples)

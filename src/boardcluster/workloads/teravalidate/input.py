@@ -43,7 +43,8 @@ def provide_planted(context: Context, case: Case) -> Prepared:
     files = _files(case)
     folder = input_folder(f"tera-{rows_of(case)}-planted-{files}", case)
     size_bytes = (rows_of(case) - 1) * ROW_BYTES
-    if not _is_there(context, folder, size_bytes=size_bytes):
+    is_whole = parts_bytes(context, folder) == size_bytes
+    if not is_whole or not context.hdfs.exists(f"{folder}/{_REPORT}"):
         _make(context, case, folder=folder, files=files)
     return Prepared(
         input_path=folder, input_bytes=size_bytes, expected=_fetch_report(context, folder)
@@ -56,11 +57,6 @@ def _files(case: Case) -> int:
     A validator has one task per file.
     """
     return max(1, min(case.workers * case.worker_cores, rows_of(case) // _LEAST_ROWS_OF_A_FILE))
-
-
-def _is_there(context: Context, folder: str, *, size_bytes: int) -> bool:
-    hdfs = context.hdfs
-    return parts_bytes(context, folder) == size_bytes and hdfs.exists(f"{folder}/{_REPORT}")
 
 
 def _make(context: Context, case: Case, *, folder: str, files: int) -> None:
