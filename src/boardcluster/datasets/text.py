@@ -132,7 +132,7 @@ def _checked_status(path: Path) -> os.stat_result:
     with _reading(path):
         status = path.stat()
     if stat.S_ISDIR(status.st_mode):
-        raise InputError(f"{path} is a folder", hint="name one text file inside it")
+        raise InputError(f"{path} is a folder", hint="choose a text file inside it")
     if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{path} is not a regular file", hint="copy its content into a file first")
     if status.st_size == 0:
@@ -150,7 +150,7 @@ def _reading(path: Path) -> Iterator[None]:
             f"no such file: {path}", hint="check the path; it is relative to where you are"
         ) from error
     except PermissionError as error:
-        raise InputError(f"may not read {path}", hint=f"run: chmod u+r {path}") from error
+        raise InputError(f"no permission to read {path}", hint=f"run: chmod u+r {path}") from error
     except EOFError as error:
         raise InputError(
             f"{path} is a truncated bzip2 file", hint="fetch it again; check with bzip2 --test"
@@ -158,7 +158,7 @@ def _reading(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.filename is None and error.errno is None:  # how the bz2 module reports bad data
             raise InputError(
-                f"{path} is not a sound bzip2 file: {error}",
+                f"{path} is not a valid bzip2 file: {error}",
                 hint="fetch it again; check with bzip2 --test",
             ) from error
         raise InputError(
@@ -186,7 +186,7 @@ def _refuse_changed(path: Path, before: os.stat_result) -> None:
         after = path.stat()
     if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
         raise InputError(
-            f"{path} changed while it was read", hint="repeat when nothing writes to it"
+            f"{path} changed while it was read", hint="try again when nothing writes to it"
         )
 
 
@@ -235,7 +235,7 @@ class _Growing:
                 return "cropped at a line end"
         if self._written_bytes == 0:
             raise InputError(
-                f"{self._path} is empty once unpacked", hint="check how the file was made"
+                f"{self._path} is empty after unpacking", hint="check how the file was made"
             )
         if self._limit is None:
             return "unchanged"
@@ -279,7 +279,7 @@ class _Growing:
         """Drop the incomplete last line."""
         if self._line_end_bytes == 0:
             raise InputError(
-                f"the first line of {self._path} is longer than the wanted {self._limit} bytes",
+                f"the first line of {self._path} is longer than the requested {self._limit} bytes",
                 hint="choose a larger size",
             )
         self._stream.flush()
@@ -289,58 +289,50 @@ class _Growing:
 
 
 def _checked_text(path: Path) -> Iterator[bytes]:
-    """Yield the (unpacked) content of a file in pieces, each checked to be text."""
-    check = _TextCheck(path)
+    """Yield the (unpacked) content of a file in pieces, each checked to be text.
+
+    Raises:
+        InputError: it holds a NUL byte or is not UTF-8; names line and offset.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    done_bytes = done_lines = 0
+    kind = ""
     with _reading(path), path.open("rb") as raw:
         start = raw.read(16)
         raw.seek(0)
         packed = path.suffix == ".bz2" or _BZIP2_MAGIC.match(start) is not None
         with bz2.open(raw, "rb") if packed else contextlib.nullcontext(raw) as stream:
-            while True:
-                chunk = stream.read(_CHUNK_BYTES)
-                check.feed(chunk, final=not chunk)
-                if not chunk:
-                    return
+            while chunk := stream.read(_CHUNK_BYTES):
+                if not done_bytes:
+                    kind = next((_CONTAINERS[it] for it in _CONTAINERS if chunk.startswith(it)), "")
+                if found := _first_wrong(chunk, decoder):
+                    line = done_lines + chunk.count(b"\n", 0, max(0, found[1])) + 1
+                    raise _not_text(path, found[0], line, done_bytes + found[1], kind)
                 yield chunk
+                done_lines += chunk.count(b"\n")
+                done_bytes += len(chunk)
+    if found := _first_wrong(b"", decoder):
+        raise _not_text(path, found[0], done_lines + 1, done_bytes + found[1], kind)
 
 
-class _TextCheck:
-    """Finds the first byte that is not text, over any number of pieces."""
+def _first_wrong(chunk: bytes, decoder: codecs.IncrementalDecoder) -> tuple[str, int] | None:
+    """Return what in a piece is not text, and its offset; an empty piece is the end."""
+    nul = chunk.find(b"\0")
+    if nul >= 0:
+        return "a NUL byte", nul
+    pending = len(decoder.getstate()[0])
+    if pending or not chunk or not chunk.isascii():
+        try:
+            decoder.decode(chunk, not chunk)
+        except UnicodeDecodeError as error:
+            return "bytes that are not UTF-8", error.start - pending
+    return None
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._checked_bytes = 0
-        self._lines = 0
-        self._kind = ""
 
-    def feed(self, chunk: bytes, *, final: bool) -> None:
-        """Check the next piece.
-
-        Raises:
-            InputError: it holds a NUL byte or is not UTF-8; names line and offset.
-        """
-        if self._checked_bytes == 0:
-            self._kind = next(
-                (kind for magic, kind in _CONTAINERS.items() if chunk.startswith(magic)), ""
-            )
-        nul = chunk.find(b"\0")
-        if nul >= 0:
-            self._refuse("a NUL byte", chunk, offset=nul)
-        pending = len(self._decoder.getstate()[0])
-        if pending or final or not chunk.isascii():
-            try:
-                self._decoder.decode(chunk, final)
-            except UnicodeDecodeError as error:
-                self._refuse("bytes that are not UTF-8", chunk, offset=error.start - pending)
-        self._lines += chunk.count(b"\n")
-        self._checked_bytes += len(chunk)
-
-    def _refuse(self, what: str, chunk: bytes, *, offset: int) -> None:
-        line = self._lines + chunk.count(b"\n", 0, max(0, offset)) + 1
-        kind, _, advice = self._kind.partition("; ")
-        found = f"{self._path} is not text: line {line}, offset {self._checked_bytes + offset}: "
-        raise InputError(
-            found + what + (f"; it looks like {kind}" if kind else ""),
-            hint=advice or "name a text file, or convert it: iconv -f LATIN1 -t UTF-8 IN > OUT",
-        )
+def _not_text(path: Path, what: str, line: int, offset: int, kind: str) -> InputError:
+    kind, _, advice = kind.partition("; ")
+    return InputError(
+        f"{path} is not text: line {line}, offset {offset}: {what}"
+        + (f"; it looks like {kind}" if kind else ""),
+        hint=advice or "name a text file, or convert it: iconv -f LATIN1 -t UTF-8 IN > OUT",
+    )

@@ -1,1 +1,1 @@
-"""Fetch files once, verified and atomically: over HTTP and from PyPI."""
+"""Fetch files from PyPI once, verified and whole."""

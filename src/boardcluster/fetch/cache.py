@@ -16,8 +16,10 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from boardcluster.errors import CapacityError, HostError, InstallError
 from boardcluster.units import format_bytes
@@ -30,6 +32,7 @@ __all__ = [
     "held_stamp",
     "hold_lock",
     "install_file",
+    "made_once",
     "make_folder",
     "no_progress",
     "require_space",
@@ -81,7 +84,7 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         raise HostError(
             f"cannot create the folder {folder}: {error.strerror}",
-            hint="choose another folder, or mend its permissions",
+            hint="choose another folder, or correct its permissions",
         ) from error
 
 
@@ -96,18 +99,20 @@ def require_space(folder: Path, *, need_bytes: int, purpose: str) -> None:
         return
     missing_bytes = need_bytes + _RESERVE_BYTES - free_bytes
     raise CapacityError(
-        f"{purpose} needs {format_bytes(need_bytes)} + {format_bytes(_RESERVE_BYTES)} kept free, "
+        f"{purpose} needs {format_bytes(need_bytes)} + {format_bytes(_RESERVE_BYTES)} in reserve, "
         f"but {folder} has {format_bytes(free_bytes)} free: {format_bytes(missing_bytes)} missing",
         hint=f"free {format_bytes(missing_bytes)} there, or choose a folder on a larger disk",
     )
 
 
-def disk_error(error: OSError, *, path: str) -> HostError:
+def disk_error(error: OSError, *, path: str, folder: str = "", doing: str = "use") -> HostError:
     """Return an operating system error in the user's words.
 
     Args:
         error: what the operating system said.
         path: the file or folder it is about.
+        folder: the folder that needs space or other permissions; empty if it is not known.
+        doing: what failed, a verb.
 
     Returns:
         A CapacityError where the disk or the quota is full, else a HostError.
@@ -115,10 +120,12 @@ def disk_error(error: OSError, *, path: str) -> HostError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return CapacityError(
             f"the disk became full while writing {path}",
-            hint="free space there, or choose a folder on a larger disk",
+            hint=f"free space {f'in {folder}' if folder else 'there'}, or choose a folder on a "
+            "larger disk",
         )
     return HostError(
-        f"cannot use {path}: {error.strerror}", hint="mend its permissions, or choose another path"
+        f"cannot {doing} {path}: {error.strerror}",
+        hint=f"correct the permissions of {folder or path}, or choose another path",
     )
 
 
@@ -133,15 +140,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise CapacityError(
-                f"the disk became full while writing {path}",
-                hint=f"free space in {path.parent}, or choose a folder on a larger disk",
-            ) from error
-        raise HostError(
-            f"cannot write {path}: {error.strerror}",
-            hint=f"mend the permissions of {path.parent}, or choose another folder",
-        ) from error
+        raise disk_error(error, path=str(path), folder=str(path.parent), doing="write") from error
 
 
 @contextlib.contextmanager
@@ -219,28 +218,16 @@ def write_stamp(
     # A name of its own: two threads or processes may stamp one source at the same time.
     writer = f"{os.getpid()}-{threading.get_ident()}"
     part = sidecar.with_name(f"{sidecar.name}.{writer}.part")
-    record = {
-        "sha256": stamp.sha256,
-        "size_bytes": stamp.size_bytes,
-        "mtime_ns": stamp.mtime_ns,
-        "about": stamp.about,
-    }
     with writing(sidecar):
-        part.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(asdict(stamp), indent=2) + "\n", encoding="utf-8")
         part.replace(sidecar)
     return stamp
 
 
 def _read_stamp(sidecar: Path) -> Stamp | None:
     try:
-        record = json.loads(sidecar.read_text(encoding="utf-8"))
-        return Stamp(
-            sha256=str(record["sha256"]),
-            size_bytes=int(record["size_bytes"]),
-            mtime_ns=int(record["mtime_ns"]),
-            about={str(key): str(value) for key, value in record["about"].items()},
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return TypeAdapter(Stamp).validate_json(sidecar.read_bytes())
+    except (OSError, ValueError):
         return None
 
 
@@ -287,3 +274,33 @@ def install_file(
         sidecar_of(target).unlink(missing_ok=True)
         part.replace(target)
     return write_stamp(target, sidecar=sidecar_of(target), sha256=sha256, about=about)
+
+
+def made_once(
+    target: Path,
+    make: Callable[[Path], object],
+    *,
+    purpose: str,
+    about: Mapping[str, str] | None = None,
+) -> Path:
+    """Return a file that is computed at most once, and again where its content was spoilt.
+
+    Args:
+        target: the file; its folder is created if missing.
+        make: writes the content to the path it is given.
+        purpose: what is done meanwhile, for another process that waits.
+        about: whatever else the sidecar is to keep.
+
+    Raises:
+        InstallError: another process held the lock for an hour.
+        HostError: the file cannot be written.
+    """
+    make_folder(target.parent)
+    with hold_lock(target.with_name(f".{target.name}.lock"), purpose=purpose):
+        if verified_stamp(target, sidecar=sidecar_of(target)) is None:
+            part = target.with_name(f"{target.name}.part")
+            with writing(target):
+                make(part)
+                part.replace(target)
+            write_stamp(target, sidecar=sidecar_of(target), sha256=sha256_of(target), about=about)
+    return target

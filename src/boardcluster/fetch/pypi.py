@@ -191,7 +191,8 @@ def _pip_failure(requirement: str, output: bytes, *, folder: Path) -> InstallErr
         return CapacityError(message, hint=f"free space in {folder}")
     if "DO NOT MATCH THE HASHES" in text:
         return InstallError(
-            message, hint="the package index serves another file than the locked one; check PIP_*"
+            message,
+            hint="the package index serves a file that differs from the locked one; check PIP_*",
         )
     if any(mark in text for mark in _UNREACHABLE):
         message = (
@@ -209,14 +210,14 @@ def _install(requirement: str, allowed: Collection[str], *, work: Path, folder: 
     if len(fetched) != 1:
         names = ", ".join(path.name for path in fetched) or "nothing"
         raise InstallError(
-            f"pip was to fetch one file for {requirement} but left {names}",
+            f"pip should have fetched one file for {requirement} but left {names}",
             hint="repeat the command; if it fails again, update pip",
         )
     digest = sha256_of(fetched[0])
     if digest not in allowed:
         raise InstallError(
             f"{fetched[0].name} has SHA-256 {digest}, expected {' or '.join(sorted(allowed))}",
-            hint="the package index serves another file than the locked one; check PIP_*",
+            hint="the package index serves a file that differs from the locked one; check PIP_*",
         )
     target = folder / fetched[0].name
     install_file(fetched[0], target=target, sha256=digest)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TypeAlias
 
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.remote.base import Remote
 
-__all__ = ["Measure", "Probe", "Site", "Tell", "Tool"]
+__all__ = ["LiveSite", "Measure", "Probe", "Site", "Tell", "Tool", "figures_from"]
 
 Tell = Callable[[str], None]
 """Told what is being done, in a few words."""
@@ -35,23 +35,23 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """Where a probe runs.
+class LiveSite:
+    """A node on which probes may run.
 
     Attributes:
-        node: the node's name.
+        node: its name.
         remote: the node, as the user that jobs run as.
         admin: the node as root; the same where there is no other way.
         cores: cores that the node may use.
         memory_bytes: its memory.
-        folder: an empty folder on the node's data medium; deleted afterwards.
+        folder: a folder on its data medium, below which each run gets its own.
         address: its address in the cluster.
-        peer: the other node of a pair; None for probes of one node.
-        mode: quick or paper.
-        tell: told what is being done.
-        settings: the probe's own options, as text.
-        watts: reads the power meter that covers the node: watts now, or None if it does not say;
+        hardware: one line on the machine.
+        cluster: name of its cluster; empty for a machine that is in none.
+        emulated: whether it is a namespace on this machine.
+        watts: reads the power meter of this node alone: watts now, or None if it gives no reading;
             None where no meter is declared.
+        dilation: by how much it is slower than the board it stands for.
     """
 
     node: str
@@ -61,26 +61,44 @@ class Site:
     memory_bytes: int
     folder: str
     address: str
+    hardware: str = ""
+    cluster: str = ""
+    emulated: bool = False
+    watts: Callable[[], float | None] | None = None
+    dilation: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site(LiveSite):
+    """Where a probe runs: a node whose ``folder`` is empty, the run's own, and deleted afterwards.
+
+    Attributes:
+        mode: quick or paper.
+        tell: told what is being done.
+        peer: the other node of a pair; None for probes of one node.
+        settings: the probe's own options, as text.
+    """
+
     mode: ProbeMode
     tell: Tell
     peer: Site | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
-    watts: Callable[[], float | None] | None = None
 
 
-class Measure(Protocol):
-    """Runs a probe's commands at a site and returns what they measured.
+def figures_from(values: Mapping[str, float], conditions: dict[str, str]) -> list[ProbeFigure]:
+    """Return values by name as figures that were measured under the same conditions."""
+    return [
+        ProbeFigure(name=name, value=value, conditions=conditions) for name, value in values.items()
+    ]
 
-    It leaves nothing behind: no process and nothing outside ``site.folder``, also when it fails.
 
-    Raises:
-        ProbeOutputError: a tool's output is not what it should be.
-        RemoteError: a tool failed or did not end in time.
-    """
+Measure: TypeAlias = Callable[[Site], tuple[ProbeFigure, ...]]
+"""Runs a probe's commands at a site and returns what they measured.
 
-    def __call__(self, site: Site) -> tuple[ProbeFigure, ...]:
-        """Measure at one site."""
-        ...
+It leaves nothing behind: no process and nothing outside ``site.folder``, also when it fails. It
+raises ProbeOutputError where a tool's output is not what it should be, and RemoteError where a tool
+failed or did not end in time.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,11 +50,14 @@ def check_running(remote: Remote, ref: ProcessRef, *, program: str, log: str) ->
     """
     (view,) = processes(remote, [ref])
     if not view.alive:
-        words = remote.run(["tail", "-n", "5", log], check=False).text.strip()
         raise RemoteError(
-            f"{remote.name}: {program} ended too early: {words or 'it said nothing'}",
+            f"{remote.name}: {program} ended too early: {_last_words(remote, log)}",
             hint=f"run the same {program} by hand on {remote.name}",
         )
+
+
+def _last_words(remote: Remote, log: str) -> str:
+    return remote.run(["tail", "-n", "5", log], check=False).text.strip() or "it printed nothing"
 
 
 def free_port(remote: Remote, first: int, *, count: int = 16) -> int:
@@ -70,7 +73,7 @@ def free_port(remote: Remote, first: int, *, count: int = 16) -> int:
             return port
     raise AddressError(
         f"{remote.name}: the ports {ports[0]} to {ports[-1]} are all in use",
-        hint=f"end what listens there; `ss -ltnp` on {remote.name} names it",
+        hint=f"end the program that listens there; `ss -ltnp` on {remote.name} shows it",
     )
 
 
@@ -92,10 +95,9 @@ def serving(
             timeout_seconds=_LISTEN_SECONDS,
             poll_seconds=_POLL_SECONDS,
         ):
-            words = remote.run(["tail", "-n", "5", log], check=False).text.strip()
             raise RemoteError(
                 f"{remote.name}: {argv[0]} does not listen on port {port} after "
-                f"{_LISTEN_SECONDS:g} s; its last words: {words or 'none'}",
+                f"{_LISTEN_SECONDS:g} s; its last words: {_last_words(remote, log)}",
                 hint=f"run the same {argv[0]} by hand on {remote.name}",
             )
         yield

@@ -1,17 +1,39 @@
-"""Reading what tools print: one JSON document, and numbers in it that can be numbers."""
+"""Reading what tools print: one JSON document, or one line of a form."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from boardcluster.errors import ProbeOutputError
 
-__all__ = ["json_document", "member", "positive"]
+__all__ = ["json_document", "member", "only_line", "positive"]
 
 _SHOWN_CHARACTERS = 80
+
+
+def only_line(pattern: str, text: str, what: str, *, tool: str) -> tuple[str, ...]:
+    """Return the groups of a pattern that one line of a text matches.
+
+    Args:
+        pattern: with at least one group.
+        text: what the tool printed.
+        what: the line's own words, for the message.
+        tool: a command of sysbench, for the message.
+
+    Raises:
+        ProbeOutputError: no line matches, or several do.
+    """
+    found = [match.groups() for match in re.finditer(pattern, text, re.MULTILINE)]
+    if len(found) != 1:
+        raise ProbeOutputError(
+            f"{tool} printed {len(found)} lines of {what!r}: {' '.join(text.split())[-200:]!r}",
+            hint=f"run `{tool} run` on the node; sysbench 1.0 is supported",
+        )
+    return found[0]
 
 
 def json_document(text: str, tool: str) -> dict[str, Any]:
@@ -37,10 +59,10 @@ def json_document(text: str, tool: str) -> dict[str, Any]:
         raise ProbeOutputError(
             f"{tool}'s JSON cannot be read in line {starts[0] + number}: "
             f"{line[:_SHOWN_CHARACTERS]!r}",
-            hint=f"check that {tool} was not ended and that its version is known",
+            hint=f"check that {tool} was not interrupted and that its version is supported",
         ) from error
     if not isinstance(found, dict):
-        raise ProbeOutputError(f"{tool} printed JSON that is no object: {body[:40]!r}")
+        raise ProbeOutputError(f"{tool} printed JSON that is not an object: {body[:40]!r}")
     return found
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from boardcluster.errors import CapacityError, ProbeOutputError, RemoteError, UsageError
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import Probe, Site, Tool, figures_from
 from boardcluster.probes.document import json_document, member, positive
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.units import (
@@ -207,7 +207,7 @@ def _settings(site: Site) -> tuple[int, int]:
     if size_bytes < 2 * _LARGEST_BYTES or size_bytes % _LARGEST_BYTES or not 1 <= seconds <= 3600:
         raise UsageError(
             f"fio: size {format_bytes(size_bytes, binary=True)}, {seconds} s",
-            hint="take a multiple of 16 MiB from 32 MiB on, and from 1 s to 1 h",
+            hint="use a multiple of 16 MiB, at least 32 MiB, and 1 s to 1 h",
         )
     return size_bytes, seconds
 
@@ -247,7 +247,7 @@ def _least_direct_bytes(site: Site, records_bytes: tuple[int, ...]) -> int | Non
 
 
 def measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See Measure.
+    """Fill one file, then read and write it by pattern and record size, then flush.
 
     Raises:
         CapacityError: the file does not fit.
@@ -263,7 +263,9 @@ def measure(site: Site) -> tuple[ProbeFigure, ...]:
     try:
         least_bytes = _least_direct_bytes(site, records_bytes)
         if least_bytes is None or place.file_system in _CACHING:
-            site.tell(f"{place.file_system} has no dependable O_DIRECT: figures have direct=no")
+            site.tell(
+                f"{place.file_system} does not support O_DIRECT reliably: figures have direct=no"
+            )
         fill = Job(
             pattern="write",
             record_bytes=MIB,
@@ -302,11 +304,10 @@ def _rates(site: Site, place: Place, job: Job, file: str) -> list[ProbeFigure]:
         "record_bytes": str(job.record_bytes),
         "direct": "yes" if job.direct and place.file_system not in _CACHING else "no",
     }
-    figures = [ProbeFigure(name=f"fio_{words}_bytes_per_second", value=rate, conditions=conditions)]
+    values = {f"fio_{words}_bytes_per_second": rate}
     if job.record_bytes == _BLOCK_BYTES:
-        name = f"fio_{words}_operations_per_second"
-        figures.append(ProbeFigure(name=name, value=operations, conditions=conditions))
-    return figures
+        values[f"fio_{words}_operations_per_second"] = operations
+    return figures_from(values, conditions)
 
 
 def _flushes(
@@ -328,9 +329,7 @@ def _flushes(
         "fio_fsync_calls": float(calls),
     }
     conditions = {"record_bytes": str(_BLOCK_BYTES), "file_system": place.file_system}
-    return [
-        ProbeFigure(name=name, value=value, conditions=conditions) for name, value in values.items()
-    ]
+    return figures_from(values, conditions)
 
 
 PROBE = Probe(

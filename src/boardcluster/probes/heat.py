@@ -20,7 +20,7 @@ from statistics import fmean, median
 from typing import Any
 
 from boardcluster.errors import ProbeOutputError, RemoteError
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import Probe, Site, Tool, figures_from
 from boardcluster.probes.beside import stressing
 from boardcluster.probes.node import ask_program
 from boardcluster.records import ProbeFigure, ProbeMode
@@ -97,7 +97,7 @@ def parse_samples(answer: Any, *, seconds: float) -> tuple[Sample, ...]:
     planned = math.floor(seconds / _INTERVAL_SECONDS) + 1
     if len(samples) < max(2, planned // 2):
         raise ProbeOutputError(
-            f"heat.py took {len(samples)} samples in {seconds:g} s, {planned} were due"
+            f"heat.py took {len(samples)} samples in {seconds:g} s, expected {planned}"
         )
     times = [sample.seconds for sample in samples]
     if times != sorted(times):
@@ -115,11 +115,11 @@ def _sample(row: Any) -> Sample:
         if isinstance(value, bool) or not isinstance(value, int | float | None):
             raise ProbeOutputError(f"not a sample of heat.py: {str(row)[:80]!r}")
     if seconds is None or seconds < 0 or (clock_hertz is not None and not clock_hertz > 0):
-        raise ProbeOutputError(f"a sample of heat.py cannot be true: {row!r}")
+        raise ProbeOutputError(f"a sample of heat.py is impossible: {row!r}")
     low, high = _PLAUSIBLE_CELSIUS
     if celsius is not None and not low <= celsius <= high:
         raise ProbeOutputError(
-            f"the sensor {sensor!r} reads {celsius!r} degrees Celsius, which cannot be",
+            f"the sensor {sensor!r} reads {celsius!r} degrees Celsius, which is impossible",
             hint="look at /sys/class/thermal on the node",
         )
     return Sample(
@@ -158,10 +158,7 @@ def figures_of(curves: Curves) -> list[ProbeFigure]:
         figures |= _temperatures(curves)
     if clocks:
         figures |= _clocks(curves)
-    rows = [
-        ProbeFigure(name=name, value=value, conditions=conditions)
-        for name, value in figures.items()
-    ]
+    rows = figures_from(figures, conditions)
     return [*rows, *_throttling(curves.stress), *_curve(curves)]
 
 
@@ -173,7 +170,7 @@ def _temperatures(curves: Curves) -> dict[str, float]:
     """Return idle and highest temperature, and how long it took to cool."""
     idle, stress, cool = (_celsius(part) for part in (curves.idle, curves.stress, curves.cool))
     if not idle or not stress or not cool:
-        raise ProbeOutputError("the temperature sensor went away during the test")
+        raise ProbeOutputError("the temperature sensor disappeared during the test")
     base = median(value for _, value in idle)
     most = max(value for _, value in (*stress, *cool))
     figures = {"heat_idle_celsius": base, "heat_most_celsius": most}
@@ -223,10 +220,7 @@ def _throttling(stress: Sequence[Sample]) -> list[ProbeFigure]:
     began = _first_run(throttled)
     if began is not None:
         figures["heat_time_to_throttle_seconds"] = stress[began].seconds
-    return [
-        ProbeFigure(name=name, value=value, conditions={"told_by": told_by})
-        for name, value in figures.items()
-    ]
+    return figures_from(figures, {"told_by": told_by})
 
 
 def _first_run(throttled: Sequence[bool]) -> int | None:
@@ -241,7 +235,7 @@ def _curve(curves: Curves) -> list[ProbeFigure]:
     """Return at most about 120 points of the temperature and of the clock, by phase."""
     parts = {"idle": curves.idle, "stress": curves.stress, "cool": curves.cool}
     step = math.ceil(sum(len(part) for part in parts.values()) / _CURVE_POINTS)
-    figures = []
+    figures: list[ProbeFigure] = []
     for phase, samples in parts.items():
         # Of two samples in one second, which a node that was slow to answer makes, the first.
         by_second = {int(row.seconds): row for row in reversed(samples)}
@@ -249,11 +243,8 @@ def _curve(curves: Curves) -> list[ProbeFigure]:
             row = by_second[second]
             conditions = {"phase": phase, "second": str(second)}
             values = {"heat_celsius": row.celsius, "heat_clock_hertz": row.clock_hertz}
-            figures += [
-                ProbeFigure(name=name, value=value, conditions=conditions)
-                for name, value in values.items()
-                if value is not None
-            ]
+            known = {name: value for name, value in values.items() if value is not None}
+            figures += figures_from(known, conditions)
     return figures
 
 
@@ -278,7 +269,7 @@ def _settle(site: Site) -> None:
     if before is None:
         return
     for _ in range(_STABLE_READINGS_MOST):
-        site.tell(f"{before:.1f} degrees; waiting until that is stable")
+        site.tell(f"{before:.1f} degrees; waiting until it is stable")
         time.sleep(_STABLE_PAUSE_SECONDS)
         now = _now(site)
         if now is not None and abs(now - before) < _STABLE_CELSIUS:
@@ -287,19 +278,19 @@ def _settle(site: Site) -> None:
     raise RemoteError(
         f"{site.node}: after {_STABLE_READINGS_MOST * _STABLE_PAUSE_SECONDS / 60:.0f} min the idle "
         f"temperature is not stable; the last one was {before:.1f} degrees",
-        hint="end what runs on the node, and look for a draught or the sun",
+        hint="end other programs on the node, and keep it out of draughts and the sun",
     )
 
 
 def measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See Measure. The wait for a stable temperature is left out in quick mode."""
+    """Sample the node idle, at work and cooling; quick mode does not wait until it is stable."""
     phases = _PHASES_SECONDS[site.mode]
     if site.mode is ProbeMode.PAPER:
         _settle(site)
     site.tell(f"idle for {phases['idle']} s")
     idle = _look(site, seconds=phases["idle"])
     if all(row.celsius is None for row in idle):
-        site.tell(f"{NO_SENSOR}: only the clock is noted")
+        site.tell(f"{NO_SENSOR}: only the clock is recorded")
     site.tell(f"{site.cores} cores at work for {phases['stress']} s")
     with stressing(site, seconds=phases["stress"]):
         stress = _look(site, seconds=phases["stress"])

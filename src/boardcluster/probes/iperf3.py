@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from boardcluster.errors import ProbeOutputError, UsageError
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import Probe, Site, Tool, figures_from
 from boardcluster.probes.beside import free_port, serving
 from boardcluster.probes.document import json_document, member, positive
 from boardcluster.records import ProbeFigure, ProbeMode
@@ -102,7 +102,7 @@ def _once(client: Site, server: Site, *, reverse: bool, seconds: int) -> Flow:
 
 
 def measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See Measure.
+    """Send in both directions, as often as the mode asks for.
 
     Raises:
         AddressError: no port is free.
@@ -111,7 +111,7 @@ def measure(site: Site) -> tuple[ProbeFigure, ...]:
     if site.peer is None:
         raise UsageError("iperf3 needs two nodes", hint="run it on a cluster of two nodes or more")
     seconds = _SECONDS[site.mode]
-    figures = []
+    figures: list[ProbeFigure] = []
     for repetition in range(1, _REPETITIONS[site.mode] + 1):
         for sender in ("client", "server"):
             site.tell(f"TCP throughput with {site.peer.node}, the {sender} sends")
@@ -121,10 +121,7 @@ def measure(site: Site) -> tuple[ProbeFigure, ...]:
                 "iperf3_bits_per_second": flow.bits_per_second,
                 "iperf3_retransmits": float(flow.retransmits),
             }
-            figures += [
-                ProbeFigure(name=name, value=value, conditions=conditions)
-                for name, value in values.items()
-            ]
+            figures += figures_from(values, conditions)
     return tuple(figures)
 
 

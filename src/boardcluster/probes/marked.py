@@ -42,7 +42,9 @@ class MarkedRemote:
 
     def _environment(self, env: Mapping[str, str] | None) -> dict[str, str]:
         if self._stopping.is_set():
-            raise RemoteError(f"{self.name}: nothing more is started: the command was stopped")
+            raise RemoteError(
+                f"{self.name}: no more programs are started, because the command was stopped"
+            )
         return {**self._mark, **(env or {})}
 
     def run(
@@ -55,7 +57,7 @@ class MarkedRemote:
         timeout_seconds: float = 60.0,
         check: bool = True,
     ) -> Completed:
-        """See Remote."""
+        """Run a program to its end, marked."""
         return self._inner.run(
             argv,
             stdin=stdin,
@@ -75,7 +77,7 @@ class MarkedRemote:
         cwd: str | None = None,
         timeout_seconds: float,
     ) -> Completed:
-        """See Remote."""
+        """Run a program to its end, marked, its output in files."""
         return self._inner.run_logged(
             argv,
             stdout=stdout,
@@ -93,24 +95,24 @@ class MarkedRemote:
         env: Mapping[str, str] | None = None,
         cwd: str = "/",
     ) -> ProcessRef:
-        """See Remote."""
+        """Start a marked program."""
         return self._inner.start(argv, log=log, env=self._environment(env), cwd=cwd)
 
     def put(self, source: Path, target: str) -> None:
-        """See Remote."""
+        """Bring a file to the node."""
         self._inner.put(source, target)
 
     def get(self, source: str, target: Path) -> None:
-        """See Remote."""
+        """Fetch a file from the node."""
         self._inner.get(source, target)
 
     def lend(self, source: Path) -> AbstractContextManager[str]:
-        """See Remote."""
+        """Make a file readable on the node while the block runs."""
         return self._inner.lend(source)
 
     def collect(self, target: Path) -> AbstractContextManager[str]:
-        """See Remote."""
+        """Let the node write a file while the block runs."""
         return self._inner.collect(target)
 
     def close(self) -> None:
-        """See Remote; the node behind stays open, it is not ours."""
+        """Do nothing: the connection to the node belongs to the caller."""

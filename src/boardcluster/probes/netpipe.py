@@ -6,11 +6,10 @@ Mikler and Gustafson 1996, NetPIPE.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 
 from boardcluster.errors import ProbeOutputError, UsageError, VerificationError
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import Probe, Site, Tool, figures_from
 from boardcluster.probes.beside import free_port, serving
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.services.mpi import mpirun_command, serving_in
@@ -57,20 +56,14 @@ def figures_of(curve: Curve, transport: str) -> list[ProbeFigure]:
         "netpipe_peak_bits_per_second": curve.peak_throughput_megabits_per_second * _MEGABIT,
     }
     own = {"transport": transport}
-    figures = [
-        ProbeFigure(name=name, value=value, conditions=own) for name, value in values.items()
-    ]
+    figures = figures_from(values, own)
     for point in curve.points:
         if point.size_bytes.bit_count() == 1:
-            conditions = {**own, "message_bytes": str(point.size_bytes)}
-            rate = point.megabits_per_second * _MEGABIT
-            name = "netpipe_bits_per_second"
-            figures += [
-                ProbeFigure(name=name, value=rate, conditions=conditions),
-                ProbeFigure(
-                    name="netpipe_one_way_seconds", value=point.seconds, conditions=conditions
-                ),
-            ]
+            values = {
+                "netpipe_bits_per_second": point.megabits_per_second * _MEGABIT,
+                "netpipe_one_way_seconds": point.seconds,
+            }
+            figures += figures_from(values, {**own, "message_bytes": str(point.size_bytes)})
     return figures
 
 
@@ -108,19 +101,13 @@ def _over_mpi(site: Site, peer: Site, output: str) -> None:
     places = {row.node: (row.remote, row.folder) for row in (site, peer)}
     timeout_seconds = _TIMEOUT_SECONDS[site.mode]
     with serving_in(places, folder=site.folder, environment={}) as variables:
-        _run_mpi(site, command, variables, timeout_seconds=timeout_seconds)
-
-
-def _run_mpi(
-    site: Site, command: Sequence[str], variables: dict[str, str], *, timeout_seconds: float
-) -> None:
-    """Run mpirun so that it ends by itself if the driver is killed."""
-    bounded = ["timeout", str(round(timeout_seconds + 60)), *command]
-    site.remote.run(bounded, env=variables, cwd=site.folder, timeout_seconds=timeout_seconds)
+        # Under timeout, so that it ends by itself if the driver is killed.
+        bounded = ["timeout", str(round(timeout_seconds + 60)), *command]
+        site.remote.run(bounded, env=variables, cwd=site.folder, timeout_seconds=timeout_seconds)
 
 
 def measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See Measure. Over MPI only in paper mode.
+    """Measure over TCP and, in paper mode, over MPI.
 
     Raises:
         AddressError: no port is free.

@@ -14,7 +14,7 @@ BLOCK_BYTES = 16_384
 """The largest that ``openssl speed`` uses by itself."""
 
 _SPARE_SECONDS = 120.0
-_HINT = "run `openssl speed rsa4096` on the node; OpenSSL 1.1.1 to 3.5 are understood"
+_HINT = "run `openssl speed rsa4096` on the node; OpenSSL 1.1.1 to 3.5 are supported"
 _RSA_HEADING = re.compile(r"^ +sign +verify +(?:encrypt +decrypt +)?sign/s +verify/s\b.*$")
 _RSA_ROW = re.compile(r"^rsa +4096 bits +((?:\d+\.\d+s +)+)((?:\d+\.\d+ *)+)$")
 _AES_ROW = re.compile(r"^aes-256-cbc +(\d+\.\d+)k *$", re.IGNORECASE | re.MULTILINE)
@@ -92,7 +92,6 @@ def parse_aes(text: str, *, processes: int) -> ProbeFigure:
 
 
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See ``Measure``."""
     each_seconds = 10 if site.mode is ProbeMode.PAPER else 1
     figures: list[ProbeFigure] = []
     for processes in sorted({1, site.cores}):

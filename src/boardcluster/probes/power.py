@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from boardcluster.errors import MeterError, UsageError
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import Probe, Site, Tool, figures_from
 from boardcluster.probes.beside import stressing
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.units import DURATION_ALLOWED, parse_duration
@@ -69,7 +69,7 @@ def summary_of(readings: Sequence[float | None], *, phase: str, lost: str = "") 
         raise MeterError(
             f"the power meter gave {len(found)} of {len(readings)} readings during {phase}, at "
             f"least {_LEAST_READINGS} and {_LEAST_FRACTION:.0%} are needed"
-            + (f"; it said last: {lost}" if lost else ""),
+            + (f"; its last error was: {lost}" if lost else ""),
             hint="check the network to the meter",
         )
     return Watts(mean_watts=fmean(found), most_watts=max(found), readings=len(found))
@@ -121,7 +121,7 @@ def _phases(site: Site) -> dict[str, float]:
 
 
 def measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See Measure.
+    """Read the meter at idle and with every core at work.
 
     Raises:
         MeterError: no meter is declared, or it does not give readings.
@@ -146,17 +146,14 @@ def measure(site: Site) -> tuple[ProbeFigure, ...]:
             f"load and {found['idle'].mean_watts:.2f} W at idle",
             hint="check that it measures this node and still updates; end what else runs on it",
         )
-    figures = []
+    figures: list[ProbeFigure] = []
     for phase, watts in found.items():
         values = {
             f"power_{phase}_mean_watts": watts.mean_watts,
             f"power_{phase}_most_watts": watts.most_watts,
             f"power_{phase}_readings": float(watts.readings),
         }
-        figures += [
-            ProbeFigure(name=name, value=value, conditions={"cores": str(site.cores)})
-            for name, value in values.items()
-        ]
+        figures += figures_from(values, {"cores": str(site.cores)})
     return tuple(figures)
 
 

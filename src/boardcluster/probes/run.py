@@ -10,12 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 
 from boardcluster.analysis.twins import undilated_value
 from boardcluster.errors import BoardclusterError, ProbeOutputError, UsageError
-from boardcluster.probes.base import Probe, Site, Tell
+from boardcluster.probes.base import LiveSite, Probe, Site, Tell
 from boardcluster.probes.marked import PROBE_VARIABLE, MarkedRemote
 from boardcluster.probes.tools import Lack, lacks_of, refuse_lacks, tool_versions
 from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
@@ -32,39 +32,6 @@ _END_AGAIN_SECONDS = 0.2
 
 Keep = Callable[[ProbeRun], None]
 """Takes each run as it ends, so that what was measured is kept whatever happens later."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveSite:
-    """A node on which probes may run.
-
-    Attributes:
-        node: its name.
-        remote: the node, as the user that jobs run as.
-        admin: the node as root; the same where there is no other way.
-        cores: cores that the node may use.
-        memory_bytes: its memory.
-        folder: a folder on its data medium, below which each run gets its own.
-        address: its address in the cluster.
-        hardware: one line on the machine.
-        cluster: name of its cluster; empty for a machine that is in none.
-        emulated: whether it is a namespace on this machine.
-        watts: reads the power meter of this node alone; None where none is declared.
-        dilation: by how much it is slower than the board it stands for.
-    """
-
-    node: str
-    remote: Remote
-    admin: Remote
-    cores: int
-    memory_bytes: int
-    folder: str
-    address: str
-    hardware: str
-    cluster: str
-    emulated: bool
-    watts: Callable[[], float | None] | None = None
-    dilation: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +100,7 @@ def plan_probes(sites: Sequence[LiveSite], probes: Sequence[Probe], *, named: bo
     if named:
         raise UsageError(
             f"{', '.join(probe.name for probe in pairs)} needs two nodes",
-            hint="bring a cluster up, and name at least two of its nodes or none",
+            hint="start a cluster, and name at least two of its nodes, or none",
         )
     rest = tuple(probe for probe in probes if not probe.pair)
     return Plan(sites=tuple(sites), probes=rest, left_out=pairs)
@@ -187,8 +154,9 @@ class _Runner:
 
     def run(self, job: _Job) -> ProbeRun:
         """Run one probe; a failure is a run, too."""
-        identity = _new_id()
-        began_utc = datetime.now(UTC).isoformat(timespec="seconds")
+        moment = datetime.now(UTC)
+        milliseconds = moment.microsecond // 1000
+        identity = f"{moment:%Y%m%d-%H%M%S}-{milliseconds:03d}{secrets.token_hex(2)}"
         began = time.monotonic()
         figures: tuple[ProbeFigure, ...] = ()
         reason = self._skipped(job)
@@ -211,7 +179,7 @@ class _Runner:
             mode=self.mode,
             node=job.site.node,
             peer=job.peer.node if job.peer else "",
-            started_utc=began_utc,
+            started_utc=moment.isoformat(timespec="seconds"),
             duration_seconds=time.monotonic() - began,
             cluster=job.site.cluster,
             emulated=job.site.emulated,
@@ -255,19 +223,13 @@ class _Runner:
         if live.admin is not live.remote:
             admin = self._marked(live.admin, identity, live.dilation)
         remote.run(["mkdir", "-p", folder])
+        own = {each.name: getattr(live, each.name) for each in fields(LiveSite)}
         return Site(
-            node=live.node,
-            remote=remote,
-            admin=admin,
-            cores=live.cores,
-            memory_bytes=live.memory_bytes,
-            folder=folder,
-            address=live.address,
+            **{**own, "remote": remote, "admin": admin, "folder": folder},
             mode=self.mode,
             tell=lambda words: self.tell(f"{live.node}: {words}"),
             peer=peer,
             settings=self.settings,
-            watts=live.watts,
         )
 
 
@@ -283,13 +245,10 @@ def _clear(live: LiveSite, identity: str) -> list[str]:
         )
         live.admin.run(["rm", "-rf", f"{live.folder}/{identity}"], timeout_seconds=_CLEAN_SECONDS)
     except BoardclusterError as error:
-        words.append(f"{live.node}: {live.folder}/{identity} may be left there: {_one_line(error)}")
+        words.append(
+            f"{live.node}: {live.folder}/{identity} may have been left behind: {_one_line(error)}"
+        )
     return words
-
-
-def _new_id() -> str:
-    moment = datetime.now(UTC)
-    return f"{moment:%Y%m%d-%H%M%S}-{moment.microsecond // 1000:03d}{secrets.token_hex(2)}"
 
 
 def _name(job: _Job) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from statistics import fmean
 
 from boardcluster.errors import ProbeOutputError
 from boardcluster.probes.base import Probe, Site, Tool
@@ -33,15 +33,9 @@ _ROW = re.compile(r"^(\d\d): +(\d+) +(\d+) +(\d+) +(\d+) +\| +(\d+) +(\d+) +(\d+
 _MEAN = re.compile(r"^Avr: +(?:\d+ +)?\d+ +\d+ +(\d+) +\| +(?:\d+ +)?\d+ +\d+ +(\d+) *$", re.M)
 _TOTAL = re.compile(r"^Tot: +\d+ +\d+ +(\d+) *$", re.M)
 _THREADS = re.compile(r"# Benchmark threads: +(\d+)\b")
+_KINDS = ("compress", "decompress")
 _ROUNDING_MIPS = 2.0
-_HINT = "run `7z b -mmt1` on the node; p7zip 16.02 and 7-Zip 22 to 26 are understood"
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    bits: int
-    compress_mips: int
-    decompress_mips: int
+_HINT = "run `7z b -mmt1` on the node; p7zip 16.02 and 7-Zip 22 to 26 are supported"
 
 
 def parse_seven_zip(text: str, *, threads: int, largest_bits: int) -> tuple[ProbeFigure, ...]:
@@ -60,18 +54,17 @@ def parse_seven_zip(text: str, *, threads: int, largest_bits: int) -> tuple[Prob
     used = _THREADS.findall(text)
     if used != [str(threads)]:
         raise ProbeOutputError(f"7z b ran {used} threads, not {threads}", hint=_HINT)
-    rows = [_Row(int(row[0]), int(row[4]), int(row[8])) for row in _ROW.findall(text)]
-    if [row.bits for row in rows] != list(range(_QUICK_BITS, largest_bits + 1)):
+    mips = {int(row[0]): (int(row[4]), int(row[8])) for row in _ROW.findall(text)}
+    if list(mips) != list(range(_QUICK_BITS, largest_bits + 1)):
         raise ProbeOutputError(
-            f"7z b printed dictionaries {[row.bits for row in rows]}, not {_QUICK_BITS} to "
-            f"{largest_bits}",
+            f"7z b printed dictionaries {list(mips)}, not {_QUICK_BITS} to {largest_bits}",
             hint=_HINT,
         )
     means, totals = _MEAN.findall(text), _TOTAL.findall(text)
     if len(means) != 1 or len(totals) != 1:
         raise ProbeOutputError("7z b printed no line 'Avr:' or no line 'Tot:'", hint=_HINT)
-    for place, kind in enumerate(("compress", "decompress")):
-        own = sum((row.compress_mips, row.decompress_mips)[place] for row in rows) / len(rows)
+    for place, kind in enumerate(_KINDS):
+        own = fmean(row[place] for row in mips.values())
         if abs(own - int(means[0][place])) > _ROUNDING_MIPS or own <= 0:
             raise ProbeOutputError(
                 f"7z b: the mean of its {kind} ratings is {own:g}, not {means[0][place]}",
@@ -82,13 +75,10 @@ def parse_seven_zip(text: str, *, threads: int, largest_bits: int) -> tuple[Prob
         ProbeFigure(
             name=f"seven_zip_{kind}_mips",
             value=float(value),
-            conditions={**same, "dictionary": f"{(1 << row.bits) // MIB}MiB"},
+            conditions={**same, "dictionary": f"{(1 << bits) // MIB}MiB"},
         )
-        for row in rows
-        for kind, value in (
-            ("compress", row.compress_mips),
-            ("decompress", row.decompress_mips),
-        )
+        for bits, row in mips.items()
+        for kind, value in zip(_KINDS, row, strict=True)
     ]
     largest = {**same, "largest_dictionary": f"{(1 << largest_bits) // MIB}MiB"}
     total = ProbeFigure(name="seven_zip_total_mips", value=float(totals[0]), conditions=largest)
@@ -96,7 +86,6 @@ def parse_seven_zip(text: str, *, threads: int, largest_bits: int) -> tuple[Prob
 
 
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See ``Measure``."""
     paper = site.mode is ProbeMode.PAPER
     bits = _PAPER_BITS if paper else _QUICK_BITS
     figures: list[ProbeFigure] = []

@@ -7,15 +7,12 @@ from functools import partial
 
 from boardcluster.probes.base import Probe, Site, Tool
 from boardcluster.probes.single_machine import (
-    Demand,
     Lines,
-    Program,
     Text,
-    check_equal,
+    check_lines,
     fitting_sizes,
     measure_program,
     put_text,
-    read_lines,
 )
 from boardcluster.records import ProbeFigure
 
@@ -27,7 +24,7 @@ COUNT = (
 )
 """Words are divided as docs/decisions/0009-what-a-word-is.md says; Perl's own blanks differ."""
 
-_DEMAND = Demand(copies=2, memory_bytes=150_000_000)
+_MEMORY_BYTES = 150_000_000
 """Perl 5.36 took 110 MB for the 336,777 different words of the flights on a 64-bit system."""
 
 
@@ -38,27 +35,20 @@ def expected_words(text: Text) -> Lines:
     return Lines(lines=len(counts), checksum=sum(map(zlib.crc32, lines)))
 
 
-def _prove(site: Site, size_bytes: int, expected: Lines) -> None:
-    found = read_lines(site, f"{site.folder}/output", size_bytes=size_bytes)
-    check_equal("what perl counted", found, expected)
-
-
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See ``Measure``. What must come out is counted here, without Perl."""
+    """Run the count; what must come out is counted here, without Perl."""
     figures: list[ProbeFigure] = []
-    for size_bytes in fitting_sizes(site, "perl", _DEMAND):
+    for size_bytes in fitting_sizes(site, "perl", copies=2, memory_bytes=_MEMORY_BYTES):
         text = put_text(site, size_bytes)
-        program = Program(
+        right = expected_words(text)
+        figures += measure_program(
+            site,
+            ("perl", "-n", "-e", COUNT, f"{site.folder}/input"),
             name="single_count",
-            stages=(("perl", "-n", "-e", COUNT, f"{site.folder}/input"),),
-            output="output",
             size_bytes=size_bytes,
             input_bytes=text.size_bytes,
-            threads=1,
-            conditions={},
+            prove=partial(check_lines, site, "what perl counted", right, size_bytes=size_bytes),
         )
-        prove = partial(_prove, site, size_bytes, expected_words(text))
-        figures += measure_program(site, program, prove)
     return tuple(figures)
 
 

@@ -8,15 +8,12 @@ from functools import partial
 
 from boardcluster.probes.base import Probe, Site, Tool
 from boardcluster.probes.single_machine import (
-    Demand,
     Lines,
-    Program,
     Text,
-    check_equal,
+    check_lines,
     fitting_sizes,
     measure_program,
     put_text,
-    read_lines,
 )
 from boardcluster.records import ProbeFigure
 
@@ -24,8 +21,6 @@ __all__ = ["PATTERN", "PROBE", "expected_counts", "stages_of"]
 
 PATTERN = "ATL"
 """What the Grep workload searches for unless it is told otherwise."""
-
-_DEMAND = Demand(copies=2, memory_bytes=0)
 
 
 def stages_of(form: str, path: str) -> tuple[tuple[str, ...], ...]:
@@ -54,28 +49,22 @@ _EXPECTED: dict[str, Callable[[Text], Lines]] = {
 }
 
 
-def _prove(site: Site, size_bytes: int, expected: Lines) -> None:
-    found = read_lines(site, f"{site.folder}/output", size_bytes=size_bytes)
-    check_equal("what grep found", found, expected)
-
-
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See ``Measure``. What must come out is found here, without grep."""
+    """Run grep in both forms; what must come out is found here, without grep."""
     figures: list[ProbeFigure] = []
-    for size_bytes in fitting_sizes(site, "grep", _DEMAND):
+    for size_bytes in fitting_sizes(site, "grep", copies=2):
         text = put_text(site, size_bytes)
         for form, expected in _EXPECTED.items():
-            program = Program(
+            right = expected(text)
+            figures += measure_program(
+                site,
+                *stages_of(form, f"{site.folder}/input"),
                 name="single_grep",
-                stages=stages_of(form, f"{site.folder}/input"),
-                output="output",
                 size_bytes=size_bytes,
                 input_bytes=text.size_bytes,
-                threads=1,
+                prove=partial(check_lines, site, "what grep found", right, size_bytes=size_bytes),
                 conditions={"form": form, "pattern": PATTERN},
             )
-            prove = partial(_prove, site, size_bytes, expected(text))
-            figures += measure_program(site, program, prove)
     return tuple(figures)
 
 

@@ -6,10 +6,9 @@ the two can be compared: see docs/explanation/cost.md.
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,10 +16,11 @@ from statistics import fmean
 from typing import Any
 
 from boardcluster.datasets.airline import prepare_airline
-from boardcluster.errors import CapacityError, ProbeOutputError, RemoteError
-from boardcluster.probes.base import Site
+from boardcluster.errors import CapacityError, ProbeOutputError
+from boardcluster.probes.base import Site, figures_from
 from boardcluster.probes.fio import Place, parse_place
 from boardcluster.probes.node import ask_program
+from boardcluster.probes.timing import time_program
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.remote.ask import drop_caches
 from boardcluster.units import format_bytes
@@ -28,16 +28,14 @@ from boardcluster.units import format_bytes
 __all__ = [
     "REPEATS",
     "SIZES_BYTES",
-    "Demand",
     "Lines",
-    "Program",
     "Text",
     "ask_node",
     "check_equal",
+    "check_lines",
     "fitting_sizes",
     "measure_program",
     "put_text",
-    "read_lines",
     "text_of",
 ]
 
@@ -59,43 +57,6 @@ _MEMORY_SHARE = 0.5
 _IN_MEMORY = ("tmpfs", "ramfs")
 _DELIMITERS = bytes.maketrans(b"\t\n\r\f", b"    ")
 """Of words, beside the space: docs/decisions/0009-what-a-word-is.md."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
-    """What a program needs.
-
-    Attributes:
-        copies: how much there is on the disk at most, as a multiple of the input: the input, the
-            output, and what is written between.
-        memory_bytes: what it must have in memory, whatever the size of the input.
-    """
-
-    copies: int
-    memory_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    """A program, or a pipeline of several, with one input.
-
-    Attributes:
-        name: beginning of its figures' names: ``single_sort``.
-        stages: argument lists.
-        output: the file that it writes, inside the site's folder.
-        size_bytes: size of the input, as a campaign names it.
-        input_bytes: bytes in it; less where a text was cut at a line's end.
-        threads: how many it may use.
-        conditions: what else tells its figures apart.
-    """
-
-    name: str
-    stages: tuple[tuple[str, ...], ...]
-    output: str
-    size_bytes: int
-    input_bytes: int
-    threads: int
-    conditions: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,21 +160,40 @@ def ask_node(site: Site, request: Mapping[str, Any], *, size_bytes: int) -> Any:
         ProbeOutputError: the answer is not JSON.
         RemoteError: it failed or did not end in time.
     """
-    limit_seconds = _PATIENCE_SECONDS + size_bytes / _SLOWEST_BYTES_PER_SECOND
+    limit_seconds = _limit_seconds(size_bytes)
     return ask_program(site.remote, _NODE_PROGRAM, request, timeout_seconds=limit_seconds)
 
 
-def read_lines(site: Site, path: str, *, size_bytes: int) -> Lines:
-    """Return the lines of a file on the node, whatever their order."""
+def _limit_seconds(size_bytes: int) -> float:
+    return _PATIENCE_SECONDS + size_bytes / _SLOWEST_BYTES_PER_SECOND
+
+
+def check_lines(site: Site, what: str, expected: Lines, *, size_bytes: int) -> None:
+    """Refuse a file ``output`` on the node that does not hold these lines, whatever their order.
+
+    Raises:
+        ProbeOutputError: it holds others.
+    """
+    path = f"{site.folder}/output"
     answer = ask_node(site, {"do": "lines", "path": path}, size_bytes=size_bytes)
     try:
-        return Lines(lines=int(answer["lines"]), checksum=int(answer["checksum"]))
+        found = Lines(lines=int(answer["lines"]), checksum=int(answer["checksum"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ProbeOutputError(f"the lines of {path} are {str(answer)[:80]!r}") from error
+    check_equal(what, found, expected)
 
 
-def fitting_sizes(site: Site, program: str, demand: Demand) -> tuple[int, ...]:
+def fitting_sizes(
+    site: Site, program: str, *, copies: int, memory_bytes: int = 0
+) -> tuple[int, ...]:
     """Return the sizes of the site's mode that fit; those that do not are told, with the sums.
+
+    Args:
+        site: where.
+        program: its name, for messages.
+        copies: how much there is on the disk at most, as a multiple of the input: the input, the
+            output, and what is written between.
+        memory_bytes: what it must have in memory, whatever the size of the input.
 
     Raises:
         CapacityError: none fits.
@@ -222,7 +202,7 @@ def fitting_sizes(site: Site, program: str, demand: Demand) -> tuple[int, ...]:
     place = parse_place(found.text)
     fitting, refused = [], []
     for size_bytes in SIZES_BYTES[site.mode]:
-        words = _does_not_fit(site, place, demand, size_bytes)
+        words = _does_not_fit(site, place, size_bytes, copies, memory_bytes)
         if words:
             refused.append(f"{program} on {format_bytes(size_bytes)}: {words}")
         else:
@@ -230,18 +210,18 @@ def fitting_sizes(site: Site, program: str, demand: Demand) -> tuple[int, ...]:
     if not fitting:
         raise CapacityError(
             f"{site.node}: {'; '.join(refused)}",
-            hint="free some space on that medium, leave --paper out, or probe a larger node",
+            hint="free some space on that medium, omit --paper, or probe a larger node",
         )
     for row in refused:
         site.tell(f"left out: {row}")
     return tuple(fitting)
 
 
-def _does_not_fit(site: Site, place: Place, demand: Demand, size_bytes: int) -> str:
+def _does_not_fit(site: Site, place: Place, size_bytes: int, copies: int, memory_bytes: int) -> str:
     """Return why an input is too large, with the sums; empty if it is not."""
-    disk_bytes = demand.copies * size_bytes
-    memory_bytes, words = demand.memory_bytes, format_bytes(demand.memory_bytes)
-    disk_words = f"{demand.copies} x {format_bytes(size_bytes)} = {format_bytes(disk_bytes)}"
+    disk_bytes = copies * size_bytes
+    words = format_bytes(memory_bytes)
+    disk_words = f"{copies} x {format_bytes(size_bytes)} = {format_bytes(disk_bytes)}"
     if place.file_system in _IN_MEMORY:
         memory_bytes += disk_bytes
         words = f"{disk_words} and {words}"
@@ -260,66 +240,60 @@ def _does_not_fit(site: Site, place: Place, demand: Demand, size_bytes: int) -> 
 
 
 def measure_program(
-    site: Site, program: Program, prove: Callable[[], None]
-) -> tuple[ProbeFigure, ...]:
+    site: Site,
+    *stages: Sequence[str],
+    name: str,
+    size_bytes: int,
+    input_bytes: int,
+    prove: Callable[[], None],
+    threads: int = 1,
+    conditions: Mapping[str, str] | None = None,
+) -> list[ProbeFigure]:
     """Run a program as often as the mode asks for; prove each output; return time and rate.
 
     Before each run the page cache is dropped, where that is allowed.
 
     Args:
         site: where.
-        program: what.
+        stages: argument lists of a program, or of a pipeline, that reads ``input``; what it prints
+            goes to ``output`` in the site's folder.
+        name: beginning of its figures' names: ``single_sort``.
+        size_bytes: size of the input, as a campaign names it.
+        input_bytes: bytes in it; less where a text was cut at a line's end.
         prove: raises ``ProbeOutputError`` if what the program wrote is wrong.
+        threads: how many it may use.
+        conditions: what else tells its figures apart.
 
     Raises:
         ProbeOutputError: an output is wrong.
         RemoteError: the program failed, or did not end in time.
     """
+    words = "1 thread" if threads == 1 else f"{threads} threads"
     took: list[float] = []
     dropped = True
     for _ in range(REPEATS[site.mode]):
         dropped = drop_caches(site.admin).dropped and dropped
-        took.append(_time(site, program))
+        names = " | ".join(argv[0] for argv in stages)
+        site.tell(f"{names}, {format_bytes(size_bytes)}, {words}")
+        seconds = time_program(
+            site.remote,
+            *stages,
+            folder=site.folder,
+            timeout_seconds=_limit_seconds(size_bytes),
+            output="output",
+        )
+        took.append(seconds)
         prove()
-    seconds = fmean(took)
-    conditions = {
-        "size_bytes": str(program.size_bytes),
-        "threads": str(program.threads),
-        **program.conditions,
+    mean = fmean(took)
+    values = {f"{name}_seconds": mean, f"{name}_bytes_per_second": input_bytes / mean}
+    common = {
+        "size_bytes": str(size_bytes),
+        "threads": str(threads),
+        **(conditions or {}),
         "cache": "dropped" if dropped else "kept",
         "repeats": str(len(took)),
     }
-    values = {"seconds": seconds, "bytes_per_second": program.input_bytes / seconds}
-    return tuple(
-        ProbeFigure(name=f"{program.name}_{unit}", value=value, conditions=conditions)
-        for unit, value in values.items()
-    )
-
-
-def _time(site: Site, program: Program) -> float:
-    names = " | ".join(argv[0] for argv in program.stages)
-    threads = "1 thread" if program.threads == 1 else f"{program.threads} threads"
-    site.tell(f"{names}, {format_bytes(program.size_bytes)}, {threads}")
-    request = {
-        "do": "time",
-        "folder": site.folder,
-        "stages": [list(argv) for argv in program.stages],
-        "output": program.output,
-    }
-    answer = ask_node(site, request, size_bytes=program.size_bytes)
-    try:
-        seconds, words = float(answer["seconds"]), str(answer["words"])
-        statuses = [int(status) for status in answer["statuses"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ProbeOutputError(f"timing {names} answered {str(answer)[:80]!r}") from error
-    if any(statuses):
-        raise RemoteError(
-            f"{site.node}: {names} ended with status {', '.join(map(str, statuses))}: "
-            f"{' '.join(words.split())[-300:] or 'it said nothing'}"
-        )
-    if len(statuses) != len(program.stages) or not (math.isfinite(seconds) and seconds > 0):
-        raise ProbeOutputError(f"timing {names} answered {seconds} s, {statuses}")
-    return seconds
+    return figures_from(values, common)
 
 
 def check_equal(what: str, found: object, expected: object) -> None:

@@ -6,8 +6,6 @@ from functools import partial
 
 from boardcluster.probes.base import Probe, Site, Tool
 from boardcluster.probes.single_machine import (
-    Demand,
-    Program,
     ask_node,
     check_equal,
     fitting_sizes,
@@ -21,7 +19,7 @@ __all__ = ["PROBE", "sort_argv"]
 _RECORD_BYTES = 100
 _SEED = 2015
 _BUFFER_SHARE = 2
-_DEMAND = Demand(copies=3, memory_bytes=0)
+_COPIES = 3
 """Input, output, and once more what does not fit into the buffer. Sort ends in any memory."""
 
 
@@ -47,24 +45,22 @@ def _prove(site: Site, size_bytes: int, made: dict[str, int]) -> None:
 
 
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See ``Measure``."""
     figures: list[ProbeFigure] = []
-    for size_bytes in fitting_sizes(site, "sort", _DEMAND):
+    for size_bytes in fitting_sizes(site, "sort", copies=_COPIES):
         site.tell(f"making {format_bytes(size_bytes)} of records")
         request = {"do": "records", "path": f"{site.folder}/input", "seed": _SEED}
         count = size_bytes // _RECORD_BYTES
         made = ask_node(site, {**request, "count": count}, size_bytes=size_bytes)
         for threads in sorted({1, site.cores}):
-            program = Program(
+            figures += measure_program(
+                site,
+                sort_argv(site, threads),
                 name="single_sort",
-                stages=(sort_argv(site, threads),),
-                output="output",
                 size_bytes=size_bytes,
                 input_bytes=count * _RECORD_BYTES,
+                prove=partial(_prove, site, size_bytes, made),
                 threads=threads,
-                conditions={},
             )
-            figures += measure_program(site, program, partial(_prove, site, size_bytes, made))
     return tuple(figures)
 
 

@@ -8,7 +8,7 @@ from importlib import resources
 from statistics import fmean
 
 from boardcluster.errors import CapacityError, ProbeOutputError
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import Probe, Site, Tool, figures_from
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.units import format_bytes
 
@@ -45,7 +45,7 @@ def elements_for(memory_bytes: int) -> int:
     elements = min(ELEMENTS, memory_bytes // _MEMORY_SHARE // _ARRAYS_BYTES)
     if elements < _ELEMENTS_LEAST:
         raise CapacityError(
-            f"a quarter of {format_bytes(memory_bytes, binary=True)} holds no three arrays of "
+            f"a quarter of {format_bytes(memory_bytes, binary=True)} cannot hold three arrays of "
             f"{_ELEMENTS_LEAST} numbers",
             hint="leave the probe out on this node",
         )
@@ -88,7 +88,7 @@ def parse_stream(text: str, *, threads: int, elements: int, times: int = TIMES) 
 
 
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See ``Measure``. The program is compiled on the node, for its very CPU."""
+    """Compile the kernels on the node, for its own CPU, and run them."""
     elements = elements_for(site.memory_bytes)
     program = f"{site.folder}/stream_kernels"
     source = resources.files("boardcluster.probes").joinpath("stream_kernels.c")
@@ -114,14 +114,11 @@ def _measure(site: Site) -> tuple[ProbeFigure, ...]:
             )
             rates.append(parse_stream(done.text, threads=threads, elements=elements))
         conditions = {"threads": str(threads), "elements": str(elements), "runs": str(runs)}
-        figures.extend(
-            ProbeFigure(
-                name=f"stream_{kernel}_bytes_per_second",
-                value=fmean(row[kernel] for row in rates),
-                conditions=conditions,
-            )
+        means = {
+            f"stream_{kernel}_bytes_per_second": fmean(row[kernel] for row in rates)
             for kernel in KERNELS
-        )
+        }
+        figures += figures_from(means, conditions)
     return tuple(figures)
 
 
@@ -129,7 +126,7 @@ PROBE = Probe(
     name="stream",
     area="memory",
     summary="memory bandwidth: copy, scale, add and triad, as STREAM defines them",
-    matches=("Gamess and Hernandez 2022, Fig. 14, by own code",),
+    matches=("Gamess and Hernandez 2022, Fig. 14, with our own code",),
     tools=(Tool(program="gcc", package="build-essential"),),
     measure=_measure,
     quick_seconds=5,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from functools import partial
 
 from boardcluster.errors import ProbeOutputError
 from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.document import only_line
 from boardcluster.records import ProbeFigure, ProbeMode
 
 __all__ = ["PROBE", "CpuTest", "parse_cpu", "tests_of"]
@@ -69,17 +70,6 @@ def tests_of(mode: ProbeMode, cores: int) -> tuple[CpuTest, ...]:
     )
 
 
-def _one(pattern: str, text: str, what: str) -> str:
-    found = re.findall(pattern, text, re.MULTILINE)
-    if len(found) != 1:
-        raise ProbeOutputError(
-            f"sysbench cpu printed {len(found)} lines of {what!r}: "
-            f"{' '.join(text.split())[-200:]!r}",
-            hint="run `sysbench cpu run` on the node; sysbench 1.0 is understood",
-        )
-    return str(found[0])
-
-
 def parse_cpu(text: str, test: CpuTest) -> tuple[ProbeFigure, ...]:
     """Read what sysbench 1.0 prints.
 
@@ -90,11 +80,12 @@ def parse_cpu(text: str, test: CpuTest) -> tuple[ProbeFigure, ...]:
     Raises:
         ProbeOutputError: it is not such an output, or not of this test.
     """
-    threads = int(_one(r"^Number of threads: (\d+)$", text, "Number of threads"))
-    limit = int(_one(r"^Prime numbers limit: (\d+)$", text, "Prime numbers limit"))
-    rate = float(_one(r"^ +events per second: +(\d+\.\d+)$", text, "events per second"))
-    seconds = float(_one(r"^ +total time: +(\d+\.\d+)s$", text, "total time"))
-    events = int(_one(r"^ +total number of events: +(\d+)$", text, "total number of events"))
+    one = partial(only_line, text=text, tool="sysbench cpu")
+    threads = int(one(r"^Number of threads: (\d+)$", what="Number of threads")[0])
+    limit = int(one(r"^Prime numbers limit: (\d+)$", what="Prime numbers limit")[0])
+    rate = float(one(r"^ +events per second: +(\d+\.\d+)$", what="events per second")[0])
+    seconds = float(one(r"^ +total time: +(\d+\.\d+)s$", what="total time")[0])
+    events = int(one(r"^ +total number of events: +(\d+)$", what="total number of events")[0])
     if (threads, limit) != (test.threads, test.prime_limit):
         raise ProbeOutputError(
             f"sysbench cpu ran {threads} threads up to {limit}, not {test.threads} up to "
@@ -120,7 +111,6 @@ def parse_cpu(text: str, test: CpuTest) -> tuple[ProbeFigure, ...]:
 
 
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See ``Measure``."""
     figures: list[ProbeFigure] = []
     for test in tests_of(site.mode, site.cores):
         site.tell(f"sysbench cpu, {test.threads} threads, primes up to {test.prime_limit}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from functools import partial
 
 from boardcluster.errors import ProbeOutputError
 from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.document import only_line
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.units import MIB
 
@@ -63,17 +64,6 @@ def tests_of(mode: ProbeMode, cores: int) -> tuple[MemoryTest, ...]:
     )
 
 
-def _one(pattern: str, text: str, what: str) -> tuple[str, ...]:
-    found = re.findall(pattern, text, re.MULTILINE)
-    if len(found) != 1:
-        raise ProbeOutputError(
-            f"sysbench memory printed {len(found)} lines of {what!r}: "
-            f"{' '.join(text.split())[-200:]!r}",
-            hint="run `sysbench memory run` on the node; sysbench 1.0 is understood",
-        )
-    return found[0] if isinstance(found[0], tuple) else (str(found[0]),)
-
-
 def parse_memory(text: str, test: MemoryTest) -> ProbeFigure:
     """Read what sysbench 1.0 prints.
 
@@ -84,13 +74,14 @@ def parse_memory(text: str, test: MemoryTest) -> ProbeFigure:
     Raises:
         ProbeOutputError: it is not such an output, or not of this test.
     """
-    (threads,) = _one(r"^Number of threads: (\d+)$", text, "Number of threads")
-    (block_kib,) = _one(r"^ +block size: (\d+)KiB$", text, "block size")
-    (operation,) = _one(r"^ +operation: (\w+)$", text, "operation")
-    moved, rate = _one(
-        r"^(\d+\.\d+) MiB transferred \((\d+\.\d+) MiB/sec\)$", text, "MiB transferred"
+    one = partial(only_line, text=text, tool="sysbench memory")
+    (threads,) = one(r"^Number of threads: (\d+)$", what="Number of threads")
+    (block_kib,) = one(r"^ +block size: (\d+)KiB$", what="block size")
+    (operation,) = one(r"^ +operation: (\w+)$", what="operation")
+    moved, rate = one(
+        r"^(\d+\.\d+) MiB transferred \((\d+\.\d+) MiB/sec\)$", what="MiB transferred"
     )
-    (seconds,) = _one(r"^ +total time: +(\d+\.\d+)s$", text, "total time")
+    (seconds,) = one(r"^ +total time: +(\d+\.\d+)s$", what="total time")
     seen = (int(threads), int(block_kib), operation)
     wanted = (test.threads, _BLOCKS_KIB[test.block], test.operation)
     if seen != wanted:
@@ -112,7 +103,6 @@ def parse_memory(text: str, test: MemoryTest) -> ProbeFigure:
 
 
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See ``Measure``."""
     figures: list[ProbeFigure] = []
     for test in tests_of(site.mode, site.cores):
         site.tell(f"sysbench memory, {test.operation} {test.block}, {test.threads} threads")

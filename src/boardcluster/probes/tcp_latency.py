@@ -16,7 +16,7 @@ from statistics import fmean, median
 from typing import Any
 
 from boardcluster.errors import ProbeOutputError, UsageError
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import Probe, Site, Tool, figures_from
 from boardcluster.probes.beside import free_port, serving
 from boardcluster.probes.node import ask_program, program_command
 from boardcluster.records import ProbeFigure, ProbeMode
@@ -145,7 +145,7 @@ def _between(client: Site, server: Site, address: str, plan: Plan) -> tuple[Late
 
 
 def measure(site: Site) -> tuple[ProbeFigure, ...]:
-    """See Measure.
+    """Time round trips to the other node and over loopback.
 
     Raises:
         AddressError: no port is free.
@@ -157,7 +157,7 @@ def measure(site: Site) -> tuple[ProbeFigure, ...]:
         )
     plan = _PLANS[site.mode]
     paths = {"network": (site.peer, site.peer.address), "loopback": (site, _LOOPBACK)}
-    figures = []
+    figures: list[ProbeFigure] = []
     for path, (server, address) in paths.items():
         site.tell(f"TCP latency over {path}")
         for latency in _between(site, server, address, plan):
@@ -168,10 +168,7 @@ def measure(site: Site) -> tuple[ProbeFigure, ...]:
                 "tcp_latency_p99_seconds": latency.p99_seconds,
                 "tcp_latency_samples": float(latency.samples),
             }
-            figures += [
-                ProbeFigure(name=name, value=value, conditions=conditions)
-                for name, value in values.items()
-            ]
+            figures += figures_from(values, conditions)
     return tuple(figures)
 
 

@@ -2,54 +2,54 @@
 
 from __future__ import annotations
 
-import json
 import math
+import os
 from collections.abc import Sequence
 
 from boardcluster.errors import ProbeOutputError, RemoteError
-from boardcluster.remote.ask import node_program
+from boardcluster.probes.node import ask_program
 from boardcluster.remote.base import Remote
-from boardcluster.remote.gate import tail_text
 
 __all__ = ["time_program"]
 
+_WORDS_CHARACTERS = 300
+
 
 def time_program(
-    remote: Remote, argv: Sequence[str], *, folder: str, repeats: int, timeout_seconds: float
-) -> tuple[float, ...]:
-    """Run a program so many times, one after the other; return the seconds that each run took.
+    remote: Remote,
+    *stages: Sequence[str],
+    folder: str,
+    timeout_seconds: float,
+    output: str = os.devnull,
+) -> float:
+    """Run a program, or a pipeline of several, and return the seconds that it took.
 
     Args:
         remote: the node.
-        argv: program and arguments.
+        stages: argument lists.
         folder: folder on the node to run in.
-        repeats: how often.
-        timeout_seconds: for all runs together.
+        timeout_seconds: longest duration.
+        output: file for what it prints.
 
     Raises:
         ProbeOutputError: the answer is not one.
-        RemoteError: the program failed, or did not end in time.
+        RemoteError: a program failed, or did not end in time.
     """
-    request = {"argv": list(argv), "folder": folder, "repeats": repeats}
-    program = node_program("stopwatch", package="boardcluster.probes")
-    done = remote.run(
-        ["python3", "-I", "-S", "-c", program, json.dumps(request)],
-        timeout_seconds=timeout_seconds,
-    )
+    names = " | ".join(argv[0] for argv in stages)
+    request = {"do": "time", "folder": folder, "stages": [*map(list, stages)], "output": output}
+    answer = ask_program(remote, "single_machine", request, timeout_seconds=timeout_seconds)
     try:
-        answer = json.loads(done.stdout)
-        seconds = tuple(float(row) for row in answer["seconds"])
-        status, words = int(answer["status"]), str(answer["words"])
-    except (ValueError, KeyError, TypeError) as error:
+        seconds, words = float(answer["seconds"]), str(answer["words"])
+        statuses = [int(status) for status in answer["statuses"]]
+    except (KeyError, TypeError, ValueError) as error:
         raise ProbeOutputError(
-            f"{remote.name}: timing {argv[0]} answered {done.text[:120]!r}",
-            hint=f"make the shell's start-up files on {remote.name} print nothing",
+            f"{remote.name}: timing {names} answered {str(answer)[:80]!r}"
         ) from error
-    if status != 0:
+    if any(statuses):
         raise RemoteError(
-            f"{remote.name}: {argv[0]} ended with status {status}: "
-            f"{' '.join(tail_text(words.encode(), lines=3).split())}"
+            f"{remote.name}: {names} ended with status {', '.join(map(str, statuses))}: "
+            f"{' '.join(words.split())[-_WORDS_CHARACTERS:] or 'it printed nothing'}"
         )
-    if len(seconds) != repeats or not all(math.isfinite(row) and row > 0 for row in seconds):
-        raise ProbeOutputError(f"{remote.name}: timing {argv[0]} answered {seconds}")
+    if len(statuses) != len(stages) or not (math.isfinite(seconds) and seconds > 0):
+        raise ProbeOutputError(f"{remote.name}: timing {names} answered {seconds} s, {statuses}")
     return seconds

@@ -109,7 +109,7 @@ def refuse_lacks(lacks: Sequence[Lack]) -> None:
     raise HostError(
         f"nothing was run, because something is missing on {len(nodes)} of the nodes:\n"
         + "\n".join(lines),
-        hint=f"{'; '.join(hints)}; or leave those probes out with --skip-missing",
+        hint=f"{'; '.join(hints)}; or skip those probes with --skip-missing",
     )
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import wave
 from pathlib import Path
 
 import numpy as np
 import numpy.typing
 
-__all__ = ["RATE_HERTZ", "samples_sha256", "write_wave"]
+__all__ = ["RATE_HERTZ", "write_wave"]
 
 RATE_HERTZ = 44_100
 _CHANNELS = 2
@@ -52,11 +51,6 @@ def _samples(seconds: int) -> bytes:
         for channel in range(_CHANNELS)
     ]
     return np.stack(parts, axis=1).astype("<i2").tobytes()
-
-
-def samples_sha256(seconds: int) -> str:
-    """Return the digest of the samples of so many seconds."""
-    return hashlib.sha256(_samples(seconds)).hexdigest()
 
 
 def write_wave(path: Path, *, seconds: int) -> None:

@@ -49,7 +49,7 @@ def _gauge(name: str, text: str, **more: object) -> Metric:
     return Metric(name=f"boardcluster_{name}", kind="gauge", help=text, **more)  # type: ignore[arg-type]
 
 
-UP = _gauge("up", "1 if the node gave a sample lately, else 0.")
+UP = _gauge("up", "1 if the node sent a sample recently, else 0.")
 CORES = _gauge("cpu_cores", "CPUs that the node may use.")
 INFO = _gauge("node_info", "Always 1; scope says whose counters these are.")
 THROTTLED = _gauge(
@@ -151,7 +151,7 @@ class Latest:
             except (KeyError, TypeError, ValueError) as error:
                 raise ProbeOutputError(
                     f"a line of telemetry is not a sample: {line[:80]!r}",
-                    hint="look at the node's medium",
+                    hint="check the node's medium",
                 ) from error
 
     def _take(self, line: str) -> None:
@@ -178,7 +178,7 @@ class NodeState:
         node: its name.
         scope: ``machine`` or ``node``.
         cores: CPUs that it may use.
-        up: whether it gave a sample lately.
+        up: whether it sent a sample recently.
         values: its columns; empty if it is not up.
     """
 

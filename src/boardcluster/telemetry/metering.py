@@ -78,7 +78,7 @@ def open_meter(spec: MeterSpec, remotes: Mapping[str, Remote]) -> Meter:
         remote = next((remotes[name] for name in spec.nodes if name in remotes), None)
         if remote is None:
             raise SpecError(
-                f'meter "{spec.name}": none of its nodes is there: {", ".join(spec.nodes)}',
+                f'meter "{spec.name}": none of its nodes exists: {", ".join(spec.nodes)}',
                 hint="correct nodes in cluster.toml",
             )
     try:
@@ -189,7 +189,7 @@ def rise(first: Reading, second: Reading) -> float | None:
 
 def _accuracy_words(kind: Kind, settings: Mapping[str, str], percent: float | None) -> str:
     said = settings.get(_ACCURACY_OPTION)
-    return f"{percent:g} % as cluster.toml says" if said else kind.accuracy
+    return f"{percent:g} % according to cluster.toml" if said else kind.accuracy
 
 
 class _Kept:
@@ -275,7 +275,7 @@ class _Watch:
         except BoardclusterError as error:
             self._failed(error.message.partition("\n")[0])
         except Exception as error:  # noqa: BLE001  whatever a device sends must not end the thread
-            self._failed(f"{type(error).__name__} on reading it")
+            self._failed(f"{type(error).__name__} while reading it")
         else:
             with self._changed:
                 for row in found:

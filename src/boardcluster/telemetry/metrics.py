@@ -259,15 +259,10 @@ class Exporter:
 def _line(error: Exception) -> str:
     if isinstance(error, BoardclusterError):
         return error.message.partition("\n")[0]
-    return f"{type(error).__name__} on looking at it"
+    return f"{type(error).__name__} while reading it"
 
 
-class _QuietServer(ThreadingHTTPServer):
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of a client that went away before it had its answer."""
-
-
-class Server:
+class Server(ThreadingHTTPServer):
     """An HTTP server that answers ``/metrics``, on the loopback address alone.
 
     Args:
@@ -277,67 +272,54 @@ class Server:
         AddressError: the port is in use.
     """
 
+    daemon_threads = True
+
     def __init__(self, port: int) -> None:
-        self._exporter: Exporter | None = None
+        self.exporter: Exporter | None = None
         try:
-            self._server = _QuietServer((ADDRESS, port), self._handler())
+            super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
             raise AddressError(
                 f"port {port} of this machine cannot be used: {error.strerror}",
                 hint="choose another with --port",
             ) from error
-        self._server.daemon_threads = True
 
     @property
     def port(self) -> int:
         """The port it listens on."""
-        return int(self._server.server_address[1])
+        return int(self.server_address[1])
 
     def serve(self, exporter: Exporter) -> None:
-        """Answer until an exception ends it: Ctrl-C, SIGTERM."""
-        self._exporter = exporter
-        try:
-            self._server.serve_forever(poll_interval=0.5)
-        finally:
-            self.close()
+        """Answer until an exception ends it: Ctrl-C, SIGTERM, or ``shutdown`` by another thread."""
+        self.exporter = exporter
+        with self:
+            self.serve_forever(poll_interval=0.5)
 
-    def stop(self) -> None:
-        """Make ``serve``, in another thread, return."""
-        self._server.shutdown()
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a client that went away before it had its answer."""
 
-    def close(self) -> None:
-        """Give the port back."""
-        self._server.server_close()
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
+class _Handler(BaseHTTPRequestHandler):
+    timeout = _LOOK_SECONDS
+    server: Server
 
-        class Handler(BaseHTTPRequestHandler):
-            timeout = _LOOK_SECONDS
-
-            def do_GET(self) -> None:
-                server.answer(self)
-
-            def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-                """Say nothing: Prometheus asks every few seconds."""
-
-        return Handler
-
-    def answer(self, request: BaseHTTPRequestHandler) -> None:
-        """Answer one request."""
-        host = request.headers.get("Host", ADDRESS).partition(":")[0]
+    def do_GET(self) -> None:
+        exporter = self.server.exporter
+        host = self.headers.get("Host", ADDRESS).partition(":")[0]
         if host not in (ADDRESS, "localhost"):  # a page of elsewhere that resolves to this machine
-            _send(request, HTTPStatus.FORBIDDEN, "only for this machine\n")
-        elif request.path.partition("?")[0] != "/metrics" or self._exporter is None:
-            _send(request, HTTPStatus.NOT_FOUND, "see /metrics\n")
+            self._send(HTTPStatus.FORBIDDEN, "only for this machine\n")
+        elif self.path.partition("?")[0] != "/metrics" or exporter is None:
+            self._send(HTTPStatus.NOT_FOUND, "see /metrics\n")
         else:
-            _send(request, HTTPStatus.OK, self._exporter.look())
+            self._send(HTTPStatus.OK, exporter.look())
 
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Say nothing: Prometheus asks every few seconds."""
 
-def _send(request: BaseHTTPRequestHandler, status: HTTPStatus, text: str) -> None:
-    data = text.encode()
-    request.send_response(status)
-    request.send_header("Content-Type", CONTENT_TYPE)
-    request.send_header("Content-Length", str(len(data)))
-    request.end_headers()
-    request.wfile.write(data)
+    def _send(self, status: HTTPStatus, text: str) -> None:
+        data = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", CONTENT_TYPE)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)

@@ -72,6 +72,32 @@ def parse_samples(
     Raises:
         ProbeOutputError: a line is not what the agent writes, or there is no sample.
     """
+    columns, clocks, notes, interval_seconds = _read(text, node)
+    times = np.array(clocks, dtype=np.float64) * _NANO
+    found = {
+        name: (_added(column.values) if column.counter else np.array(column.values)) * column.scale
+        for name, column in columns.items()
+    }
+    # In whole nanoseconds first: a double holds the time since 1970 to a quarter of a microsecond.
+    drift = np.diff(np.array([wall - monotonic for monotonic, wall in clocks], dtype=np.int64))
+    found["clock_step_seconds"] = np.concatenate([[math.nan], drift * _NANO])
+    return NodeSamples(
+        node=node,
+        scope=scope,
+        interval_seconds=interval_seconds,
+        cores=cores,
+        seconds=times[:, 0] - (alignment.monotonic_offset_seconds + started_seconds),
+        columns=found,
+        clock_offset_seconds=alignment.wall_offset_seconds,
+        clock_error_seconds=alignment.error_seconds,
+        notes=tuple(notes),
+    )
+
+
+def _read(
+    text: str, node: str
+) -> tuple[dict[str, _Column], list[tuple[int, int]], list[str], float]:
+    """Return raw columns, both clocks of each sample, notes, and the interval in seconds."""
     columns: dict[str, _Column] = {}
     order: list[str] = []
     clocks: list[tuple[int, int]] = []
@@ -92,21 +118,11 @@ def parse_samples(
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ProbeOutputError(
                 f"{node}: line {index} of its telemetry is not a sample: {line[:80]!r}",
-                hint="look at the node's medium; the file is in the attempt's folder",
+                hint="check the node's medium; the file is in the attempt's folder",
             ) from error
     if not clocks:
         raise ProbeOutputError(f"{node}: its telemetry holds no sample")
-    return _samples(
-        columns,
-        clocks,
-        node=node,
-        scope=scope,
-        cores=cores,
-        alignment=alignment,
-        started_seconds=started_seconds,
-        interval_seconds=interval_seconds,
-        notes=tuple(notes),
-    )
+    return columns, clocks, notes, interval_seconds
 
 
 def _begin(columns: dict[str, _Column], head: Sequence[Sequence[Any]], samples: int) -> list[str]:
@@ -127,40 +143,6 @@ def _take(line: str, columns: dict[str, _Column], order: Sequence[str]) -> tuple
         word = values.get(name, "-")
         column.values.append(math.nan if word == "-" else float(int(word)))
     return int(monotonic), int(wall)
-
-
-def _samples(
-    columns: dict[str, _Column],
-    clocks: Sequence[tuple[int, int]],
-    *,
-    node: str,
-    scope: str,
-    cores: int,
-    alignment: Alignment,
-    started_seconds: float,
-    interval_seconds: float,
-    notes: tuple[str, ...],
-) -> NodeSamples:
-    times = np.array(clocks, dtype=np.float64) * _NANO
-    offset = alignment.monotonic_offset_seconds + started_seconds
-    found = {
-        name: (_added(column.values) if column.counter else np.array(column.values)) * column.scale
-        for name, column in columns.items()
-    }
-    # In whole nanoseconds first: a double holds the time since 1970 to a quarter of a microsecond.
-    drift = np.diff(np.array([wall - monotonic for monotonic, wall in clocks], dtype=np.int64))
-    found["clock_step_seconds"] = np.concatenate([[math.nan], drift * _NANO])
-    return NodeSamples(
-        node=node,
-        scope=scope,
-        interval_seconds=interval_seconds,
-        cores=cores,
-        seconds=times[:, 0] - offset,
-        columns=found,
-        clock_offset_seconds=alignment.wall_offset_seconds,
-        clock_error_seconds=alignment.error_seconds,
-        notes=notes,
-    )
 
 
 def _added(values: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -91,7 +91,10 @@ def cpu_share_of(workloads: Iterable[str], engine: Engine) -> tuple[float, tuple
         workloads: names of the jobs.
         engine: what they run on.
     """
-    found = [_class_of(name, engine) for name in workloads]
+    classes = {
+        name: row for row in calibrations() if row.engine is engine for name in row.workloads
+    }
+    found = [classes.get(name) for name in workloads]
     shares = [1.0 if row is None else row.share for row in found]
     names = tuple(dict.fromkeys("uncalibrated" if row is None else row.name for row in found))
     return (sum(shares) / len(shares) if shares else 1.0), names
@@ -117,10 +120,3 @@ def share_of(runs: Sequence[tuple[float, float]], wanted_seconds: float) -> floa
     if slope >= 0:
         raise ValueError(f"with more of the CPU the run did not get shorter: {runs}")
     return share * math.exp(math.log(wanted_seconds / seconds) / slope)
-
-
-def _class_of(workload: str, engine: Engine) -> Calibration | None:
-    return next(
-        (row for row in calibrations() if row.engine is engine and workload in row.workloads),
-        None,
-    )

@@ -120,12 +120,12 @@ class HeatModel:
     stress_watts: float
     lowest_watts: float
     lowest_clock_share: float
-    resistance_kelvin_per_watt: float | None
-    surroundings_celsius: float | None
-    time_constant_seconds: float | None
     limits: tuple[tuple[float, float], ...]
     supply_watts: float | None
     assumptions: tuple[str, ...]
+    resistance_kelvin_per_watt: float | None = None
+    surroundings_celsius: float | None = None
+    time_constant_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +155,6 @@ class _Watts:
     idle_watts: float
     stress_watts: float
     standard: BoardEntry | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Thermal:
-    resistance_kelvin_per_watt: float
-    surroundings_celsius: float
-    time_constant_seconds: float
-    assumptions: tuple[str, ...]
 
 
 # From the catalog
@@ -197,29 +189,34 @@ def heat_model(board: BoardEntry, *, cooling: Part | None, supply: Part | None) 
             the supply is too weak for the board even at its lowest clock.
     """
     watts = _watts(board)
-    lines = [_power_line(watts)]
+    line = (
+        f"power is linear in busy time and clock, from {watts.idle_watts:g} W idle to "
+        f"{watts.stress_watts:.4g} W with every core busy; a limited clock alternates between the "
+        "highest and the lowest one, and the lower voltage at a lower clock is ignored"
+    )
+    lines = [line]
     if watts.standard is not None:
         lines.append(
-            f"no meter showed the {watts.stress_watts:.4g} W: they follow from the temperature, if "
-            f"a watt heats as much as at the clock of {watts.standard.id}"
+            f"the {watts.stress_watts:.4g} W were not measured: they follow from the temperature, "
+            f"if a watt heats as much as at the clock of {watts.standard.id}"
         )
     lowest_share, lowest_watts = 1.0, watts.stress_watts
-    thermal: _Thermal | None = None
+    thermal: dict[str, float] = {}
     limits: tuple[tuple[float, float], ...] = ()
     if cooling is not None or supply is not None:
         firmware, clock_hertz = _firmware(board)
         lowest_share = min(1.0, firmware.lowest_hertz / clock_hertz)
         lowest_watts = _lowest_watts(watts, firmware, lowest_share)
         if cooling is not None:
-            thermal = _thermal(board, cooling)
+            thermal, assumed = _thermal(board, cooling)
             limits = _limits(firmware, clock_hertz)
-            lines += [*thermal.assumptions, _limits_line(limits, clock_hertz)]
+            lines += [*assumed, _limits_line(limits, clock_hertz)]
     carried: float | None = None
     if supply is not None:
         carried = _carried_watts(board, supply, lowest_watts)
         lines.append(
-            f"the supply feeds this board alone; moments draw {SUPPLY_PEAK_FACTOR:g} times the "
-            f"mean, storage and USB included, so that it carries a mean of {carried:.4g} W"
+            f"the supply feeds this board alone; peaks draw {SUPPLY_PEAK_FACTOR:g} times the mean, "
+            f"storage and USB included, so the supply can carry a mean of {carried:.4g} W"
         )
     return HeatModel(
         board=board.id,
@@ -227,12 +224,10 @@ def heat_model(board: BoardEntry, *, cooling: Part | None, supply: Part | None) 
         stress_watts=watts.stress_watts,
         lowest_watts=lowest_watts,
         lowest_clock_share=lowest_share,
-        resistance_kelvin_per_watt=thermal.resistance_kelvin_per_watt if thermal else None,
-        surroundings_celsius=thermal.surroundings_celsius if thermal else None,
-        time_constant_seconds=thermal.time_constant_seconds if thermal else None,
         limits=limits,
         supply_watts=carried,
         assumptions=tuple(lines),
+        **thermal,
     )
 
 
@@ -251,14 +246,6 @@ def heat_models(nodes: Iterable[NodeSpec]) -> dict[str, HeatModel]:
         for node in nodes
         if node.twin is not None and (node.twin.cooling or node.twin.supply)
     }
-
-
-def _power_line(watts: _Watts) -> str:
-    return (
-        f"power is a straight line from {watts.idle_watts:g} W idle to {watts.stress_watts:.4g} W "
-        "with every core busy, over busy time and clock; a limited clock is a mix over time of the "
-        "highest and the lowest one, and the lower voltage at a lower clock is left out"
-    )
 
 
 def _last(figures: Sequence[SourcedFigure], name: str, **conditions: str) -> SourcedFigure | None:
@@ -324,9 +311,10 @@ def _firmware(board: BoardEntry) -> tuple[_Firmware, float]:
     found = next((row for row in _FIRMWARE if board.name.startswith(row.model)), None)
     if found is None:
         raise UsageError(
-            f"heat and supply of {board.id} cannot be modelled: what the firmware of "
-            f'"{board.name}" does is not known',
-            hint="known are names that begin with: " + ", ".join(row.model for row in _FIRMWARE),
+            f"heat and supply of {board.id} cannot be modelled: how the firmware of "
+            f'"{board.name}" behaves is not known',
+            hint="supported are names that begin with: "
+            + ", ".join(row.model for row in _FIRMWARE),
         )
     if board.clock_hertz is None:
         raise UsageError(
@@ -372,23 +360,23 @@ def _limits_line(limits: Sequence[tuple[float, float]], clock_hertz: float) -> s
     )
 
 
-def _thermal(board: BoardEntry, cooling: Part) -> _Thermal:
-    """Return the constants of a board with a way of cooling."""
+def _thermal(board: BoardEntry, cooling: Part) -> tuple[dict[str, float], list[str]]:
+    """Return the constants of a board with a way of cooling by name, and what is assumed."""
     resistance, surroundings, lines = _line(board, cooling)
     capacity = _assumed(cooling, _CAPACITY, board)
     if capacity is None:
         raise _missing(board, cooling, _CAPACITY)
     seconds = resistance * capacity.figure.value
     lines.append(
-        f"one temperature for all of the board, time constant {seconds:.0f} s, from "
+        f"the whole board has one temperature, with a time constant of {seconds:.0f} s, from "
         f"{capacity.figure.value:g} J/K ({capacity.source})"
     )
-    return _Thermal(
-        resistance_kelvin_per_watt=resistance,
-        surroundings_celsius=surroundings,
-        time_constant_seconds=seconds,
-        assumptions=tuple(lines),
-    )
+    constants = {
+        "resistance_kelvin_per_watt": resistance,
+        "surroundings_celsius": surroundings,
+        "time_constant_seconds": seconds,
+    }
+    return constants, lines
 
 
 def _line(board: BoardEntry, cooling: Part) -> tuple[float, float, list[str]]:
@@ -435,7 +423,7 @@ def _missing(board: BoardEntry, cooling: Part, name: str) -> UsageError:
         f"no {name} for a {board.name}",
         hint=f"cooling for this board: {', '.join(having)}"
         if having
-        else "no cooling of the catalog is for this board; leave `cooling` out, or give a .toml "
+        else "the catalog has no cooling for this board; leave `cooling` out, or give a .toml "
         "file of your own",
     )
 
@@ -446,7 +434,7 @@ def _carried_watts(board: BoardEntry, supply: Part, lowest_watts: float) -> floa
     carried = rated / SUPPLY_PEAK_FACTOR
     if carried < lowest_watts:
         raise UsageError(
-            f"the supply {supply.id} is too weak for {board.id}: of its {rated:g} W it carries a "
+            f"the supply {supply.id} is too weak for {board.id}: of its {rated:g} W it can carry a "
             f"mean of {carried:.2f} W, and the board draws {lowest_watts:.2f} W even at its lowest "
             "clock; it would shut down under load",
             hint=f"choose a supply of {lowest_watts * SUPPLY_PEAK_FACTOR:.1f} W or more; see "

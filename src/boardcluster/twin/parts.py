@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from boardcluster.catalog.entry import BoardEntry
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
 from boardcluster.catalog.room import Part, entry_names, find_board, find_part, nearest
 from boardcluster.errors import SpecError
 from boardcluster.spec import BoardFacts, MediumFacts, TwinParts
@@ -18,16 +21,19 @@ _WHAT = {
 }
 
 
+Entry = TypeVar("Entry")
+
+
 def catalog_parts() -> TwinParts:
     """Return the catalog, for ``load_cluster``."""
     return TwinParts(board=_board, medium=_medium, check=_check)
 
 
-def _known(kind: str, name: str) -> None:
-    """Refuse a name that the catalog does not have.
+def _found(kind: str, name: str, find: Callable[[str], Entry]) -> Entry:
+    """Return an entry of the catalog, or a user's own file.
 
     Raises:
-        ValueError: it has none such.
+        ValueError: the catalog has no such name, or the file cannot be read.
     """
     names = entry_names(kind)
     if not name.endswith(".toml") and name not in names:
@@ -36,35 +42,23 @@ def _known(kind: str, name: str) -> None:
             allowed=f"a name that `boardcluster catalog {kind}` shows, or the path of a .toml file",
             nearest=nearest(name, names),
         )
-
-
-def _unreadable(error: SpecError) -> ValueError:
-    return ValueError(error.message.replace("\n", "; "))
-
-
-def _read_board(name: str) -> BoardEntry:
-    _known("boards", name)
     try:
-        return find_board(name)
+        return find(name)
     except SpecError as error:
-        raise _unreadable(error) from error
+        raise ValueError(error.message.replace("\n", "; ")) from error
 
 
-def _read_part(kind: str, name: str) -> Part:
-    _known(kind, name)
-    try:
-        return find_part(kind, name)
-    except SpecError as error:
-        raise _unreadable(error) from error
+def _part(kind: str, name: str) -> Part:
+    return _found(kind, name, partial(find_part, kind))
 
 
 def _board(name: str) -> BoardFacts:
-    entry = _read_board(name)
+    entry = _found("boards", name, find_board)
     return BoardFacts(cores=entry.cores, memory_bytes=entry.memory_bytes)
 
 
 def _medium(name: str) -> MediumFacts:
-    figures = [row.figure for row in _read_part("media", name).figures]
+    figures = [row.figure for row in _part("media", name).figures]
     versions = {row.conditions["pcie"] for row in figures if "pcie" in row.conditions}
     capacities = [int(row.value) for row in figures if row.name == "capacity_bytes"]
     return MediumFacts(
@@ -73,4 +67,4 @@ def _medium(name: str) -> MediumFacts:
 
 
 def _check(kind: str, name: str) -> None:
-    _read_part(kind, name)
+    _part(kind, name)

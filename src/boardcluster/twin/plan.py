@@ -85,7 +85,7 @@ def plan_limits(spec: ClusterSpec, host: Host) -> TwinPlan:
     """
     if spec.twin is None:
         raise UsageError(
-            f"the nodes of {spec.name} have no boards to behave like",
+            f"the nodes of {spec.name} have no boards to emulate",
             hint="give each node a `board` in cluster.toml",
         )
     points = _all_points(spec)
@@ -165,7 +165,7 @@ def _slowed(rate: float, dilation: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """What nodes ask for, in cores of this machine.
+    """What nodes need, in cores of this machine.
 
     Attributes:
         nodes: how many they are.
@@ -192,8 +192,8 @@ class _Demand:
 
     @property
     def words(self) -> str:
-        who = "1 node asks" if self.nodes == 1 else f"{self.nodes} nodes ask"
-        return f"{who} for {self.cores:.1f} cores of this machine's {self.host_cores}"
+        who = "1 node needs" if self.nodes == 1 else f"{self.nodes} nodes need"
+        return f"{who} {self.cores:.1f} cores of this machine's {self.host_cores}"
 
 
 def _dilation(demand: _Demand, declared: float | None) -> tuple[float, tuple[str, ...]]:
@@ -206,7 +206,7 @@ def _dilation(demand: _Demand, declared: float | None) -> tuple[float, tuple[str
     if declared is None:
         return least, (f"{demand.words}: dilation {least:g}",)
     if declared >= least:
-        more = f"; {least:g} would do" if declared > least else ""
+        more = f"; {least:g} would be enough" if declared > least else ""
         return declared, (f"{demand.words}: dilation {declared:g} as declared{more}",)
     busy_cores = demand.cores / declared
     if busy_cores > demand.host_cores or declared < demand.per_core:
@@ -214,8 +214,8 @@ def _dilation(demand: _Demand, declared: float | None) -> tuple[float, tuple[str
     idle = 1 - busy_cores / demand.host_cores
     warning = (
         f"warning: dilation {declared:g} leaves {_percent(idle)} of this machine idle when all "
-        f"nodes are busy, {_percent(IDLE_HEADROOM)} is asked: a run in which it was too slow is "
-        f"invalid; {least:g} would do"
+        f"nodes are busy, {_percent(IDLE_HEADROOM)} is required: a run in which it is too slow is "
+        f"invalid; {least:g} would be enough"
     )
     return declared, (f"{demand.words}: dilation {declared:g} as declared", warning)
 
@@ -228,10 +228,10 @@ def _too_fast(demand: _Demand, declared: float) -> CapacityError:
     if declared < demand.per_core:
         reasons.append(
             f"a core of a board is as fast as {demand.per_core:.2f} cores of this machine, and a "
-            f"thread cannot have more than one: dilation {declared:g} is too small for that"
+            f"thread cannot use more than one: dilation {declared:g} is too small for that"
         )
     return CapacityError(
-        f"{demand.words}; {'; '.join(reasons)}; {_percent(IDLE_HEADROOM)} of this machine is to "
+        f"{demand.words}; {'; '.join(reasons)}; {_percent(IDLE_HEADROOM)} of this machine must "
         f"stay idle, which leaves {demand.usable_cores:g} cores: the least dilation is "
         f"{demand.least:g}",
         hint=f'in [twin] declare dilation = {demand.least:g}, or "auto"; or declare fewer nodes',

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from statistics import fmean
 
@@ -85,16 +85,8 @@ class NodeSetPoints:
     def all(self) -> tuple[SetPoint, ...]:
         """Every set point, those of the disk last."""
         points = (self.cpu_events_per_second, self.memory_bytes, self.link_bits_per_second)
-        if self.disk is None:
-            return points
-        disk = self.disk
-        return (
-            *points,
-            disk.read_bytes_per_second,
-            disk.write_bytes_per_second,
-            disk.read_iops,
-            disk.write_iops,
-        )
+        own = [getattr(self.disk, each.name) for each in fields(DiskSetPoints)] if self.disk else ()
+        return (*points, *own)
 
 
 def set_points(node: NodeSpec, network_link: int) -> NodeSetPoints:
@@ -112,7 +104,7 @@ def set_points(node: NodeSpec, network_link: int) -> NodeSetPoints:
     twin = node.twin
     if twin is None:
         raise UsageError(
-            f"node {node.name} has no board to behave like",
+            f"node {node.name} has no board to emulate",
             hint="give it a `board` in cluster.toml",
         )
     board = find_board(twin.board)
@@ -213,23 +205,19 @@ def _link_rate(board: BoardEntry) -> SetPoint | None:
         quantity="link_bits_per_second",
         value=slowest.figure.value * PAYLOAD_SHARE,
         source=slowest.source,
-        note="link: 94 % of the nominal rate, as nobody measured the payload",
+        note="link: 94 % of the nominal rate, as no payload rate was measured",
     )
 
 
 def _disk(board: BoardEntry, medium: Part, pcie: str) -> DiskSetPoints | None:
     """Return what a medium does in a board; None if a figure is missing."""
-    rates = {way: _rate(board, medium, pcie, way) for way in ("read", "write")}
-    iops = {way: _iops(board, medium, pcie, way) for way in ("read", "write")}
-    read, write, read_iops, write_iops = (*rates.values(), *iops.values())
-    if read is None or write is None or read_iops is None or write_iops is None:
-        return None
-    return DiskSetPoints(
-        read_bytes_per_second=read,
-        write_bytes_per_second=write,
-        read_iops=read_iops,
-        write_iops=write_iops,
-    )
+    points = {
+        f"{way}_{unit}": find(board, medium, pcie, way)
+        for unit, find in (("bytes_per_second", _rate), ("iops", _iops))
+        for way in ("read", "write")
+    }
+    known = {name: point for name, point in points.items() if point is not None}
+    return DiskSetPoints(**known) if len(known) == len(points) else None
 
 
 def _rate(board: BoardEntry, medium: Part, pcie: str, way: str) -> SetPoint | None:
@@ -319,18 +307,18 @@ def _refusal(node: NodeSpec, twin: NodeTwin, board: BoardEntry, medium: Part | N
     lines = []
     if _cpu(board) is None:
         lines.append(
-            f"no source has the board {board.id} in `sysbench cpu` with primes up to "
+            f"no source gives `sysbench cpu` of the board {board.id} with primes up to "
             f"{_PRIME_LIMIT} and all cores busy ({board.cores})"
         )
     if _link(board, _ANY_LINK) is None:
-        lines.append(f"no source has the rate of Ethernet of the board {board.id}")
+        lines.append(f"no source gives the Ethernet rate of the board {board.id}")
     if lines:
         lines.append(f"boards that have what is needed: {', '.join(usable)}")
     if medium is not None and _disk(board, medium, twin.pcie) is None:
         by = f" by PCI Express {twin.pcie}" if twin.pcie else ""
         lines.append(
-            f"no source has the medium {medium.id}{by} in the board {board.id}, with sequential "
-            "and with 4 KiB random reads and writes"
+            f"no source gives both sequential and 4 KiB random reads and writes of the medium "
+            f"{medium.id}{by} in the board {board.id}"
         )
         pairs = [pair for pair in _usable_pairs(usable.values()) if pair[1] == medium.id]
         lines.append(
@@ -339,7 +327,7 @@ def _refusal(node: NodeSpec, twin: NodeTwin, board: BoardEntry, medium: Part | N
         )
     rows = "\n  ".join(lines)
     return UsageError(
-        f"node {node.name} cannot behave like its board:\n  {rows}",
+        f"node {node.name} cannot emulate its board:\n  {rows}",
         hint=_nearest_hint(twin, board, medium, usable),
     )
 
@@ -389,5 +377,5 @@ def _nearest_hint(
     chosen = kept or [pair for pair in there if pair[1] == other]
     best = max(chosen, key=lambda pair: (pair[2] == twin.pcie, pair[2]))
     pcie = f', pcie = "{best[2]}"' if best[2] else ""
-    without = "; or no medium, for this machine's own disk" if is_usable else ""
+    without = "; or leave the medium out to use this machine's own disk" if is_usable else ""
     return f'use board = "{best[0]}" with medium = "{best[1]}"{pcie}{without}'

@@ -25,7 +25,7 @@ def load_workload(name: str) -> Workload:
     """
     if name not in workload_names():
         raise UsageError(
-            f"no workload {name!r}", hint=f"choose one of: {', '.join(workload_names())}"
+            f"no workload {name!r}", hint=f"choose from: {', '.join(workload_names())}"
         )
-    module = import_module(f"boardcluster.workloads.{name}")
+    module = import_module(f"boardcluster.workloads.{name}.workload")
     return cast("Workload", module.WORKLOAD)

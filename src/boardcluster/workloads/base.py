@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from boardcluster.errors import UsageError
+from boardcluster.errors import UsageError, VerificationError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Checksum, Dataset, Engine, Verification
 from boardcluster.services.operation import LiveCluster
@@ -19,6 +19,7 @@ __all__ = [
     "Context",
     "Job",
     "Need",
+    "Outcomes",
     "Parameter",
     "Phase",
     "PhaseOutcome",
@@ -27,6 +28,7 @@ __all__ = [
     "Takes",
     "Workload",
     "check_parameters",
+    "number_parameter",
 ]
 
 
@@ -55,6 +57,32 @@ class Parameter:
     allowed: str
     meaning: str
     is_allowed: Callable[[str], bool]
+
+
+def number_parameter(
+    meaning: str, *, default: int, least: int, most: int, note: str = ""
+) -> Parameter:
+    """Return a parameter that is a whole number.
+
+    Args:
+        meaning: what it sets, one sentence.
+        default: its value where none is given.
+        least: smallest value.
+        most: largest value.
+        note: added to what is allowed, with its own separator.
+    """
+
+    def is_allowed(text: str) -> bool:
+        # Not isdecimal() alone: it allows the digits of every script.
+        short = text.isascii() and text.isdecimal() and len(text) <= len(str(most))
+        return short and least <= int(text) <= most
+
+    return Parameter(
+        default=str(default),
+        allowed=f"a whole number from {least} to {most}{note}",
+        meaning=meaning,
+        is_allowed=is_allowed,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +121,8 @@ class Need:
         run_bytes: most that one run adds to it: output with replicas, and intermediate data.
     """
 
-    input_bytes: int
-    run_bytes: int
+    input_bytes: int = 0
+    run_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +173,10 @@ class PhaseOutcome:
     results: Mapping[str, Path] = field(default_factory=dict)
 
 
+Outcomes: TypeAlias = Mapping[str, PhaseOutcome]
+"""What each phase of a job left behind, by the phase's name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What a workload may use.
@@ -183,6 +215,18 @@ class Prepared:
     input_bytes: int = 0
     expected: Path | None = None
 
+    def answer(self) -> Path:
+        """Return the file that says what the output must be.
+
+        Raises:
+            VerificationError: `prepare` made none.
+        """
+        if self.expected is None:
+            raise VerificationError(
+                "the expected output was never computed", hint="prepare the trial first"
+            )
+        return self.expected
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
@@ -219,32 +263,24 @@ class Proof:
 
 
 class Workload(Protocol):
-    """One benchmark on one or more engines."""
+    """One benchmark on one or more engines.
 
-    @property
-    def name(self) -> str:
-        """Name of its folder."""
-        ...
+    A workload derives from this class and says what it is and what it does in `phases` and
+    `verify`. All else has a default, for a workload with neither parameters nor input.
 
-    @property
-    def engines(self) -> tuple[Engine, ...]:
-        """Engines it runs on."""
-        ...
+    Attributes:
+        name: name of its folder.
+        engines: engines it runs on.
+        takes: what the size means.
+        parameters: its settings by name.
+        tools: programs every worker must have, with the Debian package of each.
+    """
 
-    @property
-    def takes(self) -> Takes:
-        """What the size means."""
-        ...
-
-    @property
-    def parameters(self) -> Mapping[str, Parameter]:
-        """Its settings by name."""
-        ...
-
-    @property
-    def tools(self) -> Mapping[str, str]:
-        """Programs every worker must have, with the Debian package of each."""
-        ...
+    name: str
+    engines: tuple[Engine, ...]
+    takes: Takes
+    parameters: Mapping[str, Parameter] = {}
+    tools: Mapping[str, str] = {}
 
     def check(self, case: Case) -> None:
         """Refuse, before anything starts, a case that cannot run. Pure.
@@ -253,31 +289,28 @@ class Workload(Protocol):
             UsageError: a size or a parameter makes no sense; says what is allowed.
             CapacityError: the nodes cannot hold it; shows the arithmetic.
         """
-        ...
+        del case  # every size and every combination of parameters can run
 
     def need(self, case: Case) -> Need:
-        """Return the space a case takes. Pure."""
-        ...
+        """Return the space that a case needs. Pure."""
+        del case
+        return Need()
 
     def describe(self, case: Case) -> str:
-        """Say what follows from a case and is worth seeing beforehand; empty if nothing. Pure."""
-        ...
+        """Say what follows from a case and helps to judge it beforehand; empty if nothing. Pure."""
+        del case
+        return ""
 
     def prepare(self, context: Context, case: Case) -> Prepared:
         """Put the input into HDFS and find out what the output must be; both are kept."""
-        ...
+        del context, case
+        return Prepared()
 
     def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
         """Return the programs of the job, in order; each is timed."""
         ...
 
-    def verify(
-        self,
-        context: Context,
-        prepared: Prepared,
-        job: Job,
-        outcomes: Mapping[str, PhaseOutcome],
-    ) -> Proof:
+    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
         """Prove that the output is right.
 
         Raises:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from boardcluster.errors import VerificationError
 from boardcluster.workloads.base import Context
 
-__all__ = ["committed_parts", "fetch_parts"]
+__all__ = ["FETCHED_AT_ONCE", "committed_parts", "fetch_files", "fetch_parts"]
 
-_READERS = 4
+FETCHED_AT_ONCE = 4
 
 
 def committed_parts(context: Context, folder: str) -> list[str]:
@@ -40,10 +41,19 @@ def fetch_parts(context: Context, folder: str) -> list[Path]:
     target = context.work / "output" / folder.strip("/").replace("/", "-")
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
+    return fetch_files(context, folder, parts, target=target)
+
+
+def fetch_files(context: Context, folder: str, names: Sequence[str], *, target: Path) -> list[Path]:
+    """Fetch files of a folder in HDFS into a folder that exists, a few at once.
+
+    Raises:
+        RemoteError: HDFS does not answer.
+    """
 
     def fetch(name: str) -> Path:
         context.hdfs.get(f"{folder}/{name}", target / name)
         return target / name
 
-    with ThreadPoolExecutor(_READERS) as pool:
-        return list(pool.map(fetch, parts))
+    with ThreadPoolExecutor(FETCHED_AT_ONCE) as pool:
+        return list(pool.map(fetch, names))

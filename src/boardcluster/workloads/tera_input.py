@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from boardcluster.records import Engine
 from boardcluster.workloads.base import Case, Context, Phase, Prepared
+from boardcluster.workloads.commands import example_command
 from boardcluster.workloads.inputs import input_folder
-from boardcluster.workloads.tera import example_command, rows_of
+from boardcluster.workloads.tera import rows_of
 from boardcluster.workloads.tera_proof import (
     expected_totals,
     read_output,

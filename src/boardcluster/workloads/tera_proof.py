@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from boardcluster.errors import VerificationError
-from boardcluster.fetch.cache import (
-    hold_lock,
-    make_folder,
-    require_space,
-    sha256_of,
-    sidecar_of,
-    verified_stamp,
-    write_stamp,
-    writing,
-)
+from boardcluster.fetch.cache import made_once, require_space, sha256_of
 from boardcluster.records import Verification
 from boardcluster.workloads.base import Context, Prepared, Proof
-from boardcluster.workloads.outputs import committed_parts
+from boardcluster.workloads.outputs import FETCHED_AT_ONCE, committed_parts, fetch_files
 from boardcluster.workloads.tera_reading import PartReader, Totals
 from boardcluster.workloads.tera_rows import ROW_BYTES, checksum_of_rows
 
 __all__ = ["expected_totals", "prove", "read_output", "read_totals", "require_right"]
-
-_FETCHED_AT_ONCE = 4
 
 
 def expected_totals(count: int, cache: Path) -> Path:
@@ -36,18 +24,13 @@ def expected_totals(count: int, cache: Path) -> Path:
         count: number of rows.
         cache: the driver's cache folder.
     """
-    folder = cache / "expected" / "tera"
-    make_folder(folder)
-    target = folder / str(count)
-    with hold_lock(folder / f".{count}.lock", purpose="computing a checksum"):
-        if verified_stamp(target, sidecar=sidecar_of(target)) is None:
-            totals = Totals(rows=count, checksum=checksum_of_rows(count))
-            part = target.with_name(f"{target.name}.part")
-            with writing(target):
-                part.write_text(totals.text, encoding="ascii")
-                part.replace(target)
-            write_stamp(target, sidecar=sidecar_of(target), sha256=sha256_of(target))
-    return target
+
+    def compute(target: Path) -> None:
+        totals = Totals(rows=count, checksum=checksum_of_rows(count))
+        target.write_text(totals.text, encoding="ascii")
+
+    target = cache / "expected" / "tera" / str(count)
+    return made_once(target, compute, purpose="computing a checksum")
 
 
 def read_totals(path: Path) -> Totals:
@@ -66,22 +49,17 @@ def read_output(context: Context, folder: str) -> PartReader:
     """
     names = committed_parts(context, folder)
     sizes = [entry.size_bytes for entry in context.hdfs.list(folder) if entry.name in names]
-    largest = sum(sorted(sizes)[-_FETCHED_AT_ONCE:])
+    largest = sum(sorted(sizes)[-FETCHED_AT_ONCE:])
     require_space(context.work, need_bytes=largest, purpose=f"reading {folder}")
     scratch = context.work / "parts"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     reader = PartReader()
-
-    def fetch(name: str) -> Path:
-        context.hdfs.get(f"{folder}/{name}", scratch / name)
-        return scratch / name
-
-    with ThreadPoolExecutor(_FETCHED_AT_ONCE) as pool:
-        for first in range(0, len(names), _FETCHED_AT_ONCE):
-            for part in list(pool.map(fetch, names[first : first + _FETCHED_AT_ONCE])):
-                reader.read(part)
-                part.unlink()
+    for first in range(0, len(names), FETCHED_AT_ONCE):
+        some = names[first : first + FETCHED_AT_ONCE]
+        for part in fetch_files(context, folder, some, target=scratch):
+            reader.read(part)
+            part.unlink()
     return reader
 
 
@@ -125,13 +103,12 @@ def prove(
     Raises:
         VerificationError: it is wrong.
     """
-    if prepared.expected is None:
-        raise VerificationError("nobody computed the checksum", hint="prepare the trial first")
+    expected = prepared.answer()
     reader = read_output(context, folder)
-    require_right(reader, read_totals(prepared.expected), what=what, ordered=ordered)
+    require_right(reader, read_totals(expected), what=what, ordered=ordered)
     verification = Verification(
         method=method,
-        expected_sha256=sha256_of(prepared.expected),
+        expected_sha256=sha256_of(expected),
         actual_sha256=hashlib.sha256(reader.totals.text.encode()).hexdigest(),
         records=reader.totals.rows,
     )

@@ -105,7 +105,7 @@ class PartReader:
         size_bytes = part.stat().st_size
         if size_bytes % ROW_BYTES:
             raise VerificationError(
-                f"{part.name} has {size_bytes} bytes, which is no multiple of {ROW_BYTES}",
+                f"{part.name} has {size_bytes} bytes, which is not a multiple of {ROW_BYTES}",
                 hint="look at the engine's logs in the attempt's folder",
             )
         row = 0

@@ -81,7 +81,7 @@ def checksum_of_rows(count: int) -> int:
     multiplier, increment = _leap(_BLOCK_ROWS)
     for first in range(0, count, _BLOCK_ROWS):
         size = min(_BLOCK_ROWS, count - first)
-        crc = np.full(size, _crc_of_empty_row(), dtype=np.uint32)
+        crc = np.full(size, zlib.crc32(_row_with(0, b"")), dtype=np.uint32)
         for place, column in enumerate(_bytes_of(high[:size], low[:size]).T):
             crc ^= by_random[place][column]
         for place, column in enumerate(_bytes_of(*_row_numbers(first, size)).T):
@@ -162,12 +162,8 @@ def _hexadecimal(numbers: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return _DIGITS[nibbles].reshape(len(numbers), 2 * numbers.shape[1])
 
 
-def _crc_of_empty_row() -> int:
-    """Return the CRC-32 of a row with its fixed bytes and zero everywhere else."""
-    return zlib.crc32(_row_with(0, b""))
-
-
 def _row_with(place: int, text: bytes) -> bytes:
+    """Return a row with its fixed bytes, a text at one place, and zero everywhere else."""
     row = bytearray(ROW_BYTES)
     for fixed_place, fixed in _FIXED.items():
         row[fixed_place : fixed_place + len(fixed)] = fixed
@@ -177,7 +173,7 @@ def _row_with(place: int, text: bytes) -> bytes:
 
 def _table(place: int, texts: list[bytes]) -> NDArray[np.uint32]:
     """Return what each of 256 texts at one place changes in a row's CRC."""
-    empty = _crc_of_empty_row()
+    empty = zlib.crc32(_row_with(0, b""))
     return np.array([zlib.crc32(_row_with(place, text)) ^ empty for text in texts], dtype=np.uint32)
 
 

@@ -262,7 +262,7 @@ def test_a_dry_run_shows_what_would_run_and_writes_nothing(lab: TwinDesk) -> Non
     shown = lab("--dry-run").stdout
 
     assert "twin slow: 2 runs" in shown
-    assert re.search(r"3 nodes ask for \d", shown)
+    assert re.search(r"3 nodes need \d", shown)
     assert "columns: slow, fast; 2 published numbers" in shown
     assert (lab.root.exists(), lab.brought) == (False, [])
 

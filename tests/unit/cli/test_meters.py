@@ -48,7 +48,7 @@ def test_each_meter_is_read_and_said(board_spec: ClusterSpec, tmp_path: Path) ->
         assert "26.00" in shown.stdout
         assert "wall" in shown.stdout
         assert "the switch" in shown.stdout
-        assert "1.5 % as cluster.toml says" in shown.stdout
+        assert "1.5 % according to cluster.toml" in shown.stdout
         (row,) = json.loads(ran(tmp_path, "--json").stdout)
     assert row["watts"] == 26
     assert row["counted_joules"] == pytest.approx(10_800)

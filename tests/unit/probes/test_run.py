@@ -262,7 +262,7 @@ def test_a_node_that_goes_away_is_said_with_what_may_be_left(desk: Desk) -> None
         plan, mode=ProbeMode.QUICK, keep=desk.kept.append, tell=desk.said.append, settings={}
     )
     assert desk.kept[0].figures == (FIGURE,)
-    assert "may be left there: pi1: no route to host" in desk.said[-1]
+    assert "may have been left behind: pi1: no route to host" in desk.said[-1]
 
 
 @pytest.mark.parametrize(

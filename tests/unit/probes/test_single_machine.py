@@ -17,11 +17,11 @@ from boardcluster.errors import CapacityError, ProbeOutputError, RemoteError
 from boardcluster.probes import single_count, single_grep, single_machine, single_sort
 from boardcluster.probes.base import Probe, Site
 from boardcluster.probes.node import single_machine as node
-from boardcluster.probes.single_machine import Demand, Lines, Text, fitting_sizes, text_of
+from boardcluster.probes.single_machine import Lines, Text, fitting_sizes, text_of
 from boardcluster.records import Dataset, ProbeFigure, ProbeMode
 from boardcluster.remote.ask import CacheDrop
 from boardcluster.remote.local import LocalRemote
-from boardcluster.workloads.grep import WORKLOAD as GREP
+from boardcluster.workloads.grep.workload import WORKLOAD as GREP
 from boardcluster.workloads.wordcount.counting import count_words
 
 PROBES = (single_sort.PROBE, single_grep.PROBE, single_count.PROBE)
@@ -152,9 +152,9 @@ def test_words_are_those_of_the_wordcount(tmp_path: Path, size_bytes: int) -> No
     text = text_of(UNIT, size_bytes)
     whole = tmp_path / "whole"
     whole.write_bytes(text.unit * text.copies + text.rest)
-    counted = count_words(whole, target=tmp_path / "counts", work=tmp_path)
+    count_words(whole, target=tmp_path / "counts", work=tmp_path)
     ours = sorted(b"%b\t%d\n" % (word, count) for word, count in text.words().items())
-    assert ours == counted.path.read_bytes().splitlines(keepends=True) != []
+    assert ours == (tmp_path / "counts").read_bytes().splitlines(keepends=True) != []
 
 
 def test_matches_are_counted_over_all_copies_and_the_rest() -> None:
@@ -296,24 +296,23 @@ def test_sort_gets_half_of_the_nodes_memory_and_the_nodes_medium() -> None:
 def test_a_timing_that_is_none_is_refused(drops: list[bool], answer: object) -> None:
     del drops
     remote = Answering({"time": lambda *_: done(answer)})
-    program = single_machine.Program(
-        name="single_sort",
-        stages=(("sort",),),
-        output="out",
-        size_bytes=1,
-        input_bytes=1,
-        threads=1,
-        conditions={},
-    )
     with pytest.raises(ProbeOutputError, match="timing sort answered"):
-        single_machine.measure_program(make_site(remote), program, lambda: None)
+        single_machine.measure_program(
+            make_site(remote),
+            ["sort"],
+            name="single_sort",
+            size_bytes=1,
+            input_bytes=1,
+            prove=lambda: None,
+        )
 
 
 @pytest.mark.parametrize("answer", [{}, {"lines": 1}, {"lines": None, "checksum": 1}, 7])
 def test_lines_that_are_none_are_refused(answer: object) -> None:
     remote = Answering({"lines": lambda *_: done(answer)})
-    with pytest.raises(ProbeOutputError, match="the lines of /f are"):
-        single_machine.read_lines(make_site(remote), "/f", size_bytes=1)
+    expected = Lines(lines=1, checksum=1)
+    with pytest.raises(ProbeOutputError, match="the lines of "):
+        single_machine.check_lines(make_site(remote), "what came", expected, size_bytes=1)
 
 
 # Space
@@ -328,25 +327,25 @@ def place(
     return make_site(remote, memory_bytes=memory_bytes, tell=told.append), told
 
 
-DEMAND = Demand(copies=3, memory_bytes=150_000_000)
+NEEDS: dict[str, int] = {"copies": 3, "memory_bytes": 150_000_000}
 
 
 def test_sizes_that_do_not_fit_are_left_out_and_the_sums_are_told() -> None:
     where, told = place(free_bytes=500_000_000, memory_bytes=1 << 30)
-    assert fitting_sizes(where, "sort", DEMAND) == (64_000_000,)
+    assert fitting_sizes(where, "sort", **NEEDS) == (64_000_000,)
     assert "\n".join(told) == (
         "left out: sort on 256 MB: 3 x 256 MB = 768 MB on disk is more than 90% of the 500 MB that "
         "are free in /data/probe"
     )
     where, told = place(free_bytes=768_000_000 * 10 // 9 + 2, memory_bytes=1 << 30)
-    assert fitting_sizes(where, "sort", DEMAND) == (64_000_000, 256_000_000)
+    assert fitting_sizes(where, "sort", **NEEDS) == (64_000_000, 256_000_000)
     assert told == []
 
 
 def test_a_node_on_which_nothing_fits_is_refused() -> None:
     where, _ = place(free_bytes=100_000_000, memory_bytes=256_000_000)
     with pytest.raises(CapacityError) as caught:
-        fitting_sizes(where, "perl", DEMAND)
+        fitting_sizes(where, "perl", **NEEDS)
     assert caught.value.message == (
         "node1: perl on 64 MB: 3 x 64 MB = 192 MB on disk is more than 90% of the 100 MB that are "
         "free in /data/probe and 150 MB in memory is more than 50% of its 256 MB; perl on 256 MB: "
@@ -357,7 +356,7 @@ def test_a_node_on_which_nothing_fits_is_refused() -> None:
 
 def test_a_disk_in_memory_counts_as_memory() -> None:
     where, told = place(free_bytes=10**10, memory_bytes=10**9, file_system="tmpfs")
-    assert fitting_sizes(where, "sort", DEMAND) == (64_000_000,)
+    assert fitting_sizes(where, "sort", **NEEDS) == (64_000_000,)
     assert "\n".join(told) == (
         "left out: sort on 256 MB: 3 x 256 MB = 768 MB and 150 MB in memory is more than 50% of "
         "its 1 GB"

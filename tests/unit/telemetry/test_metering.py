@@ -124,7 +124,7 @@ def test_a_plug_over_http_that_loses_its_power_in_mid_run(
             (bad,) = meters.powers(started, time.monotonic())
     assert good.mean_watts == pytest.approx(4.1)
     assert bad.energy_joules is None
-    assert bad.reason.endswith("cannot be asked: Connection refused")
+    assert bad.reason.endswith("cannot be read: Connection refused")
 
 
 def test_several_runs_follow_each_other(install: Install) -> None:
@@ -150,7 +150,7 @@ def test_without_meters_nothing_happens() -> None:
 
 def test_a_meter_that_never_answers_costs_only_its_energy(install: Install) -> None:
     def fail() -> Reading:
-        raise MeterError("http://plug cannot be asked: No route to host\nmore", hint="look")
+        raise MeterError("http://plug cannot be read: No route to host\nmore", hint="look")
 
     install(Scripted(fail))
     with metering([SPEC], {}) as meters:
@@ -158,7 +158,7 @@ def test_a_meter_that_never_answers_costs_only_its_energy(install: Install) -> N
         time.sleep(0.1)
         (power,) = meters.powers(started, time.monotonic())
     assert power.energy_joules is None
-    assert power.reason == "it gave no reading: http://plug cannot be asked: No route to host"
+    assert power.reason == "it gave no reading: http://plug cannot be read: No route to host"
 
 
 def test_whatever_a_device_sends_does_not_end_its_thread(install: Install) -> None:
@@ -316,7 +316,7 @@ def test_a_file_of_another_logger_is_read_after_the_run(tmp_path: Path) -> None:
         (power,) = meters.powers(ended - 20, ended)
         assert power.energy_joules == pytest.approx(210, abs=1)
         assert power.coverage is Coverage.NODE
-        assert power.accuracy == "0.5 % as cluster.toml says"
+        assert power.accuracy == "0.5 % according to cluster.toml"
         path.write_text("time,power\n")
         (broken,) = meters.powers(ended - 20, ended)
     assert broken.energy_joules is None
@@ -398,7 +398,7 @@ def test_a_check_says_a_wrong_accuracy_and_a_node_that_is_not_there(install: Ins
     with pytest.raises(SpecError, match="accuracy_percent"):
         check_meters([replace(SPEC, options={"accuracy_percent": "101"})], {})
     assert meter.closed.is_set()
-    with pytest.raises(SpecError, match="none of its nodes is there: pi0"):
+    with pytest.raises(SpecError, match="none of its nodes exists: pi0"):
         check_meters([MeterSpec(name="cpu", kind="rapl", nodes=("pi0",))], {})
 
 

@@ -255,7 +255,7 @@ def served(exporter: Exporter) -> Iterator[Server]:
     thread = threading.Thread(target=server.serve, args=(exporter,))
     thread.start()
     yield server
-    server.stop()
+    server.shutdown()
     thread.join(timeout=10)
     assert not thread.is_alive()
 

@@ -64,7 +64,7 @@ def test_the_least_dilation_leaves_the_headroom_and_is_said() -> None:
     demand = 9 * FIVE_EVENTS / 50_900
     assert plan.dilation == 11.7
     assert demand / plan.dilation <= 2 * (1 - IDLE_HEADROOM) < demand / (plan.dilation - 0.1)
-    assert plan.words[0] == "9 nodes ask for 17.5 cores of this machine's 2: dilation 11.7"
+    assert plan.words[0] == "9 nodes need 17.5 cores of this machine's 2: dilation 11.7"
 
 
 def test_rates_are_divided_and_sizes_are_not() -> None:
@@ -85,7 +85,7 @@ def test_rates_are_divided_and_sizes_are_not() -> None:
         write_iops=2233,
     )
     assert plan.limits[0].disk is None
-    assert plan.words[0].endswith("dilation 20 as declared; 11.7 would do")
+    assert plan.words[0].endswith("dilation 20 as declared; 11.7 would be enough")
 
 
 def test_nothing_is_divided_on_a_large_machine() -> None:
@@ -99,7 +99,7 @@ def test_one_node_asks() -> None:
     spec = _spec(workers=1)
     both = _node("only", Role.MASTER, Role.WORKER)
     plan = plan_limits(replace(spec, nodes=(both,)), _host(cores=4))
-    assert plan.words[0] == "1 node asks for 1.9 cores of this machine's 4: dilation 1"
+    assert plan.words[0] == "1 node needs 1.9 cores of this machine's 4: dilation 1"
 
 
 def test_a_dilation_of_whole_tenths_is_not_rounded_up_further() -> None:
@@ -130,7 +130,7 @@ def test_a_dilation_that_leaves_too_little_idle_is_a_warning() -> None:
     assert plan.dilation == 9.0
     assert plan.words[1] == (
         "warning: dilation 9 leaves 3 % of this machine idle when all nodes are busy, 25 % is "
-        "asked: a run in which it was too slow is invalid; 11.7 would do"
+        "required: a run in which it is too slow is invalid; 11.7 would be enough"
     )
 
 
@@ -138,8 +138,8 @@ def test_a_dilation_for_which_the_machine_is_too_small_is_refused_with_the_arith
     with pytest.raises(CapacityError) as caught:
         plan_limits(_spec(dilation=8.0), _host())
     assert caught.value.message == (
-        "9 nodes ask for 17.5 cores of this machine's 2; at the declared dilation 8 that is 2.2 "
-        "cores; 25 % of this machine is to stay idle, which leaves 1.5 cores: the least dilation "
+        "9 nodes need 17.5 cores of this machine's 2; at the declared dilation 8 that is 2.2 "
+        "cores; 25 % of this machine must stay idle, which leaves 1.5 cores: the least dilation "
         "is 11.7"
     )
     assert caught.value.hint.startswith('in [twin] declare dilation = 11.7, or "auto"')
@@ -227,7 +227,7 @@ def test_the_example_of_the_reference_is_planned(tmp_path: Path) -> None:
 def test_the_example_of_the_page_is_right() -> None:
     text = " ".join((REFERENCE / "twin.md").read_text().split())
     plan = plan_limits(_spec(), _host())
-    assert "9 nodes that ask for 17.5 cores of a machine with 2" in text
+    assert "9 nodes that need 17.5 cores of a machine with 2" in text
     assert f"so {plan.dilation:g}." in text
     assert f"{IDLE_HEADROOM * 100:g} % of it stays idle" in text
 

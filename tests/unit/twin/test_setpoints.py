@@ -130,7 +130,7 @@ def test_a_link_that_nobody_measured_has_the_payload_of_its_nominal_rate() -> No
 def test_wifi_is_no_ethernet(tmp_path: Path) -> None:
     figures = OWN | {"iperf3_bits_per_second": [(5e7, {"interface": "WiFi"})]}
     figures["link_bits_per_second"] = [(7e7, {"interface": "WiFi"})]
-    with pytest.raises(UsageError, match="no source has the rate of Ethernet of the board own"):
+    with pytest.raises(UsageError, match="no source gives the Ethernet rate of the board own"):
         set_points(_node(_own(tmp_path, _entry(figures))), GBIT)
 
 
@@ -169,20 +169,19 @@ def test_a_disk_is_known_from_a_board_with_the_same_chip_and_clock(tmp_path: Pat
 @pytest.mark.parametrize("hardware", ["", "Broadcom BCM2711", "Broadcom"])
 def test_another_chip_or_none_gives_no_disk(tmp_path: Path, hardware: str) -> None:
     path = _own(tmp_path, _entry(OWN, hardware=hardware))
-    with pytest.raises(UsageError, match="no source has the medium samsung-pro-plus-256gb in"):
+    with pytest.raises(UsageError, match="writes of the medium samsung-pro-plus-256gb in"):
         set_points(_node(path, "samsung-pro-plus-256gb"), GBIT)
 
 
 def test_figures_of_another_clock_are_not_carried() -> None:
     with pytest.raises(UsageError) as caught:
         set_points(_node("rpi-5b-8gb-3000mhz", NVME, "3.0"), GBIT)
-    assert (
-        f"no source has the medium {NVME} by PCI Express 3.0 in the board rpi-5b-8gb-3000mhz"
-        in (caught.value.message)
+    assert f"writes of the medium {NVME} by PCI Express 3.0 in the board rpi-5b-8gb-3000mhz" in (
+        caught.value.message
     )
     assert caught.value.hint == (
-        f'use board = "rpi-5b-8gb-2400mhz" with medium = "{NVME}", pcie = "3.0"; or no medium, '
-        "for this machine's own disk"
+        f'use board = "rpi-5b-8gb-2400mhz" with medium = "{NVME}", pcie = "3.0"; or leave the '
+        "medium out to use this machine's own disk"
     )
 
 
@@ -200,8 +199,8 @@ def test_a_board_without_figures_of_its_cpu_is_refused_with_the_nearest(
 ) -> None:
     with pytest.raises(UsageError) as caught:
         set_points(_node(board), GBIT)
-    assert caught.value.message.startswith("node worker1 cannot behave like its board:\n")
-    assert f"no source has the board {board} in `sysbench cpu`" in caught.value.message
+    assert caught.value.message.startswith("node worker1 cannot emulate its board:\n")
+    assert f"no source gives `sysbench cpu` of the board {board} with" in caught.value.message
     assert "rpi-3b, rpi-4b-4gb-1500mhz, rpi-4b-8gb-1800mhz, rpi-5b" in caught.value.message
     assert caught.value.hint == f'use board = "{near}"'
 
@@ -209,7 +208,7 @@ def test_a_board_without_figures_of_its_cpu_is_refused_with_the_nearest(
 def test_everything_that_is_missing_is_said_at_once() -> None:
     with pytest.raises(UsageError) as caught:
         set_points(_node("rpi-zero-w", "sony-sd-16gb-class10"), GBIT)
-    for words in ("sysbench cpu", "rate of Ethernet", "medium sony-sd", "used with: none"):
+    for words in ("sysbench cpu", "Ethernet rate", "medium sony-sd", "used with: none"):
         assert words in caught.value.message
     assert re.fullmatch(r'use board = "[\w-]+" with medium = "[\w-]+"', caught.value.hint)
 

@@ -30,7 +30,7 @@ class Reading:
 
 
 class Meter(Protocol):
-    """An open meter."""
+    """An open meter. A kind's own derives from this class; most hold nothing open between reads."""
 
     def read(self) -> Reading:
         """Ask once.
@@ -41,8 +41,8 @@ class Meter(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the connection; safe to repeat."""
-        ...
+        """Release what is held open; safe to repeat."""
+        return
 
 
 @runtime_checkable
@@ -113,9 +113,9 @@ class Kind:
     summary: str
     coverage: Coverage
     accuracy: str
-    interval_seconds: float
-    integrates: bool
-    options: tuple[Option, ...]
-    on_node: bool
     open: Callable[[Mapping[str, str], Remote | None], Meter]
+    options: tuple[Option, ...] = ()
+    interval_seconds: float = 1.0
+    integrates: bool = False
+    on_node: bool = False
     accuracy_percent: float | None = None

@@ -5,17 +5,7 @@ Source: data sheet SBOS448G, sections 7.5 (accuracy) and 8.6 (registers).
 
 from __future__ import annotations
 
-from functools import partial
-
-from boardcluster.records import Coverage
-from boardcluster.telemetry.meters.base import Kind
-from boardcluster.telemetry.meters.wire.ina import (
-    COMMON_OPTIONS,
-    SHUNT_OPTION,
-    Chip,
-    open_ina,
-    signed,
-)
+from boardcluster.telemetry.meters.wire.ina import Chip, ina_kind, signed
 
 __all__ = ["CHIP", "KIND", "watts_of"]
 
@@ -41,18 +31,12 @@ def watts_of(shunt: int, bus: int, shunt_ohms: float) -> float:
     return amperes * (bus >> _BUS_SHIFT) * _BUS_VOLTS_PER_BIT
 
 
-CHIP = Chip(name="INA219", identity={}, registers=(0x01, 0x02), watts=watts_of, shunt=True)
+CHIP = Chip(name="INA219", identity={}, watts=watts_of, shunt=True)
 
-KIND = Kind(
-    name="ina219",
+KIND = ina_kind(
+    CHIP,
     summary="INA219 on I2C with a shunt in the supply line of a node",
-    coverage=Coverage.NODE,
     accuracy="current 0.5 % and voltage 0.5 % at 25 C (data sheet SBOS448G, 7.5), with a shunt of "
     "1 % together 2 %",
-    interval_seconds=1.0,
-    integrates=False,
-    options=(*COMMON_OPTIONS, SHUNT_OPTION),
-    on_node=True,
-    open=partial(open_ina, CHIP),
     accuracy_percent=2.0,
 )

@@ -5,11 +5,7 @@ Source: data sheet SBOS656C, sections 7.5 (accuracy) and 8.6 (registers).
 
 from __future__ import annotations
 
-from functools import partial
-
-from boardcluster.records import Coverage
-from boardcluster.telemetry.meters.base import Kind
-from boardcluster.telemetry.meters.wire.ina import COMMON_OPTIONS, Chip, open_ina, signed
+from boardcluster.telemetry.meters.wire.ina import Chip, ina_kind, signed
 
 __all__ = ["CHIP", "KIND", "watts_of"]
 
@@ -29,24 +25,12 @@ def watts_of(current: int, bus: int, shunt_ohms: float) -> float:
     return signed(current) * _AMPERES_PER_BIT * bus * _BUS_VOLTS_PER_BIT
 
 
-CHIP = Chip(
-    name="INA260",
-    identity={0xFE: 0x5449, 0xFF: 0x2270},
-    registers=(0x01, 0x02),
-    watts=watts_of,
-    shunt=False,
-)
+CHIP = Chip(name="INA260", identity={0xFE: 0x5449, 0xFF: 0x2270}, watts=watts_of, shunt=False)
 
-KIND = Kind(
-    name="ina260",
+KIND = ina_kind(
+    CHIP,
     summary="INA260 on I2C, with its own shunt, in the supply line of a node",
-    coverage=Coverage.NODE,
     accuracy="current 0.15 % and 5 mA, voltage 0.1 % at 25 C (data sheet SBOS656C, 7.5); at 1 A "
     "together 0.75 %",
-    interval_seconds=1.0,
-    integrates=False,
-    options=COMMON_OPTIONS,
-    on_node=True,
-    open=partial(open_ina, CHIP),
     accuracy_percent=0.75,
 )

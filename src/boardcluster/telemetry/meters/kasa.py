@@ -23,7 +23,7 @@ from boardcluster.telemetry.meters.wire.klap import KlapSession
 from boardcluster.telemetry.meters.wire.options import choice, whole
 from boardcluster.telemetry.meters.wire.web import TIMEOUT_SECONDS, figure
 
-__all__ = ["KIND", "KasaMeter", "TapoMeter", "read_emeter", "read_usage", "scramble", "unscramble"]
+__all__ = ["KIND", "read_emeter", "read_usage", "scramble", "unscramble"]
 
 _FIRST_KEY = 171
 _LARGEST_BYTES = 1 << 16
@@ -91,14 +91,13 @@ def read_usage(answer: Mapping[str, Any], *, where: str) -> float:
     return figure(result, "current_power", where=where) / 1000
 
 
-class KasaMeter:
+class _KasaMeter(Meter):
     """A plug that speaks the old protocol."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
 
     def read(self) -> Reading:
-        """See Meter."""
         where = f"{self._host}:{self._port}"
         asked = time.monotonic()
         try:
@@ -106,15 +105,15 @@ class KasaMeter:
         except TimeoutError as error:
             raise MeterError(f"{where} did not answer within {TIMEOUT_SECONDS:g} s") from error
         except OSError as error:
-            raise MeterError(f"{where} cannot be asked: {error.strerror or error}") from error
+            raise MeterError(f"{where} cannot be read: {error.strerror or error}") from error
         except (ValueError, RecursionError) as error:
             raise MeterError(
-                f"{where} answered with something that is no JSON",
+                f"{where} did not answer with JSON",
                 hint='try protocol = "klap" in cluster.toml',
             ) from error
         halfway = (asked + time.monotonic()) / 2
         if not isinstance(answer, dict):
-            raise MeterError(f"{where} answered with no JSON object")
+            raise MeterError(f"{where} did not answer with a JSON object")
         watts, counted = read_emeter(answer, where=where)
         return Reading(seconds=halfway, watts=watts, energy_joules=counted)
 
@@ -126,9 +125,6 @@ class KasaMeter:
             if length > _LARGEST_BYTES:
                 raise ValueError
             return _take(link, length, deadline)
-
-    def close(self) -> None:
-        """See Meter; each reading has a connection of its own."""
 
 
 def _take(link: socket.socket, length: int, deadline_seconds: float) -> bytes:
@@ -143,7 +139,7 @@ def _take(link: socket.socket, length: int, deadline_seconds: float) -> bytes:
     return data
 
 
-class TapoMeter:
+class _TapoMeter(Meter):
     """A plug that speaks KLAP.
 
     Args:
@@ -156,7 +152,6 @@ class TapoMeter:
         self._session, self._where, self._tapo = session, where, tapo
 
     def read(self) -> Reading:
-        """See Meter."""
         asked = time.monotonic()
         answer = self._session.ask(_USAGE if self._tapo else _EMETER)
         halfway = (asked + time.monotonic()) / 2
@@ -165,12 +160,8 @@ class TapoMeter:
         watts, counted = read_emeter(answer, where=self._where)
         return Reading(seconds=halfway, watts=watts, energy_joules=counted)
 
-    def close(self) -> None:
-        """See Meter; each request has a connection of its own."""
 
-
-def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
-    del remote
+def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
     protocol = choice(settings, "protocol", _PORTS)
     host = settings["host"]
     if not host or "/" in host or ":" in host:
@@ -181,7 +172,7 @@ def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
     ports = {"port": settings["port"] or _PORTS[protocol]}
     port = whole(ports, "port", least=1, most=65_535)
     if protocol == "xor":
-        return KasaMeter(host, port)
+        return _KasaMeter(host, port)
     session = KlapSession(
         host,
         port,
@@ -189,7 +180,7 @@ def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
         password=secret_of(settings, "password"),
         version=2 if protocol == "tapo" else 1,
     )
-    return TapoMeter(session, where=host, tapo=protocol == "tapo")
+    return _TapoMeter(session, where=host, tapo=protocol == "tapo")
 
 
 KIND = Kind(
@@ -197,7 +188,6 @@ KIND = Kind(
     summary="TP-Link Kasa or Tapo plug with energy monitoring",
     coverage=Coverage.WALL,
     accuracy="none stated by the maker",
-    interval_seconds=1.0,
     integrates=True,
     options=(
         Option(name="host", help="host name or address of the plug"),
@@ -211,6 +201,5 @@ KIND = Kind(
         *secret_options("password", "the account's password"),
         Option(name="accuracy_percent", help="if you know it better", default=""),
     ),
-    on_node=False,
     open=_open,
 )

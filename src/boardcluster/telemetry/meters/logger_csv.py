@@ -17,7 +17,7 @@ from boardcluster.remote.base import Remote
 from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
 from boardcluster.telemetry.meters.wire.options import choice, number
 
-__all__ = ["KIND", "CsvForm", "CsvMeter"]
+__all__ = ["KIND", "CsvForm"]
 
 _WATTS_PER_UNIT = {"W": 1.0, "mW": 0.001, "kW": 1000.0}
 _JOULES_PER_UNIT = {"J": 1.0, "Wh": 3600.0, "kWh": 3_600_000.0}
@@ -77,21 +77,20 @@ class CsvForm:
         return seconds - self.skew_seconds
 
 
-class CsvMeter:
+class _CsvMeter(Meter):
     """The file of a logger."""
 
     def __init__(self, path: Path, form: CsvForm) -> None:
         self._path, self._form = path, form
 
     def read(self) -> Reading:
-        """See Meter; the last line."""
         last = collections.deque(self._rows(), maxlen=1)
         if not last:
             raise MeterError(f"{self._path} holds no readings yet")
         return self._reading(*last[0])
 
     def between(self, started_seconds: float, ended_seconds: float) -> tuple[Reading, ...]:
-        """See Recorded; the wall clock must not have been set in between."""
+        # The wall clock must not have been set in between.
         least, most = started_seconds - _AROUND_SECONDS, ended_seconds + _AROUND_SECONDS
         readings = (self._reading(*row) for row in self._rows())
         return tuple(row for row in readings if least <= row.seconds <= most)
@@ -113,7 +112,7 @@ class CsvMeter:
         form, before = self._form, float("-inf")
         try:
             if self._path.stat().st_size > _LARGEST_BYTES:
-                raise MeterError(f"{self._path} is larger than 1 GiB", hint="begin a new file")
+                raise MeterError(f"{self._path} is larger than 1 GiB", hint="start a new file")
             with self._path.open(newline="", encoding="utf-8-sig", errors="replace") as stream:
                 whole = (line for line in stream if line.endswith(("\n", "\r")))
                 rows = csv.DictReader(whole, delimiter=form.delimiter)
@@ -130,7 +129,7 @@ class CsvMeter:
                         seconds = form.wall_seconds((row[form.time_column] or "").strip())
                         value = form.number((row[form.value_column] or "").strip())
                     except (ValueError, OverflowError, TypeError) as error:
-                        raise MeterError(f"{place}: no time and number: {error}") from error
+                        raise MeterError(f"{place}: no valid time and number: {error}") from error
                     if seconds < before:
                         raise MeterError(
                             f"{place}: the time goes backwards by {before - seconds:.0f} s",
@@ -141,10 +140,7 @@ class CsvMeter:
         except OSError as error:
             raise MeterError(f"{self._path}: cannot be read: {error.strerror}") from error
         except csv.Error as error:
-            raise MeterError(f"{self._path} is no CSV file: {error}") from error
-
-    def close(self) -> None:
-        """See Meter; nothing is held open."""
+            raise MeterError(f"{self._path} is not a valid CSV file: {error}") from error
 
 
 def _zone(name: str) -> tzinfo | None:
@@ -160,8 +156,7 @@ def _zone(name: str) -> tzinfo | None:
         ) from error
 
 
-def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
-    del remote
+def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
     choice(settings, "coverage", list(Coverage))
     form = CsvForm(
         time_column=settings["time_column"],
@@ -178,7 +173,7 @@ def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
             f'the option "delimiter" of a meter is "{form.delimiter}"; allowed: one character, tab',
             hint="correct delimiter in cluster.toml",
         )
-    return CsvMeter(Path(settings["path"]).expanduser(), form)
+    return _CsvMeter(Path(settings["path"]).expanduser(), form)
 
 
 KIND = Kind(
@@ -186,21 +181,20 @@ KIND = Kind(
     summary="CSV file that any other logger writes on this machine",
     coverage=Coverage.WALL,
     accuracy="that of the logger's meter; give what its data sheet says",
-    interval_seconds=1.0,
-    integrates=False,
     options=(
         Option(name="path", help="the file, on this machine"),
         Option(name="time_column", help="title of the column with the time", default="time"),
         Option(name="value_column", help="title of the column with the values", default="watts"),
         Option(name="unit", help="W, mW, kW; of a running count: J, Wh, kWh", default="W"),
         Option(name="time_format", help="iso, unix, or codes of strptime", default="iso"),
-        Option(name="zone", help="of times that do not say theirs: local, UTC, ...", default="UTC"),
+        Option(
+            name="zone", help="time zone of times that give none: local, UTC, ...", default="UTC"
+        ),
         Option(name="skew_seconds", help="how far the logger's clock is ahead", default="0"),
         Option(name="delimiter", help="between cells; or tab", default=","),
         Option(name="decimal", help="point or comma", default="point"),
         Option(name="coverage", help="wall, node, board, package, port", default="wall"),
         Option(name="accuracy_percent", help="of its data sheet; empty: none", default=""),
     ),
-    on_node=False,
     open=_open,
 )

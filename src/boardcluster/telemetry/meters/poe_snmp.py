@@ -23,7 +23,7 @@ from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
 from boardcluster.telemetry.meters.wire.credentials import Secret, secret_of, secret_options
 from boardcluster.telemetry.meters.wire.options import choice, whole
 
-__all__ = ["KIND", "PoeMeter", "sum_of"]
+__all__ = ["KIND", "sum_of"]
 
 _WHOLE_SWITCH = "1.3.6.1.2.1.105.1.3.1.1.4.1"
 _OID = re.compile(r"\d+(\.\d+)+")
@@ -38,7 +38,7 @@ def _library() -> tuple[Any, Any]:
         return import_module("gufo.snmp"), import_module("gufo.snmp.sync")
     except ImportError as error:
         raise HostError(
-            "a switch that is asked by SNMP needs the Python package gufo-snmp",
+            "reading a switch by SNMP requires the Python package gufo-snmp",
             hint="install boardcluster with its extra: pip install 'boardcluster[meters]'",
         ) from error
 
@@ -57,14 +57,14 @@ def sum_of(answer: Mapping[str, Any], oids: tuple[str, ...], *, unit: str, where
         value = answer.get(oid)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise MeterError(
-                f"{where} gives no number for {oid}",
+                f"{where} reports no number for {oid}",
                 hint="correct oids in cluster.toml; `snmpwalk` shows what the switch has",
             )
         watts += value * _WATTS_PER_UNIT[unit]
     return watts
 
 
-class PoeMeter:
+class _PoeMeter(Meter):
     """An open switch.
 
     Args:
@@ -85,7 +85,6 @@ class PoeMeter:
         self._session: Any = None
 
     def read(self) -> Reading:
-        """See Meter."""
         where = f"{self._host}:{self._port}"
         asked = time.monotonic()
         try:
@@ -101,21 +100,20 @@ class PoeMeter:
             self._session = None
             raise MeterError(
                 f"{where} did not answer within {_TIMEOUT_SECONDS:g} s",
-                hint="a wrong community is not answered either; check it, and what the switch "
+                hint="a switch does not answer a wrong community; check it, and what the switch "
                 "allows this machine to see",
             ) from error
         except self._library.SnmpAuthError as error:
             self._session = None
-            raise MeterError(f"{where} refuses user or passwords") from error
+            raise MeterError(f"{where} rejects the user name or the passwords") from error
         except (self._library.SnmpError, OSError, ValueError, RuntimeError) as error:
             self._session = None
-            raise MeterError(f"{where} cannot be asked: {type(error).__name__}") from error
+            raise MeterError(f"{where} cannot be read: {type(error).__name__}") from error
         halfway = (asked + time.monotonic()) / 2
         watts = sum_of(answer, self._oids, unit=self._unit, where=where)
         return Reading(seconds=halfway, watts=watts)
 
     def close(self) -> None:
-        """See Meter."""
         self._session = None
 
 
@@ -146,14 +144,13 @@ def _needed(settings: Mapping[str, str], name: str) -> Secret:
     secret = secret_of(settings, name)
     if not secret:
         raise SpecError(
-            f"a switch that is asked by SNMP needs {name}_file or {name}_variable",
+            f"reading a switch by SNMP requires {name}_file or {name}_variable",
             hint=f"write the secret into a file that only you may read and name it as {name}_file",
         )
     return secret
 
 
-def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
-    del remote
+def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
     oids = tuple(word.strip().lstrip(".") for word in settings["oids"].split(","))
     for oid in oids:
         if not _OID.fullmatch(oid):
@@ -162,7 +159,7 @@ def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
                 "joined by commas",
                 hint="correct oids in cluster.toml",
             )
-    return PoeMeter(
+    return _PoeMeter(
         settings["host"],
         whole(settings, "port", least=1, most=65_535),
         oids=oids,
@@ -178,7 +175,6 @@ KIND = Kind(
     accuracy="none stated in RFC 3621, which gives whole watts; give what the switch's data sheet "
     "says",
     interval_seconds=5.0,
-    integrates=False,
     options=(
         Option(name="host", help="host name or address of the switch"),
         Option(name="port", help="UDP port", default="161"),
@@ -193,6 +189,5 @@ KIND = Kind(
         *secret_options("privacy_password", "the password that encrypts, for version 3"),
         Option(name="accuracy_percent", help="of its data sheet; empty: none", default=""),
     ),
-    on_node=False,
     open=_open,
 )

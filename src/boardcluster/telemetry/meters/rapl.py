@@ -15,7 +15,7 @@ from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
 from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
 
-__all__ = ["KIND", "RaplMeter", "read_counts"]
+__all__ = ["KIND", "read_counts"]
 
 _BASE = "/sys/class/powercap"
 _ZONE = re.compile(r"[a-z-]+(:\d+){1,2}")
@@ -35,21 +35,20 @@ def read_counts(text: str, *, where: str) -> tuple[float, float]:
     """
     words = text.split()
     if len(words) != 2 or not all(word.isascii() and word.isdecimal() for word in words):
-        raise MeterError(f"{where}: RAPL gives no two counts: {text[:80]!r}")
+        raise MeterError(f"{where}: RAPL did not return two counts: {text[:80]!r}")
     counted, most = (int(word) * _JOULES_PER_MICROJOULE for word in words)
     if most <= 0 or counted > most:
         raise MeterError(f"{where}: RAPL counts {counted:g} J of at most {most:g} J")
     return counted, most
 
 
-class RaplMeter:
+class _RaplMeter(Meter):
     """The count of one zone of a node."""
 
     def __init__(self, remote: Remote, zone: str) -> None:
         self._remote, self._zone = remote, zone
 
     def read(self) -> Reading:
-        """See Meter."""
         files = [f"{_BASE}/{self._zone}/{name}" for name in ("energy_uj", "max_energy_range_uj")]
         asked = time.monotonic()
         try:
@@ -69,9 +68,6 @@ class RaplMeter:
         counted, most = read_counts(done.text, where=self._remote.name)
         return Reading(seconds=halfway, watts=None, energy_joules=counted, wraps_at_joules=most)
 
-    def close(self) -> None:
-        """See Meter; nothing is held open."""
-
 
 def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
     zone = settings["zone"]
@@ -82,7 +78,7 @@ def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
         )
     if remote is None:
         raise SpecError("a meter of the kind rapl is read on a node", hint="name the node in nodes")
-    return RaplMeter(remote, zone)
+    return _RaplMeter(remote, zone)
 
 
 KIND = Kind(
@@ -91,7 +87,6 @@ KIND = Kind(
     coverage=Coverage.PACKAGE,
     accuracy="none stated by the makers; the count is a model on some processors, a measurement on "
     "others",
-    interval_seconds=1.0,
     integrates=True,
     options=(Option(name="zone", help="folder of /sys/class/powercap", default="intel-rapl:0"),),
     on_node=True,

@@ -16,7 +16,7 @@ from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
 from boardcluster.telemetry.meters.base import Kind, Meter, Reading
 
-__all__ = ["KIND", "PmicMeter", "read_rails"]
+__all__ = ["KIND", "read_rails"]
 
 _ROW = re.compile(r"\s*(\w+)_([VA]) (?:volt|current)\(\d+\)=(\d+\.\d+)([VA])\s*")
 _TIMEOUT_SECONDS = 5.0
@@ -40,23 +40,24 @@ def read_rails(text: str, *, where: str) -> float:
             continue
         row = _ROW.fullmatch(line)
         if row is None or row[2] != row[4]:
-            raise MeterError(f"{where}: pmic_read_adc gives a line that is no value: {line[:80]!r}")
+            raise MeterError(
+                f"{where}: pmic_read_adc printed a line that is not a value: {line[:80]!r}"
+            )
         (volts if row[2] == "V" else amperes)[row[1]] = float(row[3])
     if not amperes:
-        raise MeterError(f"{where}: pmic_read_adc gives no currents")
+        raise MeterError(f"{where}: pmic_read_adc printed no currents")
     if missing := sorted(set(amperes) - set(volts)):
-        raise MeterError(f"{where}: pmic_read_adc gives no voltage of {', '.join(missing)}")
+        raise MeterError(f"{where}: pmic_read_adc printed no voltage for {', '.join(missing)}")
     return sum(amperes[rail] * volts[rail] for rail in amperes)
 
 
-class PmicMeter:
+class _PmicMeter(Meter):
     """The chip of one board."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
 
     def read(self) -> Reading:
-        """See Meter."""
         name = self._remote.name
         asked = time.monotonic()
         try:
@@ -73,17 +74,13 @@ class PmicMeter:
             )
         return Reading(seconds=halfway, watts=read_rails(done.text, where=name))
 
-    def close(self) -> None:
-        """See Meter; nothing is held open."""
 
-
-def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
-    del settings
+def _open(_: Mapping[str, str], remote: Remote | None) -> Meter:
     if remote is None:
         raise SpecError(
             "a meter of the kind raspberry-pi-pmic is read on a node", hint="name the node in nodes"
         )
-    return PmicMeter(remote)
+    return _PmicMeter(remote)
 
 
 KIND = Kind(
@@ -91,9 +88,6 @@ KIND = Kind(
     summary="power management chip of a Raspberry Pi 5; without USB, HAT, NVMe and fan",
     coverage=Coverage.BOARD,
     accuracy="none stated by the maker",
-    interval_seconds=1.0,
-    integrates=False,
-    options=(),
     on_node=True,
     open=_open,
 )

@@ -17,7 +17,7 @@ from boardcluster.telemetry.meters.wire.credentials import secret_of, secret_opt
 from boardcluster.telemetry.meters.wire.options import choice, whole
 from boardcluster.telemetry.meters.wire.web import WebMeter, figure
 
-__all__ = ["KIND", "ShellyMeter", "read_first", "read_second"]
+__all__ = ["KIND", "read_first", "read_second"]
 
 _COMPONENTS = {"switch": "Switch", "pm1": "PM1"}
 _JOULES_PER_WATT_MINUTE = 60.0
@@ -62,7 +62,7 @@ def read_second(status: Mapping[str, Any], *, where: str) -> tuple[float, float]
     return figure(status, "apower", where=where), counted
 
 
-class ShellyMeter:
+class _ShellyMeter(Meter):
     """An open Shelly; which generation it is, it is asked once."""
 
     def __init__(self, web: WebMeter, *, channel: int, component: str) -> None:
@@ -75,11 +75,12 @@ class ShellyMeter:
         about, _ = self._web.ask("/shelly")
         generation = about.get("gen", 1 if "type" in about else 0)
         if not isinstance(generation, int) or generation < 1:
-            raise MeterError(f"{self._web.shown} is no Shelly", hint="correct url in cluster.toml")
+            raise MeterError(
+                f"{self._web.shown} is not a Shelly", hint="correct url in cluster.toml"
+            )
         return generation
 
     def read(self) -> Reading:
-        """See Meter."""
         self._generation = self._generation or self._find_generation()
         where = self._web.shown
         if self._generation == 1:
@@ -92,14 +93,12 @@ class ShellyMeter:
         return Reading(seconds=seconds, watts=watts, energy_joules=counted)
 
     def close(self) -> None:
-        """See Meter."""
         self._web.close()
 
 
-def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
-    del remote
+def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
     password = secret_of(settings, "password")
-    return ShellyMeter(
+    return _ShellyMeter(
         WebMeter(settings["url"], user=settings["user"], password=password),
         channel=whole(settings, "channel", least=0, most=63),
         component=choice(settings, "component", _COMPONENTS),
@@ -111,16 +110,14 @@ KIND = Kind(
     summary="Shelly plug or relay with power metering, first to fourth generation, over HTTP",
     coverage=Coverage.WALL,
     accuracy="not stated in the maker's API documentation; give what the device's data sheet says",
-    interval_seconds=1.0,
     integrates=True,
     options=(
         Option(name="url", help="http://HOST of the device"),
         Option(name="channel", help="number of its relay, from 0", default="0"),
         Option(name="component", help="switch, or pm1 for a Mini without relay", default="switch"),
-        Option(name="user", help="user name, if it wants a password", default="admin"),
+        Option(name="user", help="user name, if it requires a password", default="admin"),
         *secret_options("password", "its password"),
         Option(name="accuracy_percent", help="of its data sheet; empty: none", default=""),
     ),
-    on_node=False,
     open=_open,
 )

@@ -18,7 +18,7 @@ from boardcluster.telemetry.meters.wire.credentials import Secret, secret_of, se
 from boardcluster.telemetry.meters.wire.options import whole
 from boardcluster.telemetry.meters.wire.web import WebMeter, figure
 
-__all__ = ["KIND", "TasmotaMeter", "read_status"]
+__all__ = ["KIND", "read_status"]
 
 _JOULES_PER_KILOWATT_HOUR = 3_600_000.0
 _STATUS = "/cm?cmnd=Status%208"
@@ -40,12 +40,12 @@ def read_status(answer: Mapping[str, Any], channel: int, *, where: str) -> tuple
     """
     if "WARNING" in answer:
         raise MeterError(
-            f"{where} wants a password", hint="give password_file in its table of cluster.toml"
+            f"{where} requires a password", hint="give password_file in its table of cluster.toml"
         )
     sensors = answer.get("StatusSNS")
     energy = sensors.get("ENERGY") if isinstance(sensors, dict) else None
     if not isinstance(energy, dict):
-        raise MeterError(f"{where} has no energy sensor, or is no Tasmota")
+        raise MeterError(f"{where} has no energy sensor, or is not a Tasmota device")
     picked = dict(energy)
     for name in ("Power", "Total"):
         value = energy.get(name)
@@ -57,7 +57,7 @@ def read_status(answer: Mapping[str, Any], channel: int, *, where: str) -> tuple
     return figure(picked, "Power", where=where), counted
 
 
-class TasmotaMeter:
+class _TasmotaMeter(Meter):
     """An open Tasmota device."""
 
     def __init__(self, web: WebMeter, *, user: str, password: Secret, channel: int) -> None:
@@ -66,7 +66,6 @@ class TasmotaMeter:
         self._channel = channel
 
     def read(self) -> Reading:
-        """See Meter."""
         secret = ""
         if self._password:
             words = {"user": self._user, "password": self._password.reveal()}
@@ -76,13 +75,11 @@ class TasmotaMeter:
         return Reading(seconds=seconds, watts=watts, energy_joules=counted)
 
     def close(self) -> None:
-        """See Meter."""
         self._web.close()
 
 
-def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
-    del remote
-    return TasmotaMeter(
+def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
+    return _TasmotaMeter(
         WebMeter(settings["url"]),
         user=settings["user"],
         password=secret_of(settings, "password"),
@@ -96,15 +93,13 @@ KIND = Kind(
     coverage=Coverage.WALL,
     accuracy="none stated: it depends on how the device was calibrated (Tasmota documentation, "
     "Power Monitoring Calibration)",
-    interval_seconds=1.0,
     integrates=True,
     options=(
         Option(name="url", help="http://HOST of the device"),
         Option(name="channel", help="number of its meter, from 0", default="0"),
-        Option(name="user", help="user name, if it wants a password", default="admin"),
+        Option(name="user", help="user name, if it requires a password", default="admin"),
         *secret_options("password", "its password"),
         Option(name="accuracy_percent", help="that its calibration reached", default=""),
     ),
-    on_node=False,
     open=_open,
 )

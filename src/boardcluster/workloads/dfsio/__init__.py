@@ -5,7 +5,3 @@ same definitions. Each file is one task. Page caches are dropped before the read
 Source: Lee, Oh and Park 2021, section V-C, Tables 16 and 17, which also shows what reading from the
 page cache does to the figures; Lee and Park 2026, section "TestDFSIO", Tables 18 and 19.
 """
-
-from boardcluster.workloads.dfsio.workload import WORKLOAD
-
-__all__ = ["WORKLOAD"]

@@ -25,6 +25,12 @@ _MEBI = 1 << 20
 _SECOND_MILLISECONDS = 1000
 _RATE_UNIT = 1000  # TestDFSIO's tasks report a thousand times their rate
 _MOST_BYTES = 1 << 24
+_FIGURES = (
+    "throughput_mebibytes_per_second",
+    "average_io_rate_mebibytes_per_second",
+    "io_rate_deviation_mebibytes_per_second",
+    "execution_seconds",
+)
 _TOTAL = re.compile(r"^[lf]:(tasks|size|time|rate|sqrate)\t([0-9.E+]+|Infinity|NaN)$")
 _EXECUTION = re.compile(r"^\s*Test exec time sec:\s*([0-9]*\.?[0-9]+)\s*$", re.MULTILINE)
 
@@ -51,13 +57,7 @@ class Measured:
 
     def figures(self, half: str) -> dict[str, float]:
         """Return what was measured under the names that are stored, beginning with the half's."""
-        names = (
-            "throughput_mebibytes_per_second",
-            "average_io_rate_mebibytes_per_second",
-            "io_rate_deviation_mebibytes_per_second",
-            "execution_seconds",
-        )
-        return {f"{half}_{name}": getattr(self, name) for name in names}
+        return {f"{half}_{name}": getattr(self, name) for name in _FIGURES}
 
 
 def of_mapreduce(totals: Path, result: Path) -> Measured:
@@ -80,7 +80,7 @@ def of_mapreduce(totals: Path, result: Path) -> Measured:
     executions = _EXECUTION.findall(_read(result))
     if len(sums) != len(("tasks", "size", "time", "rate", "sqrate")) or len(executions) != 1:
         raise VerificationError(
-            f"{totals.name} or {result.name} is not of TestDFSIO's form",
+            f"{totals.name} or {result.name} is not in TestDFSIO's format",
             hint="look at the engine's logs in the attempt's folder",
         )
     files, total_bytes, milliseconds = (int(sums[name]) for name in ("tasks", "size", "time"))
@@ -125,23 +125,18 @@ def of_spark(stdout: Path, *, half: str) -> Measured:
         measured = Measured(
             files=int(row["files"]),
             total_bytes=int(row["total_bytes"]),
-            throughput_mebibytes_per_second=float(row["throughput_mebibytes_per_second"]),
-            average_io_rate_mebibytes_per_second=float(row["average_io_rate_mebibytes_per_second"]),
-            io_rate_deviation_mebibytes_per_second=float(
-                row["io_rate_deviation_mebibytes_per_second"]
-            ),
-            execution_seconds=float(row["execution_seconds"]),
+            **{name: float(row[name]) for name in _FIGURES},
         )
         operation = str(row["operation"])
     except (ValueError, KeyError, TypeError) as error:
         raise VerificationError(
-            f"the job's result is not of the right form: {error!r}",
+            f"the job's result does not have the expected format: {error!r}",
             hint="look at the job's standard output",
         ) from error
     if (operation, len(sizes), sum(sizes)) != (half, measured.files, measured.total_bytes):
         raise VerificationError(
-            f"the job's result is that of {operation} over {len(sizes)} files with {sum(sizes)} "
-            f"bytes, but says {measured.files} files with {measured.total_bytes} bytes",
+            f"the job lists {operation} of {len(sizes)} files with {sum(sizes)} bytes, but its "
+            f"totals are for {half} of {measured.files} files with {measured.total_bytes} bytes",
             hint="look at the job's standard output",
         )
     return _checked(measured, stdout.name)

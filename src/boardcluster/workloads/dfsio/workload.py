@@ -8,28 +8,29 @@ from collections.abc import Mapping
 from boardcluster.errors import UsageError, VerificationError
 from boardcluster.fetch.cache import require_space
 from boardcluster.records import Engine, Verification
-from boardcluster.services.jobs import jobs_jar_on_nodes
-from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import hadoop_command
 from boardcluster.workloads.base import (
     Case,
     Context,
     Job,
     Need,
+    Outcomes,
     Parameter,
     Phase,
     PhaseOutcome,
     Prepared,
     Proof,
     Takes,
+    Workload,
+    number_parameter,
 )
+from boardcluster.workloads.commands import spark_command
 from boardcluster.workloads.dfsio.content import digest_of_content, read_content
 from boardcluster.workloads.dfsio.measured import Measured, of_mapreduce, of_spark
 
-__all__ = ["WORKLOAD", "Dfsio"]
+__all__ = ["WORKLOAD"]
 
 _HALVES = ("write", "read")
-_MOST_FILES = 10_000
 _LEAST_FILE_BYTES = 1_000_000
 """The buffer of TestDFSIO: a smaller file is one call, too short for its clock of milliseconds."""
 
@@ -39,30 +40,20 @@ _METHOD = (
 )
 
 
-def _is_files(text: str) -> bool:
-    # Not isdecimal() alone: it allows the digits of every script.
-    short = text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST_FILES))
-    return short and 1 <= int(text) <= _MOST_FILES
-
-
-class Dfsio:
-    """See the package's docstring."""
-
+class _Dfsio(Workload):
     name = "dfsio"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     takes = Takes.FILES
     parameters: Mapping[str, Parameter] = {
-        "files": Parameter(
-            default="4",
-            allowed=f"a whole number from 1 to {_MOST_FILES}",
-            meaning="Number of files, and so of tasks, that share the size equally.",
-            is_allowed=_is_files,
+        "files": number_parameter(
+            "Number of files, and so of tasks, that share the size equally.",
+            default=4,
+            least=1,
+            most=10_000,
         )
     }
-    tools: Mapping[str, str] = {}
 
     def check(self, case: Case) -> None:
-        """See Workload."""
         if _file_bytes(case) < _LEAST_FILE_BYTES:
             files = _files(case)
             raise UsageError(
@@ -72,40 +63,29 @@ class Dfsio:
             )
 
     def need(self, case: Case) -> Need:
-        """See Workload. The files with their replicas; there is no other data to speak of."""
-        return Need(input_bytes=0, run_bytes=_total_bytes(case) * case.replication)
+        return Need(run_bytes=_total_bytes(case) * case.replication)
 
     def describe(self, case: Case) -> str:
-        """See Workload."""
         return f"{_files(case):,} files of {_file_bytes(case):,} bytes"
 
     def prepare(self, context: Context, case: Case) -> Prepared:
-        """See Workload. What is read is what the first phase writes."""
-        del context
+        del context  # what is read is what the first phase writes
         return Prepared(input_bytes=_total_bytes(case))
 
     def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        """See Workload."""
         del prepared  # nothing is there beforehand
         mapreduce = job.case.engine is Engine.MAPREDUCE
         return tuple(
             Phase(
                 name=half,
-                command=tuple((_stock if mapreduce else _ours)(context, job, half)),
-                results=(_result_name(half),) if mapreduce else (),
+                command=(_stock if mapreduce else _ours)(context, job, half),
+                results=(f"{half}.txt",) if mapreduce else (),
                 drops_caches=half == "read",
             )
             for half in _HALVES
         )
 
-    def verify(
-        self,
-        context: Context,
-        prepared: Prepared,
-        job: Job,
-        outcomes: Mapping[str, PhaseOutcome],
-    ) -> Proof:
-        """See Workload."""
+    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
         del prepared  # the case says it all
         case = job.case
         figures: dict[str, float] = {}
@@ -135,11 +115,7 @@ def _total_bytes(case: Case) -> int:
     return _file_bytes(case) * _files(case)
 
 
-def _result_name(half: str) -> str:
-    return f"{half}.txt"
-
-
-def _stock(context: Context, job: Job, half: str) -> list[str]:
+def _stock(context: Context, job: Job, half: str) -> tuple[str, ...]:
     """Return the command of Hadoop's own TestDFSIO, its data below the job's folder.
 
     Its jar names another main class, whose further test classes are not installed, so it is not run
@@ -151,27 +127,19 @@ def _stock(context: Context, job: Job, half: str) -> list[str]:
         f"-{half}",
         *("-nrFiles", str(_files(job.case))),
         *("-size", f"{_file_bytes(job.case)}B"),
-        *("-resFile", _result_name(half)),
+        *("-resFile", f"{half}.txt"),
     ]
     jar = layout.engines.hadoop_test_jar("hadoop-mapreduce-client-jobclient")
-    return hadoop_command(
-        layout,
-        conf=job.conf,
-        main="org.apache.hadoop.fs.TestDFSIO",
-        arguments=arguments,
-        jars=[str(jar)],
-    )
+    main = "org.apache.hadoop.fs.TestDFSIO"
+    command = hadoop_command(layout, conf=job.conf, main=main, arguments=arguments, jars=[str(jar)])
+    return tuple(command)
 
 
-def _ours(context: Context, job: Job, half: str) -> list[str]:
+def _ours(context: Context, job: Job, half: str) -> tuple[str, ...]:
     """Return the command of Spark's job, which uses the same names of files."""
-    return spark_submit_command(
-        context.live.layout,
-        conf=job.conf,
-        tag=job.tag,
-        program=jobs_jar_on_nodes(context.live.layout),
-        main="io.boardcluster.jobs.Dfsio",
-        arguments=[half, job.output_path, str(_files(job.case)), str(_file_bytes(job.case))],
+    arguments = [half, job.output_path, str(_files(job.case)), str(_file_bytes(job.case))]
+    return spark_command(
+        context.live.layout, job, main="io.boardcluster.jobs.Dfsio", arguments=arguments
     )
 
 
@@ -181,7 +149,7 @@ def _measured(context: Context, job: Job, outcome: PhaseOutcome) -> Measured:
         return of_spark(outcome.stdout, half=half)
     totals = context.work / f"io_{half}"
     context.hdfs.get(f"{job.output_path}/io_{half}/part-00000", totals)
-    return of_mapreduce(totals, outcome.results[_result_name(half)])
+    return of_mapreduce(totals, outcome.results[f"{half}.txt"])
 
 
 def _verify_content(context: Context, job: Job) -> Verification:
@@ -203,7 +171,7 @@ def _verify_content(context: Context, job: Job) -> Verification:
     if there != names:
         missing, extra = sorted(set(names) - set(there)), sorted(set(there) - set(names))
         raise VerificationError(
-            f"{folder}: missing are {missing[:3]}, not expected are {extra[:3]}",
+            f"{folder}: missing: {missing[:3]}; not expected: {extra[:3]}",
             hint="look at the job's log",
         )
     require_space(context.work, need_bytes=size_bytes, purpose=f"reading a file of {folder}")
@@ -225,4 +193,4 @@ def _verify_content(context: Context, job: Job) -> Verification:
     )
 
 
-WORKLOAD = Dfsio()
+WORKLOAD = _Dfsio()

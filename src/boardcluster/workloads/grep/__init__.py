@@ -5,7 +5,3 @@ sorts these by count. Spark runs a filter over the lines and saves those that ma
 engines do not do the same work; the 2026 paper compares them nevertheless and says so.
 Source: Lee and Park 2026, section "Grep", Table 14, Figures 9 and 10.
 """
-
-from boardcluster.workloads.grep.workload import WORKLOAD
-
-__all__ = ["WORKLOAD"]

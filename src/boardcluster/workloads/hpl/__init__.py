@@ -5,7 +5,3 @@ suite (``hpcc``), or an ``xhpl`` of the user's own.
 Source: Baun 2016, section "Analyzing the clusters' performance with the HPL", Eq. 2 and Table 7;
 A. Petitet et al., HPL 2.0.
 """
-
-from boardcluster.workloads.hpl.workload import WORKLOAD
-
-__all__ = ["WORKLOAD"]

@@ -118,11 +118,11 @@ def parse_output(text: str, *, hpcc: bool) -> HplResult:
     """
     rows = _ROW.findall(text)
     verdicts = _RESIDUAL.findall(text)
-    end = "with" if "End of Tests." in text else "without"
-    if len(rows) != 1 or not verdicts or end == "without":
+    finished = "End of Tests." in text
+    if len(rows) != 1 or not verdicts or not finished:
         raise VerificationError(
-            f"the output of HPL is not that of one finished solution: {len(rows)} results, "
-            f"{len(verdicts)} residuals, {end} its end",
+            f"HPL did not print exactly one finished solution: {len(rows)} results, "
+            f"{len(verdicts)} residuals, {'with' if finished else 'without'} its last line",
             hint="look at the attempt's folder",
         )
     n, nb, p, q = (int(word) for word in rows[0][:4])
@@ -132,7 +132,7 @@ def parse_output(text: str, *, hpcc: bool) -> HplResult:
         summary = dict(_SUMMARY.findall(text))
         if set(summary) != {"HPL_time", "HPL_Tflops", "Success"} or summary["Success"] != "1":
             raise VerificationError(
-                f"hpcc did not end well; its summary says {summary or 'nothing'}",
+                f"hpcc did not succeed; its summary says {summary or 'nothing'}",
                 hint="look at hpccoutf.txt in the attempt's folder",
             )
         _check_same(float(summary["HPL_time"]), seconds)
@@ -154,7 +154,8 @@ def parse_output(text: str, *, hpcc: bool) -> HplResult:
 def _check_same(summary_seconds: float, printed: str) -> None:
     if abs(summary_seconds - float(printed)) > _half_digit(printed) * 1.01:
         raise VerificationError(
-            f"hpcc names two times of one solution: {summary_seconds} s and {printed} s",
+            f"hpcc reports two different times for one solution: {summary_seconds} s and "
+            f"{printed} s",
             hint="look at hpccoutf.txt in the attempt's folder",
         )
 

@@ -79,9 +79,18 @@ class HplPlan:
         )
 
 
-def process_grid(ranks: int) -> tuple[int, int]:
-    """Return P and Q: as near to a square as possible, and Q not smaller (HPL's own advice)."""
-    p = next(p for p in range(isqrt(ranks), 0, -1) if ranks % p == 0)
+def process_grid(ranks: int, p: int = 0) -> tuple[int, int]:
+    """Return P and Q; without P as near to a square as possible, Q not smaller (HPL's own advice).
+
+    Raises:
+        UsageError: P does not divide the processes.
+    """
+    p = p or next(p for p in range(isqrt(ranks), 0, -1) if ranks % p == 0)
+    if ranks % p:
+        raise UsageError(
+            f"hpl: {ranks} processes cannot form {p} rows; hpl.p must divide their number",
+            hint="set hpl.p to 0 for a grid that is nearly square",
+        )
     return p, ranks // p
 
 
@@ -94,7 +103,7 @@ def plan(case: Case) -> HplPlan:
     """
     nb = int(case.parameters["nb"])
     ranks_per_node = int(case.parameters["ranks_per_node"]) or case.worker_cores
-    p, q = _grid(case.workers * ranks_per_node, int(case.parameters["p"]))
+    p, q = process_grid(case.workers * ranks_per_node, int(case.parameters["p"]))
     smallest = NodeSpec(
         name="the smallest worker",
         roles=frozenset({Role.WORKER}),
@@ -129,24 +138,13 @@ def plan(case: Case) -> HplPlan:
     )
     if n < nb or result.fullest_bytes > free_bytes:
         raise CapacityError(
-            f"hpl: N {max(n, nb)} takes {format_bytes(_NUMBER_BYTES * max(n, nb) ** 2)}, of which "
+            f"hpl: N {max(n, nb)} needs {format_bytes(_NUMBER_BYTES * max(n, nb) ** 2)}, of which "
             f"{format_bytes(_fullest_bytes(max(n, nb), nb, p, q, ranks_per_node), binary=True)} on "
             f"one worker; {words}",
-            hint="give a smaller size, or none for what fits; more workers; or more memory in "
+            hint="use a smaller size, or none to use what fits; or more workers or memory in "
             "cluster.toml",
         )
     return result
-
-
-def _grid(ranks: int, p: int) -> tuple[int, int]:
-    if p == 0:
-        return process_grid(ranks)
-    if ranks % p:
-        raise UsageError(
-            f"hpl: {ranks} processes cannot be {p} rows; hpl.p must divide their number",
-            hint="set hpl.p to 0 for a grid that is nearly square",
-        )
-    return p, ranks // p
 
 
 def _order(size_bytes: int, nb: int) -> int:

@@ -11,18 +11,19 @@ from boardcluster.workloads.base import (
     Case,
     Context,
     Job,
-    Need,
+    Outcomes,
     Parameter,
     Phase,
-    PhaseOutcome,
     Prepared,
     Proof,
     Takes,
+    Workload,
+    number_parameter,
 )
 from boardcluster.workloads.hpl.output import input_text, parse_output, prove
 from boardcluster.workloads.hpl.plan import plan
 
-__all__ = ["WORKLOAD", "Hpl"]
+__all__ = ["WORKLOAD"]
 
 _PHASE = "solve"
 _HPCC = "hpcc"
@@ -31,40 +32,32 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "BLIS_NUM_TH
 """Every core has a process of its own already."""
 
 
-def _within(least: int, most: int, text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 6 and least <= int(text) <= most
-
-
-class Hpl:
-    """See the package's docstring."""
-
+class _Hpl(Workload):
     name = "hpl"
     engines = (Engine.MPI,)
     takes = Takes.MATRIX
     parameters: Mapping[str, Parameter] = {
-        "nb": Parameter(
-            default="128",
-            allowed="a whole number from 1 to 1024",
-            meaning="order of the blocks; 32 was best on a Raspberry Pi 1 (Baun 2016, Fig. 5)",
-            is_allowed=lambda text: _within(1, 1024, text),
+        "nb": number_parameter(
+            "order of the blocks; 32 was best on a Raspberry Pi 1 (Baun 2016, Fig. 5)",
+            default=128,
+            least=1,
+            most=1024,
         ),
-        "memory_share": Parameter(
-            default="80",
-            allowed="a whole number from 70 to 95",
-            meaning="percent of the workers' free memory that the matrix takes if the size is 0",
-            is_allowed=lambda text: _within(70, 95, text),
+        "memory_share": number_parameter(
+            "percent of the workers' free memory that the matrix uses if the size is 0",
+            default=80,
+            least=70,
+            most=95,
         ),
-        "ranks_per_node": Parameter(
-            default="0",
-            allowed="a whole number from 0 to 256",
-            meaning="processes on each worker; 0 is one per core",
-            is_allowed=lambda text: _within(0, 256, text),
+        "ranks_per_node": number_parameter(
+            "processes on each worker; 0 is one per core", default=0, least=0, most=256
         ),
-        "p": Parameter(
-            default="0",
-            allowed="a whole number from 0 to 4096 that divides the number of processes",
-            meaning="rows of the grid of processes; 0 makes it nearly square",
-            is_allowed=lambda text: _within(0, 4096, text),
+        "p": number_parameter(
+            "rows of the grid of processes; 0 makes it nearly square",
+            default=0,
+            least=0,
+            most=4096,
+            note=" that divides the number of processes",
         ),
         "binary": Parameter(
             default=_HPCC,
@@ -76,25 +69,16 @@ class Hpl:
     tools: Mapping[str, str] = {"hpcc": "hpcc", "mpirun": "openmpi-bin"}
 
     def check(self, case: Case) -> None:
-        """See Workload."""
         plan(case)
 
-    def need(self, case: Case) -> Need:
-        """See Workload. HPL keeps everything in memory."""
-        del case
-        return Need(input_bytes=0, run_bytes=0)
-
     def describe(self, case: Case) -> str:
-        """See Workload."""
         return str(plan(case))
 
     def prepare(self, context: Context, case: Case) -> Prepared:
-        """See Workload. There is no input, so this only says what will be solved."""
         context.progress(f"HPL: {plan(case)}", 0, 0)
         return Prepared()
 
     def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        """See Workload. ``mpirun`` runs on the first worker, so that files are where rank 0 is."""
         del prepared
         planned = plan(job.case)
         binary = job.case.parameters["binary"]
@@ -110,7 +94,7 @@ class Hpl:
         phase = Phase(
             name=_PHASE,
             command=tuple(command),
-            node=hosts[0],
+            node=hosts[0],  # mpirun runs there, so that files are where rank 0 is
             mpi_hosts=hosts,
             files={"hpccinf.txt" if hpcc else "HPL.dat": input_text(planned, hpcc=hpcc)},
             results=(_HPCC_OUTPUT,) if hpcc else (),
@@ -118,14 +102,7 @@ class Hpl:
         )
         return (phase,)
 
-    def verify(
-        self,
-        context: Context,
-        prepared: Prepared,
-        job: Job,
-        outcomes: Mapping[str, PhaseOutcome],
-    ) -> Proof:
-        """See Workload."""
+    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
         del context, prepared
         outcome = outcomes[_PHASE]
         hpcc = _is_hpcc(job.case.parameters["binary"])
@@ -150,4 +127,4 @@ def _is_hpcc(binary: str) -> bool:
     return PurePosixPath(binary).name == _HPCC
 
 
-WORKLOAD = Hpl()
+WORKLOAD = _Hpl()

@@ -17,16 +17,17 @@ from boardcluster.workloads.base import (
     Case,
     Context,
     Job,
-    Need,
+    Outcomes,
     Parameter,
     Phase,
-    PhaseOutcome,
     Prepared,
     Proof,
     Takes,
+    Workload,
+    number_parameter,
 )
 
-__all__ = ["WORKLOAD", "NetPipe"]
+__all__ = ["WORKLOAD"]
 
 _TCP = "tcp"
 _MPI = "mpi"
@@ -54,10 +55,6 @@ with 246 (-10). Nobody else may try the receiver's port: it serves its first cal
 _LISTEN_SECONDS = 30
 
 
-def _is_count(text: str) -> bool:
-    return len(text) <= 6 and text.isascii() and text.isdecimal() and int(text) <= 100_000
-
-
 def _is_size(text: str) -> bool:
     try:
         return _LEAST_BYTES <= parse_size(text) <= _MOST_BYTES
@@ -65,9 +62,7 @@ def _is_size(text: str) -> bool:
         return False
 
 
-class NetPipe:
-    """See the package's docstring."""
-
+class _NetPipe(Workload):
     name = "netpipe"
     engines = (Engine.MPI,)
     takes = Takes.NOTHING
@@ -84,11 +79,11 @@ class NetPipe:
             meaning="largest message; small ones fit into buffers and exceed the link's rate",
             is_allowed=_is_size,
         ),
-        "repeats": Parameter(
-            default="7",
-            allowed="a whole number from 0 to 100000",
-            meaning="round trips per trial; 0 lets NetPIPE choose, about half a second per size",
-            is_allowed=_is_count,
+        "repeats": number_parameter(
+            "round trips per trial; 0 lets NetPIPE choose, about half a second per size",
+            default=7,
+            least=0,
+            most=100_000,
         ),
     }
     tools: Mapping[str, str] = {
@@ -98,34 +93,17 @@ class NetPipe:
     }
 
     def check(self, case: Case) -> None:
-        """See Workload."""
         if case.workers < 2:
             raise UsageError(
-                f"netpipe needs two workers, and there is {case.workers}",
+                f"netpipe needs at least two workers, but there is only {case.workers}",
                 hint="run it with workers = [2] or more; add a worker to cluster.toml",
             )
 
-    def need(self, case: Case) -> Need:
-        """See Workload."""
-        del case
-        return Need(input_bytes=0, run_bytes=0)
-
-    def describe(self, case: Case) -> str:
-        """See Workload."""
-        del case
-        return ""
-
-    def prepare(self, context: Context, case: Case) -> Prepared:
-        """See Workload. There is nothing to prepare."""
-        del context, case
-        return Prepared()
-
     def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        """See Workload. Each pair of workers is checked, then measured; never two at once."""
         del prepared
         layout = context.live.layout
         phases = []
-        for pair in _pairs(layout):
+        for pair in _pairs(layout):  # checked, then measured; never two pairs at once
             for check in (True, False):
                 name = _name(job.case, pair) + (_CHECK if check else "")
                 options = _options(job.case, check=check)
@@ -135,14 +113,7 @@ class NetPipe:
                     phases.append(_mpi_phase(layout, name, pair, options))
         return tuple(phases)
 
-    def verify(
-        self,
-        context: Context,
-        prepared: Prepared,
-        job: Job,
-        outcomes: Mapping[str, PhaseOutcome],
-    ) -> Proof:
-        """See Workload."""
+    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
         del prepared
         largest = parse_size(job.case.parameters["largest_bytes"])
         curves: dict[str, Curve] = {}
@@ -236,4 +207,4 @@ def _figures(curves: Mapping[str, Curve]) -> dict[str, float]:
     return figures
 
 
-WORKLOAD = NetPipe()
+WORKLOAD = _NetPipe()

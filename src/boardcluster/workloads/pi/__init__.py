@@ -6,7 +6,3 @@ is a parameter.
 Source: Lee and Park 2026, section "Pi computation", Tables 15 to 17; Lee, Oh and Park 2021, section
 V-D, Tables 18 and 19.
 """
-
-from boardcluster.workloads.pi.workload import WORKLOAD
-
-__all__ = ["WORKLOAD"]

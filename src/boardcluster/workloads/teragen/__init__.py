@@ -5,7 +5,3 @@ same rows. It loads storage and the replication of HDFS and has almost no interm
 Source: Lee and Park 2026, section "TeraGen and TeraSort", Table 12; Lee, Oh and Park 2021, section
 V-B.
 """
-
-from boardcluster.workloads.teragen.workload import WORKLOAD
-
-__all__ = ["WORKLOAD"]

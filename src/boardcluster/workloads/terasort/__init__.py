@@ -5,7 +5,3 @@ is read, shuffled, spilled and written, so it loads storage, network and process
 Source: Lee and Park 2026, section "TeraGen and TeraSort", Table 13; Lee, Oh and Park 2021, section
 V-B, Tables 14 and 15.
 """
-
-from boardcluster.workloads.terasort.workload import WORKLOAD
-
-__all__ = ["WORKLOAD"]

@@ -6,7 +6,3 @@ reading and processors and writes next to nothing.
 Source: Lee and Park 2026, section "TeraGen and TeraSort"; Lee, Oh and Park 2021, section V-B (both
 name it as the third part of the benchmark and print no times for it).
 """
-
-from boardcluster.workloads.teravalidate.workload import WORKLOAD
-
-__all__ = ["WORKLOAD"]

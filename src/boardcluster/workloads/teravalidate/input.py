@@ -12,8 +12,9 @@ from pathlib import Path
 from boardcluster.fetch.cache import make_folder, require_space, writing
 from boardcluster.records import Engine
 from boardcluster.workloads.base import Case, Context, Phase, Prepared
+from boardcluster.workloads.commands import example_command
 from boardcluster.workloads.inputs import input_folder, put_file
-from boardcluster.workloads.tera import rows_of, sort_command
+from boardcluster.workloads.tera import rows_of, sort_arguments
 from boardcluster.workloads.tera_input import parts_bytes, provide_rows
 from boardcluster.workloads.tera_proof import (
     expected_totals,
@@ -42,7 +43,8 @@ def provide_planted(context: Context, case: Case) -> Prepared:
     files = _files(case)
     folder = input_folder(f"tera-{rows_of(case)}-planted-{files}", case)
     size_bytes = (rows_of(case) - 1) * ROW_BYTES
-    if not _is_there(context, folder, size_bytes=size_bytes):
+    is_whole = parts_bytes(context, folder) == size_bytes
+    if not is_whole or not context.hdfs.exists(f"{folder}/{_REPORT}"):
         _make(context, case, folder=folder, files=files)
     return Prepared(
         input_path=folder, input_bytes=size_bytes, expected=_fetch_report(context, folder)
@@ -57,11 +59,6 @@ def _files(case: Case) -> int:
     return max(1, min(case.workers * case.worker_cores, rows_of(case) // _LEAST_ROWS_OF_A_FILE))
 
 
-def _is_there(context: Context, folder: str, *, size_bytes: int) -> bool:
-    hdfs = context.hdfs
-    return parts_bytes(context, folder) == size_bytes and hdfs.exists(f"{folder}/{_REPORT}")
-
-
 def _make(context: Context, case: Case, *, folder: str, files: int) -> None:
     rows = provide_rows(context, case)
     partial = f"{folder}.partial"
@@ -70,9 +67,8 @@ def _make(context: Context, case: Case, *, folder: str, files: int) -> None:
     context.progress("sorting the input in HDFS", 0, rows.input_bytes)
 
     def sort(conf: str) -> Phase:
-        paths = [rows.input_path, partial]
-        layout = context.live.layout
-        command = sort_command(layout, conf=conf, case=case, reduces=files, paths=paths)
+        arguments = sort_arguments(case, reduces=files, paths=[rows.input_path, partial])
+        command = example_command(context.live.layout, conf=conf, arguments=arguments)
         return Phase(name="sort-input", command=command)
 
     context.run_job(Engine.MAPREDUCE, sort)

@@ -66,7 +66,7 @@ def plant_faults(part: Path, *, target: Path) -> Planted:
     count = size_bytes // ROW_BYTES
     if count < _LEAST_ROWS:
         raise VerificationError(
-            f"{part.name} has {count} rows; planting faults takes {_LEAST_ROWS}",
+            f"{part.name} has {count} rows; planting faults needs at least {_LEAST_ROWS}",
             hint="give a larger size",
         )
     lost = count // 4

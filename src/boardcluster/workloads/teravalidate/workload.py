@@ -1,9 +1,8 @@
-"""The verbs of TeraValidate."""
+"""The verbs of _TeraValidate."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 
 from boardcluster.errors import VerificationError
@@ -14,25 +13,20 @@ from boardcluster.workloads.base import (
     Context,
     Job,
     Need,
-    Parameter,
+    Outcomes,
     Phase,
-    PhaseOutcome,
     Prepared,
     Proof,
-    Takes,
 )
+from boardcluster.workloads.commands import job_phase
 from boardcluster.workloads.outputs import fetch_parts
 from boardcluster.workloads.tera import (
-    LEAST_SORTED_BYTES,
-    check_rows,
-    describe_rows,
-    example_command,
+    TeraWorkload,
     intermediate_bytes,
-    job_command,
 )
 from boardcluster.workloads.teravalidate.input import provide_planted
 
-__all__ = ["WORKLOAD", "TeraValidate"]
+__all__ = ["WORKLOAD"]
 
 _METHOD = (
     "the report equals, byte for byte, the one that follows from two faults planted into the "
@@ -41,68 +35,37 @@ _METHOD = (
 _SHOWN_CHARACTERS = 500
 
 
-class TeraValidate:
-    """See the package's docstring."""
-
+class _TeraValidate(TeraWorkload):
     name = "teravalidate"
-    engines = (Engine.MAPREDUCE, Engine.SPARK)
-    takes = Takes.ROWS
-    parameters: Mapping[str, Parameter] = {}
-    tools: Mapping[str, str] = {}
-
-    def check(self, case: Case) -> None:
-        """See Workload."""
-        check_rows(self.name, case, least_bytes=LEAST_SORTED_BYTES)
 
     def need(self, case: Case) -> Need:
-        """See Workload.
-
-        The rows of TeraGen and the sorted ones are kept. A run itself adds a report of about a
-        hundred bytes, but the first sort, with Hadoop, leaves up to 4.2 times its input as
-        intermediate data meanwhile (Lee and Park 2026, Table 13).
-        """
+        # The rows of TeraGen and the sorted ones are kept. A run itself adds a report of about a
+        # hundred bytes, but the first sort, with Hadoop, leaves intermediate data meanwhile.
         return Need(
             input_bytes=2 * case.size_bytes * case.replication,
             run_bytes=intermediate_bytes(case, Engine.MAPREDUCE),
         )
 
-    def describe(self, case: Case) -> str:
-        """See Workload."""
-        return describe_rows(case)
-
     def prepare(self, context: Context, case: Case) -> Prepared:
-        """See Workload. Both engines validate the same files, sorted by stock TeraSort."""
         return provide_planted(context, case)
 
     def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        """See Workload."""
-        layout = context.live.layout
         paths = [prepared.input_path, job.output_path]
-        if job.case.engine is Engine.MAPREDUCE:
-            arguments = ["teravalidate", *paths]
-            command = example_command(layout, conf=job.conf, arguments=arguments)
-        else:
-            command = job_command(
-                layout, job, main="io.boardcluster.jobs.TeraValidate", arguments=paths
-            )
-        return (Phase(name="validate", command=command),)
+        return job_phase(
+            context,
+            job,
+            name="validate",
+            example=["teravalidate", *paths],
+            main="io.boardcluster.jobs.TeraValidate",
+            spark=paths,
+        )
 
-    def verify(
-        self,
-        context: Context,
-        prepared: Prepared,
-        job: Job,
-        outcomes: Mapping[str, PhaseOutcome],
-    ) -> Proof:
-        """See Workload."""
+    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
         del outcomes  # the report is in HDFS
-        if prepared.expected is None:
-            raise VerificationError(
-                "nobody knows what the report must say", hint="prepare the trial first"
-            )
+        answer = prepared.answer()
+        expected = answer.read_bytes()
         parts = fetch_parts(context, job.output_path)
         size_bytes = sum(part.stat().st_size for part in parts)
-        expected = prepared.expected.read_bytes()
         # An unbounded report is never read: a validator may find a fault in every row.
         report = b"".join(_head(part, len(expected) + _SHOWN_CHARACTERS) for part in parts)
         if report != expected:
@@ -114,7 +77,7 @@ class TeraValidate:
             )
         verification = Verification(
             method=_METHOD,
-            expected_sha256=sha256_of(prepared.expected),
+            expected_sha256=sha256_of(answer),
             actual_sha256=hashlib.sha256(report).hexdigest(),
             records=report.count(b"\n"),
         )
@@ -126,4 +89,4 @@ def _head(path: Path, size_bytes: int) -> bytes:
         return stream.read(size_bytes)
 
 
-WORKLOAD = TeraValidate()
+WORKLOAD = _TeraValidate()

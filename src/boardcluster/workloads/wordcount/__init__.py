@@ -5,7 +5,3 @@ count within a task, shuffle by word, add up. The papers use it on flight data, 
 line is one distinct word, which is why its intermediate data is several times its input.
 Source: Lee and Park 2026, section "WordCount"; Lee, Oh and Park 2021, section V-A.
 """
-
-from boardcluster.workloads.wordcount.workload import WORKLOAD
-
-__all__ = ["WORKLOAD"]

@@ -60,12 +60,12 @@ def test_later_plugs_give_milliwatts_and_watt_hours() -> None:
     [
         (framed(json.dumps(DEVICE["no_meter"]).encode()), "has no meter: .*module not support"),
         (framed(b'{"emeter":{"get_realtime":{"err_code":-2}}}'), "has no meter"),
-        (framed(b'{"emeter":{"get_realtime":{"power":"x","total":1}}}'), "no number as power"),
-        (framed(b"[]"), "no JSON object"),
-        (framed(b"\xff{"), "no JSON"),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "no JSON"),
-        (struct.pack(">I", 500) + b"\xd0", "no JSON"),
-        (b"", "no JSON"),
+        (framed(b'{"emeter":{"get_realtime":{"power":"x","total":1}}}'), "no number for power"),
+        (framed(b"[]"), "not answer with a JSON object"),
+        (framed(b"\xff{"), "not answer with JSON"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "not answer with JSON"),
+        (struct.pack(">I", 500) + b"\xd0", "not answer with JSON"),
+        (b"", "not answer with JSON"),
     ],
 )
 def test_what_is_no_reading_is_said(reply: bytes, words: str) -> None:
@@ -176,7 +176,7 @@ def test_what_does_not_speak_klap_is_said(answer: Answer, words: str) -> None:
         opened("kasa", host="127.0.0.1", port=str(server.port), protocol="klap").read()
 
 
-@pytest.mark.parametrize(("part", "words"), [(40, "signature"), (70, "no block")])
+@pytest.mark.parametrize(("part", "words"), [(40, "signature"), (70, "not a block")])
 @pytest.mark.usefixtures("seeded")
 def test_a_damaged_answer_is_said(part: int, words: str) -> None:
     damaged = bytearray.fromhex(KLAP["tapo"]["answer"])

@@ -72,9 +72,9 @@ def test_a_line_that_is_still_being_written_is_left_out(tmp_path: Path) -> None:
         ("", 'no column "time"; it has: none'),
         ("a;b\n1;2\n", 'no column "time"; it has: a;b'),
         ("time,power\n", 'no column "watts"; it has: time, power'),
-        (f"time,watts\n{iso(-5)},n/a\n", "log.csv:2: no time and number"),
-        ("time,watts\nyesterday,1\n", "log.csv:2: no time and number"),
-        (f"time,watts\n{iso(-5)}\n", "log.csv:2: no time and number"),
+        (f"time,watts\n{iso(-5)},n/a\n", "log.csv:2: no valid time and number"),
+        ("time,watts\nyesterday,1\n", "log.csv:2: no valid time and number"),
+        (f"time,watts\n{iso(-5)}\n", "log.csv:2: no valid time and number"),
         (
             f"time,watts\n{iso(-5)},1\n{iso(-3605)},1\n",
             "log.csv:3: the time goes backwards by 3600",

@@ -94,12 +94,12 @@ def test_the_pmic_sums_the_rails_that_have_both() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "gives no currents"),
-        ("EXT5V_V volt(24)=5.05716000V\n", "gives no currents"),
-        (PMIC[:300], "a line that is no value|no voltage of"),
-        (PMIC.replace("VDD_CORE_V volt", "VDD_KERN_V volt"), "no voltage of VDD_CORE"),
-        (PMIC.replace("0.10247270A", "0,10247270A"), "a line that is no value: .*0,102"),
-        (PMIC.replace("0.10247270A", "-nanA"), "a line that is no value"),
+        ("", "printed no currents"),
+        ("EXT5V_V volt(24)=5.05716000V\n", "printed no currents"),
+        (PMIC[:300], "a line that is not a value|no voltage for"),
+        (PMIC.replace("VDD_CORE_V volt", "VDD_KERN_V volt"), "no voltage for VDD_CORE"),
+        (PMIC.replace("0.10247270A", "0,10247270A"), "a line that is not a value: .*0,102"),
+        (PMIC.replace("0.10247270A", "-nanA"), "a line that is not a value"),
     ],
 )
 def test_a_garbled_pmic_is_said(text: str, words: str) -> None:
@@ -159,7 +159,7 @@ def test_readings_of_a_chip_are_put_on_the_drivers_clock() -> None:
         (program("100.0 1f40"), "no readings"),
         (program("100.0 zzzz 2570"), "no readings"),
         ("id 5449 2260\n100.0 1f40 2570\n", "no readings"),
-        (program("100.0 1f40 2570", identity="id 5449 2270"), "no INA226: it says 5449 2270"),
+        (program("100.0 1f40 2570", identity="id 5449 2270"), "not an INA226: it says 5449 2270"),
         (program("100.0 7fff 2570"), "end of its range"),
     ],
 )
@@ -225,5 +225,5 @@ def test_the_program_reads_registers_high_byte_first(
 
 def test_a_node_that_is_not_there_is_said() -> None:
     spec = MeterSpec(name="m", kind="rapl", nodes=("pi9",))
-    with pytest.raises(SpecError, match="none of its nodes is there: pi9"):
+    with pytest.raises(SpecError, match="none of its nodes exists: pi9"):
         open_meter(spec, {"pi0": FakeRemote()})

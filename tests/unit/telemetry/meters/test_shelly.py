@@ -64,14 +64,14 @@ def test_negative_power_is_handed_on_for_the_analysis_to_judge() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (Answer(b"<html>hello</html>"), "no JSON"),
-        (Answer(b'{"gen": 2'), "no JSON"),
-        (Answer(b"[" * 30_000), "no JSON"),
-        (Answer(b"[1]"), "no JSON object"),
-        (Answer(b""), "no JSON"),
-        (Answer.of({"name": "a router"}), "is no Shelly"),
+        (Answer(b"<html>hello</html>"), "not answer with JSON"),
+        (Answer(b'{"gen": 2'), "not answer with JSON"),
+        (Answer(b"[" * 30_000), "not answer with JSON"),
+        (Answer(b"[1]"), "not answer with a JSON object"),
+        (Answer(b""), "not answer with JSON"),
+        (Answer.of({"name": "a router"}), "is not a Shelly"),
         (Answer(b"not found", status=404), "status 404"),
-        (Answer(b"no", status=401), "wants a password"),
+        (Answer(b"no", status=401), "requires a password"),
         (Answer(b"x" * 200, drip_seconds=0.02), "did not answer within 2 s"),
     ],
 )
@@ -84,9 +84,9 @@ def test_what_is_no_shelly_is_said(answer: Answer, words: str) -> None:
     ("status", "words"),
     [
         ({"id": 0, "output": True}, "has no meter"),
-        ({"apower": "4.1", "aenergy": {"total": 1}}, "no number as apower: '4.1'"),
-        ({"apower": None, "aenergy": {"total": 1}}, "no number as apower"),
-        ({"apower": 1.0, "aenergy": {}}, "no number as total"),
+        ({"apower": "4.1", "aenergy": {"total": 1}}, "no number for apower: '4.1'"),
+        ({"apower": None, "aenergy": {"total": 1}}, "no number for apower"),
+        ({"apower": 1.0, "aenergy": {}}, "no number for total"),
         ({"apower": 1, "aenergy": {"total": 1}, "errors": ["power_meter_failure"]}, "a failure"),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_first_one_without_a_reading_is_said(meters: object, words: str) -> No
 
 
 def test_one_that_is_off_is_said() -> None:
-    with pytest.raises(MeterError, match=r"127\.0\.0\.1:\d+ cannot be asked: Connection refused"):
+    with pytest.raises(MeterError, match=r"127\.0\.0\.1:\d+ cannot be read: Connection refused"):
         opened("shelly", url=f"http://127.0.0.1:{free_port()}").read()
 
 
@@ -154,7 +154,7 @@ def test_a_password_is_proved_by_digest_and_never_sent(tmp_path: Path) -> None:
         assert opened("shelly", url=server.url, password_file=str(secret)).read().watts == 47.11
         assert all("correct" not in str(row.headers) + row.path for row in server.requests)
         secret.write_text("wrong")
-        with pytest.raises(MeterError, match="not this one") as caught:
+        with pytest.raises(MeterError, match="rejects this password") as caught:
             opened("shelly", url=server.url, password_file=str(secret)).read()
         assert "wrong" not in str(caught.value)
 

@@ -32,7 +32,7 @@ def test_the_password_is_sent_but_never_shown(monkeypatch: pytest.MonkeyPatch) -
 
     with web(answer) as server:
         assert opened("tasmota", url=server.url, password_variable="PLUG").read().watts == 26
-        with pytest.raises(MeterError, match="wants a password"):
+        with pytest.raises(MeterError, match="requires a password"):
             opened("tasmota", url=server.url).read()
     with web(lambda _: Answer(b"{", status=500)) as server:
         with pytest.raises(MeterError, match=r"Status%208 answered with status 500") as caught:
@@ -44,11 +44,11 @@ def test_the_password_is_sent_but_never_shown(monkeypatch: pytest.MonkeyPatch) -
     ("answer", "words"),
     [
         (DEVICE["no_energy"], "no energy sensor"),
-        (DEVICE["warning"], "wants a password"),
-        ({"Command": "Unknown"}, "no energy sensor, or is no Tasmota"),
+        (DEVICE["warning"], "requires a password"),
+        ({"Command": "Unknown"}, "no energy sensor, or is not a Tasmota device"),
         ({"StatusSNS": []}, "no energy sensor"),
-        ({"StatusSNS": {"ENERGY": {"Total": 1, "Power": "26 W"}}}, "no number as Power: '26 W'"),
-        ({"StatusSNS": {"ENERGY": {"Power": 26}}}, "no number as Total"),
+        ({"StatusSNS": {"ENERGY": {"Total": 1, "Power": "26 W"}}}, "no number for Power: '26 W'"),
+        ({"StatusSNS": {"ENERGY": {"Power": 26}}}, "no number for Total"),
     ],
 )
 def test_what_is_no_reading_is_said(answer: object, words: str) -> None:

@@ -66,7 +66,7 @@ def test_java_leaves_zeros_out_of_times(tmp_path: Path, time: str) -> None:
     ],
 )
 def test_files_of_another_form_are_refused(tmp_path: Path, totals: str, result: str) -> None:
-    with pytest.raises(VerificationError, match="not of TestDFSIO's form"):
+    with pytest.raises(VerificationError, match="not in TestDFSIO's format"):
         of_hadoop(tmp_path, totals, result)
 
 
@@ -119,12 +119,12 @@ def test_the_result_of_spark_is_found_among_other_lines(tmp_path: Path) -> None:
     [
         ([], "0 results"),
         ([ROW, ROW], "2 results"),
-        ([{**ROW, "operation": "read"}], "that of read"),
-        ([{**ROW, "files": 3}], "says 3 files"),
+        ([{**ROW, "operation": "read"}], "lists read"),
+        ([{**ROW, "files": 3}], "write of 3 files"),
         ([{**ROW, "total_bytes": 1}], "with 1 bytes"),
-        ([{**ROW, "files_bytes": None}], "not of the right form"),
-        ([{**ROW, "execution_seconds": "soon"}], "not of the right form"),
-        ([{"operation": "write"}], "not of the right form"),
+        ([{**ROW, "files_bytes": None}], "not have the expected format"),
+        ([{**ROW, "execution_seconds": "soon"}], "not have the expected format"),
+        ([{"operation": "write"}], "not have the expected format"),
         ([{**ROW, "average_io_rate_mebibytes_per_second": float("inf")}], "infinite"),
     ],
 )

@@ -11,9 +11,10 @@ from tests.unit.workloads.tera_world import OUTPUT, World, case_of, job_of
 from boardcluster.errors import CapacityError, UsageError, VerificationError
 from boardcluster.records import Engine
 from boardcluster.services.layout import Layout
+from boardcluster.workloads import commands
 from boardcluster.workloads.base import Case, Need, PhaseOutcome, Prepared, Proof
-from boardcluster.workloads.dfsio import WORKLOAD
 from boardcluster.workloads.dfsio import workload as module
+from boardcluster.workloads.dfsio.workload import WORKLOAD
 
 SIZE = 3_000_005
 FILE_BYTES = 1_500_002
@@ -103,8 +104,8 @@ def test_right_files_are_proved_and_measured(world: World, engine: Engine) -> No
     [
         ("test_io_1", b"x" * FILE_BYTES, "test_io_1: byte 0 is 120"),
         ("test_io_1", b"", "has 0 bytes"),
-        ("test_io_1", None, r"missing are \['test_io_1'\]"),
-        ("test_io_2", b"", r"not expected are \['test_io_2'\]"),
+        ("test_io_1", None, r"missing: \['test_io_1'\]"),
+        ("test_io_2", b"", r"not expected: \['test_io_2'\]"),
     ],
 )
 def test_wrong_files_are_never_proved(
@@ -167,7 +168,7 @@ def test_mapreduce_runs_stock_testdfsio_below_the_jobs_own_folder(world: World) 
 
 
 def test_spark_runs_our_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
+    monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     phases = WORKLOAD.phases(world.context, Prepared(), job_of(case(Engine.SPARK)))
 
     for phase, half in zip(phases, ("write", "read"), strict=True):
@@ -181,7 +182,7 @@ def test_spark_runs_our_job(world: World, monkeypatch: pytest.MonkeyPatch) -> No
 def test_page_caches_are_dropped_before_reading_alone(
     world: World, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
+    monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     phases = WORKLOAD.phases(world.context, Prepared(), job_of(case(engine)))
 
     assert [phase.drops_caches for phase in phases] == [False, True]

@@ -11,9 +11,10 @@ from tests.unit.workloads.tera_world import OUTPUT, MemoryHdfs, World, case_of, 
 from boardcluster.errors import UsageError, VerificationError
 from boardcluster.records import Engine
 from boardcluster.services.layout import Layout
+from boardcluster.workloads import commands
 from boardcluster.workloads.base import Case, Context, Need, Prepared, Proof
-from boardcluster.workloads.grep import WORKLOAD
 from boardcluster.workloads.grep import workload as module
+from boardcluster.workloads.grep.workload import WORKLOAD
 
 TEXT = b"1,ATL,ORD\n2,ORD,ATL\n3,ATL,ATL\n4,JFK,LGA\n2,ORD,ATL\n"
 PATTERN = "[AO][TR][LD]"
@@ -89,7 +90,7 @@ def test_mapreduce_runs_the_stock_example(context: Context) -> None:
 
 
 def test_spark_runs_our_job(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
+    monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     prepared = Prepared(input_path="/in")
     (phase,) = WORKLOAD.phases(context, prepared, job_of(case(Engine.SPARK)))
 
@@ -158,7 +159,7 @@ def test_an_output_that_was_not_committed_is_not_looked_at(context: Context) -> 
 
 
 def test_nothing_is_proved_unprepared(context: Context) -> None:
-    with pytest.raises(VerificationError, match="nobody searched"):
+    with pytest.raises(VerificationError, match="never computed"):
         WORKLOAD.verify(context, Prepared(), job_of(case(Engine.SPARK)), {})
 
 

@@ -108,12 +108,12 @@ def _result_of(plan: HplPlan) -> HplResult:
         ("HPL_Tflops=0.00719813", "HPL_Tflops=0.00719823", "rate is operations divided by time"),
         ("HPL_Tflops=0.00719813", "HPL_Tflops=7.19813", "rate is operations divided by time"),
         ("HPL_time=0.0996649", "HPL_time=0.0996659", "rate is operations divided by time"),
-        ("HPL_time=0.0996649", "HPL_time=0.123", "two times of one solution"),
-        ("Success=1", "Success=0", "did not end well"),
-        ("HPL_time=0.0996649\n", "", "did not end well"),
+        ("HPL_time=0.0996649", "HPL_time=0.123", "two different times for one solution"),
+        ("Success=1", "Success=0", "did not succeed"),
+        ("HPL_time=0.0996649\n", "", "did not succeed"),
         (ROW, "", "0 results"),
         (ROW, f"{ROW}\n{ROW}", "2 results"),
-        ("End of Tests.", "", "without its end"),
+        ("End of Tests.", "", "without its last line"),
     ],
 )
 def test_finds_what_is_wrong(old: str, new: str, says: str) -> None:

@@ -5,8 +5,8 @@ import pytest
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import Checksum, Engine
 from boardcluster.workloads.base import Case, check_parameters
-from boardcluster.workloads.hpl import WORKLOAD
 from boardcluster.workloads.hpl.plan import plan, process_grid
+from boardcluster.workloads.hpl.workload import WORKLOAD
 
 MIB = 1 << 20
 
@@ -100,7 +100,7 @@ def test_rows_can_be_given_as_the_paper_did() -> None:
 
 
 def test_rows_must_divide_the_processes() -> None:
-    with pytest.raises(UsageError, match="4 processes cannot be 3 rows"):
+    with pytest.raises(UsageError, match="4 processes cannot form 3 rows"):
         plan(case(0, workers=4, p="3"))
 
 

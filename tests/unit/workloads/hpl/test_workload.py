@@ -20,7 +20,7 @@ from boardcluster.workloads.base import (
     Prepared,
     check_parameters,
 )
-from boardcluster.workloads.hpl import WORKLOAD
+from boardcluster.workloads.hpl.workload import WORKLOAD
 
 OUTPUT = Path(__file__).with_name("hpccoutf.txt")
 

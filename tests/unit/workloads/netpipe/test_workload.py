@@ -22,7 +22,7 @@ from boardcluster.workloads.base import (
     Prepared,
     check_parameters,
 )
-from boardcluster.workloads.netpipe import WORKLOAD
+from boardcluster.workloads.netpipe.workload import WORKLOAD
 
 HERE = Path(__file__).parent
 
@@ -95,7 +95,7 @@ def test_on_dilated_nodes_the_transmitter_waits_longer(
 
 
 def test_one_worker_is_refused() -> None:
-    with pytest.raises(UsageError, match="needs two workers, and there is 1"):
+    with pytest.raises(UsageError, match="needs at least two workers, but there is only 1"):
         WORKLOAD.check(job(1).case)
     WORKLOAD.check(job(2).case)
 

@@ -11,10 +11,11 @@ from tests.unit.workloads.tera_world import World, case_of, job_of
 from boardcluster.errors import UsageError, VerificationError
 from boardcluster.records import Engine
 from boardcluster.services.layout import Layout
+from boardcluster.workloads import commands
 from boardcluster.workloads.base import Case, Need, PhaseOutcome, Prepared, Proof
-from boardcluster.workloads.pi import WORKLOAD
 from boardcluster.workloads.pi import workload as module
 from boardcluster.workloads.pi.points import Inside, halton_inside, likely_inside, random_inside
+from boardcluster.workloads.pi.workload import WORKLOAD
 
 SMALL = {"maps": "4", "samples": "2500"}
 TOTAL = 10_000
@@ -127,7 +128,7 @@ def test_too_many_points_are_judged_by_the_standard_error_alone(
 
     proof = judged(world, case(Engine.SPARK), likely.most)
 
-    assert "no more was checked" in proof.verification.method
+    assert "not computed again" in proof.verification.method
     digest = hashlib.sha256(str(likely).encode()).hexdigest()
     assert proof.verification.expected_sha256 == proof.verification.actual_sha256 == digest
     with pytest.raises(VerificationError, match="expected: inside 7690 to 8018"):
@@ -148,7 +149,7 @@ def test_an_unlikely_count_is_refused_even_where_it_was_expected(
 def test_nothing_is_proved_unprepared(world: World) -> None:
     outcome = printed(world, Engine.SPARK, 1)
 
-    with pytest.raises(VerificationError, match="nobody counted"):
+    with pytest.raises(VerificationError, match="never computed"):
         WORKLOAD.verify(
             world.context, Prepared(), job_of(case(Engine.SPARK)), {"estimate": outcome}
         )
@@ -162,7 +163,7 @@ def test_mapreduce_runs_the_stock_example(world: World) -> None:
 
 
 def test_spark_runs_our_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
+    monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     (phase,) = WORKLOAD.phases(world.context, Prepared(), job_of(case(Engine.SPARK)))
 
     assert list(phase.command[-4:]) == ["/jobs.jar", "4", "2500", "1"]

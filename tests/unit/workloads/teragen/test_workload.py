@@ -8,10 +8,10 @@ from tests.unit.workloads.tera_world import OUTPUT, World, case_of, job_of
 from boardcluster.errors import VerificationError
 from boardcluster.records import Engine
 from boardcluster.services.layout import Layout
-from boardcluster.workloads import tera
+from boardcluster.workloads import commands
 from boardcluster.workloads.base import Need, Prepared
 from boardcluster.workloads.tera_rows import rows
-from boardcluster.workloads.teragen import WORKLOAD
+from boardcluster.workloads.teragen.workload import WORKLOAD
 
 ROWS = [row.tobytes() for row in rows(0, 1000)]
 
@@ -47,7 +47,7 @@ def test_mapreduce_runs_the_stock_example(world: World, maps: str, options: list
 def test_spark_runs_our_job(
     world: World, maps: str, more: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tera, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
+    monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     job = job_of(case_of(WORKLOAD, engine=Engine.SPARK, parameters={"maps": maps}))
     (phase,) = WORKLOAD.phases(world.context, Prepared(), job)
 
@@ -91,5 +91,5 @@ def test_wrong_rows_are_never_proved(world: World, wrong: list[bytes]) -> None:
 def test_nothing_is_proved_without_knowing_what_is_right(world: World) -> None:
     world.write(OUTPUT, ROWS, kind="m")
 
-    with pytest.raises(VerificationError, match="nobody computed"):
+    with pytest.raises(VerificationError, match="never computed"):
         WORKLOAD.verify(world.context, Prepared(), job_of(case_of(WORKLOAD)), {})

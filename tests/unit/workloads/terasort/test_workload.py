@@ -8,10 +8,10 @@ from tests.unit.workloads.tera_world import OUTPUT, World, case_of, job_of
 from boardcluster.errors import VerificationError
 from boardcluster.records import Engine
 from boardcluster.services.layout import Layout
-from boardcluster.workloads import tera
+from boardcluster.workloads import commands
 from boardcluster.workloads.base import Need, Prepared
 from boardcluster.workloads.tera_rows import rows
-from boardcluster.workloads.terasort import WORKLOAD
+from boardcluster.workloads.terasort.workload import WORKLOAD
 
 SORTED = sorted(row.tobytes() for row in rows(0, 1000))
 INPUT = "/boardcluster/input/tera-1000-r2-crc32c-b128m"
@@ -49,7 +49,7 @@ def test_mapreduce_runs_the_stock_example_with_the_replication_of_the_case(
 def test_spark_runs_our_job(
     world: World, reduces: str, more: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tera, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
+    monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     job = job_of(case_of(WORKLOAD, engine=Engine.SPARK, parameters={"reduces": reduces}))
     (phase,) = WORKLOAD.phases(world.context, Prepared(input_path=INPUT), job)
 

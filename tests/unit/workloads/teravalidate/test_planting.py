@@ -60,7 +60,7 @@ def test_equal_keys_are_never_the_pair(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ([bytes([value]) * 100 for value in range(4)], "4 rows; planting faults takes 5"),
+        ([bytes([value]) * 100 for value in range(4)], "4 rows; planting faults needs at least 5"),
         ([bytes(100)] * 40, "no two neighbours"),
     ],
 )

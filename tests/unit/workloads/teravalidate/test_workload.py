@@ -11,9 +11,9 @@ from tests.unit.workloads.tera_world import OUTPUT, World, case_of, job_of
 from boardcluster.errors import VerificationError
 from boardcluster.records import Checksum, Engine
 from boardcluster.services.layout import Layout
-from boardcluster.workloads import tera
+from boardcluster.workloads import commands
 from boardcluster.workloads.base import Need, Prepared, Proof
-from boardcluster.workloads.teravalidate import WORKLOAD
+from boardcluster.workloads.teravalidate.workload import WORKLOAD
 
 GENERATED = "/boardcluster/input/tera-1000-r2-crc32c-b128m"
 PLANTED = "/boardcluster/input/tera-1000-planted-4-r2-crc32c-b128m"
@@ -115,7 +115,7 @@ def test_mapreduce_runs_the_stock_example(world: World) -> None:
 
 
 def test_spark_runs_our_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tera, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
+    monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     job = job_of(case_of(WORKLOAD, engine=Engine.SPARK))
     (phase,) = WORKLOAD.phases(world.context, Prepared(input_path=PLANTED), job)
 

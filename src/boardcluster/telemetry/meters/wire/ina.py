@@ -9,19 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from boardcluster.errors import MeterError, RemoteError, SpecError
+from boardcluster.records import Coverage
 from boardcluster.remote.ask import node_program
 from boardcluster.remote.base import Remote
-from boardcluster.telemetry.meters.base import Option, Reading
+from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
 from boardcluster.telemetry.meters.wire.options import number, whole
 
 __all__ = [
-    "COMMON_OPTIONS",
-    "SHUNT_OPTION",
     "Chip",
-    "InaMeter",
-    "open_ina",
+    "ina_kind",
     "parse_readings",
     "signed",
 ]
@@ -30,12 +29,12 @@ _SAMPLES_PER_SECOND = 10.0
 _ONE_READING_SECONDS = 0.3
 _GRACE_SECONDS = 5.0
 
-COMMON_OPTIONS = (
+_COMMON_OPTIONS = (
     Option(name="bus", help="number of the bus: N of /dev/i2c-N", default="1"),
     Option(name="address", help="address of the chip on the bus", default="0x40"),
     Option(name="accuracy_percent", help="of chip and shunt together", default=""),
 )
-SHUNT_OPTION = Option(name="shunt_ohms", help="resistance of the shunt", default="0.1")
+_SHUNT_OPTION = Option(name="shunt_ohms", help="resistance of the shunt", default="0.1")
 
 
 def signed(word: int) -> int:
@@ -50,14 +49,13 @@ class Chip:
     Attributes:
         name: of the chip.
         identity: registers that identify it, with what they hold; empty if it has none.
-        registers: the two that are read each time.
-        watts: those two words and the shunt in ohms to watts; raises ValueError with the reason.
+        watts: registers 01h and 02h and the shunt in ohms to watts; raises ValueError with the
+            reason.
         shunt: whether the shunt is outside of it.
     """
 
     name: str
     identity: Mapping[int, int]
-    registers: tuple[int, int]
     watts: Callable[[int, int, float], float]
     shunt: bool
 
@@ -92,7 +90,7 @@ def parse_readings(
     if identity != list(chip.identity.values()):
         found = " ".join(f"{word:04x}" for word in identity)
         raise MeterError(
-            f"{where}: the chip there is no {chip.name}: it says {found}",
+            f"{where}: the chip is not an {chip.name}: it says {found}",
             hint="correct kind, bus or address in cluster.toml",
         )
     try:
@@ -101,7 +99,7 @@ def parse_readings(
         raise MeterError(f"{where}: {error}") from error
 
 
-class InaMeter:
+class _InaMeter(Meter):
     """One chip of a node."""
 
     def __init__(
@@ -111,11 +109,10 @@ class InaMeter:
         self._bus, self._address, self._shunt_ohms = bus, address, shunt_ohms
 
     def read(self) -> Reading:
-        """See Meter."""
         return self.read_for(_ONE_READING_SECONDS, interval_seconds=_ONE_READING_SECONDS)[0]
 
     def read_for(self, span_seconds: float, *, interval_seconds: float) -> tuple[Reading, ...]:
-        """See Batched; each reading is the mean of ten samples a second."""
+        # A reading is the mean of the samples of its interval.
         count = max(2, round(span_seconds * _SAMPLES_PER_SECOND))
         per_reading = max(1, round(interval_seconds * _SAMPLES_PER_SECOND))
         samples = self._samples(count)
@@ -128,8 +125,7 @@ class InaMeter:
         argv = [
             *("python3", "-I", "-S", "-", str(self._bus), str(self._address)),
             ",".join(map(str, self._chip.identity)),
-            ",".join(map(str, self._chip.registers)),
-            *(str(count), str(1 / _SAMPLES_PER_SECOND)),
+            *("1,2", str(count), str(1 / _SAMPLES_PER_SECOND)),
         ]
         span_seconds = count / _SAMPLES_PER_SECOND
         try:
@@ -143,14 +139,11 @@ class InaMeter:
             last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2][:120]
             raise MeterError(
                 f"{where} cannot be read: {last}",
-                hint="turn I2C on, check bus and address with `i2cdetect`, and the right to use it",
+                hint="enable I2C, check bus and address with `i2cdetect`, and who may use the bus",
             )
         return parse_readings(
             done.text, self._chip, shunt_ohms=self._shunt_ohms, ended_seconds=ended, where=where
         )
-
-    def close(self) -> None:
-        """See Meter; nothing is held open."""
 
 
 def _mean(samples: Sequence[tuple[float, float]]) -> Reading:
@@ -158,7 +151,28 @@ def _mean(samples: Sequence[tuple[float, float]]) -> Reading:
     return Reading(seconds=sum(seconds) / len(seconds), watts=sum(watts) / len(watts))
 
 
-def open_ina(chip: Chip, settings: Mapping[str, str], remote: Remote | None) -> InaMeter:
+def ina_kind(chip: Chip, *, summary: str, accuracy: str, accuracy_percent: float) -> Kind:
+    """Return the kind of meter that a chip is.
+
+    Args:
+        chip: which one.
+        summary: one line.
+        accuracy: as the data sheet states it.
+        accuracy_percent: the same as a number, with a shunt of 1 % where it is outside.
+    """
+    return Kind(
+        name=chip.name.lower(),
+        summary=summary,
+        coverage=Coverage.NODE,
+        accuracy=accuracy,
+        options=(*_COMMON_OPTIONS, *((_SHUNT_OPTION,) if chip.shunt else ())),
+        on_node=True,
+        open=partial(_open, chip),
+        accuracy_percent=accuracy_percent,
+    )
+
+
+def _open(chip: Chip, settings: Mapping[str, str], remote: Remote | None) -> Meter:
     """Open a chip.
 
     Raises:
@@ -170,7 +184,7 @@ def open_ina(chip: Chip, settings: Mapping[str, str], remote: Remote | None) -> 
             hint="name the node that it is wired to in nodes",
         )
     shunt_ohms = number(settings, "shunt_ohms", least=1e-5, most=10.0) if chip.shunt else 0.0
-    return InaMeter(
+    return _InaMeter(
         remote,
         chip,
         bus=whole(settings, "bus", least=0, most=255),

@@ -105,7 +105,7 @@ class Seeds:
         """
         signature, sealed = data[:32], data[32:]
         if not sealed or len(sealed) % 16:
-            raise MeterError("the plug's answer is no block of the protocol KLAP")
+            raise MeterError("the plug's answer is not a block of the protocol KLAP")
         if signature != _sha256(self._signing, struct.pack(">i", self.number), sealed):
             raise MeterError("the plug's answer has a wrong signature")
         decryptor = self._cipher().decryptor()
@@ -152,9 +152,9 @@ class KlapSession:
         try:
             answer = json.loads(self._seeds.open(body))
         except ValueError as error:
-            raise MeterError(f"{self._host} answered with something that is no JSON") from error
+            raise MeterError(f"{self._host} did not answer with JSON") from error
         if not isinstance(answer, dict):
-            raise MeterError(f"{self._host} answered with no JSON object")
+            raise MeterError(f"{self._host} did not answer with a JSON object")
         return answer
 
     def _shake_hands(self) -> Seeds:
@@ -175,7 +175,7 @@ class KlapSession:
                     raise MeterError(f"{self._host} refused the handshake with status {status}")
                 return seeds
         raise MeterError(
-            f"{self._host} belongs to another account than user and password say",
+            f"{self._host} belongs to another account than the given one",
             hint="give the account of the TP-Link app: user and password_file in cluster.toml",
         )
 
@@ -188,6 +188,6 @@ class KlapSession:
             return response.status, response.headers, response.read(_LARGEST_BYTES)
         except (OSError, http.client.HTTPException) as error:
             words = getattr(error, "strerror", None) or type(error).__name__
-            raise MeterError(f"{self._host}:{self._port} cannot be asked: {words}") from error
+            raise MeterError(f"{self._host}:{self._port} cannot be read: {words}") from error
         finally:
             connection.close()

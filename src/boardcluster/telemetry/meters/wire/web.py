@@ -35,7 +35,7 @@ def figure(answer: Mapping[str, Any], name: str, *, where: str) -> float:
     """
     value = answer.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise MeterError(f"{where} gives no number as {name}: {str(value)[:80]!r}")
+        raise MeterError(f"{where} reports no number for {name}: {str(value)[:80]!r}")
     return float(value)
 
 
@@ -101,7 +101,7 @@ class WebMeter:
         halfway = (asked + time.monotonic()) / 2
         if status == 401:
             raise MeterError(
-                f"{self.shown} wants a password" + (", and not this one" * bool(self._password)),
+                f"{self.shown} {'rejects this' if self._password else 'requires a'} password",
                 hint="give password_file or password_variable in its table of cluster.toml",
             )
         if status != 200:
@@ -110,10 +110,10 @@ class WebMeter:
             value = json.loads(body)
         except (ValueError, RecursionError) as error:
             raise MeterError(
-                f"{self.shown}{path} answered with something that is no JSON: {body[:80]!r}"
+                f"{self.shown}{path} did not answer with JSON: {body[:80]!r}"
             ) from error
         if not isinstance(value, dict):
-            raise MeterError(f"{self.shown}{path} answered with no JSON object: {body[:80]!r}")
+            raise MeterError(f"{self.shown}{path} did not answer with a JSON object: {body[:80]!r}")
         return value, halfway
 
     def _exchange(
@@ -132,7 +132,7 @@ class WebMeter:
             ) from error
         except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
             words = getattr(error, "strerror", None) or type(error).__name__
-            raise MeterError(f"{self.shown} cannot be asked: {words}", hint=_AWAY_HINT) from error
+            raise MeterError(f"{self.shown} cannot be read: {words}", hint=_AWAY_HINT) from error
         finally:
             connection.close()
 
@@ -144,7 +144,7 @@ class WebMeter:
         words = {key: quoted or bare for key, quoted, bare in _CHALLENGE.findall(challenge)}
         algorithm = words.get("algorithm", "MD5").upper()
         if algorithm not in _DIGESTS or "nonce" not in words:
-            raise MeterError(f"{self.shown} asks for the password in a way that is not known")
+            raise MeterError(f"{self.shown} uses an unknown method of authentication")
 
         def digest(text: str) -> str:
             return hashlib.new(_DIGESTS[algorithm], text.encode()).hexdigest()

@@ -1,0 +1,75 @@
+"""The submissions that workloads share: Hadoop's stock examples, and the Spark jobs of ``jvm/``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from boardcluster.records import Engine
+from boardcluster.services.jobs import jobs_jar_on_nodes
+from boardcluster.services.layout import Layout
+from boardcluster.services.spark import spark_submit_command
+from boardcluster.services.yarn import mapreduce_command
+from boardcluster.workloads.base import Context, Job, Phase
+
+__all__ = ["example_command", "job_phase", "spark_command"]
+
+
+def example_command(layout: Layout, *, conf: str, arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that runs one of Hadoop's stock examples.
+
+    Args:
+        layout: the cluster.
+        conf: folder of the configuration to submit with.
+        arguments: the example's name and its arguments.
+    """
+    jar = str(layout.engines.hadoop_jar("hadoop-mapreduce-examples"))
+    return tuple(mapreduce_command(layout, conf=conf, jar=jar, arguments=arguments))
+
+
+def spark_command(
+    layout: Layout, job: Job, *, main: str, arguments: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the command that runs one of our Spark jobs.
+
+    Args:
+        layout: the cluster.
+        job: the job.
+        main: its class.
+        arguments: its arguments.
+    """
+    command = spark_submit_command(
+        layout,
+        conf=job.conf,
+        tag=job.tag,
+        program=jobs_jar_on_nodes(layout),
+        main=main,
+        arguments=arguments,
+    )
+    return tuple(command)
+
+
+def job_phase(
+    context: Context,
+    job: Job,
+    *,
+    name: str,
+    example: Sequence[str],
+    main: str,
+    spark: Sequence[str],
+) -> tuple[Phase]:
+    """Return the one phase of a job that is a stock example on MapReduce and ours on Spark.
+
+    Args:
+        context: the workload's context.
+        job: the job.
+        name: name of the phase.
+        example: the example's name and its arguments.
+        main: class of the Spark job.
+        spark: its arguments.
+    """
+    layout = context.live.layout
+    if job.case.engine is Engine.MAPREDUCE:
+        command = example_command(layout, conf=job.conf, arguments=example)
+    else:
+        command = spark_command(layout, job, main=main, arguments=spark)
+    return (Phase(name=name, command=command),)
