@@ -14,34 +14,36 @@ from boardcluster.analysis.telemetry import WHOLE_RUN, NodeSummary, node_summari
 from boardcluster.records import Attempt, Campaign, Result, Telemetry
 from boardcluster.report import words
 from boardcluster.report.curves import Chart, csv_link, draw
-from boardcluster.report.details import setup_values
+from boardcluster.report.machine import setup_values
+from boardcluster.report.parts import present
 from boardcluster.report.render import STATE_MARKS, make_environment, style_sheets, write_texts
 from boardcluster.report.run_curves import Section, sections
 from boardcluster.report.run_marks import Disturbance, disturbances
 from boardcluster.report.source import state_of
-from boardcluster.report.tables import Column, Kind, Table
+from boardcluster.report.tables import Column, Getter, Getters, Kind, Table, tabulate
 from boardcluster.units import format_bytes
 
 __all__ = ["page_name", "write_run_page"]
 
 _METHOD = (
     (
-        "An agent on each node reads what its kernel counts, once a second unless said otherwise."
-        " Times are seconds from the start of the run by the driver's clock; each node's clock was"
-        " compared with it."
+        "An agent on each node reads the kernel's counters, once a second unless stated otherwise."
+        " Times are seconds from the start of the run by the driver's clock, to which the clock of"
+        " each node was compared."
     ),
     (
-        "Of an emulated node only its own processes and its own interface count. Of the machine"
-        " that emulated nodes share, and of a board, everything counts."
+        "The numbers of an emulated node cover only its own processes and its own network"
+        " interface. Those of a board, and of the machine that emulated nodes share, cover"
+        " everything."
     ),
     (
-        "The measured clock is that of a loop of instructions that wait for each other, timed. It"
-        " is what the core really did, whatever the kernel reports; other work on the same core"
-        " makes it lower."
+        "The clock is measured by timing a loop of instructions that wait for each other. It is"
+        " the real clock of the core, whatever the kernel reports; other work on the same core"
+        " lowers it."
     ),
     (
-        "Shaded parts are phases: those of the engine where it dates them, else our submissions."
-        " Marks on the time axis show when something disturbed a node."
+        "Shaded areas are phases: those of the engine where it records their times, else our"
+        " submissions. Marks on the time axis show when something disturbed a node."
     ),
 )
 
@@ -107,7 +109,12 @@ def write_run_page(
         report=report,
         facts=_facts(result, attempt),
         tables=_tables(shown, emulated=emulated),
-        disturbed=_disturbed(found, emulated=emulated),
+        disturbed=tabulate(
+            found,
+            _DISTURBED,
+            caption="What disturbed the nodes, and when; the verdict says whether it was too much",
+            emulated=emulated,
+        ),
         sections=[
             (section, [_figure(chart, attempt) for chart in section.charts]) for section in curves
         ],
@@ -143,7 +150,7 @@ def _facts(result: Result, attempt: Attempt) -> list[tuple[str, str]]:
     energy = found.energy if found else None
     pairs = [
         ("Campaign", f"{trial.campaign_id}, run {trial.position + 1}"),
-        ("Repetition", f"warm-up {trial.repetition}" if trial.warm_up else str(trial.repetition)),
+        ("Repetition", words.repetition(trial)),
         ("Workers", str(trial.workers)),
         ("Profile", trial.profile),
         ("Settings", label_of([result]) or "default"),
@@ -154,7 +161,10 @@ def _facts(result: Result, attempt: Attempt) -> list[tuple[str, str]]:
         proof = found.verification
         pairs += [
             ("Output", format_bytes(found.output_bytes) if found.output_bytes else ""),
-            ("Verified", proof.method if proof else "no: the program has no known answer"),
+            (
+                "Verified",
+                proof.method if proof else "no: the expected output of the program is not known",
+            ),
             ("YARN application", found.application_id),
         ]
     if energy is not None and energy.energy_joules is not None:
@@ -162,28 +172,42 @@ def _facts(result: Result, attempt: Attempt) -> list[tuple[str, str]]:
     return [(name, text) for name, text in pairs if text]
 
 
-_COLUMNS = (
-    Column("Node"),
-    Column("CPU busy, cores", Kind.NUMBER),
-    Column("At most", Kind.NUMBER),
-    Column("I/O wait", Kind.NUMBER),
-    Column("Steal", Kind.NUMBER),
-    Column("Disk read, MB/s", Kind.NUMBER),
-    Column("Written, MB/s", Kind.NUMBER),
-    Column("Received, MB/s", Kind.NUMBER),
-    Column("Sent, MB/s", Kind.NUMBER),
-    Column("Lowest clock, GHz", Kind.NUMBER),
-    Column("Hottest, °C", Kind.NUMBER),
-    Column("Least memory, GiB", Kind.NUMBER),
-    Column("Most used, GiB", Kind.NUMBER),
-    Column("Throttled, s", Kind.NUMBER),
-    Column("Held by quota, s", Kind.NUMBER),
-    Column("Others' CPU, s", Kind.NUMBER),
+_NODES: Getters[NodeSummary] = (
+    Getter("Node", lambda row: row.node),
+    Getter(
+        "CPU busy, cores",
+        lambda row: f"{_number(row.cpu_busy_mean_cores)} of {row.cores}",
+        Kind.NUMBER,
+    ),
+    Getter("At most", lambda row: _number(row.cpu_busy_most_cores), Kind.NUMBER),
+    Getter("I/O wait", lambda row: words.percent(row.cpu_iowait_mean_share), Kind.NUMBER),
+    Getter("Steal", lambda row: words.percent(row.cpu_steal_mean_share or None), Kind.NUMBER),
+    Getter("Disk read, MB/s", lambda row: _mega(row.disk_read_bytes_per_second), Kind.NUMBER),
+    Getter("Written, MB/s", lambda row: _mega(row.disk_written_bytes_per_second), Kind.NUMBER),
+    Getter("Received, MB/s", lambda row: _mega(row.net_received_bytes_per_second), Kind.NUMBER),
+    Getter("Sent, MB/s", lambda row: _mega(row.net_sent_bytes_per_second), Kind.NUMBER),
+    Getter("Lowest clock, GHz", lambda row: _number(row.clock_least_hertz, 2, 1e9), Kind.NUMBER),
+    Getter("Hottest, °C", lambda row: _number(row.temperature_most_celsius, 1), Kind.NUMBER),
+    Getter(
+        "Least memory, GiB",
+        lambda row: _number(row.memory_available_least_bytes, 2, 1 << 30),
+        Kind.NUMBER,
+    ),
+    Getter(
+        "Most used, GiB", lambda row: _number(row.memory_own_most_bytes, 2, 1 << 30), Kind.NUMBER
+    ),
+    Getter("Throttled, s", lambda row: _number(row.throttled_seconds or None, 1), Kind.NUMBER),
+    Getter(
+        "Held by quota, s", lambda row: _number(row.quota_throttled_seconds or None, 1), Kind.NUMBER
+    ),
+    Getter("Others' CPU, s", lambda row: _number(row.foreign_cpu_seconds, 1), Kind.NUMBER),
 )
 
 
-def _tables(telemetry: Telemetry, *, emulated: bool) -> list[Table]:
+def _tables(telemetry: Telemetry, *, emulated: bool) -> tuple[Table, ...]:
     """One table for the run, one for each submission that is not all of it, one of all phases."""
+    if not telemetry.nodes:
+        return ()
     whole = (0.0, telemetry.duration_seconds)
     outer = submissions(telemetry.phases)
     parts = [(WHOLE_RUN, "Every node, over the whole run")]
@@ -192,122 +216,117 @@ def _tables(telemetry: Telemetry, *, emulated: bool) -> list[Table]:
         for name, (begin, end) in outer.items()
         if (begin, end) != whole
     ]
-    tables = []
-    for span, caption in parts if telemetry.nodes else ():
-        table = Table(
-            caption=caption,
-            columns=_COLUMNS,
-            rows=tuple(_row(row) for row in node_summaries(telemetry, span)),
-            emulated=emulated,
-        )
-        tables.append(table.without_empty())
-    inner = [name for name in telemetry.phases if name not in outer] if telemetry.nodes else []
-    return [*tables, _engine_table(telemetry, inner, emulated=emulated)] if inner else tables
+    tables = (
+        tabulate(node_summaries(telemetry, span), _NODES, caption=caption, emulated=emulated)
+        for span, caption in parts
+    )
+    inner = [name for name in telemetry.phases if name not in outer]
+    return present(*tables, _engine_table(telemetry, inner, emulated=emulated))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Phase:
+    """What the nodes did in one phase of the engine.
+
+    Attributes:
+        name: its name.
+        begin: in seconds from the start of the run.
+        end: likewise.
+        found: every node.
+        nodes: those of the cluster: the machine below emulated ones counts what they did once more.
+    """
+
+    name: str
+    begin: float
+    end: float
+    found: Sequence[NodeSummary]
+    nodes: Sequence[NodeSummary]
+
+
+def _phase(telemetry: Telemetry, name: str) -> _Phase:
+    begin, end = telemetry.phases[name]
+    found = node_summaries(telemetry, name)
+    emulated = [row for row in found if row.scope != "machine"]
+    return _Phase(name=name, begin=begin, end=end, found=found, nodes=emulated or found)
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = _known(values)
+    return sum(known) if known else None
+
+
+def _busiest(row: _Phase) -> float | None:
+    return max(_known(node.cpu_busy_mean_share for node in row.nodes), default=None)
+
+
+def _waited(row: _Phase) -> float | None:
+    waits = _known(node.cpu_iowait_mean_share for node in row.found)
+    return sum(waits) / len(waits) if waits else None
+
+
+_PHASES: Getters[_Phase] = (
+    Getter("Phase", lambda row: row.name, Kind.LONG),
+    Getter("From, s", lambda row: f"{row.begin:.1f}", Kind.NUMBER),
+    Getter("To, s", lambda row: f"{row.end:.1f}", Kind.NUMBER),
+    Getter("Took, s", lambda row: f"{row.end - row.begin:.1f}", Kind.NUMBER),
+    Getter(
+        "CPU busy, cores",
+        lambda row: _number(_sum(node.cpu_busy_mean_cores for node in row.nodes)),
+        Kind.NUMBER,
+    ),
+    Getter("Busiest node", lambda row: words.percent(_busiest(row)), Kind.NUMBER),
+    Getter("I/O wait", lambda row: words.percent(_waited(row)), Kind.NUMBER),
+    Getter(
+        "Disk read, MB/s",
+        lambda row: _mega(_sum(node.disk_read_bytes_per_second for node in row.nodes)),
+        Kind.NUMBER,
+    ),
+    Getter(
+        "Written, MB/s",
+        lambda row: _mega(_sum(node.disk_written_bytes_per_second for node in row.nodes)),
+        Kind.NUMBER,
+    ),
+    Getter(
+        "Received, MB/s",
+        lambda row: _mega(_sum(node.net_received_bytes_per_second for node in row.nodes)),
+        Kind.NUMBER,
+    ),
+)
 _MOST_PHASES = 16
 
-_PHASE_COLUMNS = (
-    Column("Phase", Kind.LONG),
-    Column("From, s", Kind.NUMBER),
-    Column("To, s", Kind.NUMBER),
-    Column("Took, s", Kind.NUMBER),
-    Column("CPU busy, cores", Kind.NUMBER),
-    Column("Busiest node", Kind.NUMBER),
-    Column("I/O wait", Kind.NUMBER),
-    Column("Disk read, MB/s", Kind.NUMBER),
-    Column("Written, MB/s", Kind.NUMBER),
-    Column("Received, MB/s", Kind.NUMBER),
-)
 
-
-def _engine_table(telemetry: Telemetry, names: Sequence[str], *, emulated: bool) -> Table:
+def _engine_table(telemetry: Telemetry, names: Sequence[str], *, emulated: bool) -> Table | None:
     """What all nodes together did in each phase of the engine; the longest, in order of time."""
     took = {name: telemetry.phases[name][1] - telemetry.phases[name][0] for name in names}
     longest = set(sorted(names, key=lambda name: -took[name])[:_MOST_PHASES])
     shown = [name for name in names if name in longest]
     more = f", the {len(shown)} longest of {len(names)}" if len(shown) < len(names) else ""
-    return Table(
+    return tabulate(
+        [_phase(telemetry, name) for name in shown],
+        _PHASES,
         caption=f"All nodes together in each phase of the engine{more}; phases may overlap",
-        columns=_PHASE_COLUMNS,
-        rows=tuple(_phase_row(telemetry, name) for name in shown),
         emulated=emulated,
-    ).without_empty()
-
-
-def _phase_row(telemetry: Telemetry, name: str) -> tuple[str, ...]:
-    begin, end = telemetry.phases[name]
-    found = node_summaries(telemetry, name)
-    emulated = [row for row in found if row.scope != "machine"]
-    nodes = emulated or found  # the machine below emulated nodes counts what they did once more
-
-    def total(values: Iterable[float | None], divisor: float = 1.0, decimals: int = 2) -> str:
-        known = [value for value in values if value is not None]
-        return _number(sum(known) if known else None, decimals, divisor)
-
-    shares = [row.cpu_busy_mean_share for row in nodes if row.cpu_busy_mean_share is not None]
-    waits = [row.cpu_iowait_mean_share for row in found if row.cpu_iowait_mean_share is not None]
-    return (
-        name,
-        f"{begin:.1f}",
-        f"{end:.1f}",
-        f"{end - begin:.1f}",
-        total(row.cpu_busy_mean_cores for row in nodes),
-        _percent(max(shares, default=None)),
-        _percent(sum(waits) / len(waits) if waits else None),
-        total((row.disk_read_bytes_per_second for row in nodes), 1e6),
-        total((row.disk_written_bytes_per_second for row in nodes), 1e6),
-        total((row.net_received_bytes_per_second for row in nodes), 1e6),
     )
 
 
-def _row(row: NodeSummary) -> tuple[str, ...]:
-    return (
-        row.node,
-        f"{_number(row.cpu_busy_mean_cores, 2)} of {row.cores}",
-        _number(row.cpu_busy_most_cores, 2),
-        _percent(row.cpu_iowait_mean_share),
-        _percent(row.cpu_steal_mean_share or None),
-        _number(row.disk_read_bytes_per_second, 2, 1e6),
-        _number(row.disk_written_bytes_per_second, 2, 1e6),
-        _number(row.net_received_bytes_per_second, 2, 1e6),
-        _number(row.net_sent_bytes_per_second, 2, 1e6),
-        _number(row.clock_least_hertz, 2, 1e9),
-        _number(row.temperature_most_celsius, 1),
-        _number(row.memory_available_least_bytes, 2, 1 << 30),
-        _number(row.memory_own_most_bytes, 2, 1 << 30),
-        _number(row.throttled_seconds or None, 1),
-        _number(row.quota_throttled_seconds or None, 1),
-        _number(row.foreign_cpu_seconds, 1),
-    )
-
-
-def _number(value: float | None, decimals: int, divisor: float = 1.0) -> str:
+def _number(value: float | None, decimals: int = 2, divisor: float = 1.0) -> str:
     return words.NONE if value is None else f"{value / divisor:,.{decimals}f}"
 
 
-def _percent(share: float | None) -> str:
-    return words.NONE if share is None else words.percent(share)
+def _mega(value: float | None) -> str:
+    return _number(value, 2, 1e6)
 
 
-def _disturbed(found: Iterable[Disturbance], *, emulated: bool) -> Table | None:
-    """When something disturbed a node; None if nothing did."""
-    rows = tuple((row.node, row.what, f"{row.seconds:.1f}", _when(row.spans)) for row in found)
-    if not rows:
-        return None
-    return Table(
-        caption="What disturbed the nodes, and when; the verdict says whether it was too much",
-        columns=(
-            Column("Node"),
-            Column("What"),
-            Column("Seconds", Kind.NUMBER),
-            Column("From and to, seconds from the start", Kind.LONG),
-        ),
-        rows=rows,
-        emulated=emulated,
-    )
-
-
+_DISTURBED: Getters[Disturbance] = (
+    Getter("Node", lambda row: row.node),
+    Getter("What", lambda row: row.what),
+    Getter("Seconds", lambda row: f"{row.seconds:.1f}", Kind.NUMBER),
+    Getter("From and to, seconds from the start", lambda row: _when(row.spans), Kind.LONG),
+)
 _SHOWN_SPANS = 8
 
 
