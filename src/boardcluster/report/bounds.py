@@ -189,7 +189,7 @@ def bounds_part(source: Source, cells: Sequence[Cell], evidence: Evidence, *, na
         figures=named(figures, name),
         tables=present(held, samples),
         paper=True,
-        notes=(f"Not known: {'; '.join(missing)}.",) if missing else (),
+        notes=(f"Gaps in the samples: {'; '.join(missing)}.",) if missing else (),
     )
 
 

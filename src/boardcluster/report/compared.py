@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from boardcluster.analysis.ratios import ONE_RUN, Ratio, geometric_mean
@@ -21,12 +21,34 @@ from boardcluster.analysis.sides import (
 )
 from boardcluster.records import EnergyMethod, Engine
 from boardcluster.report import words
-from boardcluster.report.export.frames import Field, Frame, Kind, Value
+from boardcluster.report.export.frames import (
+    Column as Exact,
+)
+from boardcluster.report.export.frames import (
+    Columns,
+    Frame,
+    boolean,
+    frame_of,
+    high_of,
+    integer,
+    lift,
+    low_of,
+    number,
+    prefixed,
+    text,
+)
 from boardcluster.report.tables import Column, Table
 from boardcluster.report.tables import Kind as Shown
 from boardcluster.units import format_bytes
 
-__all__ = ["Compared", "comparison_frame", "describe", "render_comparison", "side_words"]
+__all__ = [
+    "COMPARISON",
+    "Compared",
+    "comparison_frame",
+    "describe",
+    "render_comparison",
+    "side_words",
+]
 
 _METHOD = (
     "A / B is the mean of A over the mean of B; of pairs it is the geometric mean of theirs. Its"
@@ -408,112 +430,112 @@ def render_comparison(compared: Compared, *, markdown: bool) -> str:
 
 # Exact numbers
 
-_CONDITIONS = (
-    Field("workload", Kind.TEXT, "what ran; empty where a paper does not say it"),
-    Field("engine", Kind.TEXT, "the engine, of A and B if they differ"),
-    Field("size_bytes", Kind.TEXT, "size of the input"),
-    Field("workers", Kind.TEXT, "number of workers, of A and B if they differ"),
-    Field("profile", Kind.TEXT, "the engine configuration, of A and B if they differ"),
+_CONDITIONS = ("workload", "engine", "size_bytes", "workers", "profile")
+_MEANINGS = {
+    "workload": "what ran; empty where a paper does not say it",
+    "engine": "the engine, of A and B if they differ",
+    "size_bytes": "size of the input",
+    "workers": "number of workers, of A and B if they differ",
+    "profile": "the engine configuration, of A and B if they differ",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of the exact numbers.
+
+    Attributes:
+        first: the point of A; None if it has none.
+        second: that of B.
+        match: their ratio, where both are there.
+    """
+
+    first: Point | None
+    second: Point | None
+    match: Match | None = None
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Those points that there are."""
+        return tuple(point for point in (self.first, self.second) if point)
+
+    @property
+    def ratio(self) -> Ratio | None:
+        """The ratio; None where there is none."""
+        return self.match.best_ratio if self.match else None
+
+
+def _condition(name: str) -> Exact[_Row]:
+    def get(row: _Row) -> str:
+        found = (str(at.conditions[name]) for at in row.points if name in at.conditions)
+        return " / ".join(dict.fromkeys(found))
+
+    return text(name, _MEANINGS[name], get)
+
+
+def _emulated(point: Point) -> bool | None:
+    cell = point.cell
+    return None if cell is None else any(row.emulated for row in cell.fingerprints)
+
+
+_POINT: Columns[Point] = (
+    text("settings", "what is not the default, or keys of the table", lambda at: at.label),
+    text("source", "paper and table; empty for own runs", lambda at: at.source),
+    boolean("emulated", "whether any run was on emulated nodes", _emulated),
+    integer(
+        "runs",
+        "runs; nothing for a published number",
+        lambda at: None if at.cell is None else len(at.values),
+    ),
+    number("mean", "mean, in the unit that the quantity ends with", lambda at: at.mean),
+    number("low", "95 % interval of the mean", lambda at: low_of(at.interval)),
+    number("high", "95 % interval of the mean", lambda at: high_of(at.interval)),
+)
+_RATIO: Columns[Ratio] = (
+    number(
+        "ratio",
+        "mean of A over mean of B; of pairs the geometric mean",
+        lambda ratio: ratio.value,
+    ),
+    number("ratio_low", "95 % interval of the ratio", lambda ratio: low_of(ratio.interval)),
+    number("ratio_high", "95 % interval of the ratio", lambda ratio: high_of(ratio.interval)),
 )
 
 
-def _side_fields(name: str) -> tuple[Field, ...]:
-    return (
-        Field(f"{name}_settings", Kind.TEXT, "what is not the default, or keys of the table"),
-        Field(f"{name}_source", Kind.TEXT, "paper and table; empty for own runs"),
-        Field(f"{name}_emulated", Kind.BOOLEAN, "whether any run was on emulated nodes"),
-        Field(f"{name}_runs", Kind.INTEGER, "runs; nothing for a published number"),
-        Field(f"{name}_mean", Kind.NUMBER, "mean, in the unit that the quantity ends with"),
-        Field(f"{name}_low", Kind.NUMBER, "95 % interval of the mean"),
-        Field(f"{name}_high", Kind.NUMBER, "95 % interval of the mean"),
-    )
+def _ratio_method(row: _Row) -> str:
+    if row.ratio is None:
+        return "the mean of B is 0" if row.match else ""
+    return str(row.ratio.method) if row.ratio.interval else row.ratio.reason
 
 
-_RATIO = (
-    Field("ratio", Kind.NUMBER, "mean of A over mean of B; of pairs the geometric mean"),
-    Field("ratio_low", Kind.NUMBER, "95 % interval of the ratio"),
-    Field("ratio_high", Kind.NUMBER, "95 % interval of the ratio"),
-    Field("ratio_method", Kind.TEXT, "where the interval is from, or why there is none"),
-    Field("pairs", Kind.INTEGER, "pairs of runs; 0 where they are not paired"),
-    Field("outcome", Kind.TEXT, "what it shows"),
+def _said_outcome(row: _Row) -> str:
+    if row.match is None:
+        return f"only in {'A' if row.first else 'B'}"
+    return str(row.match.outcome)
+
+
+COMPARISON: Columns[_Row] = (
+    text("quantity", "what is compared, unit last", lambda row: row.points[0].quantity),
+    *map(_condition, _CONDITIONS),
+    *prefixed("a_", lift(_POINT, lambda row: row.first)),
+    *prefixed("b_", lift(_POINT, lambda row: row.second)),
+    *lift(_RATIO, lambda row: row.ratio),
+    text("ratio_method", "where the interval is from, or why there is none", _ratio_method),
+    integer(
+        "pairs",
+        "pairs of runs; 0 where they are not paired",
+        lambda row: row.ratio.pairs if row.ratio else 0,
+    ),
+    text("outcome", "what it shows", _said_outcome),
 )
+"""The columns of the table of a comparison."""
 
 
 def comparison_frame(comparison: SideComparison) -> Frame:
     """Return one row for each match with exact numbers, then one for each point without one."""
-    fields = (
-        Field("quantity", Kind.TEXT, "what is compared, unit last"),
-        *_CONDITIONS,
-        *_side_fields("a"),
-        *_side_fields("b"),
-        *_RATIO,
+    rows = (
+        *(_Row(match.first, match.second, match) for match in comparison.matches),
+        *(_Row(point, None) for point in comparison.only_first),
+        *(_Row(None, point) for point in comparison.only_second),
     )
-
-    def rows() -> Iterator[Sequence[Value]]:
-        for match in comparison.matches:
-            yield (
-                match.quantity,
-                *_exact_conditions(match.first, match.second),
-                *_exact(match.first),
-                *_exact(match.second),
-                *_exact_ratio(match),
-            )
-        for point in comparison.only_first:
-            yield (
-                *(point.quantity, *_exact_conditions(point, point), *_exact(point)),
-                *_exact(None),
-                *(None, None, None, "", 0, "only in A"),
-            )
-        for point in comparison.only_second:
-            yield (
-                *(point.quantity, *_exact_conditions(point, point), *_exact(None)),
-                *_exact(point),
-                *(None, None, None, "", 0, "only in B"),
-            )
-
-    return Frame(name="comparison", fields=fields, rows=rows())
-
-
-def _exact_conditions(one: Point, other: Point) -> tuple[str, ...]:
-    return tuple(
-        " / ".join(
-            dict.fromkeys(
-                str(point.conditions[field.name])
-                for point in (one, other)
-                if field.name in point.conditions
-            )
-        )
-        for field in _CONDITIONS
-    )
-
-
-def _exact(point: Point | None) -> tuple[Value, ...]:
-    if point is None:
-        return ("", "", None, None, None, None, None)
-    cell = point.cell
-    emulated = None if cell is None else any(row.emulated for row in cell.fingerprints)
-    interval = point.interval
-    return (
-        point.label,
-        point.source,
-        emulated,
-        None if cell is None else len(point.values),
-        point.mean,
-        interval.low if interval else None,
-        interval.high if interval else None,
-    )
-
-
-def _exact_ratio(match: Match) -> tuple[Value, ...]:
-    ratio = match.best_ratio
-    if ratio is None:
-        return (None, None, None, "the mean of B is 0", 0, str(match.outcome))
-    interval = ratio.interval
-    return (
-        ratio.value,
-        interval.low if interval else None,
-        interval.high if interval else None,
-        str(ratio.method) if interval else ratio.reason,
-        ratio.pairs,
-        str(match.outcome),
-    )
+    return frame_of("comparison", COMPARISON, rows)

@@ -157,7 +157,11 @@ def _run_table(source: Source, group: Sequence[Result]) -> Table | None:
         *trial_getters(lambda row: row),
         Getter("Engine", lambda row: words.engine_name(row.trial.engine), Kind.ENGINE),
         Getter("Repetition", lambda row: words.repetition(row.trial), Kind.NUMBER),
-        Getter("Attempt", lambda row: str(row.attempt.number if row.attempt else ""), Kind.NUMBER),
+        Getter(
+            "Attempt",
+            lambda row: str(row.attempt.number if row.attempt else words.NONE),
+            Kind.NUMBER,
+        ),
         Getter("Seconds", _measured(_seconds), Kind.NUMBER),
         Getter("State", state_of, Kind.STATE),
         Getter("Verdict", lambda row: verdict_of(row).value if row.measurement else words.NONE),

@@ -114,7 +114,7 @@ def _engines(setups: Sequence[Fingerprint]) -> Iterator[str]:
     shown = f", SHA-256 {listed(digests)}" if len(digests) <= _MANY else ""
     profiles = list(dict.fromkeys(setup.profile for setup in setups))
     word = "profile" if len(profiles) == 1 else "profiles"
-    yield f"The engines were configured by {word} {listed(profiles)} ({several}{shown})."
+    yield f"The engines were configured with {word} {listed(profiles)} ({several}{shown})."
     if blas := listed(setup.blas for setup in setups if setup.blas):
         yield f"The BLAS library was {blas}."
 

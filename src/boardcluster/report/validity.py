@@ -51,15 +51,18 @@ class Validity:
         """All of it in one line."""
         if not self.attempts:
             return "No attempt at a workload has ended."
-        parts = words.listed(f"{self.counts[kind]} {kind}" for kind in _KINDS if self.counts[kind])
-        verb = "is" if self.attempts == 1 else "are"
+        parts = [self._said(kind) for kind in _KINDS if self.counts[kind]]
         counted = "counts" if self.counted == 1 else "count"
         more = [words.count(self.pending, "pending trial")] if self.pending else []
         more += [words.count(self.warm_ups, "warm-up run")] if self.warm_ups else []
         return (
-            f"Of {words.count(self.attempts, 'attempt')}, {parts} {verb} recorded; {self.counted}"
+            f"Of {words.count(self.attempts, 'attempt')}, {words.listed(parts)}; {self.counted}"
             f" {counted}.{f' Not included: {words.listed(more)}.' if more else ''}"
         )
+
+    def _said(self, kind: str) -> str:
+        verb = "" if kind == "failed" else "is " if self.counts[kind] == 1 else "are "
+        return f"{self.counts[kind]} {verb}{kind}"
 
     @property
     def is_doubtful(self) -> bool:
@@ -127,7 +130,8 @@ def _notes(evidence: Evidence) -> list[str]:
         verb = "has" if len(missing) == 1 else "have"
         notes.append(
             f"{words.count(len(missing), 'measured run')} {verb} no telemetry ({named}{more}): what"
-            " held them back is not known, and the rules of advice do not cover them."
+            f" held {'it' if len(missing) == 1 else 'them'} back is not known, and most rules of"
+            " advice could not be applied."
         )
     return notes
 

@@ -461,7 +461,7 @@ def test_a_run_without_samples_has_a_page_that_says_so(make: Make, tmp_path: Pat
     failed = make(0, Engine.MAPREDUCE, None, reason="its job failed")
     for telemetry in (None, Telemetry(duration_seconds=1.0, nodes=())):
         text = page(failed, telemetry, tmp_path)
-        assert "There are no samples of this run" in text
+        assert "This run has no samples" in text
         assert "its job failed" in text
         assert "<svg" not in text
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from boardcluster.analysis import twin_words, verdict_of
 from boardcluster.records import (
@@ -15,70 +17,182 @@ from boardcluster.records import (
     Power,
     Result,
     Trial,
+    Verification,
 )
-from boardcluster.report.export.frames import Field, Frame, Kind, Value
-from boardcluster.report.export.settings import (
-    SETTINGS,
-    TEXT_SETTINGS,
-    settings_values,
-    text_settings_values,
+from boardcluster.report.export.frames import (
+    Column,
+    Columns,
+    Field,
+    Frame,
+    Kind,
+    Value,
+    boolean,
+    frame_of,
+    integer,
+    lift,
+    number,
+    objects,
+    text,
 )
+from boardcluster.report.export.settings import SETTINGS, TEXT_SETTINGS
 from boardcluster.report.words import program
 
-__all__ = ["IDENTITY", "identity", "power_frame", "run_frame"]
+__all__ = ["EMULATED", "IDENTITY", "POWER", "RUNS", "TWIN", "Run", "power_frame", "run_frame"]
 
-IDENTITY = (
-    Field("campaign", Kind.TEXT, "id of the campaign"),
-    Field("campaign_name", Kind.TEXT, "name of its file; empty for a single command"),
-    Field("cluster", Kind.TEXT, "name of the cluster"),
-    Field("trial", Kind.TEXT, "id of the trial: one cell and one repetition"),
-    Field("attempt", Kind.INTEGER, "number of the try at it, from 1; nothing if it never began"),
-    Field("emulated", Kind.BOOLEAN, "whether nodes are namespaces on one machine, not boards"),
-    Field("twin", Kind.TEXT, "boards that emulated nodes stand for, and the dilation; else empty"),
+EMULATED = ("emulated", "whether nodes are namespaces on one machine, not boards")
+TWIN = ("twin", "boards that emulated nodes stand for, and the dilation; else empty")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A trial with its attempt, if it was begun, and its campaign, if that is known."""
+
+    result: Result
+    campaign: Campaign | None
+
+    @property
+    def emulated(self) -> bool:
+        """Whether its nodes are emulated."""
+        attempt = self.result.attempt
+        planned = self.campaign is not None and self.campaign.emulated
+        return planned or (attempt is not None and attempt.fingerprint.emulated)
+
+
+IDENTITY: Columns[Run] = (
+    text("campaign", "id of the campaign", lambda run: run.result.trial.campaign_id),
+    text(
+        "campaign_name",
+        "name of its file; empty for a single command",
+        lambda run: run.campaign.name if run.campaign else "",
+    ),
+    text(
+        "cluster", "name of the cluster", lambda run: run.campaign.cluster if run.campaign else ""
+    ),
+    text("trial", "id of the trial: one cell and one repetition", lambda run: run.result.trial.id),
+    integer(
+        "attempt",
+        "number of the attempt at it, from 1; nothing if it never began",
+        lambda run: run.result.attempt.number if run.result.attempt else None,
+    ),
+    boolean(*EMULATED, lambda run: run.emulated),
+    text(*TWIN, lambda run: twin_words([run.result])),
 )
 """The columns that every table of runs begins with."""
 
-_TRIAL = (
-    Field("position", Kind.INTEGER, "place in the campaign's order, from 0"),
-    *SETTINGS,
-    Field("security", Kind.TEXT, "who could reach the cluster; empty before it began"),
-    *TEXT_SETTINGS,
-    Field("arguments", Kind.TEXT, "one's own program and its arguments; secrets are hidden"),
-    Field("repetition", Kind.INTEGER, "from 1"),
-    Field("warm_up", Kind.BOOLEAN, "whether it is a warm-up, which no statistics count"),
+_OWN: Columns[Trial] = (
+    text(
+        "arguments",
+        "one's own program and its arguments; secrets are hidden",
+        lambda trial: program(trial.arguments),
+    ),
+    integer("repetition", "from 1", lambda trial: trial.repetition),
+    boolean(
+        "warm_up", "whether it is a warm-up, which no statistics count", lambda trial: trial.warm_up
+    ),
 )
-_ATTEMPT = (
-    Field("state", Kind.TEXT, "pending, running, ok, failed or invalid"),
-    Field("reason", Kind.TEXT, "why it is not ok; of an ok run a remark, or empty"),
-    Field("started_utc", Kind.TEXT, "ISO 8601 with offset"),
-    Field("ended_utc", Kind.TEXT, "ISO 8601 with offset; empty while it runs"),
+_SECURITY: Columns[Attempt] = (
+    text(
+        "security",
+        "who could reach the cluster; empty before it began",
+        lambda attempt: str(attempt.fingerprint.security),
+    ),
 )
-_MEASUREMENT = (
-    Field("verdict", Kind.TEXT, "whether it can be trusted; empty without a measurement"),
-    Field("verdict_reasons", Kind.OBJECT, "why it is not valid"),
-    Field("remarks", Kind.OBJECT, "what was not as the policy asked"),
-    Field("dilation", Kind.NUMBER, "by how much nodes were slower than their boards"),
-    Field("duration_seconds", Kind.NUMBER, "driver's monotonic clock around the submission"),
-    Field("input_bytes", Kind.INTEGER, "bytes of input; 0 where unknown"),
-    Field("output_bytes", Kind.INTEGER, "bytes of final output; 0 where unknown"),
-    Field("intermediate_bytes", Kind.INTEGER, "written to local storage beside the output"),
-    Field("exit_status", Kind.INTEGER, "exit status of the submission"),
-    Field("application_id", Kind.TEXT, "YARN's id; may be empty"),
-    Field("verification", Kind.TEXT, "how the output was proved right; empty if it was not"),
-    Field("verified_records", Kind.INTEGER, "output records that were compared"),
-    Field("verified_sha256", Kind.TEXT, "digest of the output; empty if it was not proved"),
+_POSITION: Columns[Trial] = (
+    integer("position", "place in the campaign's order, from 0", lambda trial: trial.position),
 )
-_ENERGY = (
-    Field("energy_joules", Kind.NUMBER, "over the run and all nodes; nothing where no sum exists"),
-    Field("power_mean_watts", Kind.NUMBER, "energy over duration"),
-    Field("energy_method", Kind.TEXT, "metered or modelled; empty where nothing was recorded"),
-    Field("energy_level", Kind.INTEGER, "level of the EE HPC WG methodology; 0 is none"),
-    Field("energy_reason", Kind.TEXT, "why there is no sum; may be empty"),
+_STATE: Column[Run] = text(
+    "state",
+    "pending, running, ok, failed or invalid",
+    lambda run: str(run.result.attempt.state) if run.result.attempt else "pending",
 )
-_DETAILS = (
-    Field("counters", Kind.OBJECT, "the engine's own counters, group/name"),
-    Field("node_read_bytes", Kind.OBJECT, "by node, what its processes read from storage"),
-    Field("node_written_bytes", Kind.OBJECT, "by node, what its processes wrote to storage"),
+_ATTEMPT: Columns[Attempt] = (
+    text("reason", "why it is not ok; of an ok run a remark, or empty", lambda row: row.reason),
+    text("started_utc", "ISO 8601 with offset", lambda row: row.started_utc),
+    text("ended_utc", "ISO 8601 with offset; empty while it runs", lambda row: row.ended_utc),
+)
+_PROOF: Columns[Verification] = (
+    text(
+        "verification",
+        "how the output was proved right; empty if it was not",
+        lambda proof: proof.method,
+    ),
+    integer("verified_records", "output records that were compared", lambda proof: proof.records),
+    text(
+        "verified_sha256",
+        "digest of the output; empty if it was not proved",
+        lambda proof: proof.actual_sha256,
+    ),
+)
+_MEASUREMENT: Columns[Measurement] = (
+    text(
+        "verdict",
+        "whether it can be trusted; empty without a measurement",
+        lambda found: str(found.verdict),
+    ),
+    objects(
+        "verdict_reasons", "why it is not valid", lambda found: list(found.verdict_reasons), []
+    ),
+    objects("remarks", "what was not as the policy asked", lambda found: list(found.remarks), []),
+    number("dilation", "by how much nodes were slower than their boards", lambda row: row.dilation),
+    number(
+        "duration_seconds",
+        "driver's monotonic clock around the submission",
+        lambda found: found.duration_seconds,
+    ),
+    integer("input_bytes", "bytes of input; 0 where unknown", lambda found: found.input_bytes),
+    integer(
+        "output_bytes", "bytes of final output; 0 where unknown", lambda found: found.output_bytes
+    ),
+    integer(
+        "intermediate_bytes",
+        "written to local storage, final output not included",
+        lambda found: found.intermediate_bytes,
+    ),
+    integer("exit_status", "exit status of the submission", lambda found: found.exit_status),
+    text("application_id", "YARN's id; may be empty", lambda found: found.application_id),
+    *lift(_PROOF, lambda found: found.verification),
+)
+
+
+def _watts(found: Measurement) -> float | None:
+    joules = found.energy.energy_joules if found.energy else None
+    return None if joules is None else joules / found.duration_seconds
+
+
+_SUM: Columns[Energy] = (
+    number(
+        "energy_joules",
+        "over the run and all nodes; nothing where no sum exists",
+        lambda energy: energy.energy_joules,
+    ),
+)
+_METHOD: Columns[Energy] = (
+    text(
+        "energy_method",
+        "metered or modelled; empty where nothing was recorded",
+        lambda energy: str(energy.method),
+    ),
+    integer(
+        "energy_level", "level of the EE HPC WG methodology; 0 is none", lambda energy: energy.level
+    ),
+    text("energy_reason", "why there is no sum; may be empty", lambda energy: energy.reason),
+)
+_DETAILS: Columns[Measurement] = (
+    objects(
+        "counters", "the engine's own counters, group/name", lambda found: dict(found.counters), {}
+    ),
+    objects(
+        "node_read_bytes",
+        "by node, what its processes read from storage",
+        lambda found: dict(found.node_read_bytes),
+        {},
+    ),
+    objects(
+        "node_written_bytes",
+        "by node, what its processes wrote to storage",
+        lambda found: dict(found.node_written_bytes),
+        {},
+    ),
 )
 _MEANINGS = {
     "config_sha256": "hash over every generated configuration file",
@@ -88,22 +202,63 @@ _MEANINGS = {
 }
 
 
-def _setup_fields() -> tuple[Field, ...]:
-    def kind(annotation: object) -> Kind:
-        if annotation == "int":
-            return Kind.INTEGER
-        if annotation == "bool":
-            return Kind.BOOLEAN
-        return Kind.OBJECT if str(annotation).startswith("tuple") else Kind.TEXT
+def _setup_column(item: dataclasses.Field[object]) -> Column[Fingerprint]:
+    kinds: dict[str, Kind] = {"int": Kind.INTEGER, "bool": Kind.BOOLEAN}
+    other = Kind.OBJECT if str(item.type).startswith("tuple") else Kind.TEXT
+    kind = kinds.get(str(item.type), other)
+    meaning = _MEANINGS.get(item.name, f"the setup's {item.name.replace('_', ' ')}")
 
-    return tuple(
-        Field(
-            f"setup_{item.name}",
-            kind(item.type),
-            _MEANINGS.get(item.name, f"the setup's {item.name.replace('_', ' ')}"),
-        )
-        for item in dataclasses.fields(Fingerprint)
-    )
+    def get(setup: Fingerprint) -> Value:
+        value: Value = getattr(setup, item.name)
+        return str(value) if isinstance(value, str) else value
+
+    unknown = "" if kind is Kind.TEXT else None
+    return Column(Field(f"setup_{item.name}", kind, meaning), get, unknown)
+
+
+def _attempt(run: Run) -> Attempt | None:
+    return run.result.attempt
+
+
+def _setup(run: Run) -> Fingerprint | None:
+    return run.result.attempt.fingerprint if run.result.attempt else None
+
+
+def _found(run: Run) -> Measurement | None:
+    return run.result.measurement
+
+
+def _energy(run: Run) -> Energy | None:
+    return run.result.measurement.energy if run.result.measurement else None
+
+
+_BEFORE: Columns[Run] = (
+    *IDENTITY,
+    *lift((*_POSITION, *SETTINGS), lambda run: run.result.trial),
+    *lift(_SECURITY, _attempt),
+    *lift((*TEXT_SETTINGS, *_OWN), lambda run: run.result.trial),
+    _STATE,
+    *lift(_ATTEMPT, _attempt),
+    *lift(_MEASUREMENT, _found),
+    *lift(_SUM, _energy),
+    *lift((number("power_mean_watts", "energy over duration", _watts),), _found),
+    *lift(_METHOD, _energy),
+)
+_AFTER: Columns[Run] = (
+    *lift(_DETAILS, _found),
+    *lift(
+        tuple(_setup_column(item) for item in dataclasses.fields(Fingerprint)),
+        _setup,
+    ),
+)
+_FIGURE, _PHASE = "measured by the workload itself", "part of the duration"
+RUNS: Columns[Run] = (
+    *_BEFORE,
+    number("figure_NAME", _FIGURE, lambda _: None),
+    number("phase_NAME_seconds", _PHASE, lambda _: None),
+    *_AFTER,
+)
+"""The columns of the table of runs, with one for all figures and one for all phases."""
 
 
 def run_frame(results: Sequence[Result], campaigns: Mapping[str, Campaign]) -> Frame:
@@ -117,152 +272,75 @@ def run_frame(results: Sequence[Result], campaigns: Mapping[str, Campaign]) -> F
         campaigns: by their ids.
     """
     found = [row.measurement for row in results if row.measurement is not None]
-    figures = tuple(dict.fromkeys(name for row in found for name in row.figures))
-    phases = tuple(dict.fromkeys(name for row in found for name in row.phases_seconds))
-    setup = _setup_fields()
-    fields = (
-        *IDENTITY,
-        *_TRIAL,
-        *_ATTEMPT,
-        *_MEASUREMENT,
-        *_ENERGY,
-        *(
-            Field(f"figure_{name}", Kind.NUMBER, "measured by the workload itself")
-            for name in figures
-        ),
-        *(Field(f"phase_{name}_seconds", Kind.NUMBER, "part of the duration") for name in phases),
-        *_DETAILS,
-        *setup,
+    figures = dict.fromkeys(name for row in found for name in row.figures)
+    phases = dict.fromkeys(name for row in found for name in row.phases_seconds)
+
+    def figure(name: str) -> Callable[[Measurement], float | None]:
+        return lambda row: row.figures.get(name)
+
+    def phase(name: str) -> Callable[[Measurement], float | None]:
+        return lambda row: row.phases_seconds.get(name)
+
+    named: Columns[Measurement] = (
+        *(number(f"figure_{name}", _FIGURE, figure(name)) for name in figures),
+        *(number(f"phase_{name}_seconds", _PHASE, phase(name)) for name in phases),
     )
-
-    def rows() -> Iterator[Sequence[Value]]:
-        for result in results:
-            yield (
-                *identity(result, campaigns),
-                *_trial_values(result.trial, result.attempt),
-                *_attempt_values(result.attempt),
-                *_measured_values(result.measurement),
-                *_energy_values(result.measurement),
-                *(_of(result.measurement, "figures", name) for name in figures),
-                *(_of(result.measurement, "phases_seconds", name) for name in phases),
-                *_detail_values(result.measurement),
-                *_setup_values(result.attempt, setup),
-            )
-
-    return Frame(name="runs", fields=fields, rows=rows())
+    runs = [Run(row, campaigns.get(row.trial.campaign_id)) for row in results]
+    return frame_of("runs", (*_BEFORE, *lift(named, _found), *_AFTER), runs)
 
 
-def identity(result: Result, campaigns: Mapping[str, Campaign]) -> tuple[Value, ...]:
-    """Return the values of ``IDENTITY`` for a run."""
-    campaign = campaigns.get(result.trial.campaign_id)
-    emulated = campaign is not None and campaign.emulated
-    if result.attempt is not None:
-        emulated = emulated or result.attempt.fingerprint.emulated
-    return (
-        result.trial.campaign_id,
-        campaign.name if campaign else "",
-        campaign.cluster if campaign else "",
-        result.trial.id,
-        result.attempt.number if result.attempt else None,
-        emulated,
-        twin_words([result]),
-    )
+_Metered: TypeAlias = tuple[Run, Power, Energy]
 
-
-def _trial_values(trial: Trial, attempt: Attempt | None) -> tuple[Value, ...]:
-    return (
-        trial.position,
-        *settings_values(trial),
-        str(attempt.fingerprint.security) if attempt else "",
-        *text_settings_values(trial),
-        program(trial.arguments),
-        trial.repetition,
-        trial.warm_up,
-    )
-
-
-def _attempt_values(attempt: Attempt | None) -> tuple[Value, ...]:
-    if attempt is None:
-        return ("pending", "", "", "")
-    return (str(attempt.state), attempt.reason, attempt.started_utc, attempt.ended_utc)
-
-
-def _measured_values(found: Measurement | None) -> tuple[Value, ...]:
-    if found is None:
-        return ("", [], [], None, None, None, None, None, None, "", "", None, "")
-    proof = found.verification
-    return (
-        str(found.verdict),
-        list(found.verdict_reasons),
-        list(found.remarks),
-        found.dilation,
-        found.duration_seconds,
-        found.input_bytes,
-        found.output_bytes,
-        found.intermediate_bytes,
-        found.exit_status,
-        found.application_id,
-        proof.method if proof else "",
-        proof.records if proof else None,
-        proof.actual_sha256 if proof else "",
-    )
-
-
-def _energy_values(found: Measurement | None) -> tuple[Value, ...]:
-    energy = found.energy if found is not None else None
-    if found is None or energy is None:
-        return (None, None, "", None, "")
-    joules = energy.energy_joules
-    watts = None if joules is None else joules / found.duration_seconds
-    return (joules, watts, str(energy.method), energy.level, energy.reason)
-
-
-def _of(found: Measurement | None, what: str, name: str) -> float | None:
-    if found is None:
-        return None
-    values: Mapping[str, float] = getattr(found, what)
-    return values.get(name)
-
-
-def _detail_values(found: Measurement | None) -> tuple[Value, ...]:
-    if found is None:
-        return ({}, {}, {})
-    return (dict(found.counters), dict(found.node_read_bytes), dict(found.node_written_bytes))
-
-
-def _setup_values(attempt: Attempt | None, fields: Sequence[Field]) -> tuple[Value, ...]:
-    if attempt is None:
-        return tuple("" if field.kind is Kind.TEXT else None for field in fields)
-    values = [getattr(attempt.fingerprint, item.name) for item in dataclasses.fields(Fingerprint)]
-    return tuple(str(value) if isinstance(value, str) else value for value in values)
-
-
-# Power
-
-_POWER = (
-    Field("workload", Kind.TEXT, "name of the workload"),
-    Field("engine", Kind.TEXT, "the engine"),
-    Field("state", Kind.TEXT, "how the run ended"),
-    Field("verdict", Kind.TEXT, "whether the run can be trusted"),
-    Field("duration_seconds", Kind.NUMBER, "of the run"),
-    Field("meter", Kind.TEXT, "name of the meter"),
-    Field("kind", Kind.TEXT, "its driver"),
-    Field("coverage", Kind.TEXT, "what it sees"),
-    Field("nodes", Kind.OBJECT, "nodes that it covers"),
-    Field("switch", Kind.BOOLEAN, "whether the network switch hangs on it too"),
-    Field("accuracy", Kind.TEXT, "as its maker states it"),
-    Field("rate_hertz", Kind.NUMBER, "readings per second as it took them"),
-    Field("readings", Kind.INTEGER, "readings within the run"),
-    Field("energy_joules", Kind.NUMBER, "over the run; nothing where the reason says why"),
-    Field("power_mean_watts", Kind.NUMBER, "mean over the run"),
-    Field("power_most_watts", Kind.NUMBER, "highest reading"),
-    Field("method", Kind.TEXT, "metered or modelled"),
-    Field("remarks", Kind.OBJECT, "gaps, resets, frozen values"),
-    Field("reason", Kind.TEXT, "why there is no energy; empty if there is"),
-    Field("run_energy_joules", Kind.NUMBER, "sum over the meters of the run, where there is one"),
-    Field("run_energy_level", Kind.INTEGER, "level of the EE HPC WG methodology; 0 is none"),
-    Field("run_level_reason", Kind.TEXT, "why the level is not higher"),
+_METER: Columns[Power] = (
+    text("meter", "name of the meter", lambda power: power.meter),
+    text("kind", "its driver", lambda power: power.kind),
+    text("coverage", "what it sees", lambda power: str(power.coverage)),
+    objects("nodes", "nodes that it covers", lambda power: list(power.nodes)),
+    boolean("switch", "whether it also feeds the network switch", lambda power: power.switch),
+    text("accuracy", "as its maker states it", lambda power: power.accuracy),
+    number("rate_hertz", "readings per second as it took them", lambda power: power.rate_hertz),
+    integer("readings", "readings within the run", lambda power: power.readings),
+    number(
+        "energy_joules",
+        "over the run; nothing where the reason says why",
+        lambda power: power.energy_joules,
+    ),
+    number("power_mean_watts", "mean over the run", lambda power: power.mean_watts),
+    number("power_most_watts", "highest reading", lambda power: power.most_watts),
+    text("method", "metered or modelled", lambda power: str(power.method)),
+    objects("remarks", "gaps, resets, frozen values", lambda power: list(power.remarks)),
+    text("reason", "why there is no energy; empty if there is", lambda power: power.reason),
 )
+_OF_RUN: Columns[Energy] = (
+    number(
+        "run_energy_joules",
+        "sum over the meters of the run, where there is one",
+        lambda energy: energy.energy_joules,
+    ),
+    integer(
+        "run_energy_level",
+        "level of the EE HPC WG methodology; 0 is none",
+        lambda energy: energy.level,
+    ),
+    text("run_level_reason", "why the level is not higher", lambda energy: energy.level_reason),
+)
+_WHAT_RAN: Columns[Run] = (
+    text("workload", "name of the workload", lambda run: run.result.trial.workload),
+    text("engine", "the engine", lambda run: str(run.result.trial.engine)),
+    dataclasses.replace(_STATE, field=Field("state", Kind.TEXT, "how the run ended")),
+    text("verdict", "whether the run can be trusted", lambda run: str(verdict_of(run.result))),
+    number(
+        "duration_seconds",
+        "of the run",
+        lambda run: run.result.measurement.duration_seconds if run.result.measurement else None,
+    ),
+)
+POWER: Columns[_Metered] = (
+    *lift((*IDENTITY, *_WHAT_RAN), lambda row: row[0]),
+    *lift(_METER, lambda row: row[1]),
+    *lift(_OF_RUN, lambda row: row[2]),
+)
+"""The columns of the table of power."""
 
 
 def power_frame(results: Iterable[Result], campaigns: Mapping[str, Campaign]) -> Frame:
@@ -272,43 +350,10 @@ def power_frame(results: Iterable[Result], campaigns: Mapping[str, Campaign]) ->
         results: trials with their attempts.
         campaigns: by their ids.
     """
-
-    def rows() -> Iterator[Sequence[Value]]:
-        for result in results:
-            found = result.measurement
-            if found is None or found.energy is None:
-                continue
-            for power in found.energy.powers:
-                yield (
-                    *identity(result, campaigns),
-                    result.trial.workload,
-                    str(result.trial.engine),
-                    str(result.attempt.state) if result.attempt else "pending",
-                    str(verdict_of(result)),
-                    found.duration_seconds,
-                    *_power_values(power, found.energy),
-                )
-
-    return Frame(name="power", fields=(*IDENTITY, *_POWER), rows=rows())
-
-
-def _power_values(power: Power, energy: Energy) -> tuple[Value, ...]:
-    return (
-        power.meter,
-        power.kind,
-        str(power.coverage),
-        list(power.nodes),
-        power.switch,
-        power.accuracy,
-        power.rate_hertz,
-        power.readings,
-        power.energy_joules,
-        power.mean_watts,
-        power.most_watts,
-        str(power.method),
-        list(power.remarks),
-        power.reason,
-        energy.energy_joules,
-        energy.level,
-        energy.level_reason,
+    rows = (
+        (Run(result, campaigns.get(result.trial.campaign_id)), power, result.measurement.energy)
+        for result in results
+        if result.measurement is not None and result.measurement.energy is not None
+        for power in result.measurement.energy.powers
     )
+    return frame_of("power", POWER, rows)
