@@ -1,10 +1,11 @@
-"""Two sides put beside each other, as sentences and tables, and as a file of exact numbers."""
+"""Two sides compared, as sentences and tables, and as a file of exact numbers."""
 
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from boardcluster.analysis.ratios import ONE_RUN, Ratio, geometric_mean
 from boardcluster.analysis.sides import (
@@ -21,23 +22,17 @@ from boardcluster.analysis.sides import (
 )
 from boardcluster.records import EnergyMethod, Engine
 from boardcluster.report import words
+from boardcluster.report.export.frames import Column as Exact
 from boardcluster.report.export.frames import (
-    Column as Exact,
-)
-from boardcluster.report.export.frames import (
-    Columns,
     Frame,
     boolean,
     frame_of,
-    high_of,
     integer,
-    lift,
-    low_of,
     number,
     prefixed,
     text,
 )
-from boardcluster.report.tables import Column, Table
+from boardcluster.report.tables import Getter, Getters, Table, tabulate
 from boardcluster.report.tables import Kind as Shown
 from boardcluster.units import format_bytes
 
@@ -50,16 +45,19 @@ __all__ = [
     "side_words",
 ]
 
+Item = TypeVar("Item")
+
 _METHOD = (
-    "A / B is the mean of A over the mean of B; of pairs it is the geometric mean of theirs. Its"
-    " 95 % interval is Fieller's, with the degrees of freedom of Welch; where both ran in turn in"
-    " one campaign it is by the logarithms of paired ratios, and the number of pairs is given. A"
-    " difference is shown where the interval leaves out 1. Nothing corrects for the number of rows:"
-    " of twenty rows without any difference one is expected to show one."
+    "A / B is the mean of A divided by the mean of B; for paired runs it is the geometric mean of"
+    " the ratios of the pairs. Its 95 % interval is by Fieller's theorem, with Welch's degrees of"
+    " freedom; where both sides ran in turn in one campaign, it is computed from the logarithms of"
+    " the paired ratios, and the number of pairs is given. A difference is shown where the interval"
+    " excludes 1. There is no correction for the number of rows: of twenty rows without any"
+    " difference, one is expected to show one."
 )
 _PUBLISHED = (
-    "Published numbers have no interval here, and none is made up for them: such a row says whether"
-    " the number lies in the 95 % interval of the mean beside it, and its ratio has no interval."
+    "Published numbers have no interval, so their ratios have none either. Such a row says whether"
+    " the published number lies in the 95 % interval of our mean."
 )
 _NAMES = {"size_bytes": "input", "master": "master placement"}
 _QUANTITIES = {
@@ -67,13 +65,13 @@ _QUANTITIES = {
     INTERMEDIATE: "intermediate data (B)",
     POWER: "mean power (W)",
 }
-_CONDITION_COLUMNS = (
-    Column("Workload"),
-    Column("Engine", Shown.ENGINE),
-    Column("Input", Shown.NUMBER),
-    Column("Workers", Shown.NUMBER),
-    Column("Profile"),
-)
+_CONDITION_COLUMNS = {
+    "workload": ("Workload", Shown.TEXT),
+    "engine": ("Engine", Shown.ENGINE),
+    "size_bytes": ("Input", Shown.NUMBER),
+    "workers": ("Workers", Shown.NUMBER),
+    "profile": ("Profile", Shown.TEXT),
+}
 _MAY_BE_SHARED = ("Input", "Workers", "Profile")
 _ONLY_MOST = 50
 _ONLY_MOST_PUBLISHED = 10
@@ -203,26 +201,28 @@ def _table(comparison: SideComparison, matches: Sequence[Match], caption: str) -
         f"{letter}{f' ({kind})' if kind else ''}{', seconds' if is_time else ''}"
         for letter, kind in zip("AB", kinds, strict=True)
     ]
-    table = Table(
-        caption=f"{caption}: mean ± half of its 95 % interval",
-        columns=(
-            *(() if is_time else (Column("Quantity"),)),
-            *_CONDITION_COLUMNS,
-            Column(headings[0], Shown.NUMBER),
-            Column(headings[1], Shown.NUMBER),
-            Column("A / B", Shown.NUMBER),
-            Column("95 % interval", Shown.NUMBER),
-            Column("Outcome"),
-            Column("Runs of A", Shown.NUMBER),
-            Column("Runs of B", Shown.NUMBER),
-            Column("Pairs", Shown.NUMBER),
-            Column("Settings of A"),
-            Column("Settings of B"),
+    getters: Getters[Match] = (
+        *_conditions(lambda match: (match.first, match.second), is_time=is_time),
+        Getter(headings[0], lambda match: _mean(match.first), Shown.NUMBER),
+        Getter(headings[1], lambda match: _mean(match.second), Shown.NUMBER),
+        Getter("A / B", lambda match: _ratio(match.best_ratio), Shown.NUMBER),
+        Getter("95 % interval", lambda match: _interval(match.best_ratio), Shown.NUMBER),
+        Getter("Outcome", lambda match: _outcome(match, is_time=is_time)),
+        Getter("Runs of A", lambda match: _runs(match.first), Shown.NUMBER),
+        Getter("Runs of B", lambda match: _runs(match.second), Shown.NUMBER),
+        Getter(
+            "Pairs", lambda match: str(match.paired.pairs) if match.paired else "", Shown.NUMBER
         ),
-        rows=tuple(_row(match, is_time=is_time) for match in matches),
+        Getter("Settings of A", lambda match: match.first.label),
+        Getter("Settings of B", lambda match: match.second.label),
+    )
+    table = tabulate(
+        matches,
+        getters,
+        caption=f"{caption}: mean ± half of its 95 % interval",
         emulated=any(kinds),
     )
-    return _without_shared(table.without_empty())
+    return table and _without_shared(table)
 
 
 def _without_shared(table: Table) -> Table:
@@ -238,43 +238,33 @@ def _without_shared(table: Table) -> Table:
     return replace(table.without_constant(*shared), caption=f"{table.caption}; {said}")
 
 
-def _row(match: Match, *, is_time: bool) -> tuple[str, ...]:
-    one, other = match.first, match.second
-    ratio = match.best_ratio
-    return (
-        *(() if is_time else (_quantity(match),)),
-        *_conditions(one, other),
-        _mean(one),
-        _mean(other),
-        f"{ratio.value:.3g}" if ratio else words.NONE,
-        _interval(ratio),
-        _outcome(match, is_time=is_time),
-        _runs(one),
-        _runs(other),
-        str(match.paired.pairs) if match.paired else words.NONE,
-        one.label,
-        other.label,
-    )
+def _quantity(point: Point) -> str:
+    return _QUANTITIES.get(point.quantity) or words.figure_name(point.quantity)
 
 
-def _quantity(row: Match | Point) -> str:
-    return _QUANTITIES.get(row.quantity) or words.figure_name(row.quantity)
+def _conditions(
+    points: Callable[[Item], Sequence[Point]], *, is_time: bool
+) -> Iterator[Getter[Item]]:
+    """Quantity, workload, engine, input, workers and profile; both values where they differ."""
+
+    def said(name: str) -> Callable[[Item], str]:
+        return lambda row: _condition_words(points(row), name)
+
+    if not is_time:
+        yield Getter("Quantity", lambda row: _quantity(points(row)[0]))
+    for name, (title, kind) in _CONDITION_COLUMNS.items():
+        yield Getter(title, said(name), kind)
 
 
-def _conditions(one: Point, other: Point) -> tuple[str, ...]:
-    """Workload, engine, input, workers and profile; both values where they differ."""
-    cells = []
-    for name in ("workload", "engine", "size_bytes", "workers", "profile"):
-        values = [
-            _value(name, point.conditions[name])
-            for point in (one, other)
-            if name in point.conditions
-        ]
-        if name == "workload":
-            values = [words.workload_name(value) for value in values]
-        different = list(dict.fromkeys(values))
-        cells.append(" / ".join(different) or words.NONE)
-    return tuple(cells)
+def _condition_words(points: Sequence[Point], name: str) -> str:
+    values = [_value(name, at.conditions[name]) for at in points if name in at.conditions]
+    if name == "workload":
+        values = [words.workload_name(value) for value in values]
+    return " / ".join(dict.fromkeys(values)) or words.NONE
+
+
+def _ratio(ratio: Ratio | None) -> str:
+    return f"{ratio.value:.3g}" if ratio else words.NONE
 
 
 def _mean(point: Point) -> str:
@@ -336,28 +326,19 @@ def _only_table(letter: str, side: Side, points: Sequence[Point]) -> Table | Non
     is_time = points[0].quantity == DURATION
     most = _ONLY_MOST_PUBLISHED if side.is_published else _ONLY_MOST
     more = len(points) - most
-    return Table(
+    getters: Getters[Point] = (
+        *_conditions(lambda point: (point,), is_time=is_time),
+        Getter("Settings", lambda point: point.label),
+        Getter(f"Mean{', seconds' if is_time else ''}", _mean, Shown.NUMBER),
+        Getter("Runs", _runs, Shown.NUMBER),
+    )
+    return tabulate(
+        points[:most],
+        getters,
         caption=f"Only in {letter}",
-        columns=(
-            *(() if is_time else (Column("Quantity"),)),
-            *_CONDITION_COLUMNS,
-            Column("Settings"),
-            Column(f"Mean{', seconds' if is_time else ''}", Shown.NUMBER),
-            Column("Runs", Shown.NUMBER),
-        ),
-        rows=tuple(
-            (
-                *(() if is_time else (_quantity(point),)),
-                *_conditions(point, point),
-                point.label,
-                _mean(point),
-                _runs(point),
-            )
-            for point in points[:most]
-        ),
         emulated=side.emulated,
         note=f"And {more} more." if more > 0 else "",
-    ).without_empty()
+    )
 
 
 def _notes(comparison: SideComparison) -> tuple[str, ...]:
@@ -385,7 +366,7 @@ def _notes(comparison: SideComparison) -> tuple[str, ...]:
             differ = f"A is {first} and B is {second}"
         else:
             differ = f"one side is {first or second} and the other is not"
-        notes.append(f"{differ}: their ratio is of two kinds")
+        notes.append(f"{differ}: the ratio compares two kinds of node")
     return tuple(dict.fromkeys(notes))
 
 
@@ -403,8 +384,8 @@ def _several(comparison: SideComparison) -> list[str]:
     if most < 2:
         return []
     text = (
-        f"up to {most} published cells are like one of ours, as the paper says more of its machine"
-        " than is known of ours: narrow the table, as in `?storage=UFS`"
+        f"up to {most} published cells match one of ours, because the paper says more about its"
+        " machine than is known of ours: narrow the table, for example with `?storage=UFS`"
     )
     return [text]
 
@@ -430,7 +411,6 @@ def render_comparison(compared: Compared, *, markdown: bool) -> str:
 
 # Exact numbers
 
-_CONDITIONS = ("workload", "engine", "size_bytes", "workers", "profile")
 _MEANINGS = {
     "workload": "what ran; empty where a paper does not say it",
     "engine": "the engine, of A and B if they differ",
@@ -465,7 +445,7 @@ class _Row:
         return self.match.best_ratio if self.match else None
 
 
-def _condition(name: str) -> Exact[_Row]:
+def _condition(name: str) -> Exact:
     def get(row: _Row) -> str:
         found = (str(at.conditions[name]) for at in row.points if name in at.conditions)
         return " / ".join(dict.fromkeys(found))
@@ -478,27 +458,18 @@ def _emulated(point: Point) -> bool | None:
     return None if cell is None else any(row.emulated for row in cell.fingerprints)
 
 
-_POINT: Columns[Point] = (
-    text("settings", "what is not the default, or keys of the table", lambda at: at.label),
-    text("source", "paper and table; empty for own runs", lambda at: at.source),
+_POINT = (
+    text("settings", "what is not the default, or keys of the table", "label"),
+    text("source", "paper and table; empty for own runs"),
     boolean("emulated", "whether any run was on emulated nodes", _emulated),
     integer(
         "runs",
         "runs; nothing for a published number",
-        lambda at: None if at.cell is None else len(at.values),
+        lambda point: None if point.cell is None else len(point.values),
     ),
-    number("mean", "mean, in the unit that the quantity ends with", lambda at: at.mean),
-    number("low", "95 % interval of the mean", lambda at: low_of(at.interval)),
-    number("high", "95 % interval of the mean", lambda at: high_of(at.interval)),
-)
-_RATIO: Columns[Ratio] = (
-    number(
-        "ratio",
-        "mean of A over mean of B; of pairs the geometric mean",
-        lambda ratio: ratio.value,
-    ),
-    number("ratio_low", "95 % interval of the ratio", lambda ratio: low_of(ratio.interval)),
-    number("ratio_high", "95 % interval of the ratio", lambda ratio: high_of(ratio.interval)),
+    number("mean", "mean, in the unit that the quantity ends with"),
+    number("low", "95 % interval of the mean", "interval.low"),
+    number("high", "95 % interval of the mean", "interval.high"),
 )
 
 
@@ -509,23 +480,19 @@ def _ratio_method(row: _Row) -> str:
 
 
 def _said_outcome(row: _Row) -> str:
-    if row.match is None:
-        return f"only in {'A' if row.first else 'B'}"
-    return str(row.match.outcome)
+    return str(row.match.outcome) if row.match else f"only in {'A' if row.first else 'B'}"
 
 
-COMPARISON: Columns[_Row] = (
+COMPARISON = (
     text("quantity", "what is compared, unit last", lambda row: row.points[0].quantity),
-    *map(_condition, _CONDITIONS),
-    *prefixed("a_", lift(_POINT, lambda row: row.first)),
-    *prefixed("b_", lift(_POINT, lambda row: row.second)),
-    *lift(_RATIO, lambda row: row.ratio),
+    *map(_condition, _MEANINGS),
+    *prefixed("a_", "first", _POINT),
+    *prefixed("b_", "second", _POINT),
+    number("ratio", "mean of A over mean of B; of pairs the geometric mean", "ratio.value"),
+    number("ratio_low", "95 % interval of the ratio", "ratio.interval.low"),
+    number("ratio_high", "95 % interval of the ratio", "ratio.interval.high"),
     text("ratio_method", "where the interval is from, or why there is none", _ratio_method),
-    integer(
-        "pairs",
-        "pairs of runs; 0 where they are not paired",
-        lambda row: row.ratio.pairs if row.ratio else 0,
-    ),
+    integer("pairs", "pairs of runs; 0 where they are not paired", "ratio.pairs", lambda: 0),
     text("outcome", "what it shows", _said_outcome),
 )
 """The columns of the table of a comparison."""

@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from boardcluster.analysis import Cell, differences_among, node_words, verdict_of
 from boardcluster.factors import FACTORS, Factor
-from boardcluster.records import Attempt, Measurement, Result, Verdict
+from boardcluster.records import Measurement, Result, Verdict
 from boardcluster.report import words
+from boardcluster.report.export.frames import at
 from boardcluster.report.measured import figures_table, node_bytes_table, phases_table
 from boardcluster.report.parts import DataFile, Part, present
 from boardcluster.report.plots import durations
@@ -189,44 +190,40 @@ def _shared(cells: Sequence[Cell]) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-_Run = tuple[Result, Attempt]
-
-
-def _of_found(get: Callable[[Measurement], object]) -> Callable[[_Run], object]:
-    """A value of what a run yielded; empty where there is nothing."""
-    return lambda run: "" if run[0].measurement is None else get(run[0].measurement)
-
-
 def _yes(*, is_so: bool) -> str:
     return "yes" if is_so else "no"
 
 
-def _level(factor: Factor) -> Callable[[_Run], object]:
-    def text(run: _Run) -> str:
-        level = factor.level(run[0].trial)
+def _level(factor: Factor) -> Callable[[Result], str]:
+    def text(run: Result) -> str:
+        level = factor.level(run.trial)
         return json.dumps(level) if isinstance(level, dict) else str(level)
 
     return text
 
 
-_CSV: tuple[tuple[str, Callable[[_Run], object]], ...] = (
-    ("campaign", lambda run: run[0].trial.campaign_id),
-    ("order", lambda run: run[0].trial.position + 1),
+def _found(get: Callable[[Measurement], str]) -> Callable[[Result], str]:
+    return lambda run: get(run.measurement) if run.measurement else ""
+
+
+_CSV: tuple[tuple[str, Callable[[Result], object]], ...] = (
+    ("campaign", at("trial.campaign_id")),
+    ("order", lambda run: run.trial.position + 1),
     *((factor.name, _level(factor)) for factor in FACTORS),
-    ("repetition", lambda run: run[0].trial.repetition),
-    ("warm_up", lambda run: _yes(is_so=run[0].trial.warm_up)),
-    ("attempt", lambda run: run[1].number),
-    ("state", lambda run: run[1].state.value),
-    ("verdict", _of_found(lambda found: found.verdict.value)),
-    ("verdict_reasons", _of_found(lambda found: "; ".join(found.verdict_reasons))),
-    ("duration_seconds", _of_found(lambda found: found.duration_seconds)),
-    ("output_bytes", _of_found(lambda found: found.output_bytes)),
-    ("intermediate_bytes", _of_found(lambda found: found.intermediate_bytes)),
-    ("figures", _of_found(lambda found: json.dumps(found.figures))),
-    ("application_id", _of_found(lambda found: found.application_id)),
-    ("emulated", lambda run: _yes(is_so=run[1].fingerprint.emulated)),
-    ("dilation", _of_found(lambda found: found.dilation)),
-    ("kind", lambda run: run[1].fingerprint.kind),
+    ("repetition", at("trial.repetition")),
+    ("warm_up", lambda run: _yes(is_so=run.trial.warm_up)),
+    ("attempt", at("attempt.number")),
+    ("state", at("attempt.state")),
+    ("verdict", at("measurement.verdict")),
+    ("verdict_reasons", _found(lambda found: "; ".join(found.verdict_reasons))),
+    ("duration_seconds", at("measurement.duration_seconds")),
+    ("output_bytes", at("measurement.output_bytes")),
+    ("intermediate_bytes", at("measurement.intermediate_bytes")),
+    ("figures", _found(lambda found: json.dumps(found.figures))),
+    ("application_id", at("measurement.application_id")),
+    ("emulated", lambda run: _yes(is_so=at("attempt.fingerprint.emulated")(run))),
+    ("dilation", at("measurement.dilation")),
+    ("kind", at("attempt.fingerprint.kind")),
 )
 """The columns of the CSV of every run."""
 
@@ -238,5 +235,5 @@ def _csv_text(source: Source, workload: str) -> str:
     writer.writerow(name for name, _ in _CSV)
     for result in source.of_workloads():
         if result.trial.workload == workload and result.attempt is not None:
-            writer.writerow(get((result, result.attempt)) for _, get in _CSV)
+            writer.writerow(get(result) for _, get in _CSV)
     return buffer.getvalue()

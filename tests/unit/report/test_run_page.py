@@ -414,7 +414,7 @@ def test_the_page_of_an_emulated_board_says_whose_seconds_are_whose(
         "emulated boards, dilation 4.0: nodes are network namespaces",
         "time dilation 4.0: 60.0 s on this machine",
         "<dt>Settings</dt><dd>emulated boards, dilation 4.0</dd>",
-        "stay in this machine&#39;s time",
+        "use this machine&#39;s time",
         "4 x rpi-5b",
     ):
         assert words in shown, words

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
-from boardcluster.analysis import Cell, Figure, Interval, Untrusted, security_of, twin_words
+from boardcluster.analysis import Cell, Interval, Untrusted, security_of, twin_words
 from boardcluster.analysis.statistics import mean, mean_interval
 from boardcluster.analysis.twins import dilation_of
 from boardcluster.analysis.worth import watts_of
-from boardcluster.records import EnergyMethod, Measurement, Result, Verdict
+from boardcluster.records import EnergyMethod, Result, Verdict
 from boardcluster.report.export.frames import (
-    Columns,
+    Column,
     Frame,
     Value,
+    at,
     boolean,
     fields_of,
-    high_of,
     integer,
-    lift,
-    low_of,
     number,
     objects,
     text,
@@ -32,153 +30,135 @@ __all__ = ["CELLS", "cell_frame", "mean_power_watts"]
 
 _INTERVAL = "95 % interval of the mean by Student's t"
 _BOOTSTRAP = "the same by the bootstrap, from 5 runs"
-_Results: TypeAlias = Sequence[Result]
 
 
-def _dilation(results: _Results) -> float | None:
-    found = {dilation_of(row) for row in results}
-    return found.pop() if len(found) == 1 else None
+class _Row:
+    """A cell, or a configuration of which no run counts, as the columns read it."""
+
+    def __init__(self, cell: Cell | Untrusted) -> None:
+        self.cell = cell
+        self.results = cell.results
+        self.result = cell.results[0]
+        found = [row.measurement for row in cell.results if row.measurement]
+        self.known = [
+            (one.energy, one.duration_seconds)
+            for one in found
+            if one.energy and one.energy.energy_joules is not None
+        ]
+        self.joules = [energy.energy_joules or 0.0 for energy, _ in self.known]
+
+    @property
+    def dilation(self) -> float | None:
+        found = {dilation_of(row) for row in self.results}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def emulated(self) -> bool:
+        return any(row.attempt and row.attempt.fingerprint.emulated for row in self.results)
+
+    @property
+    def energy_method(self) -> EnergyMethod | None:
+        methods = {energy.method for energy, _ in self.known}
+        modelled = EnergyMethod.MODELLED in methods
+        usual = EnergyMethod.MODELLED if modelled else EnergyMethod.METERED
+        return usual if methods else None
+
+    @property
+    def energy_interval(self) -> Interval | None:
+        return mean_interval(self.joules) if self.joules else None
+
+    @property
+    def watts(self) -> float | None:
+        return sum(self.joules) / sum(row[1] for row in self.known) if self.known else None
 
 
-_CONFIGURATION: Columns[_Results] = (
-    *lift(SETTINGS, lambda results: results[0].trial),
-    text("security", "who could reach the cluster", lambda results: str(security_of(results[0]))),
-    *lift(TEXT_SETTINGS, lambda results: results[0].trial),
-    boolean(
-        *EMULATED,
-        lambda results: any(row.attempt and row.attempt.fingerprint.emulated for row in results),
-    ),
-    text(*TWIN, twin_words),
-    number("dilation", "by how much nodes were slower; nothing if runs differ in it", _dilation),
+def _len(path: str) -> Callable[[_Row], int]:
+    return lambda row: len(at(path)(row))
+
+
+_CONFIGURATION = (
+    *SETTINGS,
+    text("security", "who could reach the cluster", lambda row: security_of(row.result)),
+    *TEXT_SETTINGS,
+    boolean(*EMULATED),
+    text(*TWIN, lambda row: twin_words(row.results)),
+    number("dilation", "by how much nodes were slower; nothing if runs differ in it"),
 )
-
-
-def _metered(results: _Results) -> list[Measurement]:
-    """Those runs whose energy is known."""
-    return [
-        row.measurement
-        for row in results
-        if row.measurement
-        and row.measurement.energy
-        and row.measurement.energy.energy_joules is not None
-    ]
-
-
-def _joules(results: _Results) -> list[float]:
-    energies = (found.energy for found in _metered(results))
-    return [energy.energy_joules or 0.0 for energy in energies if energy]
-
-
-def _method(results: _Results) -> str:
-    methods = {found.energy.method for found in _metered(results) if found.energy}
-    modelled = EnergyMethod.MODELLED in methods
-    return str(EnergyMethod.MODELLED if modelled else EnergyMethod.METERED) if methods else ""
-
-
-def _watts(results: _Results) -> float | None:
-    seconds = sum(found.duration_seconds for found in _metered(results))
-    return sum(_joules(results)) / seconds if seconds else None
-
-
-def _energy_edge(
-    edge: Callable[[Interval | None], float | None],
-) -> Callable[[_Results], float | None]:
-    return lambda results: edge(mean_interval(joules)) if (joules := _joules(results)) else None
-
-
-_ENERGY: Columns[_Results] = (
-    integer("energy_runs", "runs whose energy is known", lambda rows: len(_metered(rows))),
-    text("energy_method", "metered, or modelled if any of it is; empty without any", _method),
-    number(
-        "energy_mean_joules",
-        "mean over the runs whose energy is known",
-        lambda results: mean(joules) if (joules := _joules(results)) else None,
-    ),
-    number("energy_low_joules", _INTERVAL, _energy_edge(low_of)),
-    number("energy_high_joules", _INTERVAL, _energy_edge(high_of)),
-    number("power_mean_watts", "mean over the runs of their mean power", _watts),
-)
-_STATISTICS: Columns[Cell] = (
+_STATISTICS = (
+    integer("setups", "different setups that it was measured on", _len("cell.fingerprints")),
+    integer("runs", "runs that count", "cell.count"),
     integer(
-        "setups", "different setups that it was measured on", lambda cell: len(cell.fingerprints)
-    ),
-    integer("runs", "runs that count", lambda cell: cell.count),
-    integer(
-        "runs_tainted", "how many of them are tainted", lambda cell: cell.counted(Verdict.TAINTED)
+        "runs_tainted",
+        "how many of them are tainted",
+        lambda row: row.cell.counted(Verdict.TAINTED),
     ),
     integer(
         "runs_left_out",
         "verified runs that do not count, as they are tainted",
-        lambda cell: len(cell.left_out),
+        _len("cell.left_out"),
     ),
-    number("duration_mean_seconds", "arithmetic mean", lambda cell: cell.mean_seconds),
-    number("duration_low_seconds", _INTERVAL, lambda cell: low_of(cell.interval_seconds)),
-    number("duration_high_seconds", _INTERVAL, lambda cell: high_of(cell.interval_seconds)),
-    number("duration_bootstrap_low_seconds", _BOOTSTRAP, lambda row: low_of(row.bootstrap_seconds)),
-    number(
-        "duration_bootstrap_high_seconds", _BOOTSTRAP, lambda row: high_of(row.bootstrap_seconds)
-    ),
-    number("duration_median_seconds", "median", lambda cell: cell.median_seconds),
-    number("duration_least_seconds", "shortest", lambda cell: cell.minimum_seconds),
-    number("duration_most_seconds", "longest", lambda cell: cell.maximum_seconds),
-    number(
-        "duration_deviation_seconds",
-        "sample standard deviation",
-        lambda cell: cell.deviation_seconds,
-    ),
-    number("variation_share", "deviation over mean", lambda cell: cell.variation),
+    number("duration_mean_seconds", "arithmetic mean", "cell.mean_seconds"),
+    number("duration_low_seconds", _INTERVAL, "cell.interval_seconds.low"),
+    number("duration_high_seconds", _INTERVAL, "cell.interval_seconds.high"),
+    number("duration_bootstrap_low_seconds", _BOOTSTRAP, "cell.bootstrap_seconds.low"),
+    number("duration_bootstrap_high_seconds", _BOOTSTRAP, "cell.bootstrap_seconds.high"),
+    number("duration_median_seconds", "median", "cell.median_seconds"),
+    number("duration_least_seconds", "shortest", "cell.minimum_seconds"),
+    number("duration_most_seconds", "longest", "cell.maximum_seconds"),
+    number("duration_deviation_seconds", "sample standard deviation", "cell.deviation_seconds"),
+    number("variation_share", "deviation over mean", "cell.variation"),
     integer(
         "outliers",
         "runs beyond Tukey's fences; they count all the same",
-        lambda cell: len(cell.outliers),
+        _len("cell.outliers"),
     ),
     number(
-        "drift_correlation",
-        "Spearman's, of durations with run order",
-        lambda cell: cell.drift.correlation if cell.drift else None,
+        "drift_correlation", "Spearman's, of durations with run order", "cell.drift.correlation"
     ),
-    number("drift_p", "its two-sided p", lambda cell: cell.drift.p_value if cell.drift else None),
+    number("drift_p", "its two-sided p", "cell.drift.p_value"),
     number(
         "throughput_bytes_per_second",
         "input of all runs over their time",
-        lambda cell: cell.throughput_bytes_per_second,
+        "cell.throughput_bytes_per_second",
     ),
     number(
         "intermediate_mean_bytes",
         "mean of what was written to local storage, final output not included",
-        lambda cell: cell.mean_intermediate_bytes,
+        "cell.mean_intermediate_bytes",
     ),
-    *lift(_ENERGY, lambda cell: cell.results),
-    objects("warnings", "what a reader of the mean must know", lambda cell: list(cell.warnings)),
+    integer("energy_runs", "runs whose energy is known", _len("known")),
+    text("energy_method", "metered, or modelled if any of it is; empty without any"),
+    number(
+        "energy_mean_joules",
+        "mean over the runs whose energy is known",
+        lambda row: mean(row.joules) if row.joules else None,
+    ),
+    number("energy_low_joules", _INTERVAL, "energy_interval.low"),
+    number("energy_high_joules", _INTERVAL, "energy_interval.high"),
+    number("power_mean_watts", "mean over the runs of their mean power", "watts"),
+    objects("warnings", "what a reader of the mean must know", "cell.warnings"),
 )
 
 
-def _figure(name: str) -> Columns[Cell]:
-    of_cell: Columns[Figure] = (
-        number(
-            f"figure_mean_{name}",
-            "mean of what the workload measured itself",
-            lambda figure: figure.mean,
-        ),
-        number(
-            f"figure_low_{name}",
-            "95 % interval of that mean",
-            lambda figure: low_of(figure.interval),
-        ),
-        number(
-            f"figure_high_{name}",
-            "95 % interval of that mean",
-            lambda figure: high_of(figure.interval),
-        ),
-    )
-    return lift(of_cell, lambda cell: cell.figures.get(name))
+def _figures(names: Iterable[str]) -> Iterator[Column]:
+    """Three columns for each figure of a workload."""
+    for name in names:
+
+        def part(row: _Row, edge: str, name: str = name) -> float | None:
+            figure = row.cell.figures.get(name) if isinstance(row.cell, Cell) else None
+            if figure is None or edge == "mean":
+                return None if figure is None else figure.mean
+            return getattr(figure.interval, edge, None)
+
+        for edge, meaning in (
+            ("mean", "mean of what the workload measured itself"),
+            ("low", "95 % interval of that mean"),
+            ("high", "95 % interval of that mean"),
+        ):
+            yield number(f"figure_{edge}_{name}", meaning, partial(part, edge=edge))
 
 
-CELLS: Columns[Cell] = (
-    *lift(_CONFIGURATION, lambda cell: cell.results),
-    *_STATISTICS,
-    *_figure("NAME"),
-)
+CELLS = (*_CONFIGURATION, *_STATISTICS, *_figures(["NAME"]))
 """The columns of the table of cells, with three for all figures."""
 
 
@@ -193,23 +173,18 @@ def cell_frame(cells: Sequence[Cell], untrusted: Sequence[Untrusted] = ()) -> Fr
         untrusted: configurations without a run that counts; they have no statistics.
     """
     names = dict.fromkeys(name for cell in cells for name in cell.figures)
-    statistics: Columns[Cell] = (
-        *_STATISTICS,
-        *(column for name in names for column in _figure(name)),
-    )
+    statistics = (*_STATISTICS, *_figures(names))
 
     def rows() -> Iterator[Sequence[Value]]:
         for cell in cells:
-            yield (*values_of(_CONFIGURATION, cell.results), *values_of(statistics, cell))
+            yield values_of((*_CONFIGURATION, *statistics), _Row(cell))
         for row in untrusted:
-            yield (*values_of(_CONFIGURATION, row.results), *_no_statistics(row, statistics))
+            yield (*values_of(_CONFIGURATION, _Row(row)), *_no_statistics(row, statistics))
 
-    return Frame(
-        name="cells", fields=(*fields_of(_CONFIGURATION), *fields_of(statistics)), rows=rows()
-    )
+    return Frame(name="cells", fields=fields_of((*_CONFIGURATION, *statistics)), rows=rows())
 
 
-def _no_statistics(row: Untrusted, columns: Columns[Cell]) -> Iterator[Value]:
+def _no_statistics(row: Untrusted, columns: Iterable[Column]) -> Iterator[Value]:
     known: dict[str, Value] = {
         "setups": len({item.attempt.fingerprint for item in row.results if item.attempt}),
         "runs": 0,

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
-
-if TYPE_CHECKING:
-    from boardcluster.analysis import Interval
+from functools import partial
+from typing import Any, TypeAlias
 
 __all__ = [
     "Column",
-    "Columns",
     "Field",
     "Frame",
     "Kind",
     "Value",
+    "at",
     "boolean",
     "fields_of",
     "frame_of",
-    "high_of",
     "integer",
-    "lift",
-    "low_of",
     "number",
     "objects",
     "prefixed",
@@ -34,9 +28,6 @@ __all__ = [
 
 Value: TypeAlias = "str | int | float | bool | Mapping[str, object] | Sequence[str] | None"
 """A cell; None where nothing is known. Objects are JSON text where a format nests no values."""
-
-Item = TypeVar("Item")
-Piece = TypeVar("Piece")
 
 
 class Kind(StrEnum):
@@ -67,92 +58,6 @@ class Field:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class Column(Generic[Item]):
-    """One column with where its values come from.
-
-    Attributes:
-        field: its name, kind and meaning.
-        get: the value of one row's item.
-        unknown: the value where the item is not there, see ``lift``.
-    """
-
-    field: Field
-    get: Callable[[Item], Value]
-    unknown: Value = None
-
-
-Columns: TypeAlias = tuple[Column[Item], ...]
-
-
-def text(name: str, meaning: str, get: Callable[[Item], str]) -> Column[Item]:
-    """Make a column of texts; unknown ones are empty."""
-    return Column(Field(name, Kind.TEXT, meaning), get, "")
-
-
-def integer(name: str, meaning: str, get: Callable[[Item], int | None]) -> Column[Item]:
-    """Make a column of whole numbers."""
-    return Column(Field(name, Kind.INTEGER, meaning), get)
-
-
-def number(name: str, meaning: str, get: Callable[[Item], float | None]) -> Column[Item]:
-    """Make a column of numbers."""
-    return Column(Field(name, Kind.NUMBER, meaning), get)
-
-
-def boolean(name: str, meaning: str, get: Callable[[Item], bool | None]) -> Column[Item]:
-    """Make a column of truth values."""
-    return Column(Field(name, Kind.BOOLEAN, meaning), get)
-
-
-def objects(
-    name: str, meaning: str, get: Callable[[Item], Value], unknown: Value = None
-) -> Column[Item]:
-    """Make a column of mappings or lists."""
-    return Column(Field(name, Kind.OBJECT, meaning), get, unknown)
-
-
-def low_of(interval: Interval | None) -> float | None:
-    """The lower end of an interval, if there is one."""
-    return interval.low if interval else None
-
-
-def high_of(interval: Interval | None) -> float | None:
-    """The upper end of an interval, if there is one."""
-    return interval.high if interval else None
-
-
-def lift(columns: Columns[Piece], piece: Callable[[Item], Piece | None]) -> Columns[Item]:
-    """The same columns for items that have a piece, or not: then each value is unknown."""
-
-    def lifted(column: Column[Piece]) -> Callable[[Item], Value]:
-        def get(item: Item) -> Value:
-            found = piece(item)
-            return copy(column.unknown) if found is None else column.get(found)
-
-        return get
-
-    return tuple(Column(column.field, lifted(column), column.unknown) for column in columns)
-
-
-def prefixed(prefix: str, columns: Columns[Item]) -> Columns[Item]:
-    """The same columns with something before each name."""
-    return tuple(
-        replace(column, field=replace(column.field, name=f"{prefix}{column.field.name}"))
-        for column in columns
-    )
-
-
-def fields_of(columns: Columns[Item]) -> tuple[Field, ...]:
-    """The names, kinds and meanings of columns."""
-    return tuple(column.field for column in columns)
-
-
-def values_of(columns: Columns[Item], item: Item) -> tuple[Value, ...]:
-    """One row."""
-    return tuple(column.get(item) for column in columns)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """One table.
@@ -168,7 +73,98 @@ class Frame:
     rows: Iterable[Sequence[Value]]
 
 
-def frame_of(name: str, columns: Columns[Item], items: Iterable[Item]) -> Frame:
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column with where its values come from.
+
+    Attributes:
+        field: its name, kind and meaning.
+        get: the value of one row's item; None where it is not known.
+        empty: makes the value for what is not known; None for the usual one of the kind.
+    """
+
+    field: Field
+    get: Callable[[Any], Any]
+    empty: Callable[[], Value] | None = None
+
+    def value(self, item: object) -> Value:
+        """The value for one row, as its kind has it."""
+        found = self.get(item)
+        if found is None:
+            usual = "" if self.field.kind is Kind.TEXT else None
+            return self.empty() if self.empty else usual
+        if self.field.kind is Kind.OBJECT:
+            return dict(found) if isinstance(found, Mapping) else list(found)
+        value: Value = str(found) if self.field.kind is Kind.TEXT else found
+        return value
+
+
+def at(path: str) -> Callable[[Any], Any]:
+    """Make a function that follows attributes, ``measurement.energy.level``; None ends the way."""
+    names = path.split(".")
+
+    def get(item: Any) -> Any:
+        for name in names:
+            item = None if item is None else getattr(item, name)
+        return item
+
+    return get
+
+
+def _column(
+    kind: Kind,
+    name: str,
+    meaning: str,
+    source: str | Callable[[Any], object] = "",
+    empty: Callable[[], Value] | None = None,
+) -> Column:
+    """Make a column of a kind.
+
+    Args:
+        kind: what it holds.
+        name: its name, the unit last.
+        meaning: one sentence without a full stop.
+        source: where the values come from: a function, or attributes of the row's item, see ``at``;
+            by default the attribute of the same name.
+        empty: see ``Column``.
+    """
+    get = source if callable(source) else at(source or name)
+    return Column(Field(name, kind, meaning), get, empty)
+
+
+text = partial(_column, Kind.TEXT)
+integer = partial(_column, Kind.INTEGER)
+number = partial(_column, Kind.NUMBER)
+boolean = partial(_column, Kind.BOOLEAN)
+objects = partial(_column, Kind.OBJECT)
+
+
+def prefixed(prefix: str, path: str, columns: Iterable[Column]) -> tuple[Column, ...]:
+    """The same columns of an attribute of the item, with something before each name."""
+    whole = at(path)
+
+    def within(get: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda item: None if (found := whole(item)) is None else get(found)
+
+    return tuple(
+        replace(
+            row, field=replace(row.field, name=f"{prefix}{row.field.name}"), get=within(row.get)
+        )
+        for row in columns
+    )
+
+
+def fields_of(columns: Iterable[Column]) -> tuple[Field, ...]:
+    """The names, kinds and meanings of columns."""
+    return tuple(column.field for column in columns)
+
+
+def values_of(columns: Iterable[Column], item: object) -> tuple[Value, ...]:
+    """One row."""
+    return tuple(column.value(item) for column in columns)
+
+
+def frame_of(name: str, columns: Sequence[Column], items: Iterable[object]) -> Frame:
     """A table with one row for each item."""
     rows = (values_of(columns, item) for item in items)
     return Frame(name=name, fields=fields_of(columns), rows=rows)

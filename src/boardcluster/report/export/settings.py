@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import StrEnum
+from functools import partial
 
 from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import Trial
-from boardcluster.report.export.frames import Column, Columns, Field, Kind, Value
+from boardcluster.report.export.frames import Column, Field, Kind, at
 
 __all__ = ["SETTINGS", "TEXT_SETTINGS"]
 
 _KINDS = {int: Kind.INTEGER, dict: Kind.OBJECT}
-_TEXTS = ("input", "parameters")
 
 
-def _column(factor: Factor) -> Column[Trial]:
-    field = Field(factor.name, _KINDS.get(factor.kind, Kind.TEXT), factor.meaning)
-    return Column(field, _level(factor))
+def _level(factor: Factor, item: object) -> object:
+    trial: Trial = at("result.trial")(item)
+    return factor.level(trial)
 
 
-def _level(factor: Factor) -> Callable[[Trial], Value]:
-    def get(trial: Trial) -> Value:
-        level: Value = factor.level(trial)
-        return str(level) if isinstance(level, StrEnum) else level
+def _columns(*, texts: bool) -> tuple[Column, ...]:
+    return tuple(
+        Column(
+            Field(factor.name, _KINDS.get(factor.kind, Kind.TEXT), factor.meaning),
+            partial(_level, factor),
+        )
+        for factor in FACTORS
+        if (factor.name in ("input", "parameters")) is texts
+    )
 
-    return get
 
+SETTINGS = _columns(texts=False)
+"""Every factor of the trial of an item's ``result`` but the two that follow."""
 
-SETTINGS: Columns[Trial] = tuple(_column(row) for row in FACTORS if row.name not in _TEXTS)
-"""Every factor but the two that follow."""
-
-TEXT_SETTINGS: Columns[Trial] = tuple(_column(row) for row in FACTORS if row.name in _TEXTS)
+TEXT_SETTINGS = _columns(texts=True)
 """The text that is read, and the workloads' parameters."""
