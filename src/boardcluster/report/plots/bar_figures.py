@@ -9,7 +9,6 @@ from boardcluster.analysis import Cell, Interval
 from boardcluster.report import words
 from boardcluster.report.plots.cells import (
     MOST_ROWS,
-    cell_row,
     cut_groups,
     is_emulated,
     part_words,
@@ -73,7 +72,7 @@ def bar_figures(
         caption: sentences, made of the words that name the part, and its cells; empty ones are
             left out.
         x_label: what the axis is, with the unit.
-        row: the data of one bar besides what ``cell_row`` gives.
+        row: the data of one bar.
         order: the order of the rows of data; empty for that of the bars.
     """
     parts = list(cut_groups(groups, MOST_ROWS))
@@ -98,5 +97,5 @@ def bar_figures(
                     for text, found in part
                 )
             ),
-            rows=tuple({**cell_row(cell), **row(cell, bar)} for cell, bar in pairs),
+            rows=tuple(row(cell, bar) for cell, bar in pairs),
         )

@@ -16,6 +16,7 @@ from boardcluster.report.plots.bar_figures import (
     bar_figures,
     groups_by_workload,
 )
+from boardcluster.report.plots.cells import cell_row
 from boardcluster.report.plots.figure import Bar, Figure, Style
 
 __all__ = ["energy"]
@@ -97,6 +98,7 @@ def _figures(kind: tuple[str, ...], worths: Sequence[tuple[Cell, Worth]]) -> Ite
         ),
         x_label=label,
         row=lambda cell, bar: {
+            **cell_row(cell),
             field: bar.value,
             "low": bar.low,
             "high": bar.high,

@@ -22,6 +22,7 @@ from boardcluster.report.plots.cells import (
     AXES,
     GIGA,
     MOST_ROWS,
+    cell_row,
     chunks,
     factor_words,
     part_words,
@@ -110,7 +111,7 @@ def _by_factor(workload: str, cells: Sequence[Cell], factor: str) -> Iterator[Fi
             runs_words(inside),
         ),
         x_label="seconds",
-        row=lambda cell, _: {factor: factor_words(cell, factor)},
+        row=lambda cell, _: {factor: factor_words(cell, factor), **cell_row(cell)},
         order=shown,
     )
 
@@ -141,6 +142,7 @@ def intermediate(cells: Sequence[Cell]) -> tuple[Figure, ...]:
         ),
         x_label="intermediate data in GB (10⁹ bytes)",
         row=lambda cell, bar: {
+            **cell_row(cell),
             "intermediate_gigabytes": bar.value,
             "low_gigabytes": bar.low,
             "high_gigabytes": bar.high,
