@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis import security_of
-from boardcluster.records import Campaign, ClusterSpec, ProbeRun, Result, Security, Verdict
+from boardcluster.records import ClusterSpec, ProbeRun, Result, Security, Verdict
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
 from boardcluster.report.findings import Finding, find, headline
@@ -15,7 +15,7 @@ from boardcluster.report.parts import Part
 from boardcluster.report.sections import SECTIONS
 from boardcluster.report.source import Source, has_ended, verified
 
-__all__ = ["Report", "build_report", "report_of"]
+__all__ = ["Report", "report_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,26 +56,6 @@ class Report:
         """Every part, each before those below it."""
         for section in self.sections:
             yield from section.walk()
-
-
-def build_report(
-    results: Sequence[Result],
-    campaigns: Sequence[Campaign],
-    *,
-    cluster: ClusterSpec | None,
-    tainted: bool = False,
-    pages: Mapping[tuple[str, int], str] | None = None,
-) -> Report:
-    """Build the report of these results without their telemetry: see ``report_of``.
-
-    Args:
-        results: trials with their attempts; give every attempt, so that none is hidden.
-        campaigns: their campaigns.
-        cluster: the cluster's declaration, for the list of nodes.
-        tainted: whether tainted runs count.
-        pages: by trial and number of an attempt, the page of its curves.
-    """
-    return report_of(Source.of(results, campaigns, tainted=tainted, pages=pages), cluster=cluster)
 
 
 def report_of(

@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from boardcluster.errors import StoreError
-from boardcluster.records import Campaign, ClusterSpec, ProbeRun, Result
+from boardcluster.records import ClusterSpec, ProbeRun
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
 from boardcluster.report.latex import latex_table
@@ -40,7 +40,6 @@ __all__ = [
     "make_environment",
     "named_tables",
     "style_sheets",
-    "write_report",
     "write_source",
     "write_texts",
 ]
@@ -85,36 +84,6 @@ class Written:
     data: tuple[Path, ...]
     tables: tuple[Path, ...]
     figures: tuple[Path, ...]
-
-
-def write_report(
-    results: Sequence[Result],
-    campaigns: Sequence[Campaign],
-    *,
-    cluster: ClusterSpec | None,
-    folder: Path,
-    tainted: bool = False,
-    pages: Mapping[tuple[str, int], str] | None = None,
-) -> tuple[Path, Path]:
-    """Write the report of these results without their telemetry: see ``write_source``.
-
-    Args:
-        results: trials with their attempts; give every attempt, so that none is hidden.
-        campaigns: their campaigns.
-        cluster: the cluster's declaration, for the list of nodes.
-        folder: where to write; made if there is none.
-        tainted: whether tainted runs count.
-        pages: by trial and number of an attempt, the page of its curves, relative to ``folder``.
-
-    Returns:
-        The HTML file and the Markdown file.
-
-    Raises:
-        StoreError: the folder cannot be written.
-    """
-    source = Source.of(results, campaigns, tainted=tainted, pages=pages)
-    written = write_source(source, cluster=cluster, folder=folder)
-    return written.html, written.markdown
 
 
 def write_source(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from markupsafe import Markup
 
@@ -46,6 +47,9 @@ _METHOD = (
         " submissions. Marks on the time axis show when something disturbed a node."
     ),
 )
+
+
+_Nodes: TypeAlias = Sequence[NodeSummary]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,35 +176,50 @@ def _facts(result: Result, attempt: Attempt) -> list[tuple[str, str]]:
     return [(name, text) for name, text in pairs if text]
 
 
-_NODES: Getters[NodeSummary] = (
-    Getter("Node", lambda row: row.node),
-    Getter(
-        "CPU busy, cores",
-        lambda row: f"{_number(row.cpu_busy_mean_cores)} of {row.cores}",
-        Kind.NUMBER,
-    ),
-    Getter("At most", lambda row: _number(row.cpu_busy_most_cores), Kind.NUMBER),
-    Getter("I/O wait", lambda row: words.percent(row.cpu_iowait_mean_share), Kind.NUMBER),
-    Getter("Steal", lambda row: words.percent(row.cpu_steal_mean_share or None), Kind.NUMBER),
-    Getter("Disk read, MB/s", lambda row: _mega(row.disk_read_bytes_per_second), Kind.NUMBER),
-    Getter("Written, MB/s", lambda row: _mega(row.disk_written_bytes_per_second), Kind.NUMBER),
-    Getter("Received, MB/s", lambda row: _mega(row.net_received_bytes_per_second), Kind.NUMBER),
-    Getter("Sent, MB/s", lambda row: _mega(row.net_sent_bytes_per_second), Kind.NUMBER),
-    Getter("Lowest clock, GHz", lambda row: _number(row.clock_least_hertz, 2, 1e9), Kind.NUMBER),
-    Getter("Hottest, °C", lambda row: _number(row.temperature_most_celsius, 1), Kind.NUMBER),
-    Getter(
-        "Least memory, GiB",
-        lambda row: _number(row.memory_available_least_bytes, 2, 1 << 30),
-        Kind.NUMBER,
-    ),
-    Getter(
-        "Most used, GiB", lambda row: _number(row.memory_own_most_bytes, 2, 1 << 30), Kind.NUMBER
-    ),
-    Getter("Throttled, s", lambda row: _number(row.throttled_seconds or None, 1), Kind.NUMBER),
-    Getter(
-        "Held by quota, s", lambda row: _number(row.quota_throttled_seconds or None, 1), Kind.NUMBER
-    ),
-    Getter("Others' CPU, s", lambda row: _number(row.foreign_cpu_seconds, 1), Kind.NUMBER),
+def _sum(title: str, attribute: str, divisor: float = 1.0) -> Getter[_Nodes]:
+    """A column of an attribute of nodes, added up where several are in a row."""
+
+    def get(nodes: _Nodes) -> str:
+        known = [value for node in nodes if (value := getattr(node, attribute)) is not None]
+        return _number(sum(known) if known else None, 2, divisor)
+
+    return Getter(title, get, Kind.NUMBER)
+
+
+def _own(title: str, attribute: str, decimals: int = 2, divisor: float = 1.0) -> Getter[_Nodes]:
+    """A column of an attribute of one node; a dash where it is 0 and counts a disturbance."""
+
+    def get(nodes: _Nodes) -> str:
+        value = getattr(nodes[0], attribute)
+        return _number(value or None if "throttled" in attribute else value, decimals, divisor)
+
+    return Getter(title, get, Kind.NUMBER)
+
+
+def _busy(nodes: _Nodes) -> str:
+    return f"{_number(nodes[0].cpu_busy_mean_cores)} of {nodes[0].cores}"
+
+
+_RATES = (
+    _sum("Disk read, MB/s", "disk_read_bytes_per_second", 1e6),
+    _sum("Written, MB/s", "disk_written_bytes_per_second", 1e6),
+    _sum("Received, MB/s", "net_received_bytes_per_second", 1e6),
+)
+_NODES: Getters[_Nodes] = (
+    Getter("Node", lambda nodes: nodes[0].node),
+    Getter("CPU busy, cores", _busy, Kind.NUMBER),
+    _own("At most", "cpu_busy_most_cores"),
+    Getter("I/O wait", lambda row: words.percent(row[0].cpu_iowait_mean_share), Kind.NUMBER),
+    Getter("Steal", lambda row: words.percent(row[0].cpu_steal_mean_share or None), Kind.NUMBER),
+    *_RATES,
+    _own("Sent, MB/s", "net_sent_bytes_per_second", 2, 1e6),
+    _own("Lowest clock, GHz", "clock_least_hertz", 2, 1e9),
+    _own("Hottest, °C", "temperature_most_celsius", 1),
+    _own("Least memory, GiB", "memory_available_least_bytes", 2, 1 << 30),
+    _own("Most used, GiB", "memory_own_most_bytes", 2, 1 << 30),
+    _own("Throttled, s", "throttled_seconds", 1),
+    _own("Held by quota, s", "quota_throttled_seconds", 1),
+    _own("Others' CPU, s", "foreign_cpu_seconds", 1),
 )
 
 
@@ -217,85 +236,18 @@ def _tables(telemetry: Telemetry, *, emulated: bool) -> tuple[Table, ...]:
         if (begin, end) != whole
     ]
     tables = (
-        tabulate(node_summaries(telemetry, span), _NODES, caption=caption, emulated=emulated)
+        tabulate(
+            [(node,) for node in node_summaries(telemetry, span)],
+            _NODES,
+            caption=caption,
+            emulated=emulated,
+        )
         for span, caption in parts
     )
     inner = [name for name in telemetry.phases if name not in outer]
     return present(*tables, _engine_table(telemetry, inner, emulated=emulated))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Phase:
-    """What the nodes did in one phase of the engine.
-
-    Attributes:
-        name: its name.
-        begin: in seconds from the start of the run.
-        end: likewise.
-        found: every node.
-        nodes: those of the cluster: the machine below emulated ones counts what they did once more.
-    """
-
-    name: str
-    begin: float
-    end: float
-    found: Sequence[NodeSummary]
-    nodes: Sequence[NodeSummary]
-
-
-def _phase(telemetry: Telemetry, name: str) -> _Phase:
-    begin, end = telemetry.phases[name]
-    found = node_summaries(telemetry, name)
-    emulated = [row for row in found if row.scope != "machine"]
-    return _Phase(name=name, begin=begin, end=end, found=found, nodes=emulated or found)
-
-
-def _known(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = _known(values)
-    return sum(known) if known else None
-
-
-def _busiest(row: _Phase) -> float | None:
-    return max(_known(node.cpu_busy_mean_share for node in row.nodes), default=None)
-
-
-def _waited(row: _Phase) -> float | None:
-    waits = _known(node.cpu_iowait_mean_share for node in row.found)
-    return sum(waits) / len(waits) if waits else None
-
-
-_PHASES: Getters[_Phase] = (
-    Getter("Phase", lambda row: row.name, Kind.LONG),
-    Getter("From, s", lambda row: f"{row.begin:.1f}", Kind.NUMBER),
-    Getter("To, s", lambda row: f"{row.end:.1f}", Kind.NUMBER),
-    Getter("Took, s", lambda row: f"{row.end - row.begin:.1f}", Kind.NUMBER),
-    Getter(
-        "CPU busy, cores",
-        lambda row: _number(_sum(node.cpu_busy_mean_cores for node in row.nodes)),
-        Kind.NUMBER,
-    ),
-    Getter("Busiest node", lambda row: words.percent(_busiest(row)), Kind.NUMBER),
-    Getter("I/O wait", lambda row: words.percent(_waited(row)), Kind.NUMBER),
-    Getter(
-        "Disk read, MB/s",
-        lambda row: _mega(_sum(node.disk_read_bytes_per_second for node in row.nodes)),
-        Kind.NUMBER,
-    ),
-    Getter(
-        "Written, MB/s",
-        lambda row: _mega(_sum(node.disk_written_bytes_per_second for node in row.nodes)),
-        Kind.NUMBER,
-    ),
-    Getter(
-        "Received, MB/s",
-        lambda row: _mega(_sum(node.net_received_bytes_per_second for node in row.nodes)),
-        Kind.NUMBER,
-    ),
-)
 _MOST_PHASES = 16
 
 
@@ -305,9 +257,37 @@ def _engine_table(telemetry: Telemetry, names: Sequence[str], *, emulated: bool)
     longest = set(sorted(names, key=lambda name: -took[name])[:_MOST_PHASES])
     shown = [name for name in names if name in longest]
     more = f", the {len(shown)} longest of {len(names)}" if len(shown) < len(names) else ""
+    found = {name: node_summaries(telemetry, name) for name in shown}
+
+    def nodes(name: str) -> _Nodes:
+        """Without the machine below emulated nodes, which counts what they did once more."""
+        return [row for row in found[name] if row.scope != "machine"] or found[name]
+
+    def busiest(name: str) -> str:
+        shares = [row.cpu_busy_mean_share for row in nodes(name)]
+        return words.percent(max((share for share in shares if share is not None), default=None))
+
+    def waited(name: str) -> str:
+        shares = [row.cpu_iowait_mean_share for row in found[name]]
+        known = [share for share in shares if share is not None]
+        return words.percent(sum(known) / len(known) if known else None)
+
+    def over(getter: Getter[_Nodes]) -> Getter[str]:
+        return Getter(getter.title, lambda name: getter.get(nodes(name)), getter.kind)
+
+    getters: Getters[str] = (
+        Getter("Phase", lambda name: name, Kind.LONG),
+        Getter("From, s", lambda name: f"{telemetry.phases[name][0]:.1f}", Kind.NUMBER),
+        Getter("To, s", lambda name: f"{telemetry.phases[name][1]:.1f}", Kind.NUMBER),
+        Getter("Took, s", lambda name: f"{took[name]:.1f}", Kind.NUMBER),
+        over(_sum("CPU busy, cores", "cpu_busy_mean_cores")),
+        Getter("Busiest node", busiest, Kind.NUMBER),
+        Getter("I/O wait", waited, Kind.NUMBER),
+        *map(over, _RATES),
+    )
     return tabulate(
-        [_phase(telemetry, name) for name in shown],
-        _PHASES,
+        shown,
+        getters,
         caption=f"All nodes together in each phase of the engine{more}; phases may overlap",
         emulated=emulated,
     )
@@ -315,10 +295,6 @@ def _engine_table(telemetry: Telemetry, names: Sequence[str], *, emulated: bool)
 
 def _number(value: float | None, decimals: int = 2, divisor: float = 1.0) -> str:
     return words.NONE if value is None else f"{value / divisor:,.{decimals}f}"
-
-
-def _mega(value: float | None) -> str:
-    return _number(value, 2, 1e6)
 
 
 _DISTURBED: Getters[Disturbance] = (

@@ -2,14 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from boardcluster.report.model import Report
+from boardcluster.records import Campaign, ClusterSpec, Result
+from boardcluster.report import write_source
+from boardcluster.report.model import Report, report_of
 from boardcluster.report.parts import Part
 from boardcluster.report.plots.figure import Durations
+from boardcluster.report.source import Source
 from boardcluster.report.tables import Table
 
-__all__ = ["block", "groups", "part", "tables", "times", "times_part"]
+__all__ = [
+    "block",
+    "build_report",
+    "groups",
+    "part",
+    "tables",
+    "times",
+    "times_part",
+    "write_report",
+]
+
+
+def build_report(
+    results: Sequence[Result],
+    campaigns: Sequence[Campaign],
+    *,
+    cluster: ClusterSpec | None,
+    tainted: bool = False,
+    pages: Mapping[tuple[str, int], str] | None = None,
+) -> Report:
+    """The report of results without their telemetry."""
+    return report_of(Source.of(results, campaigns, tainted=tainted, pages=pages), cluster=cluster)
+
+
+def write_report(
+    results: Sequence[Result],
+    campaigns: Sequence[Campaign],
+    *,
+    cluster: ClusterSpec | None,
+    folder: Path,
+    tainted: bool = False,
+    pages: Mapping[tuple[str, int], str] | None = None,
+) -> tuple[Path, Path]:
+    """Write the report of results without their telemetry; return its HTML and its Markdown."""
+    source = Source.of(results, campaigns, tainted=tainted, pages=pages)
+    written = write_source(source, cluster=cluster, folder=folder)
+    return written.html, written.markdown
 
 
 def part(report: Report, name: str) -> Part:

@@ -6,11 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.report.shown import block, groups, tables, times, times_part
+from tests.unit.report.shown import (
+    block,
+    build_report,
+    groups,
+    tables,
+    times,
+    times_part,
+    write_report,
+)
 
 from boardcluster.records import Campaign, Checksum, Engine, Result
-from boardcluster.report import words, write_report
-from boardcluster.report.model import build_report
+from boardcluster.report import words
 from boardcluster.report.tables import Table
 
 Make = Callable[..., Result]

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
-from tests.unit.report.shown import block, groups, part, tables, times, times_part
+from tests.unit.report.shown import block, build_report, groups, part, tables, times, times_part
 
 from boardcluster.records import (
     AttemptState,
@@ -21,7 +21,7 @@ from boardcluster.records import (
     Verdict,
 )
 from boardcluster.report import words
-from boardcluster.report.model import Report, build_report
+from boardcluster.report.model import Report
 from boardcluster.report.render import named_tables
 from boardcluster.report.tables import Table
 

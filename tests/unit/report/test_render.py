@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.unit.report.shown import write_report
 
 from boardcluster.errors import StoreError
 from boardcluster.records import (
@@ -24,7 +25,6 @@ from boardcluster.records import (
     Security,
     Verdict,
 )
-from boardcluster.report import write_report
 from boardcluster.report.words import EMULATED, INSECURE
 
 Make = Callable[..., Result]

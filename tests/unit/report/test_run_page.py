@@ -16,6 +16,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from tests.unit.analysis.telemetry import DURATION_SECONDS, NAN, node, times, when
+from tests.unit.report.shown import write_report
 
 from boardcluster.analysis.telemetry import node_summaries
 from boardcluster.errors import StoreError
@@ -29,7 +30,6 @@ from boardcluster.records import (
     Telemetry,
     Verdict,
 )
-from boardcluster.report import write_report
 from boardcluster.report.curves import Band, Chart, Line, Mark, csv_link, describe, draw
 from boardcluster.report.run_curves import MOST_LINES, sections
 from boardcluster.report.run_marks import disturbances

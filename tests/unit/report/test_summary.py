@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.report.shown import block, part
+from tests.unit.report.shown import block, build_report, part
 from tests.unit.report.stored import board_telemetry
 
 from boardcluster.analysis import twin_words
@@ -22,7 +22,7 @@ from boardcluster.records import (
 from boardcluster.report.bounds import bounds_of
 from boardcluster.report.cost_part import cost_part, loses
 from boardcluster.report.evidence import Evidence, Gatherer, condense, key_of, representatives
-from boardcluster.report.model import Report, build_report, report_of
+from boardcluster.report.model import Report, report_of
 from boardcluster.report.source import Source
 from boardcluster.report.summary import Point
 

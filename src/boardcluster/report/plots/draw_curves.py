@@ -34,14 +34,7 @@ _MARK = 0.025
 
 
 def draw_curves(figure: Figure, body: Curves, *, width_points: float, look: Look) -> Canvas:
-    """Draw it.
-
-    Args:
-        figure: labels of the axes.
-        body: what is drawn.
-        width_points: width of the drawing.
-        look: how it looks.
-    """
+    """Draw a figure of a width; its labels are on the axes."""
     chart, width = body.chart, width_points / look.scale
     low, high = chart.span()
     ticks = nice_ticks(low, high, 5)
