@@ -99,7 +99,7 @@ def test_cells_labels_figures_and_exports_read_the_table(factor: Factor) -> None
     assert len({rest_of(cell, factor.name) for cell in cells}) == 1
     if factor.name not in ("engine", "profile", "workers", "concurrency"):
         assert len({cell.label for cell in cells}) == 2
-    assert factor.name in {field.name for field in (*SETTINGS, *TEXT_SETTINGS)}
+    assert factor.name in {column.field.name for column in (*SETTINGS, *TEXT_SETTINGS)}
 
 
 def test_what_is_chosen_by_is_every_factor_that_a_word_can_say() -> None:

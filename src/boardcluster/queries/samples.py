@@ -21,7 +21,7 @@ _MANY = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One run to look at.
+    """One run whose samples are to be read.
 
     Attributes:
         result: the run; it has an attempt.
@@ -42,10 +42,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What became of a look.
+    """What the samples of a run gave.
 
     Attributes:
-        condensed: what its samples gave; None without samples, or where that was not asked for.
+        condensed: what is kept of them; None without samples, or where that was not asked for.
         damaged: why they cannot be read; empty if they can, or there are none.
         page: file name of its page; empty without one.
     """
@@ -58,7 +58,7 @@ class Seen:
 def look_at_runs(
     looks: Sequence[Look], follow: Callable[[str, int, int], None] | None
 ) -> list[Seen]:
-    """Look at runs, in their order; each run's samples are dropped before it returns.
+    """Read the samples of runs, in their order; each run's are dropped before it returns.
 
     Args:
         looks: the runs.
@@ -76,19 +76,16 @@ def look_at_runs(
 
 
 def _look(look: Look) -> Seen:
+    result, attempt = look.result, look.result.attempt
     try:
         telemetry = read_telemetry(look.artefacts)
     except StoreError as error:  # one damaged file must not cost the report
         return Seen(damaged=error.message)
-    condensed = condense(look.result, telemetry) if look.condenses else None
-    if telemetry is None or look.page_folder is None or look.result.attempt is None:
-        return Seen(condensed=condensed)
-    page = write_run_page(
-        look.result,
-        look.result.attempt,
-        telemetry,
-        folder=look.page_folder,
-        campaign=look.campaign,
-        report=look.report,
-    )
-    return Seen(condensed=condensed, page=page.name)
+    condensed = condense(result, telemetry) if look.condenses else None
+    page = ""
+    if telemetry is not None and look.page_folder is not None and attempt is not None:
+        folder, campaign = look.page_folder, look.campaign
+        page = write_run_page(
+            result, attempt, telemetry, folder=folder, campaign=campaign, report=look.report
+        ).name
+    return Seen(condensed=condensed, page=page)

@@ -5,9 +5,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from boardcluster.report.render import Written, write_report, write_source
+from boardcluster.report.render import Written, write_source
 
-__all__ = ["Written", "write_report", "write_source"]
+__all__ = ["Written", "write_source"]
 
 
 class _Room(ModuleType):

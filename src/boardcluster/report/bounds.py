@@ -11,10 +11,10 @@ from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.statistics import mean
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence, by_distance, key_of
-from boardcluster.report.parts import Part, named
+from boardcluster.report.parts import Part, named, present
 from boardcluster.report.plots import bottlenecks
 from boardcluster.report.source import Source, configuration
-from boardcluster.report.tables import Column, Kind, Table
+from boardcluster.report.tables import Getter, Getters, Kind, tabulate
 
 __all__ = ["CellBound", "bound_of", "bound_words", "bounds_of", "bounds_part", "gain_words"]
 
@@ -39,10 +39,11 @@ _WHOLE = 0.99
 """A phase that takes so much of the run is the run, and has no row of its own."""
 _PHASES_MOST = 12
 _METHOD = (
-    "By blocked time: a share is that of the time in which a resource held the run back, the mean"
-    " over the runs. What a change would bring is predicted from the samples, not measured: the"
-    " mean over the runs, and their range."
+    "The method is that of blocked time: a share is the part of the time in which a resource held"
+    " the run back, as a mean over the runs. What a change would bring is predicted from the"
+    " samples, not measured; it is given as the mean over the runs with their range."
 )
+_OWN_TIME = "Seconds are in the time of this machine, as in the telemetry."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,10 @@ class CellBound:
     gains: Mapping[Bound, tuple[float, float, float]]
     evidence: tuple[str, ...]
     missing: tuple[str, ...]
+
+    def percent(self, bound: Bound) -> str:
+        """The share of the time of a bound, in per cent."""
+        return f"{100 * self.shares[bound]:.0f} %"
 
 
 def bounds_of(cell: Cell, evidence: Evidence) -> tuple[CellBound, ...]:
@@ -110,11 +115,17 @@ def bound_words(bound: Bound) -> str:
     return _WORDS[bound]
 
 
-def gain_words(row: CellBound, bound: Bound) -> str:
-    """What less of a bound would bring: ``a CPU twice as fast: 1.62 times as fast``."""
+def gain_words(row: CellBound, bound: Bound, link: str = ":") -> str:
+    """What less of a bound would bring: ``a CPU twice as fast: 1.62 times as fast``.
+
+    Args:
+        row: what held the runs back.
+        bound: the bound.
+        link: what joins the change and its effect.
+    """
     middle, low, high = row.gains[bound]
     span = f" ({low:.2f} to {high:.2f})" if f"{low:.2f}" != f"{high:.2f}" else ""
-    return f"{_BETTER[bound]}: {middle:.2f} times as fast{span}"
+    return f"{_BETTER[bound]}{link} {middle:.2f} times as fast{span}"
 
 
 def _together(cell: Cell, rows: Sequence[PhaseDiagnosis], shown: PhaseDiagnosis) -> CellBound:
@@ -151,17 +162,34 @@ def bounds_part(source: Source, cells: Sequence[Cell], evidence: Evidence, *, na
     emulated = source.is_emulated(results)
     figures = bottlenecks(_shares(found, cells), emulated=emulated, twins=node_words(results))
     missing = tuple(dict.fromkeys(line for row in found for line in row.missing))
-    tables = (
-        _table(found, cells, emulated=emulated),
-        _samples(found, cells, emulated=emulated),
+    workload = words.workload_name(cells[0].workload)
+    cell_getters: Getters[CellBound] = (
+        Getter("Engine", lambda row: words.engine_name(row.cell.engine), Kind.ENGINE),
+        Getter("Configuration", lambda row: configuration(row.cell, cells)),
+    )
+    held = tabulate(
+        found,
+        (*cell_getters, *_GETTERS),
+        caption=f"{workload}: what held it back",
+        emulated=emulated,
+        note=_OWN_TIME if any(is_twin(item) for item in results) else "",
+        hide=("Configuration",),
+    )
+    samples = tabulate(
+        [row for row in found if not row.phase and row.evidence],
+        (*cell_getters, _EVIDENCE),
+        caption=f"{workload}: what the samples of the run nearest the median show",
+        emulated=emulated,
+        hide=("Configuration",),
     )
     return Part(
         title=_TITLE,
         name=name,
         text=(_METHOD,),
         figures=named(figures, name),
-        tables=tuple(table for table in tables if table is not None),
-        notes=(f"Not seen: {'; '.join(missing)}.",) if missing else (),
+        tables=present(held, samples),
+        paper=True,
+        notes=(f"Gaps in the samples: {'; '.join(missing)}.",) if missing else (),
     )
 
 
@@ -178,63 +206,26 @@ def _shares(found: Sequence[CellBound], cells: Sequence[Cell]) -> dict[str, dict
     return rows
 
 
-def _table(found: Sequence[CellBound], cells: Sequence[Cell], *, emulated: bool) -> Table:
-    table = Table(
-        caption=f"{words.workload_name(cells[0].workload)}: what held it back",
-        columns=(
-            Column("Engine", Kind.ENGINE),
-            Column("Configuration"),
-            Column("Phase"),
-            Column("Seconds", Kind.NUMBER),
-            Column("First bound"),
-            Column("Behind it"),
-            Column("What it would bring"),
-            Column("Runs", Kind.NUMBER),
-        ),
-        rows=tuple(_row(row, cells) for row in found),
-        emulated=emulated,
-        note="Seconds here are those of the telemetry, on this machine."
-        if any(is_twin(item) for cell in cells for item in cell.results)
-        else "",
-    )
-    return table.without_constant("Configuration").without_empty()
+def _first(row: CellBound) -> str:
+    return words.NONE if row.first is None else f"{_WORDS[row.first]}, {row.percent(row.first)}"
 
 
-def _row(row: CellBound, cells: Sequence[Cell]) -> tuple[str, ...]:
-    return (
-        words.engine_name(row.cell.engine),
-        configuration(row.cell, cells),
-        row.phase or "whole run",
-        words.seconds(row.seconds),
-        words.NONE if row.first is None else f"{_WORDS[row.first]}, {_percent(row, row.first)}",
-        words.NONE if row.second is None else _WORDS[row.second],
-        gain_words(row, row.first) if row.first in row.gains and row.first else words.NONE,
-        str(row.runs) if row.runs == row.cell.count else f"{row.runs} of {row.cell.count}",
-    )
+def _gain(row: CellBound) -> str:
+    return gain_words(row, row.first) if row.first in row.gains and row.first else words.NONE
 
 
-def _percent(row: CellBound, bound: Bound) -> str:
-    return f"{100 * row.shares[bound]:.0f} %"
+def _runs(row: CellBound) -> str:
+    return str(row.runs) if row.runs == row.cell.count else f"{row.runs} of {row.cell.count}"
 
 
-def _samples(found: Sequence[CellBound], cells: Sequence[Cell], *, emulated: bool) -> Table | None:
-    """What the samples of one run of each cell say; None where they say nothing."""
-    rows = tuple(
-        (
-            words.engine_name(row.cell.engine),
-            configuration(row.cell, cells),
-            "; ".join(line.rstrip(".") for line in row.evidence),
-        )
-        for row in found
-        if not row.phase and row.evidence
-    )
-    if not rows:
-        return None
-    table = Table(
-        caption=f"{words.workload_name(cells[0].workload)}: what the samples of the run nearest the"
-        " median say",
-        columns=(Column("Engine", Kind.ENGINE), Column("Configuration"), Column("Evidence")),
-        rows=rows,
-        emulated=emulated,
-    )
-    return table.without_constant("Configuration")
+_GETTERS: Getters[CellBound] = (
+    Getter("Phase", lambda row: row.phase or "whole run"),
+    Getter("Seconds", lambda row: words.seconds(row.seconds), Kind.NUMBER),
+    Getter("First bound", _first),
+    Getter("Second bound", lambda row: words.NONE if row.second is None else _WORDS[row.second]),
+    Getter("What a change would bring", _gain),
+    Getter("Runs", _runs, Kind.NUMBER),
+)
+_EVIDENCE: Getter[CellBound] = Getter(
+    "Evidence", lambda row: "; ".join(line.rstrip(".") for line in row.evidence)
+)

@@ -1,10 +1,11 @@
-"""Two sides put beside each other, as sentences and tables, and as a file of exact numbers."""
+"""Two sides compared, as sentences and tables, and as a file of exact numbers."""
 
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from boardcluster.analysis.ratios import ONE_RUN, Ratio, geometric_mean
 from boardcluster.analysis.sides import (
@@ -21,23 +22,42 @@ from boardcluster.analysis.sides import (
 )
 from boardcluster.records import EnergyMethod, Engine
 from boardcluster.report import words
-from boardcluster.report.export.frames import Field, Frame, Kind, Value
-from boardcluster.report.tables import Column, Table
+from boardcluster.report.export.frames import Column as Exact
+from boardcluster.report.export.frames import (
+    Frame,
+    boolean,
+    frame_of,
+    integer,
+    number,
+    prefixed,
+    text,
+)
+from boardcluster.report.tables import Getter, Getters, Table, tabulate
 from boardcluster.report.tables import Kind as Shown
 from boardcluster.units import format_bytes
 
-__all__ = ["Compared", "comparison_frame", "describe", "render_comparison", "side_words"]
+__all__ = [
+    "COMPARISON",
+    "Compared",
+    "comparison_frame",
+    "describe",
+    "render_comparison",
+    "side_words",
+]
+
+Item = TypeVar("Item")
 
 _METHOD = (
-    "A / B is the mean of A over the mean of B; of pairs it is the geometric mean of theirs. Its"
-    " 95 % interval is Fieller's, with the degrees of freedom of Welch; where both ran in turn in"
-    " one campaign it is by the logarithms of paired ratios, and the number of pairs is given. A"
-    " difference is shown where the interval leaves out 1. Nothing corrects for the number of rows:"
-    " of twenty rows without any difference one is expected to show one."
+    "A / B is the mean of A divided by the mean of B; for paired runs it is the geometric mean of"
+    " the ratios of the pairs. Its 95 % interval is by Fieller's theorem, with Welch's degrees of"
+    " freedom; where both sides ran in turn in one campaign, it is computed from the logarithms of"
+    " the paired ratios, and the number of pairs is given. A difference is shown where the interval"
+    " excludes 1. There is no correction for the number of rows: of twenty rows without any"
+    " difference, one is expected to show one."
 )
 _PUBLISHED = (
-    "Published numbers have no interval here, and none is made up for them: such a row says whether"
-    " the number lies in the 95 % interval of the mean beside it, and its ratio has no interval."
+    "Published numbers have no interval, so their ratios have none either. Such a row says whether"
+    " the published number lies in the 95 % interval of our mean."
 )
 _NAMES = {"size_bytes": "input", "master": "master placement"}
 _QUANTITIES = {
@@ -45,13 +65,13 @@ _QUANTITIES = {
     INTERMEDIATE: "intermediate data (B)",
     POWER: "mean power (W)",
 }
-_CONDITION_COLUMNS = (
-    Column("Workload"),
-    Column("Engine", Shown.ENGINE),
-    Column("Input", Shown.NUMBER),
-    Column("Workers", Shown.NUMBER),
-    Column("Profile"),
-)
+_CONDITION_COLUMNS = {
+    "workload": ("Workload", Shown.TEXT),
+    "engine": ("Engine", Shown.ENGINE),
+    "size_bytes": ("Input", Shown.NUMBER),
+    "workers": ("Workers", Shown.NUMBER),
+    "profile": ("Profile", Shown.TEXT),
+}
 _MAY_BE_SHARED = ("Input", "Workers", "Profile")
 _ONLY_MOST = 50
 _ONLY_MOST_PUBLISHED = 10
@@ -181,26 +201,28 @@ def _table(comparison: SideComparison, matches: Sequence[Match], caption: str) -
         f"{letter}{f' ({kind})' if kind else ''}{', seconds' if is_time else ''}"
         for letter, kind in zip("AB", kinds, strict=True)
     ]
-    table = Table(
-        caption=f"{caption}: mean ± half of its 95 % interval",
-        columns=(
-            *(() if is_time else (Column("Quantity"),)),
-            *_CONDITION_COLUMNS,
-            Column(headings[0], Shown.NUMBER),
-            Column(headings[1], Shown.NUMBER),
-            Column("A / B", Shown.NUMBER),
-            Column("95 % interval", Shown.NUMBER),
-            Column("Outcome"),
-            Column("Runs of A", Shown.NUMBER),
-            Column("Runs of B", Shown.NUMBER),
-            Column("Pairs", Shown.NUMBER),
-            Column("Settings of A"),
-            Column("Settings of B"),
+    getters: Getters[Match] = (
+        *_conditions(lambda match: (match.first, match.second), is_time=is_time),
+        Getter(headings[0], lambda match: _mean(match.first), Shown.NUMBER),
+        Getter(headings[1], lambda match: _mean(match.second), Shown.NUMBER),
+        Getter("A / B", lambda match: _ratio(match.best_ratio), Shown.NUMBER),
+        Getter("95 % interval", lambda match: _interval(match.best_ratio), Shown.NUMBER),
+        Getter("Outcome", lambda match: _outcome(match, is_time=is_time)),
+        Getter("Runs of A", lambda match: _runs(match.first), Shown.NUMBER),
+        Getter("Runs of B", lambda match: _runs(match.second), Shown.NUMBER),
+        Getter(
+            "Pairs", lambda match: str(match.paired.pairs) if match.paired else "", Shown.NUMBER
         ),
-        rows=tuple(_row(match, is_time=is_time) for match in matches),
+        Getter("Settings of A", lambda match: match.first.label),
+        Getter("Settings of B", lambda match: match.second.label),
+    )
+    table = tabulate(
+        matches,
+        getters,
+        caption=f"{caption}: mean ± half of its 95 % interval",
         emulated=any(kinds),
     )
-    return _without_shared(table.without_empty())
+    return table and _without_shared(table)
 
 
 def _without_shared(table: Table) -> Table:
@@ -216,43 +238,33 @@ def _without_shared(table: Table) -> Table:
     return replace(table.without_constant(*shared), caption=f"{table.caption}; {said}")
 
 
-def _row(match: Match, *, is_time: bool) -> tuple[str, ...]:
-    one, other = match.first, match.second
-    ratio = match.best_ratio
-    return (
-        *(() if is_time else (_quantity(match),)),
-        *_conditions(one, other),
-        _mean(one),
-        _mean(other),
-        f"{ratio.value:.3g}" if ratio else words.NONE,
-        _interval(ratio),
-        _outcome(match, is_time=is_time),
-        _runs(one),
-        _runs(other),
-        str(match.paired.pairs) if match.paired else words.NONE,
-        one.label,
-        other.label,
-    )
+def _quantity(point: Point) -> str:
+    return _QUANTITIES.get(point.quantity) or words.figure_name(point.quantity)
 
 
-def _quantity(row: Match | Point) -> str:
-    return _QUANTITIES.get(row.quantity) or words.figure_name(row.quantity)
+def _conditions(
+    points: Callable[[Item], Sequence[Point]], *, is_time: bool
+) -> Iterator[Getter[Item]]:
+    """Quantity, workload, engine, input, workers and profile; both values where they differ."""
+
+    def said(name: str) -> Callable[[Item], str]:
+        return lambda row: _condition_words(points(row), name)
+
+    if not is_time:
+        yield Getter("Quantity", lambda row: _quantity(points(row)[0]))
+    for name, (title, kind) in _CONDITION_COLUMNS.items():
+        yield Getter(title, said(name), kind)
 
 
-def _conditions(one: Point, other: Point) -> tuple[str, ...]:
-    """Workload, engine, input, workers and profile; both values where they differ."""
-    cells = []
-    for name in ("workload", "engine", "size_bytes", "workers", "profile"):
-        values = [
-            _value(name, point.conditions[name])
-            for point in (one, other)
-            if name in point.conditions
-        ]
-        if name == "workload":
-            values = [words.workload_name(value) for value in values]
-        different = list(dict.fromkeys(values))
-        cells.append(" / ".join(different) or words.NONE)
-    return tuple(cells)
+def _condition_words(points: Sequence[Point], name: str) -> str:
+    values = [_value(name, at.conditions[name]) for at in points if name in at.conditions]
+    if name == "workload":
+        values = [words.workload_name(value) for value in values]
+    return " / ".join(dict.fromkeys(values)) or words.NONE
+
+
+def _ratio(ratio: Ratio | None) -> str:
+    return f"{ratio.value:.3g}" if ratio else words.NONE
 
 
 def _mean(point: Point) -> str:
@@ -314,28 +326,19 @@ def _only_table(letter: str, side: Side, points: Sequence[Point]) -> Table | Non
     is_time = points[0].quantity == DURATION
     most = _ONLY_MOST_PUBLISHED if side.is_published else _ONLY_MOST
     more = len(points) - most
-    return Table(
+    getters: Getters[Point] = (
+        *_conditions(lambda point: (point,), is_time=is_time),
+        Getter("Settings", lambda point: point.label),
+        Getter(f"Mean{', seconds' if is_time else ''}", _mean, Shown.NUMBER),
+        Getter("Runs", _runs, Shown.NUMBER),
+    )
+    return tabulate(
+        points[:most],
+        getters,
         caption=f"Only in {letter}",
-        columns=(
-            *(() if is_time else (Column("Quantity"),)),
-            *_CONDITION_COLUMNS,
-            Column("Settings"),
-            Column(f"Mean{', seconds' if is_time else ''}", Shown.NUMBER),
-            Column("Runs", Shown.NUMBER),
-        ),
-        rows=tuple(
-            (
-                *(() if is_time else (_quantity(point),)),
-                *_conditions(point, point),
-                point.label,
-                _mean(point),
-                _runs(point),
-            )
-            for point in points[:most]
-        ),
         emulated=side.emulated,
         note=f"And {more} more." if more > 0 else "",
-    ).without_empty()
+    )
 
 
 def _notes(comparison: SideComparison) -> tuple[str, ...]:
@@ -363,7 +366,7 @@ def _notes(comparison: SideComparison) -> tuple[str, ...]:
             differ = f"A is {first} and B is {second}"
         else:
             differ = f"one side is {first or second} and the other is not"
-        notes.append(f"{differ}: their ratio is of two kinds")
+        notes.append(f"{differ}: the ratio compares two kinds of node")
     return tuple(dict.fromkeys(notes))
 
 
@@ -381,8 +384,8 @@ def _several(comparison: SideComparison) -> list[str]:
     if most < 2:
         return []
     text = (
-        f"up to {most} published cells are like one of ours, as the paper says more of its machine"
-        " than is known of ours: narrow the table, as in `?storage=UFS`"
+        f"up to {most} published cells match one of ours, because the paper says more about its"
+        " machine than is known of ours: narrow the table, for example with `?storage=UFS`"
     )
     return [text]
 
@@ -408,112 +411,98 @@ def render_comparison(compared: Compared, *, markdown: bool) -> str:
 
 # Exact numbers
 
-_CONDITIONS = (
-    Field("workload", Kind.TEXT, "what ran; empty where a paper does not say it"),
-    Field("engine", Kind.TEXT, "the engine, of A and B if they differ"),
-    Field("size_bytes", Kind.TEXT, "size of the input"),
-    Field("workers", Kind.TEXT, "number of workers, of A and B if they differ"),
-    Field("profile", Kind.TEXT, "the engine configuration, of A and B if they differ"),
+_MEANINGS = {
+    "workload": "what ran; empty where a paper does not say it",
+    "engine": "the engine, of A and B if they differ",
+    "size_bytes": "size of the input",
+    "workers": "number of workers, of A and B if they differ",
+    "profile": "the engine configuration, of A and B if they differ",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of the exact numbers.
+
+    Attributes:
+        first: the point of A; None if it has none.
+        second: that of B.
+        match: their ratio, where both are there.
+    """
+
+    first: Point | None
+    second: Point | None
+    match: Match | None = None
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Those points that there are."""
+        return tuple(point for point in (self.first, self.second) if point)
+
+    @property
+    def ratio(self) -> Ratio | None:
+        """The ratio; None where there is none."""
+        return self.match.best_ratio if self.match else None
+
+
+def _condition(name: str) -> Exact:
+    def get(row: _Row) -> str:
+        found = (str(at.conditions[name]) for at in row.points if name in at.conditions)
+        return " / ".join(dict.fromkeys(found))
+
+    return text(name, _MEANINGS[name], get)
+
+
+def _emulated(point: Point) -> bool | None:
+    cell = point.cell
+    return None if cell is None else any(row.emulated for row in cell.fingerprints)
+
+
+_POINT = (
+    text("settings", "what is not the default, or keys of the table", "label"),
+    text("source", "paper and table; empty for own runs"),
+    boolean("emulated", "whether any run was on emulated nodes", _emulated),
+    integer(
+        "runs",
+        "runs; nothing for a published number",
+        lambda point: None if point.cell is None else len(point.values),
+    ),
+    number("mean", "mean, in the unit that the quantity ends with"),
+    number("low", "95 % interval of the mean", "interval.low"),
+    number("high", "95 % interval of the mean", "interval.high"),
 )
 
 
-def _side_fields(name: str) -> tuple[Field, ...]:
-    return (
-        Field(f"{name}_settings", Kind.TEXT, "what is not the default, or keys of the table"),
-        Field(f"{name}_source", Kind.TEXT, "paper and table; empty for own runs"),
-        Field(f"{name}_emulated", Kind.BOOLEAN, "whether any run was on emulated nodes"),
-        Field(f"{name}_runs", Kind.INTEGER, "runs; nothing for a published number"),
-        Field(f"{name}_mean", Kind.NUMBER, "mean, in the unit that the quantity ends with"),
-        Field(f"{name}_low", Kind.NUMBER, "95 % interval of the mean"),
-        Field(f"{name}_high", Kind.NUMBER, "95 % interval of the mean"),
-    )
+def _ratio_method(row: _Row) -> str:
+    if row.ratio is None:
+        return "the mean of B is 0" if row.match else ""
+    return str(row.ratio.method) if row.ratio.interval else row.ratio.reason
 
 
-_RATIO = (
-    Field("ratio", Kind.NUMBER, "mean of A over mean of B; of pairs the geometric mean"),
-    Field("ratio_low", Kind.NUMBER, "95 % interval of the ratio"),
-    Field("ratio_high", Kind.NUMBER, "95 % interval of the ratio"),
-    Field("ratio_method", Kind.TEXT, "where the interval is from, or why there is none"),
-    Field("pairs", Kind.INTEGER, "pairs of runs; 0 where they are not paired"),
-    Field("outcome", Kind.TEXT, "what it shows"),
+def _said_outcome(row: _Row) -> str:
+    return str(row.match.outcome) if row.match else f"only in {'A' if row.first else 'B'}"
+
+
+COMPARISON = (
+    text("quantity", "what is compared, unit last", lambda row: row.points[0].quantity),
+    *map(_condition, _MEANINGS),
+    *prefixed("a_", "first", _POINT),
+    *prefixed("b_", "second", _POINT),
+    number("ratio", "mean of A over mean of B; of pairs the geometric mean", "ratio.value"),
+    number("ratio_low", "95 % interval of the ratio", "ratio.interval.low"),
+    number("ratio_high", "95 % interval of the ratio", "ratio.interval.high"),
+    text("ratio_method", "where the interval is from, or why there is none", _ratio_method),
+    integer("pairs", "pairs of runs; 0 where they are not paired", "ratio.pairs", lambda: 0),
+    text("outcome", "what it shows", _said_outcome),
 )
+"""The columns of the table of a comparison."""
 
 
 def comparison_frame(comparison: SideComparison) -> Frame:
     """Return one row for each match with exact numbers, then one for each point without one."""
-    fields = (
-        Field("quantity", Kind.TEXT, "what is compared, unit last"),
-        *_CONDITIONS,
-        *_side_fields("a"),
-        *_side_fields("b"),
-        *_RATIO,
+    rows = (
+        *(_Row(match.first, match.second, match) for match in comparison.matches),
+        *(_Row(point, None) for point in comparison.only_first),
+        *(_Row(None, point) for point in comparison.only_second),
     )
-
-    def rows() -> Iterator[Sequence[Value]]:
-        for match in comparison.matches:
-            yield (
-                match.quantity,
-                *_exact_conditions(match.first, match.second),
-                *_exact(match.first),
-                *_exact(match.second),
-                *_exact_ratio(match),
-            )
-        for point in comparison.only_first:
-            yield (
-                *(point.quantity, *_exact_conditions(point, point), *_exact(point)),
-                *_exact(None),
-                *(None, None, None, "", 0, "only in A"),
-            )
-        for point in comparison.only_second:
-            yield (
-                *(point.quantity, *_exact_conditions(point, point), *_exact(None)),
-                *_exact(point),
-                *(None, None, None, "", 0, "only in B"),
-            )
-
-    return Frame(name="comparison", fields=fields, rows=rows())
-
-
-def _exact_conditions(one: Point, other: Point) -> tuple[str, ...]:
-    return tuple(
-        " / ".join(
-            dict.fromkeys(
-                str(point.conditions[field.name])
-                for point in (one, other)
-                if field.name in point.conditions
-            )
-        )
-        for field in _CONDITIONS
-    )
-
-
-def _exact(point: Point | None) -> tuple[Value, ...]:
-    if point is None:
-        return ("", "", None, None, None, None, None)
-    cell = point.cell
-    emulated = None if cell is None else any(row.emulated for row in cell.fingerprints)
-    interval = point.interval
-    return (
-        point.label,
-        point.source,
-        emulated,
-        None if cell is None else len(point.values),
-        point.mean,
-        interval.low if interval else None,
-        interval.high if interval else None,
-    )
-
-
-def _exact_ratio(match: Match) -> tuple[Value, ...]:
-    ratio = match.best_ratio
-    if ratio is None:
-        return (None, None, None, "the mean of B is 0", 0, str(match.outcome))
-    interval = ratio.interval
-    return (
-        ratio.value,
-        interval.low if interval else None,
-        interval.high if interval else None,
-        str(ratio.method) if interval else ratio.reason,
-        ratio.pairs,
-        str(match.outcome),
-    )
+    return frame_of("comparison", COMPARISON, rows)

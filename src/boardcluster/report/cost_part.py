@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
-from boardcluster.analysis.cost import Cost
+from boardcluster.analysis.cost import Cost, CostPoint
 from boardcluster.report import words
-from boardcluster.report.parts import Part
-from boardcluster.report.summary import Point
-from boardcluster.report.tables import Column, Kind, Table
+from boardcluster.report.material import Material
+from boardcluster.report.parts import Part, Point, present
+from boardcluster.report.tables import Getter, Getters, Kind, Table, tabulate
 from boardcluster.units import format_bytes
 
-__all__ = ["cost_part", "loses"]
+__all__ = ["cost_part", "cost_section", "loses"]
 
 _SOURCE = (
-    "COST is the configuration that outperforms a single thread: the number of workers at which the"
-    " cluster is faster than one competent program on one of its nodes (McSherry, Isard and Murray,"
-    " HotOS 2015). The programs are well-known tools, measured by `boardcluster probe`."
+    "COST, the configuration that outperforms a single thread, is the number of workers from which"
+    " on the cluster is faster than one competent program on one of its nodes (McSherry, Isard and"
+    " Murray, HotOS 2015). The programs are well-known tools, measured by `boardcluster probe`."
 )
 
 
+def cost_section(material: Material) -> Iterator[Part]:
+    """The section, where there are workloads that such a program exists for."""
+    part = cost_part(material.costs)
+    if part is not None:
+        yield part
+
+
 def cost_part(costs: Sequence[Cost]) -> Part | None:
-    """The section; None without a workload that such a program exists for."""
+    """The same from costs; None without any."""
     if not costs:
         return None
     known = [row for row in costs if row.single_seconds is not None]
-    table = _table(known)
     return Part(
         title="COST: the cluster against one program on one node",
         name="cost",
+        contents="COST",
         text=(_SOURCE, *dict.fromkeys(row.verdict for row in costs)),
-        tables=() if table is None else (table,),
+        tables=present(_table(known)),
+        paper=True,
         notes=tuple(dict.fromkeys(line for row in known for line in row.remarks)),
     )
 
@@ -48,7 +57,7 @@ def loses(costs: Sequence[Cost]) -> Point | None:
     return Point(
         name="One node without a cluster is faster",
         sentence=worst.verdict.rstrip("."),
-        certainty=f"Time of the program: {worst.basis}.{emulated}",
+        certainty=f"Basis of the program's time: {worst.basis}.{emulated}",
         section="cost",
         emulated=worst.emulated,
     )
@@ -58,49 +67,40 @@ def _ratio(row: Cost) -> float:
     return min((point.ratio or 0.0 for point in row.points), default=0.0)
 
 
+_Row: TypeAlias = tuple[Cost, CostPoint]
+
+_GETTERS: Getters[_Row] = (
+    Getter("Workload", lambda row: words.workload_name(row[0].workload)),
+    Getter("Engine", lambda row: words.engine_name(row[0].engine), Kind.ENGINE),
+    Getter("Settings", lambda row: row[0].label),
+    Getter("Input", lambda row: format_bytes(row[0].size_bytes), Kind.NUMBER),
+    Getter("Program", lambda row: _program(row[0])),
+    Getter("Program (s)", lambda row: words.seconds(row[0].single_seconds or 0.0), Kind.NUMBER),
+    Getter("Basis", lambda row: row[0].basis),
+    Getter("Workers", lambda row: str(row[1].workers), Kind.NUMBER),
+    Getter("Runs", lambda row: str(row[1].count), Kind.NUMBER),
+    Getter("Cluster (s)", lambda row: words.seconds(row[1].mean_seconds), Kind.NUMBER),
+    Getter("95 % interval (s)", lambda row: words.interval(row[1].interval_seconds), Kind.NUMBER),
+    Getter("Times the program's", lambda row: _times(row[1]), Kind.NUMBER),
+    Getter("Workers needed", lambda row: _needed(row[0])),
+)
+
+
 def _table(known: Sequence[Cost]) -> Table | None:
-    rows = tuple(
-        (
-            words.workload_name(row.workload),
-            words.engine_name(row.engine),
-            row.label,
-            format_bytes(row.size_bytes),
-            f"{row.single_program}, {words.count(row.threads, 'thread')}",
-            words.seconds(row.single_seconds or 0.0),
-            row.basis,
-            str(point.workers),
-            str(point.count),
-            words.seconds(point.mean_seconds),
-            words.interval(point.interval_seconds),
-            words.NONE if point.ratio is None else f"{point.ratio:.2f}",
-            _needed(row),
-        )
-        for row in known
-        for point in row.points
-    )
-    if not rows:
-        return None
-    table = Table(
+    return tabulate(
+        [(row, point) for row in known for point in row.points],
+        _GETTERS,
         caption="The cluster against one program on one node",
-        columns=(
-            Column("Workload"),
-            Column("Engine", Kind.ENGINE),
-            Column("Settings"),
-            Column("Input", Kind.NUMBER),
-            Column("Program"),
-            Column("Program (s)", Kind.NUMBER),
-            Column("Basis"),
-            Column("Workers", Kind.NUMBER),
-            Column("Runs", Kind.NUMBER),
-            Column("Cluster (s)", Kind.NUMBER),
-            Column("95 % interval (s)", Kind.NUMBER),
-            Column("Times the program's", Kind.NUMBER),
-            Column("Workers needed"),
-        ),
-        rows=rows,
         emulated=any(row.emulated for row in known),
     )
-    return table.without_empty()
+
+
+def _program(row: Cost) -> str:
+    return f"{row.single_program}, {words.count(row.threads, 'thread')}"
+
+
+def _times(point: CostPoint) -> str:
+    return words.NONE if point.ratio is None else f"{point.ratio:.2f}"
 
 
 def _needed(row: Cost) -> str:
@@ -108,7 +108,7 @@ def _needed(row: Cost) -> str:
         return str(row.nodes) if row.exact else f"at most {row.nodes}"
     lost = max((point.workers for point in row.points), default=0)
     if row.predicted_nodes is None or row.predicted_nodes <= lost:
-        return "more than measured"  # a law that says less than what was measured says nothing
+        return "more than measured"  # a prediction below what was measured is refuted
     if math.isinf(row.predicted_nodes):
         return "no number, by Amdahl's law"
     return f"{row.predicted_nodes:.1f}, by Amdahl's law"

@@ -42,86 +42,39 @@ class Counter:
     unit: Unit
 
 
+_LOCAL = "intermediate:"
 _FILES = "org.apache.hadoop.mapreduce.FileSystemCounter/"
 _TASK = "org.apache.hadoop.mapreduce.TaskCounter/"
+_MAPREDUCE = {
+    f"{_FILES}HDFS_BYTES_READ": ("read from HDFS", Unit.BYTES),
+    f"{_FILES}HDFS_BYTES_WRITTEN": ("written to HDFS, before replication", Unit.BYTES),
+    f"{_FILES}FILE_BYTES_WRITTEN": (
+        f"{_LOCAL} written to local disks (spills, merges)",
+        Unit.BYTES,
+    ),
+    f"{_FILES}FILE_BYTES_READ": (f"{_LOCAL} read from local disks (merges)", Unit.BYTES),
+    f"{_TASK}REDUCE_SHUFFLE_BYTES": ("fetched by reducers from maps", Unit.BYTES),
+    f"{_TASK}SPILLED_RECORDS": ("records written to disk, once per spill or merge", Unit.RECORDS),
+    f"{_TASK}CPU_MILLISECONDS": ("CPU time of all tasks", Unit.MILLISECONDS),
+    f"{_TASK}GC_TIME_MILLIS": ("garbage collection of all tasks", Unit.MILLISECONDS),
+}
+_SPARK = {
+    "spark/inputBytes": ("read by input stages", Unit.BYTES),
+    "spark/outputBytes": ("written by output stages", Unit.BYTES),
+    "spark/shuffleWriteBytes": (f"{_LOCAL} shuffle data written, as stored", Unit.BYTES),
+    "spark/shuffleReadBytes": (f"{_LOCAL} shuffle data read, local and remote", Unit.BYTES),
+    "spark/memoryBytesSpilled": ("spilled, its size in memory", Unit.BYTES),
+    "spark/diskBytesSpilled": ("spilled, its size on disk", Unit.BYTES),
+    "spark/executorRunTime": ("run time of all tasks", Unit.MILLISECONDS),
+    "spark/executorCpuTime": ("CPU time of all tasks", Unit.NANOSECONDS),
+    "spark/jvmGCTime": ("garbage collection during tasks", Unit.MILLISECONDS),
+    "spark/tasks": ("tasks", Unit.TASKS),
+}
 
 COUNTERS: tuple[Counter, ...] = tuple(
     Counter(engine, name, meaning, unit)
-    for engine, name, meaning, unit in (
-        (Engine.MAPREDUCE, _FILES + "HDFS_BYTES_READ", "read from HDFS", Unit.BYTES),
-        (
-            Engine.MAPREDUCE,
-            _FILES + "HDFS_BYTES_WRITTEN",
-            "written to HDFS, before replication",
-            Unit.BYTES,
-        ),
-        (
-            Engine.MAPREDUCE,
-            _FILES + "FILE_BYTES_WRITTEN",
-            "intermediate: written to local disks (spills, merges)",
-            Unit.BYTES,
-        ),
-        (
-            Engine.MAPREDUCE,
-            _FILES + "FILE_BYTES_READ",
-            "intermediate: read from local disks (merges)",
-            Unit.BYTES,
-        ),
-        (
-            Engine.MAPREDUCE,
-            _TASK + "REDUCE_SHUFFLE_BYTES",
-            "fetched by reducers from maps",
-            Unit.BYTES,
-        ),
-        (
-            Engine.MAPREDUCE,
-            _TASK + "SPILLED_RECORDS",
-            "records written to disk, once per spill or merge",
-            Unit.RECORDS,
-        ),
-        (
-            Engine.MAPREDUCE,
-            _TASK + "CPU_MILLISECONDS",
-            "CPU time of all tasks",
-            Unit.MILLISECONDS,
-        ),
-        (
-            Engine.MAPREDUCE,
-            _TASK + "GC_TIME_MILLIS",
-            "garbage collection of all tasks",
-            Unit.MILLISECONDS,
-        ),
-        (Engine.SPARK, "spark/inputBytes", "read by input stages", Unit.BYTES),
-        (Engine.SPARK, "spark/outputBytes", "written by output stages", Unit.BYTES),
-        (
-            Engine.SPARK,
-            "spark/shuffleWriteBytes",
-            "intermediate: shuffle data written, as stored",
-            Unit.BYTES,
-        ),
-        (
-            Engine.SPARK,
-            "spark/shuffleReadBytes",
-            "intermediate: shuffle data read, local and remote",
-            Unit.BYTES,
-        ),
-        (
-            Engine.SPARK,
-            "spark/memoryBytesSpilled",
-            "spilled, its size in memory",
-            Unit.BYTES,
-        ),
-        (Engine.SPARK, "spark/diskBytesSpilled", "spilled, its size on disk", Unit.BYTES),
-        (Engine.SPARK, "spark/executorRunTime", "run time of all tasks", Unit.MILLISECONDS),
-        (Engine.SPARK, "spark/executorCpuTime", "CPU time of all tasks", Unit.NANOSECONDS),
-        (
-            Engine.SPARK,
-            "spark/jvmGCTime",
-            "garbage collection during tasks",
-            Unit.MILLISECONDS,
-        ),
-        (Engine.SPARK, "spark/tasks", "tasks", Unit.TASKS),
-    )
+    for engine, counters in ((Engine.MAPREDUCE, _MAPREDUCE), (Engine.SPARK, _SPARK))
+    for name, (meaning, unit) in counters.items()
 )
 
 

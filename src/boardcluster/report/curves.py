@@ -121,6 +121,43 @@ class Chart:
     marks: tuple[Mark, ...] = ()
     note: str = ""
 
+    @property
+    def has_two_rows(self) -> bool:
+        """Whether submissions and the engine's phases in them each need a row of names."""
+        return len(self.phases) > 1 and bool(self.parts)
+
+    def shown_phases(self) -> list[tuple[str, float, float]]:
+        """The engine's phases, and submissions without any, in order of time."""
+        alone = [
+            (name, begin, end)
+            for name, begin, end in self.phases
+            if not any(begin <= first and last <= end for _, first, last in self.parts)
+        ]
+        return sorted((*self.parts, *alone), key=lambda row: row[1:])
+
+    def span(self) -> tuple[float, float]:
+        """The ends of the axis: from zero, or so that noise does not fill the drawing."""
+        rows = [line.values for line in self.lines]
+        if self.stacked and rows:
+            rows = [np.sum([np.nan_to_num(row) for row in rows], axis=0)]
+        rows += [edge for band in self.bands for edge in (band.low, band.high)]
+        known = np.concatenate([row[~np.isnan(row)] for row in rows]) if rows else np.empty(0)
+        low, high = 0.0, float(known.max()) if len(known) else 0.0
+        if self.from_zero:
+            high = max(high, float(np.nan_to_num(self.most)))
+        elif len(known):  # a quarter of the highest at least
+            low = max(0.0, min(float(known.min()), 0.75 * high) - 0.02 * abs(high))
+        if high <= low:
+            high = low + 1.0
+        return low, low + (high - low) * _ROOM_ABOVE
+
+    def columns(self) -> list[tuple[str, Series]]:
+        """Everything that is drawn, by its name."""
+        found = [(line.label, line.values) for line in self.lines]
+        for band in self.bands:
+            found += [(f"{band.label}: from", band.low), (f"{band.label}: to", band.high)]
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
@@ -207,9 +244,7 @@ def csv_link(chart: Chart) -> str:
     """The values of a chart as a ``data:`` link; ``seconds`` is the end of each interval."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    columns = [(line.label, line.values) for line in chart.lines]
-    for band in chart.bands:
-        columns += [(f"{band.label}: from", band.low), (f"{band.label}: to", band.high)]
+    columns = chart.columns()
     writer.writerow(["seconds", *(f"{label} ({chart.unit})" for label, _ in columns)])
     for place, end in enumerate(chart.edges[1:]):
         values = (values[place] for _, values in columns)
@@ -220,22 +255,8 @@ def csv_link(chart: Chart) -> str:
 
 
 def _frame(chart: Chart) -> _Frame:
-    rows = [line.values for line in chart.lines]
-    if chart.stacked:
-        rows = [np.sum([np.nan_to_num(row) for row in rows], axis=0)] if rows else []
-    rows += [edge for band in chart.bands for edge in (band.low, band.high)]
-    known = np.concatenate([row[~np.isnan(row)] for row in rows]) if rows else np.empty(0)
-    high = float(known.max()) if len(known) else 0.0
-    low = float(known.min()) if len(known) else 0.0
-    if chart.from_zero:
-        low = 0.0
-        high = max(high, 0.0 if math.isnan(chart.most) else chart.most)
-    else:  # a quarter of the highest at least, so that noise does not fill the drawing
-        low = max(0.0, min(low, 0.75 * high) - 0.02 * abs(high))
-    if high <= low:
-        high = low + 1.0
-    high = low + (high - low) * _ROOM_ABOVE
-    more = _ROW_POINTS if _two_rows(chart) else 0
+    low, high = chart.span()
+    more = _ROW_POINTS if chart.has_two_rows else 0
     return _Frame(float(chart.edges[0]), float(chart.edges[-1]), low, high, more)
 
 
@@ -277,14 +298,9 @@ def _phases(chart: Chart, frame: _Frame) -> Iterator[str]:
     The engine's phases stand for the submission that they are in; its name is above theirs where
     there are several submissions.
     """
-    if _two_rows(chart):
+    if chart.has_two_rows:
         yield from _names(chart.phases, frame, _TOP - 4)
-    alone = [
-        (name, begin, end)
-        for name, begin, end in chart.phases
-        if not any(begin <= first and last <= end for _, first, last in chart.parts)
-    ]
-    shown = sorted((*chart.parts, *alone), key=lambda row: row[1:])
+    shown = chart.shown_phases()
     for place, (name, begin, end) in enumerate(shown):
         left, right = frame.across(begin, end)
         if right > left:
@@ -293,12 +309,7 @@ def _phases(chart: Chart, frame: _Frame) -> Iterator[str]:
                 f' width="{right - left:.1f}" height="{frame.height - frame.top - _BOTTOM}">'
                 f"<title>{html.escape(name)}, {begin:.1f} to {end:.1f} s</title></rect>"
             )
-    yield from _names(chart.parts if _two_rows(chart) else shown, frame, frame.top - 4)
-
-
-def _two_rows(chart: Chart) -> bool:
-    """Whether submissions and the engine's phases in them each need a row of names."""
-    return len(chart.phases) > 1 and bool(chart.parts)
+    yield from _names(chart.parts if chart.has_two_rows else shown, frame, frame.top - 4)
 
 
 def _names(rows: Iterable[tuple[str, float, float]], frame: _Frame, y: float) -> Iterator[str]:

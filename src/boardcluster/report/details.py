@@ -1,43 +1,51 @@
-"""Tables beside the times: counters, every run, own programs, setup, nodes, data, proofs."""
+"""The sections with every run: untrusted ones, all, own programs, counters, proofs and data."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import Cell, label_of, verdict_of
+from boardcluster.analysis import Cell, Untrusted, verdict_of
 from boardcluster.analysis.statistics import mean
-from boardcluster.records import Campaign, ClusterSpec, Fingerprint, Result
+from boardcluster.records import Campaign, Measurement, Result
 from boardcluster.report import words
 from boardcluster.report.counters import COUNTERS, Unit, format_value
+from boardcluster.report.material import Material
+from boardcluster.report.parts import Part, present
 from boardcluster.report.source import (
     Source,
     configuration,
     left_out,
-    letter,
     state_counts,
     state_of,
+    trial_getters,
     verified,
 )
-from boardcluster.report.tables import Column, Kind, Table
-from boardcluster.units import format_bytes, format_energy, format_rate
+from boardcluster.report.tables import Getter, Getters, Kind, Table, tabulate
+from boardcluster.units import format_bytes, format_energy
 
 __all__ = [
     "Proof",
-    "campaign_table",
-    "counter_tables",
-    "nodes_table",
-    "programs_table",
-    "proof_summary",
-    "proofs",
-    "run_tables",
-    "setup_table",
-    "setup_values",
-    "untrusted_table",
+    "counters_section",
+    "data_section",
+    "programs_section",
+    "runs_section",
+    "untrusted_section",
+    "verification_section",
 ]
 
-
-_MAY_BE_UNKNOWN = ("Stands for", "Limits", "Kernel command line", "NUMA", "Governor", "BLAS")
+_COUNTER_NOTE = (
+    "These are each engine's own counters under their own names, so they do not correspond line by"
+    " line: MapReduce counts what its tasks moved through local disks, and Spark what crossed a"
+    " shuffle (serialised, and compressed where the configuration says so). Neither includes HDFS"
+    " replicas."
+)
+_PROGRAMS_NOTE = (
+    "Here, `ok` means that the program ended with exit status 0. Its expected output is not known,"
+    " so nothing was verified and no statistics are computed."
+)
+_OPEN_COUNTERS = 4
+"""More tables of counters than this are folded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,61 +63,64 @@ class Proof:
     extent: str
 
 
-def counter_tables(source: Source) -> tuple[Table, ...]:
+def counters_section(material: Material) -> Iterator[Part]:
     """One table of bytes and engine counters per cell; none for a cell without any."""
-    return tuple(
-        Table(
-            caption=_counter_caption(source, cell),
-            columns=(
-                Column("What was counted"),
-                Column("Mean per run", Kind.NUMBER),
-                Column("Range", Kind.NUMBER),
-                Column("Name of the counter", Kind.CODE),
-            ),
-            rows=rows,
-            emulated=source.is_emulated(cell.results),
-        ).without_empty()
-        for cell, rows in ((cell, tuple(_counter_rows(cell))) for cell in source.cells)
-        if rows
-    )
+    source = material.source
+    tables = present(*(_counter_table(source, cell) for cell in source.cells))
+    if tables:
+        many = len(tables) > _OPEN_COUNTERS
+        yield Part(
+            title="Bytes and counters",
+            name="bytes",
+            contents="Counters",
+            text=(_COUNTER_NOTE,),
+            fold=f"{len(tables)} tables of counters" if many else "",
+            tables=tables,
+        )
 
 
-def _counter_caption(source: Source, cell: Cell) -> str:
+_Counted = tuple[str, Unit, str, list[int]]
+
+
+def _counter_table(source: Source, cell: Cell) -> Table | None:
     which = configuration(cell, source.cells)
     over = f" over {which}" if which else ""
     name = f"{words.workload_name(cell.workload)}{over} on {words.engine_name(cell.engine)}"
-    return f"{name}: bytes and counters of {words.count(cell.count, 'run')}"
+
+    def meaning(row: _Counted) -> str:
+        part = "" if len(row[3]) == cell.count else f" (in {len(row[3])} of {cell.count} runs)"
+        return f"{row[0]}{part}"
+
+    getters: Getters[_Counted] = (
+        Getter("What was counted", meaning),
+        Getter("Mean per run", lambda row: format_value(mean(row[3]), row[1]), Kind.NUMBER),
+        Getter("Range", lambda row: _span(row[3], row[1]), Kind.NUMBER),
+        Getter("Name of the counter", lambda row: row[2], Kind.CODE),
+    )
+    return tabulate(
+        _counted(cell),
+        getters,
+        caption=f"{name}: bytes and counters of {words.count(cell.count, 'run')}",
+        emulated=source.are_emulated([cell]),
+    )
 
 
-def _counter_rows(cell: Cell) -> list[tuple[str, ...]]:
+def _counted(cell: Cell) -> Iterator[_Counted]:
+    """What was counted, its unit, its name and the value of each run that has it."""
     found = [item.measurement for item in cell.results if item.measurement is not None]
-    sizes = (
+    between = [item.intermediate_bytes for item in found if item.intermediate_bytes is not None]
+    for meaning, name, values in (
         ("input given", "ours: input_bytes", [item.input_bytes for item in found]),
         ("final output in HDFS", "ours: output_bytes", [item.output_bytes for item in found]),
-        (
-            "intermediate, by the engine's counters",
-            "ours: intermediate_bytes",
-            [item.intermediate_bytes for item in found if item.intermediate_bytes is not None],
-        ),
-    )
-    series: list[tuple[str, Unit, str, list[int]]] = [
-        (meaning, Unit.BYTES, name, values) for meaning, name, values in sizes if any(values)
-    ]
+        ("intermediate, by the engine's counters", "ours: intermediate_bytes", between),
+    ):
+        if any(values):
+            yield meaning, Unit.BYTES, name, values
     for counter in COUNTERS:
-        if counter.engine is cell.engine:
-            values = [
-                item.counters[counter.name] for item in found if counter.name in item.counters
-            ]
+        values = [item.counters[counter.name] for item in found if counter.name in item.counters]
+        if values and counter.engine is cell.engine:
             short = counter.name.removeprefix("org.apache.hadoop.mapreduce.")
-            series.append((counter.meaning, counter.unit, short, values))
-    rows: list[tuple[str, ...]] = []
-    for meaning, unit, name, values in series:
-        if values:
-            note = "" if len(values) == len(found) else f" (in {len(values)} of {len(found)} runs)"
-            rows.append(
-                (meaning + note, format_value(mean(values), unit), _span(values, unit), name)
-            )
-    return rows
+            yield counter.meaning, counter.unit, short, values
 
 
 def _span(values: Sequence[int], unit: Unit) -> str:
@@ -117,289 +128,231 @@ def _span(values: Sequence[int], unit: Unit) -> str:
         return words.NONE
     low, high = format_value(min(values), unit), format_value(max(values), unit)
     if min(values) == max(values):
-        return "the same"
+        return "constant"
     if low == high:
-        return f"differ by {format_value(max(values) - min(values), unit)}"
+        return f"within {format_value(max(values) - min(values), unit)}"
     return f"{low} to {high}"
 
 
-def run_tables(source: Source) -> tuple[Table, ...]:
+def runs_section(material: Material) -> Iterator[Part]:
     """One table of every attempt and every pending trial per campaign of workloads."""
     groups: dict[str, list[Result]] = {}
-    for result in source.results:
-        if not source.is_own_program(result):
-            groups.setdefault(result.trial.campaign_id, []).append(result)
-    return tuple(_run_table(source, group) for group in groups.values())
+    for result in material.source.of_workloads():
+        groups.setdefault(result.trial.campaign_id, []).append(result)
+    if groups:
+        yield Part(
+            title="Every run, in run order",
+            name="runs",
+            contents="Every run",
+            tables=present(*(_run_table(material.source, group) for group in groups.values())),
+        )
 
 
-def _run_table(source: Source, group: Sequence[Result]) -> Table:
+def _run_table(source: Source, group: Sequence[Result]) -> Table | None:
     campaign_id = group[0].trial.campaign_id
     campaign = source.campaigns.get(campaign_id)
-    seed = f", random order of seed {campaign.seed}" if campaign else ""
-    table = Table(
-        caption=f"Campaign {campaign_id}{seed}: {state_counts(group)}",
-        columns=(
-            Column("Order", Kind.NUMBER),
-            Column("Workload"),
-            Column("Input", Kind.NUMBER),
-            Column("Workers", Kind.NUMBER),
-            Column("Profile"),
-            Column("Settings"),
-            Column("Engine", Kind.ENGINE),
-            Column("Repetition", Kind.NUMBER),
-            Column("Attempt", Kind.NUMBER),
-            Column("Seconds", Kind.NUMBER),
-            Column("State", Kind.STATE),
-            Column("Verdict"),
-            Column("Energy"),
-            Column("Reason or remark"),
-            Column("Output", Kind.NUMBER),
-            Column("Verified", Kind.CODE),
-            Column("YARN application", Kind.CODE),
+    seed = f", in random order (seed {campaign.seed})" if campaign else ""
+    getters: Getters[Result] = (
+        Getter("Order", lambda row: str(row.trial.position + 1), Kind.NUMBER),
+        *trial_getters(lambda row: row),
+        Getter("Engine", lambda row: words.engine_name(row.trial.engine), Kind.ENGINE),
+        Getter("Repetition", lambda row: words.repetition(row.trial), Kind.NUMBER),
+        Getter(
+            "Attempt",
+            lambda row: str(row.attempt.number if row.attempt else words.NONE),
+            Kind.NUMBER,
         ),
-        rows=tuple(_run_row(source, result) for result in group),
+        Getter("Seconds", _measured(_seconds), Kind.NUMBER),
+        Getter("State", state_of, Kind.STATE),
+        Getter("Verdict", lambda row: verdict_of(row).value if row.measurement else words.NONE),
+        Getter(
+            "Energy", _measured(lambda found: format_energy(found.energy) if found.energy else "")
+        ),
+        Getter("Reason or remark", _remarks),
+        Getter("Output", _measured(lambda found: format_bytes(found.output_bytes)), Kind.NUMBER),
+        Getter("Verified", _measured(lambda found: _proof_label(source, found)), Kind.CODE),
+        Getter("YARN application", _measured(lambda found: found.application_id), Kind.CODE),
+    )
+    return tabulate(
+        group,
+        getters,
+        caption=f"Campaign {campaign_id}{seed}: {state_counts(group)}",
         emulated=source.is_emulated(group),
         links=tuple(source.page_of(result) for result in group),
+        hide=("Workload", "Input", "Workers", "Profile", "Settings", "Attempt"),
     )
-    varying = ("Workload", "Input", "Workers", "Profile", "Settings", "Attempt")
-    return table.without_constant(*varying).without_empty()
 
 
-def _run_row(source: Source, result: Result) -> tuple[str, ...]:
-    trial, attempt, found = result.trial, result.attempt, result.measurement
+def _measured(get: Callable[[Measurement], str]) -> Callable[[Result], str]:
+    """A text of what a run yielded; a dash where there is none."""
+    return lambda row: (get(row.measurement) if row.measurement else "") or words.NONE
+
+
+def _seconds(found: Measurement) -> str:
+    return words.seconds(found.duration_seconds)
+
+
+def _remarks(row: Result) -> str:
+    found = row.measurement
     remarks = (*found.verdict_reasons, *found.remarks) if found else ()
-    return (
-        str(trial.position + 1),
-        words.workload_name(trial.workload),
-        format_bytes(trial.size_bytes) if trial.size_bytes else words.NONE,
-        str(trial.workers),
-        trial.profile,
-        label_of([result]) or "default",
-        words.engine_name(trial.engine),
-        f"warm-up {trial.repetition}" if trial.warm_up else str(trial.repetition),
-        str(attempt.number) if attempt else words.NONE,
-        words.seconds(found.duration_seconds) if found else words.NONE,
-        state_of(result),
-        verdict_of(result).value if found else words.NONE,
-        format_energy(found.energy) if found and found.energy else words.NONE,
-        "; ".join(part for part in (attempt.reason if attempt else "", *remarks) if part),
-        format_bytes(found.output_bytes) if found else words.NONE,
-        _proof_label(source, result),
-        (found.application_id if found else "") or words.NONE,
-    )
+    return "; ".join(part for part in (row.attempt.reason if row.attempt else "", *remarks) if part)
 
 
-def _proof_label(source: Source, result: Result) -> str:
-    proof = result.measurement.verification if result.measurement else None
+def _proof_label(source: Source, found: Measurement) -> str:
+    proof = found.verification
     if proof is None:
-        return words.NONE
+        return ""
     label = f"V{source.methods.index(proof.method) + 1}"
     if proof.expected_sha256 != proof.actual_sha256:
         return f"{label} wrong"
     return f"{label} {words.short_digest(proof.actual_sha256)}"
 
 
-def untrusted_table(source: Source) -> Table | None:
-    """Configurations of which every verified run is tainted; None if there is none."""
-    rows = []
-    for row in source.untrusted:
-        trial = row.results[0].trial
-        found = [item.measurement for item in row.results if item.measurement]
-        reasons = list(dict.fromkeys(line for item in found for line in item.verdict_reasons))
-        more = f"; and {len(reasons) - 1} more, see every run" if len(reasons) > 1 else ""
-        rows.append(
-            (
-                words.workload_name(trial.workload),
-                format_bytes(trial.size_bytes) if trial.size_bytes else words.NONE,
-                str(trial.workers),
-                trial.profile,
-                row.label or "default",
-                words.engine_name(row.engine),
-                words.verdicts(item.verdict for item in found),
-                ", ".join(words.seconds(item.duration_seconds) for item in found),
-                f"{reasons[0]}{more}" if reasons else "",
-            )
-        )
-    if not rows:
-        return None
-    return Table(
+def untrusted_section(material: Material) -> Iterator[Part]:
+    """Configurations of which every verified run is tainted."""
+    source = material.source
+    getters: Getters[Untrusted] = (
+        *trial_getters(lambda row: row.results[0]),
+        Getter("Engine", lambda row: words.engine_name(row.engine), Kind.ENGINE),
+        Getter("Runs", lambda row: words.verdicts(item.verdict for item in _all_measured(row))),
+        Getter("Seconds, in run order", lambda row: ", ".join(map(_seconds, _all_measured(row)))),
+        Getter("Why they do not count", _first_reason),
+    )
+    table = tabulate(
+        source.untrusted,
+        getters,
         caption="Configurations without a valid run",
-        columns=(
-            Column("Workload"),
-            Column("Input", Kind.NUMBER),
-            Column("Workers", Kind.NUMBER),
-            Column("Profile"),
-            Column("Settings"),
-            Column("Engine", Kind.ENGINE),
-            Column("Runs"),
-            Column("Seconds, in run order"),
-            Column("Why they do not count"),
-        ),
-        rows=tuple(rows),
-        emulated=source.is_emulated([item for row in source.untrusted for item in row.results]),
+        emulated=source.is_emulated(item for row in source.untrusted for item in row.results),
         note=words.UNTRUSTED,
-    ).without_constant("Workers", "Profile", "Settings")
-
-
-def programs_table(source: Source) -> Table | None:
-    """The user's own programs; None without any."""
-    group = [item for item in source.results if source.is_own_program(item)]
-    if not group:
-        return None
-    rows = []
-    for result in group:
-        attempt, found = result.attempt, result.measurement
-        rows.append(
-            (
-                words.engine_name(result.trial.engine),
-                words.program(result.trial.arguments),
-                words.moment(attempt.started_utc).removesuffix(" UTC") if attempt else words.NONE,
-                words.seconds(found.duration_seconds) if found else words.NONE,
-                state_of(result),
-                str(found.exit_status) if found else words.NONE,
-                attempt.reason if attempt else "",
-                (found.application_id if found else "") or words.NONE,
-            )
+        hide=("Workers", "Profile", "Settings"),
+    )
+    if table is not None:
+        yield Part(
+            title="Runs that cannot be trusted",
+            name="untrusted",
+            contents="Not trusted",
+            tables=(table,),
         )
-    return Table(
-        caption="What you submitted, as it was run",
-        columns=(
-            Column("Engine", Kind.ENGINE),
-            Column("Program and arguments", Kind.LONG),
-            Column("Started (UTC)", Kind.MOMENT),
-            Column("Seconds", Kind.NUMBER),
-            Column("State", Kind.STATE),
-            Column("Exit status", Kind.NUMBER),
-            Column("Reason or remark"),
-            Column("YARN application", Kind.CODE),
+
+
+def _all_measured(row: Untrusted) -> list[Measurement]:
+    return [item.measurement for item in row.results if item.measurement]
+
+
+def _first_reason(row: Untrusted) -> str:
+    found = _all_measured(row)
+    reasons = list(dict.fromkeys(line for item in found for line in item.verdict_reasons))
+    more = f"; and {len(reasons) - 1} more, see every run" if len(reasons) > 1 else ""
+    return f"{reasons[0]}{more}" if reasons else ""
+
+
+def programs_section(material: Material) -> Iterator[Part]:
+    """The user's own programs."""
+    group = [item for item in material.source.results if material.source.is_own_program(item)]
+    getters: Getters[Result] = (
+        Getter("Engine", lambda row: words.engine_name(row.trial.engine), Kind.ENGINE),
+        Getter("Program and arguments", lambda row: words.program(row.trial.arguments), Kind.LONG),
+        Getter(
+            "Started (UTC)",
+            lambda row: (
+                words.moment(row.attempt.started_utc).removesuffix(" UTC")
+                if row.attempt
+                else words.NONE
+            ),
+            Kind.MOMENT,
         ),
-        rows=tuple(rows),
-        emulated=source.is_emulated(group),
-        note="Here ok means that the program ended with status 0. What it should have written is"
-        " not known, so nothing was verified, and no statistics are made of it.",
-    ).without_empty()
+        Getter("Seconds", _measured(_seconds), Kind.NUMBER),
+        Getter("State", state_of, Kind.STATE),
+        Getter("Exit status", _measured(lambda found: str(found.exit_status)), Kind.NUMBER),
+        Getter("Reason or remark", lambda row: row.attempt.reason if row.attempt else ""),
+        Getter("YARN application", _measured(lambda found: found.application_id), Kind.CODE),
+    )
+    table = tabulate(
+        group,
+        getters,
+        caption="What you submitted, as it was run",
+        emulated=material.source.is_emulated(group),
+        note=_PROGRAMS_NOTE,
+    )
+    if table is not None:
+        yield Part(
+            title="Your own programs", name="programs", contents="Own programs", tables=(table,)
+        )
 
 
-def proofs(source: Source) -> tuple[Proof, ...]:
+def verification_section(material: Material) -> Iterator[Part]:
     """How outputs were verified, one entry per method."""
-    proofs = []
-    for index, method in enumerate(source.methods):
-        found = [
-            item.measurement.verification
-            for item in verified(source)
-            if item.measurement
-            and item.measurement.verification
-            and item.measurement.verification.method == method
-        ]
-        records = sorted({proof.records for proof in found})
-        span = " or ".join(f"{number:,}" for number in records)
-        if len(records) > 3:
-            span = f"{records[0]:,} to {records[-1]:,}"
-        extent = f"{words.count(len(found), 'output')}, {span} records each" if found else ""
-        proofs.append(Proof(label=f"V{index + 1}", method=method, extent=extent))
-    return tuple(proofs)
+    source = material.source
+    if source.of_workloads():
+        yield Part(
+            title="Verification",
+            name="verification",
+            contents="Verification",
+            text=(_proof_summary(source),),
+            block="proofs",
+            data=tuple(_proof(source, index) for index in range(len(source.methods))),
+        )
 
 
-def proof_summary(source: Source) -> str:
+def _proof(source: Source, index: int) -> Proof:
+    method = source.methods[index]
+    found = [
+        item.measurement.verification
+        for item in verified(source)
+        if item.measurement
+        and item.measurement.verification
+        and item.measurement.verification.method == method
+    ]
+    records = sorted({proof.records for proof in found})
+    span = " or ".join(f"{number:,}" for number in records)
+    if len(records) > 3:
+        span = f"{records[0]:,} to {records[-1]:,}"
+    extent = f"{words.count(len(found), 'output')}, {span} records each" if found else ""
+    return Proof(label=f"V{index + 1}", method=method, extent=extent)
+
+
+def _proof_summary(source: Source) -> str:
     """One sentence over all verified results."""
-    out = left_out(source)
-    total = len(verified(source)) - len(out)
+    out = len(left_out(source))
+    total = len(verified(source)) - out
     if not total and not out:
         return "No verified result yet."
+    tainted = words.count(out, "tainted run")
     if not total:
         return (
-            f"{words.count(len(out), 'tainted run')}: their outputs were proved right in a way"
-            " named here, so it is only their times that cannot be trusted."
+            f"{tainted}: their outputs were proved right by a method named here, so only their"
+            " times cannot be trusted."
         )
-    each = "its output was" if total == 1 else "every one of their outputs was"
     runs = "The 1 run" if total == 1 else f"The {total} runs"
-    verb = "is" if total == 1 else "are"
+    each = "its output was" if total == 1 else "each of their outputs was"
+    also = f" Also verified, but left out of the statistics: {tainted}." if out else ""
     return (
-        f"{runs} in the statistics {verb} verified: {each} proved right in a way named here. A run"
-        " whose output is wrong or unproved never becomes a result."
-        + (f" Verified, too: {words.count(len(out), 'tainted run')} left out of it." if out else "")
+        f"{runs} in the statistics {'is' if total == 1 else 'are'} verified: {each} proved right by"
+        " a method named here. A run whose output is wrong or unproved never becomes a"
+        f" result.{also}"
     )
 
 
-def setup_table(source: Source) -> Table | None:
-    """The machines, versions and settings of all attempts; None without any."""
-    if not source.fingerprints:
-        return None
-    values = [setup_values(fingerprint) for fingerprint in source.fingerprints]
-    single = len(values) == 1
-    rows = []
-    for name in values[0]:
-        row = [item[name] for item in values]
-        if name in _MAY_BE_UNKNOWN and set(row) == {words.NONE}:
-            continue
-        rows.append((name if len(set(row)) == 1 else f"{name} (differs)", *row))
-    return Table(
-        caption="Machine, versions and settings of the runs",
-        columns=(
-            Column("" if single else "Setup"),
-            *(Column("" if single else letter(index)) for index in range(len(values))),
-        ),
-        rows=tuple(rows),
-        emulated=any(item.mark for item in source.fingerprints),
+def data_section(material: Material) -> Iterator[Part]:
+    """Campaigns and the origin of their input."""
+    source = material.source
+    getters: Getters[Campaign] = (
+        Getter("Campaign", lambda row: row.id, Kind.CODE),
+        Getter("Name", lambda row: row.name),
+        Getter("Created", lambda row: words.moment(row.created_utc), Kind.MOMENT),
+        Getter("Cluster", lambda row: row.cluster + _marked(source, row)),
+        Getter("Seed", lambda row: str(row.seed), Kind.NUMBER),
+        Getter("Data", lambda row: row.dataset),
+        Getter("Origin", lambda row: row.dataset_source),
+        Getter("SHA-256 of the input", lambda row: row.dataset_sha256, Kind.LONG),
     )
-
-
-def setup_values(found: Fingerprint) -> dict[str, str]:
-    """The machine, versions and settings of a fingerprint, by heading."""
-    return {
-        "Nodes": f"{found.nodes} {found.noun}",
-        "Stands for": found.twin or words.NONE,
-        "Limits": "; ".join(found.limits.splitlines()) or words.NONE,
-        "Smallest worker": f"{words.count(found.node_cores, 'core')},"
-        f" {format_bytes(found.node_memory_bytes, binary=True)} declared",
-        "Link of each node": format_rate(found.link_bits_per_second)
-        if found.link_bits_per_second
-        else words.NONE,
-        "Host CPU": f"{found.cpu}, {words.count(found.cpu_cores, 'core')}",
-        "Host memory": format_bytes(found.memory_bytes, binary=True),
-        "Operating system": found.os,
-        "Kernel": found.kernel,
-        "Kernel command line": found.kernel_command_line or words.NONE,
-        "NUMA": found.numa or words.NONE,
-        "Governor": found.governor or words.NONE,
-        "BLAS": found.blas or words.NONE,
-        "Java": found.java,
-        "Hadoop": found.hadoop,
-        "Spark": found.spark,
-        "Profile": found.profile,
-        "Security": words.SECURITY[found.security],
-        "Hardware": "; ".join(found.hardware) or words.NONE,
-        "Configuration": f"SHA-256 {found.config_sha256[:16]}",
-        "boardcluster": found.boardcluster,
-    }
-
-
-def nodes_table(cluster: ClusterSpec | None) -> Table | None:
-    """The declared nodes; None without a declaration."""
-    if cluster is None:
-        return None
-    rate = cluster.network.link_bits_per_second
-    network = f"network {cluster.network.subnet} at {format_rate(rate)}" if rate else "no network"
-    return Table(
-        caption=f"Nodes of cluster {cluster.name} as declared (engines {cluster.engines}, profile"
-        f" {cluster.profile}, {network})",
-        columns=(
-            Column("Node"),
-            Column("Roles"),
-            Column("Cores", Kind.NUMBER),
-            Column("Memory", Kind.NUMBER),
-        ),
-        rows=tuple(
-            (
-                node.name,
-                ", ".join(sorted(node.roles)),
-                str(node.cores),
-                format_bytes(node.memory_bytes, binary=True),
-            )
-            for node in cluster.nodes
-        ),
-        emulated=bool(cluster.capabilities.mark),
+    table = tabulate(
+        sorted(source.campaigns.values(), key=lambda row: row.id),
+        getters,
+        caption="Campaigns and where their data came from",
     )
+    if table is not None:
+        yield Part(title="Data", name="data", contents="Data", tables=(table,))
 
 
 def _marked(source: Source, campaign: Campaign) -> str:
@@ -413,35 +366,3 @@ def _marked(source: Source, campaign: Campaign) -> str:
     )
     names = ", ".join(kinds) or ("emulated" if campaign.emulated else "")
     return f" ({names})" if names else ""
-
-
-def campaign_table(source: Source) -> Table | None:
-    """Campaigns and the origin of their input; None without any."""
-    if not source.campaigns:
-        return None
-    return Table(
-        caption="Campaigns and where their data came from",
-        columns=(
-            Column("Campaign", Kind.CODE),
-            Column("Name"),
-            Column("Created", Kind.MOMENT),
-            Column("Cluster"),
-            Column("Seed", Kind.NUMBER),
-            Column("Data"),
-            Column("Origin"),
-            Column("SHA-256 of the input", Kind.LONG),
-        ),
-        rows=tuple(
-            (
-                campaign.id,
-                campaign.name,
-                words.moment(campaign.created_utc),
-                campaign.cluster + _marked(source, campaign),
-                str(campaign.seed),
-                campaign.dataset or words.NONE,
-                campaign.dataset_source or words.NONE,
-                campaign.dataset_sha256 or words.NONE,
-            )
-            for campaign in sorted(source.campaigns.values(), key=lambda item: item.id)
-        ),
-    ).without_empty()

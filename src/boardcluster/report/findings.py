@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis import (
@@ -14,12 +14,15 @@ from boardcluster.analysis import (
 )
 from boardcluster.records import Engine, Verdict
 from boardcluster.report import words
+from boardcluster.report.material import Material
+from boardcluster.report.parts import Part
 from boardcluster.report.source import Source, configuration, groups_of, state_counts
 
-__all__ = ["Finding", "find", "headline"]
+__all__ = ["Finding", "find", "findings_section", "headline"]
 
 _ONE_BY_ONE = "one after the other"
 _DIFFERENCES = 3
+_ONCE = "was run only once; one run cannot show how much times vary."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,23 +80,23 @@ def _mix_finding(source: Source, comparison: ConcurrencyComparison) -> Finding:
     setup = _setup_words(comparison.differences) + _trust_words(one, several)
     interval = comparison.difference_interval_seconds
     if interval is None:
-        certainty = "One of the two ran only once: one run cannot say how much times vary."
+        certainty = f"One of the two {_ONCE}"
     elif comparison.is_shown:
         low, high = sorted((abs(interval.low), abs(interval.high)))
         less = "less" if comparison.ratio >= 1 else "more"
         certainty = (
-            f"At once takes {words.seconds(low)} to {words.seconds(high)} s {less}"
+            f"Running them at once takes {words.seconds(low)} to {words.seconds(high)} s {less}"
             " (95 % interval of the difference)."
         )
     else:
         verdict = "no difference shown"
-        certainty = "The 95 % interval of the difference holds 0: more runs are needed."
+        certainty = "The 95 % interval of the difference includes 0: more runs are needed."
     return Finding(
         sentence=f"{start}: {verdict}",
         certainty=certainty + setup,
         engines=(),
         ratio="" if interval is not None and not comparison.is_shown else ratio,
-        emulated=source.is_emulated([*one.results, *several.results]),
+        emulated=source.are_emulated([one, several]),
         is_shown=comparison.is_shown,
     )
 
@@ -120,7 +123,7 @@ def _finding(source: Source, group: Sequence[Cell], comparison: Comparison | Non
             for cell in cells
         ),
         ratio=ratio,
-        emulated=source.is_emulated([item for cell in cells for item in cell.results]),
+        emulated=source.are_emulated(cells),
         is_shown=comparison is not None and comparison.is_shown,
     )
 
@@ -155,7 +158,7 @@ def _setup_words(differences: Sequence[str]) -> str:
     named = list(dict.fromkeys(line.partition(":")[0] for line in differences))
     more = f" and {len(named) - _DIFFERENCES} more" if len(named) > _DIFFERENCES else ""
     listed = ", ".join(named[:_DIFFERENCES])
-    return f" The runs are of different setups ({listed}{more}); see below."
+    return f" The runs are from different setups ({listed}{more}); see below."
 
 
 def _trust_words(*cells: Cell) -> str:
@@ -163,8 +166,10 @@ def _trust_words(*cells: Cell) -> str:
     tainted = sum(cell.counted(Verdict.TAINTED) for cell in cells)
     out = sum(len(cell.left_out) for cell in cells)
     drifting = any(cell.drift is not None and cell.drift.is_shown for cell in cells)
-    said = f" {words.count(tainted, 'run')} of these tainted." if tainted else ""
-    said += f" {words.count(out, 'tainted run')} left out." if out else ""
+    verb = "is" if tainted == 1 else "are"
+    said = f" {tainted} of these runs {verb} tainted." if tainted else ""
+    verb = "was" if out == 1 else "were"
+    said += f" {words.count(out, 'tainted run')} {verb} left out." if out else ""
     return said + (" Times drift with run order; see below." if drifting else "")
 
 
@@ -181,7 +186,7 @@ def _compared(start: str, comparison: Comparison, engines: int) -> tuple[str, st
     if comparison.difference_interval_seconds is None:
         return (
             f"{start}: {verdict}",
-            "An engine ran only once here: one run cannot say how much times vary." + setup,
+            f"One of the engines {_ONCE}{setup}",
             ratio,
         )
     interval = comparison.difference_interval_seconds
@@ -190,7 +195,7 @@ def _compared(start: str, comparison: Comparison, engines: int) -> tuple[str, st
         certainty = f"{faster} takes {span} less (95 % interval of the difference)."
         return f"{start}: {verdict}", certainty + setup, ratio
     certainty = (
-        "The 95 % interval of the difference goes from"
+        "The 95 % interval of the difference ranges from"
         f" {words.seconds(abs(interval.low))} s in favour of one engine to"
         f" {words.seconds(abs(interval.high))} s in favour of the other: more runs are needed."
     )
@@ -205,8 +210,9 @@ def headline(source: Source, findings: Sequence[Finding]) -> tuple[str, str]:
         return (
             "Nothing has been run yet",
             (
-                "This store holds no results. `boardcluster demo` makes a cluster, runs WordCount"
-                " on both engines and writes a report; `boardcluster run` does it on your cluster."
+                "This store holds no results. `boardcluster demo` creates a cluster, runs"
+                " WordCount on both engines and writes a report; `boardcluster run` runs a workload"
+                " on your own cluster."
             ),
         )
     if source.untrusted:
@@ -216,9 +222,21 @@ def headline(source: Source, findings: Sequence[Finding]) -> tuple[str, str]:
         ended = [item for item in programs if item.attempt and item.attempt.ended_utc]
         return (
             f"{words.count(len(ended), 'run')} of your own programs",
-            "Their outputs have no known answer, so times are given and nothing is verified.",
+            "Their expected outputs are not known, so times are given but nothing is verified.",
         )
     return "No run has ended with a verified result yet", state_counts(source.results) + "."
+
+
+def findings_section(material: Material) -> Iterator[Part]:
+    """All findings, where there are several."""
+    findings = find(material.source)
+    if len(findings) > 1:
+        yield Part(
+            title="Every configuration in one line",
+            name="findings",
+            block="findings",
+            data=findings,
+        )
 
 
 def _untrusted_headline(source: Source) -> tuple[str, str]:
@@ -234,7 +252,7 @@ def _untrusted_headline(source: Source) -> tuple[str, str]:
     return (
         f"No valid run yet: {what} tainted",
         (
-            f"{first}Times and causes are below. Mend the cause and run again, or let them count"
-            " with `boardcluster report --tainted`."
+            f"{first}Times and causes are below. Remove the cause and run again, or let these runs"
+            " count with `boardcluster report --tainted`."
         ),
     )

@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from boardcluster.analysis import dilation_words
-from boardcluster.records import Fingerprint
+from boardcluster.records import ClusterSpec, Fingerprint, NodeSpec
 from boardcluster.report import words
-from boardcluster.report.details import nodes_table, setup_table
-from boardcluster.report.parts import Part
-from boardcluster.report.source import Source
+from boardcluster.report.material import Material
+from boardcluster.report.parts import Part, present
+from boardcluster.report.source import Source, letter
+from boardcluster.report.tables import Column, Getter, Getters, Kind, Table, tabulate
 from boardcluster.report.worth_part import Declared, prices_table
 from boardcluster.units import format_bytes, format_rate
 
-__all__ = ["machine_part"]
+__all__ = ["machine_section", "setup_values"]
 
 _SETUPS_SHOWN = 4
+_MAY_BE_UNKNOWN = ("Stands for", "Limits", "Kernel command line", "NUMA", "Governor", "BLAS")
 
 
-def machine_part(source: Source, declared: Declared) -> Part:
+def machine_section(material: Material) -> Iterator[Part]:
     """What ran on what; without runs, what is declared."""
-    cluster = declared.cluster
+    source, cluster = material.source, material.cluster
     nodes = max((setup.nodes for setup in source.fingerprints), default=0)
     emulated = cluster is not None and bool(cluster.capabilities.mark)
-    tables = (
-        setup_table(source),
-        nodes_table(cluster),
-        prices_table(declared.prices(nodes), emulated=emulated),
-    )
-    return Part(
-        title="The machine",
-        name="setup",
-        text=tuple(_sentences(source)),
-        tables=tuple(table for table in tables if table is not None),
-    )
+    prices = prices_table(Declared(cluster=cluster).prices(nodes), emulated=emulated)
+    tables = present(_setup_table(source), _nodes_table(cluster), prices)
+    text = tuple(_sentences(source))
+    if tables:
+        costs = ", and what it costs" if len(tables) > 2 else ""
+        yield Part(
+            title="The machine",
+            name="setup",
+            contents="Machine",
+            text=text,
+            fold=f"Every version, setting and node{costs}" if text else "",
+            tables=tables,
+            paper=True,
+        )
 
 
 def _sentences(source: Source) -> list[str]:
@@ -44,19 +49,19 @@ def _sentences(source: Source) -> list[str]:
         groups.setdefault(_setup(setup), []).append(setup)
     said = [_named(source, text, group) for text, group in list(groups.items())[:_SETUPS_SHOWN]]
     if len(groups) > _SETUPS_SHOWN:
-        said.append(f"{len(groups) - _SETUPS_SHOWN} more kinds of setups are in the table.")
+        said.append(f"The table shows {len(groups) - _SETUPS_SHOWN} more kinds of setup.")
     dilations = {
         item.measurement.dilation for item in source.results if item.measurement is not None
     } - {1.0}
     if dilations:
         said.append(
             "Emulated boards ran slower than the real ones, by a time"
-            f" {dilation_words(*dilations)}; times are the boards'."
+            f" {dilation_words(*dilations)}; times are those of the boards."
         )
     if len(setups) > 1:
         said.append(
-            f"There are {len(setups)} different setups; what differs among them is marked in the"
-            " table, and numbers that pool them say so."
+            f"There are {len(setups)} different setups. The table marks what differs among them,"
+            " and numbers that pool several setups say so."
         )
     return said
 
@@ -66,11 +71,7 @@ def _named(source: Source, text: str, group: Sequence[Fingerprint]) -> str:
     letters = ", ".join(source.setup_letter(setup) for setup in group)
     several = "Setups" if len(group) > 1 else "Setup"
     name = f"{several} {letters}: " if len(source.fingerprints) > 1 else ""
-    numbers = sorted({setup.nodes for setup in group})
-    nodes = " or ".join(
-        part for part in (", ".join(map(str, numbers[:-1])), str(numbers[-1])) if part
-    )
-    return f"{name}{nodes} {text}"
+    return f"{name}{words.listed(map(str, sorted({row.nodes for row in group})), 'or')} {text}"
 
 
 def _setup(setup: Fingerprint) -> str:
@@ -79,8 +80,82 @@ def _setup(setup: Fingerprint) -> str:
     stands = f", which stand for {setup.twin}" if setup.twin else ""
     memory = format_bytes(setup.node_memory_bytes, binary=True)
     return (
-        f"{setup.noun}{stands}{link if setup.link_bits_per_second else ''}, the smallest worker"
-        f" with {words.count(setup.node_cores, 'core')} and {memory}; Hadoop {setup.hadoop} and"
-        f" Spark {setup.spark} on Java {setup.java}, profile {setup.profile};"
-        f" {words.SECURITY[setup.security]}."
+        f"{setup.noun}{stands}{link if setup.link_bits_per_second else ''}; the smallest worker has"
+        f" {words.count(setup.node_cores, 'core')} and {memory} of memory. Software: Hadoop"
+        f" {setup.hadoop} and Spark {setup.spark} on Java {setup.java}, profile {setup.profile}."
+        f" Access: {words.SECURITY[setup.security]}."
+    )
+
+
+def _setup_table(source: Source) -> Table | None:
+    """The machines, versions and settings of all attempts; None without any."""
+    if not source.fingerprints:
+        return None
+    values = [setup_values(fingerprint) for fingerprint in source.fingerprints]
+    single = len(values) == 1
+    rows = []
+    for name in values[0]:
+        row = [item[name] for item in values]
+        if name in _MAY_BE_UNKNOWN and set(row) == {words.NONE}:
+            continue
+        rows.append((name if len(set(row)) == 1 else f"{name} (differs)", *row))
+    return Table(
+        caption="Machine, versions and settings of the runs",
+        columns=(
+            Column("" if single else "Setup"),
+            *(Column("" if single else letter(index)) for index in range(len(values))),
+        ),
+        rows=tuple(rows),
+        emulated=any(item.mark for item in source.fingerprints),
+    )
+
+
+def setup_values(found: Fingerprint) -> dict[str, str]:
+    """The machine, versions and settings of a fingerprint, by heading."""
+    link = format_rate(found.link_bits_per_second) if found.link_bits_per_second else ""
+    values = {
+        "Nodes": f"{found.nodes} {found.noun}",
+        "Stands for": found.twin,
+        "Limits": "; ".join(found.limits.splitlines()),
+        "Smallest worker": f"{words.count(found.node_cores, 'core')},"
+        f" {format_bytes(found.node_memory_bytes, binary=True)} declared",
+        "Link of each node": link,
+        "Host CPU": f"{found.cpu}, {words.count(found.cpu_cores, 'core')}",
+        "Host memory": format_bytes(found.memory_bytes, binary=True),
+        "Operating system": found.os,
+        "Kernel": found.kernel,
+        "Kernel command line": found.kernel_command_line,
+        "NUMA": found.numa,
+        "Governor": found.governor,
+        "BLAS": found.blas,
+        "Java": found.java,
+        "Hadoop": found.hadoop,
+        "Spark": found.spark,
+        "Profile": found.profile,
+        "Security": words.SECURITY[found.security],
+        "Hardware": "; ".join(found.hardware),
+        "Configuration": f"SHA-256 {found.config_sha256[:16]}",
+        "boardcluster": found.boardcluster,
+    }
+    return {name: value or words.NONE for name, value in values.items()}
+
+
+def _nodes_table(cluster: ClusterSpec | None) -> Table | None:
+    """The declared nodes; None without a declaration."""
+    if cluster is None:
+        return None
+    rate = cluster.network.link_bits_per_second
+    network = f"network {cluster.network.subnet} at {format_rate(rate)}" if rate else "no network"
+    getters: Getters[NodeSpec] = (
+        Getter("Node", lambda node: node.name),
+        Getter("Roles", lambda node: ", ".join(sorted(node.roles))),
+        Getter("Cores", lambda node: str(node.cores), Kind.NUMBER),
+        Getter("Memory", lambda node: format_bytes(node.memory_bytes, binary=True), Kind.NUMBER),
+    )
+    return tabulate(
+        cluster.nodes,
+        getters,
+        caption=f"Nodes of cluster {cluster.name} as declared (engines {cluster.engines}, profile"
+        f" {cluster.profile}, {network})",
+        emulated=bool(cluster.capabilities.mark),
     )

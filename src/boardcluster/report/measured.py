@@ -1,126 +1,107 @@
-"""Tables of what runs yield beside their time: figures, phases, and bytes by node."""
+"""Tables of what runs yield besides their time: figures, phases, and bytes by node."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from boardcluster.analysis import Cell, Figure
 from boardcluster.analysis.statistics import mean
 from boardcluster.records import Measurement
 from boardcluster.report import words
 from boardcluster.report.source import Source, configuration
-from boardcluster.report.tables import Column, Kind, Table
+from boardcluster.report.tables import Getter, Getters, Kind, Table, tabulate
 from boardcluster.units import format_bytes
 
 __all__ = ["figures_table", "node_bytes_table", "phases_table"]
 
+_Value = TypeVar("_Value")
+_PHASES_NOTE = (
+    "A part whose name contains a slash is the engine's own phase inside a submission; such phases"
+    " can overlap, so they need not add up."
+)
+_NODES_NOTE = (
+    "Numbers by node are the kernel's counts of what the node's processes wrote to and read from"
+    " storage. They include final output and its replicas and exclude what the page cache served."
+)
+
 
 def figures_table(source: Source, cells: Sequence[Cell]) -> Table | None:
     """What the workload itself measures, one row per cell and figure; None without any."""
-    rows = tuple(
-        (*_name(cell, cells), words.figure_name(name), *_figure(figure, cell))
-        for cell in cells
-        for name, figure in cell.figures.items()
+
+    def runs(cell: Cell, figure: Figure) -> str:
+        return (
+            str(figure.count) if figure.count == cell.count else f"{figure.count} of {cell.count}"
+        )
+
+    getters: Getters[tuple[Cell, tuple[str, Figure]]] = (
+        Getter("Figure", lambda row: words.figure_name(row[1][0])),
+        Getter("Mean", lambda row: words.number(row[1][1].mean), Kind.NUMBER),
+        Getter("95 % interval", lambda row: _interval(row[1][1]), Kind.NUMBER),
+        Getter("Runs", lambda row: runs(row[0], row[1][1]), Kind.NUMBER),
     )
-    return _table(
-        source,
-        cells,
-        caption="what the workload itself measured",
-        columns=(
-            Column("Figure"),
-            Column("Mean", Kind.NUMBER),
-            Column("95 % interval", Kind.NUMBER),
-            Column("Runs", Kind.NUMBER),
-        ),
-        rows=rows,
-    )
+    rows = [(cell, item) for cell in cells for item in cell.figures.items()]
+    return _table(source, cells, rows, getters, caption="what the workload itself measured")
 
 
-def _figure(figure: Figure, cell: Cell) -> tuple[str, str, str]:
-    interval = words.NONE
-    if figure.interval is not None:
-        low, high = words.number(figure.interval.low), words.number(figure.interval.high)
-        interval = f"{low} to {high}"
-    runs = str(figure.count) if figure.count == cell.count else f"{figure.count} of {cell.count}"
-    return words.number(figure.mean), interval, runs
+def _interval(figure: Figure) -> str:
+    if figure.interval is None:
+        return words.NONE
+    return f"{words.number(figure.interval.low)} to {words.number(figure.interval.high)}"
 
 
 def phases_table(source: Source, cells: Sequence[Cell]) -> Table | None:
     """How long each part took, one row per cell and phase; None if no job has several parts."""
-    found = {id(cell): _series(cell, lambda item: item.phases_seconds) for cell in cells}
-    if not any(len(phases) > 1 for phases in found.values()):
+    found = [(cell, _series(cell, lambda item: item.phases_seconds)) for cell in cells]
+    rows = [(cell, item) for cell, phases in found for item in phases.items()]
+    if not any(len(phases) > 1 for _, phases in found):
         return None
-    rows = tuple(
-        (
-            *_name(cell, cells),
-            name,
-            words.seconds(mean(seconds)),
-            f"{words.seconds(min(seconds))} to {words.seconds(max(seconds))}"
-            if len(seconds) > 1
-            else words.NONE,
-        )
-        for cell in cells
-        for name, seconds in found[id(cell)].items()
+    getters: Getters[tuple[Cell, tuple[str, list[float]]]] = (
+        Getter("Part", lambda row: row[1][0], Kind.CODE),
+        Getter("Mean (s)", lambda row: words.seconds(mean(row[1][1])), Kind.NUMBER),
+        Getter("Range (s)", lambda row: _range(row[1][1]), Kind.NUMBER),
     )
-    return _table(
-        source,
-        cells,
-        caption="time of each part",
-        columns=(
-            Column("Part", Kind.CODE),
-            Column("Mean (s)", Kind.NUMBER),
-            Column("Range (s)", Kind.NUMBER),
-        ),
-        rows=rows,
-        note="A part with a stroke is the engine's own phase inside a submission; such phases can"
-        " overlap, so they need not add up."
-        if any("/" in name for phases in found.values() for name in phases)
-        else "",
-    )
+    note = _PHASES_NOTE if any("/" in name for _, (name, _) in rows) else ""
+    return _table(source, cells, rows, getters, caption="time of each part", note=note)
+
+
+def _range(seconds: Sequence[float]) -> str:
+    if len(seconds) < 2:
+        return words.NONE
+    return f"{words.seconds(min(seconds))} to {words.seconds(max(seconds))}"
 
 
 def node_bytes_table(source: Source, cells: Sequence[Cell]) -> Table | None:
     """Intermediate data by the engine, and storage traffic by node; None where nothing is known."""
-    nodes = dict.fromkeys(
-        node
-        for cell in cells
-        for item in _measurements(cell)
-        for node in (*item.node_written_bytes, *item.node_read_bytes)
-    )
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[Cell, tuple[str, float, dict[str, float]]]] = []
     for cell in cells:
         if cell.mean_intermediate_bytes is not None:
-            shown = format_bytes(cell.mean_intermediate_bytes)
-            rows.append(
-                (*_name(cell, cells), "intermediate, by the engine", shown, *("" for _ in nodes))
-            )
+            rows.append((cell, ("intermediate, by the engine", cell.mean_intermediate_bytes, {})))
         for what, series in (
             ("written to storage", _series(cell, lambda item: item.node_written_bytes)),
             ("read from storage", _series(cell, lambda item: item.node_read_bytes)),
         ):
             if series:
                 means = {node: mean(values) for node, values in series.items()}
-                each = (format_bytes(means[node]) if node in means else "" for node in nodes)
-                rows.append((*_name(cell, cells), what, format_bytes(sum(means.values())), *each))
-    return _table(
-        source,
-        cells,
-        caption="bytes on local storage, mean per run",
-        columns=(
-            Column("Bytes"),
-            Column("All nodes", Kind.NUMBER),
-            *(Column(node, Kind.NUMBER) for node in nodes),
-        ),
-        rows=tuple(rows),
-        note="By node the kernel counts what the node's processes wrote to and read from storage:"
-        " final output and its replicas are in it, what the page cache served is not."
-        if nodes
-        else "",
+                rows.append((cell, (what, sum(means.values()), means)))
+    nodes = dict.fromkeys(
+        node
+        for cell in cells
+        for item in _measurements(cell)
+        for node in (*item.node_written_bytes, *item.node_read_bytes)
     )
 
+    def of_node(node: str) -> Callable[[tuple[Cell, tuple[str, float, dict[str, float]]]], str]:
+        return lambda row: format_bytes(row[1][2][node]) if node in row[1][2] else ""
 
-def _name(cell: Cell, cells: Sequence[Cell]) -> tuple[str, str]:
-    return words.engine_name(cell.engine), configuration(cell, cells)
+    getters: Getters[tuple[Cell, tuple[str, float, dict[str, float]]]] = (
+        Getter("Bytes", lambda row: row[1][0]),
+        Getter("All nodes", lambda row: format_bytes(row[1][1]), Kind.NUMBER),
+        *(Getter(node, of_node(node), Kind.NUMBER) for node in nodes),
+    )
+    note = _NODES_NOTE if nodes else ""
+    caption = "bytes on local storage, mean per run"
+    return _table(source, cells, rows, getters, caption=caption, note=note)
 
 
 def _measurements(cell: Cell) -> list[Measurement]:
@@ -141,19 +122,22 @@ def _series(
 def _table(
     source: Source,
     cells: Sequence[Cell],
+    rows: Iterable[tuple[Cell, _Value]],
+    getters: Getters[tuple[Cell, _Value]],
     *,
     caption: str,
-    columns: tuple[Column, ...],
-    rows: tuple[tuple[str, ...], ...],
     note: str = "",
 ) -> Table | None:
-    if not rows:
-        return None
-    table = Table(
-        caption=f"{words.workload_name(cells[0].workload)}: {caption}",
-        columns=(Column("Engine", Kind.ENGINE), Column("Configuration"), *columns),
-        rows=rows,
-        emulated=source.is_emulated([item for cell in cells for item in cell.results]),
-        note=note,
+    """A table whose rows begin with the name of their cell."""
+    first: Getters[tuple[Cell, _Value]] = (
+        Getter("Engine", lambda row: words.engine_name(row[0].engine), Kind.ENGINE),
+        Getter("Configuration", lambda row: configuration(row[0], cells)),
     )
-    return table.without_constant("Configuration").without_empty()
+    return tabulate(
+        rows,
+        (*first, *getters),
+        caption=f"{words.workload_name(cells[0].workload)}: {caption}",
+        emulated=source.are_emulated(cells),
+        note=note,
+        hide=("Configuration",),
+    )

@@ -1,4 +1,4 @@
-"""Our times beside those of papers, where board or medium, conditions and work are the same."""
+"""Our times and those of papers, where board or medium, conditions and work are the same."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from boardcluster.catalog.conditions import machine_of, published_side
 from boardcluster.catalog.published import read_index
 from boardcluster.errors import BoardclusterError
 from boardcluster.report import words
+from boardcluster.report.material import Material
 from boardcluster.report.parts import Part
 from boardcluster.report.source import Source, configuration
-from boardcluster.report.tables import Column, Kind, Table
+from boardcluster.report.tables import Getter, Getters, Kind, tabulate
 
-__all__ = ["published_part"]
+__all__ = ["published_part", "published_section"]
 
 _MOST = 60
+_CONDITIONS = (
+    "Workload, engine, size, number of workers and every setting that a paper's table states are"
+    " the same as ours, and so is the board or the medium that it names. Software versions may"
+    " differ. Papers print one number without an interval, so none is given for it."
+)
 _OUTCOMES = {
     Outcome.INSIDE: "inside our interval",
     Outcome.OUTSIDE: "outside our interval",
@@ -24,50 +30,56 @@ _OUTCOMES = {
 }
 
 
+def published_section(material: Material) -> Iterator[Part]:
+    """The section, where there is anything to compare with."""
+    part = published_part(material.source)
+    if part is not None:
+        yield part
+
+
 def published_part(source: Source) -> Part | None:
     """Times of papers for the same work under the same conditions; None where there are none.
 
-    A published number stands beside ours only where the board or the medium that its table names is
+    A published number is shown with ours only where the board or the medium that its table names is
     ours, or what emulated boards stand for, and where we know every other condition that it states.
     """
     cells = [cell for cell in source.cells if machine_of(cell.fingerprints[0])]
-    if not cells:
-        return None
-    found = list(_matches(cells))
-    if not found:
-        return None
-    rows = tuple(_row(cell, match, cells) for cell, match in found[:_MOST])
-    table = Table(
-        caption="Our times beside published ones",
-        columns=(
-            Column("Workload"),
-            Column("Engine", Kind.ENGINE),
-            Column("Configuration"),
-            Column("Our mean (s)", Kind.NUMBER),
-            Column("95 % interval (s)", Kind.NUMBER),
-            Column("Published (s)", Kind.NUMBER),
-            Column("Ours over it", Kind.NUMBER),
-            Column("The published number is"),
-            Column("Source"),
+    found = list(_matches(cells)) if cells else []
+    more = len(found) - _MOST
+    getters: Getters[tuple[Cell, Match]] = (
+        Getter("Workload", lambda row: words.workload_name(row[0].workload)),
+        Getter("Engine", lambda row: words.engine_name(row[0].engine), Kind.ENGINE),
+        Getter("Configuration", lambda row: configuration(row[0], cells)),
+        Getter("Our mean (s)", lambda row: words.seconds(row[0].mean_seconds), Kind.NUMBER),
+        Getter(
+            "95 % interval (s)", lambda row: words.interval(row[0].interval_seconds), Kind.NUMBER
         ),
-        rows=rows,
-        emulated=source.is_emulated([item for cell in cells for item in cell.results]),
-        note=f"{words.count(len(found) - _MOST, 'more row')} left out."
-        if len(found) > _MOST
-        else "",
+        Getter("Published (s)", lambda row: words.number(row[1].second.mean), Kind.NUMBER),
+        Getter("Ours / published", lambda row: _ratio(row[1]), Kind.NUMBER),
+        Getter("The published number is", lambda row: _OUTCOMES.get(row[1].outcome, "")),
+        Getter("Source", lambda row: row[1].second.source),
     )
+    table = tabulate(
+        found[:_MOST],
+        getters,
+        caption="Our times and published ones",
+        emulated=source.are_emulated(cells),
+        note=f"{words.count(more, 'more row')} left out." if more > 0 else "",
+    )
+    if table is None:
+        return None
     return Part(
-        title="Beside published numbers",
+        title="Comparison with published numbers",
         name="published",
-        text=(
-            (
-                "Workload, engine, size, number of workers and every setting that a paper's table"
-                " states are ours; so is the board or the medium that it names. Versions are not."
-                " Papers print one number without an interval, so none is made up for it."
-            ),
-        ),
-        tables=(table.without_empty(),),
+        contents="Published",
+        text=(_CONDITIONS,),
+        tables=(table,),
+        paper=True,
     )
+
+
+def _ratio(match: Match) -> str:
+    return words.NONE if match.ratio is None else f"{match.ratio.value:.2f}"
 
 
 def _matches(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Match]]:
@@ -95,18 +107,4 @@ def _is_like(match: Match) -> bool:
         and bool(theirs.machine)
         and all(ours.machine.get(name) == value for name, value in theirs.machine.items())
         and set(theirs.conditions) <= set(ours.conditions)
-    )
-
-
-def _row(cell: Cell, match: Match, cells: Sequence[Cell]) -> tuple[str, ...]:
-    return (
-        words.workload_name(cell.workload),
-        words.engine_name(cell.engine),
-        configuration(cell, cells),
-        words.seconds(cell.mean_seconds),
-        words.interval(cell.interval_seconds),
-        words.number(match.second.mean),
-        words.NONE if match.ratio is None else f"{match.ratio.value:.2f}",
-        _OUTCOMES.get(match.outcome, ""),
-        match.second.source,
     )

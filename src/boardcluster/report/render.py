@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import re
@@ -14,12 +13,12 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
-from boardcluster.analysis.advice import Certainty
 from boardcluster.errors import StoreError
-from boardcluster.records import Campaign, ClusterSpec, ProbeRun, Result
+from boardcluster.records import ClusterSpec, ProbeRun
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
 from boardcluster.report.latex import latex_table
+from boardcluster.report.methods import Methods
 from boardcluster.report.model import Report, report_of
 from boardcluster.report.plots import (
     NARROW_POINTS,
@@ -30,6 +29,7 @@ from boardcluster.report.plots import (
     svg,
 )
 from boardcluster.report.plots.figure import Curves
+from boardcluster.report.sections import CERTAINTIES
 from boardcluster.report.source import Source
 from boardcluster.report.tables import Table
 from boardcluster.report.together import together
@@ -40,7 +40,6 @@ __all__ = [
     "make_environment",
     "named_tables",
     "style_sheets",
-    "write_report",
     "write_source",
     "write_texts",
 ]
@@ -56,39 +55,6 @@ _MANY_FIGURES = 60
 """From so many figures on, a tenth of a second each, they are drawn on every core."""
 _MANY_SAVED = 8
 """From so many on, half a second each, they are drawn for print on every core."""
-_COUNTER_NOTE = (
-    "These are each engine's own counters under their own names, so they do not match line by line:"
-    " MapReduce counts what its tasks moved through local disks, Spark what crossed a shuffle"
-    " (serialised, and compressed where the configuration says so). HDFS replicas are in neither."
-)
-_METHOD = (
-    (
-        "Time is the driver's monotonic clock around the engine's own submission: it includes the"
-        " start of the application on YARN and leaves out preparing the input and verifying the"
-        " output."
-    ),
-    (
-        "The 95 % interval is of the mean by Student's t: mean ± t(0.975, n-1) · s / √n. It assumes"
-        " independent runs of one normal distribution. From five runs on a second one is by the"
-        " bootstrap, which assumes no distribution. The interval of a difference is Welch's."
-        " Outliers lie beyond Tukey's fences; they are shown, never dropped. CV is the standard"
-        " deviation over the mean. Throughput is input over time; MB are 10⁶ bytes."
-    ),
-    (
-        "Failed and invalid attempts are shown with their reason and stay out of every mean, and so"
-        " do warm-ups."
-    ),
-    (
-        "The verdict on each run is from the telemetry of its nodes: valid where nothing was seen"
-        " that disturbs it, tainted where something was, unjudged where it was recorded before"
-        " there were verdicts. Tainted runs stay out of every mean unless they were asked for."
-    ),
-)
-_CERTAINTIES = {
-    Certainty.PUBLISHED: "others saw it on their boards; here nobody measured it",
-    Certainty.COMPUTED: "computed from these runs, as the most that it can bring",
-    Certainty.COMPARED: "both were measured here",
-}
 _MD_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 
 
@@ -120,36 +86,6 @@ class Written:
     figures: tuple[Path, ...]
 
 
-def write_report(
-    results: Sequence[Result],
-    campaigns: Sequence[Campaign],
-    *,
-    cluster: ClusterSpec | None,
-    folder: Path,
-    tainted: bool = False,
-    pages: Mapping[tuple[str, int], str] | None = None,
-) -> tuple[Path, Path]:
-    """Write the report of these results without their telemetry: see ``write_source``.
-
-    Args:
-        results: trials with their attempts; give every attempt, so that none is hidden.
-        campaigns: their campaigns.
-        cluster: the cluster's declaration, for the list of nodes.
-        folder: where to write; made if there is none.
-        tainted: whether tainted runs count.
-        pages: by trial and number of an attempt, the page of its curves, relative to ``folder``.
-
-    Returns:
-        The HTML file and the Markdown file.
-
-    Raises:
-        StoreError: the folder cannot be written.
-    """
-    source = Source.of(results, campaigns, tainted=tainted, pages=pages)
-    written = write_source(source, cluster=cluster, folder=folder)
-    return written.html, written.markdown
-
-
 def write_source(
     source: Source,
     *,
@@ -179,33 +115,33 @@ def write_source(
     """
     report = report_of(source, cluster=cluster, evidence=evidence, probes=probes)
     environment = make_environment()
-    drawn = _figures(report)
+    parts = list(report.walk())
+    drawn = [figure for part in parts for figure in part.figures]
+    files = {file.name: file.text for part in parts for file in part.files}
     shared = {
         "report": report,
         "emulated_text": words.emulated(report.twins),
         "insecure_text": words.INSECURE,
         "tainted_text": words.TAINTED,
-        "counter_note": _COUNTER_NOTE,
-        "certainties": _CERTAINTIES,
-        "method": (*_METHOD, words.DILATED) if report.twins else _METHOD,
+        "certainties": CERTAINTIES,
     }
     html = environment.get_template("report.html.j2").render(
         **shared,
         marks=STATE_MARKS,
         drawings=dict(together(_draw_named, drawn, many=_MANY_FIGURES)),
-        run_links={row.csv_name: _link(row.csv_text) for row in report.times},
+        file_links={name: _link(text) for name, text in files.items()},
         style=style_sheets(environment, "style.css", "run.css", "report.css"),
     )
     markdown = environment.get_template("report.md.j2").render(**shared)
     tidy = re.sub(r"\n{3,}", "\n\n", markdown).rstrip("\n") + "\n"
     data = {folder / "data" / f"{figure.name}.csv": csv_text(figure) for figure in drawn}
-    data |= {folder / "data" / row.csv_name: row.csv_text for row in report.times}
+    data |= {folder / "data" / name: text for name, text in files.items()}
     tables = {
         folder / "tables" / f"{name}.tex": latex_table(table)
         for name, table in named_tables(report).items()
     }
-    if report.methods is not None:
-        tables[folder / "tables" / "methods.tex"] = f"{report.methods.latex}\n"
+    for methods in (part.data for part in parts if isinstance(part.data, Methods)):
+        tables[folder / "tables" / "methods.tex"] = f"{methods.latex}\n"
     written = Written(
         html=folder / "report.html",
         markdown=folder / "report.md",
@@ -219,34 +155,13 @@ def write_source(
 
 def named_tables(report: Report) -> dict[str, Table]:
     """Tables that belong into a paper, by the stem of a file name."""
-    found = {}
-    for section, parts in zip(report.times, report.parts, strict=True):
-        found[f"{section.anchor}-times"] = section.table
-        for place, table in enumerate(section.details, start=1):
-            found[f"{section.anchor}-details-{place}"] = table
-        for part in parts:
-            found |= _of_part(part.name, part.tables)
-    for extra in (report.cost, report.published):
-        if extra is not None:
-            found |= _of_part(extra.name, extra.tables)
-    found |= _of_part(report.validity.name, report.validity.tables)
-    found |= _of_part(report.machine.name, report.machine.tables)
     mark = words.kind_mark(report.twins)
-    return {name: dataclasses.replace(table, mark=mark) for name, table in found.items()}
-
-
-def _of_part(name: str, tables: Sequence[Table]) -> dict[str, Table]:
-    return {f"{name}{f'-{place}' if place else ''}": table for place, table in enumerate(tables)}
-
-
-def _figures(report: Report) -> list[Figure]:
-    """Every figure of the report, in the order of the page."""
-    found: list[Figure] = []
-    for section, parts in zip(report.times, report.parts, strict=True):
-        found += section.figures
-        for part in parts:
-            found += part.figures
-    return found
+    return {
+        table.stem or f"{part.name}{f'-{place}' if place else ''}": replace(table, mark=mark)
+        for part in report.walk()
+        if part.paper
+        for place, table in enumerate(part.tables)
+    }
 
 
 def _save(

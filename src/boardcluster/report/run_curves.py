@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -41,6 +42,15 @@ _STATES = (
     ("steal", "kept by the hypervisor"),
 )
 _MACHINE = "machine"
+_MEASURED = "Clock as measured with a timed loop"
+_TITLES = {
+    "cpu": "CPU",
+    "disk": "Disk",
+    "network": "Network",
+    "clock": "Clock and temperature",
+    "memory": "Memory",
+    "others": "Used by others",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +108,38 @@ class _Source:
         )
 
 
+_Values: TypeAlias = Callable[[Window, Series], "Series | None"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plot:
+    """One chart with a line for each node.
+
+    Attributes:
+        section: name of the section that it is in.
+        name: unique on the page.
+        title: what it shows.
+        unit: by what values are divided, and the unit that they then have.
+        windows: the nodes.
+        values: values of a node in each interval; None where it has none.
+        most: the axis reaches at least so far.
+        from_zero: whether the axis starts at 0.
+        note: a sentence below it; may be empty.
+        if_any: whether it is left out where every value is 0.
+    """
+
+    section: str
+    name: str
+    title: str
+    unit: tuple[float, str]
+    windows: tuple[Window, ...]
+    values: _Values
+    most: float = float("nan")
+    from_zero: bool = True
+    note: str = ""
+    if_any: bool = False
+
+
 def sections(telemetry: Telemetry, disturbances: Sequence[Disturbance]) -> tuple[Section, ...]:
     """The charts of a run; none without samples or without a duration."""
     windows = tuple(window_of(node, telemetry) for node in telemetry.nodes)
@@ -112,18 +154,14 @@ def sections(telemetry: Telemetry, disturbances: Sequence[Disturbance]) -> tuple
         parts=_parts(telemetry),
         disturbances=tuple(disturbances),
     )
-    found = (
-        ("CPU", "cpu", [*_cpu_by_state(source), *_waiting(source)]),
-        ("Disk", "disk", list(_disk(source))),
-        ("Network", "network", list(_network(source))),
-        ("Clock and temperature", "clock", list(_clock(source))),
-        ("Memory", "memory", list(_memory(source))),
-        ("What others took", "others", list(_others(source))),
-    )
+    charts: dict[str, list[Chart]] = {name: [] for name in _TITLES}
+    charts["cpu"] += _cpu_by_state(source)
+    for plot in _plots(source):
+        charts[plot.section] += _by_node(source, plot)
     return tuple(
-        Section(title=title, name=name, charts=tuple(charts))
-        for title, name, charts in found
-        if charts
+        Section(title=_TITLES[name], name=name, charts=tuple(found))
+        for name, found in charts.items()
+        if found
     )
 
 
@@ -167,182 +205,115 @@ def _cpu_by_state(source: _Source) -> Iterator[Chart]:
                 marks=source.marks([window]),
             )
     if not few:
-        yield from _by_node(
-            source,
-            source.nodes,
-            busy_cores,
-            name="cpu-busy",
-            title="CPU in use",
-            unit="cores",
-        )
+        plot = _Plot("cpu", "cpu-busy", "CPU in use", (1.0, "cores"), source.nodes, busy_cores)
+        yield from _by_node(source, plot)
 
 
-def _waiting(source: _Source) -> Iterator[Chart]:
-    def waited(window: Window, edges: Series) -> Series | None:
-        found = rate(window, "cpu_iowait_seconds", edges)
-        return None if found is None else 100 * found / window.cores
-
-    yield from _by_node(
-        source,
-        source.machines,
-        waited,
-        name="iowait",
-        title="Waiting for a disk",
-        unit="% of all cores",
-        most=10.0,
-    )
+def _waited(window: Window, edges: Series) -> Series | None:
+    found = rate(window, "cpu_iowait_seconds", edges)
+    return None if found is None else 100 * found / window.cores
 
 
-def _disk(source: _Source) -> Iterator[Chart]:
-    emulated = len(source.nodes) < len(source.windows)
-    note = (
-        "Of a node: what its processes read from storage and wrote to files. Of the machine: what "
-        "its devices did, later writing of the page cache included."
-        if emulated
+def _reported_clock(window: Window, edges: Series) -> Series | None:
+    rows = [level(window, name, edges) for name in members(window, "clock_hertz")]
+    known = [row for row in rows if row is not None]
+    return np.fmin.reduce(known) if known else None
+
+
+def _level(name: str) -> _Values:
+    return lambda window, edges: level(window, name, edges)
+
+
+def _rate(name: str) -> _Values:
+    return lambda window, edges: rate(window, name, edges)
+
+
+def _disk(way: str) -> _Values:
+    return lambda window, edges: disk_rate(window, way, edges)
+
+
+def _network(way: str) -> _Values:
+    return lambda window, edges: network_rate(window, way, edges)
+
+
+def _plots(source: _Source) -> tuple[_Plot, ...]:
+    """Every chart with one line for each node, by section."""
+    every, machines, nodes = source.windows, source.machines, source.nodes
+    shared = (
+        "Of a node: what its processes read from storage and wrote to files. Of the machine: what"
+        " its devices did, including later writes from the page cache."
+        if len(nodes) < len(every)
         else ""
     )
-    for way, word in (("read", "Read from disk"), ("written", "Written to disk")):
-        yield from _by_node(
-            source,
-            source.windows,
-            lambda window, edges, way=way: disk_rate(window, way, edges),  # type: ignore[misc]
-            name=f"disk-{way}",
-            title=word,
-            unit="MB/s",
-            divisor=_MEGA,
-            note=note,
-        )
-
-
-def _network(source: _Source) -> Iterator[Chart]:
-    for way, word in (("received", "Received"), ("sent", "Sent")):
-        yield from _by_node(
-            source,
-            source.nodes,
-            lambda window, edges, way=way: network_rate(window, way, edges),  # type: ignore[misc]
-            name=f"network-{way}",
-            title=word,
-            unit="MB/s",
-            divisor=_MEGA,
-        )
-
-
-def _clock(source: _Source) -> Iterator[Chart]:
-    def measured(window: Window, edges: Series) -> Series | None:
-        return level(window, "clock_measured_hertz", edges)
-
-    def reported(window: Window, edges: Series) -> Series | None:
-        rows = [level(window, name, edges) for name in members(window, "clock_hertz")]
-        known = [row for row in rows if row is not None]
-        return np.fmin.reduce(known) if known else None
-
-    for value, name, title in (
-        (measured, "clock-measured", "Clock as measured with a timed loop"),
-        (reported, "clock-reported", "Clock as the kernel reports it, slowest core"),
-    ):
-        yield from _by_node(
-            source,
-            source.machines,
-            value,
-            name=name,
-            title=title,
-            unit="GHz",
-            divisor=_GIGA,
+    measured, available = _level("clock_measured_hertz"), _level("memory_available_bytes")
+    mega, gib, share = (_MEGA, "MB/s"), (_GIB, "GiB"), (1.0, "% of all cores")
+    reported, hertz = "Clock as the kernel reports it, slowest core", (_GIGA, "GHz")
+    return (
+        _Plot("cpu", "iowait", "Waiting for a disk", share, machines, _waited, most=10.0),
+        _Plot("disk", "disk-read", "Read from disk", mega, every, _disk("read"), note=shared),
+        _Plot(
+            "disk", "disk-written", "Written to disk", mega, every, _disk("written"), note=shared
+        ),
+        _Plot("network", "network-received", "Received", mega, nodes, _network("received")),
+        _Plot("network", "network-sent", "Sent", mega, nodes, _network("sent")),
+        _Plot("clock", "clock-measured", _MEASURED, hertz, machines, measured, from_zero=False),
+        _Plot(
+            "clock", "clock-reported", reported, hertz, machines, _reported_clock, from_zero=False
+        ),
+        _Plot(
+            *("clock", "temperature", "Temperature, hottest sensor", (1.0, "°C"), machines),
+            _level("temperature_celsius"),
             from_zero=False,
-        )
-    yield from _by_node(
-        source,
-        source.machines,
-        lambda window, edges: level(window, "temperature_celsius", edges),
-        name="temperature",
-        title="Temperature, hottest sensor",
-        unit="°C",
-        from_zero=False,
+        ),
+        _Plot("memory", "memory-own", "Memory of the cluster's processes", gib, every, node_memory),
+        _Plot("memory", "memory-available", "Available memory", gib, machines, available),
+        _Plot(
+            "memory", "memory-cached", "Page cache", gib, machines, _level("memory_cached_bytes")
+        ),
+        _Plot(
+            *("memory", "memory-swap", "Swap in use", gib, machines, _level("swap_used_bytes")),
+            if_any=True,
+        ),
+        _Plot(
+            *("others", "foreign-cpu-seconds", "CPU used by other programs", (1.0, "cores"), every),
+            _rate("foreign_cpu_seconds"),
+            most=0.1,
+            if_any=True,
+        ),
+        _Plot(
+            *("others", "quota-throttled-seconds", "Time held back by a CPU quota"),
+            *((1.0, "seconds per second"), every, _rate("quota_throttled_seconds")),
+            most=0.1,
+            if_any=True,
+        ),
     )
 
 
-def _memory(source: _Source) -> Iterator[Chart]:
-    def state(name: str) -> Callable[[Window, Series], Series | None]:
-        return lambda window, edges: level(window, name, edges)
-
-    for value, windows, name, title in (
-        (node_memory, source.windows, "own", "Memory of the cluster's processes"),
-        (state("memory_available_bytes"), source.machines, "available", "Available memory"),
-        (state("memory_cached_bytes"), source.machines, "cached", "Page cache"),
-        (state("swap_used_bytes"), source.machines, "swap", "Swap in use"),
-    ):
-        charts = _by_node(
-            source,
-            windows,
-            value,
-            name=f"memory-{name}",
-            title=title,
-            unit="GiB",
-            divisor=_GIB,
-        )
-        for chart in charts:
-            if name != "swap" or _any(chart):
-                yield chart
-
-
-def _others(source: _Source) -> Iterator[Chart]:
-    for column, title, unit in (
-        ("foreign_cpu_seconds", "CPU used by other programs", "cores"),
-        ("quota_throttled_seconds", "Time held back by a CPU quota", "seconds per second"),
-    ):
-        charts = _by_node(
-            source,
-            source.windows,
-            lambda window, edges, column=column: rate(window, column, edges),  # type: ignore[misc]
-            name=column.replace("_", "-"),
-            title=title,
-            unit=unit,
-            most=0.1,
-        )
-        for chart in charts:
-            if _any(chart):
-                yield chart
-
-
-def _any(chart: Chart) -> bool:
-    rows = [line.values for line in chart.lines] + [band.high for band in chart.bands]
-    return any(bool(np.nansum(row) > 0) for row in rows)
-
-
-def _by_node(
-    source: _Source,
-    windows: Sequence[Window],
-    value: Callable[[Window, Series], Series | None],
-    *,
-    name: str,
-    title: str,
-    unit: str,
-    divisor: float = 1.0,
-    from_zero: bool = True,
-    most: float = float("nan"),
-    note: str = "",
-) -> Iterator[Chart]:
+def _by_node(source: _Source, plot: _Plot) -> Iterator[Chart]:
     """One line for each node, or quantiles over many; nothing where no node knows."""
-    found = [(window, value(window, source.edges)) for window in windows]
+    divisor, unit = plot.unit
+    found = [(window, plot.values(window, source.edges)) for window in plot.windows]
     rows = [(window, row / divisor) for window, row in found if row is not None]
     if not rows or all(bool(np.isnan(row).all()) for _, row in rows):
         return
     many = len(rows) > MOST_LINES
     lines, bands = _quantiles([row for _, row in rows]) if many else (_lines(rows), ())
-    yield Chart(
-        name=name,
-        title=title,
+    chart = Chart(
+        name=plot.name,
+        title=plot.title,
         unit=unit,
         edges=source.edges,
         lines=lines,
         bands=bands,
-        from_zero=from_zero,
-        most=most,
+        from_zero=plot.from_zero,
+        most=plot.most,
         phases=source.phases,
         parts=source.parts,
         marks=source.marks(window for window, _ in rows),
-        note=f"{len(rows)} nodes. {note}".strip() if many else note,
+        note=f"{len(rows)} nodes. {plot.note}".strip() if many else plot.note,
     )
+    if not plot.if_any or any(bool(np.nansum(row) > 0) for _, row in chart.columns()):
+        yield chart
 
 
 def _lines(rows: Iterable[tuple[Window, Series]]) -> tuple[Line, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from markupsafe import Markup
 
@@ -14,36 +15,41 @@ from boardcluster.analysis.telemetry import WHOLE_RUN, NodeSummary, node_summari
 from boardcluster.records import Attempt, Campaign, Result, Telemetry
 from boardcluster.report import words
 from boardcluster.report.curves import Chart, csv_link, draw
-from boardcluster.report.details import setup_values
+from boardcluster.report.machine import setup_values
+from boardcluster.report.parts import present
 from boardcluster.report.render import STATE_MARKS, make_environment, style_sheets, write_texts
 from boardcluster.report.run_curves import Section, sections
 from boardcluster.report.run_marks import Disturbance, disturbances
 from boardcluster.report.source import state_of
-from boardcluster.report.tables import Column, Kind, Table
+from boardcluster.report.tables import Column, Getter, Getters, Kind, Table, tabulate
 from boardcluster.units import format_bytes
 
 __all__ = ["page_name", "write_run_page"]
 
 _METHOD = (
     (
-        "An agent on each node reads what its kernel counts, once a second unless said otherwise."
-        " Times are seconds from the start of the run by the driver's clock; each node's clock was"
-        " compared with it."
+        "An agent on each node reads the kernel's counters, once a second unless stated otherwise."
+        " Times are seconds from the start of the run by the driver's clock, to which the clock of"
+        " each node was compared."
     ),
     (
-        "Of an emulated node only its own processes and its own interface count. Of the machine"
-        " that emulated nodes share, and of a board, everything counts."
+        "The numbers of an emulated node cover only its own processes and its own network"
+        " interface. Those of a board, and of the machine that emulated nodes share, cover"
+        " everything."
     ),
     (
-        "The measured clock is that of a loop of instructions that wait for each other, timed. It"
-        " is what the core really did, whatever the kernel reports; other work on the same core"
-        " makes it lower."
+        "The clock is measured by timing a loop of instructions that wait for each other. It is"
+        " the real clock of the core, whatever the kernel reports; other work on the same core"
+        " lowers it."
     ),
     (
-        "Shaded parts are phases: those of the engine where it dates them, else our submissions."
-        " Marks on the time axis show when something disturbed a node."
+        "Shaded areas are phases: those of the engine where it records their times, else our"
+        " submissions. Marks on the time axis show when something disturbed a node."
     ),
 )
+
+
+_Nodes: TypeAlias = Sequence[NodeSummary]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +113,12 @@ def write_run_page(
         report=report,
         facts=_facts(result, attempt),
         tables=_tables(shown, emulated=emulated),
-        disturbed=_disturbed(found, emulated=emulated),
+        disturbed=tabulate(
+            found,
+            _DISTURBED,
+            caption="What disturbed the nodes, and when; the verdict says whether it was too much",
+            emulated=emulated,
+        ),
         sections=[
             (section, [_figure(chart, attempt) for chart in section.charts]) for section in curves
         ],
@@ -143,7 +154,7 @@ def _facts(result: Result, attempt: Attempt) -> list[tuple[str, str]]:
     energy = found.energy if found else None
     pairs = [
         ("Campaign", f"{trial.campaign_id}, run {trial.position + 1}"),
-        ("Repetition", f"warm-up {trial.repetition}" if trial.warm_up else str(trial.repetition)),
+        ("Repetition", words.repetition(trial)),
         ("Workers", str(trial.workers)),
         ("Profile", trial.profile),
         ("Settings", label_of([result]) or "default"),
@@ -154,7 +165,10 @@ def _facts(result: Result, attempt: Attempt) -> list[tuple[str, str]]:
         proof = found.verification
         pairs += [
             ("Output", format_bytes(found.output_bytes) if found.output_bytes else ""),
-            ("Verified", proof.method if proof else "no: the program has no known answer"),
+            (
+                "Verified",
+                proof.method if proof else "no: the expected output of the program is not known",
+            ),
             ("YARN application", found.application_id),
         ]
     if energy is not None and energy.energy_joules is not None:
@@ -162,28 +176,57 @@ def _facts(result: Result, attempt: Attempt) -> list[tuple[str, str]]:
     return [(name, text) for name, text in pairs if text]
 
 
-_COLUMNS = (
-    Column("Node"),
-    Column("CPU busy, cores", Kind.NUMBER),
-    Column("At most", Kind.NUMBER),
-    Column("I/O wait", Kind.NUMBER),
-    Column("Steal", Kind.NUMBER),
-    Column("Disk read, MB/s", Kind.NUMBER),
-    Column("Written, MB/s", Kind.NUMBER),
-    Column("Received, MB/s", Kind.NUMBER),
-    Column("Sent, MB/s", Kind.NUMBER),
-    Column("Lowest clock, GHz", Kind.NUMBER),
-    Column("Hottest, °C", Kind.NUMBER),
-    Column("Least memory, GiB", Kind.NUMBER),
-    Column("Most used, GiB", Kind.NUMBER),
-    Column("Throttled, s", Kind.NUMBER),
-    Column("Held by quota, s", Kind.NUMBER),
-    Column("Others' CPU, s", Kind.NUMBER),
+def _sum(title: str, attribute: str, divisor: float = 1.0) -> Getter[_Nodes]:
+    """A column of an attribute of nodes, added up where several are in a row."""
+
+    def get(nodes: _Nodes) -> str:
+        known = [value for node in nodes if (value := getattr(node, attribute)) is not None]
+        return _number(sum(known) if known else None, 2, divisor)
+
+    return Getter(title, get, Kind.NUMBER)
+
+
+def _own(title: str, attribute: str, decimals: int = 2, divisor: float = 1.0) -> Getter[_Nodes]:
+    """A column of an attribute of one node; a dash where it is 0 and counts a disturbance."""
+
+    def get(nodes: _Nodes) -> str:
+        value = getattr(nodes[0], attribute)
+        return _number(value or None if "throttled" in attribute else value, decimals, divisor)
+
+    return Getter(title, get, Kind.NUMBER)
+
+
+def _busy(nodes: _Nodes) -> str:
+    return f"{_number(nodes[0].cpu_busy_mean_cores)} of {nodes[0].cores}"
+
+
+_RATES = (
+    _sum("Disk read, MB/s", "disk_read_bytes_per_second", 1e6),
+    _sum("Written, MB/s", "disk_written_bytes_per_second", 1e6),
+    _sum("Received, MB/s", "net_received_bytes_per_second", 1e6),
+)
+_NODES: Getters[_Nodes] = (
+    Getter("Node", lambda nodes: nodes[0].node),
+    Getter("CPU busy, cores", _busy, Kind.NUMBER),
+    _own("At most", "cpu_busy_most_cores"),
+    Getter("I/O wait", lambda row: words.percent(row[0].cpu_iowait_mean_share), Kind.NUMBER),
+    Getter("Steal", lambda row: words.percent(row[0].cpu_steal_mean_share or None), Kind.NUMBER),
+    *_RATES,
+    _own("Sent, MB/s", "net_sent_bytes_per_second", 2, 1e6),
+    _own("Lowest clock, GHz", "clock_least_hertz", 2, 1e9),
+    _own("Hottest, °C", "temperature_most_celsius", 1),
+    _own("Least memory, GiB", "memory_available_least_bytes", 2, 1 << 30),
+    _own("Most used, GiB", "memory_own_most_bytes", 2, 1 << 30),
+    _own("Throttled, s", "throttled_seconds", 1),
+    _own("Held by quota, s", "quota_throttled_seconds", 1),
+    _own("Others' CPU, s", "foreign_cpu_seconds", 1),
 )
 
 
-def _tables(telemetry: Telemetry, *, emulated: bool) -> list[Table]:
+def _tables(telemetry: Telemetry, *, emulated: bool) -> tuple[Table, ...]:
     """One table for the run, one for each submission that is not all of it, one of all phases."""
+    if not telemetry.nodes:
+        return ()
     whole = (0.0, telemetry.duration_seconds)
     outer = submissions(telemetry.phases)
     parts = [(WHOLE_RUN, "Every node, over the whole run")]
@@ -192,122 +235,74 @@ def _tables(telemetry: Telemetry, *, emulated: bool) -> list[Table]:
         for name, (begin, end) in outer.items()
         if (begin, end) != whole
     ]
-    tables = []
-    for span, caption in parts if telemetry.nodes else ():
-        table = Table(
+    tables = (
+        tabulate(
+            [(node,) for node in node_summaries(telemetry, span)],
+            _NODES,
             caption=caption,
-            columns=_COLUMNS,
-            rows=tuple(_row(row) for row in node_summaries(telemetry, span)),
             emulated=emulated,
         )
-        tables.append(table.without_empty())
-    inner = [name for name in telemetry.phases if name not in outer] if telemetry.nodes else []
-    return [*tables, _engine_table(telemetry, inner, emulated=emulated)] if inner else tables
+        for span, caption in parts
+    )
+    inner = [name for name in telemetry.phases if name not in outer]
+    return present(*tables, _engine_table(telemetry, inner, emulated=emulated))
 
 
 _MOST_PHASES = 16
 
-_PHASE_COLUMNS = (
-    Column("Phase", Kind.LONG),
-    Column("From, s", Kind.NUMBER),
-    Column("To, s", Kind.NUMBER),
-    Column("Took, s", Kind.NUMBER),
-    Column("CPU busy, cores", Kind.NUMBER),
-    Column("Busiest node", Kind.NUMBER),
-    Column("I/O wait", Kind.NUMBER),
-    Column("Disk read, MB/s", Kind.NUMBER),
-    Column("Written, MB/s", Kind.NUMBER),
-    Column("Received, MB/s", Kind.NUMBER),
-)
 
-
-def _engine_table(telemetry: Telemetry, names: Sequence[str], *, emulated: bool) -> Table:
+def _engine_table(telemetry: Telemetry, names: Sequence[str], *, emulated: bool) -> Table | None:
     """What all nodes together did in each phase of the engine; the longest, in order of time."""
     took = {name: telemetry.phases[name][1] - telemetry.phases[name][0] for name in names}
     longest = set(sorted(names, key=lambda name: -took[name])[:_MOST_PHASES])
     shown = [name for name in names if name in longest]
     more = f", the {len(shown)} longest of {len(names)}" if len(shown) < len(names) else ""
-    return Table(
+    found = {name: node_summaries(telemetry, name) for name in shown}
+
+    def nodes(name: str) -> _Nodes:
+        """Without the machine below emulated nodes, which counts what they did once more."""
+        return [row for row in found[name] if row.scope != "machine"] or found[name]
+
+    def busiest(name: str) -> str:
+        shares = [row.cpu_busy_mean_share for row in nodes(name)]
+        return words.percent(max((share for share in shares if share is not None), default=None))
+
+    def waited(name: str) -> str:
+        shares = [row.cpu_iowait_mean_share for row in found[name]]
+        known = [share for share in shares if share is not None]
+        return words.percent(sum(known) / len(known) if known else None)
+
+    def over(getter: Getter[_Nodes]) -> Getter[str]:
+        return Getter(getter.title, lambda name: getter.get(nodes(name)), getter.kind)
+
+    getters: Getters[str] = (
+        Getter("Phase", lambda name: name, Kind.LONG),
+        Getter("From, s", lambda name: f"{telemetry.phases[name][0]:.1f}", Kind.NUMBER),
+        Getter("To, s", lambda name: f"{telemetry.phases[name][1]:.1f}", Kind.NUMBER),
+        Getter("Took, s", lambda name: f"{took[name]:.1f}", Kind.NUMBER),
+        over(_sum("CPU busy, cores", "cpu_busy_mean_cores")),
+        Getter("Busiest node", busiest, Kind.NUMBER),
+        Getter("I/O wait", waited, Kind.NUMBER),
+        *map(over, _RATES),
+    )
+    return tabulate(
+        shown,
+        getters,
         caption=f"All nodes together in each phase of the engine{more}; phases may overlap",
-        columns=_PHASE_COLUMNS,
-        rows=tuple(_phase_row(telemetry, name) for name in shown),
         emulated=emulated,
-    ).without_empty()
-
-
-def _phase_row(telemetry: Telemetry, name: str) -> tuple[str, ...]:
-    begin, end = telemetry.phases[name]
-    found = node_summaries(telemetry, name)
-    emulated = [row for row in found if row.scope != "machine"]
-    nodes = emulated or found  # the machine below emulated nodes counts what they did once more
-
-    def total(values: Iterable[float | None], divisor: float = 1.0, decimals: int = 2) -> str:
-        known = [value for value in values if value is not None]
-        return _number(sum(known) if known else None, decimals, divisor)
-
-    shares = [row.cpu_busy_mean_share for row in nodes if row.cpu_busy_mean_share is not None]
-    waits = [row.cpu_iowait_mean_share for row in found if row.cpu_iowait_mean_share is not None]
-    return (
-        name,
-        f"{begin:.1f}",
-        f"{end:.1f}",
-        f"{end - begin:.1f}",
-        total(row.cpu_busy_mean_cores for row in nodes),
-        _percent(max(shares, default=None)),
-        _percent(sum(waits) / len(waits) if waits else None),
-        total((row.disk_read_bytes_per_second for row in nodes), 1e6),
-        total((row.disk_written_bytes_per_second for row in nodes), 1e6),
-        total((row.net_received_bytes_per_second for row in nodes), 1e6),
     )
 
 
-def _row(row: NodeSummary) -> tuple[str, ...]:
-    return (
-        row.node,
-        f"{_number(row.cpu_busy_mean_cores, 2)} of {row.cores}",
-        _number(row.cpu_busy_most_cores, 2),
-        _percent(row.cpu_iowait_mean_share),
-        _percent(row.cpu_steal_mean_share or None),
-        _number(row.disk_read_bytes_per_second, 2, 1e6),
-        _number(row.disk_written_bytes_per_second, 2, 1e6),
-        _number(row.net_received_bytes_per_second, 2, 1e6),
-        _number(row.net_sent_bytes_per_second, 2, 1e6),
-        _number(row.clock_least_hertz, 2, 1e9),
-        _number(row.temperature_most_celsius, 1),
-        _number(row.memory_available_least_bytes, 2, 1 << 30),
-        _number(row.memory_own_most_bytes, 2, 1 << 30),
-        _number(row.throttled_seconds or None, 1),
-        _number(row.quota_throttled_seconds or None, 1),
-        _number(row.foreign_cpu_seconds, 1),
-    )
-
-
-def _number(value: float | None, decimals: int, divisor: float = 1.0) -> str:
+def _number(value: float | None, decimals: int = 2, divisor: float = 1.0) -> str:
     return words.NONE if value is None else f"{value / divisor:,.{decimals}f}"
 
 
-def _percent(share: float | None) -> str:
-    return words.NONE if share is None else words.percent(share)
-
-
-def _disturbed(found: Iterable[Disturbance], *, emulated: bool) -> Table | None:
-    """When something disturbed a node; None if nothing did."""
-    rows = tuple((row.node, row.what, f"{row.seconds:.1f}", _when(row.spans)) for row in found)
-    if not rows:
-        return None
-    return Table(
-        caption="What disturbed the nodes, and when; the verdict says whether it was too much",
-        columns=(
-            Column("Node"),
-            Column("What"),
-            Column("Seconds", Kind.NUMBER),
-            Column("From and to, seconds from the start", Kind.LONG),
-        ),
-        rows=rows,
-        emulated=emulated,
-    )
-
-
+_DISTURBED: Getters[Disturbance] = (
+    Getter("Node", lambda row: row.node),
+    Getter("What", lambda row: row.what),
+    Getter("Seconds", lambda row: f"{row.seconds:.1f}", Kind.NUMBER),
+    Getter("From and to, seconds from the start", lambda row: _when(row.spans), Kind.LONG),
+)
 _SHOWN_SPANS = 8
 
 

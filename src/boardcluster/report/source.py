@@ -5,26 +5,31 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter as Tally
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, TypeVar
 
-from boardcluster.analysis import Cell, Configuration, Untrusted, summarise, untrusted
+from boardcluster.analysis import Cell, Configuration, Untrusted, label_of, summarise, untrusted
 from boardcluster.records import Campaign, CampaignKind, Fingerprint, Result
 from boardcluster.report import words
+from boardcluster.report.tables import Getter, Getters, Kind
 from boardcluster.units import format_bytes
 
 __all__ = [
     "Source",
     "configuration",
     "groups_of",
+    "has_ended",
     "left_out",
     "letter",
     "state_counts",
     "state_of",
+    "trial_getters",
     "verified",
     "workload_anchor",
 ]
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +83,21 @@ class Source:
             pages=pages or {},
         )
 
-    def is_emulated(self, results: Sequence[Result]) -> bool:
+    def is_emulated(self, results: Iterable[Result]) -> bool:
         """Say whether any of these results is of nodes that are no boards: emulated, or local."""
         return any(self._one_emulated(result) for result in results)
+
+    def are_emulated(self, cells: Iterable[Cell]) -> bool:
+        """Say whether any run of these cells is of nodes that are no boards."""
+        return self.is_emulated(result for cell in cells for result in cell.results)
+
+    def of_workload(self, workload: str) -> tuple[Cell, ...]:
+        """The cells of a workload."""
+        return tuple(cell for cell in self.cells if cell.workload == workload)
+
+    def of_workloads(self) -> tuple[Result, ...]:
+        """Every result but those of the user's own programs."""
+        return tuple(result for result in self.results if not self.is_own_program(result))
 
     def _one_emulated(self, result: Result) -> bool:
         campaign = self.campaigns.get(result.trial.campaign_id)
@@ -125,6 +142,11 @@ def _run_order(result: Result) -> tuple[str, bool, str, int, int]:
     )
 
 
+def has_ended(result: Result) -> bool:
+    """Whether a result is of an attempt that has ended."""
+    return result.attempt is not None and bool(result.attempt.ended_utc)
+
+
 def letter(index: int) -> str:
     """A, B and so on for 0, 1 and so on."""
     return chr(ord("A") + index) if index < 26 else str(index + 1)
@@ -140,6 +162,21 @@ def configuration(cell: Cell, cells: Sequence[Cell], *, size: bool = True) -> st
     if len({item.label for item in cells}) > 1 and cell.label:
         parts.append(cell.label)
     return ", ".join(parts)
+
+
+def trial_getters(result_of: Callable[[Item], Result]) -> Getters[Item]:
+    """The columns that say what ran, apart from the engine.
+
+    Args:
+        result_of: a result of the row.
+    """
+    return (
+        Getter("Workload", lambda row: words.workload_name(result_of(row).trial.workload)),
+        Getter("Input", lambda row: words.size(result_of(row).trial.size_bytes), Kind.NUMBER),
+        Getter("Workers", lambda row: str(result_of(row).trial.workers), Kind.NUMBER),
+        Getter("Profile", lambda row: result_of(row).trial.profile),
+        Getter("Settings", lambda row: label_of([result_of(row)]) or "default"),
+    )
 
 
 def groups_of(cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:

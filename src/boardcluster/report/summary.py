@@ -18,36 +18,27 @@ from boardcluster.analysis.scaling import FactorEffect, NodeScaling
 from boardcluster.records import Engine
 from boardcluster.report import words
 from boardcluster.report.bounds import CellBound, bound_of, bound_words, gain_words
+from boardcluster.report.cost_part import loses
 from boardcluster.report.evidence import Evidence
+from boardcluster.report.material import Material
+from boardcluster.report.parts import Part, Point
 from boardcluster.report.source import Source, configuration, workload_anchor
-from boardcluster.report.validity import Validity
+from boardcluster.report.validity import Validity, validity_of
 from boardcluster.units import format_bytes
 
-__all__ = ["Difference", "Point", "Summary", "differences_of", "largest_difference", "summary_of"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
-    """One finding.
-
-    Attributes:
-        name: what kind of finding it is, in a few words.
-        sentence: the finding.
-        certainty: how sure it is.
-        section: anchor of the section that shows it.
-        emulated: whether it is of emulated nodes.
-    """
-
-    name: str
-    sentence: str
-    certainty: str
-    section: str
-    emulated: bool
+__all__ = [
+    "Difference",
+    "Point",
+    "Summary",
+    "differences_of",
+    "largest_difference",
+    "summary_section",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What stands on top.
+    """What is at the top.
 
     Attributes:
         points: at most three findings, the first the most important.
@@ -60,12 +51,12 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Two cells that differ in one thing.
+    """Two cells that differ in one factor.
 
     Attributes:
         faster: the one with the smaller mean.
         slower: the other one.
-        what: how each stands in a sentence, the faster one first: ``on Spark``, ``with 4 workers``.
+        what: each one in a sentence, the faster one first: ``on Spark``, ``with 4 workers``.
         among: what both have in common, for the same sentence; may be empty.
         ratio: mean of the slower over that of the faster.
     """
@@ -77,35 +68,23 @@ class Difference:
     ratio: Ratio
 
 
-def summary_of(
-    source: Source,
-    evidence: Evidence,
-    *,
-    validity: Validity,
-    differences: Sequence[Difference],
-    advice: Sequence[Advice],
-    loses: Point | None,
-) -> Summary:
-    """Choose the findings.
-
-    Args:
-        source: the records.
-        evidence: what telemetry gave.
-        validity: what became of every attempt.
-        differences: what differs, see ``differences_of``.
-        advice: best first.
-        loses: that one machine without a cluster is faster; None where it is not, or unknown.
-    """
-    if not source.results:
-        return Summary(points=(), validity=validity.sentence)
-    chosen = [
+def summary_section(material: Material) -> Iterator[Part]:
+    """The findings that matter most; none without results."""
+    source, validity = material.source, validity_of(material.source)
+    differences = differences_of(material.effects, material.scalings)
+    chosen = (
         _untrusted(source, validity) or _difference(source, differences),
-        loses or _held_back(source, evidence),
-        _advice(source, advice, evidence),
-    ]
-    return Summary(
-        points=tuple(point for point in chosen if point is not None), validity=validity.sentence
+        loses(material.costs) or _held_back(source, material.evidence),
+        _advice(source, material.advice, material.evidence),
     )
+    points = tuple(point for point in chosen if point is not None)
+    if source.results and points:
+        yield Part(
+            title="What matters",
+            name="summary",
+            block="points",
+            data=Summary(points=points, validity=validity.sentence),
+        )
 
 
 def largest_difference(differences: Sequence[Difference]) -> Difference | None:
@@ -117,7 +96,7 @@ def largest_difference(differences: Sequence[Difference]) -> Difference | None:
 def differences_of(
     effects: Sequence[FactorEffect], scalings: Sequence[NodeScaling]
 ) -> tuple[Difference, ...]:
-    """Two cells each that differ in one thing alone: engine, medium and the like, or workers.
+    """Two cells each that differ in one factor: engine, medium and the like, or workers.
 
     Of numbers of workers the smallest and the fastest are compared, for the same work only.
     """
@@ -160,7 +139,7 @@ def _among(row: FactorEffect, *, several: bool) -> str:
 
 
 def _value(factor: str, value: str) -> str:
-    """A value of a factor as it stands in a sentence."""
+    """A value of a factor within a sentence."""
     if factor == "engine":
         return f"on {words.engine_name(Engine(value))}"
     if factor == "concurrency":
@@ -179,7 +158,7 @@ def _untrusted(source: Source, validity: Validity) -> Point | None:
     return Point(
         name="These numbers cannot be trusted",
         sentence=f"{out} of {words.count(validity.attempts, 'attempt')} do not count{why}",
-        certainty="Each verdict and its reason is below.",
+        certainty="Each verdict is given below with its reason.",
         section="validity",
         emulated=source.is_emulated(source.results),
     )
@@ -201,12 +180,12 @@ def _difference(source: Source, differences: Sequence[Difference]) -> Point | No
     counts = f"{words.count(found.faster.count, 'run')} {faster},"
     counts = f"{counts} {words.count(found.slower.count, 'run')} {slower}"
     section = workload_anchor(found.faster.workload)
-    emulated = source.is_emulated([*found.faster.results, *found.slower.results])
+    emulated = source.are_emulated([found.faster, found.slower])
     if ratio.interval is not None and not ratio.is_shown:
         return Point(
             name="What differs",
-            sentence=f"{subject}: whether {faster} or {slower}, no difference is shown",
-            certainty=f"The 95 % interval of the ratio, {_span(ratio)}, holds 1 ({counts}): more"
+            sentence=f"{subject}: no difference is shown between runs {faster} and {slower}",
+            certainty=f"The 95 % interval of the ratio, {_span(ratio)}, includes 1 ({counts}): more"
             " runs are needed.",
             section=section,
             emulated=emulated,
@@ -230,8 +209,8 @@ def _alone(source: Source) -> Point | None:
         return None
     return Point(
         name="Nothing to compare",
-        sentence="No two configurations differ in one thing alone",
-        certainty="Run a second engine, number of nodes or medium to see a difference.",
+        sentence="No two configurations differ in exactly one factor",
+        certainty="To see a difference, run a second engine, number of workers or medium.",
         section=workload_anchor(source.cells[0].workload),
         emulated=source.is_emulated(source.results),
     )
@@ -250,8 +229,8 @@ def _held_back(source: Source, evidence: Evidence) -> Point | None:
     if not known:
         return Point(
             name="What holds it back",
-            sentence="Nobody can say what holds these runs back: they have no telemetry",
-            certainty="Runs that boardcluster starts are watched; see every run for their samples.",
+            sentence="What holds these runs back is not known: they have no telemetry",
+            certainty="The section on validity names the runs without telemetry.",
             section="validity",
             emulated=source.is_emulated(source.results),
         )
@@ -273,13 +252,13 @@ def _bound_point(source: Source, row: CellBound) -> Point | None:
     which = configuration(row.cell, source.cells)
     over = f" over {which}" if which else ""
     name = f"{words.workload_name(row.cell.workload)}{over} on {words.engine_name(row.cell.engine)}"
-    first = f"{bound_words(row.first)}, {100 * row.shares[row.first]:.0f} % of the time"
-    behind = f", {bound_words(row.second)} behind it" if row.second is not None else ""
-    gain = f"; {gain_words(row, row.first)}" if row.first in row.gains else ""
+    first = f"held back by {bound_words(row.first)} for {row.percent(row.first)} of the time"
+    behind = f", then by {bound_words(row.second)}" if row.second is not None else ""
+    gain = f"; {gain_words(row, row.first, ' would make it')}" if row.first in row.gains else ""
     certainty = f"From the samples of {words.count(row.runs, 'run')}; the gain is predicted."
     return Point(
         name="What holds it back",
-        sentence=f"{name}: {first}{behind}{gain}",
+        sentence=f"{name} is {first}{behind}{gain}",
         certainty=certainty,
         section=f"{workload_anchor(row.cell.workload)}-bounds",
         emulated=source.is_emulated(row.cell.results),
@@ -296,9 +275,9 @@ def _advice(source: Source, advice: Sequence[Advice], evidence: Evidence) -> Poi
         return Point(
             name="What to change next",
             sentence="No rule found anything to change",
-            certainty=f"Looked at: {watched} with samples, and the counters of all."
+            certainty=f"The rules covered the samples of {watched} and the counters of all runs."
             if evidence.facts
-            else "Without telemetry most rules cannot speak.",
+            else "Most rules need telemetry, which these runs do not have.",
             section="advice",
             emulated=emulated,
         )
@@ -306,7 +285,7 @@ def _advice(source: Source, advice: Sequence[Advice], evidence: Evidence) -> Poi
     return Point(
         name="What to change next",
         sentence=best.title.rstrip("."),
-        certainty=f"It should bring: {best.brings.rstrip('.')}.",
+        certainty=f"Expected effect: {best.brings.rstrip('.')}.",
         section="advice",
         emulated=emulated,
     )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Generic, TypeAlias, TypeVar
 
 from boardcluster.report import words
 
-__all__ = ["Column", "Kind", "Table"]
+__all__ = ["Column", "Getter", "Getters", "Kind", "Table", "tabulate"]
+
+Item = TypeVar("Item")
 
 
 class Kind(StrEnum):
@@ -37,6 +40,24 @@ class Column:
     kind: Kind = Kind.TEXT
 
 
+@dataclass(frozen=True, slots=True)
+class Getter(Generic[Item]):
+    """One column with where its text comes from.
+
+    Attributes:
+        title: its heading, with the unit.
+        get: the text of one row's item.
+        kind: how its values are shown.
+    """
+
+    title: str
+    get: Callable[[Item], str]
+    kind: Kind = Kind.TEXT
+
+
+Getters: TypeAlias = tuple[Getter[Item], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """One table.
@@ -49,6 +70,7 @@ class Table:
         mark: what is said of them in a table by itself; empty for emulated nodes.
         note: a sentence below it; may be empty.
         links: for each row, where its first cell leads in HTML; empty for nowhere.
+        stem: of its LaTeX file; empty for that of its part.
     """
 
     caption: str
@@ -58,9 +80,10 @@ class Table:
     mark: str = ""
     note: str = ""
     links: tuple[str, ...] = ()
+    stem: str = ""
 
     def without_empty(self) -> Table:
-        """The same table without columns that say nothing in any row."""
+        """The same table without columns that are blank in every row."""
         return self._with(
             index
             for index in range(len(self.columns))
@@ -68,7 +91,7 @@ class Table:
         )
 
     def without_constant(self, *titles: str) -> Table:
-        """The same table without those of the named columns that say the same in every row."""
+        """The same table without those of the named columns that are the same in every row."""
         return self._with(
             index
             for index, column in enumerate(self.columns)
@@ -83,3 +106,38 @@ class Table:
             columns=tuple(self.columns[index] for index in kept),
             rows=tuple(tuple(row[index] for index in kept) for row in self.rows),
         )
+
+
+def tabulate(
+    items: Iterable[Item],
+    getters: Getters[Item],
+    *,
+    caption: str,
+    emulated: bool = False,
+    note: str = "",
+    links: tuple[str, ...] = (),
+    hide: tuple[str, ...] = (),
+) -> Table | None:
+    """Make a table of one row for each item, without blank columns; None without any item.
+
+    Args:
+        items: what the rows are of.
+        getters: the columns.
+        caption: see ``Table``, like the next three.
+        emulated: whether any number is of nodes that are no boards.
+        note: a sentence below it.
+        links: where the first cell of each row leads.
+        hide: titles of columns that are left out where they are the same in every row.
+    """
+    rows = tuple(tuple(getter.get(item) for getter in getters) for item in items)
+    if not rows:
+        return None
+    table = Table(
+        caption=caption,
+        columns=tuple(Column(getter.title, getter.kind) for getter in getters),
+        rows=rows,
+        emulated=emulated,
+        note=note,
+        links=links,
+    )
+    return table.without_constant(*hide).without_empty()

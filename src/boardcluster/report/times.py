@@ -1,4 +1,4 @@
-"""Times: what the figures draw, and the table and the CSV beside them."""
+"""Times: what the figures draw, and the table and the CSV of every run."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import csv
 import io
 import json
 from collections import Counter as Tally
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from boardcluster.analysis import Cell, differences_among, node_words, verdict_of
-from boardcluster.factors import FACTORS
-from boardcluster.records import Result, Verdict
+from boardcluster.factors import FACTORS, Factor
+from boardcluster.records import Measurement, Result, Verdict
 from boardcluster.report import words
+from boardcluster.report.export.frames import at
 from boardcluster.report.measured import figures_table, node_bytes_table, phases_table
-from boardcluster.report.plots import Figure, durations
+from boardcluster.report.parts import DataFile, Part, present
+from boardcluster.report.plots import durations
 from boardcluster.report.source import (
     Source,
     configuration,
@@ -22,130 +24,74 @@ from boardcluster.report.source import (
     state_of,
     workload_anchor,
 )
-from boardcluster.report.tables import Column, Kind, Table
-from boardcluster.units import format_bytes
+from boardcluster.report.tables import Getter, Getters, Kind, Table, tabulate
 
-__all__ = ["TimeSection", "time_sections"]
+__all__ = ["times_part"]
 
 _WHISKER = "; the whisker is the 95 % interval of the mean (Student's t)"
-_CSV_COLUMNS = (
-    "campaign",
-    "order",
-    *(factor.name for factor in FACTORS),
-    "repetition",
-    "warm_up",
-    "attempt",
-    "state",
-    "verdict",
-    "verdict_reasons",
-    "duration_seconds",
-    "output_bytes",
-    "intermediate_bytes",
-    "figures",
-    "application_id",
-    "emulated",
-    "dilation",
-    "kind",
+_POOLED = (
+    "A row that names several setups pools runs of different machines or settings: compare with"
+    " care."
+)
+_ONE_RUN = (
+    "Where an engine ran only once, no interval is given: one run cannot show how much times vary."
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeSection:
-    """Times of one workload.
+def times_part(source: Source, cells: Sequence[Cell], over: str) -> Part:
+    """Times of one workload: figures, one row per cell, and what else the workload yields.
 
-    Attributes:
-        workload: name of the workload.
-        anchor: where it is on the page; also in the names of files.
-        name: the workload's name for people.
-        title: the same, with the configuration where there is one.
-        groups: a title and the cells of each configuration, for the figure.
-        caption: what the figure shows.
-        figures: time per engine, one drawing or several.
-        table: one row per cell.
-        details: figures of the workload, phases, and bytes by node, where there are any.
-        left_out: a sentence about attempts that are not in the numbers; may be empty.
-        csv_text: every run of the workload as CSV.
-        csv_name: file name for it.
+    Args:
+        source: the records.
+        cells: those of the workload.
+        over: the configuration where there is one, as the title has it; else empty.
     """
-
-    workload: str
-    anchor: str
-    name: str
-    title: str
-    groups: tuple[tuple[str, tuple[Cell, ...]], ...]
-    caption: str
-    figures: tuple[Figure, ...]
-    table: Table
-    details: tuple[Table, ...]
-    left_out: str
-    csv_text: str
-    csv_name: str
-
-
-def time_sections(source: Source) -> tuple[TimeSection, ...]:
-    """One section per workload that has a verified run; what took most time first."""
-    spent: dict[str, float] = {}
-    for cell in source.cells:
-        spent[cell.workload] = spent.get(cell.workload, 0.0) + sum(cell.durations_seconds)
-    ordered = sorted(spent, key=lambda workload: -spent[workload])
-    return tuple(_time_section(source, workload) for workload in ordered)
-
-
-def _time_section(source: Source, workload: str) -> TimeSection:
-    cells = [cell for cell in source.cells if cell.workload == workload]
+    workload = cells[0].workload
     groups = groups_of(cells)
     titles = [configuration(group[0], cells) or "default settings" for group in groups]
-    single = len(groups) == 1
-    shown = configuration(groups[0][0], cells) if single else ""
-    over = f" over {shown}" if shown else ""
+    if len(groups) == 1:
+        titles = [""]
     name, anchor = words.workload_name(workload), workload_anchor(workload)
-    results = [item for cell in cells for item in cell.results]
     whisker = _WHISKER if any(cell.interval_seconds for cell in cells) else ""
-    caption = (
-        f"Time of {name}{over}. Points are runs in run order, from top to bottom; the bar ends at"
-        f" their mean{whisker}."
+    details = present(
+        figures_table(source, cells), phases_table(source, cells), node_bytes_table(source, cells)
     )
-    named = tuple(
-        ("" if single else title, group) for title, group in zip(titles, groups, strict=True)
-    )
-    return TimeSection(
-        workload=workload,
-        anchor=anchor,
-        name=name,
-        title=f"{name}{over}",
-        groups=named,
-        caption=caption,
+    left_out = _left_out(source, workload)
+    return Part(
+        title="Time per engine",
+        name=f"{anchor}-times",
         figures=durations(
-            named,
+            list(zip(titles, groups, strict=True)),
             name=f"{anchor}-times",
             title=f"Time of {name}{over}",
-            caption=caption,
-            emulated=source.is_emulated(results),
-            twins=node_words(results),
+            caption=(
+                f"Time of {name}{over}. Points are runs in run order, from top to bottom; the bar"
+                f" ends at their mean{whisker}."
+            ),
+            emulated=source.are_emulated(cells),
+            twins=node_words(item for cell in cells for item in cell.results),
         ),
-        table=_cell_table(source, cells, name),
-        details=tuple(
-            found
-            for found in (
-                figures_table(source, cells),
-                phases_table(source, cells),
-                node_bytes_table(source, cells),
-            )
-            if found is not None
+        tables=(
+            *present(_cell_table(source, cells, name)),
+            *(
+                replace(table, stem=f"{anchor}-details-{place}")
+                for place, table in enumerate(details, start=1)
+            ),
         ),
-        left_out=_left_out(source, workload),
-        csv_text=_csv_text(source, workload),
-        csv_name=f"{anchor}-runs.csv",
+        paper=True,
+        notes=(
+            *([left_out] if left_out else []),
+            *([_ONE_RUN] if any(cell.count == 1 for cell in cells) else []),
+        ),
+        files=(
+            DataFile(f"{anchor}-runs.csv", _csv_text(source, workload), f"Every run of {name}"),
+        ),
     )
 
 
 def _left_out(source: Source, workload: str) -> str:
     """A sentence about the attempts that are not in the numbers; empty if all are."""
-    results = [
-        result
-        for result in source.results
-        if result.trial.workload == workload and not source.is_own_program(result)
-    ]
+    results = [item for item in source.of_workloads() if item.trial.workload == workload]
     ends = Tally(_end_of(result) for result in results)
     kinds = ("failed", "invalid", "warm-up") + (() if source.tainted else ("tainted",))
     out = [f"{ends[kind]} {kind}" for kind in kinds if ends[kind]]
@@ -153,8 +99,7 @@ def _left_out(source: Source, workload: str) -> str:
         return ""
     total = sum(ends[kind] for kind in kinds)
     verb, noun = ("is", "attempt") if total == 1 else ("are", "attempts")
-    listed = " and ".join(part for part in (", ".join(out[:-1]), out[-1]) if part)
-    return f"{listed} {noun} {verb} not in these numbers; see every run below."
+    return f"{words.listed(out)} {noun} {verb} not in these numbers; see every run below."
 
 
 def _end_of(result: Result) -> str:
@@ -192,109 +137,103 @@ def _warnings(cells: Sequence[Cell]) -> str:
     return " ".join(lines)
 
 
-def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> Table:
+def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> Table | None:
     several = len(source.fingerprints) > 1
-    rows = tuple(
-        (
-            words.engine_name(cell.engine),
-            format_bytes(cell.size_bytes) if cell.size_bytes else words.NONE,
-            str(cell.workers),
-            cell.profile,
-            cell.label or "default",
-            str(cell.count),
-            _verdicts(cell),
-            words.seconds(cell.mean_seconds),
-            words.interval(cell.interval_seconds),
-            words.interval(cell.bootstrap_seconds),
-            words.seconds(cell.median_seconds),
-            words.seconds(cell.minimum_seconds),
-            words.seconds(cell.maximum_seconds),
-            words.percent(cell.variation),
-            _outliers(cell),
-            words.NONE
-            if cell.throughput_bytes_per_second is None
-            else f"{cell.throughput_bytes_per_second / 1e6:.2f}",
-            ", ".join(source.setup_letter(item) for item in cell.fingerprints) if several else "",
-        )
-        for cell in cells
-    )
-    mixed = any(differences_among(cell.fingerprints) for cell in cells)
-    pooled = (
-        "A row that names several setups pools runs of different machines or settings:"
-        " compare with care."
-    )
-    table = Table(
-        caption=f"{name}{_shared(cells)}: results by engine",
-        columns=(
-            Column("Engine", Kind.ENGINE),
-            Column("Input", Kind.NUMBER),
-            Column("Workers", Kind.NUMBER),
-            Column("Profile"),
-            Column("Settings"),
-            Column("Runs", Kind.NUMBER),
-            Column("Verdicts"),
-            Column("Mean (s)", Kind.NUMBER),
-            Column("95 % interval (s)", Kind.NUMBER),
-            Column("by bootstrap (s)", Kind.NUMBER),
-            Column("Median (s)", Kind.NUMBER),
-            Column("Min (s)", Kind.NUMBER),
-            Column("Max (s)", Kind.NUMBER),
-            Column("CV", Kind.NUMBER),
-            Column("Outliers"),
-            Column("MB/s", Kind.NUMBER),
-            Column("Setup"),
+
+    def setups(cell: Cell) -> str:
+        return ", ".join(source.setup_letter(item) for item in cell.fingerprints) if several else ""
+
+    getters: Getters[Cell] = (
+        Getter("Engine", lambda cell: words.engine_name(cell.engine), Kind.ENGINE),
+        Getter("Input", lambda cell: words.size(cell.size_bytes), Kind.NUMBER),
+        Getter("Workers", lambda cell: str(cell.workers), Kind.NUMBER),
+        Getter("Profile", lambda cell: cell.profile),
+        Getter("Settings", lambda cell: cell.label or "default"),
+        Getter("Runs", lambda cell: str(cell.count), Kind.NUMBER),
+        Getter("Verdicts", _verdicts),
+        Getter("Mean (s)", lambda cell: words.seconds(cell.mean_seconds), Kind.NUMBER),
+        Getter(
+            "95 % interval (s)", lambda cell: words.interval(cell.interval_seconds), Kind.NUMBER
         ),
-        rows=rows,
-        emulated=source.is_emulated([item for cell in cells for item in cell.results]),
-        note=" ".join(part for part in (pooled if mixed else "", _warnings(cells)) if part),
+        Getter(
+            "by bootstrap (s)", lambda cell: words.interval(cell.bootstrap_seconds), Kind.NUMBER
+        ),
+        Getter("Median (s)", lambda cell: words.seconds(cell.median_seconds), Kind.NUMBER),
+        Getter("Min (s)", lambda cell: words.seconds(cell.minimum_seconds), Kind.NUMBER),
+        Getter("Max (s)", lambda cell: words.seconds(cell.maximum_seconds), Kind.NUMBER),
+        Getter("CV", lambda cell: words.percent(cell.variation), Kind.NUMBER),
+        Getter("Outliers", _outliers),
+        Getter("MB/s", lambda cell: words.megabytes(cell.throughput_bytes_per_second), Kind.NUMBER),
+        Getter("Setup", setups),
     )
-    return table.without_constant("Input", "Workers", "Profile", "Settings").without_empty()
+    pooled = any(differences_among(cell.fingerprints) for cell in cells)
+    return tabulate(
+        cells,
+        getters,
+        caption=f"{name}{_shared(cells)}: results by engine",
+        emulated=source.are_emulated(cells),
+        note=" ".join(filter(None, (_POOLED if pooled else "", _warnings(cells)))),
+        hide=("Input", "Workers", "Profile", "Settings"),
+    )
 
 
 def _shared(cells: Sequence[Cell]) -> str:
     """What all cells have in common, which their table need not repeat in every row."""
-    sizes = {cell.size_bytes for cell in cells}
-    workers = {cell.workers for cell in cells}
-    profiles = {cell.profile for cell in cells}
-    parts = [format_bytes(size) for size in sizes if size and len(sizes) == 1]
-    parts += [words.count(number, "worker") for number in workers if len(workers) == 1]
-    parts += [f"profile {profile}" for profile in profiles if len(profiles) == 1]
-    labels = {cell.label for cell in cells}
-    parts += [label for label in labels if label and len(labels) == 1]
+    said: tuple[Callable[[Cell], str], ...] = (
+        lambda cell: words.size(cell.size_bytes) if cell.size_bytes else "",
+        lambda cell: words.count(cell.workers, "worker"),
+        lambda cell: f"profile {cell.profile}",
+        lambda cell: cell.label,
+    )
+    texts = [set(map(say, cells)) for say in said]
+    parts = [text for found in texts if len(found) == 1 for text in found if text]
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def _yes(*, is_so: bool) -> str:
+    return "yes" if is_so else "no"
+
+
+def _level(factor: Factor) -> Callable[[Result], str]:
+    def text(run: Result) -> str:
+        level = factor.level(run.trial)
+        return json.dumps(level) if isinstance(level, dict) else str(level)
+
+    return text
+
+
+def _found(get: Callable[[Measurement], str]) -> Callable[[Result], str]:
+    return lambda run: get(run.measurement) if run.measurement else ""
+
+
+_CSV: tuple[tuple[str, Callable[[Result], object]], ...] = (
+    ("campaign", at("trial.campaign_id")),
+    ("order", lambda run: run.trial.position + 1),
+    *((factor.name, _level(factor)) for factor in FACTORS),
+    ("repetition", at("trial.repetition")),
+    ("warm_up", lambda run: _yes(is_so=run.trial.warm_up)),
+    ("attempt", at("attempt.number")),
+    ("state", at("attempt.state")),
+    ("verdict", at("measurement.verdict")),
+    ("verdict_reasons", _found(lambda found: "; ".join(found.verdict_reasons))),
+    ("duration_seconds", at("measurement.duration_seconds")),
+    ("output_bytes", at("measurement.output_bytes")),
+    ("intermediate_bytes", at("measurement.intermediate_bytes")),
+    ("figures", _found(lambda found: json.dumps(found.figures))),
+    ("application_id", at("measurement.application_id")),
+    ("emulated", lambda run: _yes(is_so=at("attempt.fingerprint.emulated")(run))),
+    ("dilation", at("measurement.dilation")),
+    ("kind", at("attempt.fingerprint.kind")),
+)
+"""The columns of the CSV of every run."""
 
 
 def _csv_text(source: Source, workload: str) -> str:
     """Every run of a workload, so that a figure's numbers can be taken away."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow(_CSV_COLUMNS)
-    for result in source.results:
-        trial, attempt, found = result.trial, result.attempt, result.measurement
-        if trial.workload != workload or attempt is None or source.is_own_program(result):
-            continue
-        writer.writerow(
-            (
-                trial.campaign_id,
-                trial.position + 1,
-                *(
-                    json.dumps(level) if isinstance(level, dict) else str(level)
-                    for level in (factor.level(trial) for factor in FACTORS)
-                ),
-                trial.repetition,
-                "yes" if trial.warm_up else "no",
-                attempt.number,
-                attempt.state.value,
-                found.verdict.value if found else "",
-                "; ".join(found.verdict_reasons) if found else "",
-                found.duration_seconds if found else "",
-                found.output_bytes if found else "",
-                found.intermediate_bytes if found else None,
-                json.dumps(found.figures) if found else "",
-                found.application_id if found else "",
-                "yes" if attempt.fingerprint.emulated else "no",
-                found.dilation if found else "",
-                attempt.fingerprint.kind,
-            )
-        )
+    writer.writerow(name for name, _ in _CSV)
+    for result in source.of_workloads():
+        if result.trial.workload == workload and result.attempt is not None:
+            writer.writerow(get(result) for _, get in _CSV)
     return buffer.getvalue()

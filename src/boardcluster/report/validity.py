@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,12 +12,12 @@ from boardcluster.analysis.order import carry_over
 from boardcluster.records import Engine, Result, Verdict
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
-from boardcluster.report.parts import Part
-from boardcluster.report.source import Source, state_of
-from boardcluster.report.tables import Column, Kind, Table
-from boardcluster.units import format_bytes
+from boardcluster.report.material import Material
+from boardcluster.report.parts import Part, present
+from boardcluster.report.source import Source, has_ended, state_of, trial_getters
+from boardcluster.report.tables import Getter, Getters, Kind, Table, tabulate
 
-__all__ = ["Validity", "validity_of", "validity_part"]
+__all__ = ["Validity", "validity_of", "validity_section"]
 
 _Key: TypeAlias = "tuple[str, int, int, str, str, str]"
 
@@ -51,14 +51,18 @@ class Validity:
         """All of it in one line."""
         if not self.attempts:
             return "No attempt at a workload has ended."
-        parts = [f"{self.counts[kind]} {kind}" for kind in _KINDS if self.counts[kind]]
-        verb = "counts" if self.counted == 1 else "count"
-        said = (
-            f"Of {words.count(self.attempts, 'attempt')} {', '.join(parts)}; {self.counted} {verb}"
+        parts = [self._said(kind) for kind in _KINDS if self.counts[kind]]
+        counted = "counts" if self.counted == 1 else "count"
+        more = [words.count(self.pending, "pending trial")] if self.pending else []
+        more += [words.count(self.warm_ups, "warm-up run")] if self.warm_ups else []
+        return (
+            f"Of {words.count(self.attempts, 'attempt')}, {words.listed(parts)}; {self.counted}"
+            f" {counted}.{f' Not included: {words.listed(more)}.' if more else ''}"
         )
-        more = [f"{self.pending} pending"] if self.pending else []
-        more += [words.count(self.warm_ups, "warm-up")] if self.warm_ups else []
-        return f"{said}. Beside them: {', '.join(more)}." if more else f"{said}."
+
+    def _said(self, kind: str) -> str:
+        verb = "" if kind == "failed" else "is " if self.counts[kind] == 1 else "are "
+        return f"{self.counts[kind]} {verb}{kind}"
 
     @property
     def is_doubtful(self) -> bool:
@@ -68,7 +72,7 @@ class Validity:
 
 def validity_of(source: Source) -> Validity:
     """Count what became of every attempt."""
-    ended = [item for item in _of_workloads(source) if _has_ended(item)]
+    ended = [item for item in source.of_workloads() if has_ended(item)]
     measured = [item for item in ended if not item.trial.warm_up]
     tally = Tally(_kind(item) for item in measured)
     begun = {item.trial.id for item in ended}
@@ -77,43 +81,47 @@ def validity_of(source: Source) -> Validity:
         attempts=len(measured),
         counts={kind: tally[kind] for kind in _KINDS},
         counted=sum(cell.count for cell in source.cells),
-        pending=len({item.trial.id for item in _of_workloads(source)} - begun),
+        pending=len({item.trial.id for item in source.of_workloads()} - begun),
         warm_ups=len(ended) - len(measured),
         reasons=tuple(sorted(reasons.items(), key=lambda row: (-row[1], row[0]))),
     )
 
 
-def validity_part(source: Source, validity: Validity, evidence: Evidence) -> Part:
-    """The section: what became of every attempt, and which samples are not there."""
-    table = _table(source)
-    return Part(
-        title="Can these numbers be trusted?",
-        name="validity",
-        text=(validity.sentence,),
-        tables=() if table is None else (table,),
-        notes=(*_order(source), *_notes(evidence)),
-    )
+def validity_section(material: Material) -> Iterator[Part]:
+    """What became of every attempt, and which samples are not there."""
+    source = material.source
+    if source.of_workloads():
+        yield Part(
+            title="Can these numbers be trusted?",
+            name="validity",
+            contents="Validity",
+            text=(validity_of(source).sentence,),
+            tables=present(_table(source)),
+            paper=True,
+            notes=(*_order(source), *_notes(material.evidence)),
+        )
 
 
 def _order(source: Source) -> Iterator[str]:
     """What carried over from the run before, where the runs show it."""
-    ran = [item for item in _of_workloads(source) if item.attempt is not None]
+    ran = [item for item in source.of_workloads() if item.attempt is not None]
     for effect in carry_over(source.cells, ran):
         if effect.is_shown:
             longer = "longer" if effect.difference_share > 0 else "shorter"
             low, high = sorted((abs(effect.interval.low), abs(effect.interval.high)))
             name, _, engine = effect.before.partition(" on ")
+            carried = f"{effect.runs} runs against {effect.others}): an effect carries over"
             yield (
                 f"{words.workload_name(effect.workload)} on {words.engine_name(effect.engine)} took"
                 f" {words.percent(abs(effect.difference_share))} {longer} right after"
                 f" {words.workload_name(name)} on {words.engine_name(Engine(engine))} than after"
-                f" anything else ({words.percent(low)} to {words.percent(high)}, 95 % interval, of"
-                f" {effect.runs} against {effect.others} runs): something carries over."
+                f" anything else (95 % interval {words.percent(low)} to {words.percent(high)},"
+                f" {carried} from run to run."
             )
 
 
 def _notes(evidence: Evidence) -> list[str]:
-    """What of the samples is damaged or missing, each run by its name."""
+    """Which samples are damaged or missing, each run by its name."""
     notes = [f"Samples of run {name} are damaged: {why}." for name, why in evidence.damaged]
     missing = evidence.missing
     if missing:
@@ -122,7 +130,8 @@ def _notes(evidence: Evidence) -> list[str]:
         verb = "has" if len(missing) == 1 else "have"
         notes.append(
             f"{words.count(len(missing), 'measured run')} {verb} no telemetry ({named}{more}): what"
-            " bound them is not known, and no rule of advice has seen their nodes."
+            f" held {'it' if len(missing) == 1 else 'them'} back is not known, and most rules of"
+            " advice could not be applied."
         )
     return notes
 
@@ -130,46 +139,40 @@ def _notes(evidence: Evidence) -> list[str]:
 def _table(source: Source) -> Table | None:
     """What became of the attempts, one row per configuration and engine; None without any."""
     groups: dict[_Key, list[Result]] = {}
-    for item in _of_workloads(source):
-        if _has_ended(item) and not item.trial.warm_up:
+    for item in source.of_workloads():
+        if has_ended(item) and not item.trial.warm_up:
             groups.setdefault(_key(item), []).append(item)
-    if not groups:
-        return None
-    table = Table(
+    workload, *others = trial_getters(_first)
+    getters: Getters[Sequence[Result]] = (
+        workload,
+        Getter("Engine", lambda group: words.engine_name(group[0].trial.engine), Kind.ENGINE),
+        *others,
+        Getter("Attempts", lambda group: str(len(group)), Kind.NUMBER),
+        *(Getter(kind, _count_of(kind), Kind.NUMBER) for kind in _KINDS),
+        Getter("Most frequent reason", _often),
+    )
+    return tabulate(
+        [groups[key] for key in sorted(groups)],
+        getters,
         caption="What became of every attempt, by configuration",
-        columns=(
-            Column("Workload"),
-            Column("Engine", Kind.ENGINE),
-            Column("Input", Kind.NUMBER),
-            Column("Workers", Kind.NUMBER),
-            Column("Profile"),
-            Column("Settings"),
-            Column("Attempts", Kind.NUMBER),
-            *(Column(kind, Kind.NUMBER) for kind in _KINDS),
-            Column("Most frequent reason"),
-        ),
-        rows=tuple(_row(groups[key]) for key in sorted(groups)),
-        emulated=source.is_emulated([item for group in groups.values() for item in group]),
+        emulated=source.is_emulated(item for group in groups.values() for item in group),
+        hide=("Input", "Workers", "Profile", "Settings"),
     )
-    return table.without_constant("Input", "Workers", "Profile", "Settings").without_empty()
 
 
-def _row(group: Sequence[Result]) -> tuple[str, ...]:
-    trial = group[0].trial
-    tally = Tally(_kind(item) for item in group)
+def _first(group: Sequence[Result]) -> Result:
+    return group[0]
+
+
+def _count_of(kind: str) -> Callable[[Sequence[Result]], str]:
+    return lambda group: str(sum(_kind(item) == kind for item in group) or words.NONE)
+
+
+def _often(group: Sequence[Result]) -> str:
+    """The reason that most of the attempts have, and how many have it."""
     reasons = Tally(reason for item in group for reason in _reasons(item))
-    often = max(reasons.items(), key=lambda row: row[1], default=("", 0))
-    return (
-        words.workload_name(trial.workload),
-        words.engine_name(trial.engine),
-        format_bytes(trial.size_bytes) if trial.size_bytes else words.NONE,
-        str(trial.workers),
-        trial.profile,
-        label_of(group[:1]) or "default",
-        str(len(group)),
-        *(str(tally[kind]) if tally[kind] else words.NONE for kind in _KINDS),
-        f"{often[0]} ({often[1]} of {len(group)})" if often[1] else "",
-    )
+    reason, times = max(reasons.items(), key=lambda row: row[1], default=("", 0))
+    return f"{reason} ({times} of {len(group)})" if times else ""
 
 
 def _key(item: Result) -> _Key:
@@ -182,14 +185,6 @@ def _key(item: Result) -> _Key:
         label_of([item]),
         trial.engine,
     )
-
-
-def _of_workloads(source: Source) -> list[Result]:
-    return [item for item in source.results if not source.is_own_program(item)]
-
-
-def _has_ended(item: Result) -> bool:
-    return item.attempt is not None and bool(item.attempt.ended_utc)
 
 
 def _kind(item: Result) -> str:

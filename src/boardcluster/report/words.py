@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from boardcluster.analysis import Interval
 from boardcluster.capabilities import every_kind
-from boardcluster.records import Engine, Security, Verdict
+from boardcluster.records import Engine, Security, Trial, Verdict
 from boardcluster.redaction import HIDDEN, redact
-from boardcluster.units import format_seconds
+from boardcluster.units import format_bytes, format_seconds
 
 __all__ = [
     "DILATED",
@@ -28,38 +28,43 @@ __all__ = [
     "figure_value",
     "interval",
     "kind_mark",
+    "listed",
+    "megabytes",
     "moment",
     "number",
     "percent",
     "program",
     "ratio",
+    "repetition",
     "seconds",
     "seconds_with_unit",
     "short_digest",
+    "size",
     "verdicts",
     "workload_name",
 ]
 
 NONE = "\N{EN DASH}"
-INSECURE = "insecure lab: everybody in the network could take this cluster over while it ran"
+INSECURE = "insecure lab: anyone on the network could have taken this cluster over while it ran"
 SECURITY = {
     Security.EMULATED: "reachable only from the machine that emulates it",
-    Security.LOCAL: "reachable only from this machine, by every user of it",
+    Security.LOCAL: "reachable only from this machine, by any of its users",
     Security.CLOSED: "closed",
     Security.INSECURE_LAB: INSECURE,
 }
-TAINTED = "tainted runs are among these numbers: something disturbed them, see every run"
+TAINTED = "these numbers include tainted runs, which something disturbed; see every run"
 UNTRUSTED = (
-    "Something disturbed every one of these runs, so no mean is made of them. `boardcluster report"
-    " --tainted` lets tainted runs count; they are then named beside each number."
+    "Something disturbed each of these runs, so no mean is computed. With `boardcluster report"
+    " --tainted`, tainted runs count; they are then marked beside each number."
 )
 _MARKS = {row.short_mark: row.mark for row in every_kind().values() if row.mark}
 EMULATED = next(row.mark for row in every_kind().values() if row.emulated)
 DILATED = (
-    "Emulated boards may be slower than the boards they stand for by one factor, the time dilation:"
-    " CPU, disk and link alike. Times are divided by it and rates multiplied, so that they are the"
-    " boards'; the remark of each run says how long it took on this machine. Engines' own counters,"
-    " telemetry and the reasons of verdicts stay in this machine's time."
+    "Emulated boards may be slower than the boards they stand for by one factor, the time dilation,"
+    " which applies to CPU, disk and link alike. Times are divided by it and rates are multiplied"
+    " by it, so that they are those of the boards; the remark of each run says how long it took on"
+    " this machine. The engines' own counters, telemetry and the reasons for verdicts use this"
+    " machine's time."
 )
 
 _WORKLOADS = {
@@ -88,6 +93,21 @@ _UNITS = {
     "_percent": "%",
     "_watts": "W",
 }
+
+
+def megabytes(rate_bytes_per_second: float | None) -> str:
+    """A rate in MB/s without the unit, or a dash."""
+    return NONE if rate_bytes_per_second is None else f"{rate_bytes_per_second / 1e6:.2f}"
+
+
+def repetition(trial: Trial) -> str:
+    """The number of a trial's repetition, and whether it is a warm-up."""
+    return f"warm-up {trial.repetition}" if trial.warm_up else str(trial.repetition)
+
+
+def size(size_bytes: int) -> str:
+    """The size of an input, or a dash where there is none."""
+    return format_bytes(size_bytes) if size_bytes else NONE
 
 
 def emulated(twins: str) -> str:
@@ -190,6 +210,12 @@ def verdicts(found: Iterable[Verdict]) -> str:
     """How many of each verdict, in the order of the verdicts: ``4 valid, 1 tainted``."""
     tally = Tally(found)
     return ", ".join(f"{tally[verdict]} {verdict}" for verdict in Verdict if tally[verdict])
+
+
+def listed(items: Iterable[str], word: str = "and") -> str:
+    """Different texts in their order, in words: ``a, b and c``."""
+    found = list(dict.fromkeys(items))
+    return f" {word} ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
 
 
 def moment(utc: str) -> str:

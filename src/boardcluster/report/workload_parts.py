@@ -1,17 +1,17 @@
-"""What stands below a workload's times: nodes, size, one thing else, bytes, bounds, curves."""
+"""The section of a workload: times, nodes, size, factors, bytes, bounds, curves, energy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from boardcluster.analysis import Cell
-from boardcluster.analysis.scaling import FactorEffect, NodeScaling, size_scalings
+from boardcluster.analysis.scaling import size_scalings
 from boardcluster.factors import FACTORS
 from boardcluster.report import words
 from boardcluster.report.bounds import bounds_part
 from boardcluster.report.evidence import Evidence, key_of, representatives
-from boardcluster.report.parts import Part, named
+from boardcluster.report.material import Material
+from boardcluster.report.parts import Part, named, present
 from boardcluster.report.plots import (
     intermediate,
     speed_up,
@@ -21,11 +21,11 @@ from boardcluster.report.plots import (
 )
 from boardcluster.report.plots.cells import factor_words
 from boardcluster.report.scaling_tables import effects_table, sizes_table, workers_table
-from boardcluster.report.source import Source, workload_anchor
-from boardcluster.report.tables import Table
+from boardcluster.report.source import Source, configuration, workload_anchor
+from boardcluster.report.times import times_part
 from boardcluster.report.worth_part import Declared, worth_part
 
-__all__ = ["Analysed", "workload_parts"]
+__all__ = ["workload_sections"]
 
 _FACTORS = (
     *("board", "medium"),
@@ -37,74 +37,74 @@ _FACTORS = (
         and factor.name not in ("engine", "workers")
     ),
 )
-"""What has a figure of its own where cells differ in it, and so has each setting; engines are in
-the times."""
+"""What has a figure of its own where cells differ in it, as each setting has; engines are in the
+times."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Analysed:
-    """What was computed once over all workloads.
+def workload_sections(material: Material) -> Iterator[Part]:
+    """One section per workload that has a verified run; what took most time first."""
+    spent: dict[str, float] = {}
+    for cell in material.source.cells:
+        spent[cell.workload] = spent.get(cell.workload, 0.0) + sum(cell.durations_seconds)
+    for workload in sorted(spent, key=lambda workload: -spent[workload]):
+        cells = material.source.of_workload(workload)
+        alike = len({cell.configuration for cell in cells}) == 1
+        shown = configuration(cells[0], cells) if alike else ""
+        over = f" over {shown}" if shown else ""
+        name = words.workload_name(workload)
+        yield Part(
+            title=f"{name}{over}",
+            name=workload_anchor(workload),
+            contents=name,
+            parts=(times_part(material.source, cells, over), *_parts(material, cells)),
+        )
 
-    Attributes:
-        scalings: how cells scale with their number of workers.
-        effects: what one other thing changes.
-        evidence: what telemetry gave.
-        declared: what is declared of the cluster.
-    """
 
-    scalings: tuple[NodeScaling, ...]
-    effects: tuple[FactorEffect, ...]
-    evidence: Evidence
-    declared: Declared
-
-
-def workload_parts(source: Source, workload: str, analysed: Analysed) -> tuple[Part, ...]:
+def _parts(material: Material, cells: Sequence[Cell]) -> Iterator[Part]:
     """The parts of a workload for which there is anything to show."""
-    cells = [cell for cell in source.cells if cell.workload == workload]
+    source, evidence = material.source, material.evidence
+    workload = cells[0].workload
     name = workload_anchor(workload)
-    scalings = [row for row in analysed.scalings if row.configuration.workload == workload]
-    effects = [row for row in analysed.effects if row.faster.workload == workload]
+    scalings = [row for row in material.scalings if row.configuration.workload == workload]
+    effects = [row for row in material.effects if row.faster.workload == workload]
     factors = [
         factor
         for factor in (*_FACTORS, *sorted({key for cell in cells for key in cell.trial.settings}))
         if len({factor_words(cell, factor) for cell in cells}) > 1
     ]
+    by_factor = [row for factor in factors for row in times_by_factor(cells, factor)]
     found = (
         Part(
             title="By number of workers",
             name=f"{name}-workers",
             figures=named((*times_by_nodes(cells), *speed_up(scalings)), f"{name}-workers"),
-            tables=_there(workers_table(source, scalings)),
+            tables=present(workers_table(source, scalings)),
+            paper=True,
         ),
         Part(
             title="By size of the input",
             name=f"{name}-sizes",
             figures=named(times_by_size(cells), f"{name}-sizes"),
-            tables=_there(sizes_table(source, size_scalings(cells))),
+            tables=present(sizes_table(source, size_scalings(cells))),
+            paper=True,
         ),
         Part(
-            title="What one thing alone changes",
+            title="Effect of changing one factor",
             name=f"{name}-effects",
-            figures=named(
-                [row for factor in factors for row in times_by_factor(cells, factor)],
-                f"{name}-effects",
-            ),
-            tables=_there(effects_table(source, effects)),
+            figures=named(by_factor, f"{name}-effects"),
+            tables=present(effects_table(source, effects)),
+            paper=True,
         ),
         Part(
             title="Intermediate data",
             name=f"{name}-intermediate",
             figures=named(intermediate(cells), f"{name}-intermediate"),
         ),
-        bounds_part(source, cells, analysed.evidence, name=f"{name}-bounds"),
-        *_curves(source, cells, analysed.evidence, name),
-        worth_part(source, cells, analysed.declared, name=f"{name}-worth"),
+        bounds_part(source, cells, evidence, name=f"{name}-bounds"),
+        *_curves(source, cells, evidence, name),
+        worth_part(source, cells, Declared(cluster=material.cluster), name=f"{name}-worth"),
     )
-    return tuple(part for part in found if not part.is_empty())
-
-
-def _there(table: Table | None) -> tuple[Table, ...]:
-    return () if table is None else (table,)
+    return (part for part in found if not part.is_empty())
 
 
 def _curves(source: Source, cells: Sequence[Cell], evidence: Evidence, name: str) -> Iterator[Part]:
@@ -119,8 +119,8 @@ def _curves(source: Source, cells: Sequence[Cell], evidence: Evidence, name: str
         seconds = words.seconds_with_unit(result.measurement.duration_seconds)
         page = source.page_of(result)
         said = (
-            f"Run {attempt.name} took {seconds}; of the slowest configuration on {engine} it"
-            " is the one nearest the median. Shaded parts are phases."
+            f"Run {attempt.name} took {seconds}. Of the runs of the slowest configuration on"
+            f" {engine}, it is the one nearest the median. Shaded areas are phases."
         )
         yield Part(
             title=f"One run on {engine} over time",
@@ -128,5 +128,5 @@ def _curves(source: Source, cells: Sequence[Cell], evidence: Evidence, name: str
             text=(said,),
             figures=figures,
             link=page,
-            link_words="Everything its nodes did, on the page of the run" if page else "",
+            link_words="Everything that its nodes did, on the page of the run" if page else "",
         )

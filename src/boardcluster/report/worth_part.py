@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boardcluster.analysis import Cell
-from boardcluster.analysis.worth import Amount, Peak, PriceList, Worth, worth_of
+from boardcluster.analysis.worth import Amount, Peak, PriceList, PricePart, Worth, worth_of
 from boardcluster.catalog.peak import peak_of
 from boardcluster.catalog.prices import price_list
 from boardcluster.errors import BoardclusterError
 from boardcluster.records import ClusterSpec, EnergyMethod, Engine
 from boardcluster.report import words
-from boardcluster.report.parts import Part, named
+from boardcluster.report.parts import Part, named, present
 from boardcluster.report.plots import energy
 from boardcluster.report.source import Source, configuration
-from boardcluster.report.tables import Column, Kind, Table
+from boardcluster.report.tables import Getter, Getters, Kind, Table, tabulate
 
 __all__ = ["Declared", "prices_table", "worth_part"]
 
 _FORMULAS = (
-    "Energy is that of a run over the whole cluster, power its mean. J/GB is per 10⁹ input bytes."
-    " (MB/s)/W is input per second and watt: a thousandth of it is the (GB/s)/W of Lee and Park"
-    " (2026). Mflops/W is the Green500's. A year has 365.25 days at the mean power of the runs"
-    " (Baun 2016, equation 1)."
+    "Energy is that of the whole cluster during a run, and power is its mean. J/GB is per 10⁹ bytes"
+    " of input. (MB/s)/W is input per second and watt; divided by 1000 it is the (GB/s)/W of Lee"
+    " and Park (2026). Mflops/W is defined as in the Green500. A year is 365.25 days at the mean"
+    " power of the runs (Baun 2016, equation 1)."
 )
 
 
@@ -60,50 +60,44 @@ def prices_table(prices: PriceList | None, *, emulated: bool) -> Table | None:
     """What the cluster costs, part by part, each with its source; None where nothing is known."""
     if prices is None or not prices.parts:
         return None
-    rows = [
-        (
-            f"{part.name}{f': {part.what}' if part.what else ''}",
-            str(part.count),
-            _money(part.each),
-            _money(part.price),
-            part.source,
-        )
-        for part in prices.parts
-    ]
-    total = prices.total
-    if total is not None:
-        rows.append(("all", "", "", _money(total), ""))
-    missing = f"There is no whole price: {'; '.join(prices.missing)}." if prices.missing else ""
-    kwh = f"A kilowatt-hour is {prices.per_kwh:g} {prices.currency}." if prices.per_kwh else ""
-    return Table(
-        caption=f"What the cluster costs, in {prices.currency}",
-        columns=(
-            Column("Part"),
-            Column("How many", Kind.NUMBER),
-            Column(f"Each ({prices.currency})", Kind.NUMBER),
-            Column(f"Price ({prices.currency})", Kind.NUMBER),
-            Column("Source", Kind.LONG),
-        ),
-        rows=tuple(rows),
+    money = prices.currency
+    getters: Getters[PricePart] = (
+        Getter("Part", lambda part: f"{part.name}{f': {part.what}' if part.what else ''}"),
+        Getter("How many", lambda part: str(part.count), Kind.NUMBER),
+        Getter(f"Each ({money})", lambda part: _money(part.each), Kind.NUMBER),
+        Getter(f"Price ({money})", lambda part: _money(part.price), Kind.NUMBER),
+        Getter("Source", lambda part: part.source, Kind.LONG),
+    )
+    missing = f"The total is not known: {'; '.join(prices.missing)}." if prices.missing else ""
+    kwh = f"A kilowatt-hour costs {prices.per_kwh:g} {money}." if prices.per_kwh else ""
+    table = tabulate(
+        prices.parts,
+        getters,
+        caption=f"What the cluster costs, in {money}",
         emulated=emulated,
-        note=" ".join(part for part in (missing, kwh) if part),
+        note=" ".join(filter(None, (missing, kwh))),
+    )
+    if table is None or prices.total is None:
+        return table
+    total = {"Part": "all", f"Price ({money})": _money(prices.total)}
+    return replace(
+        table, rows=(*table.rows, tuple(total.get(row.title, "") for row in table.columns))
     )
 
 
 def worth_part(source: Source, cells: Sequence[Cell], declared: Declared, *, name: str) -> Part:
     """Energy, efficiency and price of a workload; a sentence where nothing is known."""
     found = [(cell, _worth(cell, declared)) for cell in cells]
-    title = "Energy and price"
-    emulated = source.is_emulated([item for cell in cells for item in cell.results])
-    tables = (
-        _table(found, _WHATS, what="energy and performance per watt", emulated=emulated),
-        _table(found, _PRICES, what="price", emulated=emulated),
-    )
+    emulated = source.are_emulated(cells)
     return Part(
-        title=title,
+        title="Energy and price",
         name=name,
         figures=named(energy(cells), name),
-        tables=tuple(table for table in tables if table is not None),
+        tables=present(
+            _table(found, _WHATS, what="energy and performance per watt", emulated=emulated),
+            _table(found, _PRICES, what="price", emulated=emulated),
+        ),
+        paper=True,
         notes=tuple(_reasons(found)),
     )
 
@@ -129,23 +123,27 @@ class _What:
     unit: str = ""
     scale: float = 1.0
 
-    def titles(self, money: str) -> tuple[str, ...]:
-        """The headings of its columns."""
-        title = self.title.format(money)
-        return (title, f"95 % interval of {self.unit}") if self.unit else (title,)
+    def getters(self, money: str) -> Getters[tuple[Cell, Worth]]:
+        """The column of the mean and, where there is a unit, that of the interval."""
+        title = f"95 % interval of {self.unit}"
+        getters: Getters[tuple[Cell, Worth]] = (
+            Getter(self.title.format(money), lambda row: self._mean(row[1]), Kind.NUMBER),
+            Getter(title, lambda row: self._interval(row[1]), Kind.NUMBER),
+        )
+        return getters if self.unit else getters[:1]
 
-    def texts(self, worth: Worth) -> tuple[str, ...]:
-        """The mean and, where it has a column, the interval."""
+    def _mean(self, worth: Worth) -> str:
+        value = self.of(worth).value
+        return words.NONE if value is None else words.number(value * self.scale)
+
+    def _interval(self, worth: Worth) -> str:
         amount = self.of(worth)
         if amount.value is None:
-            return (words.NONE, words.NONE) if self.unit else (words.NONE,)
-        shown = words.number(amount.value * self.scale)
-        if not self.unit:
-            return (shown,)
+            return words.NONE
         if amount.interval is None:
-            return (shown, "one run, no interval")
+            return "one run, no interval"
         edges = (amount.interval.low * self.scale, amount.interval.high * self.scale)
-        return (shown, " to ".join(words.number(edge) for edge in edges))
+        return " to ".join(words.number(edge) for edge in edges)
 
 
 _WHATS = (
@@ -183,29 +181,21 @@ def _table(
         return None
     cells = [cell for cell, _ in found]
     money = next((worth.currency for _, worth in found if worth.currency), "")
-    table = Table(
+    getters: Getters[tuple[Cell, Worth]] = (
+        Getter("Engine", lambda row: words.engine_name(row[0].engine), Kind.ENGINE),
+        Getter("Configuration", lambda row: configuration(row[0], cells)),
+        Getter("Runs", lambda row: _runs(*row), Kind.NUMBER),
+        *(getter for each in there for getter in each.getters(money)),
+        Getter("How", lambda row: _how(row[1])),
+    )
+    return tabulate(
+        found,
+        getters,
         caption=f"{words.workload_name(cells[0].workload)}: {what}",
-        columns=(
-            Column("Engine", Kind.ENGINE),
-            Column("Configuration"),
-            Column("Runs", Kind.NUMBER),
-            *(Column(title, Kind.NUMBER) for row in there for title in row.titles(money)),
-            Column("How"),
-        ),
-        rows=tuple(
-            (
-                words.engine_name(cell.engine),
-                configuration(cell, cells),
-                _runs(cell, worth),
-                *(text for row in there for text in row.texts(worth)),
-                _how(worth),
-            )
-            for cell, worth in found
-        ),
         emulated=emulated,
         note=_FORMULAS,
+        hide=("Configuration",),
     )
-    return table.without_constant("Configuration").without_empty()
 
 
 def _runs(cell: Cell, worth: Worth) -> str:
@@ -231,8 +221,8 @@ def _reasons(found: Sequence[tuple[Cell, Worth]]) -> list[str]:
         amounts.append(worth.gigabytes_per_second_per_price if sized else worth.gflops_per_price)
         for name, amount in zip(("Energy", "Performance per price"), amounts, strict=True):
             if amount.reason:
-                verb = "is missing" if amount.value is None else "is of"
-                lines[f"{name} {verb}{':' if amount.value is None else ''} {amount.reason}."] = None
+                verb = "is missing:" if amount.value is None else "covers"
+                lines[f"{name} {verb} {amount.reason}."] = None
     return list(lines)
 
 

@@ -130,7 +130,7 @@ def test_several_cells_of_a_paper_are_said_and_no_mean_is_made(home: Path) -> No
     assert "the published number lies in our interval in 1" in shown
     assert "outside our interval in 2" in shown
     assert "geometric mean" not in shown
-    assert "up to 3 published cells are like one of ours" in shown
+    assert "up to 3 published cells match one of ours" in shown
     assert "And 47 more." in shown
 
     narrowed = ["compare", "20260801-1", f"{TERASORT}?storage=UFS", "--home", str(home)]

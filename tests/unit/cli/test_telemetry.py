@@ -242,7 +242,7 @@ def test_damaged_samples_are_named_and_cost_the_report_one_page(desk: Desk) -> N
 def test_one_page_on_demand_also_of_a_run_without_samples(desk: Desk, tmp_path: Path) -> None:
     desk.add(0, TELEMETRY)
     desk.add(1, None)
-    for name, words in (("wordcount-0", "<svg"), ("wordcount-1", "There are no samples")):
+    for name, words in (("wordcount-0", "<svg"), ("wordcount-1", "This run has no samples")):
         told = json.loads(
             desk("report", "--run", name, "-o", str(tmp_path / "out"), "--json").stdout
         )

@@ -60,8 +60,8 @@ def test_one_run_only_has_no_interval_and_no_bar(tmp_path: Path) -> None:
     assert "one run, no interval" in markdown  # of its energy
     assert "95 % interval (s)" not in markdown
     assert html.count("stroke-width: 1.6") == 0
-    assert "No two configurations differ in one thing alone" in markdown
-    assert "Each configuration ran once, so there is no interval." in markdown
+    assert "No two configurations differ in exactly one factor" in markdown
+    assert "Each configuration was run once, so no confidence intervals are given." in markdown
 
 
 @pytest.mark.parametrize("state", [AttemptState.INVALID, AttemptState.FAILED])
@@ -76,7 +76,10 @@ def test_all_runs_invalid(tmp_path: Path, state: AttemptState) -> None:
     html, markdown = _write(tmp_path)
     assert "No run has ended with a verified result yet" in html
     assert "2 of 2 attempts do not count, most often because: pi2 was lost" in markdown
-    assert f"Of 2 attempts 2 {state}; 0 count." in markdown
+    assert (
+        f"Of 2 attempts, 2 {state if state is AttemptState.FAILED else f'are {state}'}; 0 count."
+        in markdown
+    )
     assert "Methods, ready" not in markdown
     assert "<svg" not in html
 
@@ -109,8 +112,8 @@ def test_missing_telemetry(tmp_path: Path) -> None:
 def test_no_telemetry_at_all(tmp_path: Path) -> None:
     fill(tmp_path, [Run(engine=SPARK, seconds=20.0, watched=False, verdict=Verdict.UNJUDGED)])
     html, markdown = _write(tmp_path)
-    assert "Nobody can say what holds these runs back: they have no telemetry" in markdown
-    assert "There is no telemetry of these runs" in markdown
+    assert "What holds these runs back is not known: they have no telemetry" in markdown
+    assert "These runs have no telemetry, which most rules need." in markdown
     assert "What held it back" not in markdown
     assert 'href="#validity"' in html
 
@@ -155,7 +158,7 @@ def test_mixed_versions_are_named(tmp_path: Path) -> None:
     assert "| Hadoop (differs) | 3.4.2 | 3.4.3 |" in markdown
     assert "runs of different setups: kernel: 6.6.51 aarch64, 6.12.1 aarch64" in markdown
     assert "Hadoop 3.4.2 and 3.4.3" in markdown
-    assert "are of different setups (kernel, Hadoop)" in markdown or "pools runs" in markdown
+    assert "are from different setups (kernel, Hadoop)" in markdown or "pools runs" in markdown
 
 
 def test_a_damaged_artefact_costs_only_itself(tmp_path: Path) -> None:

@@ -6,10 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.unit.report.shown import (
+    block,
+    build_report,
+    groups,
+    tables,
+    times,
+    times_part,
+    write_report,
+)
 
 from boardcluster.records import Campaign, Checksum, Engine, Result
-from boardcluster.report import words, write_report
-from boardcluster.report.model import build_report
+from boardcluster.report import words
 from boardcluster.report.tables import Table
 
 Make = Callable[..., Result]
@@ -32,7 +40,7 @@ def test_figures_of_a_workload_have_a_table(make: Make, campaign: Campaign) -> N
         ),
     ]
     report = build_report(runs, [campaign], cluster=None)
-    (table,) = report.times[0].details
+    (table,) = times_part(report).tables[1:]
     assert table.caption == "HPL: what the workload itself measured"
     assert table.emulated
     assert _rows(table, "Engine", "Figure", "Mean", "Runs") == [
@@ -47,14 +55,14 @@ def test_phases_are_shown_where_a_job_has_several(make: Make, campaign: Campaign
         make(0, Engine.MAPREDUCE, 30.0, measured={"phases_seconds": phases}),
         make(1, Engine.MAPREDUCE, 30.0, measured={"phases_seconds": {**phases, "sort/map": 14.0}}),
     ]
-    (table,) = build_report(runs, [campaign], cluster=None).times[0].details
+    (table,) = times_part(build_report(runs, [campaign], cluster=None)).tables[1:]
     assert _rows(table, "Part", "Mean (s)", "Range (s)") == [
         ("sort", "30.0", "30.0 to 30.0"),
         ("sort/map", "13.0", "12.0 to 14.0"),
     ]
     assert "need not add up" in table.note
     alone = make(0, Engine.MAPREDUCE, 30.0, measured={"phases_seconds": {"sort": 30.0}})
-    assert build_report([alone], [campaign], cluster=None).times[0].details == ()
+    assert times_part(build_report([alone], [campaign], cluster=None)).tables[1:] == ()
 
 
 def test_intermediate_data_is_shown_by_the_engine_and_by_node(
@@ -65,11 +73,8 @@ def test_intermediate_data_is_shown_by_the_engine_and_by_node(
         "node_written_bytes": {"worker1": 10_000_000, "worker2": 20_000_000},
         "node_read_bytes": {"worker1": 5_000_000},
     }
-    (table,) = (
-        build_report([make(0, Engine.SPARK, 20.0, measured=measured)], [campaign], cluster=None)
-        .times[0]
-        .details
-    )
+    run = make(0, Engine.SPARK, 20.0, measured=measured)
+    (table,) = times_part(build_report([run], [campaign], cluster=None)).tables[1:]
     assert _rows(table, "Bytes", "All nodes", "worker1", "worker2") == [
         ("intermediate, by the engine", "3 MB", "", ""),
         ("written to storage", "30 MB", "10 MB", "20 MB"),
@@ -83,30 +88,29 @@ def test_settings_that_vary_name_the_configuration(make: Make, campaign: Campaig
         make(1, Engine.SPARK, 30.0, replication=1, checksum=Checksum.NULL),
     ]
     report = build_report(runs, [campaign], cluster=None)
-    titles = [title for title, _ in report.times[0].groups]
-    assert titles == ["256 MB", "256 MB, replication 1, checksum null"]
-    assert _rows(report.times[0].table, "Settings") == [
+    assert groups(report) == ["256 MB", "256 MB, replication 1, checksum null"]
+    assert _rows(times(report), "Settings") == [
         ("default",),
         ("replication 1, checksum null",),
     ]
-    assert _rows(report.runs[0], "Settings")[1] == ("replication 1, checksum null",)
-    assert "replication 1, checksum null" in report.counters[1].caption
-    alike = build_report(runs[1:], [campaign], cluster=None).times[0].table
+    assert _rows(tables(report, "runs")[0], "Settings")[1] == ("replication 1, checksum null",)
+    assert "replication 1, checksum null" in tables(report, "bytes")[1].caption
+    alike = times(build_report(runs[1:], [campaign], cluster=None))
     assert "replication 1, checksum null" in alike.caption
 
 
 def test_warm_ups_are_marked_and_left_out(make: Make, campaign: Campaign) -> None:
     runs = [make(0, Engine.SPARK, 90.0, warm_up=True), make(1, Engine.SPARK, 20.0)]
     report = build_report(runs, [campaign], cluster=None)
-    assert _rows(report.runs[0], "Repetition") == [("warm-up 1",), ("1",)]
-    assert report.times[0].left_out.startswith("1 warm-up attempt is not")
+    assert _rows(tables(report, "runs")[0], "Repetition") == [("warm-up 1",), ("1",)]
+    assert times_part(report).notes[0].startswith("1 warm-up attempt is not")
     assert report.headline == "WordCount over 256 MB: Spark 20.0 s"
     assert (report.verified, report.attempted) == (1, 1)
 
 
 def test_remarks_stand_beside_the_reason(make: Make, campaign: Campaign) -> None:
     run = make(0, Engine.SPARK, 20.0, reason="slow", measured={"remarks": ("still 61 °C",)})
-    (table,) = build_report([run], [campaign], cluster=None).runs
+    (table,) = tables(build_report([run], [campaign], cluster=None), "runs")
     assert _rows(table, "Reason or remark") == [("slow; still 61 °C",)]
 
 
@@ -115,7 +119,7 @@ def test_mpi_has_no_counters_and_no_empty_table(make: Make, campaign: Campaign) 
     assert run.measurement is not None
     bare = replace(run, measurement=replace(run.measurement, output_bytes=0))
     report = build_report([bare], [campaign], cluster=None)
-    assert report.counters == ()
+    assert tables(report, "bytes") == ()
     assert report.headline == "HPL: MPI 20.0 s"
 
 
@@ -145,14 +149,14 @@ def test_a_mix_run_both_ways_is_a_finding(
         for number, (seconds, count) in enumerate(zip(times, (1, 4), strict=True))
         for place in range(3)
     ]
-    finding = build_report(runs, [campaign], cluster=None).findings[-1]
+    finding = block(build_report(runs, [campaign], cluster=None), "findings")[-1]
     assert finding.sentence == (
         f"WordCount + TeraSort + Grep + Pi over 256 MB on Spark: {times[0] + 1:.1f} s one after the"
         f" other, {times[1] + 1:.1f} s with 4 at once: {verdict}"
     )
     assert "95 % interval of the difference" in finding.certainty
-    once = build_report([runs[0], runs[3]], [campaign], cluster=None).findings[-1]
-    assert "ran only once" in once.certainty
+    once = block(build_report([runs[0], runs[3]], [campaign], cluster=None), "findings")[-1]
+    assert "was run only once" in once.certainty
 
 
 def test_findings_of_mixes_say_what_sets_them_apart(make: Make, campaign: Campaign) -> None:
@@ -160,7 +164,7 @@ def test_findings_of_mixes_say_what_sets_them_apart(make: Make, campaign: Campai
         make(place, Engine.SPARK, 20.0, workload=MIX, concurrency=count, replication=copies)
         for place, (count, copies) in enumerate(((1, 0), (4, 0), (1, 1), (4, 1)))
     ]
-    first, second = build_report(runs, [campaign], cluster=None).findings[-2:]
+    first, second = block(build_report(runs, [campaign], cluster=None), "findings")[-2:]
     assert "over 256 MB on Spark" in first.sentence
     assert "over 256 MB, replication 1 on Spark" in second.sentence
 

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from tests.unit.report.shown import block, build_report, groups, part, tables, times, times_part
 
 from boardcluster.records import (
     AttemptState,
@@ -20,7 +21,7 @@ from boardcluster.records import (
     Verdict,
 )
 from boardcluster.report import words
-from boardcluster.report.model import Report, build_report
+from boardcluster.report.model import Report
 from boardcluster.report.render import named_tables
 from boardcluster.report.tables import Table
 
@@ -35,7 +36,8 @@ def _column(table: Table, title: str) -> list[str]:
 def _setup(report: Report) -> Table | None:
     """What the runs ran on."""
     return next(
-        (row for row in report.machine.tables if row.caption.startswith("Machine, versions")), None
+        (row for row in tables(report, "setup") if row.caption.startswith("Machine, versions")),
+        None,
     )
 
 
@@ -50,11 +52,11 @@ def test_the_headline_says_what_the_runs_show(demo: list[Result], campaign: Camp
 
 def test_one_run_gives_no_interval_and_says_so(demo: list[Result], campaign: Campaign) -> None:
     report = build_report(demo[:2], [campaign], cluster=None)
-    assert "one run cannot say" in report.headline_note
-    assert report.one_run
-    titles = [column.title for column in report.times[0].table.columns]
+    assert "one run cannot show" in report.headline_note
+    assert "one run cannot show how much times vary" in times_part(report).notes[0]
+    titles = [column.title for column in times(report).columns]
     assert "95 % interval (s)" not in titles
-    assert "whisker" not in report.times[0].caption
+    assert "whisker" not in times_part(report).figures[0].caption
 
 
 def test_a_difference_that_is_shown_comes_before_a_larger_input(
@@ -68,7 +70,7 @@ def test_a_difference_that_is_shown_comes_before_a_larger_input(
     ]
     report = build_report([*demo, *noise], [campaign], cluster=None)
     assert report.headline.startswith("WordCount over 256 MB: Spark 24.1 s")
-    assert [row.is_shown for row in report.findings] == [True, False]
+    assert [row.is_shown for row in block(report, "findings")] == [True, False]
 
 
 def test_noise_is_not_called_a_difference(make: Make, campaign: Campaign) -> None:
@@ -102,8 +104,8 @@ def test_the_largest_compared_size_is_the_headline(make: Make, campaign: Campaig
     runs.append(make(9, Engine.SPARK, 99.0, size_bytes=4 * 10**9))
     report = build_report(runs, [campaign], cluster=None)
     assert report.headline.startswith("WordCount over 1 GB")
-    assert len(report.findings) == 3
-    assert [title for title, _ in report.times[0].groups] == ["64 MB", "1 GB", "4 GB"]
+    assert len(block(report, "findings")) == 3
+    assert groups(report) == ["64 MB", "1 GB", "4 GB"]
 
 
 def test_failed_and_invalid_runs_are_shown_and_left_out(
@@ -117,17 +119,17 @@ def test_failed_and_invalid_runs_are_shown_and_left_out(
         make(8, Engine.SPARK, None, state=None),
     ]
     report = build_report(runs, [campaign], cluster=None)
-    (table,) = report.runs
+    (table,) = tables(report, "runs")
     assert "9 planned = 7 ok + 0 failed + 1 invalid + 1 pending" in table.caption
     assert _column(table, "State")[-4:] == ["failed", "ok", "invalid", "pending"]
     assert _column(table, "Reason or remark")[-4:-1] == ["oom on worker2", "", "node_lost"]
-    assert _column(report.times[0].table, "Runs") == ["3", "4"]
-    assert report.times[0].left_out.startswith("1 failed and 1 invalid attempts are not")
+    assert _column(times(report), "Runs") == ["3", "4"]
+    assert times_part(report).notes[0].startswith("1 failed and 1 invalid attempts are not")
     assert (report.verified, report.attempted) == (7, 9)
 
 
 def test_runs_are_in_the_order_they_ran(demo: list[Result], campaign: Campaign) -> None:
-    (table,) = build_report(demo[::-1], [campaign], cluster=None).runs
+    (table,) = tables(build_report(demo[::-1], [campaign], cluster=None), "runs")
     assert _column(table, "Order") == ["1", "2", "3", "4", "5", "6"]
     assert _column(table, "Seconds") == ["23.4", "38.2", "40.0", "24.0", "24.9", "38.6"]
     assert _column(table, "Verified") == ["V1 3f2a9c1b"] * 6
@@ -141,9 +143,9 @@ def test_a_wrong_output_is_named_wrong(make: Make, demo: list[Result], campaign:
     proof = replace(found.measurement.verification, actual_sha256="00" * 32)
     wrong = replace(found, measurement=replace(found.measurement, verification=proof))
     report = build_report([*demo, wrong], [campaign], cluster=None)
-    assert _column(report.runs[0], "Verified")[-1] == "V1 wrong"
+    assert _column(tables(report, "runs")[0], "Verified")[-1] == "V1 wrong"
     assert report.verified == 6
-    assert report.proofs[0].extent == "6 outputs, 2,712,345 records each"
+    assert block(report, "verification")[0].extent == "6 outputs, 2,712,345 records each"
 
 
 def test_counters_are_named_as_what_they_are(make: Make, campaign: Campaign) -> None:
@@ -155,7 +157,7 @@ def test_counters_are_named_as_what_they_are(make: Make, campaign: Campaign) -> 
         make(1, Engine.MAPREDUCE, 41.0, counters=more),
         make(2, Engine.SPARK, 20.0, counters={"spark/executorCpuTime": 38_000_000_000}),
     ]
-    mapreduce, spark = build_report(runs, [campaign], cluster=None).counters
+    mapreduce, spark = tables(build_report(runs, [campaign], cluster=None), "bytes")
     rows = {row[3]: row[:3] for row in mapreduce.rows}
     assert rows["FileSystemCounter/FILE_BYTES_WRITTEN"] == (
         "intermediate: written to local disks (spills, merges)",
@@ -184,10 +186,11 @@ def test_own_programs_have_a_table_of_their_own(
         exit_status=3,
     )
     report = build_report([*demo, own], [campaign, submitted], cluster=None)
-    assert report.programs is not None
-    assert _column(report.programs, "Program and arguments") == ["app.py --token (hidden)"]
-    assert _column(report.programs, "Exit status") == ["3"]
-    assert len(report.runs) == 1
+    assert _column(tables(report, "programs")[0], "Program and arguments") == [
+        "app.py --token (hidden)"
+    ]
+    assert _column(tables(report, "programs")[0], "Exit status") == ["3"]
+    assert len(tables(report, "runs")) == 1
     assert (report.verified, report.attempted) == (6, 6)
     alone = build_report([own], [submitted], cluster=None)
     assert alone.headline == "1 run of your own programs"
@@ -202,8 +205,8 @@ def test_different_setups_are_listed_and_lettered(
     setup = _setup(report)
     assert setup is not None
     assert ("Kernel (differs)", "6.18.0 x86_64", "7.0.0") in setup.rows
-    assert _column(report.times[0].table, "Setup") == ["A", "A, B"]
-    assert "compare with care" in report.times[0].table.note
+    assert _column(times(report), "Setup") == ["A", "A, B"]
+    assert "compare with care" in times(report).note
     assert "different setups" in report.headline_note
     assert report.emulated
     assert report.partly_emulated
@@ -238,8 +241,8 @@ def test_boards_are_not_called_emulated(
     runs = [make(0, Engine.SPARK, 20.0, setup=setup)]
     report = build_report(runs, [replace(campaign, emulated=False)], cluster=None)
     assert not report.emulated
-    tables = [*report.runs, *report.counters, report.times[0].table, _setup(report)]
-    assert not any(table.emulated for table in tables if table)
+    shown = [*tables(report, "runs"), *tables(report, "bytes"), times(report), _setup(report)]
+    assert not any(table.emulated for table in shown if table)
 
 
 def test_a_local_node_is_called_neither_boards_nor_emulated(
@@ -255,12 +258,11 @@ def test_a_local_node_is_called_neither_boards_nor_emulated(
     assert {table.mark for table in named_tables(report).values()} == {mark}
     table = _setup(report)
     assert table is not None
-    assert all(row.emulated for row in [*report.runs, report.times[0].table, table])
+    assert all(row.emulated for row in [*tables(report, "runs"), times(report), table])
     said = {row[0]: row[1] for row in table.rows}
     assert said["Nodes"] == "1 local node, which is the driver's own machine"
     assert said["Link of each node"] == words.NONE
-    assert report.campaigns is not None
-    assert f"{here.cluster} (local)" in report.campaigns.rows[0]
+    assert f"{here.cluster} (local)" in tables(report, "data")[0].rows[0]
 
     boards = replace(fingerprint, emulated=False)
     mixed = build_report([*runs, make(1, Engine.SPARK, 21.0, setup=boards)], [here], cluster=None)
@@ -303,19 +305,18 @@ def test_runs_of_an_open_cluster_stand_apart_and_are_named(
     ]
     report = build_report(runs, [replace(campaign, emulated=False)], cluster=None)
     assert report.insecure
-    (section,) = report.times
     rows = {
         setting: (runs, mean)
         for setting, runs, mean in zip(
-            _column(section.table, "Settings"),
-            _column(section.table, "Runs"),
-            _column(section.table, "Mean (s)"),
+            _column(times(report), "Settings"),
+            _column(times(report), "Runs"),
+            _column(times(report), "Mean (s)"),
             strict=True,
         )
     }
     assert rows == {"default": ("2", "21.0"), "INSECURE LAB": ("1", "60.0")}
-    assert _column(report.runs[0], "Settings") == ["default", "INSECURE LAB", "default"]
-    assert len(report.findings) == 2
+    assert _column(tables(report, "runs")[0], "Settings") == ["default", "INSECURE LAB", "default"]
+    assert len(block(report, "findings")) == 2
 
 
 @pytest.mark.parametrize(
@@ -349,7 +350,7 @@ def test_the_figures_numbers_can_be_taken_away(
 ) -> None:
     failed = make(6, Engine.SPARK, None, state=AttemptState.FAILED, reason="oom")
     report = build_report([*demo, failed], [campaign], cluster=None)
-    rows = list(csv.DictReader(io.StringIO(report.times[0].csv_text)))
+    rows = list(csv.DictReader(io.StringIO(times_part(report).files[0].text)))
     assert [row["duration_seconds"] for row in rows] == [
         *("23.4", "38.2", "40.0", "24.0", "24.9", "38.6"),
         "",
@@ -365,7 +366,7 @@ def test_without_a_verified_result_the_headline_says_so(
     report = build_report(runs, [campaign], cluster=None)
     assert report.headline == "No run has ended with a verified result yet"
     assert report.headline_note.startswith("1 planned = 0 ok")
-    assert report.times == ()
+    assert [row for row in report.walk() if row.name.endswith("-times")] == []
 
 
 TAINTED: dict[str, Any] = {
@@ -388,15 +389,20 @@ def test_tainted_runs_stay_out_and_are_counted_beside_the_mean(
     runs = [*trusted(demo), make(6, Engine.SPARK, 99.0, measured=TAINTED)]
     report = build_report(runs, [campaign], cluster=None)
     assert report.headline.startswith("WordCount over 256 MB: Spark 24.1 s, MapReduce 38.9 s")
-    assert report.headline_note.endswith(" 1 tainted run left out.")
-    section = report.times[0]
-    assert _column(section.table, "Verdicts") == ["3 valid", "3 valid; 1 left out"]
-    assert section.left_out == "1 tainted attempt is not in these numbers; see every run below."
-    assert report.untrusted is None
+    assert report.headline_note.endswith(" 1 tainted run was left out.")
+    assert _column(times(report), "Verdicts") == ["3 valid", "3 valid; 1 left out"]
+    assert (
+        times_part(report).notes[0]
+        == "1 tainted attempt is not in these numbers; see every run below."
+    )
+    assert tables(report, "untrusted") == ()
     assert not report.tainted
-    assert _column(report.runs[0], "Verdict") == ["valid"] * 6 + ["tainted"]
-    assert _column(report.runs[0], "Reason or remark")[-1] == TAINTED["verdict_reasons"][0]
-    assert report.proof_summary.endswith("Verified, too: 1 tainted run left out of it.")
+    assert _column(tables(report, "runs")[0], "Verdict") == ["valid"] * 6 + ["tainted"]
+    assert (
+        _column(tables(report, "runs")[0], "Reason or remark")[-1] == TAINTED["verdict_reasons"][0]
+    )
+    said = part(report, "verification").text[0]
+    assert said.endswith("Also verified, but left out of the statistics: 1 tainted run.")
     assert (report.verified, report.attempted) == (7, 7)
 
 
@@ -405,12 +411,14 @@ def test_tainted_runs_count_if_asked_for_and_are_named(
 ) -> None:
     runs = [*trusted(demo), make(6, Engine.SPARK, 99.0, measured=TAINTED)]
     report = build_report(runs, [campaign], cluster=None, tainted=True)
-    assert _column(report.times[0].table, "Runs") == ["3", "4"]
-    assert _column(report.times[0].table, "Verdicts") == ["3 valid", "3 valid, 1 tainted"]
-    assert report.times[0].left_out == ""
+    assert _column(times(report), "Runs") == ["3", "4"]
+    assert _column(times(report), "Verdicts") == ["3 valid", "3 valid, 1 tainted"]
+    assert times_part(report).notes == ()
     assert report.tainted
-    assert report.headline_note.endswith(" 1 run of these tainted.")
-    assert report.proof_summary.startswith("The 7 runs in the statistics are verified")
+    assert report.headline_note.endswith(" 1 of these runs is tainted.")
+    assert (
+        part(report, "verification").text[0].startswith("The 7 runs in the statistics are verified")
+    )
 
 
 def test_where_every_run_is_tainted_the_headline_says_so_and_the_runs_are_there(
@@ -422,19 +430,25 @@ def test_where_every_run_is_tainted_the_headline_says_so_and_the_runs_are_there(
     assert report.headline == "No valid run yet: all 4 verified runs are tainted"
     assert report.headline_note.startswith("For instance: host: other programs used 38 %")
     assert "`boardcluster report --tainted`" in report.headline_note
-    assert (report.findings, report.times) == ((), ())
-    assert report.untrusted is not None
-    assert report.untrusted.emulated
-    assert _column(report.untrusted, "Engine") == ["MapReduce", "Spark"]
-    assert _column(report.untrusted, "Seconds, in run order") == ["41.0", "20.0, 21.0, 22.0"]
-    assert _column(report.untrusted, "Runs") == ["1 tainted", "3 tainted"]
-    assert _column(report.runs[0], "Verdict") == ["tainted"] * 4
-    assert report.proof_summary.startswith("4 tainted runs: their outputs were proved right")
-    assert report.proofs[0].extent.startswith("4 outputs")
+    assert [row for row in report.walk() if row.name.endswith("-times")] == []
+    assert tables(report, "untrusted")[0].emulated
+    assert _column(tables(report, "untrusted")[0], "Engine") == ["MapReduce", "Spark"]
+    assert _column(tables(report, "untrusted")[0], "Seconds, in run order") == [
+        "41.0",
+        "20.0, 21.0, 22.0",
+    ]
+    assert _column(tables(report, "untrusted")[0], "Runs") == ["1 tainted", "3 tainted"]
+    assert _column(tables(report, "runs")[0], "Verdict") == ["tainted"] * 4
+    assert (
+        part(report, "verification")
+        .text[0]
+        .startswith("4 tainted runs: their outputs were proved right")
+    )
+    assert block(report, "verification")[0].extent.startswith("4 outputs")
 
     with_them = build_report(runs, [campaign], cluster=None, tainted=True)
     assert with_them.headline.startswith("WordCount over 256 MB: Spark 21.0 s, MapReduce 41.0 s")
-    assert with_them.untrusted is None
+    assert tables(with_them, "untrusted") == ()
 
 
 def test_one_tainted_run_is_not_called_all(make: Make, campaign: Campaign) -> None:
@@ -451,9 +465,8 @@ def test_one_configuration_without_a_valid_run_does_not_hide_behind_the_others(
     large = make(6, Engine.SPARK, 99.0, size_bytes=10**9, measured=more)
     report = build_report([*demo, large], [campaign], cluster=None)
     assert report.headline.startswith("WordCount over 256 MB")
-    assert report.untrusted is not None
-    assert _column(report.untrusted, "Input") == ["1 GB"]
-    assert _column(report.untrusted, "Why they do not count")[0].endswith(
+    assert _column(tables(report, "untrusted")[0], "Input") == ["1 GB"]
+    assert _column(tables(report, "untrusted")[0], "Why they do not count")[0].endswith(
         "; and 1 more, see every run"
     )
 
@@ -462,8 +475,8 @@ def test_runs_from_before_verdicts_count_and_are_labelled(
     demo: list[Result], campaign: Campaign
 ) -> None:
     report = build_report(demo, [campaign], cluster=None)
-    assert _column(report.times[0].table, "Verdicts") == ["3 unjudged", "3 unjudged"]
-    assert _column(report.runs[0], "Verdict") == ["unjudged"] * 6
+    assert _column(times(report), "Verdicts") == ["3 unjudged", "3 unjudged"]
+    assert _column(tables(report, "runs")[0], "Verdict") == ["unjudged"] * 6
 
 
 def test_five_runs_have_a_second_interval_outliers_and_a_warning_of_drift(
@@ -472,7 +485,7 @@ def test_five_runs_have_a_second_interval_outliers_and_a_warning_of_drift(
     seconds = (20.0, 20.1, 20.2, 20.3, 26.0)
     runs = [make(place, Engine.SPARK, value) for place, value in enumerate(seconds)]
     report = build_report(runs, [campaign], cluster=None)
-    table = report.times[0].table
+    table = times(report)
     assert re.fullmatch(r"20\.\d to 2\d\.\d", _column(table, "by bootstrap (s)")[0])
     assert _column(table, "Outliers") == ["26.0 (order 5)"]
     assert _column(table, "Max (s)") == ["26.0"]
@@ -483,7 +496,7 @@ def test_five_runs_have_a_second_interval_outliers_and_a_warning_of_drift(
 
 
 def test_few_runs_have_no_second_interval(demo: list[Result], campaign: Campaign) -> None:
-    table = build_report(demo, [campaign], cluster=None).times[0].table
+    table = times(build_report(demo, [campaign], cluster=None))
     titles = [column.title for column in table.columns]
     assert "95 % interval (s)" in titles
     assert not {"by bootstrap (s)", "Outliers"} & set(titles)
@@ -497,7 +510,7 @@ def test_a_comparison_across_setups_names_what_differs(
     runs = [*demo, make(6, Engine.SPARK, 24.4, setup=replace(fingerprint, **changes))]
     report = build_report(runs, [campaign], cluster=None)
     assert "(kernel, operating system, CPU and 1 more)" in report.headline_note
-    note = report.times[0].table.note
+    note = times(report).note
     assert "Spark over 256 MB: runs of different setups: kernel: 6.18.0 x86_64, 7.0." in note
 
 
@@ -508,7 +521,7 @@ def test_what_was_not_recorded_earlier_is_no_other_setup(
     runs = [*demo, make(6, Engine.SPARK, 24.4, setup=later)]
     report = build_report(runs, [campaign], cluster=None)
     assert "different setups" not in report.headline_note
-    assert report.times[0].table.note == ""
+    assert times(report).note == ""
     setup = _setup(report)
     assert setup is not None
     names = [row[0] for row in setup.rows]
@@ -518,7 +531,7 @@ def test_what_was_not_recorded_earlier_is_no_other_setup(
 
 def test_the_csv_has_verdicts_and_reasons(make: Make, campaign: Campaign) -> None:
     runs = [make(0, Engine.SPARK, 20.0), make(1, Engine.SPARK, 30.0, measured=TAINTED)]
-    text = build_report(runs, [campaign], cluster=None).times[0].csv_text
+    text = times_part(build_report(runs, [campaign], cluster=None)).files[0].text
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["verdict"] for row in rows] == ["unjudged", "tainted"]
     assert rows[1]["verdict_reasons"] == TAINTED["verdict_reasons"][0]

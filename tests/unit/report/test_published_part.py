@@ -62,7 +62,7 @@ def test_a_published_time_stands_beside_ours(
     rows = [dict(zip(titles, row, strict=True)) for row in table.rows]
     [row] = [row for row in rows if TABLE.partition("-table")[0] in row["Source"]]
     assert float(row["Published (s)"].replace(",", "")) == pytest.approx(point.mean, rel=1e-3)
-    assert row["Ours over it"] == "1.00"
+    assert row["Ours / published"] == "1.00"
     assert row["The published number is"] == "inside our interval"
 
 

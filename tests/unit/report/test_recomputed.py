@@ -217,14 +217,14 @@ def test_speed_up_and_efficiency(shown: _Shown, engine: Engine, workers: int) ->
     assert float(row["Efficiency"].removesuffix(" %")) == pytest.approx(percent, abs=0.51)
     if workers > 1:
         expected = _fieller(base, values)
-        assert _span(row["95 % interval of it"]) == pytest.approx(expected, abs=0.0051)
+        assert _span(row["95 % interval of speed-up"]) == pytest.approx(expected, abs=0.0051)
 
 
 def test_the_ratio_of_engines_is_that_of_their_pairs(shown: _Shown) -> None:
     [row] = [
         row
-        for row in shown.table("what changes with one thing alone")
-        if row["What differs"] == "engine" and "2 workers" in row["Else"]
+        for row in shown.table("effect of changing one factor")
+        if row["What differs"] == "engine" and "2 workers" in row["In common"]
     ]
     slow, fast = shown.seconds(MAPREDUCE, 2), shown.seconds(SPARK, 2)
     logs = [math.log(one / other) for one, other in zip(slow, fast, strict=True)]
@@ -273,7 +273,10 @@ def test_data_files_hold_the_same_numbers(shown: _Shown) -> None:
 
 
 def test_what_stays_out_is_counted(shown: _Shown) -> None:
-    assert "Of 33 attempts 30 valid, 1 tainted, 1 invalid, 1 failed; 30 count." in shown.markdown
+    assert (
+        "Of 33 attempts, 30 are valid, 1 is tainted, 1 is invalid and 1 failed; 30 count."
+        in shown.markdown
+    )
     assert "300" not in json.dumps(shown.table("results by engine")[-1])
 
 

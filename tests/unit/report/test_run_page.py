@@ -16,6 +16,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from tests.unit.analysis.telemetry import DURATION_SECONDS, NAN, node, times, when
+from tests.unit.report.shown import write_report
 
 from boardcluster.analysis.telemetry import node_summaries
 from boardcluster.errors import StoreError
@@ -29,7 +30,6 @@ from boardcluster.records import (
     Telemetry,
     Verdict,
 )
-from boardcluster.report import write_report
 from boardcluster.report.curves import Band, Chart, Line, Mark, csv_link, describe, draw
 from boardcluster.report.run_curves import MOST_LINES, sections
 from boardcluster.report.run_marks import disturbances
@@ -414,7 +414,7 @@ def test_the_page_of_an_emulated_board_says_whose_seconds_are_whose(
         "emulated boards, dilation 4.0: nodes are network namespaces",
         "time dilation 4.0: 60.0 s on this machine",
         "<dt>Settings</dt><dd>emulated boards, dilation 4.0</dd>",
-        "stay in this machine&#39;s time",
+        "use this machine&#39;s time",
         "4 x rpi-5b",
     ):
         assert words in shown, words
@@ -461,7 +461,7 @@ def test_a_run_without_samples_has_a_page_that_says_so(make: Make, tmp_path: Pat
     failed = make(0, Engine.MAPREDUCE, None, reason="its job failed")
     for telemetry in (None, Telemetry(duration_seconds=1.0, nodes=())):
         text = page(failed, telemetry, tmp_path)
-        assert "There are no samples of this run" in text
+        assert "This run has no samples" in text
         assert "its job failed" in text
         assert "<svg" not in text
 

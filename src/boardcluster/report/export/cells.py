@@ -2,57 +2,164 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from boardcluster.analysis import Cell, Interval, Untrusted, security_of, twin_words
 from boardcluster.analysis.statistics import mean, mean_interval
 from boardcluster.analysis.twins import dilation_of
 from boardcluster.analysis.worth import watts_of
 from boardcluster.records import EnergyMethod, Result, Verdict
-from boardcluster.report.export.frames import Field, Frame, Kind, Value
-from boardcluster.report.export.settings import (
-    SETTINGS,
-    TEXT_SETTINGS,
-    settings_values,
-    text_settings_values,
+from boardcluster.report.export.frames import (
+    Column,
+    Frame,
+    Value,
+    at,
+    boolean,
+    fields_of,
+    integer,
+    number,
+    objects,
+    text,
+    values_of,
 )
+from boardcluster.report.export.runs import EMULATED, TWIN
+from boardcluster.report.export.settings import SETTINGS, TEXT_SETTINGS
 
-__all__ = ["cell_frame", "mean_power_watts"]
+__all__ = ["CELLS", "cell_frame", "mean_power_watts"]
 
-_FIELDS = (
+_INTERVAL = "95 % interval of the mean by Student's t"
+_BOOTSTRAP = "the same by the bootstrap, from 5 runs"
+
+
+class _Row:
+    """A cell, or a configuration of which no run counts, as the columns read it."""
+
+    def __init__(self, cell: Cell | Untrusted) -> None:
+        self.cell = cell
+        self.results = cell.results
+        self.result = cell.results[0]
+        found = [row.measurement for row in cell.results if row.measurement]
+        self.known = [
+            (one.energy, one.duration_seconds)
+            for one in found
+            if one.energy and one.energy.energy_joules is not None
+        ]
+        self.joules = [energy.energy_joules or 0.0 for energy, _ in self.known]
+
+    @property
+    def dilation(self) -> float | None:
+        found = {dilation_of(row) for row in self.results}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def emulated(self) -> bool:
+        return any(row.attempt and row.attempt.fingerprint.emulated for row in self.results)
+
+    @property
+    def energy_method(self) -> EnergyMethod | None:
+        methods = {energy.method for energy, _ in self.known}
+        modelled = EnergyMethod.MODELLED in methods
+        usual = EnergyMethod.MODELLED if modelled else EnergyMethod.METERED
+        return usual if methods else None
+
+    @property
+    def energy_interval(self) -> Interval | None:
+        return mean_interval(self.joules) if self.joules else None
+
+    @property
+    def watts(self) -> float | None:
+        return sum(self.joules) / sum(row[1] for row in self.known) if self.known else None
+
+
+def _len(path: str) -> Callable[[_Row], int]:
+    return lambda row: len(at(path)(row))
+
+
+_CONFIGURATION = (
     *SETTINGS,
-    Field("security", Kind.TEXT, "who could reach the cluster"),
+    text("security", "who could reach the cluster", lambda row: security_of(row.result)),
     *TEXT_SETTINGS,
-    Field("emulated", Kind.BOOLEAN, "whether nodes are namespaces on one machine, not boards"),
-    Field("twin", Kind.TEXT, "boards that emulated nodes stand for, and the dilation; else empty"),
-    Field("dilation", Kind.NUMBER, "by how much nodes were slower; nothing if runs differ in it"),
-    Field("setups", Kind.INTEGER, "different setups that it was measured on"),
-    Field("runs", Kind.INTEGER, "runs that count"),
-    Field("runs_tainted", Kind.INTEGER, "how many of them are tainted"),
-    Field("runs_left_out", Kind.INTEGER, "verified runs that do not count, as they are tainted"),
-    Field("duration_mean_seconds", Kind.NUMBER, "arithmetic mean"),
-    Field("duration_low_seconds", Kind.NUMBER, "95 % interval of the mean by Student's t"),
-    Field("duration_high_seconds", Kind.NUMBER, "95 % interval of the mean by Student's t"),
-    Field("duration_bootstrap_low_seconds", Kind.NUMBER, "the same by the bootstrap, from 5 runs"),
-    Field("duration_bootstrap_high_seconds", Kind.NUMBER, "the same by the bootstrap, from 5 runs"),
-    Field("duration_median_seconds", Kind.NUMBER, "median"),
-    Field("duration_least_seconds", Kind.NUMBER, "shortest"),
-    Field("duration_most_seconds", Kind.NUMBER, "longest"),
-    Field("duration_deviation_seconds", Kind.NUMBER, "sample standard deviation"),
-    Field("variation_share", Kind.NUMBER, "deviation over mean"),
-    Field("outliers", Kind.INTEGER, "runs beyond Tukey's fences; they count all the same"),
-    Field("drift_correlation", Kind.NUMBER, "Spearman's, of durations with run order"),
-    Field("drift_p", Kind.NUMBER, "its two-sided p"),
-    Field("throughput_bytes_per_second", Kind.NUMBER, "input of all runs over their time"),
-    Field("intermediate_mean_bytes", Kind.NUMBER, "mean of what was written beside the output"),
-    Field("energy_runs", Kind.INTEGER, "runs whose energy is known"),
-    Field("energy_method", Kind.TEXT, "metered, or modelled if any of it is; empty without any"),
-    Field("energy_mean_joules", Kind.NUMBER, "mean over the runs whose energy is known"),
-    Field("energy_low_joules", Kind.NUMBER, "95 % interval of the mean by Student's t"),
-    Field("energy_high_joules", Kind.NUMBER, "95 % interval of the mean by Student's t"),
-    Field("power_mean_watts", Kind.NUMBER, "mean over the runs of their mean power"),
-    Field("warnings", Kind.OBJECT, "what a reader of the mean must know"),
+    boolean(*EMULATED),
+    text(*TWIN, lambda row: twin_words(row.results)),
+    number("dilation", "by how much nodes were slower; nothing if runs differ in it"),
 )
+_STATISTICS = (
+    integer("setups", "different setups that it was measured on", _len("cell.fingerprints")),
+    integer("runs", "runs that count", "cell.count"),
+    integer(
+        "runs_tainted",
+        "how many of them are tainted",
+        lambda row: row.cell.counted(Verdict.TAINTED),
+    ),
+    integer(
+        "runs_left_out",
+        "verified runs that do not count, as they are tainted",
+        _len("cell.left_out"),
+    ),
+    number("duration_mean_seconds", "arithmetic mean", "cell.mean_seconds"),
+    number("duration_low_seconds", _INTERVAL, "cell.interval_seconds.low"),
+    number("duration_high_seconds", _INTERVAL, "cell.interval_seconds.high"),
+    number("duration_bootstrap_low_seconds", _BOOTSTRAP, "cell.bootstrap_seconds.low"),
+    number("duration_bootstrap_high_seconds", _BOOTSTRAP, "cell.bootstrap_seconds.high"),
+    number("duration_median_seconds", "median", "cell.median_seconds"),
+    number("duration_least_seconds", "shortest", "cell.minimum_seconds"),
+    number("duration_most_seconds", "longest", "cell.maximum_seconds"),
+    number("duration_deviation_seconds", "sample standard deviation", "cell.deviation_seconds"),
+    number("variation_share", "deviation over mean", "cell.variation"),
+    integer(
+        "outliers",
+        "runs beyond Tukey's fences; they count all the same",
+        _len("cell.outliers"),
+    ),
+    number(
+        "drift_correlation", "Spearman's, of durations with run order", "cell.drift.correlation"
+    ),
+    number("drift_p", "its two-sided p", "cell.drift.p_value"),
+    number(
+        "throughput_bytes_per_second",
+        "input of all runs over their time",
+        "cell.throughput_bytes_per_second",
+    ),
+    number(
+        "intermediate_mean_bytes",
+        "mean of what was written to local storage, final output not included",
+        "cell.mean_intermediate_bytes",
+    ),
+    integer("energy_runs", "runs whose energy is known", _len("known")),
+    text("energy_method", "metered, or modelled if any of it is; empty without any"),
+    number(
+        "energy_mean_joules",
+        "mean over the runs whose energy is known",
+        lambda row: mean(row.joules) if row.joules else None,
+    ),
+    number("energy_low_joules", _INTERVAL, "energy_interval.low"),
+    number("energy_high_joules", _INTERVAL, "energy_interval.high"),
+    number("power_mean_watts", "mean over the runs of their mean power", "watts"),
+    objects("warnings", "what a reader of the mean must know", "cell.warnings"),
+)
+
+
+def _figures(names: Iterable[str]) -> Iterator[Column]:
+    """Three columns for each figure of a workload."""
+    for name in names:
+
+        def part(row: _Row, edge: str, name: str = name) -> float | None:
+            figure = row.cell.figures.get(name) if isinstance(row.cell, Cell) else None
+            if figure is None or edge == "mean":
+                return None if figure is None else figure.mean
+            return getattr(figure.interval, edge, None)
+
+        for edge, meaning in (
+            ("mean", "mean of what the workload measured itself"),
+            ("low", "95 % interval of that mean"),
+            ("high", "95 % interval of that mean"),
+        ):
+            yield number(f"figure_{edge}_{name}", meaning, partial(part, edge=edge))
+
+
+CELLS = (*_CONFIGURATION, *_STATISTICS, *_figures(["NAME"]))
+"""The columns of the table of cells, with three for all figures."""
 
 
 def cell_frame(cells: Sequence[Cell], untrusted: Sequence[Untrusted] = ()) -> Frame:
@@ -65,64 +172,19 @@ def cell_frame(cells: Sequence[Cell], untrusted: Sequence[Untrusted] = ()) -> Fr
         cells: the cells.
         untrusted: configurations without a run that counts; they have no statistics.
     """
-    figures = tuple(dict.fromkeys(name for cell in cells for name in cell.figures))
-    fields = (
-        *_FIELDS,
-        *(
-            Field(f"figure_{part}_{name}", Kind.NUMBER, meaning)
-            for name in figures
-            for part, meaning in (
-                ("mean", "mean of what the workload measured itself"),
-                ("low", "95 % interval of that mean"),
-                ("high", "95 % interval of that mean"),
-            )
-        ),
-    )
+    names = dict.fromkeys(name for cell in cells for name in cell.figures)
+    statistics = (*_STATISTICS, *_figures(names))
 
     def rows() -> Iterator[Sequence[Value]]:
         for cell in cells:
-            yield (*_values(cell), *(part for name in figures for part in _figure(cell, name)))
+            yield values_of((*_CONFIGURATION, *statistics), _Row(cell))
         for row in untrusted:
-            yield (*_untrusted_values(row), *(None for _ in range(3 * len(figures))))
+            yield (*values_of(_CONFIGURATION, _Row(row)), *_no_statistics(row, statistics))
 
-    return Frame(name="cells", fields=fields, rows=rows())
-
-
-def mean_power_watts(results: Sequence[Result]) -> float | None:
-    """Mean over runs of their mean power; None where one of them has no energy."""
-    found = [row.measurement for row in results if row.measurement is not None]
-    watts = [watts_of(row.energy, row.duration_seconds) for row in found if row.energy is not None]
-    known = [each for each in watts if each is not None]
-    return mean(known) if known and len(known) == len(found) else None
+    return Frame(name="cells", fields=fields_of((*_CONFIGURATION, *statistics)), rows=rows())
 
 
-def _values(cell: Cell) -> tuple[Value, ...]:
-    return (
-        *_configuration(cell.results),
-        len(cell.fingerprints),
-        cell.count,
-        cell.counted(Verdict.TAINTED),
-        len(cell.left_out),
-        cell.mean_seconds,
-        *_limits(cell.interval_seconds),
-        *_limits(cell.bootstrap_seconds),
-        cell.median_seconds,
-        cell.minimum_seconds,
-        cell.maximum_seconds,
-        cell.deviation_seconds,
-        cell.variation,
-        len(cell.outliers),
-        cell.drift.correlation if cell.drift else None,
-        cell.drift.p_value if cell.drift else None,
-        cell.throughput_bytes_per_second,
-        cell.mean_intermediate_bytes,
-        *_energy(cell.results),
-        list(cell.warnings),
-    )
-
-
-def _untrusted_values(row: Untrusted) -> tuple[Value, ...]:
-    configuration = _configuration(row.results)
+def _no_statistics(row: Untrusted, columns: Iterable[Column]) -> Iterator[Value]:
     known: dict[str, Value] = {
         "setups": len({item.attempt.fingerprint for item in row.results if item.attempt}),
         "runs": 0,
@@ -132,50 +194,12 @@ def _untrusted_values(row: Untrusted) -> tuple[Value, ...]:
         "energy_method": "",
         "warnings": ["no valid run: --tainted lets these count"],
     }
-    rest = _FIELDS[len(configuration) :]
-    return (*configuration, *(known.get(field.name) for field in rest))
+    return (known.get(column.field.name) for column in columns)
 
 
-def _configuration(results: Sequence[Result]) -> tuple[Value, ...]:
-    first = results[0]
-    trial = first.trial
-    dilations = {dilation_of(row) for row in results}
-    return (
-        *settings_values(trial),
-        str(security_of(first)),
-        *text_settings_values(trial),
-        any(row.attempt is not None and row.attempt.fingerprint.emulated for row in results),
-        twin_words(results),
-        dilations.pop() if len(dilations) == 1 else None,
-    )
-
-
-def _energy(results: Sequence[Result]) -> tuple[Value, ...]:
-    known = [
-        (row.measurement, row.measurement.energy)
-        for row in results
-        if row.measurement and row.measurement.energy
-    ]
-    sums = [(found, energy) for found, energy in known if energy.energy_joules is not None]
-    if not sums:
-        return (0, "", None, None, None, None)
-    joules = [energy.energy_joules or 0.0 for _, energy in sums]
-    modelled = any(energy.method is EnergyMethod.MODELLED for _, energy in sums)
-    return (
-        len(sums),
-        str(EnergyMethod.MODELLED if modelled else EnergyMethod.METERED),
-        mean(joules),
-        *_limits(mean_interval(joules)),
-        sum(joules) / sum(found.duration_seconds for found, _ in sums),
-    )
-
-
-def _limits(interval: Interval | None) -> tuple[float | None, float | None]:
-    return (None, None) if interval is None else (interval.low, interval.high)
-
-
-def _figure(cell: Cell, name: str) -> tuple[Value, ...]:
-    figure = cell.figures.get(name)
-    if figure is None:
-        return (None, None, None)
-    return (figure.mean, *_limits(figure.interval))
+def mean_power_watts(results: Sequence[Result]) -> float | None:
+    """Mean over runs of their mean power; None where one of them has no energy."""
+    found = [row.measurement for row in results if row.measurement is not None]
+    watts = [watts_of(row.energy, row.duration_seconds) for row in found if row.energy is not None]
+    known = [each for each in watts if each is not None]
+    return mean(known) if known and len(known) == len(found) else None

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
-__all__ = ["Field", "Frame", "Kind", "Value"]
+__all__ = [
+    "Column",
+    "Field",
+    "Frame",
+    "Kind",
+    "Value",
+    "at",
+    "boolean",
+    "fields_of",
+    "frame_of",
+    "integer",
+    "number",
+    "objects",
+    "prefixed",
+    "text",
+    "values_of",
+]
 
 Value: TypeAlias = "str | int | float | bool | Mapping[str, object] | Sequence[str] | None"
 """A cell; None where nothing is known. Objects are JSON text where a format nests no values."""
@@ -54,3 +71,100 @@ class Frame:
     name: str
     fields: tuple[Field, ...]
     rows: Iterable[Sequence[Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column with where its values come from.
+
+    Attributes:
+        field: its name, kind and meaning.
+        get: the value of one row's item; None where it is not known.
+        empty: makes the value for what is not known; None for the usual one of the kind.
+    """
+
+    field: Field
+    get: Callable[[Any], Any]
+    empty: Callable[[], Value] | None = None
+
+    def value(self, item: object) -> Value:
+        """The value for one row, as its kind has it."""
+        found = self.get(item)
+        if found is None:
+            usual = "" if self.field.kind is Kind.TEXT else None
+            return self.empty() if self.empty else usual
+        if self.field.kind is Kind.OBJECT:
+            return dict(found) if isinstance(found, Mapping) else list(found)
+        value: Value = str(found) if self.field.kind is Kind.TEXT else found
+        return value
+
+
+def at(path: str) -> Callable[[Any], Any]:
+    """Make a function that follows attributes, ``measurement.energy.level``; None ends the way."""
+    names = path.split(".")
+
+    def get(item: Any) -> Any:
+        for name in names:
+            item = None if item is None else getattr(item, name)
+        return item
+
+    return get
+
+
+def _column(
+    kind: Kind,
+    name: str,
+    meaning: str,
+    source: str | Callable[[Any], object] = "",
+    empty: Callable[[], Value] | None = None,
+) -> Column:
+    """Make a column of a kind.
+
+    Args:
+        kind: what it holds.
+        name: its name, the unit last.
+        meaning: one sentence without a full stop.
+        source: where the values come from: a function, or attributes of the row's item, see ``at``;
+            by default the attribute of the same name.
+        empty: see ``Column``.
+    """
+    get = source if callable(source) else at(source or name)
+    return Column(Field(name, kind, meaning), get, empty)
+
+
+text = partial(_column, Kind.TEXT)
+integer = partial(_column, Kind.INTEGER)
+number = partial(_column, Kind.NUMBER)
+boolean = partial(_column, Kind.BOOLEAN)
+objects = partial(_column, Kind.OBJECT)
+
+
+def prefixed(prefix: str, path: str, columns: Iterable[Column]) -> tuple[Column, ...]:
+    """The same columns of an attribute of the item, with something before each name."""
+    whole = at(path)
+
+    def within(get: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda item: None if (found := whole(item)) is None else get(found)
+
+    return tuple(
+        replace(
+            row, field=replace(row.field, name=f"{prefix}{row.field.name}"), get=within(row.get)
+        )
+        for row in columns
+    )
+
+
+def fields_of(columns: Iterable[Column]) -> tuple[Field, ...]:
+    """The names, kinds and meanings of columns."""
+    return tuple(column.field for column in columns)
+
+
+def values_of(columns: Iterable[Column], item: object) -> tuple[Value, ...]:
+    """One row."""
+    return tuple(column.value(item) for column in columns)
+
+
+def frame_of(name: str, columns: Sequence[Column], items: Iterable[object]) -> Frame:
+    """A table with one row for each item."""
+    rows = (values_of(columns, item) for item in items)
+    return Frame(name=name, fields=fields_of(columns), rows=rows)

@@ -4,40 +4,73 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from boardcluster.records import Campaign, ProbeRun, Result, Telemetry
-from boardcluster.report.export.frames import Field, Frame, Kind, Value
-from boardcluster.report.export.runs import IDENTITY, identity
-
-__all__ = ["probe_frame", "sample_frame"]
-
-_SAMPLES = (
-    Field("workload", Kind.TEXT, "name of the workload"),
-    Field("engine", Kind.TEXT, "the engine"),
-    Field("node", Kind.TEXT, "name of the node; host is the machine that emulated nodes share"),
-    Field("scope", Kind.TEXT, "machine: the kernel's totals; node: what belongs to the node alone"),
-    Field("seconds", Kind.NUMBER, "end of the sample's interval; 0 is the start of the run"),
-    Field("column", Kind.TEXT, "what was sampled, unit last: docs/reference/telemetry.md"),
-    Field("value", Kind.NUMBER, "over the interval that ends then; unknown ones have no row"),
+from boardcluster.records import Campaign, ProbeFigure, ProbeRun, Result, Telemetry
+from boardcluster.report.export.frames import (
+    Frame,
+    Value,
+    boolean,
+    fields_of,
+    frame_of,
+    number,
+    objects,
+    text,
+    values_of,
 )
+from boardcluster.report.export.runs import IDENTITY, Run
 
-_PROBES = (
-    Field("run", Kind.TEXT, "id of the run of the probe"),
-    Field("probe", Kind.TEXT, "its name"),
-    Field("mode", Kind.TEXT, "quick or paper"),
-    Field("cluster", Kind.TEXT, "name of the cluster"),
-    Field("emulated", Kind.BOOLEAN, "whether the node is a namespace on one machine, no board"),
-    Field("node", Kind.TEXT, "the node"),
-    Field("peer", Kind.TEXT, "the other node; empty where there is none"),
-    Field("started_utc", Kind.TEXT, "ISO 8601 with offset"),
-    Field("duration_seconds", Kind.NUMBER, "of the whole run of the probe"),
-    Field("figure", Kind.TEXT, "what was measured, unit last; empty for a run that failed"),
-    Field("value", Kind.NUMBER, "in that unit; nothing for a run that failed"),
-    Field("conditions", Kind.OBJECT, "what tells it from its siblings"),
-    Field("reason", Kind.TEXT, "why the run failed; empty if it did not"),
-    Field("versions", Kind.OBJECT, "the tools that measured"),
-    Field("hardware", Kind.TEXT, "one line on the node"),
+__all__ = ["PROBES", "SAMPLES", "probe_frame", "sample_frame"]
+
+_RUN = (
+    *IDENTITY,
+    text("workload", "name of the workload", "result.trial.workload"),
+    text("engine", "the engine", "result.trial.engine"),
 )
+_NODE = (
+    text("node", "name of the node; host is the machine that emulated nodes share"),
+    text("scope", "machine: the kernel's totals; node: what belongs to the node alone"),
+)
+_VALUE = (
+    number("seconds", "end of the sample's interval; 0 is the start of the run"),
+    text("column", "what was sampled, unit last: docs/reference/telemetry.md"),
+    number("value", "over the interval that ends then; unknown ones have no row"),
+)
+SAMPLES = (*_RUN, *_NODE, *_VALUE)
+"""The columns of the table of samples."""
+
+
+class _Sample(NamedTuple):
+    seconds: float
+    column: str
+    value: float
+
+
+class _Probed(NamedTuple):
+    run: ProbeRun
+    figure: ProbeFigure | None
+
+
+PROBES = (
+    text("run", "id of the run of the probe", "run.id"),
+    text("probe", "its name", "run.probe"),
+    text("mode", "quick or paper", "run.mode"),
+    text("cluster", "name of the cluster", "run.cluster"),
+    boolean(
+        "emulated", "whether the node is a namespace on one machine, not a board", "run.emulated"
+    ),
+    text("node", "the node", "run.node"),
+    text("peer", "the other node; empty where there is none", "run.peer"),
+    text("started_utc", "ISO 8601 with offset", "run.started_utc"),
+    number("duration_seconds", "of the whole run of the probe", "run.duration_seconds"),
+    text("figure", "what was measured, unit last; empty for a run that failed", "figure.name"),
+    number("value", "in that unit; nothing for a run that failed", "figure.value"),
+    objects("conditions", "what tells it from its siblings", "figure.conditions", dict),
+    text("reason", "why the run failed; empty if it did not", "run.reason"),
+    objects("versions", "the tools that measured", "run.versions"),
+    text("hardware", "one line on the node", "run.hardware"),
+)
+"""The columns of the table of probes."""
 
 
 def sample_frame(
@@ -54,41 +87,23 @@ def sample_frame(
 
     def rows() -> Iterator[Sequence[Value]]:
         for result, telemetry in runs:
-            head = (
-                *identity(result, campaigns),
-                result.trial.workload,
-                str(result.trial.engine),
-            )
+            head = values_of(_RUN, Run(result, campaigns.get(result.trial.campaign_id)))
             for node in telemetry.nodes:
+                whole = (*head, *values_of(_NODE, node))
                 moments = node.seconds.tolist()
                 for name in sorted(node.columns):
                     for moment, value in zip(moments, node.columns[name].tolist(), strict=True):
                         if not math.isnan(value):  # which is unknown
-                            yield (*head, node.node, node.scope, moment, name, value)
+                            sample = _Sample(moment, name, value)
+                            yield (*whole, *values_of(_VALUE, sample))
 
-    return Frame(name="samples", fields=(*IDENTITY, *_SAMPLES), rows=rows())
+    return Frame(name="samples", fields=fields_of(SAMPLES), rows=rows())
 
 
 def probe_frame(runs: Iterable[ProbeRun]) -> Frame:
     """Return one row for each figure of each probe, and one for each run that failed."""
-
-    def rows() -> Iterator[Sequence[Value]]:
-        for run in runs:
-            head = (
-                run.id,
-                run.probe,
-                str(run.mode),
-                run.cluster,
-                run.emulated,
-                run.node,
-                run.peer,
-                run.started_utc,
-                run.duration_seconds,
-            )
-            tail = (run.reason, list(run.versions), run.hardware)
-            for figure in run.figures:
-                yield (*head, figure.name, figure.value, dict(figure.conditions), *tail)
-            if not run.figures:
-                yield (*head, "", None, {}, *tail)
-
-    return Frame(name="probes", fields=_PROBES, rows=rows())
+    return frame_of(
+        "probes",
+        PROBES,
+        (_Probed(run, figure) for run in runs for figure in run.figures or (None,)),
+    )

@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from enum import StrEnum
+from functools import partial
 
 from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import Trial
-from boardcluster.report.export.frames import Field, Kind, Value
+from boardcluster.report.export.frames import Column, Field, Kind, at
 
-__all__ = ["SETTINGS", "TEXT_SETTINGS", "settings_values", "text_settings_values"]
+__all__ = ["SETTINGS", "TEXT_SETTINGS"]
 
 _KINDS = {int: Kind.INTEGER, dict: Kind.OBJECT}
-_TEXT = [factor for factor in FACTORS if factor.name in ("input", "parameters")]
-_PLAIN = [factor for factor in FACTORS if factor not in _TEXT]
 
 
-def _fields(factors: Iterable[Factor]) -> tuple[Field, ...]:
+def _level(factor: Factor, item: object) -> object:
+    trial: Trial = at("result.trial")(item)
+    return factor.level(trial)
+
+
+def _columns(*, texts: bool) -> tuple[Column, ...]:
     return tuple(
-        Field(factor.name, _KINDS.get(factor.kind, Kind.TEXT), factor.meaning) for factor in factors
+        Column(
+            Field(factor.name, _KINDS.get(factor.kind, Kind.TEXT), factor.meaning),
+            partial(_level, factor),
+        )
+        for factor in FACTORS
+        if (factor.name in ("input", "parameters")) is texts
     )
 
 
-def _values(factors: Iterable[Factor], trial: Trial) -> tuple[Value, ...]:
-    levels = [factor.level(trial) for factor in factors]
-    return tuple(str(level) if isinstance(level, StrEnum) else level for level in levels)
+SETTINGS = _columns(texts=False)
+"""Every factor of the trial of an item's ``result`` but the two that follow."""
 
-
-SETTINGS = _fields(_PLAIN)
-"""Every factor but the two that follow."""
-
-TEXT_SETTINGS = _fields(_TEXT)
+TEXT_SETTINGS = _columns(texts=True)
 """The text that is read, and the workloads' parameters."""
-
-
-def settings_values(trial: Trial) -> tuple[Value, ...]:
-    """The values of ``SETTINGS`` for a trial."""
-    return _values(_PLAIN, trial)
-
-
-def text_settings_values(trial: Trial) -> tuple[Value, ...]:
-    """The values of ``TEXT_SETTINGS`` for a trial."""
-    return _values(_TEXT, trial)

@@ -39,14 +39,7 @@ _ENOUGH_SHARE_WIDTH = 34
 
 
 def draw_bars(figure: Figure, body: Bars, *, width_points: float, look: Look) -> Canvas:
-    """Draw groups of bars with their values and error bars.
-
-    Args:
-        figure: labels of the axes.
-        body: what is drawn.
-        width_points: width of the drawing.
-        look: how it looks.
-    """
+    """Draw groups of bars with their values and error bars."""
     width = width_points / look.scale
     labels = {id(bar): fill(bar.label, width - 8) for group in body.groups for bar in group.bars}
     titles = {id(group): fill(group.title, width - 8, _TITLE) for group in body.groups}
@@ -155,14 +148,7 @@ def _draw_all(axes: Axes, placed: Sequence[tuple[Bar, float]], look: Look, *, ga
 
 
 def draw_stack(figure: Figure, body: Stack, *, width_points: float, look: Look) -> Canvas:
-    """Draw shares behind each other, with a legend.
-
-    Args:
-        figure: labels of the axes.
-        body: what is drawn.
-        width_points: width of the drawing.
-        look: how it looks.
-    """
+    """Draw shares behind each other, with a legend."""
     width = width_points / look.scale
     legend = lay_out(
         [

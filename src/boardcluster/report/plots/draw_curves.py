@@ -31,27 +31,18 @@ __all__ = ["draw_curves"]
 _PLOT, _BOTTOM, _RIGHT, _GAP, _LINE = 190, 46, 10, 20, 16
 _COLOURS = 8
 _MARK = 0.025
-_ROOM_ABOVE = 1.06
-_LEAST_SHARE = 0.75
 
 
 def draw_curves(figure: Figure, body: Curves, *, width_points: float, look: Look) -> Canvas:
-    """Draw it.
-
-    Args:
-        figure: labels of the axes.
-        body: what is drawn.
-        width_points: width of the drawing.
-        look: how it looks.
-    """
+    """Draw a figure of a width; its labels are on the axes."""
     chart, width = body.chart, width_points / look.scale
-    low, high = _range(chart)
+    low, high = chart.span()
     ticks = nice_ticks(low, high, 5)
     left = 12 + max(width_of(tick_text(value)) for value in ticks)
     title = with_remark(figure.y_label, figure.remark, width)
     legend = lay_out(_entries(chart), width)
     top = legend.height + (title.count("\n") + 1) * _LINE + _GAP
-    top += _LINE if _two_rows(chart) else 0
+    top += _LINE if chart.has_two_rows else 0
     sheet = Sheet(width_points=width_points, height=top + _PLOT + _BOTTOM, look=look)
     sheet.legend(legend)
     sheet.text(0, legend.height, title)
@@ -70,24 +61,6 @@ def draw_curves(figure: Figure, body: Curves, *, width_points: float, look: Look
         axes.axvspan(mark.begin_seconds, mark.end_seconds, 0, _MARK, color=look.bad, linewidth=0)
     sheet.text(width - _RIGHT, top + _PLOT + 26, figure.x_label, ha="right")
     return sheet.canvas
-
-
-def _range(chart: Chart) -> tuple[float, float]:
-    """The same rule as on a page: from zero, or so that noise does not fill the drawing."""
-    rows = [line.values for line in chart.lines]
-    if chart.stacked and rows:
-        rows = [np.sum([np.nan_to_num(row) for row in rows], axis=0)]
-    rows += [edge for band in chart.bands for edge in (band.low, band.high)]
-    known = np.concatenate([row[~np.isnan(row)] for row in rows]) if rows else np.empty(0)
-    most = float(known.max()) if len(known) else 0.0
-    low = 0.0
-    if chart.from_zero:
-        most = max(most, float(np.nan_to_num(chart.most)))
-    elif len(known):
-        low = max(0.0, min(float(known.min()), _LEAST_SHARE * most) - 0.02 * abs(most))
-    if most <= low:
-        most = low + 1.0
-    return low, low + (most - low) * _ROOM_ABOVE
 
 
 def _entries(chart: Chart) -> list[Entry]:
@@ -112,22 +85,12 @@ def _phases(axes: Axes, chart: Chart, look: Look, *, per_unit: float) -> None:
     The engine's phases stand for the submission that they are in, whose name is above theirs.
     """
     low, high = axes.get_xlim()
-    alone = [
-        (name, begin, end)
-        for name, begin, end in chart.phases
-        if not any(begin <= first and last <= end for _, first, last in chart.parts)
-    ]
-    shown = sorted((*chart.parts, *alone), key=lambda row: row[1:])
+    shown = chart.shown_phases()
     for begin, end in [row[1:] for row in shown][::2]:
         axes.axvspan(max(begin, low), min(end, high), color=look.phase, linewidth=0, zorder=0)
-    _names(axes, chart.parts if _two_rows(chart) else shown, look, per_unit=per_unit, up=3)
-    if _two_rows(chart):
+    _names(axes, chart.parts if chart.has_two_rows else shown, look, per_unit=per_unit, up=3)
+    if chart.has_two_rows:
         _names(axes, chart.phases, look, per_unit=per_unit, up=3 + _LINE)
-
-
-def _two_rows(chart: Chart) -> bool:
-    """Whether submissions and the engine's phases in them each need a row of names."""
-    return len(chart.phases) > 1 and bool(chart.parts)
 
 
 def _names(

@@ -29,14 +29,7 @@ _WIDE = 600
 
 
 def draw_durations(figure: Figure, body: Durations, *, width_points: float, look: Look) -> Canvas:
-    """Draw it.
-
-    Args:
-        figure: the label of the axis.
-        body: what is drawn.
-        width_points: width of the drawing.
-        look: how it looks.
-    """
+    """Draw a figure of a width; its labels are on the axes."""
     width = width_points / look.scale
     left = 96 if width >= _WIDE else 86
     characters = int((width - left) / _CHARACTER)

@@ -33,14 +33,7 @@ _ABOVE = 1.06
 
 
 def draw_lines(figure: Figure, body: Lines, *, width_points: float, look: Look) -> Canvas:
-    """Draw it.
-
-    Args:
-        figure: labels of the axes.
-        body: what is drawn.
-        width_points: width of the drawing.
-        look: how it looks.
-    """
+    """Draw a figure of a width; its labels are on the axes."""
     width = width_points / look.scale
     most = _ABOVE * max(_top(row) for row in body.series)
     most = max(most, *(y for _, y in body.ideal)) if body.ideal else most

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from boardcluster.analysis import Cell
 from boardcluster.analysis.scaling import by_setup
 from boardcluster.analysis.worth import Amount, Worth, worth_of
 from boardcluster.records import EnergyMethod
 from boardcluster.report import words
-from boardcluster.report.plots.cells import (
-    MOST_ROWS,
-    cell_row,
-    cut_groups,
-    is_emulated,
-    part_words,
-    series_label,
-    series_words,
-    slug,
-    styles,
-    twins_of,
-    workload_groups,
+from boardcluster.report.plots.bar_figures import (
+    ERROR_BARS,
+    ONE_RUN,
+    bar,
+    bar_figures,
+    groups_by_workload,
 )
-from boardcluster.report.plots.figure import Bar, BarGroup, Bars, Figure, Style
+from boardcluster.report.plots.cells import cell_row
+from boardcluster.report.plots.figure import Bar, Figure, Style
 
 __all__ = ["energy"]
 
-_ERROR = "Error bars are 95 % intervals of the mean (Student's t)."
 _MODELLED = "Modelled energy is computed from CPU utilisation; no meter measured it."
 
 _KINDS = (
@@ -36,7 +30,7 @@ _KINDS = (
         "energy of a run in joules",
         "J",
         "energy_joules",
-        "Energy of one run over the whole cluster",
+        "Energy of the whole cluster during one run",
     ),
     (
         "performance-per-watt",
@@ -44,7 +38,7 @@ _KINDS = (
         "input in GB/s (10⁹ bytes) for each watt",
         "GB/s per W",
         "performance_per_watt",
-        "Input over time and mean power: GB/s (10⁹ bytes) for each watt",
+        "Input divided by time and mean power: GB/s (10⁹ bytes) for each watt",
     ),
     (
         "flops-per-watt",
@@ -52,7 +46,7 @@ _KINDS = (
         "Mflop/s for each watt",
         "Mflop/s per W",
         "mflops_per_watt",
-        "Rmax over mean power, as the Green500 has it",
+        "Rmax divided by mean power, as in the Green500",
     ),
 )
 
@@ -75,76 +69,42 @@ def energy(cells: Sequence[Cell]) -> tuple[Figure, ...]:
     return tuple(figure for kind in _KINDS for figure in _figures(kind, worths))
 
 
-def _figures(kind: tuple[str, ...], worths: Sequence[tuple[Cell, Worth]]) -> list[Figure]:
+def _figures(kind: tuple[str, ...], worths: Sequence[tuple[Cell, Worth]]) -> Iterator[Figure]:
     name, title, label, unit, field, what = kind
-    amounts = {id(cell): getattr(worth, field) for cell, worth in worths}
+    amounts: dict[int, Amount] = {id(cell): getattr(worth, field) for cell, worth in worths}
     methods = {id(cell): worth.method for cell, worth in worths}
     known = [cell for cell, _ in worths if amounts[id(cell)].value is not None]
-    groups = []
-    for workload, group in workload_groups(known).items():
-        looks = styles(group, [series_words(cell, group) for cell in group])
-        bars = [
-            (
-                cell,
-                _bar(amounts[id(cell)], methods[id(cell)], series_label(cell, group), style, unit),
-            )
-            for cell, style in zip(group, looks, strict=True)
-        ]
-        groups.append((words.workload_name(workload), bars))
-    parts = list(cut_groups(groups, MOST_ROWS))
     modelled = any(methods[id(cell)] is EnergyMethod.MODELLED for cell in known)
-    said = [_ERROR, _MODELLED if modelled else "", _missing(worths, field)]
-    found = []
-    for number, part in enumerate(parts, start=1):
-        more = part_words(number, len(parts))
-        inside = [cell for _, bars in part for cell, _ in bars]
-        found.append(
-            Figure(
-                name=slug(name, str(number) if len(parts) > 1 else ""),
-                title=f"{title}{more}",
-                caption=" ".join(filter(None, (f"{what}{more}.", *said))),
-                emulated=is_emulated(inside),
-                twins=twins_of(inside),
-                x_label=label,
-                y_label="",
-                body=Bars(
-                    groups=tuple(
-                        BarGroup(title=text, bars=tuple(bar for _, bar in bars))
-                        for text, bars in part
-                    )
-                ),
-                rows=tuple(
-                    {
-                        **cell_row(cell),
-                        field: bar.value,
-                        "low": bar.low,
-                        "high": bar.high,
-                        "runs_with_energy": amounts[id(cell)].count,
-                        "method": str(methods[id(cell)] or ""),
-                    }
-                    for _, bars in part
-                    for cell, bar in bars
-                ),
-            )
-        )
-    return found
 
+    def energy_bar(cell: Cell, label: str, style: Style) -> Bar:
+        amount = amounts[id(cell)]
+        value, interval = amount.value or 0.0, amount.interval
+        spread = ONE_RUN
+        if interval is not None:
+            low, high = max(0.0, interval.low), interval.high
+            spread = f"{words.number(low)} to {words.number(high)}"
+        said = (f"{words.number(value)} {unit}", f"{methods[id(cell)]}, {spread}")
+        return bar(label, style, value, interval, said)
 
-def _bar(amount: Amount, method: EnergyMethod | None, label: str, style: Style, unit: str) -> Bar:
-    value = amount.value or 0.0
-    low, high = (amount.interval.low, amount.interval.high) if amount.interval else (None, None)
-    spread = (
-        "one run, no interval"
-        if low is None or high is None
-        else f"{words.number(max(0.0, low))} to {words.number(high)}"
-    )
-    return Bar(
-        label=label,
-        style=style,
-        value=value,
-        low=low,
-        high=high,
-        words=(f"{words.number(value)} {unit}", f"{method}, {spread}"),
+    return bar_figures(
+        groups_by_workload(known, energy_bar),
+        stem=(name,),
+        title=title,
+        caption=lambda more, _: (
+            f"{what}{more}.",
+            ERROR_BARS,
+            _MODELLED if modelled else "",
+            _missing(worths, field),
+        ),
+        x_label=label,
+        row=lambda cell, bar: {
+            **cell_row(cell),
+            field: bar.value,
+            "low": bar.low,
+            "high": bar.high,
+            "runs_with_energy": amounts[id(cell)].count,
+            "method": str(methods[id(cell)] or ""),
+        },
     )
 
 
@@ -156,6 +116,6 @@ def _missing(worths: Sequence[tuple[Cell, Worth]], field: str) -> str:
         if amount.value is None:
             reasons[amount.reason] = reasons.get(amount.reason, 0) + 1
     return " ".join(
-        f"{words.count(count, 'configuration')} without it: {reason}."
+        f"Not known for {words.count(count, 'configuration')}: {reason}."
         for reason, count in reasons.items()
     )

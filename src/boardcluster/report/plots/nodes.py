@@ -14,6 +14,7 @@ from boardcluster.analysis.scaling import (
     size_fit,
 )
 from boardcluster.report import words
+from boardcluster.report.plots.bar_figures import ERROR_BARS
 from boardcluster.report.plots.cells import (
     GIGA,
     MOST_SERIES,
@@ -33,7 +34,6 @@ from boardcluster.report.plots.figure import Figure, Lines, Point, Series, Style
 
 __all__ = ["speed_up", "times_by_nodes", "times_by_size"]
 
-_BARS = "Error bars are 95 % intervals of the mean (Student's t)."
 _FIT_POINTS = 3
 _CURVE_POINTS = 41
 
@@ -123,7 +123,7 @@ def _times(
 def _caption(title: str, cells: Sequence[Cell], *more: str) -> str:
     alone = runs_words(cells)
     hollow = f"Hollow: {alone}" if alone else ""
-    return " ".join(filter(None, (f"{title}.", _BARS, *more, hollow)))
+    return " ".join(filter(None, (f"{title}.", ERROR_BARS, *more, hollow)))
 
 
 def _ticks(series: Sequence[Series]) -> tuple[float, ...]:
@@ -240,7 +240,9 @@ def _scaling(
         caption=_caption(
             title,
             shown,
-            "Speed-up over how many times as many workers there are." if efficiency else "",
+            "Efficiency is speed-up divided by the factor by which the number of workers grew."
+            if efficiency
+            else "",
             "Dotted: the ideal.",
         ),
         emulated=is_emulated(shown),

@@ -30,7 +30,7 @@ _ORDER = (
     "temperature",
     "clock-measured",
 )
-_MACHINE_TIME = "Times are of this machine, not divided by the dilation."
+_MACHINE_TIME = "Times are those of this machine, not divided by the dilation."
 
 
 def telemetry_curves(
@@ -80,7 +80,7 @@ def _figure(result: Result, chart: Chart) -> Figure:
             f"{chart.title} during run {run}: {words.workload_name(trial.workload)} on {engine},"
             f" {words.count(trial.workers, 'worker')}."
         ),
-        "Shaded: phases." if chart.phases else "",
+        "Shaded areas are phases." if chart.phases else "",
         chart.note,
         "" if chart.from_zero else "The axis does not start at 0.",
         _MACHINE_TIME if twins else "",
@@ -100,10 +100,7 @@ def _figure(result: Result, chart: Chart) -> Figure:
 
 def _rows(run: str, chart: Chart) -> Iterator[Mapping[str, object]]:
     """One row for each known value; ``seconds`` is the end of its interval."""
-    columns = [(line.label, line.values) for line in chart.lines]
-    for band in chart.bands:
-        columns += [(f"{band.label}: from", band.low), (f"{band.label}: to", band.high)]
-    for label, values in columns:
+    for label, values in chart.columns():
         for end, value in zip(chart.edges[1:].tolist(), values.tolist(), strict=True):
             if not math.isnan(value):
                 yield {

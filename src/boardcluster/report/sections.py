@@ -1,0 +1,111 @@
+"""The sections of the report, in their order: the one list that says what is in it.
+
+A new section is a function that yields parts, and a line here: the table of contents, HTML,
+Markdown, data files and LaTeX tables are made from the parts. A section yields nothing where it has
+nothing to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from boardcluster.analysis.advice import Certainty
+from boardcluster.report import words
+from boardcluster.report.cost_part import cost_section
+from boardcluster.report.details import (
+    counters_section,
+    data_section,
+    programs_section,
+    runs_section,
+    untrusted_section,
+    verification_section,
+)
+from boardcluster.report.findings import findings_section
+from boardcluster.report.machine import machine_section
+from boardcluster.report.material import Material
+from boardcluster.report.methods import methods_section
+from boardcluster.report.parts import Part
+from boardcluster.report.published_part import published_section
+from boardcluster.report.summary import summary_section
+from boardcluster.report.validity import validity_section
+from boardcluster.report.workload_parts import workload_sections
+
+__all__ = ["CERTAINTIES", "SECTIONS"]
+
+CERTAINTIES = {
+    Certainty.PUBLISHED: "reported for other boards, not measured here",
+    Certainty.COMPUTED: "computed from these runs, as an upper limit",
+    Certainty.COMPARED: "both were measured here",
+}
+_METHOD = (
+    (
+        "Time is measured by the driver's monotonic clock around the engine's own submission. Times"
+        " include YARN application start-up and exclude input preparation and output verification."
+    ),
+    (
+        "The 95 % confidence interval of a mean is by Student's t: mean ± t(0.975, n-1) · s / √n."
+        " It assumes independent runs from one normal distribution. From five runs on, a second"
+        " interval is given by the bootstrap, which assumes no distribution. The interval of a"
+        " difference is Welch's. Outliers lie beyond Tukey's fences; they are shown, never dropped."
+        " CV is the standard deviation divided by the mean. Throughput is input size divided by"
+        " time; 1 MB is 10⁶ bytes."
+    ),
+    (
+        "Failed and invalid attempts are listed with their reason. They are excluded from every"
+        " mean, and so are warm-up runs."
+    ),
+    (
+        "The verdict on a run is based on the telemetry of its nodes: valid if nothing was found"
+        " that disturbed the run, tainted if something was, unjudged if the run was recorded before"
+        " verdicts existed. Tainted runs are excluded from every mean unless they were asked for."
+    ),
+)
+
+
+def _advice_section(material: Material) -> Iterator[Part]:
+    """What to change; where there is nothing, the section says so."""
+    if not material.source.cells:
+        return
+    facts = material.evidence.facts
+    nothing = (
+        "The rules found nothing to change in the counters and the samples of"
+        f" {words.count(len(facts), 'run')}."
+        if facts
+        else "The rules found nothing to change in the engines' counters. These runs have no"
+        " telemetry, which most rules need."
+    )
+    yield Part(
+        title="What to change",
+        name="advice",
+        contents="Advice",
+        text=() if material.advice else (nothing,),
+        block="advice",
+        data=material.advice,
+    )
+
+
+def _reading_section(material: Material) -> Iterator[Part]:
+    """How the numbers came about."""
+    if material.source.results:
+        text = (*_METHOD, words.DILATED) if material.twins else _METHOD
+        yield Part(title="How to read this", name="method", text=text)
+
+
+SECTIONS: tuple[Callable[[Material], Iterator[Part]], ...] = (
+    summary_section,
+    findings_section,
+    machine_section,
+    workload_sections,
+    untrusted_section,
+    _advice_section,
+    cost_section,
+    published_section,
+    validity_section,
+    runs_section,
+    programs_section,
+    counters_section,
+    verification_section,
+    data_section,
+    methods_section,
+    _reading_section,
+)
