@@ -332,9 +332,9 @@ def drop_caches(remote: Remote) -> CacheDrop:
 
 
 def trim(remote: Remote, folders: Sequence[str], *, skip: Sequence[str] = ()) -> list[Trimmed]:
-    """Discard the unused blocks of every file system that holds one of the folders, which may lack.
+    """Discard the unused blocks of every file system that holds one of the folders.
 
-    Devices in ``skip``, as ``MAJOR:MINOR``, are left out.
+    The folders need not exist. Devices in ``skip``, as ``MAJOR:MINOR``, are left out.
     """
     request = {"do": "trim", "folders": list(folders), "skip": list(skip)}
     return [Trimmed(**row) for row in ask(remote, request, timeout_seconds=_SLOW_SECONDS)]

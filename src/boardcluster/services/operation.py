@@ -524,7 +524,7 @@ def found_up(home: Path) -> bool:
 
 
 def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = False) -> LiveCluster:
-    """Return the running cluster of a home; in any form, or only as its file says.
+    """Return the running cluster of a home; one that a campaign changed only with ``any_form``.
 
     Raises:
         ClusterNotUpError: it is not up, or in a form that a campaign gave it.
@@ -587,8 +587,8 @@ def dead_daemons(live: LiveCluster) -> list[str]:
 def down(home: Path, *, without: Collection[str] = ()) -> int:
     """End everything of the cluster, whatever state it is in; return how many processes ended.
 
-    Daemons are asked to end and get a short while for it; HDFS keeps its data. Boards ``without``
-    which it is brought down are gone, and are left as they are.
+    Daemons are asked to end and get a short while for it; HDFS keeps its data. Boards
+    named in ``without`` are gone, and are left as they are.
 
     Raises:
         ClusterError: something could not be ended.

@@ -106,7 +106,7 @@ def test_is_given_up_when_the_node_is_out_of_reach_for_too_long(
 
     assert 0.2 <= time.monotonic() - started < 5
     assert caught.value.hint == "plug it in"
-    assert "may still run there: sh\n" in caught.value.message
+    assert "may still be running there: sh\n" in caught.value.message
     assert SECRET not in str(caught.value)
 
 
