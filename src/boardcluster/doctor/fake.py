@@ -54,15 +54,15 @@ class FakeMachine:
         self._lacking.add(program)
 
     def text(self, path: str) -> str | None:
-        """See Machine."""
+        """Return the content that was planted, if any."""
         return self.files.get(path)
 
     def paths(self, pattern: str) -> list[str]:
-        """See Machine."""
+        """Return the planted files that match."""
         return sorted(path for path in self.files if fnmatch(path, pattern))
 
     def run(self, argv: Sequence[str]) -> Completed | None:
-        """See Machine.
+        """Give the prepared answer.
 
         Raises:
             LookupError: it was not told about this command.
@@ -74,9 +74,9 @@ class FakeMachine:
         return self._answers[tuple(argv)]
 
     def disk(self, folder: Path) -> Disk:
-        """See Machine."""
+        """Return the planted file system, or a large and empty one."""
         return self.disks.get(folder) or Disk(
-            place=str(folder),
+            folder=str(folder),
             total_bytes=10**12,
             available_bytes=9 * 10**11,
             writable=True,

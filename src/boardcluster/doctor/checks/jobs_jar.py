@@ -1,33 +1,33 @@
-"""The jar of our Spark jobs was built."""
+"""The jar of our Spark jobs was built.
+
+- The jar was not built. Fix: `make jar`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.facts import Facts
 from boardcluster.errors import HostError
 from boardcluster.services.jobs import jobs_jar
 
 __all__ = ["CHECK"]
 
 
-def look(around: Surroundings, *, find: Callable[[], Path] = jobs_jar) -> Iterator[Finding]:
+def look(_: Facts, *, find: Callable[[], Path] = jobs_jar) -> Iterator[Fault | str]:
     """Look where a workload would look."""
-    del around
     try:
-        place = find()
+        yield f"{find()}"
     except HostError as error:
-        yield CHECK.wrong(error.message, fix="make jar")
-        return
-    yield CHECK.good(f"{place}")
+        yield Fault(error.message, fix="make jar")
 
 
 CHECK = Check(
-    name="jobs_jar",
+    where=Where.ALWAYS,
     looks_at="The jar that Maven builds from `jvm/`.",
-    why="Workloads on Spark submit it. MapReduce and `submit` work without.",
+    why="Workloads on Spark submit it. MapReduce and `submit` work without it.",
     source="boardcluster, jvm/pom.xml",
     severity=Severity.ERROR,
     look=look,

@@ -1,30 +1,32 @@
-"""This machine can be a node itself: its user and its own name are known."""
+"""This machine can itself be a node: the names of its user and of the machine are known.
+
+- The user has no name. Fix: run as a user that /etc/passwd names; in a container, leave out the
+  option --user or add a line for it to /etc/passwd.
+- The machine's own name has no address. Fix: add it to /etc/hosts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from boardcluster.cluster.kinds.local.nodes import check_machine
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.facts import Facts
 from boardcluster.errors import HostError
 
 __all__ = ["CHECK"]
 
 
-def look(around: Surroundings, *, attempt: Callable[[], None] = check_machine) -> Iterator[Finding]:
+def look(_: Facts, *, attempt: Callable[[], None] = check_machine) -> Iterator[Fault | str]:
     """Look both up."""
-    del around
     try:
         attempt()
     except HostError as error:
-        yield CHECK.wrong(error.message, fix=error.hint)
-        return
-    yield CHECK.good("the user has a name, and this machine's own name has an address")
+        yield Fault(error.message, fix=error.hint)
 
 
 CHECK = Check(
-    name="local_node",
+    where=Where.LOCAL,
     looks_at="For a local node: whether the user has a name, and this machine's own name an "
     "address.",
     why="Hadoop's programs log in by the user's name, and a job that is submitted states the "
@@ -32,5 +34,5 @@ CHECK = Check(
     source="Apache Hadoop, classes UserGroupInformation and JobSubmitter",
     severity=Severity.ERROR,
     look=look,
-    matters=lambda kind: kind.shares_processes,
+    good="the user has a name, and this machine's own name has an address",
 )

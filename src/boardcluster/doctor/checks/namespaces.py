@@ -1,13 +1,15 @@
-"""We may make the namespaces that nodes are."""
+"""The namespaces that nodes consist of can be made.
+
+- The kernel or AppArmor refuses. Fix: `make allow-namespaces` on Ubuntu, or run as root.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from boardcluster.capabilities import Network
 from boardcluster.cluster.kinds.emulated.nodes import check_host
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.facts import Facts
 from boardcluster.errors import AddressError, HostError
 from boardcluster.records import ClusterSpec
 
@@ -15,25 +17,25 @@ __all__ = ["CHECK"]
 
 
 def look(
-    around: Surroundings, *, attempt: Callable[[ClusterSpec], None] = check_host
-) -> Iterator[Finding]:
+    facts: Facts, *, attempt: Callable[[ClusterSpec], None] = check_host
+) -> Iterator[Fault | str]:
     """Make one and let it go again."""
     for name in ("unshare", "ip"):
-        if around.machine.run([name, "-V"]) is None:
-            yield CHECK.good(f"cannot tell: `{name}` is missing, see the check tools")
+        if facts.machine.run([name, "-V"]) is None:
+            yield f"cannot tell: `{name}` is missing, see the check tools"
             return
     try:
-        attempt(around.declared)
+        attempt(facts.declared)
     except AddressError:
         pass  # the namespaces were made; the address is the business of the check subnet
     except HostError as error:
-        yield CHECK.wrong(error.message, fix=error.hint)
+        yield Fault(error.message, fix=error.hint)
         return
-    yield CHECK.good(f"can be made {'as root' if around.machine.is_root else 'without root'}")
+    yield f"can be made {'as root' if facts.machine.is_root else 'without root'}"
 
 
 CHECK = Check(
-    name="namespaces",
+    where=Where.NAMESPACES,
     looks_at="Whether a network, mount, host-name and process namespace can be made, as root or in "
     "a user namespace.",
     why="Each node of an emulated cluster is a set of namespaces. Without them there are no nodes.",
@@ -41,5 +43,4 @@ CHECK = Check(
     'namespaces are coming to Ubuntu 23.10"',
     severity=Severity.ERROR,
     look=look,
-    matters=lambda kind: kind.network is Network.OWN,
 )
