@@ -20,7 +20,7 @@ from boardcluster.spec.cluster import (
 from boardcluster.spec.inventory import (
     Inventory,
     InventoryHost,
-    read_inventory,
+    parse_inventory,
     render_inventory,
 )
 from boardcluster.spec.meters import MeterFacts
@@ -52,9 +52,9 @@ __all__ = [
     "load_campaign",
     "load_cluster",
     "mix_engines",
+    "parse_inventory",
     "propose_boards",
     "propose_cluster",
-    "read_inventory",
     "render_cluster",
     "render_inventory",
     "workers_that_fit",
