@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from typing import TypeAlias
 
 from boardcluster.capabilities import Capabilities, Network
 from boardcluster.doctor.facts import Facts
 
-__all__ = ["Check", "Fault", "Finding", "Severity", "Where"]
+__all__ = ["Check", "Fault", "Faults", "Finding", "Severity", "Where"]
 
 
 class Severity(StrEnum):
@@ -63,6 +64,10 @@ class Fault:
     repair: tuple[str, ...] = field(default=(), kw_only=True)
 
 
+Faults: TypeAlias = Iterator[Fault | str]
+"""What a check yields: faults, and sentences on what is well or cannot be told."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """What one check has to say about one thing: the row of a report.
@@ -101,8 +106,7 @@ class Check:
         why: why a fault matters.
         source: where the claim comes from.
         severity: of its worst fault.
-        look: yields faults, and sentences on what is well or cannot be told; reads nothing but
-            the facts it is given, and changes nothing.
+        look: finds the faults; reads nothing but the facts it is given, and changes nothing.
         good: what to say if ``look`` yields nothing.
         name: name of its findings: the name of its file, filled in when it is loaded.
         name_on_boards: name of its findings where it looks at boards, if that is another one.
@@ -113,7 +117,7 @@ class Check:
     why: str
     source: str
     severity: Severity
-    look: Callable[[Facts], Iterable[Fault | str]]
+    look: Callable[[Facts], Faults]
     good: str = ""
     name: str = ""
     name_on_boards: str = ""

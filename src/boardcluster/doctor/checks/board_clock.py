@@ -4,12 +4,8 @@
 - No time service sets a clock (warning). Fix: the same; `--fix` does it where systemd runs.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from boardcluster.cluster.discovery import skews
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -21,8 +17,7 @@ _WHY_SKEW = (
 )
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare the clocks with each other, and ask whether each is set by a time service."""
+def _look(facts: Facts) -> Faults:
     for seen in skews({board.name: board.facts for board in facts.boards}):
         fix = " && ".join(board.there(_SET) for board in facts.boards)
         yield Fault(seen, why=_WHY_SKEW, fix=fix)
@@ -47,6 +42,6 @@ CHECK = Check(
     "seconds a day.",
     source="RFC 5905, section 8; adjtimex(2), maxerror; timedatectl(1), NTPSynchronized",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="set by time servers, and less than a second apart",
 )

@@ -4,11 +4,7 @@
   see what is large.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.services.room import FULL_PERCENT, used_percent
 from boardcluster.units import format_bytes
@@ -18,8 +14,7 @@ __all__ = ["CHECK"]
 _NEARLY_PERCENT = 80.0
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look at the file system that holds each board's folder."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         mount = board.mount
         if mount is None or mount.size_bytes is None or mount.available_bytes is None:
@@ -45,6 +40,6 @@ CHECK = Check(
     "on one large job may fill it that far.",
     source='Apache Hadoop, "NodeManager", Disk Checker',
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="no disk is more than 80 % full",
 )

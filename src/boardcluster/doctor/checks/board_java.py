@@ -4,11 +4,7 @@
 - Not installed yet, and none is suitable (warning). Fix: `boardcluster up` installs one.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.records import JavaHome
 from boardcluster.services.pair import EnginePair
@@ -16,8 +12,7 @@ from boardcluster.services.pair import EnginePair
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare versions with what the engine pair runs on."""
+def _look(facts: Facts) -> Faults:
     pair, up = facts.pair, facts.command("up")
     wanted = f"{pair.id} needs Java {pair.java_oldest} to {pair.java_newest}"
     for board in facts.boards:
@@ -46,6 +41,6 @@ CHECK = Check(
     why="Hadoop up to 3.4.2 fails on Java 24 and newer, and Spark 4 needs Java 17.",
     source='HADOOP-19212 and JEP 486; Apache Spark 4.1, "Downloading"; the lock files in pairs/',
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="every board has a Java for the engines",
 )

@@ -5,12 +5,8 @@
 - The profile promises YARN more than there is (warning). Fix: `profile = "default"`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from boardcluster.cluster.discovery import refuse_memory
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Board, Facts
 from boardcluster.records import Role
 from boardcluster.units import MIB, format_bytes
@@ -18,8 +14,7 @@ from boardcluster.units import MIB, format_bytes
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare declaration and profile with what the kernel manages."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         has, declared = board.facts.memory_bytes, board.spec.memory_bytes
         own = format_bytes(has, binary=True)
@@ -59,6 +54,6 @@ CHECK = Check(
     "board has less than its label says: the kernel and the GPU use a part.",
     source="proc(5), MemTotal; yarn-default.xml, yarn.nodemanager.resource.memory-mb (8,192)",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="every board has the memory it declares",
 )

@@ -3,11 +3,7 @@
 - The clock is not set by a time server. Fix: `sudo timedatectl set-ntp true`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -15,8 +11,7 @@ __all__ = ["CHECK"]
 _KEY = "NTPSynchronized"
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Ask systemd, which asks the kernel and so knows about any time service."""
+def _look(facts: Facts) -> Faults:
     done = facts.machine.run(["timedatectl", "show", "-p", _KEY])
     answer = done.text.strip() if done is not None and done.returncode == 0 else ""
     if answer == f"{_KEY}=no":
@@ -32,6 +27,6 @@ CHECK = Check(
     "HTTPS. Most boards have no battery: without the network they start in the past.",
     source="timedatectl(1), NTPSynchronized; adjtimex(2), STA_UNSYNC",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="set by a time server",
 )

@@ -3,18 +3,13 @@
 - A mistake, with its line, key, what is allowed and the nearest valid name. Fix: edit the file.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Repeat what validation said."""
+def _look(facts: Facts) -> Faults:
     error, spec = facts.spec_error, facts.spec
     if error is not None:
         yield Fault(error.message, fix=error.hint or f"edit {facts.home / 'cluster.toml'}")
@@ -31,5 +26,5 @@ CHECK = Check(
     "until it is corrected.",
     source="boardcluster, spec/cluster.py",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

@@ -4,18 +4,13 @@
   blocks, then `boardcluster up`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare what is written in the VERSION files, per folder of data."""
+def _look(facts: Facts) -> Faults:
     names = {
         _storage(path): (board.name, id_)
         for board in facts.boards
@@ -47,6 +42,6 @@ CHECK = Check(
     "happens when the NameNode was formatted again, or a card was copied.",
     source="Apache Hadoop, class DataStorage",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="no data of another HDFS",
 )

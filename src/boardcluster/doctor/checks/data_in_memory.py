@@ -3,20 +3,15 @@
 - It is in memory. Fix: `folder` in cluster.toml; it suggests one.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from boardcluster.cluster.discovery import suggest_folder
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.checks.tmpfs import IN_MEMORY
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look at the kind of file system."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         if board.mount is not None and board.mount.file_system in IN_MEMORY:
             folder = suggest_folder(board.facts)
@@ -35,6 +30,6 @@ CHECK = Check(
     source='core-default.xml, hadoop.tmp.dir; Debian 13 release notes, "The temporary-files '
     'directory /tmp is now stored in a tmpfs"',
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="no board keeps its data in memory",
 )

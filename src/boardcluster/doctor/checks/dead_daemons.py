@@ -3,18 +3,13 @@
 - Daemons have ended. Fix: `boardcluster down`, then `up`; it says where the reason is logged.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare the record of daemons with the processes on each board."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         if dead := board.details.dead_daemons:
             reason = board.there(f"sudo tail {board.facts.folder}/logs/{dead[0]}.log")
@@ -33,6 +28,6 @@ CHECK = Check(
     source="Apache Hadoop, dfs.namenode.heartbeat.recheck-interval and "
     "yarn.nm.liveness-monitor.expiry-interval-ms",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="every recorded daemon runs",
 )

@@ -7,12 +7,10 @@
   use `--cache`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.doctor.machine import Disk
 from boardcluster.services.install import find_installation
@@ -28,8 +26,7 @@ _INSTALL_BYTES = 1_200_000_000
 """Engines while they are unpacked; 0.6 GB stay, and 0.2 GB of class-data archives come."""
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look at both folders, or at the folders in which they will be made."""
+def _look(facts: Facts) -> Faults:
     home, cache = facts.machine.disk(facts.home), facts.machine.disk(facts.cache)
     faults = [
         *_not_writable(facts.home, home, option="--home"),
@@ -95,5 +92,5 @@ CHECK = Check(
     "message.",
     source='Apache Hadoop, "NodeManager", Disk Checker',
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

@@ -5,13 +5,10 @@
   `boardcluster up`.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
-from collections.abc import Iterator
 
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.services.install import Installation, corrupt_files
 from boardcluster.units import format_bytes
@@ -21,8 +18,7 @@ __all__ = ["CHECK"]
 _SHOWN = 3
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare files with the manifest: by size and time stamp, with ``deep`` by content."""
+def _look(facts: Facts) -> Faults:
     pair, up = facts.pair, facts.command("up", fetches=True)
     there = Installation(pair=pair, folder=facts.cache / "engines" / pair.id)
     if not os.access(there.folder / "manifest.json", os.R_OK):
@@ -60,5 +56,5 @@ CHECK = Check(
     why="A corrupt jar makes daemons fail with errors that do not name it.",
     source="boardcluster, the lock files in pairs/ and the manifest written from them",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

@@ -5,11 +5,7 @@
 - `security = "insecure-lab"` (warning). Fix: `security = "closed"`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.records import Security
 from boardcluster.services.provision.firewall import FIREWALL_FILE
@@ -17,8 +13,7 @@ from boardcluster.services.provision.firewall import FIREWALL_FILE
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look for our table among the rules that each kernel has loaded."""
+def _look(facts: Facts) -> Faults:
     if facts.declared.security is Security.INSECURE_LAB:
         yield Fault(
             "insecure-lab: anyone who can reach a board may run any command on all of them",
@@ -49,6 +44,6 @@ CHECK = Check(
     "minutes. A home or school network does not protect it.",
     source="docs/explanation/security.md; Radware 2018, DemonBot",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="loaded on every board that `up` has installed",
 )

@@ -4,18 +4,13 @@
   until the next boot; on boards `--fix` does it.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import GOVERNOR_FILES, Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare each machine's governors with the one that holds the frequency."""
+def _look(facts: Facts) -> Faults:
     for node in facts.nodes:
         others = [name for name in node.governor.split(",") if name not in ("", "performance")]
         if others:
@@ -37,6 +32,6 @@ CHECK = Check(
     "slower, and runs differ more from each other.",
     source='Linux kernel, "CPU Performance Scaling", admin-guide/pm/cpufreq',
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="performance, or the kernel does not control the frequency",
 )

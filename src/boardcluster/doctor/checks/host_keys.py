@@ -3,11 +3,7 @@
 - Boards show the same key. Fix: `sudo ssh-keygen -A` after deleting the old ones, on all but one.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Board, Facts
 
 __all__ = ["CHECK"]
@@ -15,8 +11,7 @@ __all__ = ["CHECK"]
 _RENEW = "sudo rm /etc/ssh/ssh_host_* && sudo ssh-keygen -A && sudo systemctl restart ssh"
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare the fingerprints of all host keys."""
+def _look(facts: Facts) -> Faults:
     by_key: dict[str, list[Board]] = {}
     for board in facts.boards:
         for key in board.facts.host_keys:
@@ -37,6 +32,6 @@ CHECK = Check(
     "impersonate all of them: host keys no longer prove anything.",
     source="ssh-keygen(1), -A; RFC 4251, section 4.1",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="every board has host keys of its own",
 )

@@ -4,19 +4,15 @@
 - Two interfaces in the cluster's network (error). Fix: switch one off.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from ipaddress import ip_address, ip_interface, ip_network
 
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare declared addresses with those of the interfaces."""
+def _look(facts: Facts) -> Faults:
     subnet = ip_network(facts.declared.network.subnet)
     for board in facts.boards:
         here = {
@@ -53,6 +49,6 @@ CHECK = Check(
     source='Open MPI FAQ, "Tuning the run-time characteristics of MPI TCP communications", '
     "btl_tcp_if_include; Linux, ip-sysctl, arp_filter",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="one interface in the cluster's network, with the declared address",
 )

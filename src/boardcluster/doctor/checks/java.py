@@ -6,12 +6,10 @@
   unset JAVA_HOME.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.services.java import Java, find_java, found_javas
 from boardcluster.services.pair import EnginePair
@@ -30,13 +28,12 @@ def _chosen(pair: EnginePair, cache: Path) -> Java | None:
         return None  # a cache of somebody else, which the check disk says
 
 
-def look(
+def _look(
     facts: Facts,
     *,
     found: Callable[[], list[Java]] = found_javas,
     chosen: Callable[[EnginePair, Path], Java | None] = _chosen,
-) -> Iterator[Fault | str]:
-    """Name the Java that will be used and those that will not."""
+) -> Faults:
     pair = facts.pair
     java = chosen(pair, facts.cache)
     others = _unsuitable(found(), pair)
@@ -91,5 +88,5 @@ CHECK = Check(
     why="Hadoop up to 3.4.2 fails on Java 24 and newer, and Spark 4 needs Java 17.",
     source='HADOOP-19212 and JEP 486; Apache Spark 4.1, "Downloading"; the lock files in pairs/',
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

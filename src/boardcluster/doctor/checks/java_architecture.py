@@ -4,18 +4,13 @@
   apt-get install default-jre-headless`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare the head of each `java` program with the processor."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         own = board.facts.architecture
         wrong = [java for java in board.facts.javas if java.architecture not in ("", own)]
@@ -37,6 +32,6 @@ CHECK = Check(
     why='It does not start ("Exec format error"), or only through an emulator, many times slower.',
     source="elf(5), e_machine",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="every Java is for its board's processor",
 )

@@ -3,11 +3,7 @@
 - It names a folder without a Java. Fix: find where it is set; the command is shown.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -15,8 +11,7 @@ __all__ = ["CHECK"]
 _SEARCH = "grep -rn JAVA_HOME /etc/environment /etc/profile.d /etc/security"
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare the variable, as a program started over SSH sees it, with what was found."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         named = board.facts.java_home
         if named and named not in {java.home for java in board.facts.javas}:
@@ -34,6 +29,6 @@ CHECK = Check(
     "of boardcluster are given their Java by its path; your own programs may not be.",
     source='bash(1), "INVOCATION"; Hadoop wiki, hadoop-env.sh',
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="JAVA_HOME is not needed: every daemon is given its own Java",
 )

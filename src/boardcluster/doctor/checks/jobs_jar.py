@@ -3,12 +3,10 @@
 - The jar was not built. Fix: `make jar`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.errors import HostError
 from boardcluster.services.jobs import jobs_jar
@@ -16,8 +14,7 @@ from boardcluster.services.jobs import jobs_jar
 __all__ = ["CHECK"]
 
 
-def look(_: Facts, *, find: Callable[[], Path] = jobs_jar) -> Iterator[Fault | str]:
-    """Look where a workload would look."""
+def _look(_: Facts, *, find: Callable[[], Path] = jobs_jar) -> Faults:
     try:
         yield f"{find()}"
     except HostError as error:
@@ -30,5 +27,5 @@ CHECK = Check(
     why="Workloads on Spark submit it. MapReduce and `submit` work without it.",
     source="boardcluster, jvm/pom.xml",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

@@ -5,18 +5,13 @@
 - A record that cannot be read (error). Fix: what its message says.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare the record of what lives with what lives."""
+def _look(facts: Facts) -> Faults:
     state = facts.state
     if facts.state_error is not None:
         yield Fault(
@@ -55,5 +50,5 @@ CHECK = Check(
     why="What is left holds memory, and as root the network. `up` clears it away first, too.",
     source="boardcluster, cluster/state.py",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
 )

@@ -3,11 +3,7 @@
 - Such a setting, and a board with arm64. Fix: `profile = "default"`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -21,8 +17,7 @@ _SETTINGS = (
 )
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look for settings that open a LevelDB."""
+def _look(facts: Facts) -> Faults:
     arm = [board.name for board in facts.boards if board.facts.architecture == "aarch64"]
     opened = [
         name for file, name, wanted in _SETTINGS if wanted in facts.setting(file, name, "").lower()
@@ -45,5 +40,5 @@ CHECK = Check(
     "an UnsatisfiedLinkError. No profile of ours turns these settings on.",
     source="HADOOP-16614; the jar's META-INF/native",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

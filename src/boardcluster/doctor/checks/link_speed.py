@@ -3,11 +3,7 @@
 - Wireless, half duplex, or below 1 Gbit/s. Fix: a cable with all eight wires and a gigabit switch.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.records import Link
 from boardcluster.units import format_rate
@@ -17,8 +13,7 @@ __all__ = ["CHECK"]
 _WANTED_BITS_PER_SECOND = 10**9
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look at the link that holds each board's address."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         own = [link for link in board.facts.links if _holds(link, board.spec.address)]
         if not own:
@@ -52,6 +47,6 @@ CHECK = Check(
     source="IEEE 802.3, clauses 28 and 40 (1000BASE-T uses four pairs); Linux, "
     "Documentation/ABI/testing/sysfs-class-net",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="no link is wireless, half duplex or slow",
 )

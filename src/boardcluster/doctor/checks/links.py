@@ -4,11 +4,7 @@
   reboot.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -26,8 +22,7 @@ _PARTS = {
 _MISSING = ("unknown", "not supported", "no such file")
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Try each part in a namespace of its own."""
+def _look(facts: Facts) -> Faults:
     machine = facts.machine
     inside = ["unshare", "--net", *(() if machine.is_root else ("--map-root-user",))]
     empty = machine.run([*inside, "ip", "link", "set", "lo", "up"])
@@ -57,6 +52,6 @@ CHECK = Check(
     why="Nodes are joined by a bridge, and each link is held to its declared rate by tbf.",
     source="tc-tbf(8), veth(4), ip-link(8)",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="bridge, virtual Ethernet and token-bucket shaping work",
 )

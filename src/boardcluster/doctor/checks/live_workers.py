@@ -4,18 +4,13 @@
   answer. Fix: `boardcluster down`, then `up`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare what the masters count with what is declared."""
+def _look(facts: Facts) -> Faults:
     masters, wanted = facts.masters, len(facts.expected_workers)
     if masters is None:
         yield "the cluster is not up"
@@ -44,5 +39,5 @@ CHECK = Check(
     "cluster.",
     source="Apache Hadoop, FSNamesystemState (JMX) and ResourceManager REST APIs",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

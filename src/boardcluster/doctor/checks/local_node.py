@@ -5,20 +5,17 @@
 - The machine's own name has no address. Fix: add it to /etc/hosts.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from boardcluster.cluster.kinds.local.nodes import check_machine
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.errors import HostError
 
 __all__ = ["CHECK"]
 
 
-def look(_: Facts, *, attempt: Callable[[], None] = check_machine) -> Iterator[Fault | str]:
-    """Look both up."""
+def _look(_: Facts, *, attempt: Callable[[], None] = check_machine) -> Faults:
     try:
         attempt()
     except HostError as error:
@@ -33,6 +30,6 @@ CHECK = Check(
     "machine's own name and address. In containers either may be missing.",
     source="Apache Hadoop, classes UserGroupInformation and JobSubmitter",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="the user has a name, and this machine's own name has an address",
 )

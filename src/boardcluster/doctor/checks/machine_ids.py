@@ -4,11 +4,7 @@
   but one, then reboot.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Board, Facts
 
 __all__ = ["CHECK"]
@@ -19,8 +15,7 @@ _RENEW = (
 )
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare the hashes of all machine ids."""
+def _look(facts: Facts) -> Faults:
     by_id: dict[str, list[Board]] = {}
     for board in facts.boards:
         if board.facts.machine_id:
@@ -40,6 +35,6 @@ CHECK = Check(
     "clones of one card the same address, and connections break at random.",
     source="machine-id(5); systemd.network(5), DUIDType",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="every board has a machine id of its own",
 )

@@ -4,11 +4,9 @@
   each; it says how many fit.
 """
 
-from __future__ import annotations
+from collections.abc import Callable
 
-from collections.abc import Callable, Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec
@@ -18,10 +16,7 @@ from boardcluster.units import format_bytes
 __all__ = ["CHECK"]
 
 
-def look(
-    facts: Facts, *, attempt: Callable[[ClusterSpec], None] = check_memory
-) -> Iterator[Fault | str]:
-    """Add up what the nodes declare."""
+def _look(facts: Facts, *, attempt: Callable[[ClusterSpec], None] = check_memory) -> Faults:
     if facts.spec is None:
         yield "no valid cluster.toml to compare this machine with"
         return
@@ -46,5 +41,5 @@ CHECK = Check(
     "the middle of a job.",
     source="proc(5), MemAvailable",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

@@ -3,18 +3,13 @@
 - `memory` is missing. Fix: `boardcluster up` adds it on a Raspberry Pi, then reboot.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look for `memory` among the control-group controllers."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         if not board.facts.memory_controller:
             there = " ".join(board.facts.cgroup_controllers) or "none"
@@ -34,6 +29,6 @@ CHECK = Check(
     "sshd instead of the daemon that used it up.",
     source="Linux, admin-guide/cgroup-v2; github.com/raspberrypi/linux, issues 3644 and 6980",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="every kernel has the memory controller on",
 )

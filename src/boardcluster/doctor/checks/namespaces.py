@@ -3,12 +3,10 @@
 - The kernel or AppArmor refuses. Fix: `make allow-namespaces` on Ubuntu, or run as root.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from boardcluster.cluster.kinds.emulated.nodes import check_host
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.errors import AddressError, HostError
 from boardcluster.records import ClusterSpec
@@ -16,10 +14,7 @@ from boardcluster.records import ClusterSpec
 __all__ = ["CHECK"]
 
 
-def look(
-    facts: Facts, *, attempt: Callable[[ClusterSpec], None] = check_host
-) -> Iterator[Fault | str]:
-    """Make one and let it go again."""
+def _look(facts: Facts, *, attempt: Callable[[ClusterSpec], None] = check_host) -> Faults:
     for name in ("unshare", "ip"):
         if facts.machine.run([name, "-V"]) is None:
             yield f"cannot tell: `{name}` is missing, see the check tools"
@@ -42,5 +37,5 @@ CHECK = Check(
     source='namespaces(7), user_namespaces(7); Ubuntu, "Restricted unprivileged user '
     'namespaces are coming to Ubuntu 23.10"',
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

@@ -3,12 +3,9 @@
 - Fewer than 4,096. Fix: a line in `/etc/security/limits.d/boardcluster.conf`, then log in again.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -17,8 +14,7 @@ _LEAST = 4096
 _LINE = re.compile(r"^Max open files +(\S+) +(\S+)", re.MULTILINE)
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare the hard limit, which the JVM makes its own when it starts."""
+def _look(facts: Facts) -> Faults:
     limits = _LINE.search(facts.machine.text("/proc/self/limits") or "")
     if limits is None:
         yield "cannot tell: the kernel does not say"
@@ -42,5 +38,5 @@ CHECK = Check(
     'fail with "Too many open files".',
     source="OpenJDK, option MaxFDLimit; Apache Hadoop, dfs.datanode.max.transfer.threads (4,096)",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
 )

@@ -3,11 +3,7 @@
 - A port of the cluster is open on every address. Fix: `sudo ss -ltnp` names the program.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.records import Security
 from boardcluster.services.layout import PORTS
@@ -19,8 +15,7 @@ _UNBOUND = "shuffle"
 """Hadoop's ShuffleHandler knows no address to bind to; only the firewall closes it."""
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look for the cluster's ports on wildcard addresses."""
+def _look(facts: Facts) -> Faults:
     if facts.declared.security is Security.INSECURE_LAB:
         yield "not checked: insecure-lab is open by design"
         return
@@ -45,6 +40,6 @@ CHECK = Check(
     "the firewall.",
     source="docs/explanation/security.md; Apache Hadoop, class ShuffleHandler",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="no port of the cluster is open on every address",
 )

@@ -3,18 +3,13 @@
 - A process was killed since boot; the kernel's line is shown. Fix: less `memory` in cluster.toml.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look for kills in each kernel's log."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         if lines := [row for row in board.facts.kernel_faults or () if "Out of memory" in row]:
             yield Fault(
@@ -31,6 +26,6 @@ CHECK = Check(
     why="A killed container is started again and the job is slower; a killed daemon ends the job.",
     source="Linux, mm/oom_kill.c",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="no process was killed for lack of memory",
 )

@@ -4,18 +4,13 @@
   which puts the names of all boards first into /etc/hosts.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Resolve each board's name on the board itself."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         loops = [one for one in board.details.name_addresses if one.startswith("127.")]
         if loops:
@@ -37,6 +32,6 @@ CHECK = Check(
     "it), it is written anew at each boot; the next `up` repairs it.",
     source='Debian Reference, "The hostname resolution"; Hadoop wiki, "ConnectionRefused"',
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="no board's name resolves to 127.*",
 )

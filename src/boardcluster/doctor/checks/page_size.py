@@ -3,11 +3,7 @@
 - Another size than 4 KiB. Fix: `kernel=kernel8.img` in `/boot/firmware/config.txt`, then reboot.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.units import KIB, format_bytes
 
@@ -16,8 +12,7 @@ __all__ = ["CHECK"]
 _FIX = "echo kernel=kernel8.img | sudo tee -a /boot/firmware/config.txt && sudo reboot"
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare with what most native libraries were built for."""
+def _look(facts: Facts) -> Faults:
     for node in facts.nodes:
         if node.page_size_bytes != 4 * KIB:
             yield Fault(
@@ -37,6 +32,6 @@ CHECK = Check(
     source="Raspberry Pi documentation, config.txt, `kernel`; "
     "github.com/raspberrypi/bookworm-feedback, issue 107",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="4 KiB",
 )

@@ -4,11 +4,7 @@
   `profile = "default"`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -19,8 +15,7 @@ _LEAST = 3
 """With fewer replicas DEFAULT never asks for another DataNode."""
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare replication and policy with the number of workers."""
+def _look(facts: Facts) -> Faults:
     workers = len(facts.declared.workers)
     replication = min(int(facts.setting("hdfs-site", "dfs.replication", "3")), workers)
     policy = facts.setting("hdfs-site", _POLICY, "DEFAULT")
@@ -45,5 +40,5 @@ CHECK = Check(
     'the write fails ("no more good datanodes being available to try").',
     source="hdfs-default.xml, dfs.client.block.write.replace-datanode-on-failure.policy",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
 )

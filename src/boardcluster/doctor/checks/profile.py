@@ -4,11 +4,7 @@
 - A contradiction between profile and nodes (warning). Fix: `profile = "default"`, or more memory.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.errors import CapacityError
 from boardcluster.services.profile import build_profile
@@ -21,8 +17,7 @@ _ODD = (
 _NO_SPARK = "MapReduce runs, but YARN can give Spark no executor."
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Build the profile and repeat its contradictions."""
+def _look(facts: Facts) -> Faults:
     spec = facts.spec
     if spec is None:
         yield "no valid cluster.toml to build it for"
@@ -52,5 +47,5 @@ CHECK = Check(
     source="Apache Hadoop, yarn-default.xml and mapred-default.xml; Lee, Oh and Park 2021, "
     "Table 11",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

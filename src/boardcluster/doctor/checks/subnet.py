@@ -4,12 +4,10 @@
   cluster.toml.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from boardcluster.cluster.kinds.emulated.nodes import check_host
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.errors import AddressError, HostError
 from boardcluster.records import ClusterSpec
@@ -17,10 +15,7 @@ from boardcluster.records import ClusterSpec
 __all__ = ["CHECK"]
 
 
-def look(
-    facts: Facts, *, attempt: Callable[[ClusterSpec], None] = check_host
-) -> Iterator[Fault | str]:
-    """Look for a route into the same network."""
+def _look(facts: Facts, *, attempt: Callable[[ClusterSpec], None] = check_host) -> Faults:
     subnet = facts.declared.network.subnet
     if not facts.machine.is_root:
         yield f"{subnet} cannot collide: without root the cluster has a network of its own"
@@ -44,5 +39,5 @@ CHECK = Check(
     why="Packets for a node would go to another machine. `boardcluster up` refuses.",
     source="RFC 2544, 198.18.0.0/15",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

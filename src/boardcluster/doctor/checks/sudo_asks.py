@@ -3,19 +3,14 @@
 - sudo asks, or is missing. Fix: a line in `/etc/sudoers.d`; it is shown.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from boardcluster.cluster.discovery import refuse_sudo
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look at boards that refused because of sudo, and at what the others say about it."""
+def _look(facts: Facts) -> Faults:
     for lost in facts.lost:
         if lost.refused_by_sudo:
             yield Fault(
@@ -35,6 +30,6 @@ CHECK = Check(
     "password on each board, and it must not be written to a file.",
     source="sudo(8), -n; sudoers(5), NOPASSWD",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="sudo works without a password",
 )

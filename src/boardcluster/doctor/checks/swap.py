@@ -5,11 +5,7 @@
   MemTotal says.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.units import format_bytes
 
@@ -18,8 +14,7 @@ __all__ = ["CHECK"]
 _SLOW = {"sd": "an SD card", "emmc": "eMMC", "usb": "a USB stick or disk", "hdd": "a hard disk"}
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look at what each swap area is on."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         swaps, has = board.facts.swaps, board.facts.memory_bytes
         declared = board.spec.memory_bytes
@@ -54,6 +49,6 @@ CHECK = Check(
     "is memory already.",
     source='Apache Hadoop, "Cluster Setup"; proc_swaps(5); Linux, admin-guide/blockdev/zram',
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="no swap on slow media",
 )

@@ -4,12 +4,9 @@
   Fix: the board's own power supply; heat sink and fan.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -24,8 +21,7 @@ _BITS = {
 _VOLTAGE = re.compile(r"under-?voltage", re.IGNORECASE)
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Read the bits of the firmware, and the kernel's lines where only those say so."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         bits = board.facts.throttled or 0
         now = [words for bit, words in _BITS.items() if bits >> bit & 1]
@@ -52,6 +48,6 @@ CHECK = Check(
     "too little power USB disks and cards fail as well.",
     source="Raspberry Pi documentation, `vcgencmd`, get_throttled",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="no throttling and no under-voltage",
 )

@@ -3,11 +3,7 @@
 - Home or cache is in memory. Fix: `--home` or `--cache` on a disk.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK", "IN_MEMORY"]
@@ -16,8 +12,7 @@ IN_MEMORY = ("tmpfs", "ramfs")
 """File systems that keep their files in memory."""
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Ask for the kind of file system."""
+def _look(facts: Facts) -> Faults:
     for folder, option in ((facts.home, "--home"), (facts.cache, "--cache")):
         there = facts.machine.disk(folder).folder
         done = facts.machine.run(["stat", "--file-system", "--format=%T", there])
@@ -33,6 +28,6 @@ CHECK = Check(
     source='tmpfs(5); Debian 13 release notes, "The temporary-files directory /tmp is now stored '
     'in a tmpfs"',
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="home and cache are not in memory",
 )

@@ -3,12 +3,9 @@
 - A program is missing, or too old for an option. Fix: `sudo apt-get install` with its package.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["BOARD_TOOLS", "CHECK", "LOCAL_TOOLS", "TOOLS", "Tool"]
@@ -61,8 +58,7 @@ LOCAL_TOOLS = tuple(tool for tool in TOOLS if tool.package in ("coreutils", "bas
 """What is needed where this machine itself is the node."""
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Ask every program to describe itself."""
+def _look(facts: Facts) -> Faults:
     kind = facts.declared.capabilities
     tools = BOARD_TOOLS if kind.over_ssh else LOCAL_TOOLS if kind.shares_processes else TOOLS
     for tool in tools:
@@ -85,6 +81,6 @@ CHECK = Check(
     why="Nodes, their links and the count that proves a result right are made with them.",
     source="iproute2, util-linux, OpenSSH and GNU coreutils, release notes",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="all programs are installed",
 )

@@ -4,11 +4,7 @@
   then `up`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -16,8 +12,7 @@ __all__ = ["CHECK"]
 _BAD = ("UNHEALTHY", "LOST", "DECOMMISSIONED", "REBOOTED")
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Repeat what the ResourceManager says about its nodes."""
+def _look(facts: Facts) -> Faults:
     managers = facts.masters.managers if facts.masters else None
     if managers is None:
         yield "the cluster is not up" if facts.masters is None else "YARN gives no answer"
@@ -41,5 +36,5 @@ CHECK = Check(
     "full is the usual cause.",
     source='Apache Hadoop, "NodeManager", Health Checker Service',
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

@@ -4,11 +4,7 @@
   stops the timers, but never what is already running.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -16,8 +12,7 @@ __all__ = ["CHECK"]
 _TIMERS = "apt-daily.timer apt-daily-upgrade.timer"
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look for running package managers on each machine."""
+def _look(facts: Facts) -> Faults:
     for node in facts.nodes:
         if node.package_managers:
             stop = node.there(f"sudo systemctl stop {_TIMERS}")
@@ -37,6 +32,6 @@ CHECK = Check(
     "makes its runs incomparable. Packages cannot be installed meanwhile, either.",
     source='Debian wiki, "UnattendedUpgrades"; apt-daily.timer, systemd.timer(5)',
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="no package manager is running",
 )

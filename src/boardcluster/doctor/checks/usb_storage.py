@@ -4,12 +4,9 @@
   that adapter.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
@@ -17,8 +14,7 @@ __all__ = ["CHECK"]
 _RESET = re.compile(r"uas_eh_|reset (high-speed|SuperSpeed)")
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look for resets in each kernel's log."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         if lines := [row for row in board.facts.kernel_faults or () if _RESET.search(row)]:
             yield Fault(
@@ -38,6 +34,6 @@ CHECK = Check(
     source='Raspberry Pi forum, "If you have a Raspberry Pi 4 and are getting bad speeds '
     'transferring data to and from USB3.0 SSDs"; Linux, drivers/usb/storage/uas.c',
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
     good="no USB disk was reset",
 )

@@ -3,20 +3,15 @@
 - 32-bit programs, or another processor. Fix: write a 64-bit system to the card.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 from boardcluster.cluster.discovery import refuse_processor
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.checks.python import WHY_64_BIT
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look at the pointers of the installed python3, not at the kernel."""
+def _look(facts: Facts) -> Faults:
     for board in facts.boards:
         if refusal := refuse_processor(board.facts):
             yield Fault(refusal.reason, node=board.name, fix=refusal.fix)
@@ -29,6 +24,6 @@ CHECK = Check(
     why=WHY_64_BIT,
     source='Raspberry Pi documentation, config.txt, `arm_64bit`; Apache Spark 4.1, "Downloading"',
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
     good="64-bit programs on x86-64 or arm64",
 )

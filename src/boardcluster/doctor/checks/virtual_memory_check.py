@@ -3,18 +3,13 @@
 - The check is on. Fix: `profile = "default"`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look at the profile."""
+def _look(facts: Facts) -> Faults:
     profile = facts.declared.profile
     on = facts.setting("yarn-site", "yarn.nodemanager.vmem-check-enabled", "true") == "true"
     ratio = facts.setting("yarn-site", "yarn.nodemanager.vmem-pmem-ratio", "2.1")
@@ -35,5 +30,5 @@ CHECK = Check(
     '("running beyond virtual memory limits").',
     source="YARN-4714; yarn-default.xml",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
 )

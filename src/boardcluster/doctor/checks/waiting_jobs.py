@@ -3,11 +3,7 @@
 - Such a job, with YARN's own words. Fix: wait, or see unhealthy_nodes and profile.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from boardcluster.doctor.check import Check, Fault, Severity, Where
+from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
 from boardcluster.doctor.facts import Facts
 from boardcluster.units import format_seconds
 
@@ -17,8 +13,7 @@ _LONG_SECONDS = 30.0
 """An application master starts within seconds where there is room for it."""
 
 
-def look(facts: Facts) -> Iterator[Fault | str]:
-    """Look for jobs that YARN accepted long ago and has not started."""
+def _look(facts: Facts) -> Faults:
     waiting = facts.masters.waiting if facts.masters else None
     if waiting is None:
         yield "the cluster is not up" if facts.masters is None else "YARN gives no answer"
@@ -43,5 +38,5 @@ CHECK = Check(
     "and lets it wait without a message.",
     source='Apache Hadoop, ResourceManager REST APIs, "Cluster Applications API"',
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
 )
