@@ -11,7 +11,7 @@ from boardcluster.doctor.examine import check_names, examine, load_check, run_ch
 from boardcluster.doctor.facts import Facts
 from boardcluster.doctor.fake import FakeMachine
 from boardcluster.doctor.gather import gather_facts
-from boardcluster.doctor.machine import Disk, LocalMachine, Machine
+from boardcluster.doctor.machine import Disk, Machine
 
 __all__ = [
     "Check",
@@ -20,7 +20,6 @@ __all__ = [
     "FakeMachine",
     "Fault",
     "Finding",
-    "LocalMachine",
     "Machine",
     "Severity",
     "Where",

@@ -1,4 +1,4 @@
-"""What a check is, where it applies, and what it finds."""
+"""What a check is, where it applies and what it finds; with ``Facts``, all that a check imports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeAlias
 from boardcluster.capabilities import Capabilities, Network
 from boardcluster.doctor.facts import Facts
 
-__all__ = ["Check", "Fault", "Faults", "Finding", "Severity", "Where"]
+__all__ = ["Check", "Facts", "Fault", "Faults", "Finding", "Severity", "Where"]
 
 
 class Severity(StrEnum):
@@ -70,19 +70,14 @@ Faults: TypeAlias = Iterator[Fault | str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What one check has to say about one thing: the row of a report.
+    """What one check has to say about one thing: a fault with all it leaves to the check, or none.
 
     Attributes:
         check: name of the check.
         severity: how bad it is; for a good finding, how bad it would be.
-        ok: whether all is well, or could not be told.
-        seen: what was seen, after the name of the board that it is about.
-        why: why it matters.
-        fix: the command that fixes it, or what to do in the imperative; empty if ok.
+        ok: whether all is well, or could not be told; then ``fix`` is empty.
         source: where the claim comes from.
-        node: the board it is about; empty if it is about this machine or several boards.
-        repair: a command that fixes it and can do no harm, to be run as root on that board;
-            empty if only a person should.
+        seen, why, fix, node, repair: as of ``Fault``, ``seen`` after the name of the board.
     """
 
     check: str

@@ -95,7 +95,7 @@ class Board:
 
     def there(self, command: str) -> str:
         """Return the command line that runs a command on the board."""
-        return f"ssh {self.spec.host} {shlex.quote(command)}"
+        return _over_ssh(self.spec.host, command)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +120,7 @@ class NodeMachine:
 
     def there(self, command: str) -> str:
         """Return the command line that runs a command on that machine."""
-        return f"ssh {self.host} {shlex.quote(command)}" if self.host else command
+        return _over_ssh(self.host, command) if self.host else command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,6 +301,10 @@ class Facts:
     def restart(self) -> str:
         """The command lines that stop the cluster and start it again."""
         return f"{self.command('down')}, then {self.command('up')}"
+
+
+def _over_ssh(host: str, command: str) -> str:
+    return f"ssh {host} {shlex.quote(command)}"
 
 
 def _of_board(board: Board) -> NodeMachine:

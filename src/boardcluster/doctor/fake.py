@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from boardcluster.doctor.machine import Disk
+from boardcluster.doctor.machine import Disk, Machine
 from boardcluster.remote.gate import Completed
 
 __all__ = ["FakeMachine"]
 
 
-class FakeMachine:
+class FakeMachine(Machine):
     """Answers only what it was told; a program that it was not told about is an error.
 
     Attributes:
@@ -29,6 +29,7 @@ class FakeMachine:
         processor: str = "x86_64",
         page_size_bytes: int = 4096,
     ) -> None:
+        super().__init__()
         self.is_root = is_root
         self.python = python
         self.userland_bits = userland_bits

@@ -9,7 +9,7 @@ from pathlib import Path
 from boardcluster.cluster.processes import leftover_processes
 from boardcluster.cluster.state import IDENTITY_VARIABLE, LiveState, boot_id, load_state
 from boardcluster.doctor.facts import Facts
-from boardcluster.doctor.machine import LocalMachine, Machine
+from boardcluster.doctor.machine import Machine
 from boardcluster.errors import ClusterError, HostError, SpecError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.operation import nodes_of, read_spec
@@ -35,7 +35,7 @@ def gather_facts(
     state, state_error = _state_of(home)
     this_boot = state is not None and state.boot_id == boot_id()
     return Facts(
-        machine=machine or LocalMachine(),
+        machine=machine or Machine(),
         home=home,
         cache=cache,
         options=options,

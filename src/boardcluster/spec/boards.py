@@ -28,7 +28,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundBoard:
-    """A board that was looked at.
+    """A board that answered.
 
     Attributes:
         host: how OpenSSH reaches it.

@@ -10,7 +10,8 @@ import difflib
 import ipaddress
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Any
 
 from boardcluster.records import Role
@@ -41,14 +42,12 @@ __all__ = [
     "FOLDER_ALLOWED",
     "HOST_ALLOWED",
     "INPUT_SIZE_ALLOWED",
-    "INPUT_SIZE_BYTES_MAX",
     "LINK_ALLOWED",
     "LINK_BITS_PER_SECOND_MAX",
     "LINK_BITS_PER_SECOND_MIN",
     "MEMORY_ALLOWED",
     "MEMORY_BYTES_MAX",
     "MEMORY_BYTES_MIN",
-    "MIX_JOBS_MAX",
     "NODE_NAME_ALLOWED",
     "NODE_NAME_LENGTH_MAX",
     "SUBNET_ALLOWED",
@@ -76,6 +75,7 @@ __all__ = [
     "check_wait",
     "check_word",
     "choices_text",
+    "closest",
     "complaint",
     "mix_jobs",
     "refusal",
@@ -83,7 +83,7 @@ __all__ = [
 ]
 
 BENCHMARK_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
-"""Reserved for benchmarking by RFC 2544, so it collides with nobody's network."""
+"""Reserved for benchmarking by RFC 2544, so it collides with no other network."""
 
 CLUSTER_NAME_LENGTH_MAX = 15
 """Linux interface names hold 15 characters (IFNAMSIZ less the final zero)."""
@@ -118,7 +118,7 @@ _HOST = re.compile(
     r"(?(1)(:[0-9]{1,5})?)"
 )
 _FOLDER = re.compile(r"(/[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*)+/boardcluster[A-Za-z0-9._+@-]*")
-"""The name keeps us from taking over somebody's home or a whole disk: the folder becomes ours."""
+"""The name prevents taking over a user's home or a whole disk: the folder becomes ours."""
 _SYSTEM_FOLDERS = (
     *("/bin", "/boot", "/dev", "/etc", "/lib", "/opt/boardcluster", "/proc", "/root", "/run"),
     *("/sbin", "/sys", "/tmp", "/usr", "/var/tmp"),  # noqa: S108  refused, not used
@@ -207,6 +207,13 @@ def choices_text(choices: Collection[str]) -> str:
     return ", ".join(sorted(choices)) or "nothing, since none is known"
 
 
+def closest(value: str, choices: Iterable[str]) -> str:
+    """Return the choice that is most like a value, whatever its case; empty if none is."""
+    by_lower_case = {choice.lower(): choice for choice in sorted(choices)}
+    near = difflib.get_close_matches(value.lower(), by_lower_case, n=1)
+    return by_lower_case[near[0]] if near else ""
+
+
 def check_choice(value: str, choices: Collection[str], *, what: str) -> str:
     """Return the value if it is one of the choices.
 
@@ -220,12 +227,10 @@ def check_choice(value: str, choices: Collection[str], *, what: str) -> str:
     """
     if value in choices:
         return value
-    by_lower_case = {choice.lower(): choice for choice in sorted(choices)}
-    near = difflib.get_close_matches(value.lower(), by_lower_case, n=1)
     raise refusal(
         f"{shown(value)} is not {what}",
         allowed=choices_text(choices),
-        nearest=by_lower_case[near[0]] if near else "",
+        nearest=closest(value, choices),
     )
 
 
@@ -251,27 +256,15 @@ def check_name(value: str, *, length_max: int, allowed: str, reserved: Collectio
     )
 
 
-def check_cluster_name(value: str) -> str:
-    """Return the value if it can name a cluster.
-
-    Raises:
-        ValueError: it cannot; names the rule.
-    """
-    return check_name(value, length_max=CLUSTER_NAME_LENGTH_MAX, allowed=CLUSTER_NAME_ALLOWED)
-
-
-def check_node_name(value: str) -> str:
-    """Return the value if it can name a node.
-
-    Raises:
-        ValueError: it cannot; names the rule.
-    """
-    return check_name(
-        value,
-        length_max=NODE_NAME_LENGTH_MAX,
-        allowed=NODE_NAME_ALLOWED,
-        reserved=_RESERVED_NODE_NAMES,
-    )
+check_cluster_name = partial(
+    check_name, length_max=CLUSTER_NAME_LENGTH_MAX, allowed=CLUSTER_NAME_ALLOWED
+)
+check_node_name = partial(
+    check_name,
+    length_max=NODE_NAME_LENGTH_MAX,
+    allowed=NODE_NAME_ALLOWED,
+    reserved=_RESERVED_NODE_NAMES,
+)
 
 
 def check_role(value: Any) -> Role:
@@ -338,16 +331,8 @@ def check_mix(value: Any, workloads: Collection[str]) -> str:
     return "+".join(jobs)
 
 
-def check_input_size(value: Any) -> int:
-    """Return the bytes of an input.
-
-    Raises:
-        ValueError: no size, or out of range.
-    """
-    return _check_size(value, 1, INPUT_SIZE_BYTES_MAX, allowed=INPUT_SIZE_ALLOWED)
-
-
-def _check_size(value: Any, least_bytes: int, most_bytes: int, *, allowed: str) -> int:
+def _check_size(value: Any, *, least_bytes: int, most_bytes: int, allowed: str) -> int:
+    """Return the bytes of a size in a range, or raise ValueError."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise refusal(f"{shown(value)} is not a size", allowed=allowed)
     size_bytes = parse_size(value)
@@ -358,27 +343,21 @@ def _check_size(value: Any, least_bytes: int, most_bytes: int, *, allowed: str) 
     return size_bytes
 
 
-def check_timeout(value: Any) -> float:
-    """Return the seconds that a run may take.
-
-    Raises:
-        ValueError: no duration, or out of range.
-    """
-    return _check_duration(value, 1, TIMEOUT_SECONDS_MAX, allowed=TIMEOUT_ALLOWED)
-
-
-def check_wait(value: Any) -> float:
-    """Return the seconds to wait before a run.
-
-    Raises:
-        ValueError: no duration, or out of range.
-    """
-    return _check_duration(value, 0, _WAIT_SECONDS_MAX, allowed=WAIT_ALLOWED)
+check_input_size = partial(
+    _check_size, least_bytes=1, most_bytes=INPUT_SIZE_BYTES_MAX, allowed=INPUT_SIZE_ALLOWED
+)
+check_memory = partial(
+    _check_size, least_bytes=MEMORY_BYTES_MIN, most_bytes=MEMORY_BYTES_MAX, allowed=MEMORY_ALLOWED
+)
+check_disk = partial(
+    _check_size, least_bytes=DISK_BYTES_MIN, most_bytes=DISK_BYTES_MAX, allowed=DISK_ALLOWED
+)
 
 
 def _check_duration(
-    value: Any, least_seconds: float, most_seconds: float, *, allowed: str
+    value: Any, *, least_seconds: float, most_seconds: float, allowed: str
 ) -> float:
+    """Return the seconds of a duration in a range, or raise ValueError."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise refusal(f"{shown(value)} is not a duration", allowed=allowed)
     seconds = parse_duration(value)
@@ -389,22 +368,12 @@ def _check_duration(
     return seconds
 
 
-def check_memory(value: Any) -> int:
-    """Return the bytes of a node's memory.
-
-    Raises:
-        ValueError: no size, or out of range.
-    """
-    return _check_size(value, MEMORY_BYTES_MIN, MEMORY_BYTES_MAX, allowed=MEMORY_ALLOWED)
-
-
-def check_disk(value: Any) -> int:
-    """Return the bytes of an emulated board's disk.
-
-    Raises:
-        ValueError: no size, or out of range.
-    """
-    return _check_size(value, DISK_BYTES_MIN, DISK_BYTES_MAX, allowed=DISK_ALLOWED)
+check_timeout = partial(
+    _check_duration, least_seconds=1, most_seconds=TIMEOUT_SECONDS_MAX, allowed=TIMEOUT_ALLOWED
+)
+check_wait = partial(
+    _check_duration, least_seconds=0, most_seconds=_WAIT_SECONDS_MAX, allowed=WAIT_ALLOWED
+)
 
 
 def check_dilation(value: Any) -> float | None:
@@ -438,16 +407,20 @@ def check_link(value: Any) -> int:
     return bits_per_second
 
 
+def _network(value: str, *, allowed: str) -> ipaddress.IPv4Network:
+    try:
+        return ipaddress.IPv4Network(value, strict=False)
+    except ValueError as error:
+        raise refusal(f"{shown(value)} is not an IPv4 network", allowed=allowed) from error
+
+
 def check_subnet(value: str) -> str:
     """Return the network in CIDR form.
 
     Raises:
         ValueError: no IPv4 network, outside the benchmarking range, or of an unsuitable size.
     """
-    try:
-        network = ipaddress.IPv4Network(value, strict=False)
-    except ValueError as error:
-        raise refusal(f"{shown(value)} is not an IPv4 network", allowed=SUBNET_ALLOWED) from error
+    network = _network(value, allowed=SUBNET_ALLOWED)
     if not network.subnet_of(BENCHMARK_NETWORK):
         what = f"{shown(value)} is outside {BENCHMARK_NETWORK}"
         raise refusal(what, allowed=SUBNET_ALLOWED)
@@ -466,11 +439,7 @@ def check_board_subnet(value: str) -> str:
     Raises:
         ValueError: no IPv4 network, or of an unsuitable size.
     """
-    try:
-        network = ipaddress.IPv4Network(value, strict=False)
-    except ValueError as error:
-        what = f"{shown(value)} is not an IPv4 network"
-        raise refusal(what, allowed=BOARD_SUBNET_ALLOWED) from error
+    network = _network(value, allowed=BOARD_SUBNET_ALLOWED)
     if not 8 <= network.prefixlen <= 30 or network.is_loopback or network.is_multicast:
         raise refusal(f"{shown(value)} holds no boards", allowed=BOARD_SUBNET_ALLOWED)
     if str(network) != value:
@@ -516,5 +485,5 @@ def check_folder(value: str) -> str:
     if not _FOLDER.fullmatch(value):
         raise refusal(f"{shown(value)} is not a usable path", allowed=FOLDER_ALLOWED)
     if any(value == place or value.startswith(f"{place}/") for place in _SYSTEM_FOLDERS):
-        raise refusal(f"{shown(value)} is a place of the system", allowed=FOLDER_ALLOWED)
+        raise refusal(f"{shown(value)} is a folder of the system", allowed=FOLDER_ALLOWED)
     return value

@@ -8,14 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from boardcluster.capabilities import (
     Capabilities,
@@ -70,7 +63,14 @@ from boardcluster.spec.meters import (
     power_models,
 )
 from boardcluster.spec.prices import PRICES_TABLE, PricesTable, price_problems, prices_of
-from boardcluster.spec.problems import Problem, key_text, spec_error, validate
+from boardcluster.spec.problems import (
+    Problem,
+    StrictTable,
+    key_text,
+    repeated,
+    spec_error,
+    validate,
+)
 from boardcluster.spec.settings import (
     SETTINGS_TABLE,
     CheckSetting,
@@ -161,11 +161,7 @@ def _check_name_of_kind(value: str, info: ValidationInfo[Mapping[str, Any]]) -> 
     return check_node_name(value)
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class _Cluster(_Table):
+class _Cluster(StrictTable):
     name: Annotated[str, AfterValidator(check_cluster_name)] = Field(
         description=CLUSTER_NAME_ALLOWED
     )
@@ -177,7 +173,7 @@ class _Cluster(_Table):
     )
 
 
-class _Network(_Table):
+class _Network(StrictTable):
     subnet: Annotated[str, AfterValidator(_check_subnet_of_kind)] = Field(
         default=DEFAULT_SUBNET, description=f"{SUBNET_ALLOWED}; of boards, {BOARD_SUBNET_ALLOWED}"
     )
@@ -186,7 +182,7 @@ class _Network(_Table):
     )
 
 
-class _Node(_Table):
+class _Node(StrictTable):
     name: Annotated[str, AfterValidator(_check_name_of_kind)] = Field(description=NODE_NAME_ALLOWED)
     roles: list[Annotated[Role, BeforeValidator(check_role)]] = Field(
         min_length=1,
@@ -214,7 +210,7 @@ class _Node(_Table):
     )
 
 
-class _ClusterFile(_Table):
+class _ClusterFile(StrictTable):
     cluster: _Cluster = Field(description="one [cluster] table with name, kind, engines, profile")
     network: _Network = Field(
         default_factory=_Network, description="one [network] table with subnet, link"
@@ -460,20 +456,19 @@ def _board_problems(
 def _name_problems(
     document: TomlDocument, nodes: list[Any], wrong: Collection[KeyPath]
 ) -> list[Problem]:
-    problems = []
-    first_with: dict[str, KeyPath] = {}
-    for index, node in enumerate(nodes):
-        path: KeyPath = ("node", index, "name")
-        if path in wrong or path[:2] in wrong:
-            continue
-        first = first_with.setdefault(node["name"], path)
-        if first != path:
-            text = (
-                f'"{node["name"]}" is already the name of {key_text(first[:2])} in line '
-                f"{document.line_of(first)}; allowed: a name that no other node has"
-            )
-            problems.append(Problem(path=path, text=text))
-    return problems
+    rows: list[tuple[KeyPath, str]] = [
+        (("node", index, "name"), node["name"])
+        for index, node in enumerate(nodes)
+        if not {("node", index), ("node", index, "name")} & set(wrong)
+    ]
+    return [
+        Problem(
+            path=path,
+            text=f'"{dict(rows)[path]}" is already the name of {key_text(first[:2])} in line '
+            f"{document.line_of(first)}; allowed: a name that no other node has",
+        )
+        for path, first in repeated(rows)
+    ]
 
 
 def _role_problems(document: TomlDocument, nodes: list[Any]) -> list[Problem]:
@@ -486,11 +481,9 @@ def _role_problems(document: TomlDocument, nodes: list[Any]) -> list[Problem]:
     problems = [
         Problem(
             path=path,
-            text=(
-                f'a second "master", the first is {key_text(paths["master"][0][:2])} in line '
-                f"{document.line_of(paths['master'][0])}; allowed: exactly one node with the role "
-                "master"
-            ),
+            text=f'a second "master", the first is {key_text(paths["master"][0][:2])} in line '
+            f"{document.line_of(paths['master'][0])}; allowed: exactly one node with the role "
+            "master",
         )
         for path in paths["master"][1:]
     ]
@@ -509,18 +502,17 @@ def _role_problems(document: TomlDocument, nodes: list[Any]) -> list[Problem]:
 def _size_problems(
     data: Mapping[str, Any], count: int, wrong: Collection[KeyPath]
 ) -> list[Problem]:
-    problems: list[Problem] = []
     if ("network",) in wrong or ("network", "subnet") in wrong:
-        return problems
+        return []
     subnet = data.get("network", {}).get("subnet", DEFAULT_SUBNET)
-    room = nodes_that_fit(subnet)
-    if count > room:
-        text = (
-            f'"{subnet}" has room for this machine and {room} nodes, but there are {count}; '
-            "allowed: a network with a shorter prefix, or fewer nodes"
-        )
-        problems.append(Problem(path=("network", "subnet"), text=text))
-    return problems
+    most = nodes_that_fit(subnet)
+    if count <= most:
+        return []
+    text = (
+        f'"{subnet}" has addresses for this machine and {most} nodes, but there are {count}; '
+        "allowed: a network with a shorter prefix, or fewer nodes"
+    )
+    return [Problem(path=("network", "subnet"), text=text)]
 
 
 def nodes_that_fit(subnet: str) -> int:
@@ -544,9 +536,8 @@ def address_of(spec: ClusterSpec, node_name: str) -> IPv4Address:
     """Return the address of a node.
 
     A board has the address that its table says, and a local node the loopback address. Among
-    emulated nodes, this machine has the first
-    usable address and the nodes have the following ones in their order, so the master has the
-    second. One rule for every size of network.
+    emulated nodes, this machine has the first usable address and the nodes have the following ones
+    in their order, so the master has the second. One rule for every size of network.
 
     Args:
         spec: the cluster.

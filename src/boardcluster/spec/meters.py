@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +13,13 @@ from boardcluster.records import ClusterSpec, MeterSpec, PowerModel
 from boardcluster.spec.checks import (
     check_choice,
     check_name,
+    closest,
     complaint,
     refusal,
     shown,
 )
-from boardcluster.spec.problems import Problem
-from boardcluster.spec.toml import KeyPath, TomlDocument
+from boardcluster.spec.problems import Problem, StrictTable
+from boardcluster.spec.toml import KeyPath, TomlDocument, toml_key, toml_text
 
 __all__ = [
     "METER_TABLE",
@@ -101,10 +100,8 @@ class MeterTable(BaseModel):
     switch: bool = Field(default=False, description="true or false")
 
 
-class PowerTable(BaseModel):
+class PowerTable(StrictTable):
     """A ``[[power]]`` table."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     nodes: _Nodes = Field(description=_NODES_ALLOWED)
     idle_watts: _Watts = Field(description=_WATTS_ALLOWED)
@@ -208,7 +205,7 @@ def _option_problems(table: Mapping[str, Any], path: KeyPath) -> list[Problem]:
             text = complaint(f"{shown(value)} is no option", allowed=_OPTION_ALLOWED)
             problems.append(Problem(path=(*path, key), text=text))
         elif isinstance(value, str) and _USER_IN_URL.search(value):
-            text = "a user or a password stands in it; allowed: neither, use password_file"
+            text = "it contains a user or a password; allowed: neither, use password_file"
             problems.append(Problem(path=(*path, key), text=text))
     return problems
 
@@ -225,10 +222,8 @@ def _kind_problems(
     allowed = [*_COMMON_KEYS, *facts.options]
     for key in table:
         if key not in allowed:
-            near = difflib.get_close_matches(key.lower(), allowed, n=1)
-            text = complaint(
-                "unknown key", allowed=", ".join(allowed), nearest=near[0] if near else ""
-            )
+            near = closest(key, allowed)
+            text = complaint("unknown key", allowed=", ".join(allowed), nearest=near)
             problems.append(Problem(path=(*path, key), text=text))
     problems += [
         Problem(path=(*path, key), text=f"missing; a meter of the kind {table['kind']} needs it")
@@ -308,11 +303,11 @@ def render_meters(spec: ClusterSpec) -> tuple[str, ...]:
     names = [node.name for node in spec.nodes]
     tables = [
         "[[meter]]\n"
-        f"name = {_quoted(meter.name)}\n"
-        f"kind = {_quoted(meter.kind)}\n"
+        f"name = {toml_text(meter.name)}\n"
+        f"kind = {toml_text(meter.kind)}\n"
         f"nodes = {_nodes(meter.nodes, names)}\n"
         + ("switch = true\n" if meter.switch else "")
-        + "".join(f"{_key(key)} = {_quoted(value)}\n" for key, value in meter.options.items())
+        + "".join(f"{toml_key(key)} = {toml_text(value)}\n" for key, value in meter.options.items())
         for meter in spec.meters
     ]
     groups: dict[tuple[float, float], list[str]] = {}
@@ -326,16 +321,7 @@ def render_meters(spec: ClusterSpec) -> tuple[str, ...]:
     return tuple(tables)
 
 
-def _quoted(text: str) -> str:
-    """Write a TOML basic string; JSON's escapes are a subset of TOML's."""
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
-
-
 def _nodes(chosen: Sequence[str], names: Sequence[str]) -> str:
     if set(chosen) == set(names):
-        return _quoted(_ALL)
-    return f"[{', '.join(map(_quoted, chosen))}]"
+        return toml_text(_ALL)
+    return f"[{', '.join(map(toml_text, chosen))}]"

@@ -8,11 +8,11 @@ import re
 from collections.abc import Collection
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from boardcluster.records import ClusterSpec, Prices
 from boardcluster.spec.checks import complaint, refusal, shown
-from boardcluster.spec.problems import Problem, key_text
+from boardcluster.spec.problems import Problem, StrictTable, key_text
 from boardcluster.spec.toml import KeyPath, TomlDocument
 
 __all__ = ["PRICES_TABLE", "PricesTable", "price_problems", "prices_of", "render_prices"]
@@ -49,10 +49,8 @@ def _check_currency(value: Any) -> str:
 _Price = Annotated[float | None, BeforeValidator(_check_price)]
 
 
-class PricesTable(BaseModel):
+class PricesTable(StrictTable):
     """The ``[prices]`` table."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     currency: Annotated[str, BeforeValidator(_check_currency)] = Field(
         description=_CURRENCY_ALLOWED
@@ -71,7 +69,7 @@ class PricesTable(BaseModel):
 
 
 def price_problems(document: TomlDocument, wrong: Collection[KeyPath]) -> list[Problem]:
-    """Find prices that contradict each other or say nothing, beyond the form of single values.
+    """Find prices that contradict each other or have no effect, beyond single values.
 
     Args:
         document: the file.
@@ -93,7 +91,7 @@ def price_problems(document: TomlDocument, wrong: Collection[KeyPath]) -> list[P
             if key in table
         ]
     elif "supplies" in table and "supply" not in table:
-        text = complaint("it says nothing without `supply`", allowed="with a supply only")
+        text = complaint("it has no effect without `supply`", allowed="with a supply only")
         problems.append(Problem(path=("prices", "supplies"), text=text))
     if not table.keys() - {"currency"} and "currency" in table:
         text = complaint("a currency, but no price", allowed=PRICES_TABLE)

@@ -8,6 +8,7 @@ a file back, but gives no positions (its issue 55 asks for them since 2019).
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from bisect import bisect_right
@@ -18,7 +19,7 @@ from typing import Any
 
 from boardcluster.errors import SpecError
 
-__all__ = ["KeyPath", "TomlDocument", "parse_toml", "read_toml"]
+__all__ = ["KeyPath", "TomlDocument", "parse_toml", "read_toml", "toml_key", "toml_text"]
 
 KeyPath = tuple[str | int, ...]
 """Keys and, for elements of arrays, indices from 0: ``("node", 1, "memory")``."""
@@ -37,6 +38,16 @@ _SYNTAX_ERROR = re.compile(
     r"(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)",
     re.DOTALL,
 )
+
+
+def toml_text(text: str) -> str:
+    """Write text as a basic TOML string: JSON's escapes are TOML's, but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def toml_key(key: str) -> str:
+    """Write a key, in quotes where it needs them."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_text(key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +268,7 @@ def read_toml(path: Path, *, create_hint: str) -> TomlDocument:
         ) from error
     if len(content) > _LARGEST_BYTES:
         raise SpecError(
-            f"{path}: is larger than {_LARGEST_BYTES} bytes, no specification is",
+            f"{path}: is larger than {_LARGEST_BYTES} bytes, which no specification is",
             hint="name a specification file",
         )
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from boardcluster.capabilities import kinds_with
 from boardcluster.spec.checks import (
@@ -18,7 +18,7 @@ from boardcluster.spec.checks import (
     complaint,
     shown,
 )
-from boardcluster.spec.problems import Problem, key_text
+from boardcluster.spec.problems import Problem, StrictTable, key_text
 from boardcluster.spec.toml import KeyPath, TomlDocument
 from boardcluster.units import GIB, format_bytes_exact, parse_size
 
@@ -60,7 +60,7 @@ _NEEDS = {
     "pcie": "medium",
     "disk": "medium",
 }
-"""Keys that say nothing without another one."""
+"""Keys that have no effect without another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,10 +108,8 @@ class TwinParts:
     check: Callable[[str, str], None]
 
 
-class TwinTable(BaseModel):
+class TwinTable(StrictTable):
     """The ``[twin]`` table."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     dilation: Annotated[float | None, BeforeValidator(check_dilation)] = Field(
         default=None, description=DILATION_ALLOWED
@@ -193,7 +191,7 @@ def _need_problems(node: Mapping[str, Any], path: KeyPath, *, any_board: bool) -
     return [
         Problem(
             path=(*path, key),
-            text=complaint(f"it says nothing without `{needed}`", allowed=f"with a {needed} only"),
+            text=complaint(f"it has no effect without `{needed}`", allowed=f"with a {needed} only"),
         )
         for key, needed in _NEEDS.items()
         if key in node and needed not in node and not (needed == "board" and any_board)

@@ -22,7 +22,7 @@ from boardcluster.cluster.state import (
 from boardcluster.doctor import (
     Facts,
     FakeMachine,
-    LocalMachine,
+    Machine,
     Severity,
     check_names,
     checks,
@@ -281,7 +281,7 @@ def test_files_and_patterns(tmp_path: Path) -> None:
     (tmp_path / "proc/17").mkdir(parents=True)
     (tmp_path / "proc/self").mkdir()
     (tmp_path / "proc/17/cmdline").write_bytes(b"a\0b\xff\0")
-    here = LocalMachine(root=tmp_path)
+    here = Machine(root=tmp_path)
     assert here.paths("/proc/[0-9]*/cmdline") == ["/proc/17/cmdline"]
     assert here.text("/proc/17/cmdline") == "a\0b\ufffd\0"
     assert here.text("/proc/18/cmdline") is None
@@ -289,7 +289,7 @@ def test_files_and_patterns(tmp_path: Path) -> None:
 
 
 def test_programs() -> None:
-    here = LocalMachine()
+    here = Machine()
     done = here.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
     assert done is not None
     assert (done.returncode, done.stdout, done.stderr) == (3, b"out\n", b"err\n")
@@ -297,14 +297,14 @@ def test_programs() -> None:
 
 
 def test_the_disk_of_a_folder_that_does_not_exist_yet(tmp_path: Path) -> None:
-    seen = LocalMachine().disk(tmp_path / "a" / "b")
+    seen = Machine().disk(tmp_path / "a" / "b")
     assert seen.folder == str(tmp_path)
     assert seen.writable
     assert 0 < seen.available_bytes <= seen.total_bytes
 
 
 def test_hardware_agrees_with_the_system() -> None:
-    here = LocalMachine()
+    here = Machine()
     asked = [here.run(["getconf", "PAGE_SIZE"]), here.run(["getconf", "LONG_BIT"])]
     assert [int(done.text) for done in asked if done] == [here.page_size_bytes, here.userland_bits]
     assert here.python == sys.version_info[:3]

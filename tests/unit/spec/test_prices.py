@@ -115,7 +115,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, table: str) -> None:
         ),
         (
             '[prices]\ncurrency = "USD"\nboard = 80\nsupplies = 2\n',
-            "prices.supplies: it says nothing without `supply`; allowed: with a supply only",
+            "prices.supplies: it has no effect without `supply`; allowed: with a supply only",
         ),
         (
             '[prices]\ncurrency = "USD"\ntotal = 500\nswitch = 20\n',

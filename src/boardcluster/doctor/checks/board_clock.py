@@ -5,8 +5,7 @@
 """
 
 from boardcluster.cluster.discovery import skews
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 

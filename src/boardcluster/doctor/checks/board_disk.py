@@ -4,8 +4,7 @@
   see what is large.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.services.room import FULL_PERCENT, used_percent
 from boardcluster.units import format_bytes
 

@@ -4,8 +4,7 @@
 - Not installed yet, and none is suitable (warning). Fix: `boardcluster up` installs one.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.records import JavaHome
 from boardcluster.services.pair import EnginePair
 

@@ -6,8 +6,8 @@
 """
 
 from boardcluster.cluster.discovery import refuse_memory
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Board, Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.facts import Board
 from boardcluster.records import Role
 from boardcluster.units import MIB, format_bytes
 

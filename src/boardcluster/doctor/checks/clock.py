@@ -3,8 +3,7 @@
 - The clock is not set by a time server. Fix: `sudo timedatectl set-ntp true`.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 

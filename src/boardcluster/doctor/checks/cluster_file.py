@@ -3,8 +3,7 @@
 - A mistake, with its line, key, what is allowed and the nearest valid name. Fix: edit the file.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 

@@ -4,9 +4,8 @@
 """
 
 from boardcluster.cluster.discovery import suggest_folder
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.doctor.checks.tmpfs import IN_MEMORY
-from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 

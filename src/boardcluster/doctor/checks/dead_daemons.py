@@ -3,8 +3,7 @@
 - Daemons have ended. Fix: `boardcluster down`, then `up`; it says where the reason is logged.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 

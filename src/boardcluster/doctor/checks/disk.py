@@ -10,8 +10,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.doctor.machine import Disk
 from boardcluster.services.install import find_installation
 from boardcluster.services.room import FULL_PERCENT, used_percent

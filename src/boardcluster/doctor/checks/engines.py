@@ -8,8 +8,7 @@
 import os
 import shlex
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.services.install import Installation, corrupt_files
 from boardcluster.units import format_bytes
 

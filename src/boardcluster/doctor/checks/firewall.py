@@ -5,8 +5,7 @@
 - `security = "insecure-lab"` (warning). Fix: `security = "closed"`.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.records import Security
 from boardcluster.services.provision.firewall import FIREWALL_FILE
 

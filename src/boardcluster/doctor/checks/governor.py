@@ -4,8 +4,8 @@
   until the next boot; on boards `--fix` does it.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import GOVERNOR_FILES, Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.facts import GOVERNOR_FILES
 
 __all__ = ["CHECK"]
 

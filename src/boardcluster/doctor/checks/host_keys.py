@@ -3,8 +3,8 @@
 - Boards show the same key. Fix: `sudo ssh-keygen -A` after deleting the old ones, on all but one.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Board, Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.facts import Board
 
 __all__ = ["CHECK"]
 

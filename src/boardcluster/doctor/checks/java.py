@@ -9,8 +9,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.services.java import Java, find_java, found_javas
 from boardcluster.services.pair import EnginePair
 

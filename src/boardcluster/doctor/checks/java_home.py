@@ -3,8 +3,7 @@
 - It names a folder without a Java. Fix: find where it is set; the command is shown.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 

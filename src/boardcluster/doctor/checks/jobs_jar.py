@@ -6,8 +6,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.errors import HostError
 from boardcluster.services.jobs import jobs_jar
 

@@ -3,8 +3,7 @@
 - Such a setting, and a board with arm64. Fix: `profile = "default"`.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 

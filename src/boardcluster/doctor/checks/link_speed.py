@@ -3,8 +3,7 @@
 - Wireless, half duplex, or below 1 Gbit/s. Fix: a cable with all eight wires and a gigabit switch.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.records import Link
 from boardcluster.units import format_rate
 

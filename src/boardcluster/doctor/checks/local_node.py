@@ -8,8 +8,7 @@
 from collections.abc import Callable
 
 from boardcluster.cluster.kinds.local.nodes import check_machine
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.errors import HostError
 
 __all__ = ["CHECK"]

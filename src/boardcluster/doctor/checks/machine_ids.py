@@ -4,8 +4,8 @@
   but one, then reboot.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Board, Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.facts import Board
 
 __all__ = ["CHECK"]
 

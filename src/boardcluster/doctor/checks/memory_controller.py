@@ -3,8 +3,7 @@
 - `memory` is missing. Fix: `boardcluster up` adds it on a Raspberry Pi, then reboot.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 

@@ -3,8 +3,7 @@
 - A port of the cluster is open on every address. Fix: `sudo ss -ltnp` names the program.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.records import Security
 from boardcluster.services.layout import PORTS
 

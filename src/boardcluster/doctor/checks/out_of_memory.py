@@ -3,8 +3,7 @@
 - A process was killed since boot; the kernel's line is shown. Fix: less `memory` in cluster.toml.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 

@@ -3,8 +3,7 @@
 - Another size than 4 KiB. Fix: `kernel=kernel8.img` in `/boot/firmware/config.txt`, then reboot.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.units import KIB, format_bytes
 
 __all__ = ["CHECK"]

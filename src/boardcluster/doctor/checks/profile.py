@@ -4,8 +4,7 @@
 - A contradiction between profile and nodes (warning). Fix: `profile = "default"`, or more memory.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.errors import CapacityError
 from boardcluster.services.profile import build_profile
 

@@ -5,8 +5,7 @@
 - 32-bit programs, or another processor (error). Fix: write a 64-bit system to the card.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.doctor.machine import Machine
 
 __all__ = ["CHECK", "WHY_64_BIT"]

@@ -7,8 +7,7 @@
 from collections.abc import Callable
 
 from boardcluster.cluster.kinds.emulated.nodes import check_host
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.errors import AddressError, HostError
 from boardcluster.records import ClusterSpec
 

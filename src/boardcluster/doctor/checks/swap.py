@@ -5,8 +5,7 @@
   MemTotal says.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.units import format_bytes
 
 __all__ = ["CHECK"]

@@ -3,8 +3,7 @@
 - Home or cache is in memory. Fix: `--home` or `--cache` on a disk.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK", "IN_MEMORY"]
 

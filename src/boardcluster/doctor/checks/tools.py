@@ -5,8 +5,7 @@
 
 from dataclasses import dataclass
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["BOARD_TOOLS", "CHECK", "LOCAL_TOOLS", "TOOLS", "Tool"]
 

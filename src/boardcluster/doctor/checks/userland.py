@@ -4,9 +4,8 @@
 """
 
 from boardcluster.cluster.discovery import refuse_processor
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.doctor.checks.python import WHY_64_BIT
-from boardcluster.doctor.facts import Facts
 
 __all__ = ["CHECK"]
 

@@ -3,8 +3,7 @@
 - Such a job, with YARN's own words. Fix: wait, or see unhealthy_nodes and profile.
 """
 
-from boardcluster.doctor.check import Check, Fault, Faults, Severity, Where
-from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.units import format_seconds
 
 __all__ = ["CHECK"]
