@@ -126,12 +126,12 @@ def test_an_open_cluster_must_be_asked_for(tmp_path: Path) -> None:
         (
             '"/mnt/nvme/boardcluster"',
             '"/tmp/boardcluster"',
-            '25: node[1].folder: "/tmp/boardcluster" is a place of',
+            '25: node[1].folder: "/tmp/boardcluster" is a folder of',
         ),
         (
             '"/mnt/nvme/boardcluster"',
             '"/etc/boardcluster"',
-            '25: node[1].folder: "/etc/boardcluster" is a place of',
+            '25: node[1].folder: "/etc/boardcluster" is a folder of',
         ),
         ('"/mnt/nvme/boardcluster"', '"/mnt/../etc"', "25: node[1].folder: "),
         ('"/mnt/nvme/boardcluster"', '"/mnt/my disk"', "25: node[1].folder: "),

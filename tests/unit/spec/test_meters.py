@@ -113,7 +113,7 @@ def test_kinds_are_left_unchecked_below_the_room_that_knows_them(tmp_path: Path)
         ('nodes = "all"', 'nodes = "pi0"', "names no nodes"),
         ("switch = true", 'switch = "yes"', "meter[0].switch"),
         ("channel = 1", "channel = [1]", "is no option; allowed: text in quotes"),
-        ("http://", "http://anna:horse@", "a user or a password stands in it"),
+        ("http://", "http://anna:horse@", "it contains a user or a password"),
         ('"plug"', '"Plug 1"', 'did you mean "plug-1"'),
         ("[[meter]]", "[meter]", "meter: "),
     ],
