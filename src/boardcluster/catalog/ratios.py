@@ -215,11 +215,7 @@ def _answer(ratio: Ratio, value: float) -> Answer:
 def check_ratios(
     ratios: Sequence[Ratio] | None = None, *, index: Index | None = None
 ) -> tuple[Check, ...]:
-    """Recompute every statement.
-
-    Args:
-        ratios: the statements; None for those of the package.
-        index: the tables; None for those of the package.
+    """Recompute every statement; by default those of the package from its tables.
 
     Raises:
         SpecError: the data are wrong.

@@ -94,11 +94,7 @@ def read_part(path: Path) -> Part:
 
 @cache
 def entry_names(kind: str) -> tuple[str, ...]:
-    """Return the names of the entries of a kind, sorted.
-
-    Args:
-        kind: one of ``KINDS``.
-    """
+    """Return the names of the entries of one of ``KINDS``, sorted."""
     return tuple(sorted(path.stem for path in (_FOLDER / kind).glob("*.toml")))
 
 

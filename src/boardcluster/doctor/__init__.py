@@ -9,7 +9,6 @@ from boardcluster.doctor.ask_boards import ask_boards
 from boardcluster.doctor.check import Check, Fault, Finding, Severity, Where
 from boardcluster.doctor.examine import check_names, examine, load_check, run_check
 from boardcluster.doctor.facts import Facts
-from boardcluster.doctor.fake import FakeMachine
 from boardcluster.doctor.gather import gather_facts
 from boardcluster.doctor.machine import Disk, Machine
 
@@ -17,7 +16,6 @@ __all__ = [
     "Check",
     "Disk",
     "Facts",
-    "FakeMachine",
     "Fault",
     "Finding",
     "Machine",

@@ -70,13 +70,7 @@ class BoardDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """A board that answered.
-
-    Attributes:
-        spec: what is declared.
-        facts: what it is.
-        details: what else was asked.
-    """
+    """A board that answered: what is declared, what it is, and what else was asked."""
 
     spec: NodeSpec
     facts: NodeFacts
@@ -125,12 +119,7 @@ class NodeMachine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostBoard:
-    """A board that did not answer.
-
-    Attributes:
-        spec: what is declared.
-        error: why.
-    """
+    """A board that did not answer, as it is declared, and why it did not."""
 
     spec: NodeSpec
     error: BoardclusterError
@@ -289,12 +278,7 @@ class Facts:
         )
 
     def command(self, name: str, *, fetches: bool = False) -> str:
-        """Return the command line of a boardcluster command for this cluster.
-
-        Args:
-            name: the command.
-            fetches: whether it uses the cache.
-        """
+        """Return the command line of a command for this cluster, and its cache if it fetches."""
         return f"boardcluster {name}{self.options}{self.cache_option if fetches else ''}"
 
     @property

@@ -27,10 +27,7 @@ def gather_facts(
     deep: bool = False,
     machine: Machine | None = None,
 ) -> Facts:
-    """Gather all facts but those of boards; changes nothing and takes no lock.
-
-    Args: see ``Facts``.
-    """
+    """Gather all facts but those of boards, see ``Facts``; changes nothing and takes no lock."""
     spec, spec_error = _read(home / "cluster.toml")
     state, state_error = _state_of(home)
     this_boot = state is not None and state.boot_id == boot_id()

@@ -18,10 +18,7 @@ from boardcluster.records import (
     Policy,
 )
 from boardcluster.spec.checks import (
-    CAMPAIGN_NAME_ALLOWED,
-    INPUT_SIZE_ALLOWED,
-    TIMEOUT_ALLOWED,
-    WAIT_ALLOWED,
+    Allowed,
     check_campaign_name,
     check_choice,
     check_input_size,
@@ -139,7 +136,7 @@ _WARM_UPS = f"a whole number from 0 to {WARM_UPS_MAX}"
 
 class _Campaign(StrictTable):
     name: Annotated[str, BeforeValidator(check_campaign_name)] = Field(
-        description=CAMPAIGN_NAME_ALLOWED
+        description=Allowed.CAMPAIGN_NAME
     )
     seed: int = Field(
         default=1, ge=0, le=SEED_MAX, description=f"a whole number from 0 to {SEED_MAX}"
@@ -148,10 +145,10 @@ class _Campaign(StrictTable):
         default=DEFAULT_REPETITIONS, ge=1, le=REPETITIONS_MAX, description=_REPETITIONS
     )
     warm_ups: int = Field(default=0, ge=0, le=WARM_UPS_MAX, description=_WARM_UPS)
-    timeout: _Timeout = Field(default=_POLICY.timeout_seconds, description=TIMEOUT_ALLOWED)
+    timeout: _Timeout = Field(default=_POLICY.timeout_seconds, description=Allowed.TIMEOUT)
     cache: Annotated[CachePolicy, word_of(CachePolicy, "a cache policy")] = _POLICY.cache
     trim: bool = Field(default=_POLICY.trim, description="true, false")
-    cool_down: _Wait = Field(default=_POLICY.cool_down_seconds, description=WAIT_ALLOWED)
+    cool_down: _Wait = Field(default=_POLICY.cool_down_seconds, description=Allowed.WAIT)
     cool_below_celsius: float = Field(
         default=_POLICY.cool_below_celsius,
         ge=0,
@@ -159,7 +156,7 @@ class _Campaign(StrictTable):
         allow_inf_nan=False,
         description=f"a number from 0 to {_CELSIUS_MAX}; 0 does not wait",
     )
-    cool_wait: _Wait = Field(default=_POLICY.cool_wait_seconds, description=WAIT_ALLOWED)
+    cool_wait: _Wait = Field(default=_POLICY.cool_wait_seconds, description=Allowed.WAIT)
     repeat_tainted: int = Field(
         default=1, ge=0, le=_REPEAT_MAX, description=f"a whole number from 0 to {_REPEAT_MAX}"
     )
@@ -188,7 +185,7 @@ class _MatrixHead(StrictTable):
         default=[], description="one or more profiles"
     )
     size: _Listed[Annotated[int, BeforeValidator(check_input_size)]] = Field(
-        default=[], description=f"one or more sizes; each {INPUT_SIZE_ALLOWED}"
+        default=[], description=f"one or more sizes; each {Allowed.INPUT_SIZE}"
     )
 
 
@@ -431,7 +428,7 @@ def _input_problems(read: _Read, workloads: Mapping[str, WorkloadFacts]) -> Iter
     needing = [job for job in sized if not workloads[job].size_is_optional]
     if needing and not read.model.size and "size" not in read.wrong:
         text = complaint(
-            f'missing, but "{needing[0]}" needs an input size', allowed=INPUT_SIZE_ALLOWED
+            f'missing, but "{needing[0]}" needs an input size', allowed=Allowed.INPUT_SIZE
         )
         yield Problem(path=(*read.at, "size"), text=text)
     if read.model.size and not sized:

@@ -28,16 +28,7 @@ from boardcluster.records import (
     TwinSpec,
 )
 from boardcluster.spec.checks import (
-    ADDRESS_ALLOWED,
-    BOARD_SUBNET_ALLOWED,
-    CLUSTER_NAME_ALLOWED,
-    DISK_ALLOWED,
-    FOLDER_ALLOWED,
-    HOST_ALLOWED,
-    LINK_ALLOWED,
-    MEMORY_ALLOWED,
-    NODE_NAME_ALLOWED,
-    SUBNET_ALLOWED,
+    Allowed,
     check_address,
     check_board_subnet,
     check_choice,
@@ -163,7 +154,7 @@ def _check_name_of_kind(value: str, info: ValidationInfo[Mapping[str, Any]]) -> 
 
 class _Cluster(StrictTable):
     name: Annotated[str, AfterValidator(check_cluster_name)] = Field(
-        description=CLUSTER_NAME_ALLOWED
+        description=Allowed.CLUSTER_NAME
     )
     kind: Annotated[str, AfterValidator(_check_kind)] = Field(description=", ".join(every_kind()))
     engines: Annotated[str, _choice_from("engine_pairs", "an engine pair")]
@@ -175,15 +166,15 @@ class _Cluster(StrictTable):
 
 class _Network(StrictTable):
     subnet: Annotated[str, AfterValidator(_check_subnet_of_kind)] = Field(
-        default=DEFAULT_SUBNET, description=f"{SUBNET_ALLOWED}; of boards, {BOARD_SUBNET_ALLOWED}"
+        default=DEFAULT_SUBNET, description=f"{Allowed.SUBNET}; of boards, {Allowed.BOARD_SUBNET}"
     )
     link: Annotated[int, BeforeValidator(check_link)] = Field(
-        default=DEFAULT_LINK_BITS_PER_SECOND, description=LINK_ALLOWED
+        default=DEFAULT_LINK_BITS_PER_SECOND, description=Allowed.LINK
     )
 
 
 class _Node(StrictTable):
-    name: Annotated[str, AfterValidator(_check_name_of_kind)] = Field(description=NODE_NAME_ALLOWED)
+    name: Annotated[str, AfterValidator(_check_name_of_kind)] = Field(description=Allowed.NODE_NAME)
     roles: list[Annotated[Role, BeforeValidator(check_role)]] = Field(
         min_length=1,
         description=f'an array with one or more of {", ".join(Role)}, e.g. ["worker"]',
@@ -191,14 +182,14 @@ class _Node(StrictTable):
     # Needed, except where the node has a board: see _missing_problems.
     cores: int | None = Field(default=None, ge=1, le=CORES_MAX, description=_CORES_ALLOWED)
     memory: Annotated[int | None, BeforeValidator(check_memory)] = Field(
-        default=None, description=MEMORY_ALLOWED
+        default=None, description=Allowed.MEMORY
     )
-    host: Annotated[str, AfterValidator(check_host)] = Field(default="", description=HOST_ALLOWED)
+    host: Annotated[str, AfterValidator(check_host)] = Field(default="", description=Allowed.HOST)
     address: Annotated[str, AfterValidator(check_address)] = Field(
-        default="", description=ADDRESS_ALLOWED
+        default="", description=Allowed.ADDRESS
     )
     folder: Annotated[str, AfterValidator(check_folder)] = Field(
-        default="", description=FOLDER_ALLOWED
+        default="", description=Allowed.FOLDER
     )
     board: str = Field(default="", min_length=1, description=BOARD_ALLOWED)
     medium: str = Field(default="", min_length=1, description=MEDIUM_ALLOWED)
@@ -206,7 +197,7 @@ class _Node(StrictTable):
     supply: str = Field(default="", min_length=1, description=SUPPLY_ALLOWED)
     cooling: str = Field(default="", min_length=1, description=COOLING_ALLOWED)
     disk: Annotated[int, BeforeValidator(check_disk)] = Field(
-        default=DEFAULT_DISK_BYTES, description=DISK_ALLOWED
+        default=DEFAULT_DISK_BYTES, description=Allowed.DISK
     )
 
 
@@ -296,12 +287,9 @@ def _kind_in(data: Mapping[str, Any]) -> Capabilities:
 def _missing_problems(
     document: TomlDocument, wrong: Collection[KeyPath], parts: TwinParts | None
 ) -> list[Problem]:
-    """Find nodes that say neither their cores or memory nor a board to take them from.
+    """Find nodes that say neither their cores or memory nor a board of the catalog.
 
-    Args:
-        document: the file.
-        wrong: keys that are already known to be wrong.
-        parts: the catalog; None where nodes take nothing from it.
+    ``parts`` is None where nodes take nothing from the catalog.
     """
     nodes = document.data.get("node")
     problems = []
@@ -312,7 +300,7 @@ def _missing_problems(
             continue
         problems += [
             Problem(path=("node", index, key), text=f"missing; allowed: {allowed}")
-            for key, allowed in (("cores", _CORES_ALLOWED), ("memory", MEMORY_ALLOWED))
+            for key, allowed in (("cores", _CORES_ALLOWED), ("memory", Allowed.MEMORY))
             if key not in node
         ]
     return problems
@@ -429,11 +417,11 @@ def _board_problems(
     subnet = network.get("subnet", "") if isinstance(network, dict) else ""
     if not subnet and ("network",) not in wrong:
         path: KeyPath = ("network", "subnet") if network else ("network",)
-        problems.append(Problem(path=path, text=f"missing; allowed: {BOARD_SUBNET_ALLOWED}"))
+        problems.append(Problem(path=path, text=f"missing; allowed: {Allowed.BOARD_SUBNET}"))
     known = bool(subnet) and not {("network",), ("network", "subnet")} & set(wrong)
     first_with: dict[str, KeyPath] = {}
     for index, node in enumerate(nodes):
-        for key, allowed in (("host", HOST_ALLOWED), ("address", ADDRESS_ALLOWED)):
+        for key, allowed in (("host", Allowed.HOST), ("address", Allowed.ADDRESS)):
             path = ("node", index, key)
             if path in wrong or path[:2] in wrong:
                 continue
@@ -448,7 +436,7 @@ def _board_problems(
                 )
                 problems.append(Problem(path=path, text=text))
             elif key == "address" and known and IPv4Address(node[key]) not in IPv4Network(subnet):
-                text = f'"{node[key]}" is not in the subnet "{subnet}"; allowed: {ADDRESS_ALLOWED}'
+                text = f'"{node[key]}" is not in the subnet "{subnet}"; allowed: {Allowed.ADDRESS}'
                 problems.append(Problem(path=path, text=text))
     return problems
 
@@ -516,13 +504,9 @@ def _size_problems(
 
 
 def nodes_that_fit(subnet: str) -> int:
-    """Return how many nodes have an address in a subnet.
+    """Return how many nodes have an address in an IPv4 network in CIDR form.
 
-    Args:
-        subnet: IPv4 network in CIDR form.
-
-    Returns:
-        All addresses but the network's own, the broadcast address and the host's.
+    Not for nodes are the network's own address, the broadcast address and this machine's.
     """
     return IPv4Network(subnet).num_addresses - 3
 
@@ -538,10 +522,6 @@ def address_of(spec: ClusterSpec, node_name: str) -> IPv4Address:
     A board has the address that its table says, and a local node the loopback address. Among
     emulated nodes, this machine has the first usable address and the nodes have the following ones
     in their order, so the master has the second. One rule for every size of network.
-
-    Args:
-        spec: the cluster.
-        node_name: name of one of its nodes.
 
     Raises:
         UsageError: the cluster has no such node; names those it has.

@@ -15,8 +15,7 @@ from pydantic import BeforeValidator, Field
 
 from boardcluster.records import Engine, MasterPlacement
 from boardcluster.spec.checks import (
-    CAMPAIGN_NAME_ALLOWED,
-    INPUT_SIZE_ALLOWED,
+    Allowed,
     check_campaign_name,
     check_choice,
     check_input_size,
@@ -95,7 +94,7 @@ class ExperimentSpec:
 
 class _Experiment(StrictTable):
     name: Annotated[str, BeforeValidator(check_campaign_name)] = Field(
-        description=CAMPAIGN_NAME_ALLOWED
+        description=Allowed.CAMPAIGN_NAME
     )
     question: Text = Field(description="one sentence")
     campaign: Text = Field(description="the path of a campaign file, from this file's folder")
@@ -116,7 +115,7 @@ class _Of(StrictTable):
         default=None, description=f"one of {', '.join(Engine)}"
     )
     size: Annotated[int, BeforeValidator(check_input_size)] | None = Field(
-        default=None, description=INPUT_SIZE_ALLOWED
+        default=None, description=Allowed.INPUT_SIZE
     )
     workers: int | None = Field(
         default=None, ge=1, le=NODES_MAX, description=f"a whole number from 1 to {NODES_MAX}"
@@ -146,8 +145,7 @@ class _File(StrictTable):
 def load_experiment(path: Path) -> ExperimentSpec:
     """Read and validate an ``experiment.toml``; the files it names are not opened.
 
-    Args:
-        path: the file. Relative paths in it start at its folder.
+    Relative paths in it start at its folder.
 
     Raises:
         SpecError: the file cannot be read, is not TOML, or is wrong; lists every problem with its

@@ -94,12 +94,7 @@ def _available(spec: ClusterSpec, master: MasterPlacement) -> tuple[NodeSpec, ..
 
 
 def storage_name(spec: ClusterSpec, form: Form) -> str:
-    """Return the name of the nodes' data folders: one per set of DataNodes and master placement.
-
-    Args:
-        spec: the declared cluster.
-        form: the variant.
-    """
+    """Return the name of the nodes' data folders: one per set of DataNodes and master placement."""
     applied = apply_form(spec, form)
     if applied.nodes == spec.nodes:
         return "data"

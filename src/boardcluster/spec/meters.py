@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -63,8 +64,7 @@ class MeterFacts:
     on_node: bool
 
 
-def _check_meter_name(value: str) -> str:
-    return check_name(value, length_max=_NAME_LENGTH_MAX, allowed=_NAME_ALLOWED)
+_check_meter_name = partial(check_name, length_max=_NAME_LENGTH_MAX, allowed=_NAME_ALLOWED)
 
 
 def _check_nodes(value: Any) -> tuple[str, ...] | None:
@@ -295,11 +295,7 @@ def power_models(tables: Sequence[PowerTable], names: Sequence[str]) -> tuple[Po
 
 
 def render_meters(spec: ClusterSpec) -> tuple[str, ...]:
-    """Write the tables of meters and models; loading them gives back the same.
-
-    Args:
-        spec: a valid cluster.
-    """
+    """Write the tables of meters and models; loading them gives back the same."""
     names = [node.name for node in spec.nodes]
     tables = [
         "[[meter]]\n"

@@ -69,12 +69,7 @@ class PricesTable(StrictTable):
 
 
 def price_problems(document: TomlDocument, wrong: Collection[KeyPath]) -> list[Problem]:
-    """Find prices that contradict each other or have no effect, beyond single values.
-
-    Args:
-        document: the file.
-        wrong: keys that are already known to be wrong.
-    """
+    """Find prices that contradict each other or have no effect, but for keys known as wrong."""
     table = document.data.get("prices")
     if not isinstance(table, dict) or ("prices",) in wrong:
         return []
@@ -105,11 +100,7 @@ def prices_of(table: PricesTable | None) -> Prices | None:
 
 
 def render_prices(spec: ClusterSpec) -> tuple[str, ...]:
-    """Write the table of prices; loading it gives back the same. None where there are none.
-
-    Args:
-        spec: a valid cluster.
-    """
+    """Write the table of prices; loading it gives back the same. None where there are none."""
     if spec.prices is None:
         return ()
     said = {

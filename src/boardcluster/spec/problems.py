@@ -187,15 +187,7 @@ def repeated(rows: Iterable[tuple[KeyPath, Hashable]]) -> Iterator[tuple[KeyPath
 
 
 def spec_error(document: TomlDocument, problems: Sequence[Problem]) -> SpecError:
-    """Say all problems in one error, a line for each, in the order of the file.
-
-    Args:
-        document: the file.
-        problems: at least one.
-
-    Returns:
-        The error to raise.
-    """
+    """Return an error that names all problems, a line for each, in the order of the file."""
     ordered = sorted(problems, key=lambda problem: document.line_of(problem.path))
     lines = [
         f"{document.path}:{document.line_of(problem.path)}: "

@@ -196,13 +196,7 @@ def render_cluster(
 ) -> str:
     """Write a commented ``cluster.toml``; loading it gives back the same spec.
 
-    Args:
-        spec: a valid cluster.
-        engine_pairs: ids of the known engine pairs, for the comments.
-        profiles: names of the known profiles, for the comments.
-
-    Returns:
-        The text of the file.
+    The ids of the known engine pairs and the names of the profiles are for the comments.
     """
     known = spec.capabilities
     boards = known.over_ssh
@@ -256,11 +250,7 @@ def _checked(check: Callable[[str], str], value: str, option: str) -> str:
 
 
 def workers_that_fit(host_available_bytes: int) -> int:
-    """Return the largest number of workers that ``propose_cluster`` can place; 0 if none.
-
-    Args:
-        host_available_bytes: memory available now.
-    """
+    """Return the largest number of workers that ``propose_cluster`` can place; 0 if none."""
     usable_bytes = host_available_bytes * _USABLE_PERCENT // 100
     shared_bytes = max(0, usable_bytes - _MASTER_MEMORY_BYTES)
     return min(NODES_MAX - 1, shared_bytes // _WORKER_MEMORY_BYTES_MIN)

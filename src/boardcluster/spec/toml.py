@@ -65,14 +65,7 @@ class TomlDocument:
     lines: Mapping[KeyPath, int]
 
     def line_of(self, path: KeyPath) -> int:
-        """Return the line of a key path; of its nearest ancestor where it is not in the file.
-
-        Args:
-            path: keys and indices from the top; the empty path is line 1.
-
-        Returns:
-            A line, from 1.
-        """
+        """Return the line of a key path, from 1; of its nearest ancestor if it is not there."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
@@ -195,14 +188,7 @@ class _Scanner:
 
 
 def parse_toml(text: str, *, path: Path) -> TomlDocument:
-    """Parse TOML text.
-
-    Args:
-        text: the content of the file.
-        path: the file, for messages.
-
-    Returns:
-        The document with its lines.
+    """Parse the text of a TOML file; ``path`` is for messages.
 
     Raises:
         SpecError: it is not TOML; names file, line and column.
@@ -241,9 +227,6 @@ def read_toml(path: Path, *, create_hint: str) -> TomlDocument:
     Args:
         path: the file; at most 1 MiB, UTF-8 with or without a byte order mark.
         create_hint: what to do when there is no such file, or it is empty; in the imperative.
-
-    Returns:
-        The document with its lines.
 
     Raises:
         SpecError: the file is missing, not a regular file, unreadable, too large, not UTF-8, empty

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from boardcluster.capabilities import kinds_with
 from boardcluster.spec.checks import (
-    DILATION_ALLOWED,
+    Allowed,
     check_choice,
     check_dilation,
     choices_text,
@@ -65,12 +65,7 @@ _NEEDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardFacts:
-    """What a node takes from its board.
-
-    Attributes:
-        cores: its CPUs.
-        memory_bytes: its memory.
-    """
+    """What a node has from its board: its CPUs and its memory."""
 
     cores: int
     memory_bytes: int
@@ -112,17 +107,12 @@ class TwinTable(StrictTable):
     """The ``[twin]`` table."""
 
     dilation: Annotated[float | None, BeforeValidator(check_dilation)] = Field(
-        default=None, description=DILATION_ALLOWED
+        default=None, description=Allowed.DILATION
     )
 
 
 def part_name(name: str, folder: Path) -> str:
-    """Return the name of a part; the whole path, if it is a path.
-
-    Args:
-        name: as the file says; a relative path begins at the file.
-        folder: the file's folder.
-    """
+    """Return the name of a part; if it is a path, the whole path, which begins at a folder."""
     return str((folder / name).resolve()) if name.endswith(".toml") else name
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from tests.unit.cluster.recordings import PI_5
 from tests.unit.cluster.test_facts import facts_of
+from tests.unit.doctor.fake_machine import FakeMachine
 
-from boardcluster.doctor import Facts, FakeMachine
+from boardcluster.doctor import Facts
 from boardcluster.doctor.facts import Board, BoardDetails, MasterAnswers, NodeManagerState
 from boardcluster.records import ClusterSpec, NetworkSpec, NodeFacts, NodeSpec, Role, Security
 from boardcluster.services.pair import pair_ids

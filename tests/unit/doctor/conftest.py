@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.unit.doctor.board_facts import healthy_boards
+from tests.unit.doctor.fake_machine import FakeMachine
 
 from boardcluster.cluster.state import LiveNode, LiveState
-from boardcluster.doctor import Facts, FakeMachine
+from boardcluster.doctor import Facts
 from boardcluster.doctor.checks.tools import TOOLS
 from boardcluster.records import ClusterSpec, NetworkSpec, NodeSpec, Role
 from boardcluster.services.pair import pair_ids

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.doctor.fake_machine import FakeMachine
 
 from boardcluster.cluster.state import LiveState
 from boardcluster.doctor import (
     Disk,
     Facts,
-    FakeMachine,
     Finding,
     Severity,
     Where,

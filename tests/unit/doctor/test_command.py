@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.doctor.fake_machine import FakeMachine
 from typer.testing import CliRunner
 
 from boardcluster.cli import app, main
@@ -17,7 +18,6 @@ from boardcluster.cli import doctor as command
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.doctor import (
     Facts,
-    FakeMachine,
     Finding,
     Severity,
     Where,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.unit.doctor.fake_machine import FakeMachine
 
 from boardcluster.capabilities import every_kind
 from boardcluster.cluster.lock import driver_lock
@@ -21,7 +22,6 @@ from boardcluster.cluster.state import (
 )
 from boardcluster.doctor import (
     Facts,
-    FakeMachine,
     Machine,
     Severity,
     check_names,
