@@ -49,8 +49,7 @@ def price_list(spec: ClusterSpec, *, nodes: int | None = None) -> PriceList:
         ("supplies", "supply", (said.supplies if said else None) or count, None),
         ("switch", "switch", 1, None),
     ):
-        price = getattr(said, key) if said else None
-        if price is not None:
+        if (price := getattr(said, key, None)) is not None:
             parts.append(_declared(name, number, price))
             continue
         found, why = _catalogued(name, looked, currency) if looked else ((), "")
@@ -58,8 +57,7 @@ def price_list(spec: ClusterSpec, *, nodes: int | None = None) -> PriceList:
         if not found:
             missing.append(f"no price of {name}{why}; say `{key}` in [prices] of cluster.toml")
     for name, number in (("cooling", count), ("other", 1)):
-        price = getattr(said, name) if said else None
-        if price is not None:
+        if (price := getattr(said, name, None)) is not None:
             parts.append(_declared(name, number, price))
     return PriceList(
         currency=currency if said or parts else "",
@@ -85,7 +83,7 @@ def _declared(name: str, count: int, each: float) -> PricePart:
 
 
 def _by_twin(nodes: Sequence[NodeSpec], key: str) -> Counter[str] | None:
-    """Count what nodes stand for; None where one stands for nothing of the kind."""
+    """Count what is emulated, by name; None where a node emulates nothing of the kind."""
     names = [getattr(node.twin, key) if node.twin else "" for node in nodes]
     return Counter(names) if all(names) else None
 

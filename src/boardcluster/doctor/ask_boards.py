@@ -158,28 +158,32 @@ def _rows(answer: HttpAnswer, outer: str, inner: str) -> Sequence[Mapping[str, A
 
 def _managers(answer: HttpAnswer) -> tuple[NodeManagerState, ...] | None:
     rows = _rows(answer, "nodes", "node")
-    if rows is None:
-        return None
-    return tuple(
-        NodeManagerState(
-            host=str(row.get("nodeHostName", row.get("id", ""))),
-            state=str(row.get("state", "")),
-            report=str(row.get("healthReport") or ""),
+    return (
+        None
+        if rows is None
+        else tuple(
+            NodeManagerState(
+                host=str(row.get("nodeHostName", row.get("id", ""))),
+                state=str(row.get("state", "")),
+                report=str(row.get("healthReport") or ""),
+            )
+            for row in rows
         )
-        for row in rows
     )
 
 
 def _waiting(answer: HttpAnswer) -> tuple[WaitingJob, ...] | None:
     rows = _rows(answer, "apps", "app")
-    if rows is None:
-        return None
-    return tuple(
-        WaitingJob(
-            id=str(row["id"]),
-            name=str(row.get("name", "")),
-            waited_seconds=float(row.get("elapsedTime", 0)) / 1000,
-            diagnostics=str(row.get("diagnostics") or ""),
+    return (
+        None
+        if rows is None
+        else tuple(
+            WaitingJob(
+                id=str(row["id"]),
+                name=str(row.get("name", "")),
+                waited_seconds=float(row.get("elapsedTime", 0)) / 1000,
+                diagnostics=str(row.get("diagnostics") or ""),
+            )
+            for row in rows
         )
-        for row in rows
     )

@@ -13,8 +13,6 @@ from boardcluster.doctor.facts import Facts
 
 __all__ = ["check_names", "examine", "load_check", "run_check"]
 
-_ORDER = (Severity.ERROR, Severity.WARNING)
-
 
 def check_names() -> tuple[str, ...]:
     """Return the names of all checks: the files in ``checks/``."""
@@ -43,11 +41,7 @@ def examine(facts: Facts) -> list[Finding]:
         else:
             if check.where.applies(kind):
                 findings.extend(run_check(check, facts))
-    return sorted(findings, key=_rank)
-
-
-def _rank(finding: Finding) -> int:
-    return len(_ORDER) if finding.ok else _ORDER.index(finding.severity)
+    return sorted(findings, key=lambda row: 2 if row.ok else row.severity is Severity.WARNING)
 
 
 def run_check(check: Check, facts: Facts) -> Iterator[Finding]:
@@ -69,15 +63,12 @@ def run_check(check: Check, facts: Facts) -> Iterator[Finding]:
         yield _finding(check, "cannot tell: no board answered" if unknown else check.good)
 
 
-def _finding(check: Check, row: Fault | str) -> Finding:
-    if isinstance(row, str):
-        row, ok = Fault(row, fix=""), True
-    else:
-        ok = False
+def _finding(check: Check, said: Fault | str) -> Finding:
+    row = Fault(said, fix="") if isinstance(said, str) else said
     return Finding(
         check=check.name,
         severity=row.severity or check.severity,
-        ok=ok,
+        ok=row is not said,
         seen=f"{row.node}: {row.seen}" if row.node else row.seen,
         why=row.why or check.why,
         fix=row.fix,

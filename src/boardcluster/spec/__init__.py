@@ -17,12 +17,7 @@ from boardcluster.spec.cluster import (
     host_address,
     load_cluster,
 )
-from boardcluster.spec.inventory import (
-    Inventory,
-    InventoryHost,
-    parse_inventory,
-    render_inventory,
-)
+from boardcluster.spec.inventory import Inventory, parse_inventory, render_inventory
 from boardcluster.spec.meters import MeterFacts
 from boardcluster.spec.template import propose_cluster, render_cluster, workers_that_fit
 from boardcluster.spec.twin import BoardFacts, MediumFacts, TwinParts
@@ -42,7 +37,6 @@ __all__ = [
     "BoardFacts",
     "FoundBoard",
     "Inventory",
-    "InventoryHost",
     "MediumFacts",
     "MeterFacts",
     "TwinParts",

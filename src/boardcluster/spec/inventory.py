@@ -23,16 +23,11 @@ from boardcluster.records import ClusterSpec, NodeSpec, Role
 from boardcluster.spec.checks import check_host, complaint, shown
 
 __all__ = [
-    "MASTER_GROUP",
-    "WORKERS_GROUP",
     "Inventory",
     "InventoryHost",
     "parse_inventory",
     "render_inventory",
 ]
-
-MASTER_GROUP = "boardcluster_master"
-WORKERS_GROUP = "boardcluster_workers"
 
 _ALL, _UNGROUPED, _META = "all", "ungrouped", "_meta"
 _HOSTS_MAX = 1024
@@ -110,7 +105,8 @@ def parse_inventory(text: str, *, path: Path) -> Inventory:
     try:
         for host, groups in _members(document, _ALL, ()):
             memberships.setdefault(host, set()).update(groups)
-        variables = {name: _variables_in(document, name) for name in memberships}
+        known = document[_META].get("hostvars", {})
+        variables = {name: dict(known.get(name, {})) for name in memberships}
         exported = any(row.get("vars") for name, row in document.items() if name != _META)
     except (TypeError, AttributeError) as error:
         what = f"{path}: not the JSON of `ansible-inventory --list`: {error}"
@@ -144,10 +140,6 @@ def _members(
         yield str(host), frozenset(groups) - {_ALL, _UNGROUPED}
     for child in row.get("children", ()):
         yield from _members(document, child, groups)
-
-
-def _variables_in(document: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return dict(document[_META].get("hostvars", {}).get(name, {}))
 
 
 def _ignored(variable: str) -> str:
@@ -215,8 +207,8 @@ def render_inventory(spec: ClusterSpec) -> str:
             hint="write an inventory of a cluster of boards",
         )
     groups = {
-        MASTER_GROUP: [node.name for node in spec.nodes if Role.MASTER in node.roles],
-        WORKERS_GROUP: [node.name for node in spec.nodes if Role.WORKER in node.roles],
+        "boardcluster_master": [node.name for node in spec.nodes if Role.MASTER in node.roles],
+        "boardcluster_workers": [node.name for node in spec.nodes if Role.WORKER in node.roles],
     }
     tree = {
         _ALL: {

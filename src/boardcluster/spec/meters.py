@@ -146,9 +146,8 @@ def meter_problems(
 
 def _tables(document: TomlDocument, name: str) -> list[Mapping[str, Any]]:
     value = document.data.get(name)
-    return (
-        [row if isinstance(row, dict) else {} for row in value] if isinstance(value, list) else []
-    )
+    rows = value if isinstance(value, list) else []
+    return [row if isinstance(row, dict) else {} for row in rows]
 
 
 def _node_problems(
@@ -284,11 +283,7 @@ def power_models(tables: Sequence[PowerTable], names: Sequence[str]) -> tuple[Po
         name: table for table in tables for name in (names if table.nodes is None else table.nodes)
     }
     return tuple(
-        PowerModel(
-            node=name,
-            idle_watts=by_node[name].idle_watts,
-            stress_watts=by_node[name].stress_watts,
-        )
+        PowerModel(node=name, **by_node[name].model_dump(exclude={"nodes"}))
         for name in names
         if name in by_node
     )

@@ -35,14 +35,8 @@ TOOLS = (
     Tool("unshare", "util-linux", "--help", "--kill-child", "util-linux 2.32"),
     Tool("nsenter", "util-linux", "--help", "--preserve-credentials", "util-linux 2.26"),
     Tool("env", "coreutils", "--help", "--ignore-signal", "coreutils 8.31"),
-    Tool("sleep", "coreutils"),
-    Tool("sort", "coreutils"),
-    Tool("tail", "coreutils"),
-    Tool("tr", "coreutils"),
-    Tool("uniq", "coreutils"),
-    Tool("hostname", "hostname"),
-    Tool("mount", "mount"),
-    Tool("bash", "bash"),
+    *(Tool(name, "coreutils") for name in ("sleep", "sort", "tail", "tr", "uniq")),
+    *(Tool(name, name) for name in ("hostname", "mount", "bash")),
 )
 
 BOARD_TOOLS = (
