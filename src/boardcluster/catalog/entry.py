@@ -57,7 +57,7 @@ class BoardEntry:
         cores: CPUs.
         clock_hertz: highest clock; None where it is not known.
         memory_bytes: memory that the kernel manages.
-        emulated: whether it is no board but a namespace with limits.
+        emulated: whether it is not a board but a namespace with limits.
         hardware: one line on the machine that was measured.
         versions: the tools that measured.
         figures: what was measured.

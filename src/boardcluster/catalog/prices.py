@@ -55,7 +55,7 @@ def price_list(spec: ClusterSpec, *, nodes: int | None = None) -> PriceList:
         found, why = _catalogued(name, looked, currency) if looked else ((), "")
         parts += found
         if not found:
-            missing.append(f"no price of {name}{why}; say `{key}` in [prices] of cluster.toml")
+            missing.append(f"no price of {name}{why}; set `{key}` in [prices] of cluster.toml")
     for name, number in (("cooling", count), ("other", 1)):
         if (price := getattr(said, name, None)) is not None:
             parts.append(_declared(name, number, price))
@@ -69,7 +69,7 @@ def price_list(spec: ClusterSpec, *, nodes: int | None = None) -> PriceList:
 
 def _whole(said: Prices, *, all_nodes: bool) -> PriceList:
     part = _declared("everything", 1, said.total or 0.0)
-    why = "only the whole cluster has a price, and not every node took part"
+    why = "the price is that of the whole cluster, and not every node took part"
     return PriceList(
         currency=said.currency,
         per_kwh=said.per_kwh,
@@ -97,7 +97,7 @@ def _catalogued(
         figures = find_board(entry).figures if name == "boards" else find_part(name, entry).figures
         latest = _latest(figures)
         if latest is None:
-            return (), f": the catalog has none of {entry}"
+            return (), f": the catalog has no price of {entry}"
         if currency != CATALOG_CURRENCY:
             return (), f": the catalog has it in {CATALOG_CURRENCY} only"
         parts.append(

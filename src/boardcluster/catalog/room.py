@@ -151,7 +151,7 @@ def find_board(name: str) -> BoardEntry:
 
 
 def find_part(kind: str, name: str) -> Part:
-    """Return a part that is no board by its name, or from a file of one's own.
+    """Return a part other than a board by its name, or from a file of one's own.
 
     Args:
         kind: ``media``, ``supplies``, ``networks`` or ``cooling``.

@@ -435,7 +435,7 @@ def check_board_subnet(value: str) -> str:
     """
     network = _network(value, allowed=Allowed.BOARD_SUBNET)
     if not 8 <= network.prefixlen <= 30 or network.is_loopback or network.is_multicast:
-        raise refusal(f"{shown(value)} holds no boards", allowed=Allowed.BOARD_SUBNET)
+        raise refusal(f"{shown(value)} cannot be a network of boards", allowed=Allowed.BOARD_SUBNET)
     if str(network) != value:
         what = f"{shown(value)} is not written as a network"
         raise refusal(what, allowed=Allowed.BOARD_SUBNET, nearest=str(network))

@@ -138,7 +138,7 @@ def _check_security(value: str, info: ValidationInfo[Mapping[str, Any]]) -> str:
     allowed = info.context["kind"].securities
     if len(allowed) == 1:
         return value  # there is nothing to choose, so the key is refused: see _misplaced_problems
-    return check_choice(value, allowed, what="a way to guard boards")
+    return check_choice(value, allowed, what="a security level of boards")
 
 
 def _check_subnet_of_kind(value: str, info: ValidationInfo[Mapping[str, Any]]) -> str:

@@ -73,7 +73,7 @@ def _check_nodes(value: Any) -> tuple[str, ...] | None:
         return None
     names = value if isinstance(value, list) else [None]
     if not all(isinstance(name, str) for name in names):
-        raise refusal(f"{shown(value)} names no nodes", allowed=_NODES_ALLOWED)
+        raise refusal(f"{shown(value)} does not name nodes", allowed=_NODES_ALLOWED)
     if len(set(names)) < len(names):
         raise refusal(f"{shown(value)} names a node twice", allowed=_NODES_ALLOWED)
     return tuple(names)
@@ -81,7 +81,7 @@ def _check_nodes(value: Any) -> tuple[str, ...] | None:
 
 def _check_watts(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _WATTS_MAX:
-        raise refusal(f"{shown(value)} is no power", allowed=_WATTS_ALLOWED)
+        raise refusal(f"{shown(value)} is not a power in watts", allowed=_WATTS_ALLOWED)
     return float(value)
 
 
@@ -195,13 +195,13 @@ def _watts_problems(
 
 
 def _option_problems(table: Mapping[str, Any], path: KeyPath) -> list[Problem]:
-    """Find options that are no single value, and secrets."""
+    """Find options that are not single values, and secrets."""
     problems = []
     for key, value in table.items():
         if key in _COMMON_KEYS:
             continue
         if not isinstance(value, str | int | float):
-            text = complaint(f"{shown(value)} is no option", allowed=_OPTION_ALLOWED)
+            text = complaint(f"{shown(value)} is not an option", allowed=_OPTION_ALLOWED)
             problems.append(Problem(path=(*path, key), text=text))
         elif isinstance(value, str) and _USER_IN_URL.search(value):
             text = "it contains a user or a password; allowed: neither, use password_file"

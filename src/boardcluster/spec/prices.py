@@ -31,7 +31,7 @@ _PARTS = ("board", "medium", "supply", "cooling", "switch", "other")
 def _check_price(value: Any) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 <= value <= _PRICE_MAX:
-        raise refusal(f"{shown(value)} is no price", allowed=_PRICE_ALLOWED)
+        raise refusal(f"{shown(value)} is not a price", allowed=_PRICE_ALLOWED)
     return float(value)
 
 
@@ -39,7 +39,7 @@ def _check_currency(value: Any) -> str:
     if not isinstance(value, str) or not _CURRENCY.fullmatch(value):
         text = value.upper() if isinstance(value, str) else ""
         raise refusal(
-            f"{shown(value)} is no currency",
+            f"{shown(value)} is not a currency",
             allowed=_CURRENCY_ALLOWED,
             nearest=text if _CURRENCY.fullmatch(text) else "",
         )
