@@ -1,39 +1,17 @@
-"""Everything boardcluster raises on purpose.
-
-    BoardclusterError                 exit code
-    +-- UsageError                    2   wrong option, argument or combination
-    +-- SpecError                     3   a TOML file is wrong: line, key, allowed, nearest
-    +-- InputError                    4   an input file is missing, empty, binary or unreadable
-    +-- HostError                     5   this machine lacks a tool, a right or memory
-    |   +-- CapacityError             5   it does not fit; the arithmetic is shown
-    |   +-- AddressError              5   a port or address is in use
-    +-- InstallError                  6   an engine or data set was not fetched or verified
-    +-- ClusterError                  7   the cluster is not in the state the command needs
-    |   +-- ClusterNotUpError         7
-    |   +-- DaemonError               7   a daemon did not start or died; its last log lines
-    |   |   +-- JvmCrashError         7   a daemon's JVM itself crashed
-    |   +-- LockedError               7   another driver holds the cluster
-    +-- RemoteError                   8   a command on a node failed, or it is out of reach
-    |   +-- RemoteTimeoutError        8   a command did not end in time
-    |   +-- UnreachableError          8   no connection, or it broke
-    |   +-- LoginError                8   refused: no key fits, or sudo asks for a password
-    |   +-- HostKeyError              8   the host's key is unknown, or not the known one
-    |   +-- ProbeOutputError          8   a tool's output is not what a probe can read
-    |   +-- MeterError                8   a power meter does not answer, or not with a reading
-    +-- RunError                      9   a job failed, or its output is wrong
-    |   +-- StalledError              9   a job did not end in time
-    |   +-- VerificationError         9
-    |   +-- EmptySelectionError       9   nothing was selected; never a success
-    +-- StoreError                   10   the store is damaged or of an unknown version
+"""Everything boardcluster raises on purpose, as one tree, and the exit codes.
 
 Ctrl-C and SIGTERM end with 130 and 143 after everything that was started has been stopped. Any
 other exception is a defect of ours and ends with 70. Each error says what happened, where, and the
-next thing to do: ``hint`` is that next thing, in the imperative, without a full stop.
+next thing to do: ``hint`` is that next thing, in the imperative, without a full stop. The pages
+errors.md and exit-codes.md of the reference are written from this file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 __all__ = [
+    "EXIT_CODES",
     "EXIT_DEFECT",
     "EXIT_INTERRUPTED",
     "EXIT_TERMINATED",
@@ -68,6 +46,23 @@ EXIT_DEFECT = 70
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
+EXIT_CODES: Mapping[int, str] = {
+    0: "done; `status` also when the cluster is down, `doctor` also with warnings",
+    2: "wrong option, argument or combination of them",
+    3: "a TOML file is wrong",
+    4: "an input file is missing, empty, binary or unreadable",
+    5: "this machine lacks a tool, a right, memory or disk space; an address or port is in use",
+    6: "an engine, a runtime or a data set was not fetched or did not verify",
+    7: "the cluster is not in the state that the command needs",
+    8: "a command on a node failed or did not end in time, or the node cannot be reached",
+    9: "a run failed, an output is wrong, or nothing was selected",
+    10: "the store is damaged or of an unknown version",
+    EXIT_DEFECT: "a defect of boardcluster; please report it with the lines shown",
+    EXIT_INTERRUPTED: "Ctrl-C; everything that the command started has been ended",
+    EXIT_TERMINATED: "SIGTERM or SIGHUP; the same",
+}
+"""What each exit code means."""
+
 
 class BoardclusterError(Exception):
     """Base of every error raised on purpose.
@@ -89,73 +84,122 @@ class BoardclusterError(Exception):
 
 
 class UsageError(BoardclusterError):
-    """A wrong option, argument or combination of them."""
+    """A wrong option, argument or combination of them.
+
+    What to do: see `boardcluster COMMAND --help`.
+    """
 
     exit_code = 2
 
 
 class SpecError(BoardclusterError):
-    """A specification file is wrong."""
+    """A TOML file is missing or wrong.
+
+    Every problem is listed with line, key, what is allowed and the nearest valid name.
+
+    What to do: edit the file; see the page of its format.
+    """
 
     exit_code = 3
 
 
 class InputError(BoardclusterError):
-    """An input file is missing, empty, unreadable or not what it should be."""
+    """An input file or program is missing, empty, unreadable, damaged or not text.
+
+    What to do: name another file, or convert it as the hint says.
+    """
 
     exit_code = 4
 
 
 class HostError(BoardclusterError):
-    """This machine lacks a tool, a right or a resource."""
+    """This machine lacks a tool or a right: namespaces are not allowed, a folder cannot be written.
+
+    What to do: do what the hint says; `boardcluster doctor` checks more.
+    """
 
     exit_code = 5
 
 
 class CapacityError(HostError):
-    """What was asked for does not fit; the message shows the arithmetic."""
+    """Memory or disk cannot hold what is asked for; the arithmetic is shown.
+
+    What to do: use fewer workers or a smaller input, or free space.
+    """
 
 
 class AddressError(HostError):
-    """A port or an address is already in use."""
+    """The subnet or a port is in use.
+
+    What to do: end the other cluster, or choose another `subnet`.
+    """
 
 
 class InstallError(BoardclusterError):
-    """An engine, a runtime or a data set could not be fetched or did not verify."""
+    """Something could not be fetched, or its SHA-256 is not the expected one.
+
+    That may be an engine, a runtime or a data set.
+
+    What to do: check the network and run the command again; what was fetched is kept.
+    """
 
     exit_code = 6
 
 
 class ClusterError(BoardclusterError):
-    """The cluster is not in the state that the command needs."""
+    """The cluster is not in the state that the command needs, or a node was lost during a campaign.
+
+    What to do: `boardcluster status`, then `down` and `up`.
+    """
 
     exit_code = 7
 
 
 class ClusterNotUpError(ClusterError):
-    """The command needs a running cluster."""
+    """The command needs a running cluster.
+
+    What to do: `boardcluster up`.
+    """
 
 
 class DaemonError(ClusterError):
-    """A daemon did not start, did not become healthy, or died."""
+    """A daemon did not start, did not become healthy in 180 s, or died.
+
+    The lines of its log that matter are shown.
+
+    What to do: read the log that is named.
+    """
 
 
 class JvmCrashError(DaemonError):
-    """A daemon's JVM crashed, which is never the daemon's own doing."""
+    """The JVM of a daemon itself crashed while starting, twice.
+
+    The second time it ran without class-data archives.
+
+    What to do: try another Java, 17 or 21.
+    """
 
 
 class LockedError(ClusterError):
-    """Another driver holds the cluster."""
+    """Another `boardcluster` is busy with this cluster; its command and process are named.
+
+    What to do: wait for it, or end it.
+    """
 
 
 class RemoteError(BoardclusterError):
-    """A command on a node failed or the node cannot be reached."""
+    """A command on a node failed, or a daemon does not answer.
+
+    What to do: `boardcluster status`.
+    """
 
     exit_code = 8
 
 
 class RemoteTimeoutError(RemoteError):
-    """A command did not end in time and was ended.
+    """A command did not end in time, and was ended.
+
+    What to do: `boardcluster status`.
 
     Args:
         message: what happened and where.
@@ -169,44 +213,77 @@ class RemoteTimeoutError(RemoteError):
 
 
 class UnreachableError(RemoteError):
-    """A node does not answer, or the connection to it broke."""
+    """A board does not answer, or a connection was lost for too long.
+
+    What to do: check that it is on and that `ssh HOST true` works.
+    """
 
 
 class LoginError(RemoteError):
-    """A node answers but refuses us: no key fits, or sudo asks for a password."""
+    """A board accepts none of your keys, or sudo there asks for a password.
+
+    What to do: load the key, or add the line for sudo in the hint.
+    """
 
 
 class HostKeyError(RemoteError):
-    """A node shows a host key that is unknown, or another one than before."""
+    """The host key of a board is unknown, was not accepted, or has changed.
+
+    What to do: `boardcluster init` shows it; for a changed one run the command in the hint, if
+    you know why it changed.
+    """
 
 
 class ProbeOutputError(RemoteError):
-    """A tool's output is not what a probe can read; the message holds the line."""
+    """A benchmark program on a node printed something that its probe cannot read.
+
+    The message holds the line.
+
+    What to do: compare the program's version with the probe's page.
+    """
 
 
 class MeterError(RemoteError):
-    """A power meter does not answer, or not with a reading."""
+    """A power meter does not answer, or not with a reading; a run goes on without energy.
+
+    What to do: check its address and power.
+    """
 
 
 class RunError(BoardclusterError):
-    """A job failed."""
+    """A job failed, or some runs of a campaign have no verified result.
+
+    What to do: see the reason, and the attempt's folder.
+    """
 
     exit_code = 9
 
 
 class StalledError(RunError):
-    """A job did not end in time; the message holds the last state seen."""
+    """A job did not end within `--timeout` and was killed; with the last state seen.
+
+    What to do: see that state; give a longer `--timeout`.
+    """
 
 
 class VerificationError(RunError):
-    """A job ended well but its output is wrong."""
+    """A job ended well, but its output is wrong; where it differs is shown.
+
+    What to do: keep the attempt's folder: the job or the cluster has a defect.
+    """
 
 
 class EmptySelectionError(RunError):
-    """Nothing was selected; an empty selection is never a success."""
+    """Nothing was selected, which is never a success.
+
+    What to do: see `boardcluster results` for the ids there are.
+    """
 
 
 class StoreError(BoardclusterError):
-    """The store is damaged or of an unknown version."""
+    """The store is damaged, of a newer version, or cannot be written.
+
+    What to do: the hint says which; `boardcluster results --rebuild` for a damaged one.
+    """
 
     exit_code = 10

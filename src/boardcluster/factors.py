@@ -2,7 +2,7 @@
 
 A campaign file, ``--only``, the plan and its trial ids, the columns of the store, the cells of the
 analysis, the axes of figures, the exports and the reference read this table. A new factor is a row
-here, a field of ``records.Trial`` and a line of the reference, which tools/write_factors.py writes.
+here, a field of ``records.Trial`` and a line of the reference (tools/write_reference.py writes it).
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """What the docs say is what the program does."""
 
 import re
+import runpy
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
 from boardcluster import errors
 from boardcluster.campaign.plan import workload_facts
-from boardcluster.cli.app import app
 from boardcluster.factors import FACTORS
 from boardcluster.records import ClusterSpec
 from boardcluster.services.daemons import DAEMONS
@@ -81,65 +81,18 @@ def test_the_index_names_every_page() -> None:
 # Commands
 
 
-def commands() -> dict[str, Any]:
-    """Every command by its words, the program itself as the empty word."""
-    found: dict[str, Any] = {}
-
-    def walk(command: Any, words: tuple[str, ...]) -> None:
-        if hasattr(command, "commands"):
-            if not words:
-                found[""] = command
-            for name in command.list_commands(None):
-                walk(command.get_command(None, name), (*words, name))
-        else:
-            found[" ".join(words)] = command
-
-    walk(typer.main.get_command(app), ())
-    return found
+WRITER = runpy.run_path(str(ROOT / "tools" / "write_reference.py"))
 
 
-def documented() -> dict[str, str]:
-    text = (REFERENCE / "cli.md").read_text()
-    titles = re.findall(r"^## (boardcluster.*)$", text, re.MULTILINE)
-    return {title.removeprefix("boardcluster").strip(): section(text, title) for title in titles}
-
-
-def option_rows(name: str) -> list[list[str]]:
-    """The rows of a command's last table: its arguments and options."""
-    return table_rows(documented().get(name, "").rpartition("\n| Option |")[2])
-
-
-def test_every_command_is_documented_and_no_other() -> None:
-    assert set(documented()) == set(commands())
-
-
-@pytest.mark.parametrize("name", commands())
-def test_every_option_is_documented_and_no_other(name: str) -> None:
-    rows = option_rows(name)
-    written = {option for row in rows for option in OPTION.findall(row[0])} - {"--help", "-h"}
-    options = [row for row in commands()[name].params if row.param_type_name == "option"]
-    assert written == {word for option in options for word in option.opts}
-    arguments = [row[0].strip("`") for row in rows if not row[0].startswith("`-")]
-    there = [row.name for row in commands()[name].params if row.param_type_name == "argument"]
-    assert [word.lower() for word in arguments] == there
-
-
-@pytest.mark.parametrize("name", commands())
-def test_defaults_are_documented(name: str) -> None:
-    rows = option_rows(name)
-    written = {OPTION.findall(row[0])[0]: row[1].strip("`") for row in rows if "`-" in row[0]}
-    for option in commands()[name].params:
-        if option.param_type_name == "option":
-            default = option.default
-            plain = "" if default is None or default is False or default == [] else f"{default}"
-            assert written.get(option.opts[0]) == plain, option.opts[0]
-
-
-@pytest.mark.parametrize("name", commands())
-def test_every_command_has_an_example(name: str) -> None:
-    examples = [c for block in console_blocks(documented()[name]) for c in block.commands]
-    assert examples
-    assert all(example.startswith(f"boardcluster {name}".strip()) for example in examples)
+def test_the_reference_is_what_the_code_says() -> None:
+    """Each part that restates code is there and as fresh as tools/write_reference.py writes it."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "write_reference.py"), "--check"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def invocations() -> list[tuple[str, str]]:
@@ -155,7 +108,7 @@ def invocations() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("where", "command"), invocations())
 def test_commands_in_the_docs_can_be_parsed(where: str, command: str) -> None:
     words = shlex.split(command.partition(" > ")[0].partition(" && ")[0])[1:]
-    known = commands()
+    known = WRITER["commands"]()
     length = 2 if words[0] == "data" else 1
     name = "" if words[0].startswith("-") else " ".join(words[:length])
     assert name in known, where
@@ -174,32 +127,6 @@ def test_the_tutorial_can_be_run_as_it_stands() -> None:
     assert {"init", "up", "status", "run", "submit", "results", "report", "down"} <= used
 
 
-# Errors
-
-
-def error_codes() -> dict[str, int]:
-    names = [name for name in errors.__all__ if name.endswith("Error")]
-    found = {name: int(getattr(errors, name).exit_code) for name in names}
-    del found["BoardclusterError"]  # the base; never raised itself
-    return found
-
-
-def test_every_exit_code_is_documented_with_its_errors() -> None:
-    rows = table_rows((REFERENCE / "exit-codes.md").read_text())
-    written = {int(row[0]): {name.strip() for name in row[2].split(",")} - {""} for row in rows}
-    wanted: dict[int, set[str]] = {0: set()}
-    for code in (errors.EXIT_DEFECT, errors.EXIT_INTERRUPTED, errors.EXIT_TERMINATED):
-        wanted[code] = set()
-    for name, code in error_codes().items():
-        wanted.setdefault(code, set()).add(name)
-    assert written == wanted
-
-
-def test_every_error_is_documented() -> None:
-    rows = table_rows((REFERENCE / "errors.md").read_text())
-    assert {row[0]: int(row[1]) for row in rows} == error_codes()
-
-
 # Data
 
 
@@ -207,6 +134,7 @@ def test_every_pair_profile_and_workload_is_named() -> None:
     cluster_toml = (REFERENCE / "cluster-toml.md").read_text()
     files = (REFERENCE / "files.md").read_text()
     profiles = (REFERENCE / "profiles.md").read_text()
+    commands = (REFERENCE / "cli.md").read_text()
     for pair in pair_ids():
         assert f"`{pair}`" in cluster_toml
         assert f"`engines/{pair}/`" in files
@@ -215,7 +143,7 @@ def test_every_pair_profile_and_workload_is_named() -> None:
         assert f"| `{profile}` |" in profiles
         assert profile == "default" or f"`{profile}.toml`" in profiles
     for workload in workload_names():
-        assert f"[{workload}](workloads/{workload}.md)" in documented()["run"]
+        assert f"[{workload}](workloads/{workload}.md)" in commands
 
 
 @pytest.mark.parametrize("workload", workload_names())

@@ -12,15 +12,21 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from boardcluster.analysis.sides import Condition, Point, Side
-from boardcluster.catalog.published import Cell, Index, PublishedTable, find_table, read_cells
-from boardcluster.catalog.room import entry_names, find_part, nearest
+from boardcluster.catalog.published import (
+    Cell,
+    Index,
+    PublishedTable,
+    check_column,
+    find_table,
+    read_cells,
+)
+from boardcluster.catalog.room import entry_names, find_part, nearest, suggestion
 from boardcluster.errors import SpecError, UsageError
 from boardcluster.records import Fingerprint
-from boardcluster.spec.problems import spec_error, validate
-from boardcluster.spec.toml import read_toml
+from boardcluster.spec.problems import StrictTable, read_model
 from boardcluster.units import parse_size
 
 __all__ = ["TableConditions", "machine_of", "published_side", "read_conditions"]
@@ -63,10 +69,8 @@ _MEDIA = (("ufs", ("ufs",)), ("ssd", ("nvme", "ssd")), ("sd card", ("microsd", "
 """Kinds of media and words by which they are known; the first that fits counts."""
 
 
-class TableConditions(BaseModel):
+class TableConditions(StrictTable):
     """What the cells of one table are."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     id: str = Field(min_length=1, description="the id of a published table")
     workload: str = Field(default="", description="the name of a workload")
@@ -77,9 +81,7 @@ class TableConditions(BaseModel):
     quantities: dict[str, str] = Field(min_length=1, description="a table of texts")
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class _File(StrictTable):
     table: Annotated[list[TableConditions], Field(min_length=1, description="[[table]]")]
 
 
@@ -90,10 +92,7 @@ def read_conditions() -> Mapping[str, TableConditions]:
     Raises:
         SpecError: it is missing or wrong.
     """
-    document = read_toml(_FILE, create_hint=_HINT)
-    found, problems = validate(_File, document.data, context={}, allowed_words={})
-    if found is None:
-        raise spec_error(document, problems)
+    found, _ = read_model(_FILE, _File, create_hint=_HINT)
     return {row.id: row for row in found.table}
 
 
@@ -150,20 +149,13 @@ def _value(cell: Cell, column: str) -> str:
 
 
 def _check_where(table: PublishedTable, cells: tuple[Cell, ...], column: str, value: str) -> None:
-    columns = [*table.keys, "quantity"]
-    if column not in columns:
-        near = nearest(column, columns)
-        raise UsageError(
-            f"{table.id} has no column {column!r}" + (f'; did you mean "{near}"?' if near else ""),
-            hint=f"its columns: {', '.join(columns)}",
-        )
+    check_column(table, column, [*table.keys, "quantity"])
     there = list(dict.fromkeys(_value(cell, column) for cell in cells))
     if value not in there:
         by_lower = {text.lower(): text for text in there}
-        near = by_lower.get(nearest(value, list(by_lower)), "")
+        near = suggestion(by_lower.get(nearest(value, list(by_lower)), ""))
         raise UsageError(
-            f"{table.id}: no cell has {column} {value!r}"
-            + (f'; did you mean "{near}"?' if near else ""),
+            f"{table.id}: no cell has {column} {value!r}{near}",
             hint=f"it has {column}: {', '.join(there)}",
         )
 
@@ -223,14 +215,12 @@ def _condition(
 
 def _stated(known: TableConditions) -> dict[str, Condition]:
     """Return what holds for the whole table."""
-    stated: dict[str, Condition] = dict(known.parameters)
-    if known.workload:
-        stated["workload"] = known.workload
-    if known.engine:
-        stated["engine"] = known.engine
-    if known.workers:
-        stated["workers"] = known.workers
-    return stated
+    named: dict[str, Condition] = {
+        "workload": known.workload,
+        "engine": known.engine,
+        "workers": known.workers,
+    }
+    return known.parameters | {key: value for key, value in named.items() if value}
 
 
 # Machines
@@ -260,12 +250,9 @@ def _board(hit: re.Match[str]) -> str:
 
 
 def _kind(what: str, text: str) -> str:
-    """Return a board or medium of a table in the words of ``machine_of``; else as it stands."""
+    """Return a board or medium of a table in the words of ``machine_of``; else its own words."""
     lower = text.lower()
     if what == _BOARD:
         hit = _BOARD_WORDS.search(lower)
         return _board(hit) if hit else lower
-    return next(
-        (kind for kind, words in _MEDIA if any(word in lower for word in words)),
-        lower,
-    )
+    return next((kind for kind, words in _MEDIA if any(word in lower for word in words)), lower)

@@ -5,20 +5,19 @@ A board that was measured and one from the papers have the same form and are rea
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from boardcluster.catalog.shown import is_curve_point, unit_of
 from boardcluster.errors import UsageError
 from boardcluster.records import ProbeFigure, ProbeRun
-from boardcluster.spec.problems import Problem, spec_error, validate
-from boardcluster.spec.toml import read_toml
+from boardcluster.spec.problems import Problem, StrictTable, Text, read_model
+from boardcluster.spec.toml import toml_key, toml_text
 
 __all__ = [
     "BoardEntry",
@@ -58,7 +57,7 @@ class BoardEntry:
         cores: CPUs.
         clock_hertz: highest clock; None where it is not known.
         memory_bytes: memory that the kernel manages.
-        emulated: whether it is no board but a namespace with limits.
+        emulated: whether it is not a board but a namespace with limits.
         hardware: one line on the machine that was measured.
         versions: the tools that measured.
         figures: what was measured.
@@ -139,32 +138,23 @@ def entry_of(
     )
 
 
-def _quoted(text: str) -> str:
-    """Write text as a basic TOML string: JSON's escapes are TOML's, but for DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
-
-
 def _inline(table: Mapping[str, str]) -> str:
-    pairs = ", ".join(f"{_key(key)} = {_quoted(value)}" for key, value in table.items())
+    pairs = ", ".join(f"{toml_key(key)} = {toml_text(value)}" for key, value in table.items())
     return f"{{ {pairs} }}" if pairs else "{}"
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _quoted(key)
 
 
 def render_board(entry: BoardEntry) -> str:
     """Write an entry as TOML; ``read_board`` reads it back."""
     head = [
         "# A board as it was measured. Values are in the unit that their names end with.",
-        f"id = {_quoted(entry.id)}",
-        f"name = {_quoted(entry.name)}",
+        f"id = {toml_text(entry.id)}",
+        f"name = {toml_text(entry.name)}",
         f"cores = {entry.cores}",
         *([] if entry.clock_hertz is None else [f"clock_hertz = {entry.clock_hertz!r}"]),
         f"memory_bytes = {entry.memory_bytes}",
         f"emulated = {str(entry.emulated).lower()}",
-        f"hardware = {_quoted(entry.hardware)}",
-        f"versions = [{', '.join(_quoted(version) for version in entry.versions)}]",
+        f"hardware = {toml_text(entry.hardware)}",
+        f"versions = [{', '.join(toml_text(version) for version in entry.versions)}]",
         *([f"sources = {_inline(entry.sources)}"] if entry.sources else []),
     ]
     tables = [
@@ -172,11 +162,11 @@ def render_board(entry: BoardEntry) -> str:
             [
                 "",
                 "[[figure]]",
-                f"name = {_quoted(row.figure.name)}",
+                f"name = {toml_text(row.figure.name)}",
                 f"value = {row.figure.value!r}",
-                f"unit = {_quoted(unit_of(row.figure.name))}",
+                f"unit = {toml_text(unit_of(row.figure.name))}",
                 f"conditions = {_inline(row.figure.conditions)}",
-                f"source = {_quoted(row.source)}",
+                f"source = {toml_text(row.source)}",
             ]
         )
         for row in entry.figures
@@ -184,14 +174,7 @@ def render_board(entry: BoardEntry) -> str:
     return "\n".join([*head, *tables, ""])
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-_Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
-
-
-class FigureRow(_Strict):
+class FigureRow(StrictTable):
     """One ``[[figure]]`` of a file."""
 
     name: str = Field(
@@ -199,16 +182,16 @@ class FigureRow(_Strict):
         description="small letters, digits and underscores, the unit last",
     )
     value: float = Field(allow_inf_nan=False, description="a number")
-    unit: _Text = Field(description="what the name ends with, in words")
+    unit: Text = Field(description="what the name ends with, in words")
     conditions: dict[str, str] = Field(default_factory=dict, description="a table of texts")
-    source: _Text
+    source: Text
 
 
-class _Board(_Strict):
+class _Board(StrictTable):
     id: str = Field(
         pattern=rf"^{_ID.pattern}$", max_length=_ID_LENGTH_MAX, description="a-z, 0-9 and hyphens"
     )
-    name: _Text
+    name: Text
     cores: int = Field(ge=1, le=4096, description="a number from 1")
     clock_hertz: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="a number above 0"
@@ -217,7 +200,7 @@ class _Board(_Strict):
     emulated: bool = Field(default=False, description="true or false")
     hardware: str = Field(default="", description="text")
     versions: list[str] = Field(default_factory=list, description="a list of texts")
-    sources: dict[Literal["cores", "clock_hertz", "memory_bytes"], _Text] = Field(
+    sources: dict[Literal["cores", "clock_hertz", "memory_bytes"], Text] = Field(
         default_factory=dict, description="texts for cores, clock_hertz and memory_bytes"
     )
     figure: list[FigureRow] = Field(min_length=1, description="at least one [[figure]]")
@@ -252,22 +235,11 @@ def read_board(path: Path) -> BoardEntry:
     Raises:
         SpecError: it is missing, not TOML, or wrong; with line, key and what is allowed.
     """
-    document = read_toml(path, create_hint="make one with `boardcluster probe --save-board FILE`")
-    board, problems = validate(_Board, document.data, context={}, allowed_words={})
-    if board is None:
-        raise spec_error(document, problems)
-    problems.extend(unit_problems(board.figure))
-    if problems:
-        raise spec_error(document, problems)
-    return BoardEntry(
-        id=board.id,
-        name=board.name,
-        cores=board.cores,
-        clock_hertz=board.clock_hertz,
-        memory_bytes=board.memory_bytes,
-        emulated=board.emulated,
-        hardware=board.hardware,
-        versions=tuple(board.versions),
-        figures=sourced(board.figure),
-        sources={str(key): text for key, text in board.sources.items()},
+    board, _ = read_model(
+        path,
+        _Board,
+        create_hint="make one with `boardcluster probe --save-board FILE`",
+        check=lambda found: unit_problems(found.figure),
     )
+    plain = board.model_dump(exclude={"figure", "versions"})
+    return BoardEntry(**plain, versions=tuple(board.versions), figures=sourced(board.figure))

@@ -8,37 +8,29 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from boardcluster.analysis.worth import Peak, hpl_peak_gflops
 from boardcluster.catalog.room import find_board
 from boardcluster.records import ClusterSpec, Fingerprint, NodeSpec
-from boardcluster.spec.problems import spec_error, validate
-from boardcluster.spec.toml import read_toml
+from boardcluster.spec.problems import StrictTable, Text, read_model
 
 __all__ = ["Processor", "peak_of", "read_processors"]
 
 _FILE = Path(__file__).parent / "processors.toml"
 _HARDWARE = re.compile(r"\b(\d+) x (.+?) at (\d+(?:\.\d+)?) GHz")
 
-_Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
 
-
-class Processor(BaseModel):
+class Processor(StrictTable):
     """A processor, as ``processors.toml`` has it."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    names: list[_Text] = Field(min_length=1, description="a list of texts")
+    names: list[Text] = Field(min_length=1, description="a list of texts")
     operations_per_cycle: float = Field(gt=0, le=1024, description="a number above 0")
-    source: _Text
+    source: Text
 
 
-class _Processors(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class _Processors(StrictTable):
     processor: list[Processor] = Field(min_length=1, description="at least one [[processor]]")
 
 
@@ -58,10 +50,7 @@ def read_processors(path: Path = _FILE) -> tuple[Processor, ...]:
     Raises:
         SpecError: it is missing or wrong.
     """
-    document = read_toml(path, create_hint="restore the file from the package")
-    found, problems = validate(_Processors, document.data, context={}, allowed_words={})
-    if found is None:
-        raise spec_error(document, problems)
+    found, _ = read_model(path, _Processors, create_hint="restore the file from the package")
     return tuple(found.processor)
 
 
@@ -128,11 +117,5 @@ def _known() -> list[str]:
 
 
 def _processor(words: str) -> Processor | None:
-    return next(
-        (
-            processor
-            for processor in read_processors()
-            if any(name in words for name in processor.names)
-        ),
-        None,
-    )
+    fitting = (row for row in read_processors() if any(name in words for name in row.names))
+    return next(fitting, None)

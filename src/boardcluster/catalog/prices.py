@@ -49,17 +49,15 @@ def price_list(spec: ClusterSpec, *, nodes: int | None = None) -> PriceList:
         ("supplies", "supply", (said.supplies if said else None) or count, None),
         ("switch", "switch", 1, None),
     ):
-        price = getattr(said, key) if said else None
-        if price is not None:
+        if (price := getattr(said, key, None)) is not None:
             parts.append(_declared(name, number, price))
             continue
         found, why = _catalogued(name, looked, currency) if looked else ((), "")
         parts += found
         if not found:
-            missing.append(f"no price of {name}{why}; say `{key}` in [prices] of cluster.toml")
+            missing.append(f"no price of {name}{why}; set `{key}` in [prices] of cluster.toml")
     for name, number in (("cooling", count), ("other", 1)):
-        price = getattr(said, name) if said else None
-        if price is not None:
+        if (price := getattr(said, name, None)) is not None:
             parts.append(_declared(name, number, price))
     return PriceList(
         currency=currency if said or parts else "",
@@ -71,7 +69,7 @@ def price_list(spec: ClusterSpec, *, nodes: int | None = None) -> PriceList:
 
 def _whole(said: Prices, *, all_nodes: bool) -> PriceList:
     part = _declared("everything", 1, said.total or 0.0)
-    why = "only the whole cluster has a price, and not every node took part"
+    why = "the price is that of the whole cluster, and not every node took part"
     return PriceList(
         currency=said.currency,
         per_kwh=said.per_kwh,
@@ -85,7 +83,7 @@ def _declared(name: str, count: int, each: float) -> PricePart:
 
 
 def _by_twin(nodes: Sequence[NodeSpec], key: str) -> Counter[str] | None:
-    """Count what nodes stand for; None where one stands for nothing of the kind."""
+    """Count what is emulated, by name; None where a node emulates nothing of the kind."""
     names = [getattr(node.twin, key) if node.twin else "" for node in nodes]
     return Counter(names) if all(names) else None
 
@@ -99,7 +97,7 @@ def _catalogued(
         figures = find_board(entry).figures if name == "boards" else find_part(name, entry).figures
         latest = _latest(figures)
         if latest is None:
-            return (), f": the catalog has none of {entry}"
+            return (), f": the catalog has no price of {entry}"
         if currency != CATALOG_CURRENCY:
             return (), f": the catalog has it in {CATALOG_CURRENCY} only"
         parts.append(

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from boardcluster.catalog.room import nearest
+from boardcluster.catalog.room import nearest, suggestion
 from boardcluster.errors import SpecError, UsageError
-from boardcluster.spec.problems import spec_error, validate
-from boardcluster.spec.toml import read_toml
+from boardcluster.spec.problems import StrictTable, Text, read_model
 
 __all__ = [
     "PUBLISHED",
@@ -23,6 +21,7 @@ __all__ = [
     "Index",
     "Paper",
     "PublishedTable",
+    "check_column",
     "find_cell",
     "find_table",
     "read_cells",
@@ -44,7 +43,7 @@ class Cell:
         quantity: what it is: ``execution_time``.
         value: as printed, without thousands separators; empty where the text cannot be read.
         unit: of the value; empty for text.
-        note: what was printed beside the value, or is doubtful.
+        note: what was printed next to the value, or is doubtful.
     """
 
     keys: Mapping[str, str]
@@ -54,44 +53,37 @@ class Cell:
     note: str
 
 
-_Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class Paper(_Strict):
+class Paper(StrictTable):
     """A paper, as the index has it."""
 
-    id: _Text
-    authors: _Text
-    title: _Text
+    id: Text
+    authors: Text
+    title: Text
     published_in: str = Field(description="text")
     year: int = Field(ge=1990, le=2100, description="a year")
     doi: str = Field(description="text")
 
 
-class PublishedTable(_Strict):
+class PublishedTable(StrictTable):
     """A table, as the index has it.
 
     A table that the text does not have says so in ``missing`` and has no file.
     """
 
-    id: _Text
-    paper: _Text
-    table: _Text
-    title: _Text
+    id: Text
+    paper: Text
+    table: Text
+    title: Text
     file: str = Field(default="", description="the name of a CSV file")
-    keys: list[_Text] = Field(default_factory=list, description="a list of column names")
-    units: list[_Text] = Field(default_factory=list, description="a list of texts")
+    keys: list[Text] = Field(default_factory=list, description="a list of column names")
+    units: list[Text] = Field(default_factory=list, description="a list of texts")
     cells: int = Field(default=0, ge=0, description="a number of rows")
     missing: str = Field(default="", description="text")
     conditions: str = Field(default="", description="text")
-    doubts: list[_Text] = Field(default_factory=list, description="a list of texts")
+    doubts: list[Text] = Field(default_factory=list, description="a list of texts")
 
 
-class _Index(_Strict):
+class _Index(StrictTable):
     paper: list[Paper] = Field(min_length=1, description="at least one [[paper]]")
     table: list[PublishedTable] = Field(min_length=1, description="at least one [[table]]")
 
@@ -118,10 +110,7 @@ def read_index(folder: Path = PUBLISHED) -> Index:
     Raises:
         SpecError: it is missing or wrong.
     """
-    document = read_toml(folder / "index.toml", create_hint=_HINT)
-    index, problems = validate(_Index, document.data, context={}, allowed_words={})
-    if index is None:
-        raise spec_error(document, problems)
+    index, _ = read_model(folder / "index.toml", _Index, create_hint=_HINT)
     return Index(
         folder=folder,
         papers={paper.id: paper for paper in index.paper},
@@ -136,10 +125,9 @@ def find_table(name: str, *, index: Index) -> PublishedTable:
         UsageError: there is none; the nearest id is offered.
     """
     if name not in index.tables:
-        near = nearest(name, list(index.tables))
+        near = suggestion(nearest(name, list(index.tables)))
         raise UsageError(
-            f"the catalog has no published table {name!r}"
-            + (f'; did you mean "{near}"?' if near else ""),
+            f"the catalog has no published table {name!r}{near}",
             hint="see the tables with: boardcluster catalog published",
         )
     return index.tables[name]
@@ -180,6 +168,20 @@ def read_cells(table: PublishedTable, *, folder: Path = PUBLISHED) -> tuple[Cell
     )
 
 
+def check_column(table: PublishedTable, column: str, columns: Sequence[str]) -> None:
+    """Refuse a column that a table does not have.
+
+    Raises:
+        UsageError: names its columns and the nearest.
+    """
+    if column not in columns:
+        near = suggestion(nearest(column, columns))
+        raise UsageError(
+            f"{table.id} has no column {column!r}{near}",
+            hint=f"its columns: {', '.join(columns)}",
+        )
+
+
 def find_cell(
     table: PublishedTable, where: Mapping[str, str], quantity: str, *, folder: Path = PUBLISHED
 ) -> Cell:
@@ -196,13 +198,7 @@ def find_cell(
         SpecError: the file is missing, cut short, or not what the index says.
     """
     for column in where:
-        if column not in table.keys:
-            near = nearest(column, table.keys)
-            raise UsageError(
-                f"{table.id} has no column {column!r}"
-                + (f'; did you mean "{near}"?' if near else ""),
-                hint=f"its columns: {', '.join(table.keys)}",
-            )
+        check_column(table, column, table.keys)
     cells = [cell for cell in read_cells(table, folder=folder) if cell.quantity == quantity]
     if table.missing or not cells:
         what = table.missing or f"it has no cells of {quantity!r}"

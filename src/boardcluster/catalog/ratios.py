@@ -13,16 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from boardcluster.analysis.ratios import quotient, sums_ratio
 from boardcluster.analysis.statistics import mean
 from boardcluster.catalog.published import PUBLISHED, Cell, Index, read_cells, read_index
 from boardcluster.errors import SpecError
-from boardcluster.spec.problems import spec_error, validate
-from boardcluster.spec.toml import read_toml
+from boardcluster.spec.problems import StrictTable, Text, read_model
 
 __all__ = ["Answer", "Check", "Given", "Ratio", "check_ratios", "read_ratios", "recompute"]
 
@@ -33,10 +32,8 @@ _SLACK = 1e-9
 Select = dict[str, str | list[str] | float]
 """Which cells: ``table``, and values of columns. Or ``value``, a number of the running text."""
 
-_Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
 
-
-class Ratio(BaseModel):
+class Ratio(StrictTable):
     """A statement of a paper.
 
     ``over`` and ``under`` select cells. Cells of both with the same other columns are a pair, and
@@ -44,12 +41,10 @@ class Ratio(BaseModel):
     not what is said; a test holds it against the tables.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    id: _Text
-    paper: _Text
-    section: _Text
-    words: _Text
+    id: Text
+    paper: Text
+    section: Text
+    words: Text
     says: str = Field(pattern=r"^\d+(\.\d+)?$", description="a number as printed, in quotes")
     how: Literal["one", "mean", "sums", "max", "min", "below", "above", "difference", ""] = Field(
         default="", description="one, mean, sums, max, min, below, above or difference"
@@ -66,9 +61,7 @@ class Ratio(BaseModel):
     note: str = Field(default="", description="text")
 
 
-class _Ratios(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class _Ratios(StrictTable):
     ratio: list[Ratio] = Field(min_length=1, description="at least one [[ratio]]")
 
 
@@ -117,10 +110,7 @@ def read_ratios(folder: Path = PUBLISHED) -> tuple[Ratio, ...]:
     Raises:
         SpecError: it is missing or wrong.
     """
-    document = read_toml(folder / "ratios.toml", create_hint=_HINT)
-    found, problems = validate(_Ratios, document.data, context={}, allowed_words={})
-    if found is None:
-        raise spec_error(document, problems)
+    found, document = read_model(folder / "ratios.toml", _Ratios, create_hint=_HINT)
     for row in found.ratio:
         if bool(row.needs) == bool(row.how and row.over and row.under):
             raise SpecError(
@@ -225,11 +215,7 @@ def _answer(ratio: Ratio, value: float) -> Answer:
 def check_ratios(
     ratios: Sequence[Ratio] | None = None, *, index: Index | None = None
 ) -> tuple[Check, ...]:
-    """Recompute every statement.
-
-    Args:
-        ratios: the statements; None for those of the package.
-        index: the tables; None for those of the package.
+    """Recompute every statement; by default those of the package from its tables.
 
     Raises:
         SpecError: the data are wrong.

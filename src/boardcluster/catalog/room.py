@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from boardcluster.catalog.entry import (
     BoardEntry,
@@ -21,8 +20,7 @@ from boardcluster.catalog.entry import (
     unit_problems,
 )
 from boardcluster.errors import UsageError
-from boardcluster.spec.problems import spec_error, validate
-from boardcluster.spec.toml import read_toml
+from boardcluster.spec.problems import StrictTable, Text, read_model
 
 __all__ = [
     "KINDS",
@@ -32,6 +30,7 @@ __all__ = [
     "find_part",
     "nearest",
     "read_part",
+    "suggestion",
 ]
 
 _FOLDER = Path(__file__).parent
@@ -65,19 +64,14 @@ class Part:
     figures: tuple[SourcedFigure, ...]
 
 
-_Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class _Part(StrictTable):
     id: str = Field(
         pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$",
         max_length=60,
         description="a-z, 0-9 and hyphens",
     )
-    name: _Text
-    kind: _Text
+    name: Text
+    kind: Text
     model: str = Field(default="", description="text")
     summary: str = Field(default="", description="text")
     figure: list[FigureRow] = Field(min_length=1, description="at least one [[figure]]")
@@ -89,29 +83,18 @@ def read_part(path: Path) -> Part:
     Raises:
         SpecError: it is missing, not TOML, or wrong; with line, key and what is allowed.
     """
-    document = read_toml(path, create_hint="see docs/reference/catalog.md for the form of the file")
-    part, problems = validate(_Part, document.data, context={}, allowed_words={})
-    if part is not None:
-        problems.extend(unit_problems(part.figure))
-    if part is None or problems:
-        raise spec_error(document, problems)
-    return Part(
-        id=part.id,
-        name=part.name,
-        kind=part.kind,
-        model=part.model,
-        summary=part.summary,
-        figures=sourced(part.figure),
+    part, _ = read_model(
+        path,
+        _Part,
+        create_hint="see docs/reference/catalog.md for the format of the file",
+        check=lambda found: unit_problems(found.figure),
     )
+    return Part(**part.model_dump(exclude={"figure"}), figures=sourced(part.figure))
 
 
 @cache
 def entry_names(kind: str) -> tuple[str, ...]:
-    """Return the names of the entries of a kind, sorted.
-
-    Args:
-        kind: one of ``KINDS``.
-    """
+    """Return the names of the entries of one of ``KINDS``, sorted."""
     return tuple(sorted(path.stem for path in (_FOLDER / kind).glob("*.toml")))
 
 
@@ -137,15 +120,18 @@ def nearest(name: str, names: Sequence[str]) -> str:
     return best if shared or alike >= _NEAR else ""
 
 
+def suggestion(near: str) -> str:
+    """Return the end of a message that offers the nearest name; nothing if there is none."""
+    return f'; did you mean "{near}"?' if near else ""
+
+
 def _path(kind: str, name: str) -> Path:
     if name.endswith(".toml"):
         return Path(name)
     names = entry_names(kind)
     if name not in names:
-        near = nearest(name, names)
         raise UsageError(
-            f"the catalog has no {name!r} among its {kind}"
-            + (f'; did you mean "{near}"?' if near else ""),
+            f"the catalog has no {name!r} among its {kind}{suggestion(nearest(name, names))}",
             hint=f"see the names with: boardcluster catalog {kind}",
         )
     return _FOLDER / kind / f"{name}.toml"
@@ -165,7 +151,7 @@ def find_board(name: str) -> BoardEntry:
 
 
 def find_part(kind: str, name: str) -> Part:
-    """Return a part that is no board by its name, or from a file of one's own.
+    """Return a part other than a board by its name, or from a file of one's own.
 
     Args:
         kind: ``media``, ``supplies``, ``networks`` or ``cooling``.

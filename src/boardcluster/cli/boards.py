@@ -23,8 +23,9 @@ from boardcluster.errors import CapacityError, HostKeyError, RemoteError, UsageE
 from boardcluster.fetch.cache import make_folder
 from boardcluster.records import ClusterSpec, Security
 from boardcluster.remote.hostkeys import HostKey, known, learn, trust
+from boardcluster.services.inventory import read_inventory
 from boardcluster.services.profile import build_profile
-from boardcluster.spec import FoundBoard, propose_boards, read_inventory
+from boardcluster.spec import FoundBoard, propose_boards
 
 __all__ = ["accept_host_keys", "boards_of", "look_at_boards"]
 

@@ -1,4 +1,4 @@
-"""``boardcluster doctor``: what is wrong, why it matters, and the command that mends it."""
+"""``boardcluster doctor``: what is wrong, why it matters, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from boardcluster.cli.options import (
 )
 from boardcluster.cluster.kinds.boards.nodes import board_nodes
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.doctor import Finding, Severity, Surroundings, examine, in_order, look_around
-from boardcluster.doctor.boards import examine_boards, look_at_boards
+from boardcluster.doctor import Facts, Finding, Severity, ask_boards, examine, gather_facts
 from boardcluster.errors import BoardclusterError, HostError, UsageError
 from boardcluster.remote.base import Remote
 
@@ -43,77 +42,67 @@ def command(
     ] = False,
     fix: Annotated[
         bool,
-        typer.Option("--fix", help="Run, after asking, the repairs that can do no harm."),
+        typer.Option("--fix", help="Run the repairs that can do no harm, after asking."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --fix: do not ask.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what is wrong with this machine, cluster and boards, why it matters and what mends it.
+    """Say what is wrong with this machine, cluster and boards, why it matters and how to fix it.
 
     Changes nothing without --fix. Exit code 5 if there is an error, 0 if there are warnings only.
     """
-    around = look_around(
+    facts = gather_facts(
         home_folder(home, cluster),
         cache=cache_folder(cache),
         options=again(home, cluster),
         cache_option=f" --cache {shlex.quote(str(cache))}" if cache else "",
         deep=deep,
     )
-    boards = _boards_of(around)
-    findings = _findings(around, boards)
-    if fix and _mend(findings, boards, folder=around.home, ask=not yes):
-        findings = _findings(around, boards)
+    boards = _boards_of(facts)
+    findings = _findings(facts, boards)
+    if fix and _repair_all(findings, boards, folder=facts.home, ask=not yes):
+        findings = _findings(facts, boards)
     if as_json:
         print_json(findings)
     else:
-        _print_findings(findings, mend=f"boardcluster doctor{around.options} --fix")
+        _print_findings(findings, fixing=f"boardcluster doctor{facts.options} --fix")
     errors = [row for row in findings if not row.ok and row.severity is Severity.ERROR]
     if errors:
         raise HostError(
             f"the doctor found {_count(len(errors), 'error')}",
-            hint="do what stands behind `fix`, from the top, then run `boardcluster doctor` again",
+            hint="apply the `fix` commands above, in order, then run `boardcluster doctor` again",
         )
 
 
-def _boards_of(around: Surroundings) -> Mapping[str, Remote]:
+def _boards_of(facts: Facts) -> Mapping[str, Remote]:
     """Return the cluster's boards by name, as root; none unless it is one of boards."""
-    if around.spec is None or not around.spec.capabilities.over_ssh:
+    if facts.spec is None or not facts.spec.capabilities.over_ssh:
         return {}
-    nodes = board_nodes(around.home)
-    return {node.name: nodes.admin(node) for node in around.spec.nodes}
+    nodes = board_nodes(facts.home)
+    return {node.name: nodes.admin(node) for node in facts.spec.nodes}
 
 
-def _findings(around: Surroundings, boards: Mapping[str, Remote]) -> list[Finding]:
-    findings = examine(around)
-    if around.spec is not None and boards:
-        view = look_at_boards(
-            around.spec,
-            boards,
-            state=around.state,
-            running=around.running,
-            options=around.options,
-        )
-        findings = in_order([*findings, *examine_boards(view)])
-    return findings
+def _findings(facts: Facts, boards: Mapping[str, Remote]) -> list[Finding]:
+    return examine(ask_boards(facts, boards) if boards else facts)
 
 
-def _mend(
+def _repair_all(
     findings: Sequence[Finding], boards: Mapping[str, Remote], *, folder: Path, ask: bool
 ) -> bool:
     """Run the repairs that can do no harm; return whether any was run.
 
     Raises:
-        UsageError: somebody should be asked, and nobody is there.
-        LockedError: another driver is at work on these boards.
+        UsageError: there is no terminal to ask on.
+        LockedError: another driver is working on these boards.
     """
     reporter = Reporter()
     rows = [row for row in findings if row.repair]
     if not rows:
-        reporter.line("nothing was found that could be mended without a person")
+        reporter.line("no fault was found that can be repaired without a person")
         return False
-    if ask and not _somebody_is_there():
+    if ask and not _can_ask():
         raise UsageError(
-            "--fix asks before each repair, and nobody is here to answer", hint="add --yes"
+            "--fix asks before each repair, but there is no terminal to ask on", hint="add --yes"
         )
     with driver_lock(folder, doing="doctor --fix"):
         done = [_repair(row, boards[row.node], reporter, ask=ask) for row in rows]
@@ -133,7 +122,7 @@ def _repair(row: Finding, board: Remote, reporter: Reporter, *, ask: bool) -> bo
     return True
 
 
-def _somebody_is_there() -> bool:
+def _can_ask() -> bool:
     return sys.stdin.isatty()
 
 
@@ -141,8 +130,8 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _print_findings(findings: Sequence[Finding], *, mend: str) -> None:
-    """Print one row per finding, then for each fault why it matters and what mends it."""
+def _print_findings(findings: Sequence[Finding], *, fixing: str) -> None:
+    """Print one row per finding, then for each fault why it matters and how to fix it."""
     rows = [[_state(row), row.check, escape(row.seen)] for row in findings]
     print_table("", ["state", "check", "what was seen"], rows)
     faults = [row for row in findings if not row.ok]
@@ -158,8 +147,8 @@ def _print_findings(findings: Sequence[Finding], *, mend: str) -> None:
         f"{_count(len(faults) - warnings, 'error')}, {_count(warnings, 'warning')}, "
         f"{len(findings) - len(faults)} ok"
     )
-    if mendable := sum(bool(row.repair) for row in faults):
-        say(f"`{mend}` can do {_count(mendable, 'repair')} itself")
+    if repairs := sum(bool(row.repair) for row in faults):
+        say(f"`{fixing}` can do {_count(repairs, 'repair')} for you")
 
 
 def _state(finding: Finding) -> str:

@@ -20,7 +20,7 @@ def command(at: ChosenCluster) -> None:
     spec = operation.read_spec(at.folder() / "cluster.toml")
     if not spec.capabilities.over_ssh:
         raise UsageError(
-            f"other tools cannot reach nodes of the kind {spec.kind}",
-            hint="write an inventory of a cluster of boards",
+            f"nodes of the kind {spec.kind} cannot be reached by other tools",
+            hint="choose a cluster of boards with --cluster or --home",
         )
     sys.stdout.write(render_inventory(spec))

@@ -1,27 +1,30 @@
-"""What is wrong with this machine and cluster, why it matters, and the command that mends it.
+"""What is wrong with this machine and cluster, why it matters, and the command that fixes it.
 
-Adding a check is adding one file to ``checks/``, or to ``boards/checks/`` if it looks at boards,
-and its section to docs/reference/doctor.md. Nothing in this room changes anything.
+Everything is asked once and kept in ``Facts``, whether it comes from this machine, from what is
+recorded about the cluster, or from boards over SSH. A check is one file in ``checks/`` that says
+where it applies and reads facts. Nothing in this room changes anything.
 """
 
-from boardcluster.doctor.examine import check_names, examine, in_order, load_check
-from boardcluster.doctor.fake import FakeMachine
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.machine import Disk, LocalMachine, Machine
-from boardcluster.doctor.surroundings import Surroundings, look_around
+from boardcluster.doctor.ask_boards import ask_boards
+from boardcluster.doctor.check import Check, Fault, Finding, Severity, Where
+from boardcluster.doctor.examine import check_names, examine, load_check, run_check
+from boardcluster.doctor.facts import Facts
+from boardcluster.doctor.gather import gather_facts
+from boardcluster.doctor.machine import Disk, Machine
 
 __all__ = [
     "Check",
     "Disk",
-    "FakeMachine",
+    "Facts",
+    "Fault",
     "Finding",
-    "LocalMachine",
     "Machine",
     "Severity",
-    "Surroundings",
+    "Where",
+    "ask_boards",
     "check_names",
     "examine",
-    "in_order",
+    "gather_facts",
     "load_check",
-    "look_around",
+    "run_check",
 ]

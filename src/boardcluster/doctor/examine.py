@@ -2,90 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
-from types import ModuleType
-from typing import TypeVar, cast
 
-from boardcluster.capabilities import Capabilities
 from boardcluster.doctor import checks
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Fault, Finding, Severity, Where
+from boardcluster.doctor.facts import Facts
 
-__all__ = ["check_names", "examine", "in_order", "load_check", "names_in", "run_checks"]
-
-_ORDER = (Severity.ERROR, Severity.WARNING)
-
-Seen = TypeVar("Seen")
-
-
-def names_in(folder: ModuleType) -> tuple[str, ...]:
-    """Return the names of the checks in a package: its files."""
-    return tuple(sorted(module.name for module in iter_modules(folder.__path__)))
+__all__ = ["check_names", "examine", "load_check", "run_check"]
 
 
 def check_names() -> tuple[str, ...]:
-    """Return the names of all checks of this machine: the files in ``checks/``."""
-    return names_in(checks)
+    """Return the names of all checks: the files in ``checks/``."""
+    return tuple(sorted(module.name for module in iter_modules(checks.__path__)))
 
 
-def load_check(name: str) -> Check[Surroundings]:
-    """Return a check by its name."""
-    return cast("Check[Surroundings]", import_module(f"{checks.__name__}.{name}").CHECK)
+def load_check(name: str) -> Check:
+    """Return a check by the name of its file."""
+    check: Check = import_module(f"{checks.__name__}.{name}").CHECK
+    return replace(check, name=name)
 
 
-def examine(around: Surroundings) -> list[Finding]:
-    """Run every check and return what they found: errors, then warnings, then what is well.
+def examine(facts: Facts) -> list[Finding]:
+    """Run every check that applies to the cluster's kind of node.
 
-    What does not matter to the cluster's kind of node is left out.
+    Returns:
+        what they found: errors, then warnings, then what is well.
     """
-    kind = around.declared.capabilities
-    return run_checks(check_names(), load_check, around, kind=kind)
-
-
-def run_checks(
-    names: Iterable[str],
-    load: Callable[[str], Check[Seen]],
-    seen: Seen,
-    *,
-    kind: Capabilities | None = None,
-) -> list[Finding]:
-    """Load checks and let each look.
-
-    Args:
-        names: their names.
-        load: returns a check by its name.
-        seen: what they look at.
-        kind: leave out those that do not matter to this kind of node; None leaves out none.
-    """
+    kind = facts.declared.capabilities
     findings: list[Finding] = []
-    for name in names:
+    for name in check_names():
         try:
-            check = load(name)
+            check = load_check(name)
         except Exception as error:  # noqa: BLE001  one broken file must not silence the others
             findings.append(_crashed(name, Severity.ERROR, error))
         else:
-            if kind is None or check.matters is None or check.matters(kind):
-                findings.extend(_run(check, seen))
-    return in_order(findings)
+            if check.where.applies(kind):
+                findings.extend(run_check(check, facts))
+    return sorted(findings, key=lambda row: 2 if row.ok else row.severity is Severity.WARNING)
 
 
-def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings with errors first, then warnings, then what is well."""
-    return sorted(findings, key=_rank)
-
-
-def _rank(finding: Finding) -> int:
-    return len(_ORDER) if finding.ok else _ORDER.index(finding.severity)
-
-
-def _run(check: Check[Seen], seen: Seen) -> Iterator[Finding]:
+def run_check(check: Check, facts: Facts) -> Iterator[Finding]:
     """Run one check; what it found before it crashed is kept."""
+    over_ssh = facts.declared.capabilities.over_ssh
+    if over_ssh and check.name_on_boards:
+        check = replace(check, name=check.name_on_boards)
+    silent = True
     try:
-        yield from check.look(seen)
+        for row in check.look(facts):
+            silent = False
+            yield _finding(check, row)
     except Exception as error:  # noqa: BLE001  the machine is odd enough to surprise us: say so
         yield _crashed(check.name, check.severity, error)
+        return
+    if silent:
+        asks_boards = check.where is Where.BOARDS or (check.where is Where.NODES and over_ssh)
+        unknown = asks_boards and not facts.boards
+        yield _finding(check, "cannot tell: no board answered" if unknown else check.good)
+
+
+def _finding(check: Check, said: Fault | str) -> Finding:
+    row = Fault(said, fix="") if isinstance(said, str) else said
+    return Finding(
+        check=check.name,
+        severity=row.severity or check.severity,
+        ok=row is not said,
+        seen=f"{row.node}: {row.seen}" if row.node else row.seen,
+        why=row.why or check.why,
+        fix=row.fix,
+        source=check.source,
+        node=row.node,
+        repair=row.repair if row.node else (),
+    )
 
 
 def _crashed(name: str, severity: Severity, error: Exception) -> Finding:
@@ -93,8 +83,8 @@ def _crashed(name: str, severity: Severity, error: Exception) -> Finding:
         check=name,
         severity=severity,
         ok=False,
-        seen=f"this check failed itself: {type(error).__name__}: {error}",
-        why="What it looks at was not looked at. The other checks are not affected.",
+        seen=f"this check itself failed: {type(error).__name__}: {error}",
+        why="What it looks at was not checked. The other checks are not affected.",
         fix="report it as a defect of boardcluster, with this line and the output of `uname -a`",
         source=f"boardcluster, the file {name}.py of the doctor's checks",
     )

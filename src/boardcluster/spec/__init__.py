@@ -17,12 +17,7 @@ from boardcluster.spec.cluster import (
     host_address,
     load_cluster,
 )
-from boardcluster.spec.inventory import (
-    Inventory,
-    InventoryHost,
-    read_inventory,
-    render_inventory,
-)
+from boardcluster.spec.inventory import Inventory, parse_inventory, render_inventory
 from boardcluster.spec.meters import MeterFacts
 from boardcluster.spec.template import propose_cluster, render_cluster, workers_that_fit
 from boardcluster.spec.twin import BoardFacts, MediumFacts, TwinParts
@@ -42,7 +37,6 @@ __all__ = [
     "BoardFacts",
     "FoundBoard",
     "Inventory",
-    "InventoryHost",
     "MediumFacts",
     "MeterFacts",
     "TwinParts",
@@ -52,9 +46,9 @@ __all__ = [
     "load_campaign",
     "load_cluster",
     "mix_engines",
+    "parse_inventory",
     "propose_boards",
     "propose_cluster",
-    "read_inventory",
     "render_cluster",
     "render_inventory",
     "workers_that_fit",

@@ -28,7 +28,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundBoard:
-    """A board that was looked at.
+    """A board that answered.
 
     Attributes:
         host: how OpenSSH reaches it.
@@ -145,14 +145,13 @@ def _master(boards: Sequence[FoundBoard], names: Sequence[str], master: str) -> 
 
 def _interfaces(facts: NodeFacts) -> Mapping[IPv4Interface, int | None]:
     """Return the node's IPv4 addresses with the rate of their link."""
-    rows: dict[IPv4Interface, int | None] = {}
-    for link in facts.links:
-        for address in link.addresses:
-            if ":" not in address and link.up:
-                interface = IPv4Interface(address)
-                if not interface.ip.is_loopback and not interface.ip.is_link_local:
-                    rows[interface] = link.speed_bits_per_second
-    return rows
+    rows = {
+        IPv4Interface(address): link.speed_bits_per_second
+        for link in facts.links
+        for address in link.addresses
+        if ":" not in address and link.up
+    }
+    return {at: row for at, row in rows.items() if not (at.ip.is_loopback or at.ip.is_link_local)}
 
 
 def _network(boards: Sequence[FoundBoard]) -> tuple[IPv4Network, list[str], int]:
@@ -191,8 +190,5 @@ def _network(boards: Sequence[FoundBoard]) -> tuple[IPv4Network, list[str], int]
         str(next(interface.ip for interface in rows if interface.ip in best)) for rows in seen
     ]
     rate = slowest(best)
-    return (
-        best,
-        addresses,
-        rate if rate >= LINK_BITS_PER_SECOND_MIN else DEFAULT_LINK_BITS_PER_SECOND,
-    )
+    usable = rate if rate >= LINK_BITS_PER_SECOND_MIN else DEFAULT_LINK_BITS_PER_SECOND
+    return best, addresses, usable

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, create_model
+from pydantic import BeforeValidator, Field, ValidationInfo, create_model
 
 from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import (
@@ -19,10 +18,7 @@ from boardcluster.records import (
     Policy,
 )
 from boardcluster.spec.checks import (
-    CAMPAIGN_NAME_ALLOWED,
-    INPUT_SIZE_ALLOWED,
-    TIMEOUT_ALLOWED,
-    WAIT_ALLOWED,
+    Allowed,
     check_campaign_name,
     check_choice,
     check_input_size,
@@ -31,11 +27,20 @@ from boardcluster.spec.checks import (
     check_wait,
     check_word,
     choices_text,
+    closest,
     complaint,
     mix_jobs,
     shown,
 )
-from boardcluster.spec.problems import Problem, key_text, spec_error, validate
+from boardcluster.spec.problems import (
+    Problem,
+    StrictTable,
+    key_text,
+    repeated,
+    spec_error,
+    validate,
+    word_of,
+)
 from boardcluster.spec.settings import (
     SETTINGS_TABLE,
     CheckSetting,
@@ -99,11 +104,6 @@ _Listed = Annotated[
 ]
 
 
-def _word_of(kind: type[Any], what: str) -> BeforeValidator:
-    names = [item.value for item in kind]
-    return BeforeValidator(lambda value: kind(check_word(value, names, what=what)))
-
-
 def _level_of(factor: Factor) -> tuple[Any, Any]:
     """Return the field of a matrix for a plain factor: a list of its levels, empty if left out."""
     if factor.kind is int:
@@ -111,7 +111,7 @@ def _level_of(factor: Factor) -> tuple[Any, Any]:
         most = f" to {factor.most}" if factor.most else " to the number of jobs of the mix"
         allowed = f"one or more whole numbers from {factor.least}{most}"
     else:
-        item = Annotated[factor.kind, _word_of(factor.kind, factor.noun)]
+        item = Annotated[factor.kind, word_of(factor.kind, factor.noun)]
         allowed = f"one or more of {', '.join(level.value for level in factor.kind)}"
     return _Listed[item], Field(default=[], description=allowed)
 
@@ -126,10 +126,6 @@ def _profile(value: Any, info: ValidationInfo[Mapping[str, Any]]) -> str:
     return check_word(value, info.context["profiles"], what="a profile")
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
 _Timeout = Annotated[float, BeforeValidator(check_timeout)]
 _Wait = Annotated[float, BeforeValidator(check_wait)]
 _POLICY = Policy()
@@ -138,9 +134,9 @@ _REPETITIONS = f"a whole number from 1 to {REPETITIONS_MAX}"
 _WARM_UPS = f"a whole number from 0 to {WARM_UPS_MAX}"
 
 
-class _Campaign(_Table):
+class _Campaign(StrictTable):
     name: Annotated[str, BeforeValidator(check_campaign_name)] = Field(
-        description=CAMPAIGN_NAME_ALLOWED
+        description=Allowed.CAMPAIGN_NAME
     )
     seed: int = Field(
         default=1, ge=0, le=SEED_MAX, description=f"a whole number from 0 to {SEED_MAX}"
@@ -149,10 +145,10 @@ class _Campaign(_Table):
         default=DEFAULT_REPETITIONS, ge=1, le=REPETITIONS_MAX, description=_REPETITIONS
     )
     warm_ups: int = Field(default=0, ge=0, le=WARM_UPS_MAX, description=_WARM_UPS)
-    timeout: _Timeout = Field(default=_POLICY.timeout_seconds, description=TIMEOUT_ALLOWED)
-    cache: Annotated[CachePolicy, _word_of(CachePolicy, "a cache policy")] = _POLICY.cache
+    timeout: _Timeout = Field(default=_POLICY.timeout_seconds, description=Allowed.TIMEOUT)
+    cache: Annotated[CachePolicy, word_of(CachePolicy, "a cache policy")] = _POLICY.cache
     trim: bool = Field(default=_POLICY.trim, description="true, false")
-    cool_down: _Wait = Field(default=_POLICY.cool_down_seconds, description=WAIT_ALLOWED)
+    cool_down: _Wait = Field(default=_POLICY.cool_down_seconds, description=Allowed.WAIT)
     cool_below_celsius: float = Field(
         default=_POLICY.cool_below_celsius,
         ge=0,
@@ -160,7 +156,7 @@ class _Campaign(_Table):
         allow_inf_nan=False,
         description=f"a number from 0 to {_CELSIUS_MAX}; 0 does not wait",
     )
-    cool_wait: _Wait = Field(default=_POLICY.cool_wait_seconds, description=WAIT_ALLOWED)
+    cool_wait: _Wait = Field(default=_POLICY.cool_wait_seconds, description=Allowed.WAIT)
     repeat_tainted: int = Field(
         default=1, ge=0, le=_REPEAT_MAX, description=f"a whole number from 0 to {_REPEAT_MAX}"
     )
@@ -176,20 +172,20 @@ class _Campaign(_Table):
 _PLAIN = tuple(factor for factor in FACTORS if factor.is_plain)
 
 
-class _MatrixHead(_Table):
+class _MatrixHead(StrictTable):
     """The first keys of a ``[[matrix]]``. An empty list is a key that was left out."""
 
     workload: _Listed[Annotated[str, BeforeValidator(_workload)]] = Field(
         description="one or more workloads or mixes"
     )
-    engine: _Listed[Annotated[Engine, _word_of(Engine, "an engine")]] = Field(
+    engine: _Listed[Annotated[Engine, word_of(Engine, "an engine")]] = Field(
         default=[], description=f"one or more of {', '.join(Engine)}"
     )
     profile: _Listed[Annotated[str, BeforeValidator(_profile)]] = Field(
         default=[], description="one or more profiles"
     )
     size: _Listed[Annotated[int, BeforeValidator(check_input_size)]] = Field(
-        default=[], description=f"one or more sizes; each {INPUT_SIZE_ALLOWED}"
+        default=[], description=f"one or more sizes; each {Allowed.INPUT_SIZE}"
     )
 
 
@@ -222,7 +218,7 @@ _DIMENSIONS = (
 )
 
 
-class _CampaignFile(_Table):
+class _CampaignFile(StrictTable):
     campaign: _Campaign = Field(description="one [campaign] table with a name")
     matrix: list[dict[str, Any]] = Field(
         min_length=1, description="one or more [[matrix]] tables, each with workloads"
@@ -231,7 +227,7 @@ class _CampaignFile(_Table):
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known beside the file: see ``load_campaign``."""
+    """What is known besides the file: see ``load_campaign``."""
 
     workloads: Mapping[str, WorkloadFacts]
     profiles: Collection[str]
@@ -366,11 +362,10 @@ def _read_parameters(
         for name, value in settings.items():
             known = workloads[workload].parameters
             if name not in known:
-                near = difflib.get_close_matches(name.lower(), known, n=1)
                 text = complaint(
                     f'"{workload}" has no such parameter',
                     allowed=choices_text(known),
-                    nearest=near[0] if near else "",
+                    nearest=closest(name, known),
                 )
                 problems.append(Problem(path=(*path, name), text=text))
                 continue
@@ -427,15 +422,17 @@ def _engine_problems(read: _Read, workloads: Mapping[str, WorkloadFacts]) -> Ite
 
 
 def _input_problems(read: _Read, workloads: Mapping[str, WorkloadFacts]) -> Iterator[Problem]:
-    """Check size and text against what the workloads take."""
+    """Check size and text against what the workloads read."""
     jobs = _jobs_of(read.model)
     sized = [job for job in jobs if workloads[job].takes_size]
     needing = [job for job in sized if not workloads[job].size_is_optional]
     if needing and not read.model.size and "size" not in read.wrong:
-        text = complaint(f'missing, and "{needing[0]}" takes a size', allowed=INPUT_SIZE_ALLOWED)
+        text = complaint(
+            f'missing, but "{needing[0]}" needs an input size', allowed=Allowed.INPUT_SIZE
+        )
         yield Problem(path=(*read.at, "size"), text=text)
     if read.model.size and not sized:
-        text = complaint("no workload here takes a size", allowed="nothing; leave it out")
+        text = complaint("no workload here has an input size", allowed="nothing; leave it out")
         yield Problem(path=(*read.at, "size"), text=text)
     if read.model.input and not any(workloads[job].takes_text for job in jobs):
         text = complaint("no workload here reads text", allowed="nothing; leave it out")
@@ -462,16 +459,10 @@ def _repeated(document: TomlDocument, read: _Read) -> Iterator[Problem]:
     ]
     for name, texts in read.parameters.items():
         lists.append(((*read.at, "parameters", *name.split(".", 1)), texts))
-    for path, values in lists:
-        first: dict[Any, KeyPath] = {}
-        for index, value in enumerate(values):
-            earlier = first.setdefault(value, (*path, index))
-            if earlier != (*path, index):
-                text = complaint(
-                    f"the same as {key_text(earlier)} in line {document.line_of(earlier)}",
-                    allowed="each value once",
-                )
-                yield Problem(path=(*path, index), text=text)
+    for at, values in lists:
+        for path, first in repeated(((*at, index), value) for index, value in enumerate(values)):
+            what = f"the same as {key_text(first)} in line {document.line_of(first)}"
+            yield Problem(path=path, text=complaint(what, allowed="each value once"))
 
 
 def _to_record(campaign: _Campaign, read: Sequence[_Read], folder: Path) -> CampaignSpec:

@@ -10,7 +10,8 @@ import difflib
 import ipaddress
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Any
 
 from boardcluster.records import Role
@@ -29,32 +30,16 @@ from boardcluster.units import (
 )
 
 __all__ = [
-    "ADDRESS_ALLOWED",
     "BENCHMARK_NETWORK",
-    "BOARD_SUBNET_ALLOWED",
-    "CAMPAIGN_NAME_ALLOWED",
-    "CLUSTER_NAME_ALLOWED",
     "CLUSTER_NAME_LENGTH_MAX",
-    "DILATION_ALLOWED",
-    "DISK_ALLOWED",
     "DISK_BYTES_MIN",
-    "FOLDER_ALLOWED",
-    "HOST_ALLOWED",
-    "INPUT_SIZE_ALLOWED",
-    "INPUT_SIZE_BYTES_MAX",
-    "LINK_ALLOWED",
     "LINK_BITS_PER_SECOND_MAX",
     "LINK_BITS_PER_SECOND_MIN",
-    "MEMORY_ALLOWED",
     "MEMORY_BYTES_MAX",
     "MEMORY_BYTES_MIN",
-    "MIX_JOBS_MAX",
-    "NODE_NAME_ALLOWED",
     "NODE_NAME_LENGTH_MAX",
-    "SUBNET_ALLOWED",
-    "TIMEOUT_ALLOWED",
     "TIMEOUT_SECONDS_MAX",
-    "WAIT_ALLOWED",
+    "Allowed",
     "check_address",
     "check_board_subnet",
     "check_campaign_name",
@@ -76,6 +61,7 @@ __all__ = [
     "check_wait",
     "check_word",
     "choices_text",
+    "closest",
     "complaint",
     "mix_jobs",
     "refusal",
@@ -83,7 +69,7 @@ __all__ = [
 ]
 
 BENCHMARK_NETWORK = ipaddress.IPv4Network("198.18.0.0/15")
-"""Reserved for benchmarking by RFC 2544, so it collides with nobody's network."""
+"""Reserved for benchmarking by RFC 2544, so it collides with no other network."""
 
 CLUSTER_NAME_LENGTH_MAX = 15
 """Linux interface names hold 15 characters (IFNAMSIZ less the final zero)."""
@@ -118,7 +104,7 @@ _HOST = re.compile(
     r"(?(1)(:[0-9]{1,5})?)"
 )
 _FOLDER = re.compile(r"(/[A-Za-z0-9_+@-][A-Za-z0-9._+@-]*)+/boardcluster[A-Za-z0-9._+@-]*")
-"""The name keeps us from taking over somebody's home or a whole disk: the folder becomes ours."""
+"""The name prevents taking over a user's home or a whole disk: the folder becomes ours."""
 _SYSTEM_FOLDERS = (
     *("/bin", "/boot", "/dev", "/etc", "/lib", "/opt/boardcluster", "/proc", "/root", "/run"),
     *("/sbin", "/sys", "/tmp", "/usr", "/var/tmp"),  # noqa: S108  refused, not used
@@ -129,50 +115,58 @@ _NAME_ALLOWED = (
     "lower-case letters, digits and hyphens, starting with a letter, not ending in a hyphen, "
     "at most "
 )
-CLUSTER_NAME_ALLOWED = f"{_NAME_ALLOWED}{CLUSTER_NAME_LENGTH_MAX} characters"
-NODE_NAME_ALLOWED = (
-    f"{_NAME_ALLOWED}{NODE_NAME_LENGTH_MAX} characters, except {', '.join(_RESERVED_NODE_NAMES)}"
-)
-MEMORY_ALLOWED = (
-    f"{SIZE_ALLOWED}, from {format_bytes_exact(MEMORY_BYTES_MIN)} to "
-    f"{format_bytes_exact(MEMORY_BYTES_MAX)}"
-)
-DISK_ALLOWED = (
-    f"{SIZE_ALLOWED}, from {format_bytes_exact(DISK_BYTES_MIN)} to "
-    f"{format_bytes_exact(DISK_BYTES_MAX)}"
-)
-DILATION_ALLOWED = f'"auto", or a number from 1 to {DILATION_MAX}'
-LINK_ALLOWED = (
-    f"{RATE_ALLOWED}, from {format_rate_exact(LINK_BITS_PER_SECOND_MIN)} to "
-    f"{format_rate_exact(LINK_BITS_PER_SECOND_MAX)}"
-)
-SUBNET_ALLOWED = (
-    f"an IPv4 network inside {BENCHMARK_NETWORK} with a prefix from /{_PREFIX_LENGTH_MIN} to "
-    f'/{_PREFIX_LENGTH_MAX}, e.g. "198.18.0.0/24"'
-)
-BOARD_SUBNET_ALLOWED = (
-    'the IPv4 network that the boards are in, e.g. "192.168.1.0/24", with a prefix from /8 to /30'
-)
-ADDRESS_ALLOWED = 'the IPv4 address of the node in [network] subnet, e.g. "192.168.1.20"'
-HOST_ALLOWED = (
-    'how `ssh` reaches the node: "HOST", "USER@HOST" or "ssh://USER@HOST:PORT" of letters, digits '
-    "and . _ - : [ ] %"
-)
-FOLDER_ALLOWED = (
-    "a whole path of letters a-z, digits and . _ / + @ - whose last part begins with boardcluster, "
-    'not among the system\'s own, e.g. "/var/lib/boardcluster" or "/mnt/nvme/boardcluster"'
-)
-INPUT_SIZE_ALLOWED = f"{SIZE_ALLOWED}, from 1 B to {format_bytes_exact(INPUT_SIZE_BYTES_MAX)}"
-TIMEOUT_ALLOWED = f"{DURATION_ALLOWED}; from 1 s to {TIMEOUT_SECONDS_MAX // 3600} h"
-WAIT_ALLOWED = f"{DURATION_ALLOWED}; from 0 s to {_WAIT_SECONDS_MAX // 3600} h"
-CAMPAIGN_NAME_ALLOWED = (
-    "letters, digits and hyphens, starting and ending with a letter or a digit, at most "
-    f"{_CAMPAIGN_NAME_LENGTH_MAX} characters"
-)
-_MIX_ALLOWED = (
-    'one workload, as "grep", or a mix, as "grep+wordcount" or "grep x4", of at most '
-    f"{MIX_JOBS_MAX} jobs"
-)
+
+
+class Allowed:
+    """What is allowed, in words for messages, by the value that is checked."""
+
+    CLUSTER_NAME = f"{_NAME_ALLOWED}{CLUSTER_NAME_LENGTH_MAX} characters"
+    NODE_NAME = (
+        f"{_NAME_ALLOWED}{NODE_NAME_LENGTH_MAX} characters, except "
+        f"{', '.join(_RESERVED_NODE_NAMES)}"
+    )
+    MEMORY = (
+        f"{SIZE_ALLOWED}, from {format_bytes_exact(MEMORY_BYTES_MIN)} to "
+        f"{format_bytes_exact(MEMORY_BYTES_MAX)}"
+    )
+    DISK = (
+        f"{SIZE_ALLOWED}, from {format_bytes_exact(DISK_BYTES_MIN)} to "
+        f"{format_bytes_exact(DISK_BYTES_MAX)}"
+    )
+    DILATION = f'"auto", or a number from 1 to {DILATION_MAX}'
+    LINK = (
+        f"{RATE_ALLOWED}, from {format_rate_exact(LINK_BITS_PER_SECOND_MIN)} to "
+        f"{format_rate_exact(LINK_BITS_PER_SECOND_MAX)}"
+    )
+    SUBNET = (
+        f"an IPv4 network inside {BENCHMARK_NETWORK} with a prefix from /{_PREFIX_LENGTH_MIN} to "
+        f'/{_PREFIX_LENGTH_MAX}, e.g. "198.18.0.0/24"'
+    )
+    BOARD_SUBNET = (
+        'the IPv4 network that the boards are in, e.g. "192.168.1.0/24", with a prefix from /8 to '
+        "/30"
+    )
+    ADDRESS = 'the IPv4 address of the node in [network] subnet, e.g. "192.168.1.20"'
+    HOST = (
+        'how `ssh` reaches the node: "HOST", "USER@HOST" or "ssh://USER@HOST:PORT" of letters, '
+        "digits and . _ - : [ ] %"
+    )
+    FOLDER = (
+        "a whole path of letters a-z, digits and . _ / + @ - whose last part begins with "
+        "boardcluster, not among the system's own, e.g. "
+        '"/var/lib/boardcluster" or "/mnt/nvme/boardcluster"'
+    )
+    INPUT_SIZE = f"{SIZE_ALLOWED}, from 1 B to {format_bytes_exact(INPUT_SIZE_BYTES_MAX)}"
+    TIMEOUT = f"{DURATION_ALLOWED}; from 1 s to {TIMEOUT_SECONDS_MAX // 3600} h"
+    WAIT = f"{DURATION_ALLOWED}; from 0 s to {_WAIT_SECONDS_MAX // 3600} h"
+    CAMPAIGN_NAME = (
+        "letters, digits and hyphens, starting and ending with a letter or a digit, at most "
+        f"{_CAMPAIGN_NAME_LENGTH_MAX} characters"
+    )
+    MIX = (
+        'one workload, as "grep", or a mix, as "grep+wordcount" or "grep x4", of at most '
+        f"{MIX_JOBS_MAX} jobs"
+    )
 
 
 def shown(value: Any) -> str:
@@ -207,6 +201,13 @@ def choices_text(choices: Collection[str]) -> str:
     return ", ".join(sorted(choices)) or "nothing, since none is known"
 
 
+def closest(value: str, choices: Iterable[str]) -> str:
+    """Return the choice that is most like a value, whatever its case; empty if none is."""
+    by_lower_case = {choice.lower(): choice for choice in sorted(choices)}
+    near = difflib.get_close_matches(value.lower(), by_lower_case, n=1)
+    return by_lower_case[near[0]] if near else ""
+
+
 def check_choice(value: str, choices: Collection[str], *, what: str) -> str:
     """Return the value if it is one of the choices.
 
@@ -220,12 +221,10 @@ def check_choice(value: str, choices: Collection[str], *, what: str) -> str:
     """
     if value in choices:
         return value
-    by_lower_case = {choice.lower(): choice for choice in sorted(choices)}
-    near = difflib.get_close_matches(value.lower(), by_lower_case, n=1)
     raise refusal(
         f"{shown(value)} is not {what}",
         allowed=choices_text(choices),
-        nearest=by_lower_case[near[0]] if near else "",
+        nearest=closest(value, choices),
     )
 
 
@@ -251,27 +250,15 @@ def check_name(value: str, *, length_max: int, allowed: str, reserved: Collectio
     )
 
 
-def check_cluster_name(value: str) -> str:
-    """Return the value if it can name a cluster.
-
-    Raises:
-        ValueError: it cannot; names the rule.
-    """
-    return check_name(value, length_max=CLUSTER_NAME_LENGTH_MAX, allowed=CLUSTER_NAME_ALLOWED)
-
-
-def check_node_name(value: str) -> str:
-    """Return the value if it can name a node.
-
-    Raises:
-        ValueError: it cannot; names the rule.
-    """
-    return check_name(
-        value,
-        length_max=NODE_NAME_LENGTH_MAX,
-        allowed=NODE_NAME_ALLOWED,
-        reserved=_RESERVED_NODE_NAMES,
-    )
+check_cluster_name = partial(
+    check_name, length_max=CLUSTER_NAME_LENGTH_MAX, allowed=Allowed.CLUSTER_NAME
+)
+check_node_name = partial(
+    check_name,
+    length_max=NODE_NAME_LENGTH_MAX,
+    allowed=Allowed.NODE_NAME,
+    reserved=_RESERVED_NODE_NAMES,
+)
 
 
 def check_role(value: Any) -> Role:
@@ -302,7 +289,7 @@ def check_campaign_name(value: Any) -> str:
     near = re.sub(r"[^A-Za-z0-9]+", "-", text[:1000]).strip("-")
     near = near[:_CAMPAIGN_NAME_LENGTH_MAX].rstrip("-")
     raise refusal(
-        f"{shown(value)} is not a valid name", allowed=CAMPAIGN_NAME_ALLOWED, nearest=near
+        f"{shown(value)} is not a valid name", allowed=Allowed.CAMPAIGN_NAME, nearest=near
     )
 
 
@@ -317,10 +304,10 @@ def mix_jobs(text: str) -> tuple[str, ...]:
         match = _MIX_PART.fullmatch(part.strip())
         times = int(match[2] or 1) if match else 0
         if match is None or times < 1:
-            raise refusal(f"{shown(text)} is not a workload or a mix", allowed=_MIX_ALLOWED)
+            raise refusal(f"{shown(text)} is not a workload or a mix", allowed=Allowed.MIX)
         jobs += [match[1]] * times
         if len(jobs) > MIX_JOBS_MAX:
-            raise refusal(f"{shown(text)} has too many jobs", allowed=_MIX_ALLOWED)
+            raise refusal(f"{shown(text)} has too many jobs", allowed=Allowed.MIX)
     return tuple(jobs)
 
 
@@ -338,16 +325,8 @@ def check_mix(value: Any, workloads: Collection[str]) -> str:
     return "+".join(jobs)
 
 
-def check_input_size(value: Any) -> int:
-    """Return the bytes of an input.
-
-    Raises:
-        ValueError: no size, or out of range.
-    """
-    return _check_size(value, 1, INPUT_SIZE_BYTES_MAX, allowed=INPUT_SIZE_ALLOWED)
-
-
-def _check_size(value: Any, least_bytes: int, most_bytes: int, *, allowed: str) -> int:
+def _check_size(value: Any, *, least_bytes: int, most_bytes: int, allowed: str) -> int:
+    """Return the bytes of a size in a range, or raise ValueError."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise refusal(f"{shown(value)} is not a size", allowed=allowed)
     size_bytes = parse_size(value)
@@ -358,27 +337,21 @@ def _check_size(value: Any, least_bytes: int, most_bytes: int, *, allowed: str) 
     return size_bytes
 
 
-def check_timeout(value: Any) -> float:
-    """Return the seconds that a run may take.
-
-    Raises:
-        ValueError: no duration, or out of range.
-    """
-    return _check_duration(value, 1, TIMEOUT_SECONDS_MAX, allowed=TIMEOUT_ALLOWED)
-
-
-def check_wait(value: Any) -> float:
-    """Return the seconds to wait before a run.
-
-    Raises:
-        ValueError: no duration, or out of range.
-    """
-    return _check_duration(value, 0, _WAIT_SECONDS_MAX, allowed=WAIT_ALLOWED)
+check_input_size = partial(
+    _check_size, least_bytes=1, most_bytes=INPUT_SIZE_BYTES_MAX, allowed=Allowed.INPUT_SIZE
+)
+check_memory = partial(
+    _check_size, least_bytes=MEMORY_BYTES_MIN, most_bytes=MEMORY_BYTES_MAX, allowed=Allowed.MEMORY
+)
+check_disk = partial(
+    _check_size, least_bytes=DISK_BYTES_MIN, most_bytes=DISK_BYTES_MAX, allowed=Allowed.DISK
+)
 
 
 def _check_duration(
-    value: Any, least_seconds: float, most_seconds: float, *, allowed: str
+    value: Any, *, least_seconds: float, most_seconds: float, allowed: str
 ) -> float:
+    """Return the seconds of a duration in a range, or raise ValueError."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise refusal(f"{shown(value)} is not a duration", allowed=allowed)
     seconds = parse_duration(value)
@@ -389,22 +362,12 @@ def _check_duration(
     return seconds
 
 
-def check_memory(value: Any) -> int:
-    """Return the bytes of a node's memory.
-
-    Raises:
-        ValueError: no size, or out of range.
-    """
-    return _check_size(value, MEMORY_BYTES_MIN, MEMORY_BYTES_MAX, allowed=MEMORY_ALLOWED)
-
-
-def check_disk(value: Any) -> int:
-    """Return the bytes of an emulated board's disk.
-
-    Raises:
-        ValueError: no size, or out of range.
-    """
-    return _check_size(value, DISK_BYTES_MIN, DISK_BYTES_MAX, allowed=DISK_ALLOWED)
+check_timeout = partial(
+    _check_duration, least_seconds=1, most_seconds=TIMEOUT_SECONDS_MAX, allowed=Allowed.TIMEOUT
+)
+check_wait = partial(
+    _check_duration, least_seconds=0, most_seconds=_WAIT_SECONDS_MAX, allowed=Allowed.WAIT
+)
 
 
 def check_dilation(value: Any) -> float | None:
@@ -416,9 +379,9 @@ def check_dilation(value: Any) -> float | None:
     if value == "auto":
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise refusal(f"{shown(value)} is not a dilation", allowed=DILATION_ALLOWED)
+        raise refusal(f"{shown(value)} is not a dilation", allowed=Allowed.DILATION)
     if not 1 <= value <= DILATION_MAX:
-        raise refusal(f"{shown(value)} is out of range", allowed=DILATION_ALLOWED)
+        raise refusal(f"{shown(value)} is out of range", allowed=Allowed.DILATION)
     return float(value)
 
 
@@ -429,13 +392,20 @@ def check_link(value: Any) -> int:
         ValueError: no rate, or out of range.
     """
     if not isinstance(value, str):
-        raise refusal(f"{shown(value)} is not a rate", allowed=LINK_ALLOWED)
+        raise refusal(f"{shown(value)} is not a rate", allowed=Allowed.LINK)
     bits_per_second = parse_rate(value)
     if bits_per_second < LINK_BITS_PER_SECOND_MIN:
-        raise refusal(f"{shown(value)} is too slow", allowed=LINK_ALLOWED)
+        raise refusal(f"{shown(value)} is too slow", allowed=Allowed.LINK)
     if bits_per_second > LINK_BITS_PER_SECOND_MAX:
-        raise refusal(f"{shown(value)} is too fast", allowed=LINK_ALLOWED)
+        raise refusal(f"{shown(value)} is too fast", allowed=Allowed.LINK)
     return bits_per_second
+
+
+def _network(value: str, *, allowed: str) -> ipaddress.IPv4Network:
+    try:
+        return ipaddress.IPv4Network(value, strict=False)
+    except ValueError as error:
+        raise refusal(f"{shown(value)} is not an IPv4 network", allowed=allowed) from error
 
 
 def check_subnet(value: str) -> str:
@@ -444,19 +414,16 @@ def check_subnet(value: str) -> str:
     Raises:
         ValueError: no IPv4 network, outside the benchmarking range, or of an unsuitable size.
     """
-    try:
-        network = ipaddress.IPv4Network(value, strict=False)
-    except ValueError as error:
-        raise refusal(f"{shown(value)} is not an IPv4 network", allowed=SUBNET_ALLOWED) from error
+    network = _network(value, allowed=Allowed.SUBNET)
     if not network.subnet_of(BENCHMARK_NETWORK):
         what = f"{shown(value)} is outside {BENCHMARK_NETWORK}"
-        raise refusal(what, allowed=SUBNET_ALLOWED)
+        raise refusal(what, allowed=Allowed.SUBNET)
     if not _PREFIX_LENGTH_MIN <= network.prefixlen <= _PREFIX_LENGTH_MAX:
         what = f"{shown(value)} has the prefix /{network.prefixlen}"
-        raise refusal(what, allowed=SUBNET_ALLOWED)
+        raise refusal(what, allowed=Allowed.SUBNET)
     if str(network.network_address) != value.partition("/")[0]:
         what = f"{shown(value)} is an address inside a network, not the network"
-        raise refusal(what, allowed=SUBNET_ALLOWED, nearest=str(network))
+        raise refusal(what, allowed=Allowed.SUBNET, nearest=str(network))
     return str(network)
 
 
@@ -466,16 +433,12 @@ def check_board_subnet(value: str) -> str:
     Raises:
         ValueError: no IPv4 network, or of an unsuitable size.
     """
-    try:
-        network = ipaddress.IPv4Network(value, strict=False)
-    except ValueError as error:
-        what = f"{shown(value)} is not an IPv4 network"
-        raise refusal(what, allowed=BOARD_SUBNET_ALLOWED) from error
+    network = _network(value, allowed=Allowed.BOARD_SUBNET)
     if not 8 <= network.prefixlen <= 30 or network.is_loopback or network.is_multicast:
-        raise refusal(f"{shown(value)} holds no boards", allowed=BOARD_SUBNET_ALLOWED)
+        raise refusal(f"{shown(value)} cannot be a network of boards", allowed=Allowed.BOARD_SUBNET)
     if str(network) != value:
         what = f"{shown(value)} is not written as a network"
-        raise refusal(what, allowed=BOARD_SUBNET_ALLOWED, nearest=str(network))
+        raise refusal(what, allowed=Allowed.BOARD_SUBNET, nearest=str(network))
     return value
 
 
@@ -489,10 +452,10 @@ def check_address(value: str) -> str:
         address = ipaddress.IPv4Address(value)
     except ValueError as error:
         what = f"{shown(value)} is not an IPv4 address"
-        raise refusal(what, allowed=ADDRESS_ALLOWED) from error
+        raise refusal(what, allowed=Allowed.ADDRESS) from error
     if address.is_loopback or address.is_multicast or address.is_unspecified:
         what = f"{shown(value)} is not the address of a machine in a network"
-        raise refusal(what, allowed=ADDRESS_ALLOWED)
+        raise refusal(what, allowed=Allowed.ADDRESS)
     return str(address)
 
 
@@ -503,7 +466,7 @@ def check_host(value: str) -> str:
         ValueError: it is none.
     """
     if not _HOST.fullmatch(value):
-        raise refusal(f"{shown(value)} is not a host", allowed=HOST_ALLOWED)
+        raise refusal(f"{shown(value)} is not a host", allowed=Allowed.HOST)
     return value
 
 
@@ -514,7 +477,7 @@ def check_folder(value: str) -> str:
         ValueError: Hadoop and Spark cannot work there, or it is the system's.
     """
     if not _FOLDER.fullmatch(value):
-        raise refusal(f"{shown(value)} is not a usable path", allowed=FOLDER_ALLOWED)
+        raise refusal(f"{shown(value)} is not a usable path", allowed=Allowed.FOLDER)
     if any(value == place or value.startswith(f"{place}/") for place in _SYSTEM_FOLDERS):
-        raise refusal(f"{shown(value)} is a place of the system", allowed=FOLDER_ALLOWED)
+        raise refusal(f"{shown(value)} is a folder of the system", allowed=Allowed.FOLDER)
     return value

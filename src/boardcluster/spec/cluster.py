@@ -8,14 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from boardcluster.capabilities import (
     Capabilities,
@@ -35,16 +28,7 @@ from boardcluster.records import (
     TwinSpec,
 )
 from boardcluster.spec.checks import (
-    ADDRESS_ALLOWED,
-    BOARD_SUBNET_ALLOWED,
-    CLUSTER_NAME_ALLOWED,
-    DISK_ALLOWED,
-    FOLDER_ALLOWED,
-    HOST_ALLOWED,
-    LINK_ALLOWED,
-    MEMORY_ALLOWED,
-    NODE_NAME_ALLOWED,
-    SUBNET_ALLOWED,
+    Allowed,
     check_address,
     check_board_subnet,
     check_choice,
@@ -70,7 +54,14 @@ from boardcluster.spec.meters import (
     power_models,
 )
 from boardcluster.spec.prices import PRICES_TABLE, PricesTable, price_problems, prices_of
-from boardcluster.spec.problems import Problem, key_text, spec_error, validate
+from boardcluster.spec.problems import (
+    Problem,
+    StrictTable,
+    key_text,
+    repeated,
+    spec_error,
+    validate,
+)
 from boardcluster.spec.settings import (
     SETTINGS_TABLE,
     CheckSetting,
@@ -147,7 +138,7 @@ def _check_security(value: str, info: ValidationInfo[Mapping[str, Any]]) -> str:
     allowed = info.context["kind"].securities
     if len(allowed) == 1:
         return value  # there is nothing to choose, so the key is refused: see _misplaced_problems
-    return check_choice(value, allowed, what="a way to guard boards")
+    return check_choice(value, allowed, what="a security level of boards")
 
 
 def _check_subnet_of_kind(value: str, info: ValidationInfo[Mapping[str, Any]]) -> str:
@@ -161,13 +152,9 @@ def _check_name_of_kind(value: str, info: ValidationInfo[Mapping[str, Any]]) -> 
     return check_node_name(value)
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class _Cluster(_Table):
+class _Cluster(StrictTable):
     name: Annotated[str, AfterValidator(check_cluster_name)] = Field(
-        description=CLUSTER_NAME_ALLOWED
+        description=Allowed.CLUSTER_NAME
     )
     kind: Annotated[str, AfterValidator(_check_kind)] = Field(description=", ".join(every_kind()))
     engines: Annotated[str, _choice_from("engine_pairs", "an engine pair")]
@@ -177,17 +164,17 @@ class _Cluster(_Table):
     )
 
 
-class _Network(_Table):
+class _Network(StrictTable):
     subnet: Annotated[str, AfterValidator(_check_subnet_of_kind)] = Field(
-        default=DEFAULT_SUBNET, description=f"{SUBNET_ALLOWED}; of boards, {BOARD_SUBNET_ALLOWED}"
+        default=DEFAULT_SUBNET, description=f"{Allowed.SUBNET}; of boards, {Allowed.BOARD_SUBNET}"
     )
     link: Annotated[int, BeforeValidator(check_link)] = Field(
-        default=DEFAULT_LINK_BITS_PER_SECOND, description=LINK_ALLOWED
+        default=DEFAULT_LINK_BITS_PER_SECOND, description=Allowed.LINK
     )
 
 
-class _Node(_Table):
-    name: Annotated[str, AfterValidator(_check_name_of_kind)] = Field(description=NODE_NAME_ALLOWED)
+class _Node(StrictTable):
+    name: Annotated[str, AfterValidator(_check_name_of_kind)] = Field(description=Allowed.NODE_NAME)
     roles: list[Annotated[Role, BeforeValidator(check_role)]] = Field(
         min_length=1,
         description=f'an array with one or more of {", ".join(Role)}, e.g. ["worker"]',
@@ -195,14 +182,14 @@ class _Node(_Table):
     # Needed, except where the node has a board: see _missing_problems.
     cores: int | None = Field(default=None, ge=1, le=CORES_MAX, description=_CORES_ALLOWED)
     memory: Annotated[int | None, BeforeValidator(check_memory)] = Field(
-        default=None, description=MEMORY_ALLOWED
+        default=None, description=Allowed.MEMORY
     )
-    host: Annotated[str, AfterValidator(check_host)] = Field(default="", description=HOST_ALLOWED)
+    host: Annotated[str, AfterValidator(check_host)] = Field(default="", description=Allowed.HOST)
     address: Annotated[str, AfterValidator(check_address)] = Field(
-        default="", description=ADDRESS_ALLOWED
+        default="", description=Allowed.ADDRESS
     )
     folder: Annotated[str, AfterValidator(check_folder)] = Field(
-        default="", description=FOLDER_ALLOWED
+        default="", description=Allowed.FOLDER
     )
     board: str = Field(default="", min_length=1, description=BOARD_ALLOWED)
     medium: str = Field(default="", min_length=1, description=MEDIUM_ALLOWED)
@@ -210,11 +197,11 @@ class _Node(_Table):
     supply: str = Field(default="", min_length=1, description=SUPPLY_ALLOWED)
     cooling: str = Field(default="", min_length=1, description=COOLING_ALLOWED)
     disk: Annotated[int, BeforeValidator(check_disk)] = Field(
-        default=DEFAULT_DISK_BYTES, description=DISK_ALLOWED
+        default=DEFAULT_DISK_BYTES, description=Allowed.DISK
     )
 
 
-class _ClusterFile(_Table):
+class _ClusterFile(StrictTable):
     cluster: _Cluster = Field(description="one [cluster] table with name, kind, engines, profile")
     network: _Network = Field(
         default_factory=_Network, description="one [network] table with subnet, link"
@@ -300,12 +287,9 @@ def _kind_in(data: Mapping[str, Any]) -> Capabilities:
 def _missing_problems(
     document: TomlDocument, wrong: Collection[KeyPath], parts: TwinParts | None
 ) -> list[Problem]:
-    """Find nodes that say neither their cores or memory nor a board to take them from.
+    """Find nodes that say neither their cores or memory nor a board of the catalog.
 
-    Args:
-        document: the file.
-        wrong: keys that are already known to be wrong.
-        parts: the catalog; None where nodes take nothing from it.
+    ``parts`` is None where nodes take nothing from the catalog.
     """
     nodes = document.data.get("node")
     problems = []
@@ -316,7 +300,7 @@ def _missing_problems(
             continue
         problems += [
             Problem(path=("node", index, key), text=f"missing; allowed: {allowed}")
-            for key, allowed in (("cores", _CORES_ALLOWED), ("memory", MEMORY_ALLOWED))
+            for key, allowed in (("cores", _CORES_ALLOWED), ("memory", Allowed.MEMORY))
             if key not in node
         ]
     return problems
@@ -433,11 +417,11 @@ def _board_problems(
     subnet = network.get("subnet", "") if isinstance(network, dict) else ""
     if not subnet and ("network",) not in wrong:
         path: KeyPath = ("network", "subnet") if network else ("network",)
-        problems.append(Problem(path=path, text=f"missing; allowed: {BOARD_SUBNET_ALLOWED}"))
+        problems.append(Problem(path=path, text=f"missing; allowed: {Allowed.BOARD_SUBNET}"))
     known = bool(subnet) and not {("network",), ("network", "subnet")} & set(wrong)
     first_with: dict[str, KeyPath] = {}
     for index, node in enumerate(nodes):
-        for key, allowed in (("host", HOST_ALLOWED), ("address", ADDRESS_ALLOWED)):
+        for key, allowed in (("host", Allowed.HOST), ("address", Allowed.ADDRESS)):
             path = ("node", index, key)
             if path in wrong or path[:2] in wrong:
                 continue
@@ -452,7 +436,7 @@ def _board_problems(
                 )
                 problems.append(Problem(path=path, text=text))
             elif key == "address" and known and IPv4Address(node[key]) not in IPv4Network(subnet):
-                text = f'"{node[key]}" is not in the subnet "{subnet}"; allowed: {ADDRESS_ALLOWED}'
+                text = f'"{node[key]}" is not in the subnet "{subnet}"; allowed: {Allowed.ADDRESS}'
                 problems.append(Problem(path=path, text=text))
     return problems
 
@@ -460,20 +444,19 @@ def _board_problems(
 def _name_problems(
     document: TomlDocument, nodes: list[Any], wrong: Collection[KeyPath]
 ) -> list[Problem]:
-    problems = []
-    first_with: dict[str, KeyPath] = {}
-    for index, node in enumerate(nodes):
-        path: KeyPath = ("node", index, "name")
-        if path in wrong or path[:2] in wrong:
-            continue
-        first = first_with.setdefault(node["name"], path)
-        if first != path:
-            text = (
-                f'"{node["name"]}" is already the name of {key_text(first[:2])} in line '
-                f"{document.line_of(first)}; allowed: a name that no other node has"
-            )
-            problems.append(Problem(path=path, text=text))
-    return problems
+    rows: list[tuple[KeyPath, str]] = [
+        (("node", index, "name"), node["name"])
+        for index, node in enumerate(nodes)
+        if not {("node", index), ("node", index, "name")} & set(wrong)
+    ]
+    return [
+        Problem(
+            path=path,
+            text=f'"{dict(rows)[path]}" is already the name of {key_text(first[:2])} in line '
+            f"{document.line_of(first)}; allowed: a name that no other node has",
+        )
+        for path, first in repeated(rows)
+    ]
 
 
 def _role_problems(document: TomlDocument, nodes: list[Any]) -> list[Problem]:
@@ -486,11 +469,9 @@ def _role_problems(document: TomlDocument, nodes: list[Any]) -> list[Problem]:
     problems = [
         Problem(
             path=path,
-            text=(
-                f'a second "master", the first is {key_text(paths["master"][0][:2])} in line '
-                f"{document.line_of(paths['master'][0])}; allowed: exactly one node with the role "
-                "master"
-            ),
+            text=f'a second "master", the first is {key_text(paths["master"][0][:2])} in line '
+            f"{document.line_of(paths['master'][0])}; allowed: exactly one node with the role "
+            "master",
         )
         for path in paths["master"][1:]
     ]
@@ -509,28 +490,23 @@ def _role_problems(document: TomlDocument, nodes: list[Any]) -> list[Problem]:
 def _size_problems(
     data: Mapping[str, Any], count: int, wrong: Collection[KeyPath]
 ) -> list[Problem]:
-    problems: list[Problem] = []
     if ("network",) in wrong or ("network", "subnet") in wrong:
-        return problems
+        return []
     subnet = data.get("network", {}).get("subnet", DEFAULT_SUBNET)
-    room = nodes_that_fit(subnet)
-    if count > room:
-        text = (
-            f'"{subnet}" has room for this machine and {room} nodes, but there are {count}; '
-            "allowed: a network with a shorter prefix, or fewer nodes"
-        )
-        problems.append(Problem(path=("network", "subnet"), text=text))
-    return problems
+    most = nodes_that_fit(subnet)
+    if count <= most:
+        return []
+    text = (
+        f'"{subnet}" has addresses for this machine and {most} nodes, but there are {count}; '
+        "allowed: a network with a shorter prefix, or fewer nodes"
+    )
+    return [Problem(path=("network", "subnet"), text=text)]
 
 
 def nodes_that_fit(subnet: str) -> int:
-    """Return how many nodes have an address in a subnet.
+    """Return how many nodes have an address in an IPv4 network in CIDR form.
 
-    Args:
-        subnet: IPv4 network in CIDR form.
-
-    Returns:
-        All addresses but the network's own, the broadcast address and the host's.
+    Not for nodes are the network's own address, the broadcast address and this machine's.
     """
     return IPv4Network(subnet).num_addresses - 3
 
@@ -544,13 +520,8 @@ def address_of(spec: ClusterSpec, node_name: str) -> IPv4Address:
     """Return the address of a node.
 
     A board has the address that its table says, and a local node the loopback address. Among
-    emulated nodes, this machine has the first
-    usable address and the nodes have the following ones in their order, so the master has the
-    second. One rule for every size of network.
-
-    Args:
-        spec: the cluster.
-        node_name: name of one of its nodes.
+    emulated nodes, this machine has the first usable address and the nodes have the following ones
+    in their order, so the master has the second. One rule for every size of network.
 
     Raises:
         UsageError: the cluster has no such node; names those it has.

@@ -5,28 +5,34 @@ The file names other files and the papers' cells; what these hold is checked whe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from boardcluster.records import Engine, MasterPlacement
 from boardcluster.spec.checks import (
-    CAMPAIGN_NAME_ALLOWED,
-    INPUT_SIZE_ALLOWED,
+    Allowed,
     check_campaign_name,
     check_choice,
     check_input_size,
-    check_word,
     complaint,
     mix_jobs,
 )
 from boardcluster.spec.cluster import NODES_MAX
-from boardcluster.spec.problems import Problem, key_text, spec_error, validate
-from boardcluster.spec.toml import TomlDocument, read_toml
+from boardcluster.spec.problems import (
+    Problem,
+    StrictTable,
+    Text,
+    key_text,
+    read_model,
+    repeated,
+    word_of,
+)
+from boardcluster.spec.toml import KeyPath, TomlDocument
 
 __all__ = ["ExperimentSpec", "PublishedSpec", "Vary", "load_experiment"]
 
@@ -45,10 +51,10 @@ class Vary(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedSpec:
-    """A number of a paper to put beside one of ours; it is named here and never written.
+    """A number of a paper to compare with one of ours; it is named here and never written.
 
     Attributes:
-        place: where it stands, for messages: ``FILE:LINE: published[0]``.
+        place: where it is in the file, for messages: ``FILE:LINE: published[0]``.
         file: id of a published table; empty where a ratio is named.
         where: columns of the table with the value that the cell has there.
         quantity: what the cell is.
@@ -86,54 +92,42 @@ class ExperimentSpec:
     published: tuple[PublishedSpec, ...]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-_Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
-
-
-def _word_of(kind: type[Any], what: str) -> BeforeValidator:
-    names = [item.value for item in kind]
-    return BeforeValidator(lambda value: kind(check_word(value, names, what=what)))
-
-
-class _Experiment(_Table):
+class _Experiment(StrictTable):
     name: Annotated[str, BeforeValidator(check_campaign_name)] = Field(
-        description=CAMPAIGN_NAME_ALLOWED
+        description=Allowed.CAMPAIGN_NAME
     )
-    question: _Text = Field(description="one sentence")
-    campaign: _Text = Field(description="the path of a campaign file, from this file's folder")
-    twins: list[_Text] = Field(
+    question: Text = Field(description="one sentence")
+    campaign: Text = Field(description="the path of a campaign file, from this file's folder")
+    twins: list[Text] = Field(
         min_length=1, description="one or more paths of twin files, from this file's folder"
     )
-    vary: Annotated[Vary, _word_of(Vary, "something to vary")] = Field(
+    vary: Annotated[Vary, word_of(Vary, "something to vary")] = Field(
         description=f"one of {', '.join(Vary)}"
     )
 
 
-class _Of(_Table):
+class _Of(StrictTable):
     """Which of our cells; a key that is left out may have any value."""
 
-    twin: _Text | None = Field(default=None, description="a twin file without its .toml")
-    workload: _Text | None = Field(default=None, description="a workload or a mix")
-    engine: Annotated[Engine, _word_of(Engine, "an engine")] | None = Field(
+    twin: Text | None = Field(default=None, description="a twin file without its .toml")
+    workload: Text | None = Field(default=None, description="a workload or a mix")
+    engine: Annotated[Engine, word_of(Engine, "an engine")] | None = Field(
         default=None, description=f"one of {', '.join(Engine)}"
     )
     size: Annotated[int, BeforeValidator(check_input_size)] | None = Field(
-        default=None, description=INPUT_SIZE_ALLOWED
+        default=None, description=Allowed.INPUT_SIZE
     )
     workers: int | None = Field(
         default=None, ge=1, le=NODES_MAX, description=f"a whole number from 1 to {NODES_MAX}"
     )
-    master: (
-        Annotated[MasterPlacement, _word_of(MasterPlacement, "a place of the master")] | None
-    ) = Field(default=None, description=f"one of {', '.join(MasterPlacement)}")
+    master: Annotated[MasterPlacement, word_of(MasterPlacement, "a place of the master")] | None = (
+        Field(default=None, description=f"one of {', '.join(MasterPlacement)}")
+    )
     concurrency: int | None = Field(default=None, ge=1, description="a whole number from 1")
-    profile: _Text | None = Field(default=None, description="a profile")
+    profile: Text | None = Field(default=None, description="a profile")
 
 
-class _Published(_Table):
+class _Published(StrictTable):
     file: str = Field(default="", description="the id of a published table")
     where: dict[str, str] = Field(
         default={}, description="a table of columns with the cell's values, all as text"
@@ -143,7 +137,7 @@ class _Published(_Table):
     of: _Of = Field(description="a table that says which of our cells it belongs to")
 
 
-class _File(_Table):
+class _File(StrictTable):
     experiment: _Experiment = Field(description="one [experiment] table")
     published: list[_Published] = Field(default=[], description="any number of [[published]]")
 
@@ -151,20 +145,13 @@ class _File(_Table):
 def load_experiment(path: Path) -> ExperimentSpec:
     """Read and validate an ``experiment.toml``; the files it names are not opened.
 
-    Args:
-        path: the file. Relative paths in it start at its folder.
+    Relative paths in it start at its folder.
 
     Raises:
         SpecError: the file cannot be read, is not TOML, or is wrong; lists every problem with its
             line, key, value, what is allowed and the nearest valid name.
     """
-    document = read_toml(path, create_hint=_CREATE_HINT)
-    model, problems = validate(_File, document.data, context={}, allowed_words={})
-    if model is None:
-        raise spec_error(document, problems)
-    problems = [*_twin_problems(model.experiment.twins), *_published_problems(model)]
-    if problems:
-        raise spec_error(document, problems)
+    model, document = read_model(path, _File, create_hint=_CREATE_HINT, check=_problems)
     folder = path.expanduser().absolute().parent
     named = model.experiment
     return ExperimentSpec(
@@ -179,25 +166,22 @@ def load_experiment(path: Path) -> ExperimentSpec:
     )
 
 
-def _twin_problems(twins: Sequence[str]) -> list[Problem]:
-    """Find twins that would have the same name."""
-    first: dict[str, int] = {}
-    return [
+def _problems(model: _File) -> list[Problem]:
+    """Find twins that would have the same name, and published numbers that name nothing."""
+    names = [Path(twin).stem for twin in model.experiment.twins]
+    rows: list[tuple[KeyPath, str]] = [
+        (("experiment", "twins", index), name) for index, name in enumerate(names)
+    ]
+    problems = [
         Problem(
-            path=("experiment", "twins", index),
+            path=path,
             text=complaint(
-                f'the name "{Path(twin).stem}" is that of twins[{first[Path(twin).stem]}]',
+                f'the name "{dict(rows)[path]}" is that of twins[{first[-1]}]',
                 allowed="each twin once",
             ),
         )
-        for index, twin in enumerate(twins)
-        if first.setdefault(Path(twin).stem, index) != index
+        for path, first in repeated(rows)
     ]
-
-
-def _published_problems(model: _File) -> list[Problem]:
-    names = [Path(twin).stem for twin in model.experiment.twins]
-    problems = []
     for index, row in enumerate(model.published):
         cell = bool(row.file and row.where and row.quantity)
         if cell == bool(row.ratio) or (row.ratio and (row.file or row.where or row.quantity)):

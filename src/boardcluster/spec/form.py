@@ -1,7 +1,7 @@
-"""A cluster in another form: fewer workers, another profile, settings or place of the master. Pure.
+"""Variants of a cluster: fewer workers, another profile, settings or master placement. Pure.
 
-Campaigns measure the same nodes in several forms (Lee and Park 2026: 1, 2, 4 and 8 nodes; Lee, Oh
-and Park 2021, section VI-C: master separate or combined). Each form that holds other DataNodes has
+Campaigns measure the same nodes as several variants (Lee and Park 2026: 1, 2, 4 and 8 nodes; Lee,
+Oh and Park 2021, section VI-C: master separate or combined). Each variant with other DataNodes has
 its own HDFS, because blocks on a worker that is left out would be missing.
 """
 
@@ -35,7 +35,7 @@ class Form:
 
 
 def apply_form(spec: ClusterSpec, form: Form) -> ClusterSpec:
-    """Return the cluster in another form.
+    """Return a variant of the cluster.
 
     Raises:
         UsageError: it has too few workers, or no node of its own for the master.
@@ -68,8 +68,8 @@ def apply_form(spec: ClusterSpec, form: Form) -> ClusterSpec:
 def _meters(spec: ClusterSpec, names: Collection[str]) -> tuple[MeterSpec, ...]:
     """Return the meters that measure what takes part.
 
-    A machine that takes no part still draws power, so a meter that has it too says nothing of the
-    form. An emulated node that takes no part does not exist.
+    A machine that takes no part still draws power, so a meter that has it too does not measure the
+    variant. An emulated node that takes no part does not exist.
     """
     if not spec.capabilities.emulated:
         return tuple(row for row in spec.meters if set(names).issuperset(row.nodes))
@@ -94,12 +94,7 @@ def _available(spec: ClusterSpec, master: MasterPlacement) -> tuple[NodeSpec, ..
 
 
 def storage_name(spec: ClusterSpec, form: Form) -> str:
-    """Return the name of the nodes' data folders: one per set of DataNodes and place of the master.
-
-    Args:
-        spec: the declared cluster.
-        form: the form it takes.
-    """
+    """Return the name of the nodes' data folders: one per set of DataNodes and master placement."""
     applied = apply_form(spec, form)
     if applied.nodes == spec.nodes:
         return "data"
@@ -108,7 +103,7 @@ def storage_name(spec: ClusterSpec, form: Form) -> str:
 
 
 def form_words(spec: ClusterSpec, form: Form) -> str:
-    """Say how a form differs from the declared cluster; empty if it does not."""
+    """Say how a variant differs from the declared cluster; empty if it does not."""
     applied = apply_form(spec, form)
     words = []
     if len(applied.workers) != len(spec.workers):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -15,12 +14,13 @@ from boardcluster.records import ClusterSpec, MeterSpec, PowerModel
 from boardcluster.spec.checks import (
     check_choice,
     check_name,
+    closest,
     complaint,
     refusal,
     shown,
 )
-from boardcluster.spec.problems import Problem
-from boardcluster.spec.toml import KeyPath, TomlDocument
+from boardcluster.spec.problems import Problem, StrictTable
+from boardcluster.spec.toml import KeyPath, TomlDocument, toml_key, toml_text
 
 __all__ = [
     "METER_TABLE",
@@ -64,8 +64,7 @@ class MeterFacts:
     on_node: bool
 
 
-def _check_meter_name(value: str) -> str:
-    return check_name(value, length_max=_NAME_LENGTH_MAX, allowed=_NAME_ALLOWED)
+_check_meter_name = partial(check_name, length_max=_NAME_LENGTH_MAX, allowed=_NAME_ALLOWED)
 
 
 def _check_nodes(value: Any) -> tuple[str, ...] | None:
@@ -74,7 +73,7 @@ def _check_nodes(value: Any) -> tuple[str, ...] | None:
         return None
     names = value if isinstance(value, list) else [None]
     if not all(isinstance(name, str) for name in names):
-        raise refusal(f"{shown(value)} names no nodes", allowed=_NODES_ALLOWED)
+        raise refusal(f"{shown(value)} does not name nodes", allowed=_NODES_ALLOWED)
     if len(set(names)) < len(names):
         raise refusal(f"{shown(value)} names a node twice", allowed=_NODES_ALLOWED)
     return tuple(names)
@@ -82,7 +81,7 @@ def _check_nodes(value: Any) -> tuple[str, ...] | None:
 
 def _check_watts(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _WATTS_MAX:
-        raise refusal(f"{shown(value)} is no power", allowed=_WATTS_ALLOWED)
+        raise refusal(f"{shown(value)} is not a power in watts", allowed=_WATTS_ALLOWED)
     return float(value)
 
 
@@ -101,10 +100,8 @@ class MeterTable(BaseModel):
     switch: bool = Field(default=False, description="true or false")
 
 
-class PowerTable(BaseModel):
+class PowerTable(StrictTable):
     """A ``[[power]]`` table."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     nodes: _Nodes = Field(description=_NODES_ALLOWED)
     idle_watts: _Watts = Field(description=_WATTS_ALLOWED)
@@ -149,9 +146,8 @@ def meter_problems(
 
 def _tables(document: TomlDocument, name: str) -> list[Mapping[str, Any]]:
     value = document.data.get(name)
-    return (
-        [row if isinstance(row, dict) else {} for row in value] if isinstance(value, list) else []
-    )
+    rows = value if isinstance(value, list) else []
+    return [row if isinstance(row, dict) else {} for row in rows]
 
 
 def _node_problems(
@@ -199,16 +195,16 @@ def _watts_problems(
 
 
 def _option_problems(table: Mapping[str, Any], path: KeyPath) -> list[Problem]:
-    """Find options that are no single value, and secrets."""
+    """Find options that are not single values, and secrets."""
     problems = []
     for key, value in table.items():
         if key in _COMMON_KEYS:
             continue
         if not isinstance(value, str | int | float):
-            text = complaint(f"{shown(value)} is no option", allowed=_OPTION_ALLOWED)
+            text = complaint(f"{shown(value)} is not an option", allowed=_OPTION_ALLOWED)
             problems.append(Problem(path=(*path, key), text=text))
         elif isinstance(value, str) and _USER_IN_URL.search(value):
-            text = "a user or a password stands in it; allowed: neither, use password_file"
+            text = "it contains a user or a password; allowed: neither, use password_file"
             problems.append(Problem(path=(*path, key), text=text))
     return problems
 
@@ -225,10 +221,8 @@ def _kind_problems(
     allowed = [*_COMMON_KEYS, *facts.options]
     for key in table:
         if key not in allowed:
-            near = difflib.get_close_matches(key.lower(), allowed, n=1)
-            text = complaint(
-                "unknown key", allowed=", ".join(allowed), nearest=near[0] if near else ""
-            )
+            near = closest(key, allowed)
+            text = complaint("unknown key", allowed=", ".join(allowed), nearest=near)
             problems.append(Problem(path=(*path, key), text=text))
     problems += [
         Problem(path=(*path, key), text=f"missing; a meter of the kind {table['kind']} needs it")
@@ -289,30 +283,22 @@ def power_models(tables: Sequence[PowerTable], names: Sequence[str]) -> tuple[Po
         name: table for table in tables for name in (names if table.nodes is None else table.nodes)
     }
     return tuple(
-        PowerModel(
-            node=name,
-            idle_watts=by_node[name].idle_watts,
-            stress_watts=by_node[name].stress_watts,
-        )
+        PowerModel(node=name, **by_node[name].model_dump(exclude={"nodes"}))
         for name in names
         if name in by_node
     )
 
 
 def render_meters(spec: ClusterSpec) -> tuple[str, ...]:
-    """Write the tables of meters and models; loading them gives back the same.
-
-    Args:
-        spec: a valid cluster.
-    """
+    """Write the tables of meters and models; loading them gives back the same."""
     names = [node.name for node in spec.nodes]
     tables = [
         "[[meter]]\n"
-        f"name = {_quoted(meter.name)}\n"
-        f"kind = {_quoted(meter.kind)}\n"
+        f"name = {toml_text(meter.name)}\n"
+        f"kind = {toml_text(meter.kind)}\n"
         f"nodes = {_nodes(meter.nodes, names)}\n"
         + ("switch = true\n" if meter.switch else "")
-        + "".join(f"{_key(key)} = {_quoted(value)}\n" for key, value in meter.options.items())
+        + "".join(f"{toml_key(key)} = {toml_text(value)}\n" for key, value in meter.options.items())
         for meter in spec.meters
     ]
     groups: dict[tuple[float, float], list[str]] = {}
@@ -326,16 +312,7 @@ def render_meters(spec: ClusterSpec) -> tuple[str, ...]:
     return tuple(tables)
 
 
-def _quoted(text: str) -> str:
-    """Write a TOML basic string; JSON's escapes are a subset of TOML's."""
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
-
-
 def _nodes(chosen: Sequence[str], names: Sequence[str]) -> str:
     if set(chosen) == set(names):
-        return _quoted(_ALL)
-    return f"[{', '.join(map(_quoted, chosen))}]"
+        return toml_text(_ALL)
+    return f"[{', '.join(map(toml_text, chosen))}]"

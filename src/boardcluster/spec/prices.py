@@ -8,11 +8,11 @@ import re
 from collections.abc import Collection
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from boardcluster.records import ClusterSpec, Prices
 from boardcluster.spec.checks import complaint, refusal, shown
-from boardcluster.spec.problems import Problem, key_text
+from boardcluster.spec.problems import Problem, StrictTable, key_text
 from boardcluster.spec.toml import KeyPath, TomlDocument
 
 __all__ = ["PRICES_TABLE", "PricesTable", "price_problems", "prices_of", "render_prices"]
@@ -31,7 +31,7 @@ _PARTS = ("board", "medium", "supply", "cooling", "switch", "other")
 def _check_price(value: Any) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 <= value <= _PRICE_MAX:
-        raise refusal(f"{shown(value)} is no price", allowed=_PRICE_ALLOWED)
+        raise refusal(f"{shown(value)} is not a price", allowed=_PRICE_ALLOWED)
     return float(value)
 
 
@@ -39,7 +39,7 @@ def _check_currency(value: Any) -> str:
     if not isinstance(value, str) or not _CURRENCY.fullmatch(value):
         text = value.upper() if isinstance(value, str) else ""
         raise refusal(
-            f"{shown(value)} is no currency",
+            f"{shown(value)} is not a currency",
             allowed=_CURRENCY_ALLOWED,
             nearest=text if _CURRENCY.fullmatch(text) else "",
         )
@@ -49,10 +49,8 @@ def _check_currency(value: Any) -> str:
 _Price = Annotated[float | None, BeforeValidator(_check_price)]
 
 
-class PricesTable(BaseModel):
+class PricesTable(StrictTable):
     """The ``[prices]`` table."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     currency: Annotated[str, BeforeValidator(_check_currency)] = Field(
         description=_CURRENCY_ALLOWED
@@ -71,12 +69,7 @@ class PricesTable(BaseModel):
 
 
 def price_problems(document: TomlDocument, wrong: Collection[KeyPath]) -> list[Problem]:
-    """Find prices that contradict each other or say nothing, beyond the form of single values.
-
-    Args:
-        document: the file.
-        wrong: keys that are already known to be wrong.
-    """
+    """Find prices that contradict each other or have no effect, but for keys known as wrong."""
     table = document.data.get("prices")
     if not isinstance(table, dict) or ("prices",) in wrong:
         return []
@@ -93,7 +86,7 @@ def price_problems(document: TomlDocument, wrong: Collection[KeyPath]) -> list[P
             if key in table
         ]
     elif "supplies" in table and "supply" not in table:
-        text = complaint("it says nothing without `supply`", allowed="with a supply only")
+        text = complaint("it has no effect without `supply`", allowed="with a supply only")
         problems.append(Problem(path=("prices", "supplies"), text=text))
     if not table.keys() - {"currency"} and "currency" in table:
         text = complaint("a currency, but no price", allowed=PRICES_TABLE)
@@ -107,11 +100,7 @@ def prices_of(table: PricesTable | None) -> Prices | None:
 
 
 def render_prices(spec: ClusterSpec) -> tuple[str, ...]:
-    """Write the table of prices; loading it gives back the same. None where there are none.
-
-    Args:
-        spec: a valid cluster.
-    """
+    """Write the table of prices; loading it gives back the same. None where there are none."""
     if spec.prices is None:
         return ()
     said = {

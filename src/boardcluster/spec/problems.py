@@ -6,26 +6,54 @@ Pydantic finds the problems; here they get our words: the line, the key, the val
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from boardcluster.errors import SpecError
-from boardcluster.spec.checks import complaint, shown
-from boardcluster.spec.toml import KeyPath, TomlDocument
+from boardcluster.spec.checks import check_word, closest, complaint, shown
+from boardcluster.spec.toml import KeyPath, TomlDocument, read_toml
 
-__all__ = ["Problem", "key_text", "spec_error", "validate"]
+__all__ = [
+    "Problem",
+    "StrictTable",
+    "Text",
+    "key_text",
+    "read_model",
+    "repeated",
+    "spec_error",
+    "validate",
+    "word_of",
+]
 
 _PROBLEMS_SHOWN_MAX = 100
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 Model = TypeVar("Model", bound=BaseModel)
+Text = Annotated[str, Field(min_length=1, description="text that is not empty")]
+
+
+class StrictTable(BaseModel):
+    """A table of a TOML file, with no other keys and nothing converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def word_of(kind: type[Any], what: str) -> BeforeValidator:
+    """Return a validator that makes a member of an enumeration from its name.
+
+    Args:
+        kind: the enumeration.
+        what: what a member is, with its article, for the message.
+    """
+    names = [item.value for item in kind]
+    return BeforeValidator(lambda value: kind(check_word(value, names, what=what)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +113,8 @@ def _text_of(
     holder, field = _field_at(model, error["loc"])
     if error["type"] == "extra_forbidden":
         key = str(error["loc"][-1])
-        near = difflib.get_close_matches(key.lower(), holder.model_fields, n=1)
-        return complaint(
-            "unknown key",
-            allowed=", ".join(holder.model_fields),
-            nearest=near[0] if near else "",
-        )
+        fields = holder.model_fields
+        return complaint("unknown key", allowed=", ".join(fields), nearest=closest(key, fields))
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
     description = field.description if field is not None else None
@@ -127,16 +151,43 @@ def validate(
         ]
 
 
-def spec_error(document: TomlDocument, problems: Sequence[Problem]) -> SpecError:
-    """Say all problems in one error, a line for each, in the order of the file.
+def read_model(
+    path: Path,
+    model: type[Model],
+    *,
+    create_hint: str,
+    check: Callable[[Model], list[Problem]] = lambda _: [],
+) -> tuple[Model, TomlDocument]:
+    """Read a TOML file into a model that needs no context.
 
     Args:
-        document: the file.
-        problems: at least one.
+        path: the file.
+        model: as for ``validate``.
+        create_hint: what to do when there is no such file, in the imperative.
+        check: finds what is wrong beyond single values.
 
-    Returns:
-        The error to raise.
+    Raises:
+        SpecError: it is missing, not TOML, or wrong; with line, key and what is allowed.
     """
+    document = read_toml(path, create_hint=create_hint)
+    found, problems = validate(model, document.data, context={}, allowed_words={})
+    if found is not None:
+        problems = check(found)
+    if found is None or problems:
+        raise spec_error(document, problems)
+    return found, document
+
+
+def repeated(rows: Iterable[tuple[KeyPath, Hashable]]) -> Iterator[tuple[KeyPath, KeyPath]]:
+    """Yield each path whose value an earlier path has, with the first such path."""
+    first: dict[Hashable, KeyPath] = {}
+    for path, value in rows:
+        if (earlier := first.setdefault(value, path)) != path:
+            yield path, earlier
+
+
+def spec_error(document: TomlDocument, problems: Sequence[Problem]) -> SpecError:
+    """Return an error that names all problems, a line for each, in the order of the file."""
     ordered = sorted(problems, key=lambda problem: document.line_of(problem.path))
     lines = [
         f"{document.path}:{document.line_of(problem.path)}: "

@@ -51,7 +51,7 @@ def read_settings(
 
     Args:
         at: its place in the file.
-        table: what the file holds there; what is no table is somebody else's problem.
+        table: what the file holds there; anything but a table is refused elsewhere.
         check: see CheckSetting; None takes values as they are.
         listed: whether a list of values is allowed, each of which is a level.
 
@@ -79,7 +79,7 @@ def read_settings(
                 problems.append(Problem(path=place, text=str(error)))
                 continue
             if text in texts:
-                text = complaint(f"{shown(item)} stands here twice", allowed="each value once")
+                text = complaint(f"{shown(item)} is here twice", allowed="each value once")
                 problems.append(Problem(path=place, text=text))
             texts.append(text)
         values[key] = tuple(texts)

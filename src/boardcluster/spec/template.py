@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable
 from ipaddress import IPv4Network
 
@@ -32,6 +31,7 @@ from boardcluster.spec.cluster import (
 )
 from boardcluster.spec.meters import render_meters
 from boardcluster.spec.prices import render_prices
+from boardcluster.spec.toml import toml_text
 from boardcluster.spec.twin import DEFAULT_DISK_BYTES
 from boardcluster.units import (
     GIB,
@@ -51,24 +51,19 @@ _USABLE_PERCENT = 90
 
 _PROFILE_MEANINGS = {
     "default": "sized by rule from each node's memory and cores",
-    "upstream": "what Hadoop and Spark do when nobody configures them",
+    "upstream": "what Hadoop and Spark do without any configuration",
     "paper-2021": "the settings printed in the paper of 2021",
     "paper-2026": "the settings printed in the paper of 2026",
 }
 
 _HEADER = """\
 # A boardcluster cluster. Change what you like, then run `boardcluster up`.
-# The whole file is checked before anything starts; a mistake is answered with its line, its key,
+# The whole file is checked before anything starts; for each mistake you are told its line, its key,
 # what is allowed and the nearest valid name.
 #
 #   sizes   "256 MB" is 256,000,000 bytes; "256 MiB" is 268,435,456 bytes
 #   rates   "100 Mbit/s", "1 Gbit/s"
 """
-
-
-def _quoted(text: str) -> str:
-    """Write a TOML basic string; JSON's escapes are a subset of TOML's."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _choices(names: Collection[str], meanings: dict[str, str]) -> str:
@@ -78,15 +73,15 @@ def _choices(names: Collection[str], meanings: dict[str, str]) -> str:
 
 
 def _render_node(node: NodeSpec, *, over_ssh: bool) -> str:
-    roles = ", ".join(_quoted(role.value) for role in Role if role in node.roles)
+    roles = ", ".join(toml_text(role.value) for role in Role if role in node.roles)
     ways = (("host", node.host), ("address", node.address), ("folder", node.folder))
-    board = "".join(f"{key} = {_quoted(value)}\n" for key, value in ways if value and over_ssh)
+    board = "".join(f"{key} = {toml_text(value)}\n" for key, value in ways if value and over_ssh)
     return (
         "[[node]]\n"
-        f"name = {_quoted(node.name)}\n"
+        f"name = {toml_text(node.name)}\n"
         f"roles = [{roles}]\n"
         f"cores = {node.cores}\n"
-        f"memory = {_quoted(format_bytes_exact(node.memory_bytes))}\n"
+        f"memory = {toml_text(format_bytes_exact(node.memory_bytes))}\n"
         f"{board}{_render_node_twin(node.twin) if node.twin else ''}"
     )
 
@@ -100,11 +95,11 @@ def _render_node_twin(twin: NodeTwin) -> str:
         "cooling": twin.cooling,
         "disk": format_bytes_exact(twin.disk_bytes) if twin.disk_bytes else "",
     }
-    return "".join(f"{key} = {_quoted(value)}\n" for key, value in parts.items() if value)
+    return "".join(f"{key} = {toml_text(value)}\n" for key, value in parts.items() if value)
 
 
 def _render_twin(twin: TwinSpec) -> str:
-    dilation = _quoted("auto") if twin.dilation is None else repr(twin.dilation)
+    dilation = toml_text("auto") if twin.dilation is None else repr(twin.dilation)
     return f"""\
 [twin]
 # Nodes are limited to what their boards can do. By how much everything is slower than on the
@@ -116,9 +111,9 @@ dilation = {dilation}
 def _render_settings(spec: ClusterSpec) -> Iterable[str]:
     """Return the table of settings; none where there are none."""
     if spec.settings:
-        rows = [f"{_quoted(key)} = {_quoted(value)}" for key, value in spec.settings.items()]
+        rows = [f"{toml_text(key)} = {toml_text(value)}" for key, value in spec.settings.items()]
         yield "\n".join(
-            ["# Properties of the engines, beside the profile.", "[settings]", *rows, ""]
+            ["# Properties of the engines, on top of the profile.", "[settings]", *rows, ""]
         )
 
 
@@ -126,10 +121,10 @@ def _render_board_network(spec: ClusterSpec) -> str:
     return f"""\
 [network]
 # The IPv4 network that the boards are in, with a prefix from /8 to /30.
-subnet = {_quoted(spec.network.subnet)}
+subnet = {toml_text(spec.network.subnet)}
 
-# The rate of the slowest link, as it was seen or as you know it; nothing sets it on boards.
-link = {_quoted(format_rate_exact(spec.network.link_bits_per_second))}
+# The rate of the slowest link, as it was found or as you know it; it is not enforced on boards.
+link = {toml_text(format_rate_exact(spec.network.link_bits_per_second))}
 """
 
 
@@ -138,7 +133,7 @@ _BOARD_COMMENTS = f"""\
 #           agent and jump hosts apply
 #   address its IPv4 address in the subnet above
 #   folder  where data, logs and configuration go, on the fastest medium of the node;
-#           leave it out for {_quoted(DEFAULT_FOLDER)}
+#           leave it out for {toml_text(DEFAULT_FOLDER)}
 """
 
 _TWIN_COMMENTS = f"""\
@@ -147,7 +142,7 @@ _TWIN_COMMENTS = f"""\
 #           memory may be less
 #   medium  which medium of the catalog its disk is limited to; pcie says by which version of
 #           PCI Express, where its figures differ by that
-#   disk    size of its disk; leave it out for {_quoted(format_bytes_exact(DEFAULT_DISK_BYTES))}
+#   disk    size of its disk; leave it out for {toml_text(format_bytes_exact(DEFAULT_DISK_BYTES))}
 #   supply  its power supply; cooling  what cools it: both are modelled
 """
 
@@ -155,7 +150,7 @@ _SECURITY = """\
 
 # Who may reach the cluster:
 #   closed        only its own nodes; firewall, access lists, tokens, encryption among Spark's parts
-#   insecure-lab  everybody in the network may take it over; only to compare with the papers
+#   insecure-lab  anyone in the network may take it over; only to compare with the papers
 security = """
 
 
@@ -163,15 +158,15 @@ def _render_network(spec: ClusterSpec) -> str:
     return f"""\
 [network]
 # An IPv4 network inside {BENCHMARK_NETWORK}, which is reserved for benchmarking (RFC 2544) and so
-# collides with nobody's own network; prefix /16 to /28. This machine has the first address, here
+# collides with no other network; prefix /16 to /28. This machine has the first address, here
 # {host_address(spec)}; the master has the next, and the other nodes follow in the file's order.
-# Leave it out for {_quoted(DEFAULT_SUBNET)}.
-subnet = {_quoted(spec.network.subnet)}
+# Leave it out for {toml_text(DEFAULT_SUBNET)}.
+subnet = {toml_text(spec.network.subnet)}
 
 # Rate of each node's link, in each direction: {format_rate_exact(LINK_BITS_PER_SECOND_MIN)} to \
 {format_rate_exact(LINK_BITS_PER_SECOND_MAX)}. A Raspberry Pi 4
-# or 5 has 1 Gbit/s. Leave it out for {_quoted(format_rate_exact(DEFAULT_LINK_BITS_PER_SECOND))}.
-link = {_quoted(format_rate_exact(spec.network.link_bits_per_second))}
+# or 5 has 1 Gbit/s. Leave it out for {toml_text(format_rate_exact(DEFAULT_LINK_BITS_PER_SECOND))}.
+link = {toml_text(format_rate_exact(spec.network.link_bits_per_second))}
 """
 
 
@@ -201,13 +196,7 @@ def render_cluster(
 ) -> str:
     """Write a commented ``cluster.toml``; loading it gives back the same spec.
 
-    Args:
-        spec: a valid cluster.
-        engine_pairs: ids of the known engine pairs, for the comments.
-        profiles: names of the known profiles, for the comments.
-
-    Returns:
-        The text of the file.
+    The ids of the known engine pairs and the names of the profiles are for the comments.
     """
     known = spec.capabilities
     boards = known.over_ssh
@@ -215,20 +204,20 @@ def render_cluster(
 [cluster]
 # Also the name of its state folder: lower-case letters, digits and hyphens, at most \
 {CLUSTER_NAME_LENGTH_MAX}.
-name = {_quoted(spec.name)}
+name = {toml_text(spec.name)}
 
 # What the nodes are:
 {_choices(every_kind(), {name: row.meaning for name, row in every_kind().items()})}
-kind = {_quoted(spec.kind)}
+kind = {toml_text(spec.kind)}
 
 # Which Hadoop with which Spark:
 {_choices(engine_pairs, {})}
-engines = {_quoted(spec.engines)}
+engines = {toml_text(spec.engines)}
 
 # How the engines are configured:
 {_choices(profiles, _PROFILE_MEANINGS)}
-profile = {_quoted(spec.profile)}
-{_SECURITY + _quoted(spec.security) + chr(10) if boards else ""}"""
+profile = {toml_text(spec.profile)}
+{_SECURITY + toml_text(spec.security) + chr(10) if boards else ""}"""
     nodes_comment = f"""\
 {_LOOPBACK_NODE if known.network is Network.LOOPBACK else _several_nodes(known.nodes_max)}
 #   roles   master: NameNode, ResourceManager, history servers; worker: DataNode, NodeManager
@@ -261,11 +250,7 @@ def _checked(check: Callable[[str], str], value: str, option: str) -> str:
 
 
 def workers_that_fit(host_available_bytes: int) -> int:
-    """Return the largest number of workers that ``propose_cluster`` can place; 0 if none.
-
-    Args:
-        host_available_bytes: memory available now.
-    """
+    """Return the largest number of workers that ``propose_cluster`` can place; 0 if none."""
     usable_bytes = host_available_bytes * _USABLE_PERCENT // 100
     shared_bytes = max(0, usable_bytes - _MASTER_MEMORY_BYTES)
     return min(NODES_MAX - 1, shared_bytes // _WORKER_MEMORY_BYTES_MIN)
@@ -286,9 +271,9 @@ def _worker_memory_bytes(*, workers: int, host_available_bytes: int) -> int:
         f"not enough memory for a master and {_count(workers)}: "
         f"{_binary(host_available_bytes)} available x {_USABLE_PERCENT} % = "
         f"{_binary(usable_bytes)} usable; needed are {master} (master) + {workers} x {least} "
-        f"(the least per worker) = {_binary(needed_bytes)}, which takes "
-        f"{_binary(available_needed_bytes)} available; the largest number of workers that fits "
-        f"is {largest}"
+        f"(the least per worker) = {_binary(needed_bytes)}, for which "
+        f"{_binary(available_needed_bytes)} must be available; the largest number of workers that "
+        f"fits is {largest}"
     )
     hint = f"ask for at most {_count(largest)}, or free memory" if largest else "free memory"
     raise CapacityError(message, hint=hint)

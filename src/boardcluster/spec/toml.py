@@ -8,6 +8,7 @@ a file back, but gives no positions (its issue 55 asks for them since 2019).
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from bisect import bisect_right
@@ -18,7 +19,7 @@ from typing import Any
 
 from boardcluster.errors import SpecError
 
-__all__ = ["KeyPath", "TomlDocument", "parse_toml", "read_toml"]
+__all__ = ["KeyPath", "TomlDocument", "parse_toml", "read_toml", "toml_key", "toml_text"]
 
 KeyPath = tuple[str | int, ...]
 """Keys and, for elements of arrays, indices from 0: ``("node", 1, "memory")``."""
@@ -39,6 +40,16 @@ _SYNTAX_ERROR = re.compile(
 )
 
 
+def toml_text(text: str) -> str:
+    """Write text as a basic TOML string: JSON's escapes are TOML's, but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def toml_key(key: str) -> str:
+    """Write a key, in quotes where it needs them."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_text(key)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TomlDocument:
     """A TOML file that has been read.
@@ -54,14 +65,7 @@ class TomlDocument:
     lines: Mapping[KeyPath, int]
 
     def line_of(self, path: KeyPath) -> int:
-        """Return the line of a key path; of its nearest ancestor where it is not in the file.
-
-        Args:
-            path: keys and indices from the top; the empty path is line 1.
-
-        Returns:
-            A line, from 1.
-        """
+        """Return the line of a key path, from 1; of its nearest ancestor if it is not there."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
@@ -184,14 +188,7 @@ class _Scanner:
 
 
 def parse_toml(text: str, *, path: Path) -> TomlDocument:
-    """Parse TOML text.
-
-    Args:
-        text: the content of the file.
-        path: the file, for messages.
-
-    Returns:
-        The document with its lines.
+    """Parse the text of a TOML file; ``path`` is for messages.
 
     Raises:
         SpecError: it is not TOML; names file, line and column.
@@ -231,9 +228,6 @@ def read_toml(path: Path, *, create_hint: str) -> TomlDocument:
         path: the file; at most 1 MiB, UTF-8 with or without a byte order mark.
         create_hint: what to do when there is no such file, or it is empty; in the imperative.
 
-    Returns:
-        The document with its lines.
-
     Raises:
         SpecError: the file is missing, not a regular file, unreadable, too large, not UTF-8, empty
             or not TOML.
@@ -257,7 +251,7 @@ def read_toml(path: Path, *, create_hint: str) -> TomlDocument:
         ) from error
     if len(content) > _LARGEST_BYTES:
         raise SpecError(
-            f"{path}: is larger than {_LARGEST_BYTES} bytes, no specification is",
+            f"{path}: is larger than {_LARGEST_BYTES} bytes, which no specification is",
             hint="name a specification file",
         )
     try:

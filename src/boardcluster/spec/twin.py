@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from boardcluster.capabilities import kinds_with
 from boardcluster.spec.checks import (
-    DILATION_ALLOWED,
+    Allowed,
     check_choice,
     check_dilation,
     choices_text,
     complaint,
     shown,
 )
-from boardcluster.spec.problems import Problem, key_text
+from boardcluster.spec.problems import Problem, StrictTable, key_text
 from boardcluster.spec.toml import KeyPath, TomlDocument
 from boardcluster.units import GIB, format_bytes_exact, parse_size
 
@@ -60,17 +60,12 @@ _NEEDS = {
     "pcie": "medium",
     "disk": "medium",
 }
-"""Keys that say nothing without another one."""
+"""Keys that have no effect without another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardFacts:
-    """What a node takes from its board.
-
-    Attributes:
-        cores: its CPUs.
-        memory_bytes: its memory.
-    """
+    """What a node has from its board: its CPUs and its memory."""
 
     cores: int
     memory_bytes: int
@@ -108,23 +103,16 @@ class TwinParts:
     check: Callable[[str, str], None]
 
 
-class TwinTable(BaseModel):
+class TwinTable(StrictTable):
     """The ``[twin]`` table."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
     dilation: Annotated[float | None, BeforeValidator(check_dilation)] = Field(
-        default=None, description=DILATION_ALLOWED
+        default=None, description=Allowed.DILATION
     )
 
 
 def part_name(name: str, folder: Path) -> str:
-    """Return the name of a part; the whole path, if it is a path.
-
-    Args:
-        name: as the file says; a relative path begins at the file.
-        folder: the file's folder.
-    """
+    """Return the name of a part; if it is a path, the whole path, which begins at a folder."""
     return str((folder / name).resolve()) if name.endswith(".toml") else name
 
 
@@ -193,7 +181,7 @@ def _need_problems(node: Mapping[str, Any], path: KeyPath, *, any_board: bool) -
     return [
         Problem(
             path=(*path, key),
-            text=complaint(f"it says nothing without `{needed}`", allowed=f"with a {needed} only"),
+            text=complaint(f"it has no effect without `{needed}`", allowed=f"with a {needed} only"),
         )
         for key, needed in _NEEDS.items()
         if key in node and needed not in node and not (needed == "board" and any_board)

@@ -73,14 +73,14 @@ def test_a_total_is_of_the_whole_cluster_only() -> None:
     part = price_list(spec, nodes=2)
     assert part.total is None
     assert part.per_kwh == 0.25
-    assert part.missing == ("only the whole cluster has a price, and not every node took part",)
+    assert part.missing == ("the price is that of the whole cluster, and not every node took part",)
 
 
 def test_nothing_declared_of_real_boards_has_no_price() -> None:
     prices = price_list(cluster())
     assert (prices.currency, prices.per_kwh, prices.parts, prices.total) == ("", None, (), None)
     assert len(prices.missing) == 4
-    assert prices.missing[0] == "no price of boards; say `board` in [prices] of cluster.toml"
+    assert prices.missing[0] == "no price of boards; set `board` in [prices] of cluster.toml"
 
 
 def test_what_emulated_boards_stand_for_has_the_catalogs_latest_price() -> None:
@@ -103,7 +103,7 @@ def test_what_emulated_boards_stand_for_has_the_catalogs_latest_price() -> None:
 def test_a_medium_without_a_price_is_named() -> None:
     spec = cluster(None, NodeTwin(board=BOARD, medium=MEDIUM))
     (line,) = (line for line in price_list(spec).missing if "media" in line)
-    assert f"the catalog has none of {MEDIUM}" in line
+    assert f"the catalog has no price of {MEDIUM}" in line
 
 
 def test_declared_prices_fill_what_the_catalog_lacks() -> None:

@@ -199,11 +199,14 @@ def test_small_boards_get_a_master_that_does_not_work(desk: Desk) -> None:
 
 
 def test_boards_of_an_inventory(desk: Desk, tmp_path: Path) -> None:
-    inventory = tmp_path / "hosts.ini"
-    inventory.write_text(
-        "[pis]\npi0 ansible_host=pi0 ansible_user=pi ansible_ssh_private_key_file=~/key\n"
-        "pi1 ansible_user=pi color=red\n"
-    )
+    inventory = tmp_path / "inventory.json"
+    key = {"ansible_host": "pi0", "ansible_ssh_private_key_file": "~/key", "ansible_user": "pi"}
+    listed = {
+        "_meta": {"hostvars": {"pi0": key, "pi1": {"ansible_user": "pi", "color": "red"}}},
+        "all": {"children": ["pis"]},
+        "pis": {"hosts": ["pi0", "pi1"]},
+    }
+    inventory.write_text(json.dumps(listed))
 
     ran = desk("init", "--inventory", str(inventory), "--yes")
 

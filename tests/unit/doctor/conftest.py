@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 from tests.builders import make_cluster, make_live_node, make_node, make_state
+from tests.unit.doctor.board_facts import healthy_boards
+from tests.unit.doctor.fake_machine import FakeMachine
 
 from boardcluster.cluster.state import LiveState
-from boardcluster.doctor import FakeMachine, Surroundings
+from boardcluster.doctor import Facts
 from boardcluster.doctor.checks.tools import TOOLS
 from boardcluster.records import ClusterSpec
 from boardcluster.services.pair import pair_ids
@@ -65,10 +67,14 @@ def state(tmp_path: Path) -> LiveState:
 
 
 @pytest.fixture
-def around(tmp_path: Path, machine: FakeMachine, spec: ClusterSpec) -> Surroundings:
+def facts(tmp_path: Path, machine: FakeMachine, spec: ClusterSpec) -> Facts:
     home, cache = tmp_path / "home", tmp_path / "cache"
     for folder in (home, cache):
         machine.tell("stat", "--file-system", "--format=%T", str(folder), stdout="ext2/ext3\n")
-    return Surroundings(
-        machine=machine, home=home, cache=cache, options=" --cluster test", spec=spec
-    )
+    return Facts(machine=machine, home=home, cache=cache, options=" --cluster test", spec=spec)
+
+
+@pytest.fixture
+def view(tmp_path: Path) -> Facts:
+    """A healthy cluster of three boards that is up."""
+    return healthy_boards(tmp_path)

@@ -10,12 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.doctor.fake_machine import FakeMachine
 from typer.testing import CliRunner
 
 from boardcluster.cli import app, main
 from boardcluster.cli import doctor as command
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.doctor import FakeMachine, Finding, Severity, Surroundings, check_names
+from boardcluster.doctor import (
+    Facts,
+    Finding,
+    Severity,
+    Where,
+    check_names,
+    load_check,
+)
 from boardcluster.errors import HostError, LockedError, UsageError
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.spec import propose_cluster
@@ -50,11 +58,11 @@ def _signals() -> Iterator[None]:
         signal.signal(one, handler)
 
 
-def _plant(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> list[Surroundings]:
-    seen: list[Surroundings] = []
+def _plant(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> list[Facts]:
+    seen: list[Facts] = []
 
-    def examine(around: Surroundings) -> list[Finding]:
-        seen.append(around)
+    def examine(facts: Facts) -> list[Finding]:
+        seen.append(facts)
         return list(findings)
 
     monkeypatch.setattr(command, "examine", examine)
@@ -123,7 +131,7 @@ def test_options_reach_the_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     _run(tmp_path, "--deep")
     home = tmp_path / "other"
     _run(home)
-    assert [around.deep for around in seen] == [True, False]
+    assert [facts.deep for facts in seen] == [True, False]
     assert seen[0].home == tmp_path
     assert seen[0].cache == tmp_path / "cache"
     assert seen[1].command("down") == f"boardcluster down --home {home}"
@@ -154,15 +162,14 @@ def _plant_boards(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, mended: bo
     sick = replace(WARNING, node="pi1", repair=REPAIR)
     looks = [[ERROR, sick, GOOD], [GOOD] if mended else [sick]]
     remote = FakeRemote("pi1")
-    _plant(monkeypatch)
-    monkeypatch.setattr(command, "look_around", lambda home, **_: _around(home))
-    monkeypatch.setattr(command, "_boards_of", lambda around: {"pi1": remote})
-    monkeypatch.setattr(command, "look_at_boards", lambda *_, **__: None)
-    monkeypatch.setattr(command, "examine_boards", lambda view: looks.pop(0))
+    monkeypatch.setattr(command, "gather_facts", lambda home, **_: _facts(home))
+    monkeypatch.setattr(command, "_boards_of", lambda facts: {"pi1": remote})
+    monkeypatch.setattr(command, "ask_boards", lambda facts, remotes: facts)
+    monkeypatch.setattr(command, "examine", lambda facts: looks.pop(0))
     return remote
 
 
-def _around(home: Path) -> Surroundings:
+def _facts(home: Path) -> Facts:
     spec = propose_cluster(
         name="test",
         workers=1,
@@ -172,14 +179,14 @@ def _around(home: Path) -> Surroundings:
         profile="default",
         subnet="198.18.0.0/24",
     )
-    return Surroundings(machine=FakeMachine(), home=home, cache=home, options=" -c x", spec=spec)
+    return Facts(machine=FakeMachine(), home=home, cache=home, options=" -c x", spec=spec)
 
 
 def test_boards_are_looked_at_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     remote = _plant_boards(monkeypatch, tmp_path, mended=False)
     text, error = _run(tmp_path)
     assert isinstance(error, HostError)
-    assert "`boardcluster doctor -c x --fix` can do 1 repair itself" in text
+    assert "`boardcluster doctor -c x --fix` can do 1 repair for you" in text
     assert remote.calls == []
 
 
@@ -238,7 +245,7 @@ def test_each_repair_is_asked_about(
         return answer == "y"
 
     monkeypatch.setattr("typer.confirm", confirm)
-    monkeypatch.setattr(command, "_somebody_is_there", lambda: True)
+    monkeypatch.setattr(command, "_can_ask", lambda: True)
     _run(tmp_path, "--fix")
     assert remote.calls == calls
     assert "as root on pi1: timedatectl set-ntp true" in asked[0]
@@ -247,7 +254,7 @@ def test_each_repair_is_asked_about(
 def test_nothing_to_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _plant(monkeypatch, WARNING, GOOD)
     result = CliRunner().invoke(app, ["doctor", "--home", str(tmp_path), "--fix"])
-    assert "nothing was found that could be mended without a person" in result.stderr
+    assert "no fault was found that can be repaired without a person" in result.stderr
     assert result.exit_code == 0
 
 
@@ -258,8 +265,10 @@ def test_this_machine_as_it_is_and_nothing_is_changed(
     with pytest.raises(SystemExit) as stopped:
         main(["doctor", "--home", str(home), "--cache", str(tmp_path / "cache"), "--json"])
     rows = _parsed(capsys.readouterr().out)
-    assert {row["check"] for row in rows} == set(check_names()) - {"local_node"}
-    assert not [row for row in rows if "this check failed itself" in row["seen"]]
+    assert {row["check"] for row in rows} == {
+        name for name in check_names() if load_check(name).where not in (Where.BOARDS, Where.LOCAL)
+    }
+    assert not [row for row in rows if "this check itself failed" in row["seen"]]
     errors = [row for row in rows if not row["ok"] and row["severity"] == "error"]
     assert stopped.value.code == (5 if errors else 0)
     assert list(tmp_path.iterdir()) == []

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.unit.doctor.fake_machine import FakeMachine
 
 from boardcluster.capabilities import every_kind
 from boardcluster.cluster.lock import driver_lock
@@ -22,97 +21,68 @@ from boardcluster.cluster.state import (
     save_state,
 )
 from boardcluster.doctor import (
-    Check,
-    FakeMachine,
-    LocalMachine,
+    Facts,
+    Machine,
     Severity,
-    Surroundings,
     check_names,
     checks,
     examine,
+    gather_facts,
     load_check,
-    look_around,
+    run_check,
 )
-from boardcluster.doctor.boards import board_check_names, load_board_check
 from boardcluster.doctor.checks.tools import BOARD_TOOLS
-from boardcluster.doctor.surroundings import driver_of
+from boardcluster.doctor.gather import driver_of
 from boardcluster.records import ClusterSpec, Security
 from boardcluster.spec import propose_cluster, render_cluster
-
-REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "doctor.md"
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
-
 
 # The checks as a whole
 
 
-def _load(name: str) -> Check[Any]:
-    return load_check(name) if name in check_names() else load_board_check(name)
-
-
-@pytest.mark.parametrize("name", [*check_names(), *board_check_names()])
-def test_a_check_is_named_like_its_file_and_says_everything(name: str) -> None:
-    check = _load(name)
+@pytest.mark.parametrize("name", check_names())
+def test_a_check_says_everything(name: str) -> None:
+    check = load_check(name)
     assert check.name == name
     for text in (check.looks_at, check.why):
         assert text.endswith(".")
     assert check.source
 
 
-def test_the_reference_lists_exactly_the_checks_that_exist() -> None:
-    lines = REFERENCE.read_text().splitlines()
-    headings = [line.removeprefix("### ") for line in lines if line.startswith("### ")]
-    assert headings == [*check_names(), *board_check_names()]
-
-
 def test_no_two_checks_have_the_same_name() -> None:
-    names = [*check_names(), *board_check_names()]
+    loaded = [load_check(name) for name in check_names()]
+    names = [name for row in loaded for name in (row.name, row.name_on_boards) if name]
     assert len(set(names)) == len(names)
-
-
-@pytest.mark.parametrize("name", [*check_names(), *board_check_names()])
-def test_the_reference_says_what_the_check_says(name: str) -> None:
-    check = _load(name)
-    section = _flat(REFERENCE.read_text().split(f"### {name}\n")[1].split("\n### ")[0])
-    for text in (check.looks_at, check.why, check.source):
-        assert _flat(text) in section
-    assert f"Worst case: {check.severity}." in section
 
 
 # Crashes
 
 
-def test_a_check_that_crashes_is_a_finding(around: Surroundings, machine: FakeMachine) -> None:
+def test_a_check_that_crashes_is_a_finding(facts: Facts, machine: FakeMachine) -> None:
     machine.files["/proc/self/limits"] = "Max open files  many  many  files\n"
-    (finding,) = [row for row in examine(around) if row.check == "open_files"]
+    (finding,) = [row for row in examine(facts) if row.check == "open_files"]
     assert not finding.ok
     assert finding.severity is Severity.WARNING
     assert "ValueError" in finding.seen
     assert finding.fix
-    assert {row.check for row in examine(around)} == _of_kind("emulated")
+    assert {row.check for row in examine(facts)} == _of_kind("emulated")
 
 
-def test_what_was_found_before_the_crash_is_kept(
-    around: Surroundings, machine: FakeMachine
-) -> None:
+def test_what_was_found_before_the_crash_is_kept(facts: Facts, machine: FakeMachine) -> None:
     machine.tell(
         "python3", "-I", "-S", "-c", "import sys; print(*sys.version_info[:3])", stdout="?"
     )
-    first, second = [row for row in examine(around) if row.check == "python"]
+    first, second = [row for row in examine(facts) if row.check == "python"]
     assert "ValueError" in first.seen
     assert first.severity is Severity.ERROR
     assert second.ok
 
 
 def test_a_check_that_cannot_even_be_loaded_is_a_finding(
-    around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    facts: Facts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "broken.py").write_text("import nothing_of_that_name\n")
     monkeypatch.setattr(checks, "__path__", [*checks.__path__, str(tmp_path)])
-    found = examine(around)
+    found = examine(facts)
     (finding,) = [row for row in found if row.check == "broken"]
     assert "ModuleNotFoundError" in finding.seen
     assert finding.severity is Severity.ERROR
@@ -120,22 +90,20 @@ def test_a_check_that_cannot_even_be_loaded_is_a_finding(
 
 
 def test_a_new_file_is_a_new_check(
-    around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    facts: Facts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = Path(checks.__path__[0], "clock.py").read_text()
-    (tmp_path / "added.py").write_text(text.replace('name="clock"', 'name="added"'))
+    (tmp_path / "added.py").write_text(text)
     monkeypatch.setattr(checks, "__path__", [*checks.__path__, str(tmp_path)])
     monkeypatch.delitem(sys.modules, f"{checks.__name__}.added", raising=False)
-    assert "added" in {row.check for row in examine(around)}
+    assert "added" in {row.check for row in examine(facts)}
     del sys.modules[f"{checks.__name__}.added"]
 
 
-def test_errors_come_first_and_what_is_well_last(
-    around: Surroundings, machine: FakeMachine
-) -> None:
+def test_errors_come_first_and_what_is_well_last(facts: Facts, machine: FakeMachine) -> None:
     machine.lack("tr")
     machine.page_size_bytes = 65536
-    ranks = [2 if row.ok else 0 if row.severity is Severity.ERROR else 1 for row in examine(around)]
+    ranks = [2 if row.ok else 0 if row.severity is Severity.ERROR else 1 for row in examine(facts)]
     assert ranks == sorted(ranks)
     assert set(ranks) == {0, 1, 2}
 
@@ -146,8 +114,12 @@ def test_errors_come_first_and_what_is_well_last(
 def _of_kind(kind: str) -> set[str]:
     """Names of the checks that matter to a kind of node."""
     known = every_kind()[kind]
-    loaded = {name: load_check(name).matters for name in check_names() if name != "broken"}
-    return {name for name, matters in loaded.items() if matters is None or matters(known)}
+    loaded = [load_check(name) for name in check_names() if name != "broken"]
+    return {
+        (known.over_ssh and check.name_on_boards) or check.name
+        for check in loaded
+        if check.where.applies(known)
+    }
 
 
 def _local(spec: ClusterSpec) -> ClusterSpec:
@@ -167,43 +139,29 @@ def _boards(spec: ClusterSpec) -> ClusterSpec:
 
 @pytest.mark.parametrize("kind", list(every_kind()))
 def test_what_does_not_matter_to_a_kind_of_node_is_left_out(
-    kind: str, around: Surroundings, machine: FakeMachine, spec: ClusterSpec
+    kind: str, facts: Facts, machine: FakeMachine, spec: ClusterSpec
 ) -> None:
     for tool in BOARD_TOOLS:
         machine.tell(tool.name, tool.ask, stdout=tool.ability)
     declared = {"emulated": spec, "boards": _boards(spec), "local": _local(spec)}[kind]
-    assert {row.check for row in examine(replace(around, spec=declared))} == _of_kind(kind)
+    assert {row.check for row in examine(replace(facts, spec=declared))} == _of_kind(kind)
 
 
-def test_the_reference_says_what_matters_to_whom() -> None:
-    section = _flat(REFERENCE.read_text().split("## The checks of this machine")[1])
-    here, emulated, local = (
-        {name for name in re.findall(r"\w+", found) if name != "and"}
-        for found in re.findall(r"Only for [\w ]+: ([\w, ]+)\.", section)[:3]
-    )
-    assert _of_kind("boards") == set(check_names()) - here - emulated - local
-    assert _of_kind("emulated") == set(check_names()) - local
-    assert _of_kind("local") == set(check_names()) - emulated
-    assert {"namespaces", "subnet"} <= emulated
-
-
-def test_boards_need_other_programs(
-    around: Surroundings, machine: FakeMachine, spec: ClusterSpec
-) -> None:
+def test_boards_need_other_programs(facts: Facts, machine: FakeMachine, spec: ClusterSpec) -> None:
     for tool in BOARD_TOOLS:
         machine.tell(tool.name, tool.ask, stdout=tool.ability)
     machine.lack("unshare")
     machine.lack("rsync")
-    boards = replace(around, spec=_boards(spec))
+    boards = replace(facts, spec=_boards(spec))
     (fault,) = [row for row in examine(boards) if row.check == "tools"]
     assert fault.seen == "`rsync` is missing"
 
 
 def test_recorded_boards_are_no_leftovers(
-    around: Surroundings, spec: ClusterSpec, state: LiveState
+    facts: Facts, spec: ClusterSpec, state: LiveState
 ) -> None:
-    around = replace(around, spec=_boards(spec), state=replace(state, kind="boards"))
-    (found,) = load_check("leftovers").look(around)
+    facts = replace(facts, spec=_boards(spec), state=replace(state, kind="boards"))
+    (found,) = run_check(load_check("leftovers"), facts)
     assert found.ok
     assert "dead_daemons" in found.seen
 
@@ -226,12 +184,12 @@ def _write_spec(home: Path) -> None:
     (home / "cluster.toml").write_text(text)
 
 
-def _look(home: Path) -> Surroundings:
-    return look_around(home, cache=home / "cache", machine=FakeMachine())
+def _gather(home: Path) -> Facts:
+    return gather_facts(home, cache=home / "cache", machine=FakeMachine())
 
 
 def test_looking_creates_nothing(tmp_path: Path) -> None:
-    seen = _look(tmp_path / "home")
+    seen = _gather(tmp_path / "home")
     assert (seen.spec, seen.spec_error, seen.state, seen.driver) == (None, None, None, None)
     assert list(tmp_path.iterdir()) == []
 
@@ -239,12 +197,12 @@ def test_looking_creates_nothing(tmp_path: Path) -> None:
 def test_a_good_file_and_a_wrong_one(tmp_path: Path) -> None:
     home = tmp_path / "home"
     _write_spec(home)
-    good = _look(home)
+    good = _gather(home)
     assert good.spec is not None
     assert len(good.spec.workers) == 2
     path = home / "cluster.toml"
     path.write_text(path.read_text().replace("profile", "profil"))
-    wrong = _look(home)
+    wrong = _gather(home)
     assert wrong.spec is None
     assert wrong.spec_error is not None
     assert "profil" in wrong.spec_error.message
@@ -254,13 +212,13 @@ def test_a_good_file_and_a_wrong_one(tmp_path: Path) -> None:
 def test_a_home_that_is_a_file(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.write_text("")
-    seen = _look(home)
+    seen = _gather(home)
     assert (seen.spec, seen.spec_error, seen.state, seen.state_error) == (None, None, None, None)
 
 
 def test_a_damaged_record_is_kept_as_an_error(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("{")
-    seen = _look(tmp_path)
+    seen = _gather(tmp_path)
     assert seen.state is None
     assert seen.state_error is not None
     assert "damaged" in seen.state_error.message
@@ -273,7 +231,7 @@ def test_processes_are_found_by_identity(tmp_path: Path, state: LiveState) -> No
         ["sleep", "60"], env={**os.environ, IDENTITY_VARIABLE: state.identity}
     ) as process:
         try:
-            seen = _look(tmp_path)
+            seen = _gather(tmp_path)
         finally:
             process.kill()
     assert seen.this_boot
@@ -283,7 +241,7 @@ def test_processes_are_found_by_identity(tmp_path: Path, state: LiveState) -> No
 
 def test_a_record_of_another_boot_has_no_processes(tmp_path: Path, state: LiveState) -> None:
     save_state(tmp_path, state)
-    seen = _look(tmp_path)
+    seen = _gather(tmp_path)
     assert (seen.this_boot, seen.alive, seen.processes) == (False, False, ())
 
 
@@ -310,8 +268,8 @@ def test_a_driver_of_an_earlier_boot_is_dead(tmp_path: Path) -> None:
         assert driver_of(tmp_path) is None
 
 
-def test_commands_name_the_cluster_again(around: Surroundings) -> None:
-    seen = replace(around, cache_option=" --cache /c")
+def test_commands_name_the_cluster_again(facts: Facts) -> None:
+    seen = replace(facts, cache_option=" --cache /c")
     assert seen.command("down") == "boardcluster down --cluster test"
     assert seen.command("up", fetches=True) == "boardcluster up --cluster test --cache /c"
 
@@ -323,7 +281,7 @@ def test_files_and_patterns(tmp_path: Path) -> None:
     (tmp_path / "proc/17").mkdir(parents=True)
     (tmp_path / "proc/self").mkdir()
     (tmp_path / "proc/17/cmdline").write_bytes(b"a\0b\xff\0")
-    here = LocalMachine(root=tmp_path)
+    here = Machine(root=tmp_path)
     assert here.paths("/proc/[0-9]*/cmdline") == ["/proc/17/cmdline"]
     assert here.text("/proc/17/cmdline") == "a\0b\ufffd\0"
     assert here.text("/proc/18/cmdline") is None
@@ -331,7 +289,7 @@ def test_files_and_patterns(tmp_path: Path) -> None:
 
 
 def test_programs() -> None:
-    here = LocalMachine()
+    here = Machine()
     done = here.run(["sh", "-c", "echo out; echo err >&2; exit 3"])
     assert done is not None
     assert (done.returncode, done.stdout, done.stderr) == (3, b"out\n", b"err\n")
@@ -339,14 +297,14 @@ def test_programs() -> None:
 
 
 def test_the_disk_of_a_folder_that_does_not_exist_yet(tmp_path: Path) -> None:
-    seen = LocalMachine().disk(tmp_path / "a" / "b")
-    assert seen.place == str(tmp_path)
+    seen = Machine().disk(tmp_path / "a" / "b")
+    assert seen.folder == str(tmp_path)
     assert seen.writable
     assert 0 < seen.available_bytes <= seen.total_bytes
 
 
 def test_hardware_agrees_with_the_system() -> None:
-    here = LocalMachine()
+    here = Machine()
     asked = [here.run(["getconf", "PAGE_SIZE"]), here.run(["getconf", "LONG_BIT"])]
     assert [int(done.text) for done in asked if done] == [here.page_size_bytes, here.userland_bits]
     assert here.python == sys.version_info[:3]

@@ -91,7 +91,8 @@ def test_an_open_cluster_must_be_asked_for(tmp_path: Path) -> None:
     text = GOOD.replace("[network]", 'security = "insecure-lab"\n[network]')
     assert load(tmp_path, text).security is Security.INSECURE_LAB
     assert problem(tmp_path, "[network]", 'security = "open"\n[network]').startswith(
-        '7: cluster.security: "open" is not a way to guard boards; allowed: closed, insecure-lab'
+        '7: cluster.security: "open" is not a security level of boards; allowed: closed, '
+        "insecure-lab"
     )
 
 
@@ -121,17 +122,21 @@ def test_an_open_cluster_must_be_asked_for(tmp_path: Path) -> None:
         ('"192.168.1.10"', '"127.0.0.1"', '16: node[0].address: "127.0.0.1" is not the address'),
         ('"192.168.1.10"', '"fe80::1"', '16: node[0].address: "fe80::1" is not an IPv4'),
         ('"192.168.1.0/24"', '"192.168.1.7/24"', '8: network.subnet: "192.168.1.7/24" is not'),
-        ('"192.168.1.0/24"', '"127.0.0.0/8"', '8: network.subnet: "127.0.0.0/8" holds no boards'),
+        (
+            '"192.168.1.0/24"',
+            '"127.0.0.0/8"',
+            '8: network.subnet: "127.0.0.0/8" cannot be a network of boards',
+        ),
         ('subnet = "192.168.1.0/24"\n', "", "7: network: missing; allowed: the IPv4 network"),
         (
             '"/mnt/nvme/boardcluster"',
             '"/tmp/boardcluster"',
-            '25: node[1].folder: "/tmp/boardcluster" is a place of',
+            '25: node[1].folder: "/tmp/boardcluster" is a folder of',
         ),
         (
             '"/mnt/nvme/boardcluster"',
             '"/etc/boardcluster"',
-            '25: node[1].folder: "/etc/boardcluster" is a place of',
+            '25: node[1].folder: "/etc/boardcluster" is a folder of',
         ),
         ('"/mnt/nvme/boardcluster"', '"/mnt/../etc"', "25: node[1].folder: "),
         ('"/mnt/nvme/boardcluster"', '"/mnt/my disk"', "25: node[1].folder: "),

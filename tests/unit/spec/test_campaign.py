@@ -303,12 +303,12 @@ SINGLE_MISTAKES = {
     "missing size": (
         "size = 1_000_000\n",
         "",
-        '26: matrix[1].size: missing, and "grep" takes a size; allowed: a number and B, ...',
+        '26: matrix[1].size: missing, but "grep" needs an input size; allowed: a number and B, ...',
     ),
     "size that nobody takes": (
         '["hpl", "netpipe"]\nparameters.hpl.nb = 32',
         '"netpipe"\nsize = "1 GB"',
-        "33: matrix[2].size: no workload here takes a size; allowed: nothing; leave it out",
+        "33: matrix[2].size: no workload here has an input size; allowed: nothing; leave it out",
     ),
     "input that nobody reads": (
         "parameters.hpl.nb = 32",
@@ -602,7 +602,7 @@ def test_settings_and_profiles_of_ones_own_are_levels(tmp_path: Path) -> None:
     [
         ('"dfs.blocksize"', '"dfs.block.size"', '7: .*no engine has .* mean "dfs.blocksize"'),
         ('"dfs.blocksize"', "dfs.blocksize", "7: .*a table is not a value; allowed: the whole key"),
-        ('"64 MiB"', '"32.0 MiB"', "7: .*stands here twice; allowed: each value once"),
+        ('"64 MiB"', '"32.0 MiB"', "7: .*is here twice; allowed: each value once"),
         ('["32 MiB", "64 MiB"]', "[]", "7: .*an empty array is not allowed"),
         ('["32 MiB", "64 MiB"]', '["32 MiB", "large"]', r"7: .*\[1\]: .large. is not a value of"),
         ('"dfs.blocksize"', '"dfs.replication"', "7: .*`replication` in a"),

@@ -542,8 +542,8 @@ def test_a_subnet_must_have_room_for_the_host_and_all_nodes(tmp_path: Path) -> N
     assert str(address_of(spec, "w11")) == "198.18.0.30"
     (line,) = _problems(tmp_path, _with_nodes(*nodes, subnet="198.18.0.16/28"))
     assert line == (
-        'cluster.toml:8: network.subnet: "198.18.0.16/28" has room for this machine and 13 nodes, '
-        "but there are 14; allowed: a network with a shorter prefix, or fewer nodes"
+        'cluster.toml:8: network.subnet: "198.18.0.16/28" has addresses for this machine and '
+        "13 nodes, but there are 14; allowed: a network with a shorter prefix, or fewer nodes"
     )
 
 

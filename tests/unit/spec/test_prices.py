@@ -85,23 +85,23 @@ def test_what_is_written_is_read_again(tmp_path: Path, table: str) -> None:
         (
             '[prices]\ncurrency = "usd"\nboard = 80\n',
             (
-                '"usd" is no currency; allowed: three capital letters (ISO 4217), e.g. "USD" or '
+                '"usd" is not a currency; allowed: three capital letters (ISO 4217), e.g. "USD" or '
                 '"EUR"; did you mean "USD"?'
             ),
         ),
-        ('[prices]\ncurrency = "$"\nboard = 80\n', '"$" is no currency; allowed: three capital'),
-        ("[prices]\ncurrency = 5\nboard = 80\n", "5 is no currency"),
+        ('[prices]\ncurrency = "$"\nboard = 80\n', '"$" is not a currency; allowed: three capital'),
+        ("[prices]\ncurrency = 5\nboard = 80\n", "5 is not a currency"),
         (
             '[prices]\ncurrency = "USD"\nboard = "80 USD"\n',
             (
-                'prices.board: "80 USD" is no price; allowed: a number from 0 to 10000000, without '
-                "a currency sign"
+                'prices.board: "80 USD" is not a price; allowed: a number from 0 to 10000000, '
+                "without a currency sign"
             ),
         ),
-        ('[prices]\ncurrency = "USD"\nboard = -1\n', "prices.board: -1 is no price"),
-        ('[prices]\ncurrency = "USD"\nper_kwh = nan\n', "prices.per_kwh: nan is no price"),
-        ('[prices]\ncurrency = "USD"\nswitch = inf\n', "prices.switch: inf is no price"),
-        ('[prices]\ncurrency = "USD"\nswitch = true\n', "prices.switch: true is no price"),
+        ('[prices]\ncurrency = "USD"\nboard = -1\n', "prices.board: -1 is not a price"),
+        ('[prices]\ncurrency = "USD"\nper_kwh = nan\n', "prices.per_kwh: nan is not a price"),
+        ('[prices]\ncurrency = "USD"\nswitch = inf\n', "prices.switch: inf is not a price"),
+        ('[prices]\ncurrency = "USD"\nswitch = true\n', "prices.switch: true is not a price"),
         (
             '[prices]\ncurrency = "USD"\nboards = 80\n',
             (
@@ -115,7 +115,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, table: str) -> None:
         ),
         (
             '[prices]\ncurrency = "USD"\nboard = 80\nsupplies = 2\n',
-            "prices.supplies: it says nothing without `supply`; allowed: with a supply only",
+            "prices.supplies: it has no effect without `supply`; allowed: with a supply only",
         ),
         (
             '[prices]\ncurrency = "USD"\ntotal = 500\nswitch = 20\n',

@@ -144,8 +144,8 @@ def test_too_many_workers_are_refused_with_the_arithmetic_and_the_number_that_fi
         _propose(workers=6, host_available_bytes=8 * GIB)
     assert caught.value.message == (
         "not enough memory for a master and 6 workers: 8 GiB available x 90 % = 7.2 GiB usable; "
-        "needed are 1.5 GiB (master) + 6 x 1.5 GiB (the least per worker) = 10.5 GiB, which takes "
-        "11.7 GiB available; the largest number of workers that fits is 3"
+        "needed are 1.5 GiB (master) + 6 x 1.5 GiB (the least per worker) = 10.5 GiB, for which "
+        "11.7 GiB must be available; the largest number of workers that fits is 3"
     )
     assert caught.value.hint == "ask for at most 3 workers, or free memory"
     assert len(_propose(workers=3, host_available_bytes=8 * GIB).workers) == 3

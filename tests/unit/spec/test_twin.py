@@ -233,7 +233,7 @@ SINGLE_MISTAKES = {
     "medium without a medium's keys": (
         'medium = "nvme"\npcie = "3.0"\n',
         "",
-        "18: node[1].disk: it says nothing without `medium`; allowed: with a medium only",
+        "18: node[1].disk: it has no effect without `medium`; allowed: with a medium only",
     ),
     "unknown key of twin": (
         "[[node]]",
@@ -290,7 +290,7 @@ def test_keys_without_any_board_are_refused(tmp_path: Path) -> None:
     text += '[[node]]\nname = "w"\nroles = ["worker"]\nmedium = "nvme"\npcie = "3.0"\n' + sizes
     assert _problems(tmp_path, text) == [
         "6: twin: no node has a board; allowed: a [twin] table only with boards",
-        "17: node[1].medium: it says nothing without `board`; allowed: with a board only",
+        "17: node[1].medium: it has no effect without `board`; allowed: with a board only",
     ]
 
 

@@ -1,35 +1,29 @@
-"""``cluster.toml`` is right."""
+"""`cluster.toml` has no mistakes.
 
-from __future__ import annotations
+- A mistake, with its line, key, what is allowed and the nearest valid name. Fix: edit the file.
+"""
 
-from collections.abc import Iterator
-
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 
 
-def look(around: Surroundings) -> Iterator[Finding]:
-    """Repeat what validation said."""
-    error = around.spec_error
+def _look(facts: Facts) -> Faults:
+    error, spec = facts.spec_error, facts.spec
     if error is not None:
-        yield CHECK.wrong(error.message, fix=error.hint or f"edit {around.home / 'cluster.toml'}")
-    elif around.spec is None:
-        yield CHECK.good(
-            f"none in {around.home} yet; `{around.command('init')}` writes one for this machine"
-        )
+        yield Fault(error.message, fix=error.hint or f"edit {facts.home / 'cluster.toml'}")
+    elif spec is None:
+        yield f"none in {facts.home} yet; `{facts.command('init')}` writes one for this machine"
     else:
-        spec = around.spec
-        yield CHECK.good(f"1 master, {len(spec.workers)} workers, {spec.engines}, {spec.profile}")
+        yield f"1 master, {len(spec.workers)} workers, {spec.engines}, {spec.profile}"
 
 
 CHECK = Check(
-    name="cluster_file",
+    where=Where.ALWAYS,
     looks_at="The cluster's `cluster.toml`, if there is one.",
     why="No command starts from a file with a mistake in it. Checks of the cluster are left out "
-    "until it is mended.",
+    "until it is corrected.",
     source="boardcluster, spec/cluster.py",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

@@ -1,41 +1,37 @@
-"""The CPU runs at one frequency."""
+"""The CPUs run at one frequency.
 
-from __future__ import annotations
+- Another governor than performance. Fix: `echo performance | sudo tee` into every governor's file,
+  until the next boot; on boards `--fix` does it.
+"""
 
-from collections.abc import Iterator
-
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+from boardcluster.doctor.facts import GOVERNOR_FILES
 
 __all__ = ["CHECK"]
 
-_FILES = "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"
 
-
-def look(around: Surroundings) -> Iterator[Finding]:
-    """Read the governor of every CPU."""
-    read = {path: around.machine.text(path) for path in around.machine.paths(_FILES)}
-    governors = sorted({text.strip() for text in read.values() if text})
-    others = [name for name in governors if name != "performance"]
-    if not governors:
-        yield CHECK.good("this kernel does not steer the CPU's frequency")
-    elif not others:
-        yield CHECK.good("performance")
-    else:
-        yield CHECK.wrong(
-            f"{' and '.join(others)} instead of performance",
-            fix="echo performance | sudo tee "
-            "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor   (until the next boot)",
-        )
+def _look(facts: Facts) -> Faults:
+    for node in facts.nodes:
+        others = [name for name in node.governor.split(",") if name not in ("", "performance")]
+        if others:
+            command = node.there(f"echo performance | sudo tee {GOVERNOR_FILES}")
+            loop = f"for file in {GOVERNOR_FILES}; do echo performance > $file; done"
+            yield Fault(
+                f"{' and '.join(others)} instead of performance",
+                node=node.name,
+                fix=f"{command}   (until the next boot)",
+                repair=("sh", "-c", loop),
+            )
 
 
 CHECK = Check(
-    name="governor",
+    where=Where.NODES,
+    name_on_boards="governors",
     looks_at="The frequency governor of every CPU.",
-    why="Others raise the frequency only after load has come. Short phases of a job run slower, "
-    "and runs differ more from each other.",
+    why="Other governors raise the frequency only after load has come. Short phases of a job run "
+    "slower, and runs differ more from each other.",
     source='Linux kernel, "CPU Performance Scaling", admin-guide/pm/cpufreq',
     severity=Severity.WARNING,
-    look=look,
-    matters=lambda kind: kind.on_this_machine,
+    look=_look,
+    good="performance, or the kernel does not control the frequency",
 )

@@ -1,34 +1,30 @@
-"""The jar of our Spark jobs was built."""
+"""The jar of our Spark jobs was built.
 
-from __future__ import annotations
+- The jar was not built. Fix: `make jar`.
+"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.errors import HostError
 from boardcluster.services.jobs import jobs_jar
 
 __all__ = ["CHECK"]
 
 
-def look(around: Surroundings, *, find: Callable[[], Path] = jobs_jar) -> Iterator[Finding]:
-    """Look where a workload would look."""
-    del around
+def _look(_: Facts, *, find: Callable[[], Path] = jobs_jar) -> Faults:
     try:
-        place = find()
+        yield f"{find()}"
     except HostError as error:
-        yield CHECK.wrong(error.message, fix="make jar")
-        return
-    yield CHECK.good(f"{place}")
+        yield Fault(error.message, fix="make jar")
 
 
 CHECK = Check(
-    name="jobs_jar",
+    where=Where.ALWAYS,
     looks_at="The jar that Maven builds from `jvm/`.",
-    why="Workloads on Spark submit it. MapReduce and `submit` work without.",
+    why="Workloads on Spark submit it. MapReduce and `submit` work without it.",
     source="boardcluster, jvm/pom.xml",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

@@ -1,59 +1,53 @@
-"""Nothing is left of a cluster whose driver was killed."""
+"""Nothing is left of a cluster whose driver was killed.
 
-from __future__ import annotations
+- A cluster whose driver was killed, or a record from before a reboot (warning). Fix:
+  `boardcluster down`.
+- A record that cannot be read (error). Fix: what its message says.
+"""
 
-from collections.abc import Iterator
-
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 
 
-def look(around: Surroundings) -> Iterator[Finding]:
-    """Compare the record of what lives with what lives."""
-    if around.state_error is not None:
-        yield CHECK.wrong(
-            around.state_error.message,
+def _look(facts: Facts) -> Faults:
+    state = facts.state
+    if facts.state_error is not None:
+        yield Fault(
+            facts.state_error.message,
             severity=Severity.ERROR,
-            why="Without this record neither `up` nor `down` knows what lives.",
-            fix=around.state_error.hint,
+            why="Without this record neither `up` nor `down` knows what is alive.",
+            fix=facts.state_error.hint,
         )
-        return
-    if around.state is None:
-        yield CHECK.good("nothing is recorded as alive")
-        return
-    if around.driver is not None:
-        yield CHECK.good(f"process {around.driver} works on this cluster right now")
-        return
-    if not around.state.capabilities.on_this_machine:
-        yield CHECK.good(f"{len(around.state.nodes)} boards are recorded: see dead_daemons")
-        return
-    if around.alive and around.state.phase == "up":
-        yield CHECK.good("the cluster is up, with every node alive")
-        return
-    yield CHECK.wrong(_what(around), fix=around.command("down"))
+    elif state is None:
+        yield "nothing is recorded as alive"
+    elif facts.driver is not None:
+        yield f"process {facts.driver} is working on this cluster right now"
+    elif not state.capabilities.on_this_machine:
+        yield f"{len(state.nodes)} boards are recorded: see dead_daemons"
+    elif facts.alive and state.phase == "up":
+        yield "the cluster is up, with every node alive"
+    else:
+        yield Fault(_what(facts, link=state.host_link), fix=facts.command("down"))
 
 
-def _what(around: Surroundings) -> str:
-    state = around.state
-    link = state.host_link if state else ""
-    if not around.this_boot:
+def _what(facts: Facts, *, link: str) -> str:
+    if not facts.this_boot:
         return "a cluster is recorded as alive, but this machine was rebooted since"
-    count = len(around.processes)
+    count = len(facts.processes)
     parts = [f"{count} process{'es' if count > 1 else ''}"] if count else []
-    if link and around.machine.paths(f"/sys/class/net/{link}"):
+    if link and facts.machine.paths(f"/sys/class/net/{link}"):
         parts.append(f"the network interface {link}")
     rest = " and ".join(parts) or "its record only"
     return f"a cluster died without `down`; left: {rest}"
 
 
 CHECK = Check(
-    name="leftovers",
+    where=Where.ALWAYS,
     looks_at="The record `state.json` in home, the processes that carry the cluster's identity, "
     "and the network interface into it.",
     why="What is left holds memory, and as root the network. `up` clears it away first, too.",
     source="boardcluster, cluster/state.py",
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
 )

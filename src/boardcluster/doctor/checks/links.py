@@ -1,12 +1,10 @@
-"""The kernel has what links between nodes are made of."""
+"""The kernel has what links between nodes are made of.
 
-from __future__ import annotations
+- The kernel refuses one of the three. Fix: `sudo modprobe` with its name; after a kernel upgrade,
+  reboot.
+"""
 
-from collections.abc import Iterator
-
-from boardcluster.capabilities import Network
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 
@@ -23,45 +21,36 @@ _PARTS = {
 _MISSING = ("unknown", "not supported", "no such file")
 
 
-def look(around: Surroundings) -> Iterator[Finding]:
-    """Try each part in a namespace of its own."""
-    machine = around.machine
+def _look(facts: Facts) -> Faults:
+    machine = facts.machine
     inside = ["unshare", "--net", *(() if machine.is_root else ("--map-root-user",))]
     empty = machine.run([*inside, "ip", "link", "set", "lo", "up"])
     if empty is None or empty.returncode != 0:
-        yield CHECK.good("cannot tell: no namespace can be made, see the check namespaces")
+        yield "cannot tell: no namespace can be made, see the check namespaces"
         return
-    faults = 0
     for module, argv in _PARTS.items():
         done = machine.run([*inside, *argv])
-        if done is None:
-            continue  # the program is missing, which the check tools says
-        if done.returncode != 0:
-            faults += 1
+        if done is not None and done.returncode != 0:  # None: missing, which the check tools says
             yield _fault(module, done.stderr.decode(errors="replace").strip())
-    if not faults:
-        yield CHECK.good("bridge, virtual Ethernet and token-bucket shaping work")
 
 
-def _fault(module: str, said: str) -> Finding:
+def _fault(module: str, said: str) -> Fault:
     fix = f"sudo modprobe {module}"
     if any(word in said.lower() for word in _MISSING):
         fix += (
             "   (if it is not found: reboot after a kernel upgrade; on Ubuntu "
             '`sudo apt-get install "linux-modules-extra-$(uname -r)"`)'
         )
-    return CHECK.wrong(
-        f"the kernel refuses {module}: {said.splitlines()[0] if said else ''}", fix=fix
-    )
+    return Fault(f"the kernel refuses {module}: {said.splitlines()[0] if said else ''}", fix=fix)
 
 
 CHECK = Check(
-    name="links",
+    where=Where.NAMESPACES,
     looks_at="Whether a bridge, a virtual Ethernet pair and the tbf queue can be made in a "
     "namespace.",
     why="Nodes are joined by a bridge, and each link is held to its declared rate by tbf.",
     source="tc-tbf(8), veth(4), ip-link(8)",
     severity=Severity.ERROR,
-    look=look,
-    matters=lambda kind: kind.network is Network.OWN,
+    look=_look,
+    good="bridge, virtual Ethernet and token-bucket shaping work",
 )

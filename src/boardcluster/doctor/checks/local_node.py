@@ -1,36 +1,34 @@
-"""This machine can be a node itself: its user and its own name are known."""
+"""This machine can itself be a node: the names of its user and of the machine are known.
 
-from __future__ import annotations
+- The user has no name. Fix: run as a user that /etc/passwd names; in a container, leave out the
+  option --user or add a line for it to /etc/passwd.
+- The machine's own name has no address. Fix: add it to /etc/hosts.
+"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from boardcluster.cluster.kinds.local.nodes import check_machine
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.errors import HostError
 
 __all__ = ["CHECK"]
 
 
-def look(around: Surroundings, *, attempt: Callable[[], None] = check_machine) -> Iterator[Finding]:
-    """Look both up."""
-    del around
+def _look(_: Facts, *, attempt: Callable[[], None] = check_machine) -> Faults:
     try:
         attempt()
     except HostError as error:
-        yield CHECK.wrong(error.message, fix=error.hint)
-        return
-    yield CHECK.good("the user has a name, and this machine's own name has an address")
+        yield Fault(error.message, fix=error.hint)
 
 
 CHECK = Check(
-    name="local_node",
+    where=Where.LOCAL,
     looks_at="For a local node: whether the user has a name, and this machine's own name an "
     "address.",
     why="Hadoop's programs log in by the user's name, and a job that is submitted states the "
     "machine's own name and address. In containers either may be missing.",
     source="Apache Hadoop, classes UserGroupInformation and JobSubmitter",
     severity=Severity.ERROR,
-    look=look,
-    matters=lambda kind: kind.shares_processes,
+    look=_look,
+    good="the user has a name, and this machine's own name has an address",
 )

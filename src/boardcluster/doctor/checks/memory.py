@@ -1,11 +1,12 @@
-"""The declared nodes fit into the memory that is free."""
+"""The declared nodes fit into the memory that is free.
 
-from __future__ import annotations
+- The nodes declare more than there is; with the arithmetic. Fix: fewer workers, or less memory for
+  each; it says how many fit.
+"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.operation import check_memory
@@ -14,34 +15,30 @@ from boardcluster.units import format_bytes
 __all__ = ["CHECK"]
 
 
-def look(
-    around: Surroundings, *, attempt: Callable[[ClusterSpec], None] = check_memory
-) -> Iterator[Finding]:
-    """Add up what the nodes declare."""
-    if around.spec is None:
-        yield CHECK.good("no valid cluster.toml to compare this machine with")
+def _look(facts: Facts, *, attempt: Callable[[ClusterSpec], None] = check_memory) -> Faults:
+    if facts.spec is None:
+        yield "no valid cluster.toml to compare this machine with"
         return
-    declared = sum(node.memory_bytes for node in around.spec.nodes)
-    sum_of = f"{len(around.spec.nodes)} nodes declare {format_bytes(declared, binary=True)}"
-    if around.processes:
-        yield CHECK.good(f"{sum_of}; not compared: its processes hold their share already")
+    declared = sum(node.memory_bytes for node in facts.spec.nodes)
+    sum_of = f"{len(facts.spec.nodes)} nodes declare {format_bytes(declared, binary=True)}"
+    if facts.processes:
+        yield f"{sum_of}; not compared: the running cluster already holds its share"
         return
     try:
-        attempt(around.spec)
+        attempt(facts.spec)
     except CapacityError as error:
-        yield CHECK.wrong(error.message, fix=error.hint)
-        return
-    yield CHECK.good(f"{sum_of}, and so much is available")
+        yield Fault(error.message, fix=error.hint)
+    else:
+        yield f"{sum_of}, which is available"
 
 
 CHECK = Check(
-    name="memory",
-    looks_at="The memory that all nodes declare together, against what the kernel says is "
+    where=Where.HERE,
+    looks_at="The memory that all nodes together declare, against what the kernel says is "
     "available.",
     why="`boardcluster up` refuses to start what does not fit: the kernel would kill a daemon in "
     "the middle of a job.",
     source="proc(5), MemAvailable",
     severity=Severity.ERROR,
-    look=look,
-    matters=lambda kind: kind.on_this_machine,
+    look=_look,
 )

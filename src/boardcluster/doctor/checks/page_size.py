@@ -1,31 +1,29 @@
-"""Memory pages are 4 KiB."""
+"""Memory pages are 4 KiB.
 
-from __future__ import annotations
+- Another size than 4 KiB. Fix: `kernel=kernel8.img` in `/boot/firmware/config.txt`, then reboot.
+"""
 
-from collections.abc import Iterator
-
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.units import KIB, format_bytes
 
 __all__ = ["CHECK"]
 
+_FIX = "echo kernel=kernel8.img | sudo tee -a /boot/firmware/config.txt && sudo reboot"
 
-def look(around: Surroundings) -> Iterator[Finding]:
-    """Compare with what most native libraries were built for."""
-    size_bytes = around.machine.page_size_bytes
-    if size_bytes == 4 * KIB:
-        yield CHECK.good("4 KiB")
-        return
-    yield CHECK.wrong(
-        f"{format_bytes(size_bytes, binary=True)} pages",
-        fix="echo kernel=kernel8.img | sudo tee -a /boot/firmware/config.txt && sudo reboot"
-        "   (Raspberry Pi)",
-    )
+
+def _look(facts: Facts) -> Faults:
+    for node in facts.nodes:
+        if node.page_size_bytes != 4 * KIB:
+            yield Fault(
+                f"{format_bytes(node.page_size_bytes, binary=True)} pages",
+                node=node.name,
+                fix=f"{node.there(_FIX)}   (Raspberry Pi)",
+            )
 
 
 CHECK = Check(
-    name="page_size",
+    where=Where.NODES,
+    name_on_boards="page_sizes",
     looks_at="The size of a memory page of the running kernel.",
     why="The default kernel of a Raspberry Pi 5 has 16 KiB pages. Native libraries built for 4 KiB "
     'abort on it (jemalloc: "Unsupported system page size"), and memory and speed differ from '
@@ -33,6 +31,6 @@ CHECK = Check(
     source="Raspberry Pi documentation, config.txt, `kernel`; "
     "github.com/raspberrypi/bookworm-feedback, issue 107",
     severity=Severity.WARNING,
-    look=look,
-    matters=lambda kind: kind.on_this_machine,
+    look=_look,
+    good="4 KiB",
 )

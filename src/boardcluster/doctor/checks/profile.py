@@ -1,56 +1,50 @@
-"""The engine configuration fits the declared nodes."""
+"""The engine configuration fits the declared nodes.
 
-from __future__ import annotations
+- No container could ever run, with the arithmetic (error). Fix: another profile, or more memory.
+- A contradiction between profile and nodes (warning). Fix: `profile = "default"`, or more memory.
+"""
 
-from collections.abc import Iterator
-
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.errors import CapacityError
 from boardcluster.services.profile import build_profile
 
 __all__ = ["CHECK"]
 
-_ODD = "Jobs run, but not as these settings promise. Papers print such settings: compare with care."
+_ODD = (
+    "Jobs run, but not as these settings promise. Papers print such settings: compare with caution."
+)
 _NO_SPARK = "MapReduce runs, but YARN can give Spark no executor."
 
 
-def look(around: Surroundings) -> Iterator[Finding]:
-    """Build the profile and repeat its contradictions."""
-    spec = around.spec
+def _look(facts: Facts) -> Faults:
+    spec = facts.spec
     if spec is None:
-        yield CHECK.good("no valid cluster.toml to build it for")
+        yield "no valid cluster.toml to build it for"
         return
     try:
         profile = build_profile(spec.profile, spec)
     except CapacityError as error:
-        yield CHECK.wrong(error.message, fix=error.hint)
+        yield Fault(error.message, fix=error.hint)
         return
+    more = f"give each worker more `memory` in {facts.home / 'cluster.toml'}"
     for remark in profile.remarks:
-        yield CHECK.wrong(
+        yield Fault(
             f"{profile.name}: {remark}",
             severity=Severity.WARNING,
             why=_NO_SPARK if remark == profile.spark_refusal else _ODD,
-            fix=_fix(profile.name, around),
+            fix=more if profile.name == "default" else facts.default_profile,
         )
     if not profile.remarks:
-        yield CHECK.good(f"{profile.name} fits {len(spec.workers)} workers")
-
-
-def _fix(profile: str, around: Surroundings) -> str:
-    path = around.home / "cluster.toml"
-    if profile == "default":
-        return f"give each worker more `memory` in {path}"
-    return f'set `profile = "default"` in {path}; keep {profile} only to repeat what it stands for'
+        yield f"{profile.name} fits {len(spec.workers)} workers"
 
 
 CHECK = Check(
-    name="profile",
+    where=Where.ALWAYS,
     looks_at="The container sizes of the profile, against the memory of each declared node.",
-    why="YARN takes such a job and lets it wait in ACCEPTED forever, or promises memory that the "
+    why="YARN accepts such a job and lets it wait in ACCEPTED forever, or promises memory that the "
     "node does not have, and its containers are killed.",
     source="Apache Hadoop, yarn-default.xml and mapred-default.xml; Lee, Oh and Park 2021, "
     "Table 11",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
 )

@@ -1,46 +1,42 @@
-"""Nobody else on this machine uses the cluster's network."""
+"""Nothing else on this machine uses the cluster's network.
 
-from __future__ import annotations
+- Another network is there. Fix: `boardcluster down` for the other cluster, or another `subnet` in
+  cluster.toml.
+"""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from boardcluster.capabilities import Network
 from boardcluster.cluster.kinds.emulated.nodes import check_host
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.errors import AddressError, HostError
 from boardcluster.records import ClusterSpec
 
 __all__ = ["CHECK"]
 
 
-def look(
-    around: Surroundings, *, attempt: Callable[[ClusterSpec], None] = check_host
-) -> Iterator[Finding]:
-    """Look for a route into the same network."""
-    subnet = around.declared.network.subnet
-    if not around.machine.is_root:
-        yield CHECK.good(f"{subnet} cannot collide: without root the cluster's network is its own")
+def _look(facts: Facts, *, attempt: Callable[[ClusterSpec], None] = check_host) -> Faults:
+    subnet = facts.declared.network.subnet
+    if not facts.machine.is_root:
+        yield f"{subnet} cannot collide: without root the cluster has a network of its own"
         return
-    if around.this_boot or around.driver is not None:
-        yield CHECK.good(f"{subnet} belongs to this cluster")
+    if facts.this_boot or facts.driver is not None:
+        yield f"{subnet} belongs to this cluster"
         return
     try:
-        attempt(around.declared)
+        attempt(facts.declared)
     except AddressError as error:
-        yield CHECK.wrong(error.message, fix=error.hint)
+        yield Fault(error.message, fix=error.hint)
     except HostError:
-        yield CHECK.good("cannot tell: no namespace can be made, see the check namespaces")
+        yield "cannot tell: no namespace can be made, see the check namespaces"
     else:
-        yield CHECK.good(f"{subnet} is free")
+        yield f"{subnet} is free"
 
 
 CHECK = Check(
-    name="subnet",
+    where=Where.NAMESPACES,
     looks_at="As root: routes of this machine into the cluster's network.",
-    why="Packets for a node would go to somebody else. `boardcluster up` refuses.",
+    why="Packets for a node would go to another machine. `boardcluster up` refuses.",
     source="RFC 2544, 198.18.0.0/15",
     severity=Severity.ERROR,
-    look=look,
-    matters=lambda kind: kind.network is Network.OWN,
+    look=_look,
 )

@@ -1,39 +1,32 @@
-"""Home and cache are on a disk, not in memory."""
+"""Home and cache are on a disk, not in memory.
 
-from __future__ import annotations
+- Home or cache is in memory. Fix: `--home` or `--cache` on a disk.
+"""
 
-from collections.abc import Iterator
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+__all__ = ["CHECK", "IN_MEMORY"]
 
-__all__ = ["CHECK"]
-
-_IN_MEMORY = ("tmpfs", "ramfs")
+IN_MEMORY = ("tmpfs", "ramfs")
+"""File systems that keep their files in memory."""
 
 
-def look(around: Surroundings) -> Iterator[Finding]:
-    """Ask for the kind of file system."""
-    faults = 0
-    for folder, option in ((around.home, "--home"), (around.cache, "--cache")):
-        place = around.machine.disk(folder).place
-        done = around.machine.run(["stat", "--file-system", "--format=%T", place])
-        if done is not None and (kind := done.text.strip()) in _IN_MEMORY:
-            faults += 1
-            yield CHECK.wrong(
-                f"{folder} is on {kind}", fix=f"choose a folder on a disk with {option}"
-            )
-    if not faults:
-        yield CHECK.good("home and cache are not in memory")
+def _look(facts: Facts) -> Faults:
+    for folder, option in ((facts.home, "--home"), (facts.cache, "--cache")):
+        there = facts.machine.disk(folder).folder
+        done = facts.machine.run(["stat", "--file-system", "--format=%T", there])
+        if done is not None and (kind := done.text.strip()) in IN_MEMORY:
+            yield Fault(f"{folder} is on {kind}", fix=f"choose a folder on a disk with {option}")
 
 
 CHECK = Check(
-    name="tmpfs",
+    where=Where.ALWAYS,
     looks_at="Whether home (HDFS and `hadoop.tmp.dir`) and cache are on tmpfs.",
-    why="Data there takes the memory that the nodes count on, is gone after a reboot, and makes "
+    why="Data there uses the memory that the nodes count on, is gone after a reboot, and makes "
     "disk figures meaningless. Debian 13 keeps /tmp in memory.",
     source='tmpfs(5); Debian 13 release notes, "The temporary-files directory /tmp is now stored '
     'in a tmpfs"',
     severity=Severity.WARNING,
-    look=look,
+    look=_look,
+    good="home and cache are not in memory",
 )

@@ -1,17 +1,16 @@
-"""The programs that make and run nodes are here and can what is asked of them."""
+"""The programs that make and run nodes are installed and know the options they are called with.
 
-from __future__ import annotations
+- A program is missing, or too old for an option. Fix: `sudo apt-get install` with its package.
+"""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["BOARD_TOOLS", "CHECK", "LOCAL_TOOLS", "TOOLS", "Tool"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Tool:
     """A program.
 
@@ -31,43 +30,19 @@ class Tool:
 
 
 TOOLS = (
-    Tool(name="ip", package="iproute2", ask="-help", ability="-j[son]", since="iproute2 4.14"),
-    Tool(name="tc", package="iproute2", ask="-help", ability="-j[son]", since="iproute2 4.14"),
-    Tool(
-        name="unshare",
-        package="util-linux",
-        ask="--help",
-        ability="--kill-child",
-        since="util-linux 2.32",
-    ),
-    Tool(
-        name="nsenter",
-        package="util-linux",
-        ask="--help",
-        ability="--preserve-credentials",
-        since="util-linux 2.26",
-    ),
-    Tool(
-        name="env",
-        package="coreutils",
-        ask="--help",
-        ability="--ignore-signal",
-        since="coreutils 8.31",
-    ),
-    Tool(name="sleep", package="coreutils"),
-    Tool(name="sort", package="coreutils"),
-    Tool(name="tail", package="coreutils"),
-    Tool(name="tr", package="coreutils"),
-    Tool(name="uniq", package="coreutils"),
-    Tool(name="hostname", package="hostname"),
-    Tool(name="mount", package="mount"),
-    Tool(name="bash", package="bash"),
+    Tool("ip", "iproute2", "-help", "-j[son]", "iproute2 4.14"),
+    Tool("tc", "iproute2", "-help", "-j[son]", "iproute2 4.14"),
+    Tool("unshare", "util-linux", "--help", "--kill-child", "util-linux 2.32"),
+    Tool("nsenter", "util-linux", "--help", "--preserve-credentials", "util-linux 2.26"),
+    Tool("env", "coreutils", "--help", "--ignore-signal", "coreutils 8.31"),
+    *(Tool(name, "coreutils") for name in ("sleep", "sort", "tail", "tr", "uniq")),
+    *(Tool(name, name) for name in ("hostname", "mount", "bash")),
 )
 
 BOARD_TOOLS = (
-    Tool(name="ssh", package="openssh-client", ask="-V", ability="OpenSSH", since="OpenSSH 8.4"),
-    Tool(name="ssh-keygen", package="openssh-client", ask="-?"),
-    Tool(name="rsync", package="rsync"),
+    Tool("ssh", "openssh-client", "-V", "OpenSSH", "OpenSSH 8.4"),
+    Tool("ssh-keygen", "openssh-client", "-?"),
+    Tool("rsync", "rsync"),
     *(tool for tool in TOOLS if tool.name in ("sort", "tail", "tr", "uniq")),
 )
 """What is needed here where the nodes are boards."""
@@ -76,36 +51,29 @@ LOCAL_TOOLS = tuple(tool for tool in TOOLS if tool.package in ("coreutils", "bas
 """What is needed where this machine itself is the node."""
 
 
-def look(around: Surroundings) -> Iterator[Finding]:
-    """Ask every program to describe itself."""
-    faults = 0
-    known = around.declared.capabilities
-    tools = BOARD_TOOLS if known.over_ssh else TOOLS
-    if known.shares_processes:
-        tools = LOCAL_TOOLS
+def _look(facts: Facts) -> Faults:
+    kind = facts.declared.capabilities
+    tools = BOARD_TOOLS if kind.over_ssh else LOCAL_TOOLS if kind.shares_processes else TOOLS
     for tool in tools:
-        done = around.machine.run([tool.name, tool.ask])
+        done = facts.machine.run([tool.name, tool.ask])
         fix = f"sudo apt-get install {tool.package}"
         if done is None:
-            faults += 1
-            yield CHECK.wrong(f"`{tool.name}` is missing", fix=fix)
+            yield Fault(f"`{tool.name}` is missing", fix=fix)
         elif tool.ability.encode() not in done.stdout + done.stderr:
-            faults += 1
-            yield CHECK.wrong(
+            yield Fault(
                 f"`{tool.name}` does not know {tool.ability}; it needs {tool.since} or newer",
                 fix=f"{fix}   (a newer release of the system, if this changes nothing)",
             )
-    if not faults:
-        yield CHECK.good(f"all {len(tools)} programs are here")
 
 
 CHECK = Check(
-    name="tools",
+    where=Where.ALWAYS,
     looks_at="The programs of iproute2, util-linux, coreutils, hostname, mount and bash that "
     "boardcluster and the engines call, and the options they must know; for boards OpenSSH, rsync "
     "and coreutils; for a local node coreutils and bash.",
     why="Nodes, their links and the count that proves a result right are made with them.",
     source="iproute2, util-linux, OpenSSH and GNU coreutils, release notes",
     severity=Severity.ERROR,
-    look=look,
+    look=_look,
+    good="all programs are installed",
 )

@@ -1,39 +1,36 @@
-"""No package manager is at work."""
+"""No package manager is running.
 
-from __future__ import annotations
+- One of them is running. Fix: wait, and stop the apt timers until the next boot. On boards `--fix`
+  stops the timers, but never what is already running.
+"""
 
-from collections.abc import Iterator
-
-from boardcluster.cluster.facts import package_manager
-from boardcluster.doctor.finding import Check, Finding, Severity
-from boardcluster.doctor.surroundings import Surroundings
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
 __all__ = ["CHECK"]
 
+_TIMERS = "apt-daily.timer apt-daily-upgrade.timer"
 
-def look(around: Surroundings) -> Iterator[Finding]:
-    """Go through the command lines of all processes."""
-    busy = []
-    for path in around.machine.paths("/proc/[0-9]*/cmdline"):
-        name = package_manager((around.machine.text(path) or "").split("\0"))
-        if name:
-            busy.append(f"{name} (process {path.split('/')[2]})")
-    if not busy:
-        yield CHECK.good("no package manager is at work")
-        return
-    yield CHECK.wrong(
-        f"at work now: {', '.join(busy)}",
-        fix="wait until it has ended; `sudo systemctl stop apt-daily.timer "
-        "apt-daily-upgrade.timer` keeps the next one away until the next boot",
-    )
+
+def _look(facts: Facts) -> Faults:
+    for node in facts.nodes:
+        if node.package_managers:
+            stop = node.there(f"sudo systemctl stop {_TIMERS}")
+            yield Fault(
+                f"running now: {', '.join(dict.fromkeys(node.package_managers))}",
+                node=node.name,
+                fix=f"wait until it has ended; `{stop}` prevents the next one until the next boot",
+                repair=("systemctl", "stop", *_TIMERS.split()) if node.systemd else (),
+            )
 
 
 CHECK = Check(
-    name="updates",
+    where=Where.NODES,
+    name_on_boards="board_updates",
     looks_at="Running processes of apt, dpkg and unattended-upgrades.",
-    why="They take CPU and disk for minutes. Runs beside them are slower and not comparable.",
+    why="They use CPU and disk for minutes, and a new Java or kernel in the middle of a campaign "
+    "makes its runs incomparable. Packages cannot be installed meanwhile, either.",
     source='Debian wiki, "UnattendedUpgrades"; apt-daily.timer, systemd.timer(5)',
     severity=Severity.WARNING,
-    look=look,
-    matters=lambda kind: kind.on_this_machine,
+    look=_look,
+    good="no package manager is running",
 )

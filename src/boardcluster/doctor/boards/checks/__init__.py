@@ -1,1 +1,0 @@
-"""One file per check of boards, each with a ``CHECK`` of the file's name."""

@@ -1,0 +1,118 @@
+"""What a check is, where it applies and what it finds; with ``Facts``, all that a check imports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import TypeAlias
+
+from boardcluster.capabilities import Capabilities, Network
+from boardcluster.doctor.facts import Facts
+
+__all__ = ["Check", "Facts", "Fault", "Faults", "Finding", "Severity", "Where"]
+
+
+class Severity(StrEnum):
+    """ERROR: something will not work. WARNING: it works, but worse, or its numbers mislead."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Where(Enum):
+    """Where a check applies; the values are the words of the reference."""
+
+    ALWAYS = "this machine"
+    HERE = "this machine, if the nodes are on it"
+    NAMESPACES = "this machine, if the nodes are emulated"
+    LOCAL = "this machine, if it is itself the node"
+    BOARDS = "all boards"
+    NODES = "this machine, if the nodes are on it; otherwise all boards"
+
+    def applies(self, kind: Capabilities) -> bool:
+        """Return whether such a check matters to a kind of node."""
+        return {
+            Where.ALWAYS: True,
+            Where.HERE: kind.on_this_machine,
+            Where.NAMESPACES: kind.network is Network.OWN,
+            Where.LOCAL: kind.shares_processes,
+            Where.BOARDS: kind.over_ssh,
+            Where.NODES: kind.on_this_machine or kind.over_ssh,
+        }[self]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong.
+
+    Attributes:
+        seen: what was seen, one short sentence.
+        fix: the command that fixes it, or what to do in the imperative.
+        why: why this fault matters; the check's own reason if empty.
+        severity: how bad it is; the check's own severity if None.
+        node: the board it is about; empty if it is about this machine or several boards.
+        repair: a command that fixes it and can do no harm, to be run as root on that board;
+            empty if only a person should.
+    """
+
+    seen: str
+    fix: str = field(kw_only=True)
+    why: str = field(default="", kw_only=True)
+    severity: Severity | None = field(default=None, kw_only=True)
+    node: str = field(default="", kw_only=True)
+    repair: tuple[str, ...] = field(default=(), kw_only=True)
+
+
+Faults: TypeAlias = Iterator[Fault | str]
+"""What a check yields: faults, and sentences on what is well or cannot be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one check has to say about one thing: a fault with all it leaves to the check, or none.
+
+    Attributes:
+        check: name of the check.
+        severity: how bad it is; for a good finding, how bad it would be.
+        ok: whether all is well, or could not be told; then ``fix`` is empty.
+        source: where the claim comes from.
+        seen, why, fix, node, repair: as of ``Fault``, ``seen`` after the name of the board.
+    """
+
+    check: str
+    severity: Severity
+    ok: bool
+    seen: str
+    why: str
+    fix: str
+    source: str
+    node: str = ""
+    repair: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check. Each is a file in ``checks/``, whose docstring lists the faults it finds.
+
+    Attributes:
+        where: where it applies.
+        looks_at: what it looks at, for the reference.
+        why: why a fault matters.
+        source: where the claim comes from.
+        severity: of its worst fault.
+        look: finds the faults; reads nothing but the facts it is given, and changes nothing.
+        good: what to say if ``look`` yields nothing.
+        name: name of its findings: the name of its file, filled in when it is loaded.
+        name_on_boards: name of its findings where it looks at boards, if that is another one.
+    """
+
+    where: Where
+    looks_at: str
+    why: str
+    source: str
+    severity: Severity
+    look: Callable[[Facts], Faults]
+    good: str = ""
+    name: str = ""
+    name_on_boards: str = ""

@@ -1,0 +1,46 @@
+"""All data of HDFS belongs to one file system.
+
+- A DataNode has data of another file system. Fix: rename its folder with `mv`, which keeps the
+  blocks, then `boardcluster up`.
+"""
+
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+
+__all__ = ["CHECK"]
+
+
+def _look(facts: Facts) -> Faults:
+    names = {
+        _storage(path): (board.name, id_)
+        for board in facts.boards
+        for path, id_ in board.details.cluster_ids.items()
+        if "/namenode/" in path
+    }
+    for board in facts.boards:
+        for path, id_ in board.details.cluster_ids.items():
+            master, wanted = names.get(_storage(path), ("", id_))
+            if "/datanode/" in path and id_ != wanted:
+                folder = path.removesuffix("/current/VERSION")
+                rename = board.there(f"sudo mv {folder} {folder}.of-another-cluster")
+                yield Fault(
+                    f"{path} says {id_}, but the NameNode on {master} says {wanted}",
+                    node=board.name,
+                    fix=f"{rename}   (keeps the blocks), then {facts.command('up')}",
+                )
+
+
+def _storage(path: str) -> str:
+    """Return the name of the folder that holds both kinds of data."""
+    return path.split("/")[-4]
+
+
+CHECK = Check(
+    where=Where.BOARDS,
+    looks_at="The clusterID in the VERSION files of NameNode and DataNodes.",
+    why='A DataNode with data of another file system ends at once ("Incompatible clusterIDs"). It '
+    "happens when the NameNode was formatted again, or a card was copied.",
+    source="Apache Hadoop, class DataStorage",
+    severity=Severity.ERROR,
+    look=_look,
+    good="no data of another HDFS",
+)

@@ -1,0 +1,30 @@
+"""No kernel has killed a process for lack of memory.
+
+- A process was killed since boot; the kernel's line is shown. Fix: less `memory` in cluster.toml.
+"""
+
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+
+__all__ = ["CHECK"]
+
+
+def _look(facts: Facts) -> Faults:
+    for board in facts.boards:
+        if lines := [row for row in board.facts.kernel_faults or () if "Out of memory" in row]:
+            yield Fault(
+                f"{len(lines)} since boot, the last: {lines[-1].strip()}",
+                node=board.name,
+                fix=f"declare less `memory` for {board.name} in cluster.toml, and end what else "
+                "runs there",
+            )
+
+
+CHECK = Check(
+    where=Where.BOARDS,
+    looks_at="Lines on processes that were killed for lack of memory in each kernel's log.",
+    why="A killed container is started again and the job is slower; a killed daemon ends the job.",
+    source="Linux, mm/oom_kill.c",
+    severity=Severity.WARNING,
+    look=_look,
+    good="no process was killed for lack of memory",
+)

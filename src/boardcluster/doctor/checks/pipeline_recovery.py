@@ -1,0 +1,43 @@
+"""A small cluster goes on writing when a DataNode fails.
+
+- As many replicas as workers, three or more, and a policy that asks for another DataNode. Fix:
+  `profile = "default"`.
+"""
+
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+
+__all__ = ["CHECK"]
+
+_POLICY = "dfs.client.block.write.replace-datanode-on-failure.policy"
+_ENABLED = "dfs.client.block.write.replace-datanode-on-failure.enable"
+_LEAST = 3
+"""With fewer replicas DEFAULT never asks for another DataNode."""
+
+
+def _look(facts: Facts) -> Faults:
+    workers = len(facts.declared.workers)
+    replication = min(int(facts.setting("hdfs-site", "dfs.replication", "3")), workers)
+    policy = facts.setting("hdfs-site", _POLICY, "DEFAULT")
+    enabled = facts.setting("hdfs-site", _ENABLED, "true") == "true"
+    if facts.profile is None or not enabled or policy == "NEVER" or replication < _LEAST:
+        yield f"no replacement is asked for with {workers} workers"
+    elif workers > replication:
+        yield f"{workers} workers for {replication} replicas: one can be replaced"
+    else:
+        yield Fault(
+            f"{workers} workers hold {replication} replicas, and the policy {policy} asks for "
+            "another DataNode when one fails",
+            fix=facts.default_profile,
+        )
+
+
+CHECK = Check(
+    where=Where.BOARDS,
+    looks_at="dfs.replication and the policy for a DataNode that fails during a write, against the "
+    "number of workers.",
+    why="With three replicas on three workers there is none to replace the failed one with, and "
+    'the write fails ("no more good datanodes being available to try").',
+    source="hdfs-default.xml, dfs.client.block.write.replace-datanode-on-failure.policy",
+    severity=Severity.WARNING,
+    look=_look,
+)

@@ -1,0 +1,33 @@
+"""Every board answers over SSH.
+
+- No answer, no accepted key, an unknown or changed host key, no python3. Fix: what the message
+  says.
+"""
+
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+
+__all__ = ["CHECK"]
+
+
+def _look(facts: Facts) -> Faults:
+    faults = [row for row in facts.lost if not row.refused_by_sudo]
+    for lost in faults:
+        yield Fault(
+            lost.error.message.splitlines()[0],
+            node=lost.spec.name,
+            fix=lost.error.hint or f"ssh {lost.spec.host} true",
+        )
+    if not faults:
+        yield f"all {len(facts.declared.nodes)} boards answer"
+
+
+CHECK = Check(
+    where=Where.BOARDS,
+    looks_at="Whether each board accepts our connection, shows the host key that was accepted, and "
+    "has python3.",
+    why="What does not answer can be neither checked nor started. A host key that changed means a "
+    "new card, or another machine at that address.",
+    source="ssh(1), ssh_config(5), StrictHostKeyChecking",
+    severity=Severity.ERROR,
+    look=_look,
+)

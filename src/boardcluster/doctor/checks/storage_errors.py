@@ -1,0 +1,41 @@
+"""No kernel has met an error of its storage.
+
+- Lines since boot; the last is shown. Fix: seat card and cables again, or use a new medium.
+"""
+
+import re
+
+from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
+
+__all__ = ["CHECK"]
+
+_ERROR = re.compile(r"I/O error|EXT4-fs error|Remounting filesystem read-only|mmc\d+: error")
+# A file mounted as a disk: the medium below it reports its own errors.
+_IMAGE = re.compile(r"\bloop\d+\b")
+
+
+def _look(facts: Facts) -> Faults:
+    for board in facts.boards:
+        lines = [
+            row
+            for row in board.facts.kernel_faults or ()
+            if _ERROR.search(row) and not _IMAGE.search(row)
+        ]
+        if lines:
+            yield Fault(
+                f"{len(lines)} lines in the kernel's log, the last: {lines[-1].strip()}",
+                node=board.name,
+                fix="power the board off, seat card and cables again, and copy what matters to a "
+                "new medium if it comes back",
+            )
+
+
+CHECK = Check(
+    where=Where.BOARDS,
+    looks_at="Lines on I/O errors, ext4 errors and failing cards in each kernel's log.",
+    why="Blocks are lost or read again and again: runs fail or are slow, at random.",
+    source="Linux, block/blk-core.c, fs/ext4/super.c",
+    severity=Severity.ERROR,
+    look=_look,
+    good="no kernel reports storage errors",
+)
