@@ -1050,7 +1050,7 @@ class Attempt:
     number: int
     """From 1, per trial."""
     state: AttemptState
-    """See AttemptState."""
+    """How it ended, or that it has not yet."""
     reason: str
     """Why it is not ok, in one line; for an ok attempt, a remark or empty."""
     started_utc: str

@@ -242,14 +242,7 @@ def submit_program(
         finally:
             with contextlib.suppress(BoardclusterError):
                 live.master.run(["rm", "-rf", scratch])
-        reason = outcome.failure
-        state = AttemptState.FAILED if reason else AttemptState.OK
-        if state is AttemptState.OK and not outcome.application_id:
-            reason = "YARN saw no application: the program did not use the cluster"
-        if observed.refusal and state is AttemptState.OK:
-            state, reason = AttemptState.INVALID, observed.refusal
-        if dead := dead_daemons(live):
-            state, reason = AttemptState.INVALID, f"node_lost: {', '.join(dead)}; {reason}"
+        state, reason = _state(live, outcome, observed)
     except BoardclusterError as error:
         reason = " ".join(error.message.split())[:1000]
     except BaseException as error:
@@ -267,6 +260,19 @@ def submit_program(
         observed=observed,
     )
     return ended, outcome
+
+
+def _state(live: LiveCluster, outcome: Outcome, observed: Observed) -> tuple[AttemptState, str]:
+    """Return what the program's run came to, and the reason."""
+    reason = outcome.failure
+    state = AttemptState.FAILED if reason else AttemptState.OK
+    if state is AttemptState.OK and not outcome.application_id:
+        reason = "YARN saw no application: the program did not use the cluster"
+    if observed.refusal and state is AttemptState.OK:
+        state, reason = AttemptState.INVALID, observed.refusal
+    if dead := dead_daemons(live):
+        state, reason = AttemptState.INVALID, f"node_lost: {', '.join(dead)}; {reason}"
+    return state, reason
 
 
 def _finish(

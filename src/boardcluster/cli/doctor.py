@@ -12,15 +12,7 @@ import typer
 from rich.markup import escape
 
 from boardcluster.cli.console import Reporter, print_json, print_table, say
-from boardcluster.cli.options import (
-    CacheOption,
-    ClusterOption,
-    HomeOption,
-    JsonOption,
-    again,
-    cache_folder,
-    home_folder,
-)
+from boardcluster.cli.options import CacheOption, ChosenCluster, JsonOption, cache_folder
 from boardcluster.cluster.kinds.boards.nodes import board_nodes
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.doctor import Facts, Finding, Severity, ask_boards, examine, gather_facts
@@ -34,8 +26,7 @@ EPILOG = "Example: boardcluster doctor --deep"
 
 
 def command(
-    home: HomeOption = None,
-    cluster: ClusterOption = "default",
+    at: ChosenCluster,
     cache: CacheOption = None,
     deep: Annotated[
         bool, typer.Option("--deep", help="Also read every byte of the installed engines.")
@@ -52,9 +43,9 @@ def command(
     Changes nothing without --fix. Exit code 5 if there is an error, 0 if there are warnings only.
     """
     facts = gather_facts(
-        home_folder(home, cluster),
+        at.folder(),
         cache=cache_folder(cache),
-        options=again(home, cluster),
+        options=at.again,
         cache_option=f" --cache {shlex.quote(str(cache))}" if cache else "",
         deep=deep,
     )

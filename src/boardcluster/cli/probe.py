@@ -87,13 +87,7 @@ def command(
     if listing:
         print_probes(as_json=as_json)
         return
-    if here and (request.nodes or at_once):
-        raise UsageError(
-            "--here probes only this machine: --node and --at-once need a cluster",
-            hint="leave them out",
-        )
-    if save_board is not None and save_board.is_dir():
-        raise UsageError(f"{save_board} is a folder", hint="name a file, such as board.toml")
+    _check(request, save_board)
     folder = at.folder()
     if show:
         _show(folder, request, as_json=as_json)
@@ -109,6 +103,16 @@ def command(
     if save_board is not None:
         _save(save_board, done.runs, done.machine, reporter)
     _fail(done.runs)
+
+
+def _check(request: ProbeRequest, save_board: Path | None) -> None:
+    if request.here and (request.nodes or request.at_once):
+        raise UsageError(
+            "--here probes only this machine: --node and --at-once need a cluster",
+            hint="leave them out",
+        )
+    if save_board is not None and save_board.is_dir():
+        raise UsageError(f"{save_board} is a folder", hint="name a file, such as board.toml")
 
 
 def _save(path: Path, runs: Sequence[ProbeRun], machine: ProbedMachine, reporter: Reporter) -> None:

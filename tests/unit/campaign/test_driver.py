@@ -465,7 +465,9 @@ def test_a_node_lost_during_a_job_makes_it_invalid_and_stops_the_campaign(stage:
 
     stage.world.jobs[1] = lose
 
-    with pytest.raises(ClusterError, match=r"node worker3.*the trials left stay pending") as caught:
+    with pytest.raises(
+        ClusterError, match=r"node worker3.*the other trials stay pending"
+    ) as caught:
         stage.run()
 
     assert "boardcluster status" in caught.value.hint
