@@ -105,7 +105,11 @@ def mean(values: Sequence[float]) -> float:
 
 def standard_deviation(values: Sequence[float]) -> float | None:
     """Sample standard deviation: sqrt(sum((x - mean)^2) / (n - 1)); None for fewer than two."""
-    return statistics.stdev(values) if len(values) > 1 else None
+    if len(values) < 2:
+        return None
+    # Not statistics.stdev, whose last digit differs: stored and exported numbers stay the same.
+    centre = mean(values)
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
 def coefficient_of_variation(values: Sequence[float]) -> float | None:

@@ -585,7 +585,7 @@ def test_every_rule_is_documented_and_no_other() -> None:
     assert sorted(named) == sorted((rule.name, rule.verdict.value) for rule in RULES)
     sections = PAGE.partition("## Rules")[2].partition("\n## ")[0].split("\n### ")[1:]
     assert [part.partition("\n")[0] for part in sections] == [name for name, _ in named]
-    assert all("\nWhy: " in part and "Source: " in part for part in sections)
+    assert all("\nWhy: " in part and "Source:" in part for part in sections)
 
 
 def test_every_threshold_is_documented_with_its_default() -> None:
