@@ -340,7 +340,7 @@ def test_what_was_before_a_cool_down_does_not_taint_the_run(bed: Bed) -> None:
     seconds = np.arange(-120.0, 11.0)
     bits = np.where(seconds < -100, 4.0, 0.0)
     hot = replace(node, seconds=seconds, columns={"throttle_bits": bits})
-    until = observation._until_start(hot)
+    until = observation._before(hot)
     assert until.seconds[0] > -13
     assert not until.columns["throttle_bits"].any()
 

@@ -519,7 +519,10 @@ def test_status_of_an_open_cluster_says_so_first(
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [("boards", "none of its processes is running"), ("emulated", "its driver or its nodes were killed")],
+    [
+        ("boards", "none of its processes is running"),
+        ("emulated", "its driver or its nodes were killed"),
+    ],
 )
 def test_status_of_a_dead_cluster_says_what_that_means(
     kind: str, words: str, desk: Desk, monkeypatch: pytest.MonkeyPatch

@@ -353,13 +353,13 @@ def test_a_plain_cluster_is_no_twin(lab: TwinDesk) -> None:
         plain = re.sub(rf"{key} = .*\n", "", plain)
     lab.write(slow=plain.replace("memory", "cores = 2\nmemory"))
 
-    assert "no twin of boards" in refused(lab, UsageError)
+    assert "not a twin of boards" in refused(lab, UsageError)
 
 
 def test_two_twins_need_two_names(lab: TwinDesk) -> None:
     lab.write(fast=twin("slow", FAST))
 
-    assert "is that of another twin" in refused(lab, SpecError)
+    assert "is also the name of another twin" in refused(lab, SpecError)
 
 
 def test_a_twin_that_is_up_is_refused(lab: TwinDesk) -> None:

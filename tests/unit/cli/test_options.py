@@ -51,7 +51,7 @@ def test_a_user_that_does_not_exist_is_the_users_mistake() -> None:
     "name", ["", ".", "..", "../x", "a/b", ".x", "-x", "a b", "j\u00f6rg", "a\n"]
 )
 def test_names_that_are_no_names(name: str) -> None:
-    with pytest.raises(UsageError, match="not a name for a cluster"):
+    with pytest.raises(UsageError, match="not a valid cluster name"):
         home_folder(None, name)
 
 

@@ -181,7 +181,7 @@ def test_points_of_curves_are_counted_and_not_listed(bench: Bench) -> None:
     )
     bench.probes = [make_probe("one", measure=lambda site: (FIGURE, *points))]
     printed = bench("--here").stdout
-    assert "7 points of its curves are in --json" in printed
+    assert "7 points of its curves are only in --json" in printed
     assert "heat clock" not in printed
     assert len(bench.json("--show")["runs"][0]["figures"]) == 8
 
