@@ -23,7 +23,6 @@ __all__ = ["EPILOG", "command"]
 
 _SKIPPED = "skipped: "
 
-
 EPILOG = (
     "Examples: boardcluster probe --here\n\nboardcluster probe sysbench-cpu stream --node "
     "worker1 --paper"

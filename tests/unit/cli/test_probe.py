@@ -241,7 +241,7 @@ def test_what_is_stored_is_shown(bench: Bench) -> None:
     assert printed.count("stream copy") == 1
     assert "two" not in printed
     assert len(bench.json("--show")["runs"]) == 3
-    assert "that was asked for" in bench.refused(EmptySelectionError, "--show", "--node", "pi9")
+    assert "no such run of a probe" in bench.refused(EmptySelectionError, "--show", "--node", "pi9")
 
 
 def test_a_board_is_saved_and_can_be_read(bench: Bench, tmp_path: Path) -> None:
