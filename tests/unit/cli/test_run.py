@@ -519,7 +519,7 @@ def test_failed_trials_are_run_again_only_when_asked(desk: Desk, small: str) -> 
     desk.ends.clear()
     desk.ran.clear()
 
-    with pytest.raises(EmptySelectionError, match="nothing is left"):
+    with pytest.raises(EmptySelectionError, match="nothing left to run"):
         desk("run", small, "--resume")
     assert desk.ran == []
     desk("run", small, "--resume", "--retry-failed")
@@ -581,7 +581,7 @@ def test_a_dry_run_touches_nothing_and_needs_no_cluster(desk: Desk, small: str) 
     assert desk.files() == before
     assert (desk.calls, desk.ran, desk.texts) == ([], [], [])
     assert "4 runs of 2 cells on 1 variant of the cluster" in ran.stdout
-    assert "unknown, because nothing like it was measured" in ran.stdout
+    assert "unknown, because nothing similar was measured" in ran.stdout
 
 
 def test_a_dry_run_of_a_workload(desk: Desk) -> None:
