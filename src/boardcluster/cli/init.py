@@ -52,7 +52,9 @@ class _BoardOptions:
     inventory: Annotated[
         Path | None,
         typer.Option(
-            "--inventory", help="Boards of an Ansible inventory (INI or YAML).", show_default=False
+            "--inventory",
+            help="Boards of an Ansible inventory, as `ansible-inventory --list` prints it.",
+            show_default=False,
         ),
     ] = None
     master: Annotated[
