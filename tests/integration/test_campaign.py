@@ -155,7 +155,7 @@ def test_an_edited_campaign_and_an_empty_selection_are_refused(site: Cli, tmp_pa
     summary = site.json("run", file, "--resume")["summary"]
     assert (summary["ok"], summary["planned"]) == (2, 2)
     site("run", file, "--resume", code=9)
-    assert "nothing is left" in site.stderr
+    assert "nothing left to run" in site.stderr
     shown = site.json("run", file, "--dry-run", "--new")
     assert len(shown["trials"]) == 2
 

@@ -25,7 +25,6 @@ from boardcluster.store import Store
 
 __all__ = ["Watch", "interruption", "now_utc", "run_trials"]
 
-
 _SETTLE_SECONDS = 10.0
 """Least pause before a disturbed run is repeated: what disturbs often comes in short bursts."""
 

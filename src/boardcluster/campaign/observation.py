@@ -29,7 +29,6 @@ from boardcluster.telemetry.metering import Metering, metering
 
 __all__ = ["Observation", "Observed", "keep_readings", "observing"]
 
-
 _BEFORE_SECONDS = 12.0
 """So long before a run its nodes are looked at: twice what agents read rarely, and a little."""
 

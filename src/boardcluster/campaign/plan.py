@@ -31,7 +31,6 @@ TRIALS_MAX = 100_000
 _MIX_NAME_LENGTH_MAX = 32
 _DIGEST_DIGITS = 8
 
-
 _Cell: TypeAlias = "tuple[Any, ...]"
 """Levels of the factors in the order of ``_ORDER``: what a trial runs. It sorts and hashes."""
 

@@ -41,7 +41,8 @@ def _reader(factor: Factor) -> Callable[[str], str | int]:
     if factor.name == "workload":
         return _mix
     if issubclass(factor.kind, StrEnum):
-        return lambda text: check_choice(text, list(factor.kind), what=factor.noun)
+        words = list(factor.kind)
+        return lambda text: check_choice(text, words, what=factor.noun)
     if factor.unit == "bytes":
         return parse_size
     if factor.kind is int:  # the default may stand for something else, as a replication of 0

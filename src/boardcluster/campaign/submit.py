@@ -22,7 +22,7 @@ from boardcluster.campaign.execution import (
 )
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.follow import Follower
-from boardcluster.campaign.observation import Observed, observing
+from boardcluster.campaign.observation import Observation, Observed, observing
 from boardcluster.campaign.upkeep import recover
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import BoardclusterError, InputError, UsageError
@@ -232,13 +232,7 @@ def submit_program(
                 command = _command(live, program, path, conf=conf, tag=tag)
                 observation.settle()
                 outcome = execution.run(command, timeout_seconds=timeout_seconds, cwd=place)
-                ended_seconds = outcome.started_seconds + outcome.duration_seconds
-                observed = observation.outcome(
-                    started_seconds=outcome.started_seconds,
-                    ended_seconds=ended_seconds,
-                    phases={"submit": (outcome.started_seconds, ended_seconds)},
-                    engine={"submit": outcome.engine},
-                )
+                observed = _observed(observation, outcome)
         finally:
             with contextlib.suppress(BoardclusterError):
                 live.master.run(["rm", "-rf", scratch])
@@ -273,6 +267,16 @@ def _state(live: LiveCluster, outcome: Outcome, observed: Observed) -> tuple[Att
     if dead := dead_daemons(live):
         state, reason = AttemptState.INVALID, f"node_lost: {', '.join(dead)}; {reason}"
     return state, reason
+
+
+def _observed(observation: Observation, outcome: Outcome) -> Observed:
+    started, ended = outcome.started_seconds, outcome.started_seconds + outcome.duration_seconds
+    return observation.outcome(
+        started_seconds=started,
+        ended_seconds=ended,
+        phases={"submit": (started, ended)},
+        engine={"submit": outcome.engine},
+    )
 
 
 def _finish(

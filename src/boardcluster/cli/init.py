@@ -31,7 +31,6 @@ _KindOption = Annotated[
     ),
 ]
 
-
 EPILOG = (
     "Examples: boardcluster init --workers 2 --profile upstream; "
     "boardcluster init --hosts pi@pi0,pi@pi1,pi@pi2; boardcluster init --kind local"

@@ -20,6 +20,7 @@ __all__ = [
     "INSECURE_WARNING",
     "CacheOption",
     "ChosenCluster",
+    "ClusterOption",
     "HomeOption",
     "JsonOption",
     "SettingOption",

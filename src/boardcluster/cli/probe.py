@@ -23,7 +23,6 @@ __all__ = ["EPILOG", "command"]
 
 _SKIPPED = "skipped: "
 
-
 EPILOG = (
     "Examples: boardcluster probe --here\n\nboardcluster probe sysbench-cpu stream --node "
     "worker1 --paper"
@@ -46,10 +45,7 @@ def command(
         bool, typer.Option("--paper", help="Use the papers' durations and repetitions.")
     ] = False,
     at_once: Annotated[
-        bool,
-        typer.Option(
-            "--at-once", help="Probe all boards at once where they do not disturb each other."
-        ),
+        bool, typer.Option("--at-once", help="Probe all boards at once where that does no harm.")
     ] = False,
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="Leave out probes whose tools are missing.")
@@ -62,12 +58,8 @@ def command(
             show_default=False,
         ),
     ] = None,
-    listing: Annotated[
-        bool, typer.Option("--list", help="List the probes without running any.")
-    ] = False,
-    show: Annotated[
-        bool, typer.Option("--show", help="Show stored figures without running any.")
-    ] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Only list the probes.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Only show stored figures.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure what single nodes can do: processor, memory, storage, network, heat, power.
@@ -96,10 +88,7 @@ def command(
     done = probe_nodes(
         folder, request, cache=cache_folder(cache), follow=reporter, options=at.again
     )
-    if as_json:
-        print_json({"runs": done.runs})
-    else:
-        print_probe_runs(done.runs)
+    print_json({"runs": done.runs}) if as_json else print_probe_runs(done.runs)
     if save_board is not None:
         _save(save_board, done.runs, done.machine, reporter)
     _fail(done.runs)

@@ -359,7 +359,7 @@ def test_a_plain_cluster_is_no_twin(lab: TwinDesk) -> None:
 def test_two_twins_need_two_names(lab: TwinDesk) -> None:
     lab.write(fast=twin("slow", FAST))
 
-    assert "also the name of another twin" in refused(lab, SpecError)
+    assert "is also the name of another twin" in refused(lab, SpecError)
 
 
 def test_a_twin_that_is_up_is_refused(lab: TwinDesk) -> None:
