@@ -190,18 +190,18 @@ def _mpi_phase(layout: Layout, name: str, pair: tuple[str, str], options: Sequen
 
 def _figures(curves: Mapping[str, Curve]) -> dict[str, float]:
     """Return the figures of each pair, and their mean, least and most over all pairs."""
-    measures = {
-        "latency": "microseconds",
-        "throughput": "megabits_per_second",
-        "peak_throughput": "megabits_per_second",
-    }
+    measures = (
+        "latency_{}microseconds",
+        "throughput_{}megabits_per_second",
+        "peak_throughput_{}megabits_per_second",
+    )
     figures: dict[str, float] = {}
-    for what, unit in measures.items():
-        values = {pair: getattr(curve, f"{what}_{unit}") for pair, curve in curves.items()}
-        figures[f"{what}_mean_{unit}"] = fmean(values.values())
-        figures[f"{what}_min_{unit}"] = min(values.values())
-        figures[f"{what}_max_{unit}"] = max(values.values())
-        figures |= {f"{pair}_{what}_{unit}": value for pair, value in values.items()}
+    for name in measures:
+        values = {pair: getattr(curve, name.format("")) for pair, curve in curves.items()}
+        figures[name.format("mean_")] = fmean(values.values())
+        figures[name.format("min_")] = min(values.values())
+        figures[name.format("max_")] = max(values.values())
+        figures |= {f"{pair}_{name.format('')}": value for pair, value in values.items()}
     return figures
 
 
