@@ -162,13 +162,12 @@ def figures_of(curves: Curves) -> list[ProbeFigure]:
     return [*rows, *_throttling(curves.stress), *_curve(curves)]
 
 
-def _celsius(samples: Sequence[Sample]) -> list[tuple[float, float]]:
-    return [(row.seconds, row.celsius) for row in samples if row.celsius is not None]
-
-
 def _temperatures(curves: Curves) -> dict[str, float]:
     """Return idle and highest temperature, and how long it took to cool."""
-    idle, stress, cool = (_celsius(part) for part in (curves.idle, curves.stress, curves.cool))
+    idle, stress, cool = (
+        [(row.seconds, row.celsius) for row in part if row.celsius is not None]
+        for part in (curves.idle, curves.stress, curves.cool)
+    )
     if not idle or not stress or not cool:
         raise ProbeOutputError("the temperature sensor disappeared during the test")
     base = median(value for _, value in idle)

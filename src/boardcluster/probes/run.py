@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import partial
+from itertools import permutations
 
 from boardcluster.analysis.twins import undilated_value
 from boardcluster.errors import BoardclusterError, ProbeOutputError, UsageError
@@ -20,7 +22,6 @@ from boardcluster.probes.marked import PROBE_VARIABLE, MarkedRemote
 from boardcluster.probes.tools import Lack, lacks_of, refuse_lacks, tool_versions
 from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
 from boardcluster.remote.ask import end_marked
-from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import end_programs
 
 __all__ = ["LiveSite", "Plan", "check_figures", "plan_probes", "run_probes"]
@@ -69,9 +70,7 @@ class Plan:
             _Job(probe, one, other)
             for probe in self.probes
             if probe.pair
-            for one in self.sites
-            for other in self.sites
-            if one is not other
+            for one, other in permutations(self.sites, 2)
         ]
         return (*single, *pairs)
 
@@ -213,15 +212,13 @@ class _Runner:
             for word in _clear(site, identity):
                 self.tell(word)
 
-    def _marked(self, remote: Remote, mark: str, dilation: float) -> MarkedRemote:
-        return MarkedRemote(remote, mark=mark, stopping=self.stopping, dilation=dilation)
-
     def _prepare(self, live: LiveSite, identity: str, peer: Site | None) -> Site:
         folder = f"{live.folder}/{identity}"
-        remote = self._marked(live.remote, identity, live.dilation)
-        admin = remote
-        if live.admin is not live.remote:
-            admin = self._marked(live.admin, identity, live.dilation)
+        marked = partial(
+            MarkedRemote, mark=identity, stopping=self.stopping, dilation=live.dilation
+        )
+        remote = marked(live.remote)
+        admin = remote if live.admin is live.remote else marked(live.admin)
         remote.run(["mkdir", "-p", folder])
         own = {each.name: getattr(live, each.name) for each in fields(LiveSite)}
         return Site(

@@ -16,6 +16,7 @@ __all__ = ["CONTENT_TYPE", "METRICS", "Latest", "Metric", "NodeState", "expositi
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _THROTTLE_REASONS = ("under_voltage", "clock_capped", "throttled", "soft_temperature_limit")
 """Bits 0 to 3 of the Raspberry Pi's ``get_throttled``."""
 
@@ -194,7 +195,7 @@ def exposition(nodes: Iterable[NodeState]) -> str:
     families: dict[str, tuple[Metric, list[str]]] = {}
 
     def add(metric: Metric, labels: Mapping[str, str], value: float) -> None:
-        words = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
+        words = ",".join(f'{name}="{text.translate(_ESCAPES)}"' for name, text in labels.items())
         _, lines = families.setdefault(metric.name, (metric, []))
         lines.append(f"{metric.name}{{{words}}} {_number(value)}")
 
@@ -219,10 +220,6 @@ def exposition(nodes: Iterable[NodeState]) -> str:
         + "".join(f"{line}\n" for line in lines)
         for metric, lines in families.values()
     )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _number(value: float) -> str:

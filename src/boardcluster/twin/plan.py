@@ -253,7 +253,12 @@ def _check_sizes(spec: ClusterSpec, host: Host) -> None:
     """
     wants: tuple[tuple[str, str, int, Callable[[NodeSpec], int]], ...] = (
         ("memory", "available", host.memory_available_bytes, lambda node: node.memory_bytes),
-        ("disk", "free", host.disk_free_bytes, _disk_bytes),
+        (
+            "disk",
+            "free",
+            host.disk_free_bytes,
+            lambda node: node.twin.disk_bytes if node.twin else 0,
+        ),
     )
     lines, fitting, sizes = [], len(spec.workers), []
     for what, state, has_bytes, size_of in wants:
@@ -270,7 +275,7 @@ def _check_sizes(spec: ClusterSpec, host: Host) -> None:
         least_bytes, step_bytes = _LEAST_BYTES[what], _SIZE_STEP_BYTES
         each_bytes = has_bytes // len(having) // step_bytes * step_bytes
         if each_bytes >= least_bytes:
-            sizes.append(f"{what} = {_quoted(each_bytes)} for each of the {len(having)} nodes")
+            sizes.append(f'{what} = "{each_bytes // MIB} MiB" for each of the {len(having)} nodes')
     if not lines:
         return
     choices = []
@@ -283,10 +288,6 @@ def _check_sizes(spec: ClusterSpec, host: Host) -> None:
         + "\n  ".join(lines),
         hint=", or ".join(choices) or "free memory or disk, or use a larger machine",
     )
-
-
-def _disk_bytes(node: NodeSpec) -> int:
-    return 0 if node.twin is None else node.twin.disk_bytes
 
 
 def _workers_that_fit(spec: ClusterSpec, has_bytes: int, size_of: Callable[[NodeSpec], int]) -> int:
@@ -313,7 +314,3 @@ def _arithmetic(nodes: Sequence[NodeSpec], size_of: Callable[[NodeSpec], int]) -
 
 def _size(size_bytes: int) -> str:
     return format_bytes(size_bytes, binary=True)
-
-
-def _quoted(size_bytes: int) -> str:
-    return f'"{size_bytes // MIB} MiB"'

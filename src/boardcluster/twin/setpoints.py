@@ -320,11 +320,12 @@ def _refusal(node: NodeSpec, twin: NodeTwin, board: BoardEntry, medium: Part | N
             f"no source gives both sequential and 4 KiB random reads and writes of the medium "
             f"{medium.id}{by} in the board {board.id}"
         )
-        pairs = [pair for pair in _usable_pairs(usable.values()) if pair[1] == medium.id]
-        lines.append(
-            f"boards that {medium.id} can be used with: "
-            f"{', '.join(_words(pair) for pair in pairs) or 'none'}"
-        )
+        pairs = [
+            f"{name} with pcie {pcie}" if pcie else name
+            for name, part, pcie in _usable_pairs(usable.values())
+            if part == medium.id
+        ]
+        lines.append(f"boards that {medium.id} can be used with: {', '.join(pairs) or 'none'}")
     rows = "\n  ".join(lines)
     return UsageError(
         f"node {node.name} cannot emulate its board:\n  {rows}",
@@ -334,10 +335,6 @@ def _refusal(node: NodeSpec, twin: NodeTwin, board: BoardEntry, medium: Part | N
 
 _Pair = tuple[str, str, str]
 """A board, a medium and a version of PCI Express."""
-
-
-def _words(pair: _Pair) -> str:
-    return f"{pair[0]} with pcie {pair[2]}" if pair[2] else pair[0]
 
 
 def _usable_boards() -> Mapping[str, BoardEntry]:

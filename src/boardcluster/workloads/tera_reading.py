@@ -72,29 +72,24 @@ def hexadecimal_key(key: bytes) -> str:
 
 
 class PartReader:
-    """Takes part files one after the other, in bounded memory, and adds up what it reads."""
+    """Takes part files one after the other, in bounded memory, and adds up what it reads.
+
+    Attributes:
+        misorders: how many keys were smaller than the key before, across files too.
+        first_misorders: the first few of them.
+    """
 
     def __init__(self) -> None:
+        self.misorders = 0
+        self.first_misorders: list[Misorder] = []
         self._rows = 0
         self._checksum = 0
         self._last_key = b""  # smaller than every key
-        self._misorders = 0
-        self._shown: list[Misorder] = []
 
     @property
     def totals(self) -> Totals:
         """Rows and checksum of everything so far."""
         return Totals(rows=self._rows, checksum=self._checksum % (1 << 128))
-
-    @property
-    def misorders(self) -> int:
-        """How many keys were smaller than the key before, across files too."""
-        return self._misorders
-
-    @property
-    def first_misorders(self) -> tuple[Misorder, ...]:
-        """The first few of them."""
-        return tuple(self._shown)
 
     def read(self, part: Path) -> None:
         """Read the next file.
@@ -120,14 +115,18 @@ class PartReader:
     def _judge_order(self, table: NDArray[np.uint8], *, part: str, row: int) -> None:
         first = table[0, :KEY_BYTES].tobytes()
         if first < self._last_key:
-            self._misorders += 1
-            if len(self._shown) < _SHOWN_MISORDERS:
-                self._shown.append(Misorder(part=part, row=row, before=self._last_key, key=first))
+            self.misorders += 1
+            if len(self.first_misorders) < _SHOWN_MISORDERS:
+                self.first_misorders.append(
+                    Misorder(part=part, row=row, before=self._last_key, key=first)
+                )
         places = _misplaced_rows(table)
-        self._misorders += len(places)
-        for place in places[: _SHOWN_MISORDERS - len(self._shown)].tolist():
+        self.misorders += len(places)
+        for place in places[: _SHOWN_MISORDERS - len(self.first_misorders)].tolist():
             before, key = (table[at, :KEY_BYTES].tobytes() for at in (place, place + 1))
-            self._shown.append(Misorder(part=part, row=row + place + 1, before=before, key=key))
+            self.first_misorders.append(
+                Misorder(part=part, row=row + place + 1, before=before, key=key)
+            )
         self._last_key = table[-1, :KEY_BYTES].tobytes()
 
 

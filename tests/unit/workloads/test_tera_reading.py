@@ -42,7 +42,7 @@ def test_totals_are_the_same_for_every_order_and_every_division(tmp_path: Path) 
 def test_sorted_files_have_no_misorder(tmp_path: Path) -> None:
     reader = read(tmp_path, [], SORTED[:100], [], SORTED[100:])
 
-    assert (reader.misorders, reader.first_misorders) == (0, ())
+    assert (reader.misorders, reader.first_misorders) == (0, [])
 
 
 @pytest.mark.usefixtures("_chunk")
@@ -53,7 +53,7 @@ def test_two_exchanged_rows_are_one_misorder(tmp_path: Path) -> None:
     reader = read(tmp_path, changed)
 
     assert reader.misorders == 1
-    assert reader.first_misorders == (
+    assert tuple(reader.first_misorders) == (
         Misorder(part="part-r-00000", row=124, before=SORTED[124][:10], key=SORTED[123][:10]),
     )
 
@@ -63,7 +63,7 @@ def test_files_in_the_wrong_order_are_a_misorder_at_the_boundary(tmp_path: Path)
     reader = read(tmp_path, SORTED[100:], [], SORTED[:100])
 
     assert reader.misorders == 1
-    assert reader.first_misorders == (
+    assert tuple(reader.first_misorders) == (
         Misorder(part="part-r-00002", row=0, before=SORTED[-1][:10], key=SORTED[0][:10]),
     )
 

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from importlib import import_module, resources
+from importlib import import_module
+from pkgutil import iter_modules
 
 from boardcluster.errors import SpecError
 from boardcluster.records import MeterSpec
 from boardcluster.spec import MeterFacts
+from boardcluster.telemetry import meters
 from boardcluster.telemetry.meters.base import Kind
 
 __all__ = ["kind_of", "kinds", "meter_facts", "settings_of"]
-
-_NO_KINDS = frozenset({"__init__.py", "base.py", "registry.py"})
 
 
 @functools.cache
 def kinds() -> Mapping[str, Kind]:
     """Return every kind by name."""
-    found = {}
-    for entry in sorted(resources.files(__package__).iterdir(), key=lambda row: row.name):
-        if entry.name.endswith(".py") and entry.name not in _NO_KINDS:
-            module = import_module(f"{__package__}.{entry.name.removesuffix('.py')}")
-            found[module.KIND.name] = module.KIND
-    return found
+    modules = (
+        import_module(f"{meters.__name__}.{row.name}") for row in iter_modules(meters.__path__)
+    )
+    return {module.KIND.name: module.KIND for module in modules if hasattr(module, "KIND")}
 
 
 def meter_facts() -> Mapping[str, MeterFacts]:

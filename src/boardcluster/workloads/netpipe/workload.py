@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
 
@@ -190,16 +190,14 @@ def _mpi_phase(layout: Layout, name: str, pair: tuple[str, str], options: Sequen
 
 def _figures(curves: Mapping[str, Curve]) -> dict[str, float]:
     """Return the figures of each pair, and their mean, least and most over all pairs."""
-    measures: dict[str, Callable[[Curve], float]] = {
-        "latency_{}microseconds": lambda curve: curve.latency_microseconds,
-        "throughput_{}megabits_per_second": lambda curve: curve.throughput_megabits_per_second,
-        "peak_throughput_{}megabits_per_second": (
-            lambda curve: curve.peak_throughput_megabits_per_second
-        ),
-    }
+    measures = (
+        "latency_{}microseconds",
+        "throughput_{}megabits_per_second",
+        "peak_throughput_{}megabits_per_second",
+    )
     figures: dict[str, float] = {}
-    for name, of in measures.items():
-        values = {pair: of(curve) for pair, curve in curves.items()}
+    for name in measures:
+        values = {pair: getattr(curve, name.format("")) for pair, curve in curves.items()}
         figures[name.format("mean_")] = fmean(values.values())
         figures[name.format("min_")] = min(values.values())
         figures[name.format("max_")] = max(values.values())
