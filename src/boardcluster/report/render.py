@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,6 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
-from boardcluster.errors import StoreError
 from boardcluster.records import ClusterSpec, ProbeRun
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
@@ -29,6 +27,7 @@ from boardcluster.report.plots import (
     svg,
 )
 from boardcluster.report.plots.figure import Curves
+from boardcluster.report.plots.output import write_files
 from boardcluster.report.sections import CERTAINTIES
 from boardcluster.report.source import Source
 from boardcluster.report.tables import Table
@@ -209,17 +208,9 @@ def write_texts(texts: Mapping[Path, str]) -> None:
     Raises:
         StoreError: they cannot be written.
     """
-    try:
-        for path, text in texts.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{path.name}.{os.getpid()}")
-            # A name of undecodable bytes must not cost the report.
-            temporary.write_text(text, encoding="utf-8", errors="replace")
-            temporary.replace(path)
-    except OSError as error:
-        raise StoreError(
-            f"the report cannot be written: {error}", hint="choose another folder for the report"
-        ) from error
+    # A name of undecodable bytes must not cost the report.
+    files = {path: text.encode(errors="replace") for path, text in texts.items()}
+    write_files(files, "the report")
 
 
 def _units(text: str) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "has_ended",
     "left_out",
     "letter",
+    "named_cell",
     "state_counts",
     "state_of",
     "trial_getters",
@@ -162,6 +163,12 @@ def configuration(cell: Cell, cells: Sequence[Cell], *, size: bool = True) -> st
     if len({item.label for item in cells}) > 1 and cell.label:
         parts.append(cell.label)
     return ", ".join(parts)
+
+
+def named_cell(cell: Cell, cells: Sequence[Cell]) -> str:
+    """The workload of a cell and what sets it apart: ``WordCount over 256 MB, 4 workers``."""
+    which = configuration(cell, cells)
+    return f"{words.workload_name(cell.workload)}{f' over {which}' if which else ''}"
 
 
 def trial_getters(result_of: Callable[[Item], Result]) -> Getters[Item]:
