@@ -15,8 +15,8 @@ from markupsafe import Markup, escape
 from boardcluster.records import ClusterSpec, ProbeRun
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
+from boardcluster.report.latex import escape as latex_text
 from boardcluster.report.latex import latex_table
-from boardcluster.report.methods import Methods
 from boardcluster.report.model import Report, report_of
 from boardcluster.report.plots import (
     NARROW_POINTS,
@@ -139,8 +139,8 @@ def write_source(
         folder / "tables" / f"{name}.tex": latex_table(table)
         for name, table in named_tables(report).items()
     }
-    for methods in (part.data for part in parts if isinstance(part.data, Methods)):
-        tables[folder / "tables" / "methods.tex"] = f"{methods.latex}\n"
+    for methods in (part.data for part in parts if part.block == "methods"):
+        tables[folder / "tables" / "methods.tex"] = f"{latex_text(methods)}\n"
     written = Written(
         html=folder / "report.html",
         markdown=folder / "report.md",
@@ -186,6 +186,7 @@ def make_environment() -> jinja2.Environment:
     environment.globals["folded_rows"] = _FOLDED_ROWS
     environment.globals["printed_rows"] = _PRINTED_ROWS
     environment.filters["zip"] = zip
+    environment.filters["latex"] = latex_text
     environment.filters["units"] = _units
     environment.filters["breakable"] = _breakable
     environment.filters["lower_first"] = _lower_first

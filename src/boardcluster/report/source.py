@@ -231,8 +231,8 @@ def verified(source: Source) -> list[Result]:
 
 def left_out(source: Source) -> tuple[Result, ...]:
     """The verified results that stay out of the statistics because they are tainted."""
-    beside = [item for cell in source.cells for item in cell.left_out]
-    return (*beside, *(item for row in source.untrusted for item in row.results))
+    out = [item for cell in source.cells for item in cell.left_out]
+    return (*out, *(item for row in source.untrusted for item in row.results))
 
 
 def workload_anchor(workload: str) -> str:

@@ -58,7 +58,7 @@ class Format(StrEnum):
 
 @contextlib.contextmanager
 def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
-    """Give a file to write beside the one that is meant, and put it in place at the end.
+    """Give a temporary file next to the one that is meant, and put it in place at the end.
 
     Whatever ends the block early, Ctrl-C too, leaves neither a part nor the temporary file. The
     folder is made.

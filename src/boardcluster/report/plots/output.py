@@ -161,7 +161,7 @@ def _inline(text: str, *, name: str, description: str) -> str:
     """Make a stand-alone SVG document an element of a page: ids, colours, fonts, title."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    # What stands between tags is names and numbers, to be left as they are.
+    # The text between tags is names and numbers, which stay as they are.
     pieces = re.split(r">([^<]*)<", text)
     markup = _BETWEEN_TAGS.join(pieces[::2])
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', markup))
