@@ -1,4 +1,4 @@
-"""How a campaign stands, read from the store and from nothing else."""
+"""The progress of a campaign, read from the store and from nothing else."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Typical = Mapping[tuple[str, str, int, int], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How a campaign stands.
+    """The progress of a campaign.
 
     Attributes:
         campaign: the campaign.
@@ -80,7 +80,7 @@ def _ended_utc(row: Result) -> str:
 
 
 def progress_of(home: Path, campaign_id: str | None) -> Progress | None:
-    """Read how a campaign stands; None while the store has none.
+    """Read the progress of a campaign; None while the store has none.
 
     Args:
         home: the cluster's state folder.
@@ -111,10 +111,10 @@ def progress_of(home: Path, campaign_id: str | None) -> Progress | None:
 def left_seconds(progress: Progress, now_utc: datetime.datetime) -> tuple[float, int]:
     """Estimate what the trials that have not ended will still take, on this machine.
 
-    Each takes what runs of the same workload, engine, size and workers took before on average, and
-    what lies around a run (preparing, proving, cooling down): the mean of what it was in this
-    campaign. What ran already of the present one is taken off. Repeats of disturbed runs and
-    changes of the cluster's form are not foreseen.
+    Each is expected to take the mean of earlier runs of the same workload, engine, size and
+    workers, plus the mean time around a run (preparing, verifying, cooling down) in this campaign.
+    The time that the present run has taken already is subtracted. Repeats of disturbed runs and
+    changes of the cluster variant are not included.
 
     Returns:
         The time in seconds, and for how many trials nothing is known, which are not in it.
@@ -142,7 +142,7 @@ def typical_seconds(progress: Progress, trial: Trial) -> float | None:
 
 
 def _around_seconds(progress: Progress) -> float:
-    """Mean time of an attempt beside what was measured; 0 while none has ended."""
+    """Mean time of an attempt besides what was measured; 0 while none has ended."""
     found = [
         max(0.0, seconds_since(row.attempt.started_utc, _moment(row.attempt.ended_utc)) - took)
         for row in progress.results

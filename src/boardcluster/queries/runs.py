@@ -1,4 +1,4 @@
-"""Find the run that a person means."""
+"""Find the run that a name stands for."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def find_run(store: Store, name: str | None) -> tuple[Result, Attempt, Telemetry
         )
     trial, slash, number = name.partition("/")
     if slash and not (number.isascii() and number.isdecimal()):
-        raise UsageError(f"{name!r} is not TRIAL/NUMBER", hint="name it like trial-1/1")
+        raise UsageError(f"{name!r} is not TRIAL/NUMBER", hint="name it in the form trial-1/1")
     chosen = [
         (result, attempt)
         for result, attempt in runs

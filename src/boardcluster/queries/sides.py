@@ -47,7 +47,7 @@ class _Asked:
     Attributes:
         text: as it was written.
         kind: what it is.
-        name: what stands behind the colon.
+        name: the text after the colon.
         where: columns of a published table, with their values.
     """
 
@@ -105,13 +105,13 @@ def _read(text: str) -> _Asked:
     """
     word, colon, name = text.partition(":")
     if not text.strip() or (colon and not name.strip()):
-        raise UsageError(f"{text!r} names nothing to compare", hint=f"name {SIDES}")
+        raise UsageError(f"{text!r} does not name anything to compare", hint=f"name {SIDES}")
     if not colon or "/" in word:
         kind = _Kind.CLUSTER if "/" in text else _Kind.CAMPAIGN
         return _Asked(text, kind, text, {})
     if word not in set(_Kind):
         raise UsageError(
-            f"{text!r}: {word!r} is nothing that can be compared; did you mean"
+            f"{text!r}: {word!r} cannot be compared; did you mean"
             f' "{nearest(word, list(_Kind)).partition(",")[0]}"?',
             hint=f"name {SIDES}",
         )
@@ -224,8 +224,8 @@ class _Loader:
         chosen = found[-1]
         others = ", ".join(row.id for row in found[:-1])
         ambiguous = (
-            f"{len(found)} campaigns are called {name}: this is the latest, {chosen.id};"
-            f" name another by its id: {others}"
+            f"{len(found)} campaigns are called {name}; the latest, {chosen.id}, is used;"
+            f" to choose another, give its id: {others}"
         )
         notes = [ambiguous] if others else []
         named = f"{chosen.name} ({chosen.id})" if chosen.name else chosen.id
@@ -247,7 +247,7 @@ class _Loader:
         left_out = sum(len(cell.left_out) for cell in cells)
         left_out += sum(len(row.results) for row in untrusted(results, tainted=self._tainted))
         if left_out:
-            notes = [*notes, f"{left_out} tainted runs are left out; --tainted lets them count"]
+            notes = [*notes, f"{left_out} tainted runs are left out; with --tainted they count"]
         if counted := sum(cell.counted(Verdict.TAINTED) for cell in cells):
             notes = [*notes, f"{counted} of these runs are tainted"]
         if not self._against_paper:
@@ -289,11 +289,11 @@ def _nothing_counts(
     if spoilt:
         return EmptySelectionError(
             f"{name}: no run counts: all {spoilt} verified runs are tainted or invalid",
-            hint="let tainted ones count with --tainted, or see `boardcluster results` for why",
+            hint="use --tainted to include them, or see `boardcluster results` for reasons",
         )
     measured = states.pop(str(AttemptState.OK), 0)
     said = ", ".join(f"{count} {state}" for state, count in states.items())
-    aside = f"{measured} ok are warm-ups or own programs" if measured else ""
+    aside = f"{measured} ok, but warm-ups or own programs" if measured else ""
     return EmptySelectionError(
         f"{name}: no run counts: {', '.join(part for part in (said, aside) if part)}",
         hint="see `boardcluster results` for the reasons",
@@ -312,7 +312,7 @@ def _nothing_in_common(first: Side, second: Side) -> EmptySelectionError:
         differ = ", ".join(_difference(name, one, other) for name in names)
         lines.append(f"nearest: {_named(one)} and {_named(other)} differ in {differ}")
     return EmptySelectionError(
-        "\n".join(lines), hint="choose sides that ran the same work, or run what is missing"
+        "\n".join(lines), hint="choose sides that ran the same work, or run the missing work"
     )
 
 

@@ -98,7 +98,7 @@ class StoredTables:
         if first is None:
             raise EmptySelectionError(
                 "\n".join(["no run has samples that can be read", *self.damaged]),
-                hint="runs from before there was telemetry have none",
+                hint="runs that were recorded before telemetry existed have no samples",
             )
 
         def all_of_them() -> Iterator[tuple[Result, Telemetry]]:
@@ -131,7 +131,7 @@ class StoredTables:
         if not lines:
             raise EmptySelectionError(
                 "no run of HPL counts",
-                hint="run it: `boardcluster run hpl`; tainted ones count with --tainted",
+                hint="run it: `boardcluster run hpl`; use --tainted to include tainted runs",
             )
         return lines
 

@@ -16,8 +16,8 @@ from boardcluster.units import format_bytes
 __all__ = ["cost_part", "cost_section", "loses"]
 
 _SOURCE = (
-    "COST, the configuration that outperforms a single thread, is the number of workers from which"
-    " on the cluster is faster than one competent program on one of its nodes (McSherry, Isard and"
+    "COST, the configuration that outperforms a single thread, is the number of workers at which"
+    " the cluster becomes faster than one competent program on one of its nodes (McSherry, Isard and"
     " Murray, HotOS 2015). The programs are well-known tools, measured by `boardcluster probe`."
 )
 

@@ -14,8 +14,8 @@ from boardcluster.report.material import Material
 from boardcluster.report.parts import Part, present
 from boardcluster.report.source import (
     Source,
-    configuration,
     left_out,
+    named_cell,
     state_counts,
     state_of,
     trial_getters,
@@ -83,9 +83,7 @@ _Counted = tuple[str, Unit, str, list[int]]
 
 
 def _counter_table(source: Source, cell: Cell) -> Table | None:
-    which = configuration(cell, source.cells)
-    over = f" over {which}" if which else ""
-    name = f"{words.workload_name(cell.workload)}{over} on {words.engine_name(cell.engine)}"
+    name = f"{named_cell(cell, source.cells)} on {words.engine_name(cell.engine)}"
 
     def meaning(row: _Counted) -> str:
         part = "" if len(row[3]) == cell.count else f" (in {len(row[3])} of {cell.count} runs)"

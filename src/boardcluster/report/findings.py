@@ -16,7 +16,13 @@ from boardcluster.records import Engine, Verdict
 from boardcluster.report import words
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part
-from boardcluster.report.source import Source, configuration, groups_of, state_counts
+from boardcluster.report.source import (
+    Source,
+    configuration,
+    groups_of,
+    named_cell,
+    state_counts,
+)
 
 __all__ = ["Finding", "find", "findings_section", "headline"]
 
@@ -103,9 +109,7 @@ def _mix_finding(source: Source, comparison: ConcurrencyComparison) -> Finding:
 
 def _finding(source: Source, group: Sequence[Cell], comparison: Comparison | None) -> Finding:
     cells = sorted(group, key=lambda cell: cell.mean_seconds)
-    which = configuration(cells[0], source.cells)
-    subject = words.workload_name(cells[0].workload)
-    subject += f" over {which}" if which else ""
+    subject = named_cell(cells[0], source.cells)
     times = ", ".join(_time(cell) for cell in cells)
     sentence, certainty, ratio = f"{subject}: {times}", _lone_certainty(cells[0]), ""
     if comparison is not None:

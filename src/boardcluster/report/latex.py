@@ -16,8 +16,8 @@ __all__ = ["escape", "latex_label", "latex_table", "write_latex"]
 _HEAD = r"""% Written by boardcluster. Needs \usepackage{booktabs}; pdfLaTeX reads UTF-8 since 2018.
 % Names in scripts other than Latin need XeLaTeX or LuaLaTeX and a font that has them.
 """
-_ALIGNED = {Kind.NUMBER: "r"}
-_WIDE = r"p{0.4\linewidth}"
+_ALIGNED = {Kind.NUMBER: "r", Kind.LONG: r"p{0.4\linewidth}"}
+_BLANKS = re.compile("[^\\S\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]+")
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -65,20 +65,14 @@ def escape(text: str) -> str:
 
     Characters that end a line or cannot be printed are left out; letters of other scripts stay.
     """
-    plain = " ".join(unicodedata.normalize("NFC", text).split())
+    # A space that holds a number and its unit together is kept.
+    plain = _BLANKS.sub(" ", unicodedata.normalize("NFC", text)).strip()
     escaped = "".join(
         _SPECIAL.get(character, character)
-        for character in _with_hard_spaces(text, plain)
+        for character in plain
         if character in _SPECIAL or unicodedata.category(character)[0] != "C"
     )
     return re.sub(r"(?<=-)(?=-)", "{}", escaped)  # the hyphens of an option are no dash
-
-
-def _with_hard_spaces(text: str, plain: str) -> str:
-    """Keep spaces that hold a number and its unit together; splitting takes them as blanks."""
-    if "\N{NO-BREAK SPACE}" not in text and "\N{NARROW NO-BREAK SPACE}" not in text:
-        return plain
-    return re.sub(r"[ \t\r\n\f\v]+", " ", unicodedata.normalize("NFC", text)).strip()
 
 
 def latex_label(text: str) -> str:
@@ -99,13 +93,14 @@ def latex_table(table: Table, *, label: str = "") -> str:
     caption = escape(table.caption).rstrip(".") + "."
     if table.emulated:
         caption += f" {escape(table.mark or words.EMULATED).capitalize()}."
-    titles = [_title(column) for column in table.columns]
+    titles = [escape(column.title) for column in table.columns]
+    alignment = "".join(_ALIGNED.get(column.kind, "l") for column in table.columns)
     body = [
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{caption}}}",
         rf"\label{{tab:{latex_label(label or table.caption)}}}",
-        rf"\begin{{tabular}}{{{''.join(_alignment(column) for column in table.columns)}}}",
+        rf"\begin{{tabular}}{{{alignment}}}",
         r"\toprule",
         *([rf"{' & '.join(titles)} \\", r"\midrule"] if any(titles) else []),
         *(
@@ -144,14 +139,6 @@ def write_latex(tables: Mapping[str, Table], folder: Path, *, force: bool) -> tu
         with whole_file(path, force=force) as temporary:
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
     return tuple(texts)
-
-
-def _alignment(column: Column) -> str:
-    return _WIDE if column.kind is Kind.LONG else _ALIGNED.get(column.kind, "l")
-
-
-def _title(column: Column) -> str:
-    return escape(column.title)
 
 
 def _cell(column: Column, text: str) -> str:

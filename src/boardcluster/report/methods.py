@@ -6,20 +6,18 @@ Every word of it is from the records; what they do not say is not in it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from boardcluster.analysis import Cell
 from boardcluster.analysis.statistics import CONFIDENCE, LEAST_RUNS
 from boardcluster.records import CampaignKind, Energy, EnergyMethod, Fingerprint, Result, Verdict
 from boardcluster.report import words
-from boardcluster.report.latex import escape
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part
 from boardcluster.report.source import Source, left_out, verified
 from boardcluster.report.words import listed
 from boardcluster.units import format_bytes, format_rate
 
-__all__ = ["Methods", "methods_section"]
+__all__ = ["methods_section"]
 
 _MANY = 4
 _TIME = (
@@ -27,19 +25,6 @@ _TIME = (
     " Times include YARN application start-up and exclude input preparation and output"
     " verification."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Methods:
-    """The paragraph for two kinds of paper.
-
-    Attributes:
-        text: plain text.
-        latex: the same for LaTeX, its special characters escaped.
-    """
-
-    text: str
-    latex: str
 
 
 def methods_section(material: Material) -> Iterator[Part]:
@@ -59,13 +44,12 @@ def methods_section(material: Material) -> Iterator[Part]:
         *_trust(source, counted),
         *_energy(counted),
     )
-    text = " ".join(sentences)
     yield Part(
         title="Methods, ready to paste into a paper",
         name="methods",
         contents="Methods",
         block="methods",
-        data=Methods(text=text, latex=escape(text)),
+        data=" ".join(sentences),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +12,11 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
-from boardcluster.errors import StoreError
 from boardcluster.records import ClusterSpec, ProbeRun
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
+from boardcluster.report.latex import escape as latex_text
 from boardcluster.report.latex import latex_table
-from boardcluster.report.methods import Methods
 from boardcluster.report.model import Report, report_of
 from boardcluster.report.plots import (
     NARROW_POINTS,
@@ -29,6 +27,7 @@ from boardcluster.report.plots import (
     svg,
 )
 from boardcluster.report.plots.figure import Curves
+from boardcluster.report.plots.output import write_files
 from boardcluster.report.sections import CERTAINTIES
 from boardcluster.report.source import Source
 from boardcluster.report.tables import Table
@@ -140,8 +139,8 @@ def write_source(
         folder / "tables" / f"{name}.tex": latex_table(table)
         for name, table in named_tables(report).items()
     }
-    for methods in (part.data for part in parts if isinstance(part.data, Methods)):
-        tables[folder / "tables" / "methods.tex"] = f"{methods.latex}\n"
+    for methods in (part.data for part in parts if part.block == "methods"):
+        tables[folder / "tables" / "methods.tex"] = f"{latex_text(methods)}\n"
     written = Written(
         html=folder / "report.html",
         markdown=folder / "report.md",
@@ -187,6 +186,7 @@ def make_environment() -> jinja2.Environment:
     environment.globals["folded_rows"] = _FOLDED_ROWS
     environment.globals["printed_rows"] = _PRINTED_ROWS
     environment.filters["zip"] = zip
+    environment.filters["latex"] = latex_text
     environment.filters["units"] = _units
     environment.filters["breakable"] = _breakable
     environment.filters["lower_first"] = _lower_first
@@ -209,17 +209,9 @@ def write_texts(texts: Mapping[Path, str]) -> None:
     Raises:
         StoreError: they cannot be written.
     """
-    try:
-        for path, text in texts.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{path.name}.{os.getpid()}")
-            # A name of undecodable bytes must not cost the report.
-            temporary.write_text(text, encoding="utf-8", errors="replace")
-            temporary.replace(path)
-    except OSError as error:
-        raise StoreError(
-            f"the report cannot be written: {error}", hint="choose another folder for the report"
-        ) from error
+    # A name of undecodable bytes must not cost the report.
+    files = {path: text.encode(errors="replace") for path, text in texts.items()}
+    write_files(files, "the report")
 
 
 def _units(text: str) -> str:

@@ -39,7 +39,7 @@ _STATES = (
     ("system", "kernel"),
     ("irq", "interrupts"),
     ("iowait", "waiting for a disk"),
-    ("steal", "kept by the hypervisor"),
+    ("steal", "taken by the hypervisor"),
 )
 _MACHINE = "machine"
 _MEASURED = "Clock as measured with a timed loop"

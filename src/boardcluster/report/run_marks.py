@@ -58,7 +58,7 @@ def _of(window: Window) -> Iterator[Disturbance]:
     for column, what, share in (
         ("quota_throttled_seconds", _QUOTA, _SHARE),
         ("foreign_cpu_seconds", "CPU used by other programs", _SHARE * window.cores),
-        ("cpu_steal_seconds", "CPU kept by the hypervisor", _STOLEN_SHARE * window.cores),
+        ("cpu_steal_seconds", "CPU taken by the hypervisor", _STOLEN_SHARE * window.cores),
         ("swap_in_bytes", "swapping", 0.0),
         ("swap_out_bytes", "swapping", 0.0),
     ):

@@ -22,6 +22,7 @@ __all__ = [
     "has_ended",
     "left_out",
     "letter",
+    "named_cell",
     "state_counts",
     "state_of",
     "trial_getters",
@@ -164,6 +165,12 @@ def configuration(cell: Cell, cells: Sequence[Cell], *, size: bool = True) -> st
     return ", ".join(parts)
 
 
+def named_cell(cell: Cell, cells: Sequence[Cell]) -> str:
+    """The workload of a cell and what sets it apart: ``WordCount over 256 MB, 4 workers``."""
+    which = configuration(cell, cells)
+    return f"{words.workload_name(cell.workload)}{f' over {which}' if which else ''}"
+
+
 def trial_getters(result_of: Callable[[Item], Result]) -> Getters[Item]:
     """The columns that say what ran, apart from the engine.
 
@@ -224,8 +231,8 @@ def verified(source: Source) -> list[Result]:
 
 def left_out(source: Source) -> tuple[Result, ...]:
     """The verified results that stay out of the statistics because they are tainted."""
-    beside = [item for cell in source.cells for item in cell.left_out]
-    return (*beside, *(item for row in source.untrusted for item in row.results))
+    out = [item for cell in source.cells for item in cell.left_out]
+    return (*out, *(item for row in source.untrusted for item in row.results))
 
 
 def workload_anchor(workload: str) -> str:

@@ -22,7 +22,7 @@ from boardcluster.report.cost_part import loses
 from boardcluster.report.evidence import Evidence
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part, Point
-from boardcluster.report.source import Source, configuration, workload_anchor
+from boardcluster.report.source import Source, named_cell, workload_anchor
 from boardcluster.report.validity import Validity, validity_of
 from boardcluster.units import format_bytes
 
@@ -31,7 +31,6 @@ __all__ = [
     "Point",
     "Summary",
     "differences_of",
-    "largest_difference",
     "summary_section",
 ]
 
@@ -85,12 +84,6 @@ def summary_section(material: Material) -> Iterator[Part]:
             block="points",
             data=Summary(points=points, validity=validity.sentence),
         )
-
-
-def largest_difference(differences: Sequence[Difference]) -> Difference | None:
-    """The largest difference that the runs show; else the largest, which they do not show."""
-    shown = [row for row in differences if row.ratio.is_shown]
-    return max(shown or differences, key=lambda row: row.ratio.value, default=None)
 
 
 def differences_of(
@@ -165,7 +158,9 @@ def _untrusted(source: Source, validity: Validity) -> Point | None:
 
 
 def _difference(source: Source, differences: Sequence[Difference]) -> Point | None:
-    found = largest_difference(differences)
+    # The largest that the runs show; else the largest, which they do not show.
+    shown = [row for row in differences if row.ratio.is_shown]
+    found = max(shown or differences, key=lambda row: row.ratio.value, default=None)
     if found is None:
         return _alone(source)
     faster, slower = found.what
@@ -249,9 +244,7 @@ def _held_back(source: Source, evidence: Evidence) -> Point | None:
 def _bound_point(source: Source, row: CellBound) -> Point | None:
     if row.first is None:
         return None
-    which = configuration(row.cell, source.cells)
-    over = f" over {which}" if which else ""
-    name = f"{words.workload_name(row.cell.workload)}{over} on {words.engine_name(row.cell.engine)}"
+    name = f"{named_cell(row.cell, source.cells)} on {words.engine_name(row.cell.engine)}"
     first = f"held back by {bound_words(row.first)} for {row.percent(row.first)} of the time"
     behind = f", then by {bound_words(row.second)}" if row.second is not None else ""
     gain = f"; {gain_words(row, row.first, ' would make it')}" if row.first in row.gains else ""

@@ -66,7 +66,7 @@ def _begin(parent: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """A parent that is killed tells nobody; its processes would wait for work for ever."""
+    """A parent that is killed gives no notice; its processes would wait for work for ever."""
     while os.getppid() == parent:
         time.sleep(_LOOK_SECONDS)
     os._exit(1)

@@ -55,7 +55,7 @@ SECURITY = {
 TAINTED = "these numbers include tainted runs, which something disturbed; see every run"
 UNTRUSTED = (
     "Something disturbed each of these runs, so no mean is computed. With `boardcluster report"
-    " --tainted`, tainted runs count; they are then marked beside each number."
+    " --tainted`, tainted runs count; they are then marked at each number."
 )
 _MARKS = {row.short_mark: row.mark for row in every_kind().values() if row.mark}
 EMULATED = next(row.mark for row in every_kind().values() if row.emulated)

@@ -32,13 +32,13 @@ class Declared:
     """What is declared of a cluster, where that is known. A catalog entry that is gone is no error.
 
     Attributes:
-        cluster: the cluster; None where nobody knows it.
+        cluster: the cluster; None where it is not known.
     """
 
     cluster: ClusterSpec | None
 
     def prices(self, nodes: int) -> PriceList | None:
-        """What the first nodes cost; None where nobody can say."""
+        """What the first nodes cost; None where it is not known."""
         if self.cluster is None:
             return None
         try:
@@ -47,7 +47,7 @@ class Declared:
             return None
 
     def peak(self, cell: Cell) -> Peak | None:
-        """Rpeak of the workers of a cell; None where nobody can say."""
+        """Rpeak of the workers of a cell; None where it is not known."""
         if self.cluster is None or cell.engine is not Engine.MPI:
             return None
         try:

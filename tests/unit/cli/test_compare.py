@@ -218,8 +218,8 @@ def test_hpl_of_a_share_of_memory_matches_baun(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sides", "kind", "message", "hint"),
     [
-        (("profil:a", "x"), UsageError, "'profil' is nothing", "profile:NAME"),
-        (("profile:", "x"), UsageError, "names nothing", "profile:NAME"),
+        (("profil:a", "x"), UsageError, "'profil' cannot be compared", "profile:NAME"),
+        (("profile:", "x"), UsageError, "does not name anything", "profile:NAME"),
         (("profile:tunde", "x"), EmptySelectionError, "no profile 'tunde'", "nearest: tuned"),
         (("engine:sparc", "x"), EmptySelectionError, "no engine 'sparc'", "nearest: spark"),
         (("20260801-3", "x"), EmptySelectionError, "no campaign '20260801-3'", "20260801-2"),

@@ -86,7 +86,7 @@ def test_long_work_is_followed(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "reading samples" in done.stderr
     html = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
-    assert "<summary>120 rows; open them to print them, too</summary>" in html
+    assert "<summary>120 rows; open this table to print it</summary>" in html
 
 
 def test_several_processes_give_the_same_report(

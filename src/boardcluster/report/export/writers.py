@@ -36,6 +36,14 @@ SCHEMA = 1
 
 PARQUET_INSTALL = "pip install 'boardcluster[parquet]'"
 PANDAS_INSTALL = "pip install 'boardcluster[pandas]'"
+_TYPES = {
+    Kind.TEXT: ("object", "string"),
+    Kind.INTEGER: ("Int64", "int64"),
+    Kind.NUMBER: ("float64", "float64"),
+    Kind.BOOLEAN: ("boolean", "bool_"),
+    Kind.OBJECT: ("object", "string"),
+}
+"""The types of pandas and of Arrow for each kind."""
 _BATCH_ROWS = 100_000
 """Rows that are in memory at once, and in one row group of a Parquet file."""
 
@@ -50,7 +58,7 @@ class Format(StrEnum):
 
 @contextlib.contextmanager
 def whole_file(path: Path, *, force: bool) -> Iterator[Path]:
-    """Give a file to write beside the one that is meant, and put it in place at the end.
+    """Give a temporary file next to the one that is meant, and put it in place at the end.
 
     Whatever ends the block early, Ctrl-C too, leaves neither a part nor the temporary file. The
     folder is made.
@@ -97,7 +105,7 @@ def require_free(path: Path, *, force: bool) -> None:
     if path.is_dir():
         raise UsageError(f"{path} is a folder", hint="name a file in it")
     if path.exists() and not force:
-        raise UsageError(f"{path} is there already", hint="name another file, or give --force")
+        raise UsageError(f"{path} already exists", hint="name another file, or use --force")
 
 
 def write_frame(frame: Frame, path: Path, *, to: Format, force: bool) -> int:
@@ -127,7 +135,7 @@ def write_stream(frame: Frame, out: TextIO, *, to: Format) -> int:
         UsageError: it is Parquet, which is no text.
     """
     if to is Format.PARQUET:
-        raise UsageError("Parquet is no text for a terminal", hint="name a file with --output")
+        raise UsageError("Parquet is not text for a terminal", hint="name a file with --output")
     return _write_csv(frame, out) if to is Format.CSV else _write_json(frame, out)
 
 
@@ -185,7 +193,7 @@ def require_parquet() -> None:
         import pyarrow  # noqa: F401, PLC0415
     except ImportError as error:
         raise UsageError(
-            f"Parquet needs the package pyarrow, which is not there: {error}",
+            f"Parquet needs the package pyarrow, which is not installed: {error}",
             hint=f"install boardcluster with its extra: {PARQUET_INSTALL}",
         ) from error
 
@@ -212,20 +220,13 @@ def pandas_frame(frame: Frame) -> Any:
         import pandas as pd  # noqa: PLC0415  an optional extra, and slow to load
     except ImportError as error:
         raise UsageError(
-            f"a DataFrame needs the package pandas, which is not there: {error}",
+            f"a DataFrame needs the package pandas, which is not installed: {error}",
             hint=f"install boardcluster with its extra: {PANDAS_INSTALL}",
         ) from error
-    types = {
-        Kind.TEXT: "object",
-        Kind.INTEGER: "Int64",
-        Kind.NUMBER: "float64",
-        Kind.BOOLEAN: "boolean",
-        Kind.OBJECT: "object",
-    }
     rows = list(frame.rows)
     return pd.DataFrame(
         {
-            field.name: pd.Series([row[place] for row in rows], dtype=types[field.kind])
+            field.name: pd.Series([row[place] for row in rows], dtype=_TYPES[field.kind][0])
             for place, field in enumerate(frame.fields)
         }
     )
@@ -234,16 +235,13 @@ def pandas_frame(frame: Frame) -> Any:
 def _schema(frame: Frame) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
-    types = {
-        Kind.TEXT: pa.string(),
-        Kind.INTEGER: pa.int64(),
-        Kind.NUMBER: pa.float64(),
-        Kind.BOOLEAN: pa.bool_(),
-        Kind.OBJECT: pa.string(),
-    }
     return pa.schema(
         [
-            pa.field(field.name, types[field.kind], metadata={"meaning": field.meaning})
+            pa.field(
+                field.name,
+                getattr(pa, _TYPES[field.kind][1])(),
+                metadata={"meaning": field.meaning},
+            )
             for field in frame.fields
         ],
         metadata={

@@ -122,7 +122,7 @@ _IN_WORDS: Mapping[str, Callable[[Cell], str]] = {
 """What the table of factors does not say, or says without the report's words and units."""
 
 AXES = tuple(dict.fromkeys((*(row.name for row in FACTORS if row.name != "workload"), *_IN_WORDS)))
-"""Each thing in which cells may differ beside their workload. ``board``, ``medium`` and ``parts``
+"""Each factor in which cells may differ besides their workload. ``board``, ``medium`` and ``parts``
 are of the fingerprint, the others of the trial; a key of a setting is one, too."""
 
 _SERIES = ("size_bytes", "board", "medium", "parts", "profile", _OWN)
@@ -167,7 +167,7 @@ def rest_of(cell: Cell, *factors: str) -> Key:
 
 
 def series_words(cell: Cell, cells: Sequence[Cell], *, without: Sequence[str] = ()) -> str:
-    """What sets a cell apart from others beside its engine; empty if nothing does.
+    """What sets a cell apart from others besides its engine; empty if nothing does.
 
     Args:
         cell: the cell.

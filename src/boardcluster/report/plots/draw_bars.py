@@ -148,7 +148,7 @@ def _draw_all(axes: Axes, placed: Sequence[tuple[Bar, float]], look: Look, *, ga
 
 
 def draw_stack(figure: Figure, body: Stack, *, width_points: float, look: Look) -> Canvas:
-    """Draw shares behind each other, with a legend."""
+    """Draw shares in a row, with a legend."""
     width = width_points / look.scale
     legend = lay_out(
         [

@@ -51,7 +51,7 @@ class Point:
     """One mean.
 
     Attributes:
-        x: where it stands, in the unit of the figure's ``x_label``.
+        x: its place, in the unit of the figure's ``x_label``.
         y: the mean, in the unit of its ``y_label``.
         low: lower end of its 95 % interval; None for one run, which has none.
         high: upper end; None likewise.
@@ -109,7 +109,7 @@ class Bar:
         value: its length, in the unit of the figure's ``x_label``.
         low: lower end of the 95 % interval; None where there is none.
         high: upper end; None likewise.
-        words: the value as text, and what is to be said beside it.
+        words: the value as text, and a text below it.
     """
 
     label: str

@@ -63,7 +63,7 @@ DASHES: tuple[Any, ...] = (
 HATCHES = ("", "///", "\\\\\\", "xxx", "---", "|||", "+++", "\\\\\\---")
 
 # Okabe and Ito, "Color Universal Design", 2008: blue, vermilion, bluish green, reddish purple,
-# orange and sky blue. The yellow is too pale for lines, so that a darker one stands for it.
+# orange and sky blue. The yellow is too pale for lines, so a darker one replaces it.
 _OKABE_ITO = (
     "#0072b2",
     "#d55e00",
@@ -113,7 +113,7 @@ _NAMED = (
 )
 _ENGINES = ("--mapreduce", "--spark", "--mpi")
 VARIABLES: dict[str, str] = dict(_NAMED)
-"""What stands in a page for each colour of ``SCREEN``. A page without the variables of the curves
+"""What replaces, in a page, each colour of ``SCREEN``. A page without the variables of the curves
 still shows them, in the colours of print."""
 for _number, (_strong, _soft) in enumerate(zip(_OKABE_ITO, _OKABE_ITO_SOFT, strict=True)):
     if _number < len(_ENGINES):

@@ -6,7 +6,7 @@ import html
 import io
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ from boardcluster.report.plots.looks import PRINT, SCREEN, VARIABLES, Look, draw
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-__all__ = ["FORMATS", "NARROW_POINTS", "WIDE_POINTS", "save", "svg"]
+__all__ = ["FORMATS", "NARROW_POINTS", "WIDE_POINTS", "save", "svg", "write_files"]
 
 WIDE_POINTS = 980
 NARROW_POINTS = 350
@@ -87,8 +87,8 @@ def save(
     unknown = [name for name in wanted if name not in FORMATS]
     if unknown:
         raise UsageError(
-            f'no format of figures: "{unknown[0]}"; allowed: {", ".join(FORMATS)}',
-            hint="name formats that there are",
+            f'figures have no format "{unknown[0]}"; allowed: {", ".join(FORMATS)}',
+            hint="use the allowed formats",
         )
     contents: dict[str, bytes] = {}
     if set(wanted) - {"csv"}:
@@ -97,7 +97,9 @@ def save(
             contents = {name: _bytes(figure, canvas, name) for name in wanted if name != "csv"}
     if "csv" in wanted:
         contents["csv"] = csv_text(figure).encode(errors="replace")
-    return tuple(_write(folder / f"{figure.name}.{name}", contents[name]) for name in wanted)
+    files = {folder / f"{figure.name}.{name}": contents[name] for name in wanted}
+    write_files(files, "a figure")
+    return tuple(files)
 
 
 def _draw(figure: Figure, *, width_points: float, look: Look) -> Canvas:
@@ -133,24 +135,33 @@ def _bytes(figure: Figure, canvas: Canvas, name: str) -> bytes:
     return buffer.getvalue()
 
 
-def _write(path: Path, data: bytes) -> Path:
+def write_files(files: Mapping[Path, bytes], what: str) -> None:
+    """Write files, each whole or not at all; their folders are made.
+
+    Args:
+        files: by path, what is in them.
+        what: what they are, for the error.
+
+    Raises:
+        StoreError: they cannot be written.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        temporary.write_bytes(data)
-        temporary.replace(path)
+        for path, data in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f".{path.name}.{os.getpid()}")
+            temporary.write_bytes(data)
+            temporary.replace(path)
     except OSError as error:
         raise StoreError(
-            f"a figure cannot be written: {error}", hint="choose another folder for the report"
+            f"{what} cannot be written: {error}", hint="choose another folder for the report"
         ) from error
-    return path
 
 
 def _inline(text: str, *, name: str, description: str) -> str:
     """Make a stand-alone SVG document an element of a page: ids, colours, fonts, title."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    # What stands between tags is names and numbers, to be left as they are.
+    # The text between tags is names and numbers, which stay as they are.
     pieces = re.split(r">([^<]*)<", text)
     markup = _BETWEEN_TAGS.join(pieces[::2])
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', markup))
