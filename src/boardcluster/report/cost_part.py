@@ -17,8 +17,8 @@ __all__ = ["cost_part", "cost_section", "loses"]
 
 _SOURCE = (
     "COST, the configuration that outperforms a single thread, is the number of workers at which"
-    " the cluster becomes faster than one competent program on one of its nodes (McSherry, Isard and"
-    " Murray, HotOS 2015). The programs are well-known tools, measured by `boardcluster probe`."
+    " the cluster becomes faster than one competent program on one of its nodes (McSherry, Isard"
+    " and Murray, HotOS 2015). The programs are well-known tools, measured by `boardcluster probe`."
 )
 
 
