@@ -470,10 +470,10 @@ def test_continue_begins_goes_on_and_ends(desk: Desk, small: str) -> None:
     desk.calls.clear()
     ran = desk("run", small, "--continue")  # finished: it says so
     assert ran.exit_code == 0
-    assert f"nothing left to run to run of campaign {first}: 4 of 4 runs are ok" in ran.stdout
+    assert f"nothing is left to run of campaign {first}: 4 of 4 runs are ok" in ran.stdout
     assert (desk.ran, [call for call in desk.calls if call != "attach"]) == ([], [])
     shown = desk("run", small, "--continue", "--dry-run")
-    assert f"nothing left to run to run of campaign {first}" in shown.stdout
+    assert f"nothing is left to run of campaign {first}" in shown.stdout
     assert desk.json("run", small, "--continue")["summary"]["ok"] == 4
 
 
