@@ -36,45 +36,39 @@ _ID_LENGTH_MAX = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcedFigure:
-    """One figure of a board.
-
-    Attributes:
-        figure: name, value and conditions.
-        source: where it is from: ``probe <id> <date>``, or a paper with its table.
-    """
+    """One figure of a board."""
 
     figure: ProbeFigure
+    """Name, value and conditions."""
     source: str
+    """Where it is from: ``probe <id> <date>``, or a paper with its table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardEntry:
-    """A board of the catalog.
-
-    Attributes:
-        id: short name: ``raspberry-pi-5-model-b-8gib``.
-        name: as its maker calls it.
-        cores: CPUs.
-        clock_hertz: highest clock; None where it is not known.
-        memory_bytes: memory that the kernel manages.
-        emulated: whether it is not a board but a namespace with limits.
-        hardware: one line on the machine that was measured.
-        versions: the tools that measured.
-        figures: what was measured.
-        sources: where ``cores``, ``clock_hertz`` and ``memory_bytes`` are from; empty for a board
-            that told them itself.
-    """
+    """A board of the catalog."""
 
     id: str
+    """Short name: ``raspberry-pi-5-model-b-8gib``."""
     name: str
+    """As its maker calls it."""
     cores: int
+    """CPUs."""
     clock_hertz: float | None
+    """Highest clock; None where it is not known."""
     memory_bytes: int
+    """Memory that the kernel manages."""
     emulated: bool
+    """Whether it is not a board but a namespace with limits."""
     hardware: str
+    """One line on the machine that was measured."""
     versions: tuple[str, ...]
+    """The tools that measured."""
     figures: tuple[SourcedFigure, ...]
+    """What was measured."""
     sources: Mapping[str, str] = field(default_factory=dict)
+    """Where ``cores``, ``clock_hertz`` and ``memory_bytes`` are from; empty for a board that told
+    them itself."""
 
 
 def _identity(name: str) -> str:

@@ -36,21 +36,18 @@ _HINT = "restore the file from the package"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One cell of a table.
-
-    Attributes:
-        keys: the columns that say which cell it is: ``storage`` to ``UFS``.
-        quantity: what it is: ``execution_time``.
-        value: as printed, without thousands separators; empty where the text cannot be read.
-        unit: of the value; empty for text.
-        note: what was printed next to the value, or is doubtful.
-    """
+    """One cell of a table."""
 
     keys: Mapping[str, str]
+    """The columns that say which cell it is: ``storage`` to ``UFS``."""
     quantity: str
+    """What it is: ``execution_time``."""
     value: str
+    """As printed, without thousands separators; empty where the text cannot be read."""
     unit: str
+    """Of the value; empty for text."""
     note: str
+    """What was printed next to the value, or is doubtful."""
 
 
 class Paper(StrictTable):
@@ -90,17 +87,14 @@ class _Index(StrictTable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index:
-    """What is published.
-
-    Attributes:
-        folder: where the files are.
-        papers: by id.
-        tables: by id, in the order of the papers.
-    """
+    """What is published."""
 
     folder: Path
+    """Where the files are."""
     papers: Mapping[str, Paper]
+    """By id."""
     tables: Mapping[str, PublishedTable] = field(default_factory=dict)
+    """By id, in the order of the papers."""
 
 
 @cache

@@ -76,23 +76,20 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What the tables give.
-
-    Attributes:
-        pairs: how many ratios there are.
-        least: the smallest of them.
-        mean: their arithmetic mean.
-        most: the largest.
-        sums: the sum of all upper values by that of all lower ones.
-        value: what the statement is about; of these, or a difference.
-    """
+    """What the tables give."""
 
     pairs: int
+    """How many ratios there are."""
     least: float
+    """The smallest of them."""
     mean: float
+    """Their arithmetic mean."""
     most: float
+    """The largest."""
     sums: float
+    """The sum of all upper values by that of all lower ones."""
     value: float
+    """What the statement is about; of these, or a difference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

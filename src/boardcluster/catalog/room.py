@@ -44,24 +44,20 @@ _NEAR = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A medium, a power supply, a network or a way of cooling.
-
-    Attributes:
-        id: short name.
-        name: as its maker calls it.
-        kind: in words: ``microSD``, ``NVMe SSD``, ``USB power supply``, ``Gigabit Ethernet``,
-            ``fan``.
-        model: its maker's code; empty if no source gives it.
-        summary: one line on it, with what is doubtful.
-        figures: what is known of it, each with its source.
-    """
+    """A medium, a power supply, a network or a way of cooling."""
 
     id: str
+    """Short name."""
     name: str
+    """As its maker calls it."""
     kind: str
+    """In words: ``microSD``, ``NVMe SSD``, ``USB power supply``, ``Gigabit Ethernet``, ``fan``."""
     model: str
+    """Its maker's code; empty if no source gives it."""
     summary: str
+    """One line on it, with what is doubtful."""
     figures: tuple[SourcedFigure, ...]
+    """What is known of it, each with its source."""
 
 
 class _Part(StrictTable):

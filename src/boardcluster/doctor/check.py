@@ -44,24 +44,21 @@ class Where(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong.
-
-    Attributes:
-        seen: what was seen, one short sentence.
-        fix: the command that fixes it, or what to do in the imperative.
-        why: why this fault matters; the check's own reason if empty.
-        severity: how bad it is; the check's own severity if None.
-        node: the board it is about; empty if it is about this machine or several boards.
-        repair: a command that fixes it and can do no harm, to be run as root on that board;
-            empty if only a person should.
-    """
+    """One thing that is wrong."""
 
     seen: str
+    """What was seen, one short sentence."""
     fix: str = field(kw_only=True)
+    """The command that fixes it, or what to do in the imperative."""
     why: str = field(default="", kw_only=True)
+    """Why this fault matters; the check's own reason if empty."""
     severity: Severity | None = field(default=None, kw_only=True)
+    """How bad it is; the check's own severity if None."""
     node: str = field(default="", kw_only=True)
+    """The board it is about; empty if it is about this machine or several boards."""
     repair: tuple[str, ...] = field(default=(), kw_only=True)
+    """A command that fixes it and can do no harm, to be run as root on that board; empty if only a
+    person should."""
 
 
 Faults: TypeAlias = Iterator[Fault | str]
@@ -93,26 +90,23 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check. Each is a file in ``checks/``, whose docstring lists the faults it finds.
-
-    Attributes:
-        where: where it applies.
-        looks_at: what it looks at, for the reference.
-        why: why a fault matters.
-        source: where the claim comes from.
-        severity: of its worst fault.
-        look: finds the faults; reads nothing but the facts it is given, and changes nothing.
-        good: what to say if ``look`` yields nothing.
-        name: name of its findings: the name of its file, filled in when it is loaded.
-        name_on_boards: name of its findings where it looks at boards, if that is another one.
-    """
+    """One check. Each is a file in ``checks/``, whose docstring lists the faults it finds."""
 
     where: Where
+    """Where it applies."""
     looks_at: str
+    """What it looks at, for the reference."""
     why: str
+    """Why a fault matters."""
     source: str
+    """Where the claim comes from."""
     severity: Severity
+    """Of its worst fault."""
     look: Callable[[Facts], Faults]
+    """Finds the faults; reads nothing but the facts it is given, and changes nothing."""
     good: str = ""
+    """What to say if ``look`` yields nothing."""
     name: str = ""
+    """Name of its findings: the name of its file, filled in when it is loaded."""
     name_on_boards: str = ""
+    """Name of its findings where it looks at boards, if that is another one."""

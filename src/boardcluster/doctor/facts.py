@@ -41,31 +41,28 @@ GOVERNOR_FILES = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardDetails:
-    """What only the doctor asks of a board.
-
-    Attributes:
-        provisioned: whether `up` has installed the cluster there.
-        firewall: whether our table of nftables is loaded; None if nft gives no answer.
-        firewall_file: whether its rules are there to be loaded.
-        name_addresses: what its name in cluster.toml resolves to, there.
-        cluster_ids: per VERSION file of HDFS's data, the clusterID in it.
-        login_id: user id of who logged in.
-        permissions: path to (owner, mode) of that user's home and SSH files.
-        listening: addresses and ports that take TCP connections.
-        java: the Java that was installed for the daemons, links resolved; empty if none was.
-        dead_daemons: names of daemons that were started and no longer run.
-    """
+    """What only the doctor asks of a board."""
 
     provisioned: bool = False
+    """Whether `up` has installed the cluster there."""
     firewall: bool | None = None
+    """Whether our table of nftables is loaded; None if nft gives no answer."""
     firewall_file: bool = False
+    """Whether its rules are there to be loaded."""
     name_addresses: tuple[str, ...] = ()
+    """What its name in cluster.toml resolves to, there."""
     cluster_ids: Mapping[str, str] = field(default_factory=dict)
+    """Per VERSION file of HDFS's data, the clusterID in it."""
     login_id: int = 0
+    """User id of who logged in."""
     permissions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Path to (owner, mode) of that user's home and SSH files."""
     listening: tuple[tuple[str, int], ...] = ()
+    """Addresses and ports that take TCP connections."""
     java: str = ""
+    """The Java that was installed for the daemons, links resolved; empty if none was."""
     dead_daemons: tuple[str, ...] = ()
+    """Names of daemons that were started and no longer run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,23 +91,20 @@ class Board:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeMachine:
-    """What is asked alike of every machine that holds nodes: this one, or each board.
-
-    Attributes:
-        name: of the board; empty for this machine.
-        host: how ssh reaches the board; empty for this machine.
-        governor: frequency governor; several joined by commas; empty if the kernel has none.
-        page_size_bytes: size of a memory page.
-        package_managers: processes of apt and its kind that are at work.
-        systemd: whether systemd manages its services.
-    """
+    """What is asked alike of every machine that holds nodes: this one, or each board."""
 
     name: str
+    """Of the board; empty for this machine."""
     host: str
+    """How ssh reaches the board; empty for this machine."""
     governor: str
+    """Frequency governor; several joined by commas; empty if the kernel has none."""
     page_size_bytes: int
+    """Size of a memory page."""
     package_managers: tuple[str, ...]
+    """Processes of apt and its kind that are at work."""
     systemd: bool
+    """Whether systemd manages its services."""
 
     def there(self, command: str) -> str:
         """Return the command line that runs a command on that machine."""
@@ -132,95 +126,83 @@ class LostBoard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeManagerState:
-    """A NodeManager as the ResourceManager sees it.
-
-    Attributes:
-        host: its node.
-        state: e.g. RUNNING, UNHEALTHY, LOST.
-        report: its own words on its health.
-    """
+    """A NodeManager as the ResourceManager sees it."""
 
     host: str
+    """Its node."""
     state: str
+    """E.g. RUNNING, UNHEALTHY, LOST."""
     report: str
+    """Its own words on its health."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingJob:
-    """An application that YARN accepted and has not started.
-
-    Attributes:
-        id: YARN's id.
-        name: its name.
-        waited_seconds: since it was submitted.
-        diagnostics: what YARN says about it.
-    """
+    """An application that YARN accepted and has not started."""
 
     id: str
+    """YARN's id."""
     name: str
+    """Its name."""
     waited_seconds: float
+    """Since it was submitted."""
     diagnostics: str
+    """What YARN says about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MasterAnswers:
-    """What the masters of a running cluster say; None where one did not answer.
-
-    Attributes:
-        live_datanodes: DataNodes that report to the NameNode.
-        managers: every NodeManager the ResourceManager knows.
-        waiting: jobs in the state ACCEPTED.
-    """
+    """What the masters of a running cluster say; None where one did not answer."""
 
     live_datanodes: int | None
+    """DataNodes that report to the NameNode."""
     managers: tuple[NodeManagerState, ...] | None
+    """Every NodeManager the ResourceManager knows."""
     waiting: tuple[WaitingJob, ...] | None
+    """Jobs in the state ACCEPTED."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """This machine, and the cluster of one home.
-
-    Attributes:
-        machine: this machine.
-        home: the cluster's state folder; need not exist.
-        cache: folder of fetched engines; need not exist.
-        options: command-line options that name this cluster again, with a space before each.
-        cache_option: the option that names the cache again, with a space before it.
-        deep: whether checks may take long, e.g. to hash every byte.
-        spec: the cluster as ``cluster.toml`` declares it; None if there is none or it is wrong.
-        spec_error: what is wrong with ``cluster.toml``.
-        state: what is recorded as alive; None if nothing is or the record is damaged.
-        state_error: why the record cannot be read.
-        running: the cluster as it was started, perhaps as another variant; None if nothing is
-            recorded as alive.
-        this_boot: whether the record is from this boot of the machine.
-        alive: whether every recorded node lives.
-        processes: ids of all processes that carry the cluster's identity.
-        driver: id of the boardcluster that is busy with this cluster right now, if any.
-        boards: those that answered, in the order of the file.
-        lost: those that did not.
-        masters: what the masters of boards say; None unless the cluster is recorded as up.
-    """
+    """This machine, and the cluster of one home."""
 
     machine: Machine
+    """This machine."""
     home: Path
+    """The cluster's state folder; need not exist."""
     cache: Path
+    """Folder of fetched engines; need not exist."""
     options: str = ""
+    """command-line options that name this cluster again, with a space before each."""
     cache_option: str = ""
+    """The option that names the cache again, with a space before it."""
     deep: bool = False
+    """Whether checks may take long, e.g. to hash every byte."""
     spec: ClusterSpec | None = None
+    """The cluster as ``cluster.toml`` declares it; None if there is none or it is wrong."""
     spec_error: SpecError | None = None
+    """What is wrong with ``cluster.toml``."""
     state: LiveState | None = None
+    """What is recorded as alive; None if nothing is or the record is damaged."""
     state_error: ClusterError | None = None
+    """Why the record cannot be read."""
     running: ClusterSpec | None = None
+    """The cluster as it was started, perhaps as another variant; None if nothing is recorded as
+    alive."""
     this_boot: bool = False
+    """Whether the record is from this boot of the machine."""
     alive: bool = False
+    """Whether every recorded node lives."""
     processes: tuple[int, ...] = ()
+    """Ids of all processes that carry the cluster's identity."""
     driver: int | None = None
+    """Id of the boardcluster that is busy with this cluster right now, if any."""
     boards: tuple[Board, ...] = ()
+    """Those that answered, in the order of the file."""
     lost: tuple[LostBoard, ...] = ()
+    """Those that did not."""
     masters: MasterAnswers | None = None
+    """What the masters of boards say; None unless the cluster is recorded as up."""
 
     @cached_property
     def declared(self) -> ClusterSpec:

@@ -22,19 +22,16 @@ _PATIENCE_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disk:
-    """The file system that a folder is on, or will be on.
-
-    Attributes:
-        folder: the folder, or the nearest one above it that exists.
-        total_bytes: its size.
-        available_bytes: what an ordinary user may still write.
-        writable: whether we may write in ``folder``.
-    """
+    """The file system that a folder is on, or will be on."""
 
     folder: str
+    """The folder, or the nearest one above it that exists."""
     total_bytes: int
+    """Its size."""
     available_bytes: int
+    """What an ordinary user may still write."""
     writable: bool
+    """Whether we may write in ``folder``."""
 
 
 class Machine:

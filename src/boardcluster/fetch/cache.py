@@ -54,19 +54,16 @@ _RESERVE_BYTES = 64_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """What a sidecar says about a file.
-
-    Attributes:
-        sha256: digest of the content, hexadecimal.
-        size_bytes: size of the file.
-        mtime_ns: modification time of the file, nanoseconds since the epoch.
-        about: whatever else the writer wanted to keep.
-    """
+    """What a sidecar says about a file."""
 
     sha256: str
+    """Digest of the content, hexadecimal."""
     size_bytes: int
+    """Size of the file."""
     mtime_ns: int
+    """Modification time of the file, nanoseconds since the epoch."""
     about: dict[str, str] = field(default_factory=dict)
+    """Whatever else the writer wanted to keep."""
 
 
 def no_progress(what: str, done_bytes: int, total_bytes: int) -> None:

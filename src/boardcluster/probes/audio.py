@@ -24,19 +24,16 @@ _INPUT = "audio.wav"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder:
-    """A program that encodes.
-
-    Attributes:
-        tool: the program.
-        before: words before the input file.
-        output: the output file, named as that program wants it.
-        repeats: how often it runs in quick mode: the faster the oftener.
-    """
+    """A program that encodes."""
 
     tool: Tool
+    """The program."""
     before: tuple[str, ...]
+    """Words before the input file."""
     output: tuple[str, ...]
+    """The output file, named as that program wants it."""
     repeats: int
+    """How often it runs in quick mode: the faster the oftener."""
 
     @property
     def argv(self) -> list[str]:

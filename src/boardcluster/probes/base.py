@@ -21,68 +21,59 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A program that must be on the node.
-
-    Attributes:
-        program: its name on PATH.
-        package: Debian's package that brings it.
-        version: arguments that make it print its version.
-    """
+    """A program that must be on the node."""
 
     program: str
+    """Its name on PATH."""
     package: str
+    """Debian's package that brings it."""
     version: tuple[str, ...] = ("--version",)
+    """Arguments that make it print its version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveSite:
-    """A node on which probes may run.
-
-    Attributes:
-        node: its name.
-        remote: the node, as the user that jobs run as.
-        admin: the node as root; the same where there is no other way.
-        cores: cores that the node may use.
-        memory_bytes: its memory.
-        folder: a folder on its data medium, below which each run gets its own.
-        address: its address in the cluster.
-        hardware: one line on the machine.
-        cluster: name of its cluster; empty for a machine that is in none.
-        emulated: whether it is a namespace on this machine.
-        watts: reads the power meter of this node alone: watts now, or None if it gives no reading;
-            None where no meter is declared.
-        dilation: by how much it is slower than the board it stands for.
-    """
+    """A node on which probes may run."""
 
     node: str
+    """Its name."""
     remote: Remote
+    """The node, as the user that jobs run as."""
     admin: Remote
+    """The node as root; the same where there is no other way."""
     cores: int
+    """Cores that the node may use."""
     memory_bytes: int
+    """Its memory."""
     folder: str
+    """A folder on its data medium, below which each run gets its own."""
     address: str
+    """Its address in the cluster."""
     hardware: str = ""
+    """One line on the machine."""
     cluster: str = ""
+    """Name of its cluster; empty for a machine that is in none."""
     emulated: bool = False
+    """Whether it is a namespace on this machine."""
     watts: Callable[[], float | None] | None = None
+    """Reads the power meter of this node alone: watts now, or None if it gives no reading; None
+    where no meter is declared."""
     dilation: float = 1.0
+    """By how much it is slower than the board it stands for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site(LiveSite):
-    """Where a probe runs: a node whose ``folder`` is empty, the run's own, and deleted afterwards.
-
-    Attributes:
-        mode: quick or paper.
-        tell: told what is being done.
-        peer: the other node of a pair; None for probes of one node.
-        settings: the probe's own options, as text.
-    """
+    """Where a probe runs: a node with an empty ``folder`` of the run's own, deleted afterwards."""
 
     mode: ProbeMode
+    """Quick or paper."""
     tell: Tell
+    """Told what is being done."""
     peer: Site | None = None
+    """The other node of a pair; None for probes of one node."""
     settings: Mapping[str, str] = field(default_factory=dict)
+    """The probe's own options, as text."""
 
 
 def figures_from(values: Mapping[str, float], conditions: dict[str, str]) -> list[ProbeFigure]:
@@ -103,31 +94,28 @@ failed or did not end in time.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One node benchmark.
-
-    Attributes:
-        name: lower-case with hyphens; the name of its file with underscores.
-        area: ``cpu``, ``memory``, ``storage``, ``whole`` (a job that needs all of these),
-            ``network``, ``heat`` or ``power``.
-        summary: one line for the help.
-        matches: the papers' tables and figures that it repeats.
-        tools: what must be on the node (and on the peer).
-        measure: runs it.
-        pair: whether it runs between two nodes.
-        quick_seconds: about how long quick mode takes on a fast board.
-        paper_seconds: about how long paper mode takes there.
-        default: whether ``boardcluster probe`` without names runs it.
-        needs_root: whether it needs ``site.admin`` to be root.
-    """
+    """One node benchmark."""
 
     name: str
+    """lower-case with hyphens; the name of its file with underscores."""
     area: str
+    """``cpu``, ``memory``, ``storage``, ``whole`` (a job that needs all of these), ``network``,
+    ``heat`` or ``power``."""
     summary: str
+    """One line for the help."""
     matches: tuple[str, ...]
+    """The papers' tables and figures that it repeats."""
     tools: tuple[Tool, ...]
+    """What must be on the node (and on the peer)."""
     measure: Measure
+    """Runs it."""
     pair: bool = False
+    """Whether it runs between two nodes."""
     quick_seconds: float
+    """About how long quick mode takes on a fast board."""
     paper_seconds: float
+    """About how long paper mode takes there."""
     default: bool = True
+    """Whether ``boardcluster probe`` without names runs it."""
     needs_root: bool = False
+    """Whether it needs ``site.admin`` to be root."""

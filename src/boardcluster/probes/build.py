@@ -26,25 +26,22 @@ _SHORT_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
-    """What is built.
-
-    Attributes:
-        name: of the source, with its version.
-        folder: where ``make`` runs, below that of Redis.
-        target: what it makes; empty for all.
-        program: a program that comes out of it, below the folder of Redis.
-        version: argument that makes it print its version.
-        says: how that begins.
-        repeats: how often it is built.
-    """
+    """What is built."""
 
     name: str
+    """Of the source, with its version."""
     folder: str
+    """Where ``make`` runs, below that of Redis."""
     target: str
+    """What it makes; empty for all."""
     program: str
+    """A program that comes out of it, below the folder of Redis."""
     version: str
+    """Argument that makes it print its version."""
     says: str
+    """How that begins."""
     repeats: int
+    """How often it is built."""
 
     def argv(self, jobs: int) -> list[str]:
         """The command that is timed; nothing that the node happens to have changes what is built.

@@ -57,23 +57,20 @@ _RATE_ERROR = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One run of fio.
-
-    Attributes:
-        pattern: fio's ``rw``: ``read``, ``write``, ``randread`` or ``randwrite``.
-        record_bytes: bytes of each read or write.
-        size_bytes: size of the file.
-        direct: whether to open it with O_DIRECT.
-        seconds: how long to go on, again from the start if need be; 0 for once through the file.
-        flush: whether to call fsync after each write.
-    """
+    """One run of fio."""
 
     pattern: str
+    """Fio's ``rw``: ``read``, ``write``, ``randread`` or ``randwrite``."""
     record_bytes: int
+    """Bytes of each read or write."""
     size_bytes: int
+    """Size of the file."""
     direct: bool
+    """Whether to open it with O_DIRECT."""
     seconds: int
+    """How long to go on, again from the start if need be; 0 for once through the file."""
     flush: bool = False
+    """Whether to call fsync after each write."""
 
     def options(self, file: str) -> list[str]:
         """Return fio's arguments."""
@@ -97,15 +94,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the file will be.
-
-    Attributes:
-        free_bytes: free for this user.
-        file_system: its type.
-    """
+    """Where the file will be."""
 
     free_bytes: int
+    """Free for this user."""
     file_system: str
+    """Its type."""
 
 
 def parse_place(text: str) -> Place:

@@ -51,38 +51,32 @@ _PLAUSIBLE_CELSIUS = (-40.0, 150.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One look at a node.
-
-    Attributes:
-        seconds: since the start of its phase.
-        celsius: the hottest sensor; None where there is none.
-        sensor: its name; empty where there is none.
-        clock_hertz: what the kernel reports, mean over the cores; None if nothing.
-        clock_source: ``cpufreq``, or ``cpuinfo``, which in a virtual machine never changes.
-        throttle_bits: of the firmware; None where there are none.
-    """
+    """One look at a node."""
 
     seconds: float
+    """Since the start of its phase."""
     celsius: float | None
+    """The hottest sensor; None where there is none."""
     sensor: str
+    """Its name; empty where there is none."""
     clock_hertz: float | None
+    """What the kernel reports, mean over the cores; None if nothing."""
     clock_source: str
+    """``cpufreq``, or ``cpuinfo``, which in a virtual machine never changes."""
     throttle_bits: int | None
+    """Of the firmware; None where there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curves:
-    """Samples of each phase.
-
-    Attributes:
-        idle: before the stress.
-        stress: during it.
-        cool: after it.
-    """
+    """Samples of each phase."""
 
     idle: tuple[Sample, ...]
+    """Before the stress."""
     stress: tuple[Sample, ...]
+    """During it."""
     cool: tuple[Sample, ...]
+    """After it."""
 
 
 def parse_samples(answer: Any, *, seconds: float) -> tuple[Sample, ...]:

@@ -30,15 +30,12 @@ _RATE_ERROR = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """One test in one direction.
-
-    Attributes:
-        bits_per_second: payload that arrived at the receiver.
-        retransmits: segments that the sender's kernel sent again.
-    """
+    """One test in one direction."""
 
     bits_per_second: float
+    """Payload that arrived at the receiver."""
     retransmits: int
+    """Segments that the sender's kernel sent again."""
 
 
 def parse_flow(text: str, *, reverse: bool, seconds: int) -> Flow:

@@ -34,17 +34,14 @@ _LEAST_FRACTION = 0.8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watts:
-    """What a meter showed over one phase.
-
-    Attributes:
-        mean_watts: arithmetic mean of the readings.
-        most_watts: the highest one.
-        readings: how many there are.
-    """
+    """What a meter showed over one phase."""
 
     mean_watts: float
+    """Arithmetic mean of the readings."""
     most_watts: float
+    """The highest one."""
     readings: int
+    """How many there are."""
 
 
 def summary_of(readings: Sequence[float | None], *, phase: str, lost: str = "") -> Watts:

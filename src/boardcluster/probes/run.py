@@ -48,17 +48,14 @@ class _Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What will run.
-
-    Attributes:
-        sites: the nodes.
-        probes: what runs, in order.
-        left_out: probes of the default set that need two nodes where there is only one.
-    """
+    """What will run."""
 
     sites: tuple[LiveSite, ...]
+    """The nodes."""
     probes: tuple[Probe, ...]
+    """What runs, in order."""
     left_out: tuple[Probe, ...] = ()
+    """Probes of the default set that need two nodes where there is only one."""
 
     @property
     def jobs(self) -> tuple[_Job, ...]:

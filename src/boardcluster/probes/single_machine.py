@@ -61,30 +61,24 @@ _DELIMITERS = bytes.maketrans(b"\t\n\r\f", b"    ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """A set of lines, whatever their order.
-
-    Attributes:
-        lines: how many.
-        checksum: sum of the CRC-32 of each, without its end.
-    """
+    """A set of lines, whatever their order."""
 
     lines: int
+    """How many."""
     checksum: int
+    """Sum of the CRC-32 of each, without its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """The flights, repeated to a size and cut after the last whole line, as campaigns do it.
-
-    Attributes:
-        unit: what is repeated; ends with a newline.
-        copies: how often it is there as a whole.
-        rest: what follows.
-    """
+    """The flights, repeated to a size and cut after the last whole line, as campaigns do it."""
 
     unit: bytes
+    """What is repeated; ends with a newline."""
     copies: int
+    """How often it is there as a whole."""
     rest: bytes
+    """What follows."""
 
     @property
     def size_bytes(self) -> int:

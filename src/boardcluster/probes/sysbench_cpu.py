@@ -26,19 +26,16 @@ _RATE_TOLERANCE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuTest:
-    """One call of sysbench.
-
-    Attributes:
-        threads: how many at once.
-        prime_limit: an event tests every number up to this one.
-        limit_seconds: it ends after this time; 0 is never.
-        events: it ends after so many events; 0 is never.
-    """
+    """One call of sysbench."""
 
     threads: int
+    """How many at once."""
     prime_limit: int
+    """An event tests every number up to this one."""
     limit_seconds: int
+    """It ends after this time; 0 is never."""
     events: int = 0
+    """It ends after so many events; 0 is never."""
 
     @property
     def argv(self) -> list[str]:

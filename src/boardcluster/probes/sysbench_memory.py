@@ -20,21 +20,18 @@ _BLOCKS_KIB = {"1K": 1, "1M": 1024, "64M": 65536}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryTest:
-    """One call of sysbench.
-
-    Attributes:
-        threads: how many at once.
-        block: size of the buffer, as sysbench takes it.
-        operation: ``read`` or ``write``.
-        access: ``seq`` or ``rnd``.
-        limit_seconds: it ends after this time.
-    """
+    """One call of sysbench."""
 
     threads: int
+    """How many at once."""
     block: str
+    """Size of the buffer, as sysbench takes it."""
     operation: str
+    """``read`` or ``write``."""
     access: str
+    """``seq`` or ``rnd``."""
     limit_seconds: int
+    """It ends after this time."""
 
     @property
     def argv(self) -> list[str]:

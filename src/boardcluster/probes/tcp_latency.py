@@ -31,19 +31,16 @@ _PATIENCE_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is sent.
-
-    Attributes:
-        sizes_bytes: payloads.
-        samples: round trips of each, if they fit into the time.
-        warm_up: round trips before them, which are not counted.
-        most_seconds: time for each size.
-    """
+    """What is sent."""
 
     sizes_bytes: tuple[int, ...]
+    """Payloads."""
     samples: int
+    """Round trips of each, if they fit into the time."""
     warm_up: int
+    """Round trips before them, which are not counted."""
     most_seconds: float
+    """Time for each size."""
 
 
 _PLANS = {
@@ -61,21 +58,18 @@ _PLANS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """Time one way of one payload.
-
-    Attributes:
-        size_bytes: the payload.
-        samples: round trips that were timed.
-        median_seconds: median.
-        mean_seconds: arithmetic mean, as in the paper.
-        p99_seconds: 99th percentile, by nearest rank.
-    """
+    """Time one way of one payload."""
 
     size_bytes: int
+    """The payload."""
     samples: int
+    """Round trips that were timed."""
     median_seconds: float
+    """Median."""
     mean_seconds: float
+    """Arithmetic mean, as in the paper."""
     p99_seconds: float
+    """99th percentile, by nearest rank."""
 
 
 def _whole(value: Any) -> bool:

@@ -29,19 +29,16 @@ _MARKUP = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lack:
-    """Why a probe cannot run on a node.
-
-    Attributes:
-        node: the node.
-        probe: the probe.
-        words: what is missing, in a few words.
-        packages: the packages that bring it; empty where none does.
-    """
+    """Why a probe cannot run on a node."""
 
     node: str
+    """The node."""
     probe: str
+    """The probe."""
     words: str
+    """What is missing, in a few words."""
     packages: tuple[str, ...] = ()
+    """The packages that bring it; empty where none does."""
 
 
 def _look(remote: Remote, programs: Sequence[str]) -> tuple[set[str], bool]:

@@ -29,19 +29,16 @@ Typical = Mapping[tuple[str, str, int, int], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """The progress of a campaign.
-
-    Attributes:
-        campaign: the campaign.
-        results: each of its trials with its latest attempt.
-        typical_seconds: what runs like these took before, on this machine.
-        newest: whether no later campaign is in the store.
-    """
+    """The progress of a campaign."""
 
     campaign: Campaign
+    """The campaign."""
     results: tuple[Result, ...]
+    """Each of its trials with its latest attempt."""
     typical_seconds: Typical
+    """What runs like these took before, on this machine."""
     newest: bool = True
+    """Whether no later campaign is in the store."""
 
     def count(self, state: AttemptState) -> int:
         """How many trials' latest attempt is in a state."""

@@ -21,38 +21,32 @@ _MANY = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One run whose samples are to be read.
-
-    Attributes:
-        result: the run; it has an attempt.
-        artefacts: folder of the attempt.
-        condenses: whether the report needs what is condensed from its samples.
-        page_folder: where its page goes; None for no page.
-        campaign: of the run, for its page.
-        report: where the report is, relative to the page.
-    """
+    """One run whose samples are to be read."""
 
     result: Result
+    """The run; it has an attempt."""
     artefacts: Path
+    """Folder of the attempt."""
     condenses: bool
+    """Whether the report needs what is condensed from its samples."""
     page_folder: Path | None
+    """Where its page goes; None for no page."""
     campaign: Campaign | None
+    """Of the run, for its page."""
     report: str
+    """Where the report is, relative to the page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the samples of a run gave.
-
-    Attributes:
-        condensed: what is kept of them; None without samples, or where that was not asked for.
-        damaged: why they cannot be read; empty if they can, or there are none.
-        page: file name of its page; empty without one.
-    """
+    """What the samples of a run gave."""
 
     condensed: Condensed | None = None
+    """What is kept of them; None without samples, or where that was not asked for."""
     damaged: str = ""
+    """Why they cannot be read; empty if they can, or there are none."""
     page: str = ""
+    """File name of its page; empty without one."""
 
 
 def look_at_runs(

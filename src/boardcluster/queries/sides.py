@@ -42,19 +42,16 @@ class _Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One side as it was asked for.
-
-    Attributes:
-        text: as it was written.
-        kind: what it is.
-        name: the text after the colon.
-        where: columns of a published table, with their values.
-    """
+    """One side as it was asked for."""
 
     text: str
+    """As it was written."""
     kind: _Kind
+    """What it is."""
     name: str
+    """The text after the colon."""
     where: Mapping[str, str]
+    """Columns of a published table, with their values."""
 
 
 def compare_named(

@@ -48,31 +48,28 @@ _OWN_TIME = "Seconds are in the time of this machine, as in the telemetry."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellBound:
-    """What held the runs of a cell back, in the whole run or in one phase.
-
-    Attributes:
-        cell: the cell.
-        phase: name of the phase; empty for the whole run.
-        runs: how many of its runs have a diagnosis.
-        seconds: mean duration of the phase, in the time of the runs' telemetry.
-        shares: share of the time that each bound held it back, mean over the runs.
-        first: what bound it most; None where nothing is known.
-        second: what would bind it next.
-        gains: times as fast with that resource twice as fast: mean, lowest and highest of the runs.
-        evidence: numbers from the samples of the run nearest the median.
-        missing: what could not be seen, over all runs.
-    """
+    """What held the runs of a cell back, in the whole run or in one phase."""
 
     cell: Cell
+    """The cell."""
     phase: str
+    """Name of the phase; empty for the whole run."""
     runs: int
+    """How many of its runs have a diagnosis."""
     seconds: float
+    """Mean duration of the phase, in the time of the runs' telemetry."""
     shares: Mapping[Bound, float]
+    """Share of the time that each bound held it back, mean over the runs."""
     first: Bound | None
+    """What bound it most; None where nothing is known."""
     second: Bound | None
+    """What would bind it next."""
     gains: Mapping[Bound, tuple[float, float, float]]
+    """Times as fast with that resource twice as fast: mean, lowest and highest of the runs."""
     evidence: tuple[str, ...]
+    """Numbers from the samples of the run nearest the median."""
     missing: tuple[str, ...]
+    """What could not be seen, over all runs."""
 
     def percent(self, bound: Bound) -> str:
         """The share of the time of a bound, in per cent."""

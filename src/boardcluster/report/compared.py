@@ -80,27 +80,24 @@ _ONLY_MOST_PUBLISHED = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """What a comparison says.
-
-    Attributes:
-        headline: the result in one sentence.
-        sides: one line on each side, A first.
-        apart: what tells them apart as a whole, one line each.
-        tables: times first, then other quantities, then what only one side has.
-        machines: what differs among the setups, one line each.
-        notes: what a reader must know, one line each.
-        method: how ratios and intervals were made.
-        mark: what is said of numbers that are not of boards; empty if all are.
-    """
+    """What a comparison says."""
 
     headline: str
+    """The result in one sentence."""
     sides: tuple[str, str]
+    """One line on each side, A first."""
     apart: tuple[str, ...]
+    """What tells them apart as a whole, one line each."""
     tables: tuple[Table, ...]
+    """Times first, then other quantities, then what only one side has."""
     machines: tuple[str, ...]
+    """What differs among the setups, one line each."""
     notes: tuple[str, ...]
+    """What a reader must know, one line each."""
     method: tuple[str, ...]
+    """How ratios and intervals were made."""
     mark: str
+    """What is said of numbers that are not of boards; empty if all are."""
 
 
 def describe(comparison: SideComparison) -> Compared:
@@ -422,17 +419,14 @@ _MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One row of the exact numbers.
-
-    Attributes:
-        first: the point of A; None if it has none.
-        second: that of B.
-        match: their ratio, where both are there.
-    """
+    """One row of the exact numbers."""
 
     first: Point | None
+    """The point of A; None if it has none."""
     second: Point | None
+    """That of B."""
     match: Match | None = None
+    """Their ratio, where both are there."""
 
     @property
     def points(self) -> tuple[Point, ...]:

@@ -27,19 +27,16 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """One counter of one engine.
-
-    Attributes:
-        engine: whose counter it is.
-        name: as stored in a measurement.
-        meaning: what it counts, in a few words.
-        unit: unit of its value.
-    """
+    """One counter of one engine."""
 
     engine: Engine
+    """Whose counter it is."""
     name: str
+    """As stored in a measurement."""
     meaning: str
+    """What it counts, in a few words."""
     unit: Unit
+    """Unit of its value."""
 
 
 _LOCAL = "intermediate:"

@@ -40,86 +40,74 @@ _CHARACTER_POINTS = 6.6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Line:
-    """One curve.
-
-    Attributes:
-        label: what it shows.
-        values: one for each interval of its chart; NaN is unknown and leaves a gap.
-        colour: number of its colour, from 0.
-        dashed: whether it is dashed.
-    """
+    """One curve."""
 
     label: str
+    """What it shows."""
     values: Series
+    """One for each interval of its chart; NaN is unknown and leaves a gap."""
     colour: int
+    """Number of its colour, from 0."""
     dashed: bool = False
+    """Whether it is dashed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Band:
-    """A range between two curves, for what is too many curves.
-
-    Attributes:
-        label: what it shows.
-        low: lower edge in each interval.
-        high: upper edge.
-        strong: whether it is drawn stronger than others.
-    """
+    """A range between two curves, for what is too many curves."""
 
     label: str
+    """What it shows."""
     low: Series
+    """Lower edge in each interval."""
     high: Series
+    """Upper edge."""
     strong: bool = False
+    """Whether it is drawn stronger than others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """A time that is marked on the axis.
-
-    Attributes:
-        label: why.
-        begin_seconds: from the start of the run.
-        end_seconds: likewise.
-    """
+    """A time that is marked on the axis."""
 
     label: str
+    """Why."""
     begin_seconds: float
+    """From the start of the run."""
     end_seconds: float
+    """Likewise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Chart:
-    """One figure.
-
-    Attributes:
-        name: unique on the page; also in the name of its CSV.
-        title: what it shows.
-        unit: of its values, for the axis.
-        edges: of the intervals, in seconds from the start of the run.
-        lines: its curves.
-        bands: ranges below the curves.
-        stacked: whether each line is drawn upon the one before it.
-        from_zero: whether the axis starts at 0.
-        most: the axis reaches at least so far; NaN for as far as the values do.
-        phases: submissions, each with begin and end in seconds.
-        parts: the engine's phases within these, likewise; they may overlap.
-        marks: times when something disturbed.
-        note: a sentence below it; may be empty.
-    """
+    """One figure."""
 
     name: str
+    """Unique on the page; also in the name of its CSV."""
     title: str
+    """What it shows."""
     unit: str
+    """Of its values, for the axis."""
     edges: Series
+    """Of the intervals, in seconds from the start of the run."""
     lines: tuple[Line, ...]
+    """Its curves."""
     bands: tuple[Band, ...] = ()
+    """Ranges below the curves."""
     stacked: bool = False
+    """Whether each line is drawn upon the one before it."""
     from_zero: bool = True
+    """Whether the axis starts at 0."""
     most: float = math.nan
+    """The axis reaches at least so far; NaN for as far as the values do."""
     phases: tuple[tuple[str, float, float], ...] = ()
+    """Submissions, each with begin and end in seconds."""
     parts: tuple[tuple[str, float, float], ...] = ()
+    """The engine's phases within these, likewise; they may overlap."""
     marks: tuple[Mark, ...] = ()
+    """Times when something disturbed."""
     note: str = ""
+    """A sentence below it; may be empty."""
 
     @property
     def has_two_rows(self) -> bool:

@@ -50,17 +50,14 @@ _OPEN_COUNTERS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """One way of verification.
-
-    Attributes:
-        label: ``V1`` and so on, as the tables refer to it.
-        method: the sentence that says how.
-        extent: how many outputs and records it covered.
-    """
+    """One way of verification."""
 
     label: str
+    """``V1`` and so on, as the tables refer to it."""
     method: str
+    """The sentence that says how."""
     extent: str
+    """How many outputs and records it covered."""
 
 
 def counters_section(material: Material) -> Iterator[Part]:

@@ -33,34 +33,28 @@ Key: TypeAlias = "tuple[str, int]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What telemetry says of the runs. A run is in none of them where it has no samples.
-
-    Attributes:
-        diagnoses: what bound each run and its phases.
-        facts: what rules of advice need of each run.
-        curves: figures over time of some runs, see ``representatives``.
-        damaged: runs whose samples cannot be read, as they are named, and why.
-        missing: measured runs without samples, as they are named.
-    """
+    """What telemetry says of the runs. A run is in none of them where it has no samples."""
 
     diagnoses: Mapping[Key, Diagnosis] = field(default_factory=dict)
+    """What bound each run and its phases."""
     facts: Mapping[Key, RunFacts] = field(default_factory=dict)
+    """What rules of advice need of each run."""
     curves: Mapping[Key, tuple[Figure, ...]] = field(default_factory=dict)
+    """Figures over time of some runs, see ``representatives``."""
     damaged: tuple[tuple[str, str], ...] = ()
+    """Runs whose samples cannot be read, as they are named, and why."""
     missing: tuple[str, ...] = ()
+    """Measured runs without samples, as they are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condensed:
-    """What is kept of the samples of one run.
-
-    Attributes:
-        diagnosis: what bound it.
-        facts: what rules of advice need; None where they can say nothing.
-    """
+    """What is kept of the samples of one run."""
 
     diagnosis: Diagnosis
+    """What bound it."""
     facts: RunFacts | None
+    """What rules of advice need; None where they can say nothing."""
 
 
 def condense(result: Result, telemetry: Telemetry | None) -> Condensed | None:

@@ -33,24 +33,21 @@ _ONCE = "was run only once; one run cannot show how much times vary."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What one configuration shows.
-
-    Attributes:
-        sentence: the result, in one sentence.
-        certainty: how sure it is, in one sentence.
-        engines: engine, its name, mean and the line below it; fastest first. Empty where engines
-            are not what is compared.
-        ratio: how many times as fast, as text; empty where no difference is shown or none exists.
-        emulated: whether it is of emulated nodes.
-        is_shown: whether the runs show a difference: its interval leaves out none.
-    """
+    """What one configuration shows."""
 
     sentence: str
+    """The result, in one sentence."""
     certainty: str
+    """How sure it is, in one sentence."""
     engines: tuple[tuple[Engine, str, str, str], ...]
+    """Engine, its name, mean and the line below it; fastest first. Empty where engines are not what
+    is compared."""
     ratio: str
+    """How many times as fast, as text; empty where no difference is shown or none exists."""
     emulated: bool
+    """Whether it is of emulated nodes."""
     is_shown: bool
+    """Whether the runs show a difference: its interval leaves out none."""
 
 
 def find(source: Source) -> tuple[Finding, ...]:

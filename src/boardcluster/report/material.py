@@ -18,19 +18,16 @@ __all__ = ["Material"]
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """Records, and what is computed from them once for several sections.
-
-    Attributes:
-        source: the records.
-        cluster: the cluster's declaration; None if nothing is known of it.
-        evidence: what the telemetry of the runs gave.
-        probes: runs of probes on the cluster's nodes, oldest first.
-    """
+    """Records, and what is computed from them once for several sections."""
 
     source: Source
+    """The records."""
     cluster: ClusterSpec | None
+    """The cluster's declaration; None if nothing is known of it."""
     evidence: Evidence
+    """What the telemetry of the runs gave."""
     probes: tuple[ProbeRun, ...]
+    """Runs of probes on the cluster's nodes, oldest first."""
 
     @property
     def twins(self) -> str:

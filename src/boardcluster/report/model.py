@@ -20,37 +20,34 @@ __all__ = ["Report", "report_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything the templates show.
-
-    Attributes:
-        cluster: name of the cluster; may be empty.
-        headline: the main finding in one sentence.
-        headline_note: how sure it is, or what to do next.
-        headline_finding: the finding of the headline; None without a verified result.
-        emulated: whether any number is of emulated nodes.
-        partly_emulated: whether some are and some are not.
-        twins: what the nodes are, see ``analysis.node_words``; may be empty.
-        insecure: whether any number was measured while anyone could take the cluster over.
-        tainted: whether some of the runs that count are tainted.
-        measured: when the runs happened; may be empty.
-        verified: how many attempts have a verified output.
-        attempted: how many attempts at workloads have ended, without warm-ups.
-        sections: what is below, in the order of ``sections.SECTIONS``.
-    """
+    """Everything the templates show."""
 
     cluster: str
+    """Name of the cluster; may be empty."""
     headline: str
+    """The main finding in one sentence."""
     headline_note: str
+    """How sure it is, or what to do next."""
     headline_finding: Finding | None
+    """The finding of the headline; None without a verified result."""
     emulated: bool
+    """Whether any number is of emulated nodes."""
     partly_emulated: bool
+    """Whether some are and some are not."""
     twins: str
+    """What the nodes are, see ``analysis.node_words``; may be empty."""
     insecure: bool
+    """Whether any number was measured while anyone could take the cluster over."""
     tainted: bool
+    """Whether some of the runs that count are tainted."""
     measured: str
+    """When the runs happened; may be empty."""
     verified: int
+    """How many attempts have a verified output."""
     attempted: int
+    """How many attempts at workloads have ended, without warm-ups."""
     sections: tuple[Part, ...]
+    """What is below, in the order of ``sections.SECTIONS``."""
 
     def walk(self) -> Iterator[Part]:
         """Every part, each before those below it."""

@@ -14,57 +14,50 @@ __all__ = ["DataFile", "Part", "Point", "named", "present"]
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """Data to take away.
-
-    Attributes:
-        name: of the file in the folder ``data``.
-        text: what is in it.
-        title: what it holds.
-    """
+    """Data to take away."""
 
     name: str
+    """Of the file in the folder ``data``."""
     text: str
+    """What is in it."""
     title: str
+    """What it holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What is below one heading, in the order of the attributes.
-
-    Attributes:
-        title: the heading.
-        name: its anchor, unique on the page; also in the names of files.
-        contents: its name in the table of contents; empty where it is not listed.
-        text: paragraphs.
-        block: a macro of ``blocks.html.j2`` and ``blocks.md.j2`` that shows ``data``; empty for
-            none.
-        data: what that macro shows.
-        figures: drawings, each with its data.
-        link: a page that says more, relative to the report; empty for none.
-        link_words: what that page is; empty likewise.
-        fold: words for tables that are folded until a reader opens them; empty for open ones.
-        tables: tables.
-        paper: whether its tables are also written for LaTeX.
-        notes: smaller paragraphs.
-        files: data to take away that no figure has.
-        parts: what is below smaller headings.
-    """
+    """What is below one heading, in the order of the attributes."""
 
     title: str
+    """The heading."""
     name: str
+    """Its anchor, unique on the page; also in the names of files."""
     contents: str = ""
+    """Its name in the table of contents; empty where it is not listed."""
     text: tuple[str, ...] = ()
+    """Paragraphs."""
     block: str = ""
+    """A macro of ``blocks.html.j2`` and ``blocks.md.j2`` that shows ``data``; empty for none."""
     data: Any = None
+    """What that macro shows."""
     figures: tuple[Figure, ...] = ()
+    """Drawings, each with its data."""
     link: str = ""
+    """A page that says more, relative to the report; empty for none."""
     link_words: str = ""
+    """What that page is; empty likewise."""
     fold: str = ""
+    """Words for tables that are folded until a reader opens them; empty for open ones."""
     tables: tuple[Table, ...] = ()
+    """Tables."""
     paper: bool = False
+    """Whether its tables are also written for LaTeX."""
     notes: tuple[str, ...] = ()
+    """Smaller paragraphs."""
     files: tuple[DataFile, ...] = ()
+    """Data to take away that no figure has."""
     parts: tuple[Part, ...] = ()
+    """What is below smaller headings."""
 
     def is_empty(self) -> bool:
         """Whether there is nothing below the heading."""
@@ -79,21 +72,18 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One finding.
-
-    Attributes:
-        name: what kind of finding it is, in a few words.
-        sentence: the finding.
-        certainty: how sure it is.
-        section: anchor of the section that shows it.
-        emulated: whether it is of emulated nodes.
-    """
+    """One finding."""
 
     name: str
+    """What kind of finding it is, in a few words."""
     sentence: str
+    """The finding."""
     certainty: str
+    """How sure it is."""
     section: str
+    """Anchor of the section that shows it."""
     emulated: bool
+    """Whether it is of emulated nodes."""
 
 
 def named(figures: Sequence[Figure], name: str) -> tuple[Figure, ...]:

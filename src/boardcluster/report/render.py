@@ -68,21 +68,18 @@ class _Drawing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """The files of a report.
-
-    Attributes:
-        html: the page.
-        markdown: the same in Markdown.
-        data: the numbers of each figure, and every run of each workload, as CSV.
-        tables: tables and the methods paragraph for LaTeX.
-        figures: drawings for print; empty unless they were asked for.
-    """
+    """The files of a report."""
 
     html: Path
+    """The page."""
     markdown: Path
+    """The same in Markdown."""
     data: tuple[Path, ...]
+    """The numbers of each figure, and every run of each workload, as CSV."""
     tables: tuple[Path, ...]
+    """Tables and the methods paragraph for LaTeX."""
     figures: tuple[Path, ...]
+    """Drawings for print; empty unless they were asked for."""
 
 
 def write_source(

@@ -55,17 +55,14 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Charts under one heading.
-
-    Attributes:
-        title: the heading.
-        name: its anchor.
-        charts: at least one.
-    """
+    """Charts under one heading."""
 
     title: str
+    """The heading."""
     name: str
+    """Its anchor."""
     charts: tuple[Chart, ...]
+    """At least one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,31 +110,28 @@ _Values: TypeAlias = Callable[[Window, Series], "Series | None"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plot:
-    """One chart with a line for each node.
-
-    Attributes:
-        section: name of the section that it is in.
-        name: unique on the page.
-        title: what it shows.
-        unit: by what values are divided, and the unit that they then have.
-        windows: the nodes.
-        values: values of a node in each interval; None where it has none.
-        most: the axis reaches at least so far.
-        from_zero: whether the axis starts at 0.
-        note: a sentence below it; may be empty.
-        if_any: whether it is left out where every value is 0.
-    """
+    """One chart with a line for each node."""
 
     section: str
+    """Name of the section that it is in."""
     name: str
+    """Unique on the page."""
     title: str
+    """What it shows."""
     unit: tuple[float, str]
+    """By what values are divided, and the unit that they then have."""
     windows: tuple[Window, ...]
+    """The nodes."""
     values: _Values
+    """Values of a node in each interval; None where it has none."""
     most: float = float("nan")
+    """The axis reaches at least so far."""
     from_zero: bool = True
+    """Whether the axis starts at 0."""
     note: str = ""
+    """A sentence below it; may be empty."""
     if_any: bool = False
+    """Whether it is left out where every value is 0."""
 
 
 def sections(telemetry: Telemetry, disturbances: Sequence[Disturbance]) -> tuple[Section, ...]:

@@ -20,19 +20,16 @@ _QUOTA = "held back by a CPU quota"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disturbance:
-    """One kind of disturbance of one node.
-
-    Attributes:
-        node: its name.
-        what: the kind, in words.
-        spans: begin and end of each time, in seconds from the start of the run.
-        seconds: how long it lasted in all.
-    """
+    """One kind of disturbance of one node."""
 
     node: str
+    """Its name."""
     what: str
+    """The kind, in words."""
     spans: tuple[tuple[float, float], ...]
+    """Begin and end of each time, in seconds from the start of the run."""
     seconds: float
+    """How long it lasted in all."""
 
 
 def disturbances(telemetry: Telemetry, *, limited: bool = False) -> tuple[Disturbance, ...]:

@@ -35,27 +35,24 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The records of a report.
-
-    Attributes:
-        results: all of them, campaign by campaign in the order they ran.
-        campaigns: by their ids.
-        cells: the verified runs of workloads that count.
-        untrusted: configurations of which no run counts.
-        tainted: whether tainted runs count.
-        fingerprints: the different setups, in the order of their first run.
-        methods: the different ways of verification, in the order of their first use.
-        pages: by trial and number of an attempt, the page of its curves, where there is one.
-    """
+    """The records of a report."""
 
     results: tuple[Result, ...]
+    """All of them, campaign by campaign in the order they ran."""
     campaigns: dict[str, Campaign]
+    """By their ids."""
     cells: tuple[Cell, ...]
+    """The verified runs of workloads that count."""
     untrusted: tuple[Untrusted, ...]
+    """Configurations of which no run counts."""
     tainted: bool
+    """Whether tainted runs count."""
     fingerprints: tuple[Fingerprint, ...]
+    """The different setups, in the order of their first run."""
     methods: tuple[str, ...]
+    """The different ways of verification, in the order of their first use."""
     pages: Mapping[tuple[str, int], str]
+    """By trial and number of an attempt, the page of its curves, where there is one."""
 
     @classmethod
     def of(

@@ -37,34 +37,28 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What is at the top.
-
-    Attributes:
-        points: at most three findings, the first the most important.
-        validity: in one line how many runs can be trusted.
-    """
+    """What is at the top."""
 
     points: tuple[Point, ...]
+    """At most three findings, the first the most important."""
     validity: str
+    """In one line how many runs can be trusted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Two cells that differ in one factor.
-
-    Attributes:
-        faster: the one with the smaller mean.
-        slower: the other one.
-        what: each one in a sentence, the faster one first: ``on Spark``, ``with 4 workers``.
-        among: what both have in common, for the same sentence; may be empty.
-        ratio: mean of the slower over that of the faster.
-    """
+    """Two cells that differ in one factor."""
 
     faster: Cell
+    """The one with the smaller mean."""
     slower: Cell
+    """The other one."""
     what: tuple[str, str]
+    """Each one in a sentence, the faster one first: ``on Spark``, ``with 4 workers``."""
     among: str
+    """What both have in common, for the same sentence; may be empty."""
     ratio: Ratio
+    """Mean of the slower over that of the faster."""
 
 
 def summary_section(material: Material) -> Iterator[Part]:

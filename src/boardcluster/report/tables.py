@@ -29,30 +29,24 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column.
-
-    Attributes:
-        title: its heading, with the unit.
-        kind: how its values are shown.
-    """
+    """One column."""
 
     title: str
+    """Its heading, with the unit."""
     kind: Kind = Kind.TEXT
+    """How its values are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Getter(Generic[Item]):
-    """One column with where its text comes from.
-
-    Attributes:
-        title: its heading, with the unit.
-        get: the text of one row's item.
-        kind: how its values are shown.
-    """
+    """One column with where its text comes from."""
 
     title: str
+    """Its heading, with the unit."""
     get: Callable[[Item], str]
+    """The text of one row's item."""
     kind: Kind = Kind.TEXT
+    """How its values are shown."""
 
 
 Getters: TypeAlias = tuple[Getter[Item], ...]
@@ -60,27 +54,24 @@ Getters: TypeAlias = tuple[Getter[Item], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One table.
-
-    Attributes:
-        caption: what it shows.
-        columns: its columns.
-        rows: one text per column each.
-        emulated: whether any of its numbers is of nodes that are no boards.
-        mark: what is said of them in a table by itself; empty for emulated nodes.
-        note: a sentence below it; may be empty.
-        links: for each row, where its first cell leads in HTML; empty for nowhere.
-        stem: of its LaTeX file; empty for that of its part.
-    """
+    """One table."""
 
     caption: str
+    """What it shows."""
     columns: tuple[Column, ...]
+    """Its columns."""
     rows: tuple[tuple[str, ...], ...]
+    """One text per column each."""
     emulated: bool = False
+    """Whether any of its numbers is of nodes that are no boards."""
     mark: str = ""
+    """What is said of them in a table by itself; empty for emulated nodes."""
     note: str = ""
+    """A sentence below it; may be empty."""
     links: tuple[str, ...] = ()
+    """For each row, where its first cell leads in HTML; empty for nowhere."""
     stem: str = ""
+    """Of its LaTeX file; empty for that of its part."""
 
     def without_empty(self) -> Table:
         """The same table without columns that are blank in every row."""

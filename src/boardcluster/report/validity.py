@@ -27,24 +27,20 @@ _KINDS = ("valid", "tainted", "unjudged", "invalid", "failed")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validity:
-    """What became of the attempts at workloads that have ended, without warm-ups.
-
-    Attributes:
-        attempts: how many there are.
-        counts: by ``valid``, ``tainted``, ``unjudged``, ``invalid`` and ``failed``; sums to
-            ``attempts``.
-        counted: how many are in the statistics.
-        pending: trials that have no attempt that ended.
-        warm_ups: ended attempts that only warmed up.
-        reasons: why attempts are not valid, the most frequent first, with how many have it.
-    """
+    """What became of the attempts at workloads that have ended, without warm-ups."""
 
     attempts: int
+    """How many there are."""
     counts: dict[str, int]
+    """By ``valid``, ``tainted``, ``unjudged``, ``invalid`` and ``failed``; sums to ``attempts``."""
     counted: int
+    """How many are in the statistics."""
     pending: int
+    """Trials that have no attempt that ended."""
     warm_ups: int
+    """Ended attempts that only warmed up."""
     reasons: tuple[tuple[str, int], ...]
+    """Why attempts are not valid, the most frequent first, with how many have it."""
 
     @property
     def sentence(self) -> str:

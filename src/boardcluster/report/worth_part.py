@@ -29,13 +29,10 @@ _FORMULAS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """What is declared of a cluster, where that is known. A catalog entry that is gone is no error.
-
-    Attributes:
-        cluster: the cluster; None where it is not known.
-    """
+    """What is declared of a cluster, where known. A catalog entry that is gone is no error."""
 
     cluster: ClusterSpec | None
+    """The cluster; None where it is not known."""
 
     def prices(self, nodes: int) -> PriceList | None:
         """What the first nodes cost; None where it is not known."""
@@ -109,19 +106,16 @@ def _worth(cell: Cell, declared: Declared) -> Worth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _What:
-    """One amount as a column.
-
-    Attributes:
-        title: its heading; ``{}`` stands for the currency.
-        of: the amount of a worth.
-        unit: unit of its interval, which then has a column, too; empty for none.
-        scale: what it is multiplied by to be in that unit.
-    """
+    """One amount as a column."""
 
     title: str
+    """Its heading; ``{}`` stands for the currency."""
     of: Callable[[Worth], Amount]
+    """The amount of a worth."""
     unit: str = ""
+    """Unit of its interval, which then has a column, too; empty for none."""
     scale: float = 1.0
+    """What it is multiplied by to be in that unit."""
 
     def getters(self, money: str) -> Getters[tuple[Cell, Worth]]:
         """The column of the mean and, where there is a unit, that of the interval."""

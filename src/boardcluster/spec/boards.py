@@ -28,17 +28,14 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundBoard:
-    """A board that answered.
-
-    Attributes:
-        host: how OpenSSH reaches it.
-        facts: what was found.
-        folder: where its data should go.
-    """
+    """A board that answered."""
 
     host: str
+    """How OpenSSH reaches it."""
     facts: NodeFacts
+    """What was found."""
     folder: str
+    """Where its data should go."""
 
 
 def propose_boards(

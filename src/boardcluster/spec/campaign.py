@@ -73,21 +73,18 @@ _CREATE_HINT = "name a campaign file, or copy one of the project's examples fold
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadFacts:
-    """What a campaign must know of a workload.
-
-    Attributes:
-        engines: engines it runs on.
-        parameters: for each of its settings what is allowed, in words, and whether a text is.
-        takes_size: whether its input has a size.
-        size_is_optional: whether it finds a size by itself where none is given.
-        takes_text: whether it reads text, which may be the user's own.
-    """
+    """What a campaign must know of a workload."""
 
     engines: tuple[Engine, ...]
+    """Engines it runs on."""
     parameters: Mapping[str, tuple[str, Callable[[str], bool]]]
+    """For each of its settings what is allowed, in words, and whether a text is."""
     takes_size: bool
+    """Whether its input has a size."""
     size_is_optional: bool
+    """Whether it finds a size by itself where none is given."""
     takes_text: bool
+    """Whether it reads text, which may be the user's own."""
 
 
 def mix_engines(workload: str, workloads: Mapping[str, WorkloadFacts]) -> tuple[Engine, ...]:
@@ -237,21 +234,18 @@ class _Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """A ``[[matrix]]`` as far as it could be read.
-
-    Attributes:
-        at: its place in the file.
-        model: it, without the keys whose values are wrong.
-        wrong: keys whose values are wrong.
-        parameters: ``workload.parameter`` to its values.
-        settings: properties of the engines to their values.
-    """
+    """A ``[[matrix]]`` as far as it could be read."""
 
     at: KeyPath
+    """Its place in the file."""
     model: _Matrix
+    """It, without the keys whose values are wrong."""
     wrong: frozenset[str]
+    """Keys whose values are wrong."""
     parameters: dict[str, tuple[str, ...]]
+    """``workload.parameter`` to its values."""
     settings: dict[str, tuple[str, ...]]
+    """Properties of the engines to their values."""
 
 
 def load_campaign(

@@ -51,45 +51,39 @@ class Vary(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedSpec:
-    """A number of a paper to compare with one of ours; it is named here and never written.
-
-    Attributes:
-        place: where it is in the file, for messages: ``FILE:LINE: published[0]``.
-        file: id of a published table; empty where a ratio is named.
-        where: columns of the table with the value that the cell has there.
-        quantity: what the cell is.
-        ratio: id of a ratio that a paper states; empty where a cell is named.
-        of: which of our cells it belongs to: names of a trial's attributes, and ``twin``, with
-            the values that the cell has.
-    """
+    """A number of a paper to compare with one of ours; it is named here and never written."""
 
     place: str
+    """Where it is in the file, for messages: ``FILE:LINE: published[0]``."""
     file: str
+    """Id of a published table; empty where a ratio is named."""
     where: Mapping[str, str]
+    """Columns of the table with the value that the cell has there."""
     quantity: str
+    """What the cell is."""
     ratio: str
+    """Id of a ratio that a paper states; empty where a cell is named."""
     of: Mapping[str, str | int]
+    """Which of our cells it belongs to: names of a trial's attributes, and ``twin``, with the
+    values that the cell has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentSpec:
-    """A validated ``experiment.toml``.
-
-    Attributes:
-        name: its name.
-        question: what it is to answer, one sentence.
-        campaign: the campaign file.
-        twins: the files of the emulated clusters, in the order in which they run.
-        vary: what the columns of its table are.
-        published: what the papers say of its cells.
-    """
+    """A validated ``experiment.toml``."""
 
     name: str
+    """Its name."""
     question: str
+    """What it is to answer, one sentence."""
     campaign: Path
+    """The campaign file."""
     twins: tuple[Path, ...]
+    """The files of the emulated clusters, in the order in which they run."""
     vary: Vary
+    """What the columns of its table are."""
     published: tuple[PublishedSpec, ...]
+    """What the papers say of its cells."""
 
 
 class _Experiment(StrictTable):

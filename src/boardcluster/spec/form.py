@@ -19,19 +19,16 @@ __all__ = ["Form", "apply_form", "form_words", "storage_name"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What a trial asks of the cluster as a whole.
-
-    Attributes:
-        profile: the engine configuration.
-        workers: how many of the workers take part: the first ones of ``cluster.toml``.
-        master: where the master runs.
-        settings: properties that daemons read, sorted; they win over the cluster's.
-    """
+    """What a trial asks of the cluster as a whole."""
 
     profile: str
+    """The engine configuration."""
     workers: int
+    """How many of the workers take part: the first ones of ``cluster.toml``."""
     master: MasterPlacement
+    """Where the master runs."""
     settings: tuple[tuple[str, str], ...] = ()
+    """Properties that daemons read, sorted; they win over the cluster's."""
 
 
 def apply_form(spec: ClusterSpec, form: Form) -> ClusterSpec:

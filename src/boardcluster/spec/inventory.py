@@ -56,33 +56,27 @@ _HINT = "write it with `ansible-inventory -i FILE --list > inventory.json`"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryHost:
-    """A host of an inventory.
-
-    Attributes:
-        name: its name in the inventory.
-        destination: how ssh reaches it: ``[USER@]HOST``, or ``ssh://[USER@]HOST:PORT`` if the
-            inventory gives a port.
-        groups: the groups it is in, parents included, except ``all``.
-        identity: path of a private key file, as written; empty if the inventory gives none.
-    """
+    """A host of an inventory."""
 
     name: str
+    """Its name in the inventory."""
     destination: str
+    """How ssh reaches it: ``[USER@]HOST``, or ``ssh://[USER@]HOST:PORT`` if the inventory gives a
+    port."""
     groups: frozenset[str]
+    """The groups it is in, parents included, except ``all``."""
     identity: str
+    """Path of a private key file, as written; empty if the inventory gives none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """What was read.
-
-    Attributes:
-        hosts: at least one, group by group.
-        remarks: what was ignored, and where it has to go instead.
-    """
+    """What was read."""
 
     hosts: tuple[InventoryHost, ...]
+    """At least one, group by group."""
     remarks: tuple[str, ...]
+    """What was ignored, and where it has to go instead."""
 
 
 def parse_inventory(text: str, *, path: Path) -> Inventory:

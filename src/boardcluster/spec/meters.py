@@ -53,15 +53,12 @@ _USER_IN_URL = re.compile(r"://[^/@]*@")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeterFacts:
-    """What a kind of meter lets a file say.
-
-    Attributes:
-        options: names of its options, and whether each is needed.
-        on_node: whether it is read on the node that it measures, so that it measures one only.
-    """
+    """What a kind of meter lets a file say."""
 
     options: Mapping[str, bool]
+    """Names of its options, and whether each is needed."""
     on_node: bool
+    """Whether it is read on the node that it measures, so that it measures one only."""
 
 
 _check_meter_name = partial(check_name, length_max=_NAME_LENGTH_MAX, allowed=_NAME_ALLOWED)

@@ -58,15 +58,12 @@ def word_of(kind: type[Any], what: str) -> BeforeValidator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that is wrong.
-
-    Attributes:
-        path: the key it concerns.
-        text: what is wrong and what is allowed.
-    """
+    """One thing that is wrong."""
 
     path: KeyPath
+    """The key it concerns."""
     text: str
+    """What is wrong and what is allowed."""
 
 
 def key_text(path: KeyPath) -> str:

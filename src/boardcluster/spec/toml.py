@@ -52,17 +52,14 @@ def toml_key(key: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TomlDocument:
-    """A TOML file that has been read.
-
-    Attributes:
-        path: the file, as it was named to us.
-        data: what ``tomllib`` makes of it.
-        lines: line, from 1, of every table, key and array element.
-    """
+    """A TOML file that has been read."""
 
     path: Path
+    """The file, as it was named to us."""
     data: Mapping[str, Any]
+    """What ``tomllib`` makes of it."""
     lines: Mapping[KeyPath, int]
+    """Line, from 1, of every table, key and array element."""
 
     def line_of(self, path: KeyPath) -> int:
         """Return the line of a key path, from 1; of its nearest ancestor if it is not there."""

@@ -73,15 +73,12 @@ class BoardFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediumFacts:
-    """What a medium lets a file say.
-
-    Attributes:
-        pcie: versions of PCI Express by which its figures differ; empty if by none.
-        capacity_bytes: what it holds; None if that is not known.
-    """
+    """What a medium lets a file say."""
 
     pcie: tuple[str, ...]
+    """Versions of PCI Express by which its figures differ; empty if by none."""
     capacity_bytes: int | None
+    """What it holds; None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,17 +87,14 @@ class TwinParts:
 
     Each raises ValueError for a name that does not exist and for a file that is wrong; its text
     says what is allowed and offers the nearest name.
-
-    Attributes:
-        board: a board by its name or path.
-        medium: a storage medium by its name or path.
-        check: whether a part exists; takes its kind, ``supplies`` or ``cooling``, and its name or
-            path.
     """
 
     board: Callable[[str], BoardFacts]
+    """A board by its name or path."""
     medium: Callable[[str], MediumFacts]
+    """A storage medium by its name or path."""
     check: Callable[[str, str], None]
+    """Whether a part exists; takes its kind, ``supplies`` or ``cooling``, and its name or path."""
 
 
 class TwinTable(StrictTable):

@@ -36,56 +36,47 @@ _MOST_BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A node to watch.
-
-    Attributes:
-        remote: the node.
-        request: what its agent is asked for, see agent.py; without the common fields.
-        folder: folder on the node for the agent's file.
-        cores: CPUs that it may use.
-    """
+    """A node to watch."""
 
     remote: Remote
+    """The node."""
     request: Mapping[str, object]
+    """What its agent is asked for, see agent.py; without the common fields."""
     folder: str
+    """Folder on the node for the agent's file."""
     cores: int
+    """CPUs that it may use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Agent:
-    """An agent at work.
-
-    Attributes:
-        process: its process on the node.
-        file: its file on the node, without ending.
-        alignment: the node's clocks when it began; None until they are known.
-    """
+    """An agent at work."""
 
     process: ProcessRef
+    """Its process on the node."""
     file: str
+    """Its file on the node, without ending."""
     alignment: Alignment | None
+    """The node's clocks when it began; None until they are known."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Recording:
-    """The agents of one run; their samples are there once ``end`` was called.
-
-    Attributes:
-        interval_seconds: from one sample to the next.
-        began_seconds: when the last agent had been started, by the driver's monotonic clock.
-        samples: what each agent wrote down, on the driver's monotonic clock.
-        tries: how often a node that does not answer at the end is asked.
-        free_bytes: by node, what may still be written to its data medium.
-        remarks: why a node has no samples, in one line each.
-    """
+    """The agents of one run; their samples are there once ``end`` was called."""
 
     interval_seconds: float
+    """From one sample to the next."""
     began_seconds: float = 0.0
+    """When the last agent had been started, by the driver's monotonic clock."""
     targets: Mapping[str, Target] = field(default_factory=dict)
     samples: dict[str, NodeSamples] = field(default_factory=dict)
+    """What each agent wrote down, on the driver's monotonic clock."""
     tries: int = _TRIES
+    """How often a node that does not answer at the end is asked."""
     free_bytes: dict[str, int] = field(default_factory=dict)
+    """By node, what may still be written to its data medium."""
     remarks: list[str] = field(default_factory=list)
+    """Why a node has no samples, in one line each."""
     _agents: dict[str, _Agent] = field(default_factory=dict)
     _folder: Path = field(default_factory=Path)
 

@@ -23,23 +23,20 @@ _THROTTLE_REASONS = ("under_voltage", "clock_capped", "throttled", "soft_tempera
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One metric.
-
-    Attributes:
-        name: its name.
-        kind: ``counter`` or ``gauge``.
-        help: what it is, in one line.
-        label: name of the label for what is behind a column's slash; empty if there is nothing.
-        fixed: labels that tell the columns of one metric apart.
-        factor: from the column's unit to the metric's.
-    """
+    """One metric."""
 
     name: str
+    """Its name."""
     kind: str
+    """``counter`` or ``gauge``."""
     help: str
+    """What it is, in one line."""
     label: str = ""
+    """Name of the label for what is behind a column's slash; empty if there is nothing."""
     fixed: tuple[tuple[str, str], ...] = ()
+    """Labels that tell the columns of one metric apart."""
     factor: float = 1.0
+    """From the column's unit to the metric's."""
 
 
 def _counter(name: str, text: str, **more: object) -> Metric:
@@ -125,17 +122,14 @@ METRICS: Mapping[str, Metric] = {
 
 @dataclass(slots=True)
 class Latest:
-    """The last known raw value of each column of one agent's file, read piece by piece.
-
-    Attributes:
-        values: by column, in the column's unit.
-        samples: how many lines were read.
-        rest: the begin of a line whose end was not there yet.
-    """
+    """The last known raw value of each column of one agent's file, read piece by piece."""
 
     values: dict[str, float] = field(default_factory=dict)
+    """By column, in the column's unit."""
     samples: int = 0
+    """How many lines were read."""
     rest: str = ""
+    """The begin of a line whose end was not there yet."""
     _order: tuple[str, ...] = ()
     _scales: dict[str, float] = field(default_factory=dict)
 
@@ -173,21 +167,18 @@ class Latest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeState:
-    """What is known of a node now.
-
-    Attributes:
-        node: its name.
-        scope: ``machine`` or ``node``.
-        cores: CPUs that it may use.
-        up: whether it sent a sample recently.
-        values: its columns; empty if it is not up.
-    """
+    """What is known of a node now."""
 
     node: str
+    """Its name."""
     scope: str
+    """``machine`` or ``node``."""
     cores: int
+    """CPUs that it may use."""
     up: bool
+    """Whether it sent a sample recently."""
     values: Mapping[str, float]
+    """Its columns; empty if it is not up."""
 
 
 def exposition(nodes: Iterable[NodeState]) -> str:

@@ -110,33 +110,30 @@ def check_meters(specs: Sequence[MeterSpec], remotes: Mapping[str, Remote]) -> N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One look at a declared meter.
-
-    Attributes:
-        meter: its name.
-        kind: its driver.
-        nodes: the nodes it covers.
-        switch: whether the network switch hangs on it too.
-        coverage: what it sees.
-        accuracy: in words.
-        accuracy_percent: as a number; None where none is stated.
-        watts: what is drawn now; None if it did not say.
-        counted_joules: its own count; None if it keeps none.
-        error: why there is no reading, in one line; empty if there is.
-        hint: the next thing to do.
-    """
+    """One look at a declared meter."""
 
     meter: str
+    """Its name."""
     kind: str
+    """Its driver."""
     nodes: tuple[str, ...]
+    """The nodes it covers."""
     switch: bool
+    """Whether the network switch hangs on it too."""
     coverage: Coverage
+    """What it sees."""
     accuracy: str
+    """In words."""
     accuracy_percent: float | None
+    """As a number; None where none is stated."""
     watts: float | None
+    """What is drawn now; None if it did not say."""
     counted_joules: float | None
+    """Its own count; None if it keeps none."""
     error: str = ""
+    """Why there is no reading, in one line; empty if there is."""
     hint: str = ""
+    """The next thing to do."""
 
 
 def look_at(spec: MeterSpec, remotes: Mapping[str, Remote]) -> Look:

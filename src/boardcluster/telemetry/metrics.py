@@ -50,17 +50,14 @@ _MARK = {"BOARDCLUSTER_METRICS": "1"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """What a node was last seen to do; replaced as a whole, so that it is read without a lock.
-
-    Attributes:
-        values: by column.
-        error: why it is not up, in one line; empty if it is.
-        seconds: when, by the monotonic clock.
-    """
+    """What a node was last seen to do; replaced as a whole, so that it is read without a lock."""
 
     values: Mapping[str, float] = field(default_factory=dict)
+    """By column."""
     error: str = ""
+    """Why it is not up, in one line; empty if it is."""
     seconds: float = 0.0
+    """When, by the monotonic clock."""
 
 
 _NOT_YET = _Seen(error="it has not answered yet")
@@ -68,29 +65,26 @@ _NOT_YET = _Seen(error="it has not answered yet")
 
 @dataclass(slots=True, kw_only=True)
 class _Watched:
-    """A node with its agent; all but ``seen`` is its own thread's.
-
-    Attributes:
-        target: the node.
-        file: the agent's file, without ending.
-        process: the agent; None while there is none.
-        started_seconds: when it was started.
-        offset: bytes of its file that were read.
-        latest: what they said.
-        news_seconds: when there was something new.
-        next_seconds: before this it is not tried again.
-        seen: what is served.
-    """
+    """A node with its agent; all but ``seen`` is its own thread's."""
 
     target: Target
+    """The node."""
     file: str
+    """The agent's file, without ending."""
     process: ProcessRef | None = None
+    """The agent; None while there is none."""
     started_seconds: float = 0.0
+    """When it was started."""
     offset: int = 0
+    """Bytes of its file that were read."""
     latest: Latest = field(default_factory=Latest)
+    """What they said."""
     news_seconds: float = 0.0
+    """When there was something new."""
     next_seconds: float = 0.0
+    """Before this it is not tried again."""
     seen: _Seen = _NOT_YET
+    """What is served."""
 
 
 class Exporter:

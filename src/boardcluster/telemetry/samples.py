@@ -24,17 +24,14 @@ _NANO = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
-    """A node's clocks against the driver's monotonic clock.
-
-    Attributes:
-        monotonic_offset_seconds: the node's monotonic clock minus the driver's.
-        wall_offset_seconds: how far the node's wall clock is ahead of the driver's.
-        error_seconds: how wrong both may be: half of the round trip that found them.
-    """
+    """A node's clocks against the driver's monotonic clock."""
 
     monotonic_offset_seconds: float
+    """The node's monotonic clock minus the driver's."""
     wall_offset_seconds: float
+    """How far the node's wall clock is ahead of the driver's."""
     error_seconds: float
+    """How wrong both may be: half of the round trip that found them."""
 
 
 SAME_CLOCKS = Alignment(monotonic_offset_seconds=0.0, wall_offset_seconds=0.0, error_seconds=0.0)

@@ -25,32 +25,28 @@ _FILE = "calibration.toml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """One class of workloads.
-
-    Attributes:
-        name: of the class.
-        engine: what its workloads run on.
-        workloads: by name.
-        share: of a board's CPU quota; 1 is what ``sysbench cpu`` says.
-        board: whose published time it is from.
-        table: the published table, by the name of its file.
-        cell: keys of the row that was taken.
-        published_seconds: what that row says; a test compares it with the file.
-        runs: what this cluster took with which share: pairs of share and seconds, in the board's
-            time.
-        machine: the processor of the machine that the emulated boards ran on.
-    """
+    """One class of workloads."""
 
     name: str
+    """Of the class."""
     engine: Engine
+    """What its workloads run on."""
     workloads: tuple[str, ...]
+    """By name."""
     share: float
+    """Of a board's CPU quota; 1 is what ``sysbench cpu`` says."""
     board: str
+    """Whose published time it is from."""
     table: str
+    """The published table, by the name of its file."""
     cell: dict[str, str]
+    """Keys of the row that was taken."""
     published_seconds: float
+    """What that row says; a test compares it with the file."""
     runs: tuple[tuple[float, float], ...]
+    """What this cluster took with which share: pairs of share and seconds, in the board's time."""
     machine: str
+    """The processor of the machine that the emulated boards ran on."""
 
     @property
     def calibrated_seconds(self) -> float | None:

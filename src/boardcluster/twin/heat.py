@@ -66,19 +66,16 @@ _CAPACITY = "assumed_heat_capacity_joules_per_kelvin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Firmware:
-    """What the firmware of a model does when it is too hot or has too little power.
-
-    Attributes:
-        model: how the names of its boards begin, in the catalog and in their device tree.
-        lowest_hertz: ``arm_freq_min``, below which it does not slow the cores.
-        soft_celsius: where it goes to ``soft_hertz``; None if it has no such limit.
-        soft_hertz: likewise.
-    """
+    """What the firmware of a model does when it is too hot or has too little power."""
 
     model: str
+    """How the names of its boards begin, in the catalog and in their device tree."""
     lowest_hertz: float
+    """``arm_freq_min``, below which it does not slow the cores."""
     soft_celsius: float | None = None
+    """Where it goes to ``soft_hertz``; None if it has no such limit."""
     soft_hertz: float | None = None
+    """Likewise."""
 
 
 _FIRMWARE = (
@@ -97,55 +94,48 @@ _FIRMWARE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatModel:
-    """The constants of one board with its cooling and its supply.
-
-    Attributes:
-        board: its id.
-        idle_watts: when it does nothing.
-        stress_watts: when every core is busy at the highest clock.
-        lowest_watts: when every core is busy at the lowest clock.
-        lowest_clock_share: the lowest clock over the highest.
-        resistance_kelvin_per_watt: how much warmer a watt makes it; None without cooling given.
-        surroundings_celsius: what it would have at 0 W, which is not the room's temperature where
-            the line was drawn through two measured points; None likewise.
-        time_constant_seconds: in which 63 % of a change is done; None likewise.
-        limits: what the firmware allows: pairs of a temperature in celsius and a clock share, the
-            cooler first, with straight lines between; empty without cooling given.
-        supply_watts: mean power that the supply can carry; None without supply given.
-        assumptions: what is assumed, one line each, to be shown with every figure.
-    """
+    """The constants of one board with its cooling and its supply."""
 
     board: str
+    """Its id."""
     idle_watts: float
+    """When it does nothing."""
     stress_watts: float
+    """When every core is busy at the highest clock."""
     lowest_watts: float
+    """When every core is busy at the lowest clock."""
     lowest_clock_share: float
+    """The lowest clock over the highest."""
     limits: tuple[tuple[float, float], ...]
+    """What the firmware allows: pairs of a temperature in celsius and a clock share, the cooler
+    first, with straight lines between; empty without cooling given."""
     supply_watts: float | None
+    """Mean power that the supply can carry; None without supply given."""
     assumptions: tuple[str, ...]
+    """What is assumed, one line each, to be shown with every figure."""
     resistance_kelvin_per_watt: float | None = None
+    """How much warmer a watt makes it; None without cooling given."""
     surroundings_celsius: float | None = None
+    """What it would have at 0 W, which is not the room's temperature where the line was drawn
+    through two measured points; None likewise."""
     time_constant_seconds: float | None = None
+    """In which 63 % of a change is done; None likewise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatState:
-    """A modelled board at one moment.
-
-    Attributes:
-        celsius: its temperature; None without cooling given.
-        watts: what it draws.
-        clock_share: its clock over the highest, a mean over time where it changes quickly.
-        limited_by: what holds the clock down: nothing, ``heat`` or ``supply``.
-        heat_clock_share: what heat alone would allow; remembered, since it rises later than it
-            falls.
-    """
+    """A modelled board at one moment."""
 
     celsius: float | None
+    """Its temperature; None without cooling given."""
     watts: float
+    """What it draws."""
     clock_share: float
+    """Its clock over the highest, a mean over time where it changes quickly."""
     limited_by: str
+    """What holds the clock down: nothing, ``heat`` or ``supply``."""
     heat_clock_share: float = 1.0
+    """What heat alone would allow; remembered, since it rises later than it falls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,35 +40,29 @@ _LEAST_BYTES = {"memory": MEMORY_BYTES_MIN, "disk": DISK_BYTES_MIN}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """The machine that emulated nodes share.
-
-    Attributes:
-        cores: its CPUs.
-        events_per_second_per_core: of ``sysbench cpu``, primes up to 2000, of one of them while all
-            are as busy as the plan allows.
-        memory_available_bytes: what nodes may have together.
-        disk_free_bytes: what their disks may have together.
-    """
+    """The machine that emulated nodes share."""
 
     cores: int
+    """Its CPUs."""
     events_per_second_per_core: float
+    """Of ``sysbench cpu``, primes up to 2000, of one of them while all are as busy as the plan
+    allows."""
     memory_available_bytes: int
+    """What nodes may have together."""
     disk_free_bytes: int
+    """What their disks may have together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwinPlan:
-    """What emulated boards get.
-
-    Attributes:
-        dilation: by how much they are slower than real ones; at least 1.
-        limits: of each node, in the cluster's order.
-        words: what to tell the user, a line each.
-    """
+    """What emulated boards get."""
 
     dilation: float
+    """By how much they are slower than real ones; at least 1."""
     limits: tuple[NodeLimits, ...]
+    """Of each node, in the cluster's order."""
     words: tuple[str, ...]
+    """What to tell the user, a line each."""
 
 
 def plan_limits(spec: ClusterSpec, host: Host) -> TwinPlan:
@@ -165,20 +159,17 @@ def _slowed(rate: float, dilation: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Demand:
-    """What nodes need, in cores of this machine.
-
-    Attributes:
-        nodes: how many they are.
-        cores: of all of them together.
-        per_core: of one core of the fastest board. A thread runs on one core at most, so a board's
-            core must not be faster than one of this machine.
-        host_cores: what this machine has.
-    """
+    """What nodes need, in cores of this machine."""
 
     nodes: int
+    """How many they are."""
     cores: float
+    """Of all of them together."""
     per_core: float
+    """Of one core of the fastest board. A thread runs on one core at most, so a board's core must
+    not be faster than one of this machine."""
     host_cores: int
+    """What this machine has."""
 
     @property
     def usable_cores(self) -> float:

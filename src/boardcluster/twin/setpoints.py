@@ -40,19 +40,16 @@ _LINKS = ("link_bits_per_second", "ethernet_most_bits_per_second")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetPoint:
-    """One thing that a node must show.
-
-    Attributes:
-        quantity: what, its unit last.
-        value: in that unit, on the board; no dilation is in it.
-        source: where it is from, a paper and its table.
-        note: what is to be known about it; may be empty.
-    """
+    """One thing that a node must show."""
 
     quantity: str
+    """What, its unit last."""
     value: float
+    """In that unit, on the board; no dilation is in it."""
     source: str
+    """Where it is from, a paper and its table."""
     note: str = ""
+    """What is to be known about it; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,19 +64,16 @@ class DiskSetPoints:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSetPoints:
-    """What one node must show.
-
-    Attributes:
-        cpu_events_per_second: of ``sysbench cpu``, primes up to 2000, all cores busy.
-        memory_bytes: page cache included.
-        link_bits_per_second: TCP payload in each direction.
-        disk: None without a medium.
-    """
+    """What one node must show."""
 
     cpu_events_per_second: SetPoint
+    """Of ``sysbench cpu``, primes up to 2000, all cores busy."""
     memory_bytes: SetPoint
+    """Page cache included."""
     link_bits_per_second: SetPoint
+    """TCP payload in each direction."""
     disk: DiskSetPoints | None
+    """None without a medium."""
 
     @property
     def all(self) -> tuple[SetPoint, ...]:

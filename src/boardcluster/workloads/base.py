@@ -44,19 +44,16 @@ class Takes(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A setting of a workload, written in a campaign as ``parameters.<workload>.<name>``.
-
-    Attributes:
-        default: its value where none is given, as text.
-        allowed: what is allowed, in words.
-        meaning: what it sets, one sentence.
-        is_allowed: whether a text is a value of it.
-    """
+    """A setting of a workload, written in a campaign as ``parameters.<workload>.<name>``."""
 
     default: str
+    """Its value where none is given, as text."""
     allowed: str
+    """What is allowed, in words."""
     meaning: str
+    """What it sets, one sentence."""
     is_allowed: Callable[[str], bool]
+    """Whether a text is a value of it."""
 
 
 def number_parameter(
@@ -87,90 +84,78 @@ def number_parameter(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What one job of a trial is to do. Pure data.
-
-    Attributes:
-        engine: the engine it runs on.
-        size_bytes: see Takes.
-        replication: copies of each HDFS block, as it will be.
-        checksum: checksums of the blocks it writes and reads.
-        block_bytes: size of the blocks it writes; decides how its input is split.
-        parameters: every parameter of the workload with its value, without the workload's name.
-        workers: number of workers.
-        worker_memory_bytes: declared memory of the smallest worker.
-        worker_cores: declared cores of the smallest worker.
-    """
+    """What one job of a trial is to do. Pure data."""
 
     engine: Engine
+    """The engine it runs on."""
     size_bytes: int
+    """See Takes."""
     replication: int
+    """Copies of each HDFS block, as it will be."""
     checksum: Checksum
+    """Checksums of the blocks it writes and reads."""
     parameters: Mapping[str, str]
+    """Every parameter of the workload with its value, without the workload's name."""
     workers: int
+    """Number of workers."""
     worker_memory_bytes: int
+    """Declared memory of the smallest worker."""
     worker_cores: int
+    """Declared cores of the smallest worker."""
     block_bytes: int = 128 << 20
+    """Size of the blocks it writes; decides how its input is split."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """Space in HDFS and on the nodes' local disks, over all nodes.
-
-    Attributes:
-        input_bytes: kept between runs, replicas included.
-        run_bytes: most that one run adds to it: output with replicas, and intermediate data.
-    """
+    """Space in HDFS and on the nodes' local disks, over all nodes."""
 
     input_bytes: int = 0
+    """Kept between runs, replicas included."""
     run_bytes: int = 0
+    """Most that one run adds to it: output with replicas, and intermediate data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """One program to run and time. Pure data; the driver runs it.
-
-    Attributes:
-        name: short, for people; unique in its job.
-        command: the program, started in ``folder`` of the node.
-        node: the node it runs on; empty is the master.
-        beside: programs that serve it: (node, command); started first, ended with it.
-        mpi_hosts: nodes on which ``mpirun`` may start its daemons; empty for anything else.
-        files: files to write into its working folder first: name to content.
-        results: files it leaves in its working folder that are part of the answer.
-        drops_caches: whether page caches must be dropped just before, whatever the policy.
-        yarn: whether YARN must have seen it; else it did not run on the cluster.
-    """
+    """One program to run and time. Pure data; the driver runs it."""
 
     name: str
+    """Short, for people; unique in its job."""
     command: tuple[str, ...]
+    """The program, started in ``folder`` of the node."""
     node: str = ""
+    """The node it runs on; empty is the master."""
     beside: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Programs that serve it: (node, command); started first, ended with it."""
     mpi_hosts: tuple[str, ...] = ()
+    """Nodes on which ``mpirun`` may start its daemons; empty for anything else."""
     files: Mapping[str, str] = field(default_factory=dict)
+    """Files to write into its working folder first: name to content."""
     results: tuple[str, ...] = ()
+    """Files it leaves in its working folder that are part of the answer."""
     drops_caches: bool = False
+    """Whether page caches must be dropped just before, whatever the policy."""
     yarn: bool = True
+    """Whether YARN must have seen it; else it did not run on the cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseOutcome:
-    """What a phase left behind, for its workload to judge; it ended with status 0.
-
-    Attributes:
-        name: of the phase.
-        duration_seconds: driver's monotonic clock around it.
-        stdout: file with what it printed.
-        stderr: file with what it complained about.
-        counters: the engine's own counters; empty where there are none.
-        results: ``Phase.results`` fetched to the driver: name to file.
-    """
+    """What a phase left behind, for its workload to judge; it ended with status 0."""
 
     name: str
+    """Of the phase."""
     duration_seconds: float
+    """Driver's monotonic clock around it."""
     stdout: Path
+    """File with what it printed."""
     stderr: Path
+    """File with what it complained about."""
     counters: Mapping[str, int] = field(default_factory=dict)
+    """The engine's own counters; empty where there are none."""
     results: Mapping[str, Path] = field(default_factory=dict)
+    """``Phase.results`` fetched to the driver: name to file."""
 
 
 Outcomes: TypeAlias = Mapping[str, PhaseOutcome]
@@ -179,41 +164,35 @@ Outcomes: TypeAlias = Mapping[str, PhaseOutcome]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a workload may use.
-
-    Attributes:
-        live: the running cluster.
-        hdfs: its file system.
-        cache: the driver's cache folder, for expected answers (``cache/expected/<workload>/``).
-        progress: told what is being done.
-        dataset: the prepared text, for workloads that take TEXT; None for others.
-        run_job: runs a phase that prepares input, outside all measurement; RunError if it fails.
-            Its first argument is the engine, its second the conf folder to command maker.
-        work: folder of the driver for scratch files; deleted after the job.
-    """
+    """What a workload may use."""
 
     live: LiveCluster
+    """The running cluster."""
     hdfs: WebHdfs
+    """Its file system."""
     cache: Path
+    """The driver's cache folder, for expected answers (``cache/expected/<workload>/``)."""
     progress: Progress
+    """Told what is being done."""
     dataset: Dataset | None
+    """The prepared text, for workloads that take TEXT; None for others."""
     run_job: Callable[[Engine, Callable[[str], Phase]], PhaseOutcome]
+    """Runs a phase that prepares input, outside all measurement; RunError if it fails. Its first
+    argument is the engine, its second the conf folder to command maker."""
     work: Path
+    """Folder of the driver for scratch files; deleted after the job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """Input that is in place.
-
-    Attributes:
-        input_path: where it is in HDFS; empty where there is none.
-        input_bytes: its size; 0 where there is none.
-        expected: what the output must be, in the workload's own form; None if verify needs none.
-    """
+    """Input that is in place."""
 
     input_path: str = ""
+    """Where it is in HDFS; empty where there is none."""
     input_bytes: int = 0
+    """Its size; 0 where there is none."""
     expected: Path | None = None
+    """What the output must be, in the workload's own form; None if verify needs none."""
 
     def answer(self) -> Path:
         """Return the file that says what the output must be.
@@ -230,36 +209,30 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One submission of a workload.
-
-    Attributes:
-        case: what to do.
-        conf: folder, on the driver and the master, of the configuration to submit with.
-        tag: YARN tag by which it is found again.
-        output_path: folder in HDFS that is this job's alone; it does not exist beforehand and is
-            deleted afterwards.
-    """
+    """One submission of a workload."""
 
     case: Case
+    """What to do."""
     conf: str
+    """Folder, on the driver and the master, of the configuration to submit with."""
     tag: str
+    """YARN tag by which it is found again."""
     output_path: str
+    """Folder in HDFS that is this job's alone; it does not exist beforehand and is deleted
+    afterwards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """A right answer.
-
-    Attributes:
-        verification: how it was proved.
-        output_bytes: size of the final output in HDFS without replicas; 0 where there is none.
-        figures: what the workload itself measures; unit last in each name, e.g.
-            ``write_throughput_mebibytes_per_second``.
-    """
+    """A right answer."""
 
     verification: Verification
+    """How it was proved."""
     output_bytes: int = 0
+    """Size of the final output in HDFS without replicas; 0 where there is none."""
     figures: Mapping[str, float] = field(default_factory=dict)
+    """What the workload itself measures; unit last in each name, e.g.
+    ``write_throughput_mebibytes_per_second``."""
 
 
 class Workload(Protocol):
@@ -267,20 +240,18 @@ class Workload(Protocol):
 
     A workload derives from this class and says what it is and what it does in `phases` and
     `verify`. All else has a default, for a workload with neither parameters nor input.
-
-    Attributes:
-        name: name of its folder.
-        engines: engines it runs on.
-        takes: what the size means.
-        parameters: its settings by name.
-        tools: programs every worker must have, with the Debian package of each.
     """
 
     name: str
+    """Name of its folder."""
     engines: tuple[Engine, ...]
+    """Engines it runs on."""
     takes: Takes
+    """What the size means."""
     parameters: Mapping[str, Parameter] = {}
+    """Its settings by name."""
     tools: Mapping[str, str] = {}
+    """Programs every worker must have, with the Debian package of each."""
 
     def check(self, case: Case) -> None:
         """Refuse, before anything starts, a case that cannot run. Pure.

@@ -27,17 +27,14 @@ _TIMEOUT_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineDifference:
-    """How two multisets of lines differ, in a bounded size.
-
-    Attributes:
-        missing: number of expected lines that are not there.
-        extra: number of lines that are there and are not expected.
-        first: the first few of both in byte order, in words.
-    """
+    """How two multisets of lines differ, in a bounded size."""
 
     missing: int
+    """Number of expected lines that are not there."""
     extra: int
+    """Number of lines that are there and are not expected."""
     first: tuple[str, ...]
+    """The first few of both in byte order, in words."""
 
     def __str__(self) -> str:
         total = f"{self.missing} lines are missing, {self.extra} are not expected"

@@ -24,15 +24,12 @@ _HIGH_BYTES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """What is the same for every order of a set of rows.
-
-    Attributes:
-        rows: how many.
-        checksum: sum of the CRC-32 of each, modulo 2^128.
-    """
+    """What is the same for every order of a set of rows."""
 
     rows: int
+    """How many."""
     checksum: int
+    """Sum of the CRC-32 of each, modulo 2^128."""
 
     @property
     def text(self) -> str:
@@ -45,19 +42,16 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misorder:
-    """A row whose key is smaller than the key before it.
-
-    Attributes:
-        part: name of the file it is in.
-        row: its place in that file, from 0; at 0 the key before it is of an earlier file.
-        before: the key before it.
-        key: its key.
-    """
+    """A row whose key is smaller than the key before it."""
 
     part: str
+    """Name of the file it is in."""
     row: int
+    """Its place in that file, from 0; at 0 the key before it is of an earlier file."""
     before: bytes
+    """The key before it."""
     key: bytes
+    """Its key."""
 
     def __str__(self) -> str:
         return (

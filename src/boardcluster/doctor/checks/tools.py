@@ -12,21 +12,18 @@ __all__ = ["BOARD_TOOLS", "CHECK", "LOCAL_TOOLS", "TOOLS", "Tool"]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A program.
-
-    Attributes:
-        name: how it is called.
-        package: the Debian package that has it.
-        ask: the option that makes it describe itself.
-        ability: what that description must mention; empty if presence is enough.
-        since: the first version that can do it.
-    """
+    """A program."""
 
     name: str
+    """How it is called."""
     package: str
+    """The Debian package that has it."""
     ask: str = "--version"
+    """The option that makes it describe itself."""
     ability: str = ""
+    """What that description must mention; empty if presence is enough."""
     since: str = ""
+    """The first version that can do it."""
 
 
 TOOLS = (

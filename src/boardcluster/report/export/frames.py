@@ -45,47 +45,38 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One column.
-
-    Attributes:
-        name: its name, the unit last.
-        kind: what it holds.
-        meaning: one sentence without a full stop.
-    """
+    """One column."""
 
     name: str
+    """Its name, the unit last."""
     kind: Kind
+    """What it holds."""
     meaning: str
+    """One sentence without a full stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """One table.
-
-    Attributes:
-        name: what it is of: ``runs``.
-        fields: its columns.
-        rows: one value for each column; may be read once only.
-    """
+    """One table."""
 
     name: str
+    """What it is of: ``runs``."""
     fields: tuple[Field, ...]
+    """Its columns."""
     rows: Iterable[Sequence[Value]]
+    """One value for each column; may be read once only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column with where its values come from.
-
-    Attributes:
-        field: its name, kind and meaning.
-        get: the value of one row's item; None where it is not known.
-        empty: makes the value for what is not known; None for the usual one of the kind.
-    """
+    """One column with where its values come from."""
 
     field: Field
+    """Its name, kind and meaning."""
     get: Callable[[Any], Any]
+    """The value of one row's item; None where it is not known."""
     empty: Callable[[], Value] | None = None
+    """Makes the value for what is not known; None for the usual one of the kind."""
 
     def value(self, item: object) -> Value:
         """The value for one row, as its kind has it."""

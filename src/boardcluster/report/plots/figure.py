@@ -35,148 +35,118 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How one of several things is told from the others, in colour and without.
-
-    Attributes:
-        colour: number of its colour, from 0.
-        pattern: number of its marker, dashes and hatch, from 0; differs within a figure.
-    """
+    """How one of several things is told from the others, in colour and without."""
 
     colour: int
+    """Number of its colour, from 0."""
     pattern: int
+    """Number of its marker, dashes and hatch, from 0; differs within a figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One mean.
-
-    Attributes:
-        x: its place, in the unit of the figure's ``x_label``.
-        y: the mean, in the unit of its ``y_label``.
-        low: lower end of its 95 % interval; None for one run, which has none.
-        high: upper end; None likewise.
-        runs: number of runs.
-    """
+    """One mean."""
 
     x: float
+    """Its place, in the unit of the figure's ``x_label``."""
     y: float
+    """The mean, in the unit of its ``y_label``."""
     low: float | None
+    """Lower end of its 95 % interval; None for one run, which has none."""
     high: float | None
+    """Upper end; None likewise."""
     runs: int
+    """Number of runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One line.
-
-    Attributes:
-        label: what it is.
-        style: how it is drawn.
-        points: its means, by rising ``x``.
-        fit: a fitted curve as places and values, drawn dashed; empty for none.
-    """
+    """One line."""
 
     label: str
+    """What it is."""
     style: Style
+    """How it is drawn."""
     points: tuple[Point, ...]
+    """Its means, by rising ``x``."""
     fit: tuple[tuple[float, float], ...] = ()
+    """A fitted curve as places and values, drawn dashed; empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """Means over a number, with error bars.
-
-    Attributes:
-        series: at least one.
-        ticks: the places that are labelled; empty for round numbers.
-        ideal: two points of a straight line that is the best one could hope for; empty for none.
-        ideal_label: what that line is.
-    """
+    """Means over a number, with error bars."""
 
     series: tuple[Series, ...]
+    """At least one."""
     ticks: tuple[float, ...] = ()
+    """The places that are labelled; empty for round numbers."""
     ideal: tuple[tuple[float, float], ...] = ()
+    """Two points of a straight line that is the best one could hope for; empty for none."""
     ideal_label: str = ""
+    """What that line is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One bar.
-
-    Attributes:
-        label: what it is of.
-        style: how it is drawn.
-        value: its length, in the unit of the figure's ``x_label``.
-        low: lower end of the 95 % interval; None where there is none.
-        high: upper end; None likewise.
-        words: the value as text, and a text below it.
-    """
+    """One bar."""
 
     label: str
+    """What it is of."""
     style: Style
+    """How it is drawn."""
     value: float
+    """Its length, in the unit of the figure's ``x_label``."""
     low: float | None
+    """Lower end of the 95 % interval; None where there is none."""
     high: float | None
+    """Upper end; None likewise."""
     words: tuple[str, str]
+    """The value as text, and a text below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarGroup:
-    """Bars that are compared with each other.
-
-    Attributes:
-        title: what they have in common; may be empty.
-        bars: at least one.
-    """
+    """Bars that are compared with each other."""
 
     title: str
+    """What they have in common; may be empty."""
     bars: tuple[Bar, ...]
+    """At least one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bars:
-    """Horizontal bars in groups.
-
-    Attributes:
-        groups: at least one.
-    """
+    """Horizontal bars in groups."""
 
     groups: tuple[BarGroup, ...]
+    """At least one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """Horizontal bars of shares that stand behind each other.
-
-    Attributes:
-        parts: what the shares are of.
-        rows: label and one share for each part, as fractions of 1.
-    """
+    """Horizontal bars of shares that stand behind each other."""
 
     parts: tuple[str, ...]
+    """What the shares are of."""
     rows: tuple[tuple[str, tuple[float, ...]], ...]
+    """Label and one share for each part, as fractions of 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Curves:
-    """Values over the time of one run.
-
-    Attributes:
-        chart: the curves.
-    """
+    """Values over the time of one run."""
 
     chart: Chart
+    """The curves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Durations:
-    """Every run as a point, the mean as a bar, its 95 % interval.
-
-    Attributes:
-        groups: a title (may be empty) and the cells of one configuration each.
-    """
+    """Every run as a point, the mean as a bar, its 95 % interval."""
 
     groups: tuple[tuple[str, tuple[Cell, ...]], ...]
+    """A title (may be empty) and the cells of one configuration each."""
 
 
 Body: TypeAlias = "Lines | Bars | Stack | Curves | Durations"
@@ -184,31 +154,28 @@ Body: TypeAlias = "Lines | Bars | Stack | Curves | Durations"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Figure:
-    """One figure.
-
-    Attributes:
-        name: unique among the figures of a report; the stem of its files and of its CSV.
-        title: what it shows, in a few words.
-        caption: what a reader must know to read it, in sentences.
-        emulated: whether any of its numbers is of nodes that are no boards.
-        twins: what those are, see ``analysis.node_words``; may be empty.
-        x_label: what the horizontal axis is, with the unit.
-        y_label: what the vertical axis is, with the unit; empty where rows have labels instead.
-        body: what is drawn.
-        rows: the data: one mapping of column to value for each mark; a None is empty in the CSV.
-        columns: how many columns of a two-column paper it takes, 1 or 2.
-    """
+    """One figure."""
 
     name: str
+    """Unique among the figures of a report; the stem of its files and of its CSV."""
     title: str
+    """What it shows, in a few words."""
     caption: str
+    """What a reader must know to read it, in sentences."""
     emulated: bool
+    """Whether any of its numbers is of nodes that are no boards."""
     twins: str
+    """What those are, see ``analysis.node_words``; may be empty."""
     x_label: str
+    """What the horizontal axis is, with the unit."""
     y_label: str
+    """What the vertical axis is, with the unit; empty where rows have labels instead."""
     body: Body
+    """What is drawn."""
     rows: tuple[Mapping[str, object], ...]
+    """The data: one mapping of column to value for each mark; a None is empty in the CSV."""
     columns: int = 1
+    """How many columns of a two-column paper it takes, 1 or 2."""
 
     @property
     def remark(self) -> str:

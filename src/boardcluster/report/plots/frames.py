@@ -96,32 +96,26 @@ def with_remark(label: str, remark: str, width: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One entry of a legend.
-
-    Attributes:
-        label: its text.
-        kind: ``line``, ``points``, ``curve``, ``bar``, ``band`` or ``mark``.
-        colour: number of its colour.
-        pattern: number of its marker, dashes or hatch.
-    """
+    """One entry of a legend."""
 
     label: str
+    """Its text."""
     kind: str
+    """``line``, ``points``, ``curve``, ``bar``, ``band`` or ``mark``."""
     colour: int
+    """Number of its colour."""
     pattern: int
+    """Number of its marker, dashes or hatch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """Entries with their places.
-
-    Attributes:
-        placed: left edge, middle line and entry, its label broken into lines.
-        height: of all.
-    """
+    """Entries with their places."""
 
     placed: tuple[tuple[float, float, Entry], ...]
+    """Left edge, middle line and entry, its label broken into lines."""
     height: float
+    """Of all."""
 
 
 def lay_out(entries: Sequence[Entry], width: float) -> Legend:

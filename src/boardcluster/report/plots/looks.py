@@ -26,29 +26,26 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """Colours and size.
-
-    Attributes:
-        ink: colour of texts and error bars.
-        muted: of what matters less.
-        line: of grids.
-        page: of what is behind.
-        phase: of every other phase.
-        bad: of what disturbed.
-        strong: of lines and points, by number.
-        soft: of areas, by number.
-        scale: points for each unit of the layout, in which the smallest text is 12 high.
-    """
+    """Colours and size."""
 
     ink: str
+    """Colour of texts and error bars."""
     muted: str
+    """Of what matters less."""
     line: str
+    """Of grids."""
     page: str
+    """Of what is behind."""
     phase: str
+    """Of every other phase."""
     bad: str
+    """Of what disturbed."""
     strong: tuple[str, ...]
+    """Of lines and points, by number."""
     soft: tuple[str, ...]
+    """Of areas, by number."""
     scale: float
+    """Points for each unit of the layout, in which the smallest text is 12 high."""
 
 
 ENGINE_COLOURS = {Engine.MAPREDUCE: 0, Engine.SPARK: 1, Engine.MPI: 2}

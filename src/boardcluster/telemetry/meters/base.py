@@ -14,19 +14,16 @@ __all__ = ["Batched", "Kind", "Meter", "Option", "Reading", "Recorded"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One look at a meter.
-
-    Attributes:
-        seconds: the driver's monotonic clock, halfway between question and answer.
-        watts: active power; None for a meter that only counts energy.
-        energy_joules: the meter's own running count of energy; None if it keeps none.
-        wraps_at_joules: where that count starts again at zero; None if it does not.
-    """
+    """One look at a meter."""
 
     seconds: float
+    """The driver's monotonic clock, halfway between question and answer."""
     watts: float | None
+    """Active power; None for a meter that only counts energy."""
     energy_joules: float | None = None
+    """The meter's own running count of energy; None if it keeps none."""
     wraps_at_joules: float | None = None
+    """Where that count starts again at zero; None if it does not."""
 
 
 class Meter(Protocol):
@@ -77,45 +74,39 @@ class Recorded(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A setting of a driver in ``cluster.toml``.
-
-    Attributes:
-        name: its key.
-        help: one line.
-        default: what it is when not given; None makes it required.
-    """
+    """A setting of a driver in ``cluster.toml``."""
 
     name: str
+    """Its key."""
     help: str
+    """One line."""
     default: str | None = None
+    """What it is when not given; None makes it required."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of meter: one file of this folder, its module-level ``KIND``.
-
-    Attributes:
-        name: as in ``cluster.toml``.
-        summary: one line.
-        coverage: what it sees.
-        accuracy: as its maker states it, with the source.
-        interval_seconds: how often asking it makes sense.
-        integrates: whether its energy count is integrated by the device itself (EE HPC WG level 3).
-        options: its settings.
-        on_node: whether it is read on the node that it measures (RAPL, PMIC, I2C), by ``Remote``.
-        open: opens it without asking it anything; ``remote`` is the covered node for meters that
-            are read there, else None. A ``SpecError`` says which option has a wrong value.
-        accuracy_percent: the same as a number, of the reading; None where the maker states none.
-            A meter whose own option says it has the option ``accuracy_percent``.
-    """
+    """A kind of meter: one file of this folder, its module-level ``KIND``."""
 
     name: str
+    """As in ``cluster.toml``."""
     summary: str
+    """One line."""
     coverage: Coverage
+    """What it sees."""
     accuracy: str
+    """As its maker states it, with the source."""
     open: Callable[[Mapping[str, str], Remote | None], Meter]
+    """Opens it without asking it anything; ``remote`` is the covered node for meters that are read
+    there, else None. A ``SpecError`` says which option has a wrong value."""
     options: tuple[Option, ...] = ()
+    """Its settings."""
     interval_seconds: float = 1.0
+    """How often asking it makes sense."""
     integrates: bool = False
+    """Whether its energy count is integrated by the device itself (EE HPC WG level 3)."""
     on_node: bool = False
+    """Whether it is read on the node that it measures (RAPL, PMIC, I2C), by ``Remote``."""
     accuracy_percent: float | None = None
+    """The same as a number, of the reading; None where the maker states none. A meter whose own
+    option says it has the option ``accuracy_percent``."""

@@ -28,27 +28,24 @@ _LARGEST_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvForm:
-    """How a file is to be read.
-
-    Attributes:
-        time_column: its title.
-        value_column: its title.
-        unit: of the values; of power or of a running count of energy.
-        time_format: ``iso``, ``unix``, or codes of strptime.
-        zone: for times that do not say theirs.
-        skew_seconds: how far the logger's clock is ahead of the driver's.
-        delimiter: between cells.
-        decimal_comma: whether numbers have a comma where others have a point.
-    """
+    """How a file is to be read."""
 
     time_column: str
+    """Its title."""
     value_column: str
+    """Its title."""
     unit: str
+    """Of the values; of power or of a running count of energy."""
     time_format: str
+    """``iso``, ``unix``, or codes of strptime."""
     zone: tzinfo | None
+    """For times that do not say theirs."""
     skew_seconds: float
+    """How far the logger's clock is ahead of the driver's."""
     delimiter: str
+    """Between cells."""
     decimal_comma: bool
+    """Whether numbers have a comma where others have a point."""
 
     def number(self, text: str) -> float:
         """Read a number.

@@ -37,23 +37,20 @@ _EXECUTION = re.compile(r"^\s*Test exec time sec:\s*([0-9]*\.?[0-9]+)\s*$", re.M
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One half, writing or reading.
-
-    Attributes:
-        files: number of files.
-        total_bytes: bytes of all files together.
-        throughput_mebibytes_per_second: see the module.
-        average_io_rate_mebibytes_per_second: see the module.
-        io_rate_deviation_mebibytes_per_second: see the module.
-        execution_seconds: the engine's own clock around the whole half.
-    """
+    """One half, writing or reading."""
 
     files: int
+    """Number of files."""
     total_bytes: int
+    """Bytes of all files together."""
     throughput_mebibytes_per_second: float
+    """See the module."""
     average_io_rate_mebibytes_per_second: float
+    """See the module."""
     io_rate_deviation_mebibytes_per_second: float
+    """See the module."""
     execution_seconds: float
+    """The engine's own clock around the whole half."""
 
     def figures(self, half: str) -> dict[str, float]:
         """Return what was measured under the names that are stored, beginning with the half's."""

@@ -75,31 +75,28 @@ _METHOD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HplResult:
-    """What HPL says about one system of equations.
-
-    Attributes:
-        n: order of the matrix.
-        nb: order of its blocks.
-        p: rows of the grid of processes.
-        q: columns of the grid of processes.
-        solve_seconds: wall time of the solution, by HPL's own clock on rank 0.
-        solve_error_seconds: half of the last digit that was printed of it.
-        gflops_per_second: its rate, in 10^9 operations per second.
-        gflops_error_per_second: half of the last digit that was printed of it.
-        residuals: scaled residuals; one since HPL 2.0, three before.
-        passed: whether HPL itself calls all of them small enough.
-    """
+    """What HPL says about one system of equations."""
 
     n: int
+    """Order of the matrix."""
     nb: int
+    """Order of its blocks."""
     p: int
+    """Rows of the grid of processes."""
     q: int
+    """Columns of the grid of processes."""
     solve_seconds: float
+    """Wall time of the solution, by HPL's own clock on rank 0."""
     solve_error_seconds: float
+    """Half of the last digit that was printed of it."""
     gflops_per_second: float
+    """Its rate, in 10^9 operations per second."""
     gflops_error_per_second: float
+    """Half of the last digit that was printed of it."""
     residuals: tuple[float, ...]
+    """Scaled residuals; one since HPL 2.0, three before."""
     passed: bool
+    """Whether HPL itself calls all of them small enough."""
 
 
 def input_text(plan: HplPlan, *, hpcc: bool) -> str:

@@ -34,27 +34,24 @@ _NUMBER_BYTES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HplPlan:
-    """One system of equations and the processes that solve it.
-
-    Attributes:
-        n: order of the matrix.
-        nb: order of its blocks.
-        p: rows of the grid of processes.
-        q: columns of the grid of processes.
-        ranks_per_node: processes on each worker.
-        workers: number of workers.
-        free_bytes: memory that a worker has for the matrix.
-        memory_words: the arithmetic of that.
-    """
+    """One system of equations and the processes that solve it."""
 
     n: int
+    """Order of the matrix."""
     nb: int
+    """Order of its blocks."""
     p: int
+    """Rows of the grid of processes."""
     q: int
+    """Columns of the grid of processes."""
     ranks_per_node: int
+    """Processes on each worker."""
     workers: int
+    """Number of workers."""
     free_bytes: int
+    """Memory that a worker has for the matrix."""
     memory_words: str
+    """The arithmetic of that."""
 
     @property
     def matrix_bytes(self) -> int:

@@ -47,17 +47,14 @@ _STANDARD_ERRORS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
-    """How many points may lie within the circle.
-
-    Attributes:
-        least: the smallest right count.
-        most: the largest right count; equal to the smallest where the count is exact.
-        total: number of all points.
-    """
+    """How many points may lie within the circle."""
 
     least: int
+    """The smallest right count."""
     most: int
+    """The largest right count; equal to the smallest where the count is exact."""
     total: int
+    """Number of all points."""
 
     def __str__(self) -> str:
         if self.least == self.most:

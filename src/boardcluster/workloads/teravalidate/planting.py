@@ -21,19 +21,16 @@ _CHECKSUM_MODULUS = 1 << 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planted:
-    """What was done to a file.
-
-    Attributes:
-        part: its name.
-        larger: the key that now stands before ``smaller``.
-        smaller: the key that now stands after ``larger``.
-        lost_crc: CRC-32 of the row that was taken out.
-    """
+    """What was done to a file."""
 
     part: str
+    """Its name."""
     larger: bytes
+    """The key that now stands before ``smaller``."""
     smaller: bytes
+    """The key that now stands after ``larger``."""
     lost_crc: int
+    """CRC-32 of the row that was taken out."""
 
     def report(self, whole: Totals) -> str:
         """Return the report of a right validator over all files.

@@ -44,20 +44,16 @@ def signed(word: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chip:
-    """What distinguishes one chip from another.
-
-    Attributes:
-        name: of the chip.
-        identity: registers that identify it, with what they hold; empty if it has none.
-        watts: registers 01h and 02h and the shunt in ohms to watts; raises ValueError with the
-            reason.
-        shunt: whether the shunt is outside of it.
-    """
+    """What distinguishes one chip from another."""
 
     name: str
+    """Of the chip."""
     identity: Mapping[int, int]
+    """Registers that identify it, with what they hold; empty if it has none."""
     watts: Callable[[int, int, float], float]
+    """Registers 01h and 02h and the shunt in ohms to watts; raises ValueError with the reason."""
     shunt: bool
+    """Whether the shunt is outside of it."""
 
 
 def parse_readings(
