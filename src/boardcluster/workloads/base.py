@@ -89,7 +89,7 @@ class Case:
     engine: Engine
     """The engine it runs on."""
     size_bytes: int
-    """See Takes."""
+    """Size of its input, or of what it makes; 0 for a job that has neither."""
     replication: int
     """Copies of each HDFS block, as it will be."""
     checksum: Checksum

@@ -44,11 +44,11 @@ class Measured:
     total_bytes: int
     """Bytes of all files together."""
     throughput_mebibytes_per_second: float
-    """See the module."""
+    """All bytes over the sum of the files' own times: what one task had."""
     average_io_rate_mebibytes_per_second: float
-    """See the module."""
+    """Mean over the files of each one's rate."""
     io_rate_deviation_mebibytes_per_second: float
-    """See the module."""
+    """Standard deviation of the files' rates."""
     execution_seconds: float
     """The engine's own clock around the whole half."""
 
