@@ -8,8 +8,8 @@ has one throughout and the other side another. It is named instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from boardcluster.analysis.cells import Cell, label_of
@@ -50,10 +50,13 @@ PUBLISHED_REASON = "published without an interval"
 
 _APART = (*(factor.name for factor in FACTORS if not factor.changes_work), "security")
 """Conditions by which whole sides may differ; of different work no ratio would mean anything."""
+_SETTING = "setting "
+"""Begins the name of the condition that is an engine setting; its key follows."""
 _RATE = "_per_second"
 
 Condition = str | int
-"""What a point was measured under, by name: a factor, ``security`` or ``workload.parameter``."""
+"""What a point was measured under, by name: a factor, ``security``, ``workload.parameter`` or
+``setting KEY``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +224,9 @@ def _points(
     conditions: dict[str, Condition] = {**defaults, **dict(cell.parameters)}
     for factor in FACTORS:
         level = factor.level(cell.trial)
-        if factor.kind is dict:
+        if factor.name == "settings":
+            conditions |= {f"{_SETTING}{key}": value for key, value in level.items()}
+        elif factor.kind is dict:
             conditions[factor.name] = "" if factor.is_default(cell.trial) else factor.words(level)
         else:
             conditions[factor.name] = level if isinstance(level, int) else str(level)
@@ -308,6 +313,7 @@ def compare_sides(first: Side, second: Side) -> SideComparison:
     or more, is Fieller's (``analysis.ratios``). Published numbers have no interval, and nothing is
     made up for them: the match then says whether the number lies in the interval of our mean.
     """
+    first, second = _with_every_setting(first, second)
     apart = _apart(first, second)
     pairs = _matched(first.points, second.points, {row.name for row in apart})
     common = {point.quantity for point in first.points} & {
@@ -328,6 +334,25 @@ def compare_sides(first: Side, second: Side) -> SideComparison:
             else ()
         ),
     )
+
+
+def _with_every_setting(*sides: Side) -> Iterator[Side]:
+    """Let every own point say of each setting of either side what it has."""
+    names = {
+        name: "as the profile"
+        for side in sides
+        for point in side.points
+        for name in point.conditions
+        if name.startswith(_SETTING)
+    }
+    for side in sides:
+        points = (
+            point
+            if point.is_published
+            else replace(point, conditions={**names, **point.conditions})
+            for point in side.points
+        )
+        yield replace(side, points=tuple(points), chosen=side.chosen | names.keys())
 
 
 def _apart(first: Side, second: Side) -> tuple[Difference, ...]:

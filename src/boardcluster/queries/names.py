@@ -7,8 +7,8 @@ from enum import StrEnum
 __all__ = ["SIDES", "TableName"]
 
 SIDES = (
-    "a campaign by id or name, profile:NAME, engine:NAME, cluster:NAME or cluster:NAME/CAMPAIGN, "
-    "or published:TABLE?column=value"
+    "a campaign by id or name, profile:NAME, engine:NAME, setting:KEY=VALUE, cluster:NAME or "
+    "cluster:NAME/CAMPAIGN, or published:TABLE?column=value"
 )
 """What a side may be, for help texts and errors."""
 

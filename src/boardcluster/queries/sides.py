@@ -37,6 +37,7 @@ class _Kind(StrEnum):
     PROFILE = "profile"
     CLUSTER = "cluster"
     ENGINE = "engine"
+    SETTING = "setting"
     PUBLISHED = "published"
 
 
@@ -160,12 +161,33 @@ class _Loader:
         if asked.kind is _Kind.CAMPAIGN:
             return self._campaign_side(asked, self._home, asked.name)
         results = self._read(self._home, None)
+        if asked.kind is _Kind.SETTING:
+            return self._setting_side(asked, results)
         attribute = asked.kind.value
         there = sorted({str(getattr(row.trial, attribute)) for row in results})
         if asked.name not in there:
             raise _unknown(attribute, asked.name, there, self._home)
         chosen = [row for row in results if str(getattr(row.trial, attribute)) == asked.name]
         return self._own(asked.text, f"{attribute} {asked.name}", chosen, self._home)
+
+    def _setting_side(self, asked: _Asked, results: Sequence[Result]) -> Side:
+        """Return the runs with one value of a setting; where none is named, those without one."""
+        key, _, value = asked.name.partition("=")
+        keys = {key for row in results for key in row.trial.settings}
+        if results and not keys:
+            raise EmptySelectionError(
+                f"no run in {self._home} has an engine setting of its own",
+                hint="set one with --setting, or vary it in [matrix.settings] of a campaign file",
+            )
+        if key not in keys:
+            raise _unknown("setting", key, sorted(keys), self._home)
+        there = {row.trial.settings.get(key, "") for row in results}
+        if value not in there:
+            named = [f"{key}={each}" for each in sorted(there)]
+            raise _unknown("setting", asked.name, named, self._home)
+        chosen = [row for row in results if row.trial.settings.get(key, "") == value]
+        title = f"{key} {value}" if value else f"{key} as the profile has it"
+        return self._own(asked.text, title, chosen, self._home)
 
     def _cluster_side(self, asked: _Asked) -> Side:
         home, campaign = self._place(asked.name)

@@ -94,6 +94,33 @@ def test_engines_that_ran_in_turn_are_paired(tmp_path: Path) -> None:
     assert match.paired.mean_difference_seconds == pytest.approx(20.5)
 
 
+def test_values_of_a_setting_are_compared_where_all_else_is_equal(tmp_path: Path) -> None:
+    """The other setting is a condition of each match, and is not averaged over."""
+    blocks = {"32 MiB": 1.0, "128 MiB": 2.0}
+    for place, (block, times) in enumerate(blocks.items()):
+        for compress, seconds in (("true", FAST), ("false", SLOW), ("", SLOW)):
+            settings = {"dfs.blocksize": block} | ({"a.compress": compress} if compress else {})
+            values = tuple(times * each for each in seconds)
+            stock(tmp_path, f"c{place}{compress}", values, settings=settings)
+
+    found = compare("setting:a.compress=false", "setting:a.compress=true", tmp_path)
+
+    assert [(row.name, row.first, row.second) for row in found.apart] == [
+        ("setting a.compress", "false", "true")
+    ]
+    assert sorted(match.first.values[0] for match in found.matches) == [SLOW[0], 2 * SLOW[0]]
+    assert {match.outcome for match in found.matches} == {Outcome.HIGHER}
+    assert not found.only_first
+
+    unset = compare("setting:a.compress=", "setting:a.compress=true", tmp_path)
+    assert unset.apart[0].first == "as the profile"
+    assert len(unset.matches) == 2
+    for asked, nearest in (("a.compres=true", "a.compress"), ("a.compress=tru", "compress=true")):
+        with pytest.raises(EmptySelectionError, match="no setting") as caught:
+            compare(f"setting:{asked}", "c0", tmp_path)
+        assert nearest in caught.value.hint
+
+
 def test_one_run_has_no_interval_and_shows_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -222,6 +249,7 @@ def test_hpl_of_a_share_of_memory_matches_baun(tmp_path: Path) -> None:
         (("profile:", "x"), UsageError, "does not name anything", "profile:NAME"),
         (("profile:tunde", "x"), EmptySelectionError, "no profile 'tunde'", "nearest: tuned"),
         (("engine:sparc", "x"), EmptySelectionError, "no engine 'sparc'", "nearest: spark"),
+        (("setting:a.b=1", "x"), EmptySelectionError, "an engine setting", "[matrix.settings]"),
         (("20260801-3", "x"), EmptySelectionError, "no campaign '20260801-3'", "20260801-2"),
         (("cluster:/nowhere/at/all", "x"), ClusterError, "no cluster in /nowhere/at/all", "--home"),
         (
