@@ -28,8 +28,8 @@ import numpy as np
 
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import NodeSamples, NodeSpec, Telemetry
-from boardcluster.remote.ask import end_processes
 from boardcluster.remote.local import LocalRemote
+from boardcluster.remote.node_rpc import end_processes
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store.samples import read_telemetry, write_telemetry

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from boardcluster.report.compared import COMPARISON
 from boardcluster.report.export.cells import CELLS
-from boardcluster.report.export.frames import Column
+from boardcluster.report.export.frames import FieldGetter
 from boardcluster.report.export.runs import POWER, RUNS
 from boardcluster.report.export.samples import PROBES, SAMPLES
 from boardcluster.report.export.writers import SCHEMA
@@ -29,7 +29,7 @@ its name, unit and meaning; new columns may be added. Units are last in the name
 hold as JSON text; every other value may be missing. `NAME` stands for the name of a figure or of a
 phase: each has a column of its own.
 """
-TABLES: dict[str, tuple[str, Iterable[Column]]] = {
+TABLES: dict[str, tuple[str, Iterable[FieldGetter]]] = {
     "runs": ("One row for each attempt of each trial, and for each trial without one.", RUNS),
     "cells": ("One row for each configuration on each engine.", CELLS),
     "samples": ("One row for each known value of each column of each node.", SAMPLES),

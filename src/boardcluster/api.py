@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from boardcluster.analysis.sides import SideComparison
+from boardcluster.analysis.result_sets import ResultSetComparison
 from boardcluster.campaign.begin import CampaignRequest, Start
-from boardcluster.campaign.follow import Follower, Lines
+from boardcluster.campaign.follow import Follower, LineProgress
 from boardcluster.campaign.life import CampaignOutcome, run_campaign
 from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
 from boardcluster.campaign.upkeep import bring_up, take_down
@@ -21,15 +21,15 @@ from boardcluster.cluster.folders import (
     again,
     cache_folder,
     home_folder,
-    homes_beside,
     require_cluster,
     require_home,
+    sibling_homes,
 )
 from boardcluster.errors import BoardclusterError, EmptySelectionError, UsageError
 from boardcluster.queries.names import TableName
 from boardcluster.queries.report import write_home_report
+from boardcluster.queries.result_sets import compare_named
 from boardcluster.queries.runs import find_run
-from boardcluster.queries.sides import compare_named
 from boardcluster.queries.tables import StoredTables
 from boardcluster.records import Engine
 from boardcluster.report import Written
@@ -91,7 +91,7 @@ def open_cluster(
     return Cluster(
         home_folder(_path(home), name),
         cache_folder(_path(cache)),
-        follow=Lines(tell),
+        follow=LineProgress(tell),
         options=again(_path(home), name),
     )
 
@@ -369,7 +369,7 @@ class Comparison(Table):
         sides: the numbers.
     """
 
-    def __init__(self, sides: SideComparison) -> None:
+    def __init__(self, sides: ResultSetComparison) -> None:
         super().__init__(lambda: comparison_frame(sides))
         self.sides = sides
 
@@ -445,7 +445,7 @@ def compare(
             second,
             home_folder(_path(home), name, only_read=True),
             tainted=tainted,
-            homes=homes_beside(_path(home)),
+            homes=sibling_homes(_path(home)),
             defaults=_parameter_defaults,
         )
     )

@@ -34,7 +34,8 @@ _MIB = 1 << 20
 class Acts(StrEnum):
     """Where a factor acts.
 
-    CLUSTER: on the cluster's form, so that another level restarts the daemons. JOB: on the jobs of
+    CLUSTER: on the cluster's variant, so that another level restarts the daemons. JOB: on the jobs
+        of
     a trial only. BY_KEY: each key of the level by itself, as services/settings.py knows it.
     """
 

@@ -16,7 +16,7 @@ import pytest
 
 from boardcluster.cluster.kinds.emulated import nodes as emulated
 from boardcluster.cluster.state import LiveState, load_state
-from boardcluster.remote.ask import ask
+from boardcluster.remote.node_rpc import rpc
 from tests.integration.conftest import Cli
 from tests.integration.test_faults import still_running
 from tests.unit.campaign import test_killed as killed
@@ -181,7 +181,7 @@ def kill_daemon(state: LiveState, name: str, node: str) -> None:
     place = next(row for row in state.nodes if row.name == node)
     victim = [[daemon.process.pid, daemon.process.start_ticks]]
     remote = emulated.remote_of(place, state)
-    ask(remote, {"do": "end", "processes": victim, "grace_seconds": 0})
+    rpc(remote, {"do": "end", "processes": victim, "grace_seconds": 0})
 
 
 def latest(program: Cli) -> str:

@@ -25,7 +25,7 @@ from boardcluster.remote.base import ProcessRef
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
-from boardcluster.workloads.base import Context, Job, Outcomes, Prepared, Proof
+from boardcluster.workloads.base import Context, Job, Outcomes, Proof, StagedInput
 from boardcluster.workloads.wordcount.workload import WORKLOAD
 from tests.integration.conftest import Cli
 
@@ -196,7 +196,7 @@ def test_wordcount_is_verified_on_both_engines_and_reported(up: Cli, tmp_path: P
     assert up.json("results")["results"][0]["attempt"]["state"] == "ok"
 
 
-def falsified(context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
+def falsified(context: Context, prepared: StagedInput, job: Job, outcomes: Outcomes) -> Proof:
     """Change one record of the output before it is verified."""
     hdfs = context.hdfs
     part = next(e.name for e in hdfs.list(job.output_path) if e.name.startswith("part-"))

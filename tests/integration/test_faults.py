@@ -14,7 +14,7 @@ import pytest
 from boardcluster.cluster import processes
 from boardcluster.cluster.kinds.emulated import nodes as emulated
 from boardcluster.cluster.state import load_state
-from boardcluster.remote.ask import http
+from boardcluster.remote.node_rpc import http
 from tests.integration.conftest import Cli
 from tests.waiting import wait_until
 

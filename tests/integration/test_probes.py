@@ -16,7 +16,7 @@ from boardcluster.probes import single_machine
 from boardcluster.probes.registry import choose_probes
 from boardcluster.probes.run import LiveSite, plan_probes, run_probes
 from boardcluster.records import ProbeMode, ProbeRun
-from boardcluster.remote.ask import drop_caches
+from boardcluster.remote.node_rpc import drop_caches
 from boardcluster.services import operation
 from tests.integration.conftest import Cli
 from tests.waiting import wait_until

@@ -31,9 +31,9 @@ from boardcluster.errors import (
     RemoteTimeoutError,
     UnreachableError,
 )
-from boardcluster.remote.ask import ask, processes
 from boardcluster.remote.base import Remote
 from boardcluster.remote.hostkeys import HostKey, known, learn, trust
+from boardcluster.remote.node_rpc import processes, rpc
 from boardcluster.remote.ssh import SshRemote, SshRoute
 from tests.waiting import wait_until
 
@@ -343,7 +343,7 @@ def test_a_long_program_goes_by_standard_input(remote: SshRemote) -> None:
 
     assert int(size) < 200
     assert rest == ["['a']", "input", "größe"]
-    assert "boot_id" in ask(remote, {"do": "boot"})
+    assert "boot_id" in rpc(remote, {"do": "boot"})
 
 
 def test_unknown_key(make: Callable[..., SshRemote], route: SshRoute) -> None:
@@ -586,7 +586,7 @@ def test_lend_and_collect(remote: SshRemote, tmp_path: Path) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_text("content")
 
-    with remote.lend(source) as there, remote.collect(target) as result:
+    with remote.temporary_upload(source) as there, remote.download_on_exit(target) as result:
         assert there != str(source)
         remote.run(["cp", there, result])
         assert not target.exists()
@@ -595,7 +595,10 @@ def test_lend_and_collect(remote: SshRemote, tmp_path: Path) -> None:
 
 
 def test_collect_of_a_block_that_fails_leaves_nothing(remote: SshRemote, tmp_path: Path) -> None:
-    with pytest.raises(RemoteError, match="status 1"), remote.collect(tmp_path / "target") as there:
+    with (
+        pytest.raises(RemoteError, match="status 1"),
+        remote.download_on_exit(tmp_path / "target") as there,
+    ):
         remote.run(["sh", "-c", 'touch "$0"; exit 1', there])
 
     assert not (tmp_path / "target").exists()
@@ -686,7 +689,7 @@ def test_a_job_is_given_up_when_its_node_is_gone_for_too_long(
     (left,) = (tmp_path / "jobs").iterdir()
     mark = f"BOARDCLUSTER_JOB={left.name.removeprefix('job-')}"
     request = {"do": "job_end", "folder": str(left), "mark": mark, "grace_seconds": 1.0}
-    ask(remote, request)
+    rpc(remote, request)
 
 
 def test_a_job_that_takes_too_long_is_ended_with_all_it_started(

@@ -20,10 +20,10 @@ import pytest
 from boardcluster.campaign.observation import Observed, observing
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import Verdict
-from boardcluster.remote.ask import end_processes
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.netns import NetnsRemote
+from boardcluster.remote.node_rpc import end_processes
 from boardcluster.services import operation
 from boardcluster.services.operation import LiveCluster
 from tests.integration.conftest import Cli

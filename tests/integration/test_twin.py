@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from boardcluster.campaign.keeping import HEAT_FILE
+from boardcluster.campaign.limit_monitor import HEAT_FILE
 from boardcluster.campaign.observation import Observed, observing
 from boardcluster.cluster.processes import leftover_processes
 from boardcluster.cluster.state import load_state

@@ -13,7 +13,7 @@ KINDS = PACKAGE / "cluster" / "kinds"
 OUTSIDE = [path for path in MODULES if KINDS not in path.parents]
 NAMES = frozenset(every_kind())
 
-OTHER_KINDS = {"catalog/room.py", "catalog/prices.py", "catalog/entry.py", "cli/catalog.py"}
+OTHER_KINDS = {"catalog/lookup.py", "catalog/prices.py", "catalog/entry.py", "cli/catalog.py"}
 """Rooms whose ``kind`` is a kind of entry of the catalog, among them also "boards"."""
 
 FOLDERS_ARE_FOR = {

@@ -16,14 +16,14 @@ CLI_OPTIONS_MAX = 12
 
 # Programs that are run, not imported: nobody takes a name from them.
 PROGRAMS = {
-    *("__main__.py", "remote/nodeside.py", "remote/nodefacts.py", "telemetry/agent.py"),
+    *("__main__.py", "remote/node_agent.py", "remote/nodefacts.py", "telemetry/agent.py"),
 }
 MAY_START_PROGRAMS = {
-    *("remote/gate.py", "remote/nodeside.py", "remote/nodefacts.py"),
+    *("remote/gate.py", "remote/node_agent.py", "remote/nodefacts.py"),
     "services/provision/node/system.py",
 }
 
-MAY_START_PROCESSES = {"report/together.py"}
+MAY_START_PROCESSES = {"report/parallel_map.py"}
 """At the edge: the same pure work on many things (docs/decisions/0025-analysis-and-report.md)."""
 
 UNITS = {"seconds", "bytes", "watts", "joules", "celsius", "hertz", "mib", "ticks", "ns"}

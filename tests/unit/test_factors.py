@@ -12,10 +12,10 @@ import pytest
 from tests.unit.analysis.runs import result
 
 from boardcluster.analysis import Cell, summarise
+from boardcluster.analysis.result_sets import compare_result_sets, own_result_set
 from boardcluster.analysis.scaling import factor_effects
-from boardcluster.analysis.sides import compare_sides, own_side
-from boardcluster.campaign.cases import form_of
 from boardcluster.campaign.selection import SELECTION_KEYS
+from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.errors import UsageError
 from boardcluster.factors import FACTORS, Acts, Factor, later_levels, levels, setting_words
 from boardcluster.records import Checksum, Engine, MasterPlacement, Trial
@@ -79,7 +79,7 @@ def test_another_level_is_another_cell_in_words_of_its_own(factor: Factor) -> No
     one, two = (factor.words(factor.level(each)) for each in (trial, BASE))
     assert one != two
     assert "/data" not in one
-    assert (form_of(trial) != form_of(BASE)) == (factor.acts is not Acts.JOB)
+    assert (variant_of(trial) != variant_of(BASE)) == (factor.acts is not Acts.JOB)
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_a_setting_is_an_effect_and_an_axis_of_its_own() -> None:
 
 
 def test_sides_that_differ_by_settings_are_compared_and_it_is_said() -> None:
-    small, large = (own_side(size, size, blocks(size)) for size in ("33554432", "134217728"))
-    comparison = compare_sides(small, large)
+    small, large = (own_result_set(size, size, blocks(size)) for size in ("33554432", "134217728"))
+    comparison = compare_result_sets(small, large)
     [apart] = comparison.apart
     assert (apart.name, apart.first, apart.second) == (
         "settings",
@@ -177,6 +177,6 @@ def test_sides_that_differ_by_settings_are_compared_and_it_is_said() -> None:
         "dfs.blocksize 128 MiB, spark.executor.cores 1",
     )
     assert comparison.matches
-    both = own_side("both", "both", blocks("33554432", "134217728"))
-    matched = compare_sides(both, both).matches
+    both = own_result_set("both", "both", blocks("33554432", "134217728"))
+    matched = compare_result_sets(both, both).matches
     assert all(row.first.conditions == row.second.conditions for row in matched)

@@ -6,7 +6,7 @@ Verdicts are in ``boardcluster.analysis.trust``.
 from boardcluster.analysis.cells import (
     Cell,
     Configuration,
-    Figure,
+    MeasuredFigure,
     Untrusted,
     label_of,
     security_of,
@@ -16,8 +16,8 @@ from boardcluster.analysis.cells import (
     verdict_of,
 )
 from boardcluster.analysis.comparisons import (
-    Comparison,
     ConcurrencyComparison,
+    EngineComparison,
     compare_concurrency,
     compare_engines,
 )
@@ -27,12 +27,12 @@ from boardcluster.analysis.twins import dilation_words, is_twin, node_words, twi
 
 __all__ = [
     "Cell",
-    "Comparison",
     "ConcurrencyComparison",
     "Configuration",
     "Drift",
-    "Figure",
+    "EngineComparison",
     "Interval",
+    "MeasuredFigure",
     "Untrusted",
     "compare_concurrency",
     "compare_engines",

@@ -38,7 +38,7 @@ from boardcluster.records import (
 __all__ = [
     "Cell",
     "Configuration",
-    "Figure",
+    "MeasuredFigure",
     "Untrusted",
     "label_of",
     "security_of",
@@ -85,7 +85,7 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class MeasuredFigure:
     """What the workload itself measured, over the runs of a cell."""
 
     mean: float
@@ -135,7 +135,7 @@ class Cell(Configuration):
     """Verified runs of the same that are not in it, because they are tainted."""
     throughput_bytes_per_second: float | None
     """Input of all runs over the time of all runs; None without a known input."""
-    figures: dict[str, Figure]
+    figures: dict[str, MeasuredFigure]
     """What the workload itself measures, by name, in its own order."""
     mean_intermediate_bytes: float | None
     """Mean of what engines wrote to local storage besides the final output; None unless every run
@@ -343,12 +343,12 @@ def _warnings(drifted: Drift | None, fingerprints: Sequence[Fingerprint]) -> tup
     return tuple(lines)
 
 
-def _figures(measurements: Sequence[Measurement]) -> dict[str, Figure]:
+def _figures(measurements: Sequence[Measurement]) -> dict[str, MeasuredFigure]:
     values: dict[str, list[float]] = {}
     for measurement in measurements:
         for name, value in measurement.figures.items():
             values.setdefault(name, []).append(value)
     return {
-        name: Figure(mean=mean(series), interval=mean_interval(series), count=len(series))
+        name: MeasuredFigure(mean=mean(series), interval=mean_interval(series), count=len(series))
         for name, series in values.items()
     }

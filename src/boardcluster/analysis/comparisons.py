@@ -12,7 +12,7 @@ from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.statistics import Interval, difference_interval
 from boardcluster.records import Engine
 
-__all__ = ["Comparison", "ConcurrencyComparison", "compare_concurrency", "compare_engines"]
+__all__ = ["ConcurrencyComparison", "EngineComparison", "compare_concurrency", "compare_engines"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class _Compared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison(_Compared):
+class EngineComparison(_Compared):
     """Two engines at the same configuration."""
 
     faster: Cell
@@ -58,7 +58,7 @@ class ConcurrencyComparison(_Compared):
     """The cell with several at once."""
 
 
-def compare_engines(cells: Iterable[Cell]) -> tuple[Comparison, ...]:
+def compare_engines(cells: Iterable[Cell]) -> tuple[EngineComparison, ...]:
     """Compare every two engines that ran the same configuration, in the order of the cells."""
     groups: dict[Configuration, list[Cell]] = {}
     for cell in cells:
@@ -71,9 +71,9 @@ def compare_engines(cells: Iterable[Cell]) -> tuple[Comparison, ...]:
     )
 
 
-def _comparison(first: Cell, second: Cell) -> Comparison:
+def _comparison(first: Cell, second: Cell) -> EngineComparison:
     faster, slower = sorted((first, second), key=lambda cell: cell.mean_seconds)
-    return Comparison(
+    return EngineComparison(
         faster=faster,
         slower=slower,
         differences=differences_among((*faster.fingerprints, *slower.fingerprints)),

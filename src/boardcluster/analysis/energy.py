@@ -525,7 +525,7 @@ def sum_energy(
 
     Args:
         powers: of every meter, and of every modelled node.
-        nodes: of the cluster in the form that ran.
+        nodes: of the cluster in the variant that ran.
         instruments: by name of meter.
         idle_measured: whether the cluster's idle power was measured with the same meters. No run
             measures it yet, so none has a level above 1.
@@ -565,7 +565,7 @@ def energy_of_run(
 
     Args:
         powers: of every meter.
-        nodes: of the cluster in the form that ran.
+        nodes: of the cluster in the variant that ran.
         instruments: by name of meter.
         models: what nodes draw, where that was declared.
         telemetry: of the run; without it nothing is modelled.

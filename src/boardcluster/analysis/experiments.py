@@ -22,11 +22,11 @@ from boardcluster.records import AttemptState, Engine, Result, Trial, Verdict
 
 __all__ = [
     "FAR_PERCENT",
-    "Entry",
+    "ExperimentEntry",
+    "ExperimentRow",
     "ExperimentTable",
     "LeftOut",
-    "Published",
-    "Row",
+    "PaperResult",
     "column_of",
     "column_words",
     "is_of",
@@ -40,7 +40,7 @@ FAR_PERCENT = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class PaperResult:
     """What a paper says of one of our cells."""
 
     of: Mapping[str, str | int]
@@ -54,7 +54,7 @@ class Published:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ExperimentEntry:
     """One column of a row."""
 
     column: str
@@ -85,7 +85,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class ExperimentRow:
     """Cells that differ in nothing but what varies."""
 
     twin: str
@@ -102,7 +102,7 @@ class Row:
     """The engine configuration; empty where it varies."""
     settings: str
     """Short words for what else is not the default."""
-    entries: tuple[Entry, ...]
+    entries: tuple[ExperimentEntry, ...]
     """One for each column of the table."""
 
 
@@ -128,7 +128,7 @@ class ExperimentTable:
     """What the columns are."""
     columns: tuple[str, ...]
     """Their values; ratios are to the first."""
-    rows: tuple[Row, ...]
+    rows: tuple[ExperimentRow, ...]
     """In the order of twins, workloads, sizes and engines."""
     left_out: tuple[LeftOut, ...]
     """Runs that are in no mean, without warm-ups that went well."""
@@ -140,7 +140,7 @@ def column_of(vary: str, twin: str, row: Trial | Cell) -> str:
 
 
 def is_of(of: Mapping[str, str | int], twin: str, row: Trial | Cell) -> bool:
-    """Whether a trial or a cell of a twin is the one that ``Published.of`` describes."""
+    """Whether a trial or a cell of a twin is the one that ``PaperResult.of`` describes."""
     return all(
         value == (twin if name == _TWIN else getattr(row, name)) for name, value in of.items()
     )
@@ -151,7 +151,7 @@ def tabulate(
     *,
     vary: str,
     columns: Sequence[str],
-    published: Sequence[Published],
+    published: Sequence[PaperResult],
 ) -> ExperimentTable:
     """Put results side by side.
 
@@ -198,8 +198,8 @@ def _row(
     vary: str,
     columns: Sequence[str],
     group: Mapping[str, tuple[str, Cell]],
-    published: Sequence[Published],
-) -> Row:
+    published: Sequence[PaperResult],
+) -> ExperimentRow:
     twin, cell = next(iter(group.values()))
     words = settings(cell.trial, security=cell.security)
     varying = column_words(vary, column_of(vary, twin, cell))
@@ -208,7 +208,7 @@ def _row(
         next((row for row in published if column in group and is_of(row.of, *group[column])), None)
         for column in columns
     ]
-    return Row(
+    return ExperimentRow(
         twin="" if vary == _TWIN else twin,
         workload=cell.workload,
         engine=cell.engine,
@@ -226,9 +226,9 @@ def _row(
 def _entry(
     column: str,
     cell: Cell | None,
-    said: Published | None,
-    first: tuple[Cell | None, Published | None] | None,
-) -> Entry:
+    said: PaperResult | None,
+    first: tuple[Cell | None, PaperResult | None] | None,
+) -> ExperimentEntry:
     """Compare a column with the first, of which cell and paper are given; None for the first."""
     ratio = published_ratio = difference_percent = None
     if first is not None and cell is not None:
@@ -237,7 +237,7 @@ def _entry(
         published_ratio = _published_ratio(said, first[1])
     if ratio is not None and published_ratio is not None:
         difference_percent = 100 * (ratio / published_ratio - 1)
-    return Entry(
+    return ExperimentEntry(
         column=column,
         count=cell.count if cell else 0,
         mean_seconds=cell.mean_seconds if cell else None,
@@ -253,7 +253,7 @@ def _entry(
     )
 
 
-def _published_ratio(said: Published | None, first: Published | None) -> float | None:
+def _published_ratio(said: PaperResult | None, first: PaperResult | None) -> float | None:
     """Return the papers' ratio to the first column, as stated or of their two times."""
     if said is None:
         return None

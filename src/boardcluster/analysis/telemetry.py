@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 
 from boardcluster.analysis.trust.clocks import THROTTLE_BITS, throttle_flags
-from boardcluster.analysis.trust.others import quota_track
+from boardcluster.analysis.trust.foreign_load import quota_track
 from boardcluster.analysis.trust.window import Flags, Series, Track, Window
 from boardcluster.records import NodeSamples, Telemetry
 
@@ -23,9 +23,9 @@ __all__ = [
     "GAP_INTERVALS",
     "VIRTUAL_INTERFACES",
     "WHOLE_RUN",
-    "Column",
     "ColumnSummary",
     "NodeSummary",
+    "TelemetryColumn",
     "base_name",
     "busy_cores",
     "capacity_cores",
@@ -56,7 +56,7 @@ VIRTUAL_INTERFACES = ("bond", "br-", "docker", "dummy", "ifb", "tap", "tun", "ve
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TelemetryColumn:
     """What a column of telemetry is."""
 
     unit: str
@@ -91,7 +91,7 @@ _STATES: Mapping[str, tuple[str, ...]] = {
     "cores": ("quota_cores",),
 }
 COLUMNS = {
-    name: Column(unit, amount=table is _AMOUNTS)
+    name: TelemetryColumn(unit, amount=table is _AMOUNTS)
     for table in (_AMOUNTS, _STATES)
     for unit, names in table.items()
     for name in names
@@ -452,7 +452,7 @@ def column_summaries(
 
 
 def _column_summary(window: Window, name: str) -> ColumnSummary:
-    what = COLUMNS.get(base_name(name), Column("", amount=False))
+    what = COLUMNS.get(base_name(name), TelemetryColumn("", amount=False))
     if what.amount:
         values = rate(window, name, grid(window))
         mean, total = mean_rate(window, (name,)), _amount(window, name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from boardcluster.cluster.each_node import each_node
 from boardcluster.records import Engine
-from boardcluster.remote.ask import StorageTotals, storage
+from boardcluster.remote.node_rpc import StorageTotals, storage
 from boardcluster.services.operation import LiveCluster
 
 __all__ = [

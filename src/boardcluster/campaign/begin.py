@@ -26,7 +26,7 @@ from boardcluster.records import (
 )
 from boardcluster.store import Store
 from boardcluster.workloads import load_workload
-from boardcluster.workloads.base import Takes
+from boardcluster.workloads.base import InputKind
 
 __all__ = [
     "CampaignRequest",
@@ -62,8 +62,8 @@ class CampaignRequest:
     spec: CampaignSpec
     """What to run."""
     is_file: bool = True
-    """Whether it is a campaign file, which may change the cluster's form; otherwise it runs on the
-    cluster as it is up."""
+    """Whether it is a campaign file, which may change the cluster's variant; otherwise it runs on
+    the cluster as it is up."""
     only: tuple[str, ...] = ()
     """The selection, as given: ``workload=grep``."""
     start: Start = Start.BEGIN
@@ -217,7 +217,9 @@ def plan(spec: CampaignSpec, declared: ClusterSpec, *, campaign_id: str) -> tupl
 
 
 def _takes_text(trial: Trial) -> bool:
-    return any(load_workload(name).takes is Takes.TEXT for name in trial.workload.split("+"))
+    return any(
+        load_workload(name).input_kind is InputKind.TEXT for name in trial.workload.split("+")
+    )
 
 
 def new_campaign(

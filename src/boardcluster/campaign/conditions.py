@@ -13,7 +13,7 @@ from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import BoardclusterError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import CachePolicy, Policy
-from boardcluster.remote.ask import Trimmed, boot_of, drop_caches, hottest_celsius, trim
+from boardcluster.remote.node_rpc import Trimmed, boot_of, drop_caches, hottest_celsius, trim
 from boardcluster.services.operation import LiveCluster
 from boardcluster.waiting import wait_until
 

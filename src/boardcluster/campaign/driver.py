@@ -19,8 +19,8 @@ from boardcluster.records import (
     Measurement,
     Trial,
 )
+from boardcluster.services.disk_space import require_disk_space
 from boardcluster.services.operation import LiveCluster
-from boardcluster.services.room import require_room
 from boardcluster.store import Store
 
 __all__ = ["Watch", "interruption", "now_utc", "run_trials"]
@@ -84,7 +84,7 @@ def run_trials(
     2. A trial that fails does not stop the campaign; a cluster that is no longer whole does.
 
     Raises:
-        ClusterError: a daemon or node was lost, or the cluster does not take a form; the trials
+        ClusterError: a daemon or node was lost, or the cluster does not take a variant; the trials
             left stay pending.
         CapacityError: the driver's disk is full; the trials left stay pending.
     """
@@ -93,7 +93,7 @@ def run_trials(
         live = cluster(trial)
         if known is None or known[0] is not live:
             known = (live, take_fingerprint(live))
-        require_room(live.home)
+        require_disk_space(live.home)
         end = _run(store, live, known[1], trial, bench=bench, watch=watch)
         for _ in range(bench.policy.repeat_tainted):
             if not end.tainted:

@@ -15,8 +15,8 @@ from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, StalledError
 from boardcluster.records import Engine, NodeSpec
 from boardcluster.redaction import redact
-from boardcluster.remote.ask import end_marked
 from boardcluster.remote.gate import tail_text
+from boardcluster.remote.node_rpc import end_marked
 from boardcluster.services.conf import render_node
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
@@ -34,7 +34,7 @@ __all__ = [
     "ATTEMPT_VARIABLE",
     "OUTPUT_FOLDER",
     "Execution",
-    "Outcome",
+    "SubmissionOutcome",
     "attempt_tag",
     "clear_leftovers",
     "end_submission",
@@ -63,7 +63,7 @@ _SIZES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class SubmissionOutcome:
     """What one submission came to."""
 
     duration_seconds: float
@@ -251,7 +251,7 @@ class Execution:
         *,
         timeout_seconds: float,
         cwd: str | None = None,
-    ) -> Outcome:
+    ) -> SubmissionOutcome:
         """Submit, wait, gather. Ctrl-C or a time-out kills the application in YARN, too.
 
         Args:
@@ -324,7 +324,7 @@ class Execution:
 
     def _gather(
         self, duration_seconds: float, exit_status: int, earlier: frozenset[str]
-    ) -> Outcome:
+    ) -> SubmissionOutcome:
         rows: list[YarnApplication] = []
         if self._engine is not Engine.MPI:
             rows = self._ended_applications(exit_status, earlier)
@@ -347,7 +347,7 @@ class Execution:
             (self._folder / "counters.json").write_text(json.dumps(counters, indent=1))
         last = rows[-1] if rows else None
         bad = next((row for row in rows if row.final_status != "SUCCEEDED"), last)
-        return Outcome(
+        return SubmissionOutcome(
             duration_seconds=duration_seconds,
             exit_status=exit_status,
             application_id=last.id if last else "",

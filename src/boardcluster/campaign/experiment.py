@@ -9,18 +9,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boardcluster.analysis.experiments import Published, column_of, is_of
+from boardcluster.analysis.experiments import PaperResult, column_of, is_of
 from boardcluster.campaign.begin import CampaignRequest, Start, left_of, plan
-from boardcluster.campaign.cases import form_of
 from boardcluster.campaign.follow import Follower
-from boardcluster.campaign.life import outlook_of, run_campaign
-from boardcluster.campaign.outlook import Outlook
+from boardcluster.campaign.life import preflight_of, run_campaign
 from boardcluster.campaign.plan import spec_digest
+from boardcluster.campaign.preflight import Preflight
 from boardcluster.campaign.request import campaign_file
+from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.campaign.twins import place_twin, read_twin, twin_home
+from boardcluster.catalog.lookup import nearest
 from boardcluster.catalog.published import find_cell, find_table, read_index
 from boardcluster.catalog.ratios import read_ratios
-from boardcluster.catalog.room import nearest
 from boardcluster.cluster.limits.host import look_at_host
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.cluster.state import load_state
@@ -34,7 +34,7 @@ from boardcluster.errors import (
 from boardcluster.records import Campaign, CampaignSpec, ClusterSpec, Result, Trial
 from boardcluster.services import operation
 from boardcluster.spec.experiment import ExperimentSpec, PublishedSpec
-from boardcluster.spec.form import apply_form
+from boardcluster.spec.variant import apply_variant
 from boardcluster.store import Store
 from boardcluster.twin.plan import Host, plan_limits
 
@@ -59,7 +59,7 @@ class Stand:
     """The stored campaign to continue or to show; None before it was begun."""
     left: tuple[Trial, ...]
     """What is still to run."""
-    outlook: Outlook | None
+    preflight: Preflight | None
     """What that takes; None where nothing is left."""
     words: tuple[str, ...] = ()
     """Lines on what its nodes ask of this machine."""
@@ -75,7 +75,7 @@ class Checked:
     """Its twins in order."""
     columns: tuple[str, ...]
     """The columns of its table, the first to compare with."""
-    published: tuple[Published, ...]
+    published: tuple[PaperResult, ...]
     """What the papers say of its cells."""
 
 
@@ -111,7 +111,7 @@ def check_experiment(experiment: ExperimentSpec, root: Path | None) -> Checked:
     found: list[BoardclusterError] = []
     campaign: CampaignSpec | None = None
     specs: dict[Path, ClusterSpec] = {}
-    published: list[tuple[PublishedSpec, Published]] = []
+    published: list[tuple[PublishedSpec, PaperResult]] = []
     with _noting(found):
         campaign = campaign_file(experiment.campaign).spec
     for file in experiment.twins:
@@ -169,12 +169,12 @@ def _stand(
     """Look at what a twin has done and has still to do."""
     trials = plan(campaign, spec, campaign_id="dry-run")
     begun, left = _progress(home, campaign, spec, trials)
-    outlook: Outlook | None = None
+    preflight: Preflight | None = None
     if left:
         with Store.open(home, read_only=True) as store:
-            outlook = outlook_of(_existing(home), spec, store, left)
+            preflight = preflight_of(_existing(home), spec, store, left)
         found.extend(
-            CapacityError(f"{file.stem}: {problem}", hint="") for problem in outlook.problems
+            CapacityError(f"{file.stem}: {problem}", hint="") for problem in preflight.problems
         )
     return Stand(
         name=file.stem,
@@ -184,7 +184,7 @@ def _stand(
         trials=trials,
         campaign=begun,
         left=left,
-        outlook=outlook,
+        preflight=preflight,
     )
 
 
@@ -208,7 +208,7 @@ def _fitting(stands: Sequence[Stand], found: list[BoardclusterError]) -> list[St
                 )
             )
         words: tuple[str, ...] = ()
-        if hosts and stand.outlook is not None and not stand.outlook.problems:
+        if hosts and stand.preflight is not None and not stand.preflight.problems:
             with _noting(found, stand.name):
                 words = _fit(stand.spec, stand.left, hosts[0])
         fitting.append(replace(stand, words=words))
@@ -223,14 +223,16 @@ def _existing(folder: Path) -> Path:
 
 
 def _fit(spec: ClusterSpec, trials: Sequence[Trial], host: Host) -> tuple[str, ...]:
-    """Check that this machine holds the largest form of a twin; return lines on it.
+    """Check that this machine holds the largest variant of a twin; return lines on it.
 
     Raises:
         CapacityError: it does not; with the arithmetic.
         UsageError: the catalog lacks a figure of a board.
     """
-    forms = {form_of(trial) for trial in trials}
-    largest = max((apply_form(spec, form) for form in forms), key=lambda row: len(row.nodes))
+    variants = {variant_of(trial) for trial in trials}
+    largest = max(
+        (apply_variant(spec, variant) for variant in variants), key=lambda row: len(row.nodes)
+    )
     return plan_limits(largest, host).words
 
 
@@ -262,7 +264,7 @@ def _columns(
 # What is cited
 
 
-def _cited(row: PublishedSpec) -> Published:
+def _cited(row: PublishedSpec) -> PaperResult:
     """Look up what an experiment cites.
 
     Raises:
@@ -279,7 +281,7 @@ def _cited(row: PublishedSpec) -> Published:
             )
         said = ratios[row.ratio]
         source = f"{said.paper}, {said.section}: {said.words}"
-        return Published(of=row.of, seconds=None, ratio=float(said.says), source=source)
+        return PaperResult(of=row.of, seconds=None, ratio=float(said.says), source=source)
     table = find_table(row.file, index=read_index())
     cell = find_cell(table, row.where, row.quantity)
     seconds = _number(cell.value)
@@ -290,7 +292,7 @@ def _cited(row: PublishedSpec) -> Published:
         )
     keys = ", ".join(f"{key} {value}" for key, value in cell.keys.items() if value)
     source = f"{table.paper}, {table.table}: {keys}"
-    return Published(of=row.of, seconds=seconds, ratio=None, source=source)
+    return PaperResult(of=row.of, seconds=seconds, ratio=None, source=source)
 
 
 def _number(text: str) -> float:
@@ -301,7 +303,7 @@ def _number(text: str) -> float:
 
 
 def _check_cited(
-    published: Sequence[tuple[PublishedSpec, Published]],
+    published: Sequence[tuple[PublishedSpec, PaperResult]],
     stands: Sequence[Stand],
     found: list[BoardclusterError],
 ) -> None:

@@ -12,11 +12,11 @@ from boardcluster.records import Attempt, Campaign, Measurement, Trial, Verdict
 from boardcluster.services.lifecycle import Health
 from boardcluster.units import format_bytes, format_energy
 
-__all__ = ["Follower", "Lines", "each_health_once", "each_run"]
+__all__ = ["Follower", "LineProgress", "each_health_once", "each_run"]
 
 
 class Follower(Protocol):
-    """Follows long work: the command line's progress bars, or ``Lines``."""
+    """Follows long work: the command line's progress bars, or ``LineProgress``."""
 
     def line(self, text: str) -> None:
         """Take one line about what happened."""
@@ -28,7 +28,7 @@ class Follower(Protocol):
         """Show progress while the block runs."""
 
 
-class Lines:
+class LineProgress:
     """Hands each line, and the beginning of each piece of work, to a function.
 
     Args:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from boardcluster.errors import BoardclusterError
-from boardcluster.remote.ask import Reached, Reaching, reach
+from boardcluster.remote.node_rpc import Reached, Reaching, reach
 from boardcluster.services.daemons import daemons_of
 from boardcluster.services.layout import PORTS
 from boardcluster.services.operation import LiveCluster

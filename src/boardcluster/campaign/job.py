@@ -11,35 +11,35 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from boardcluster.campaign.cases import TrialJob
 from boardcluster.campaign.conditions import drop_node_caches
 from boardcluster.campaign.execution import (
     ATTEMPT_VARIABLE,
     OUTPUT_FOLDER,
     Execution,
-    Outcome,
+    SubmissionOutcome,
     scratch_of,
     write_configuration,
 )
 from boardcluster.campaign.spans import EngineSpans
+from boardcluster.campaign.trial_jobs import TrialJob
 from boardcluster.errors import BoardclusterError, RunError, StalledError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Dataset, Engine
-from boardcluster.remote.ask import end_processes
 from boardcluster.remote.base import Remote
+from boardcluster.remote.node_rpc import end_processes
 from boardcluster.services.mpi import serving
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.store import to_json
-from boardcluster.workloads.base import Context, Job, Phase, PhaseOutcome, Prepared, Proof
+from boardcluster.workloads.base import Context, Job, Phase, PhaseOutcome, Proof, StagedInput
 
-__all__ = ["JobRun", "Place"]
+__all__ = ["JobRun", "RunPaths"]
 
 _SERVER_GRACE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RunPaths:
     """Where a job leaves things."""
 
     folder: Path
@@ -63,7 +63,7 @@ class JobRun:
     Args:
         live: the cluster.
         job: what to do.
-        place: where things go.
+        paths: where things go.
         dataset: its text, if it takes text.
         settings: properties per configuration file that the trial sets.
         in_mix: whether it is one of several jobs, so that it needs a folder and a tag of its own.
@@ -73,24 +73,24 @@ class JobRun:
         self,
         live: LiveCluster,
         job: TrialJob,
-        place: Place,
+        paths: RunPaths,
         *,
         dataset: Dataset | None,
         settings: Mapping[str, Mapping[str, str]],
         in_mix: bool,
     ) -> None:
         self._live = live
-        self._place = place
+        self._paths = paths
         self.label = job.label
         self._workload = job.workload
-        self._folder = place.folder / job.label if in_mix else place.folder
-        self._tag = f"{place.attempt}-{job.label}" if in_mix else place.attempt
-        tags = f"{place.attempt},{self._tag}" if in_mix else self._tag
+        self._folder = paths.folder / job.label if in_mix else paths.folder
+        self._tag = f"{paths.attempt}-{job.label}" if in_mix else paths.attempt
+        tags = f"{paths.attempt},{self._tag}" if in_mix else self._tag
         self._conf = write_configuration(
             live, self._folder / "conf", tag=self._tag, tags=tags, extra=settings
         )
         self._job = Job(
-            case=job.case,
+            spec=job.spec,
             conf=self._conf,
             tag=tags,
             output_path=f"{OUTPUT_FOLDER}/{self._tag}",
@@ -98,13 +98,13 @@ class JobRun:
         self._context = Context(
             live=live,
             hdfs=WebHdfs(live.layout, live.master),
-            cache=place.cache,
-            progress=place.progress,
+            cache=paths.cache,
+            progress=paths.progress,
             dataset=dataset,
             run_job=self._run_preparing,
             work=self._folder / "work",
         )
-        self._prepared = Prepared()
+        self._staged = StagedInput()
         self._preparations = 0
         self._outcomes: dict[str, PhaseOutcome] = {}
         master = live.spec.master
@@ -119,7 +119,7 @@ class JobRun:
         self.remarks: tuple[str, ...] = ()
         self.application_id = ""
         self._context.work.mkdir(parents=True, exist_ok=True)
-        record = {"case": job.case, "dataset": dataset, "workload": job.workload.name}
+        record = {"case": job.spec, "dataset": dataset, "workload": job.workload.name}
         (self._folder / "case.json").write_text(
             json.dumps({name: to_json(value) for name, value in record.items()}, indent=1)
         )
@@ -127,17 +127,17 @@ class JobRun:
     @property
     def input_bytes(self) -> int:
         """Size of its input; 0 where there is none."""
-        return self._prepared.input_bytes
+        return self._staged.input_bytes
 
     @property
     def run_bytes(self) -> int:
         """Most that the run adds to HDFS and the nodes' disks."""
-        return self._workload.need(self._job.case).run_bytes
+        return self._workload.need(self._job.spec).run_bytes
 
     def prepare(self) -> None:
         """Put the input in place and clear the place of the output."""
         self._context.hdfs.delete(self._job.output_path)
-        self._prepared = self._workload.prepare(self._context, self._job.case)
+        self._staged = self._workload.prepare(self._context, self._job.spec)
 
     def run(self) -> None:
         """Run the phases, one after the other.
@@ -146,22 +146,22 @@ class JobRun:
             RunError: a phase failed.
             StalledError: time ran out.
         """
-        for phase in self._workload.phases(self._context, self._prepared, self._job):
-            if self._place.stop.is_set():
+        for phase in self._workload.phases(self._context, self._staged, self._job):
+            if self._paths.stop.is_set():
                 raise RunError(f"{phase.name}: not started, because the trial was abandoned")
             if phase.drops_caches:
                 self.remarks += drop_node_caches(self._live)
             used_seconds = self.duration_seconds / self._live.layout.dilation
-            left_seconds = self._place.timeout_seconds - used_seconds
+            left_seconds = self._paths.timeout_seconds - used_seconds
             if left_seconds <= 0:
                 raise StalledError(f"stalled: no time left for the phase {phase.name}")
-            outcome = self._run_phase(phase, phase.name, self._job.case.engine, left_seconds)
+            outcome = self._run_phase(phase, phase.name, self._job.spec.engine, left_seconds)
             self.duration_seconds += outcome.duration_seconds
 
     def _run_preparing(self, engine: Engine, maker: Callable[[str], Phase]) -> PhaseOutcome:
         self._preparations += 1
         phase = maker(self._job.conf)
-        self._place.progress(f"preparing input: {phase.name}", 0, 0)
+        self._paths.progress(f"preparing input: {phase.name}", 0, 0)
         name = f"prepare-{self._preparations}-{phase.name}"
         kept = (self.counters, self.phases_seconds, self.application_id, self._outcomes)
         times = (self.started_seconds, self.ended_seconds)
@@ -169,7 +169,7 @@ class JobRun:
         self.spans_seconds, self.engine_spans = {}, {}
         self.counters, self.phases_seconds, self._outcomes = {}, {}, {}
         try:
-            return self._run_phase(phase, name, engine, self._place.timeout_seconds)
+            return self._run_phase(phase, name, engine, self._paths.timeout_seconds)
         finally:  # what prepares is no part of the measurement
             self.counters, self.phases_seconds, self.application_id, self._outcomes = kept
             self.started_seconds, self.ended_seconds = times
@@ -185,7 +185,7 @@ class JobRun:
             conf=self._conf,
             engine=engine if phase.yarn else Engine.MPI,
             tag=self._tag,
-            attempt=self._place.attempt,
+            attempt=self._paths.attempt,
             node=phase.node,
         )
         remote = self._live.remotes[phase.node or self._live.spec.master.name]
@@ -224,8 +224,8 @@ class JobRun:
         self, stack: contextlib.ExitStack, phase: Phase, execution: Execution, cwd: str
     ) -> None:
         """Start what the phase needs beside it; the stack ends it."""
-        mark = {ATTEMPT_VARIABLE: self._place.attempt}
-        for node, command in phase.beside:
+        mark = {ATTEMPT_VARIABLE: self._paths.attempt}
+        for node, command in phase.servers:
             remote = self._live.remotes[node]
             spec = next(row for row in self._live.spec.nodes if row.name == node)
             log = self._live.layout.folder(spec, "logs", f"{self._tag}-{phase.name}.log")
@@ -245,7 +245,7 @@ class JobRun:
             )
             execution.environment.update(variables)
 
-    def _check(self, phase: Phase, outcome: Outcome) -> None:
+    def _check(self, phase: Phase, outcome: SubmissionOutcome) -> None:
         if outcome.failure:
             raise RunError(f"{phase.name}: {outcome.failure}")
         if phase.yarn and not outcome.application_id:
@@ -254,7 +254,7 @@ class JobRun:
                 "cluster"
             )
 
-    def _note(self, name: str, outcome: Outcome) -> None:
+    def _note(self, name: str, outcome: SubmissionOutcome) -> None:
         """Note what a submission counted, and when it and the engine's phases in it ran."""
         self.started_seconds = min(self.started_seconds, outcome.started_seconds)
         self.ended_seconds = outcome.started_seconds + outcome.duration_seconds
@@ -273,7 +273,7 @@ class JobRun:
         Raises:
             VerificationError: it is not.
         """
-        return self._workload.verify(self._context, self._prepared, self._job, self._outcomes)
+        return self._workload.verify(self._context, self._staged, self._job, self._outcomes)
 
     def clean(self) -> None:
         """Delete the output and what was only needed to prove it; what is left costs only space."""

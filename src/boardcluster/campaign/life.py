@@ -17,21 +17,21 @@ from boardcluster.campaign.begin import (
 )
 from boardcluster.campaign.driver import run_trials
 from boardcluster.campaign.follow import Follower, each_health_once, each_run
-from boardcluster.campaign.forms import Forms
-from boardcluster.campaign.outlook import Outlook, free_bytes, look_ahead
+from boardcluster.campaign.preflight import Preflight, check_preflight, free_bytes
 from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench
 from boardcluster.campaign.upkeep import attach_recovered, read_declared
+from boardcluster.campaign.variants import VariantSwitcher
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.datasets.text import check_text
 from boardcluster.errors import CapacityError
 from boardcluster.records import AttemptState, Campaign, ClusterSpec, Dataset, Result, Trial
 from boardcluster.services import operation
 from boardcluster.services.boards import boards_free_bytes
-from boardcluster.store import Store, Summary
+from boardcluster.store import CampaignSummary, Store
 from boardcluster.telemetry.meters.registry import meter_facts
 
-__all__ = ["CampaignOutcome", "outlook_of", "preview_campaign", "refuse_problems", "run_campaign"]
+__all__ = ["CampaignOutcome", "preflight_of", "preview_campaign", "refuse_problems", "run_campaign"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class CampaignOutcome:
     """The campaign."""
     chosen: tuple[Trial, ...]
     """Its trials that ran now, in order; none if nothing was left to run."""
-    summary: Summary
+    summary: CampaignSummary
     """How many of all its trials are in which state."""
     results: tuple[Result, ...]
     """All its trials with their latest attempts."""
@@ -72,7 +72,7 @@ def run_campaign(
     *,
     cache: Path,
     follow: Follower,
-    show: Callable[[Outlook], object] | None = None,
+    show: Callable[[Preflight], object] | None = None,
     locked: bool = False,
 ) -> CampaignOutcome:
     """The whole life of a campaign, from what is asked for to results in the store.
@@ -109,10 +109,10 @@ def run_campaign(
             work = find_work(store, request, spec, campaign_id=new_campaign_id())  # 4
             if work.campaign is not None and not work.chosen:
                 return _outcome(store, work.campaign, work)
-            outlook = outlook_of(home, spec, store, work.chosen)  # 5
+            preflight = preflight_of(home, spec, store, work.chosen)  # 5
             if show is not None:
-                show(outlook)
-            refuse_problems(outlook)
+                show(preflight)
+            refuse_problems(preflight)
             with follow.following():  # only now: progress bars and a question do not go together
                 texts = prepared_texts(cache, follow.progress)
                 campaign = work.campaign or _store_plan(store, request, spec, work, texts)  # 6
@@ -133,7 +133,7 @@ def run_campaign(
             return _outcome(store, campaign, work)  # 9
 
 
-def preview_campaign(home: Path, request: CampaignRequest) -> tuple[PlannedWork, Outlook]:
+def preview_campaign(home: Path, request: CampaignRequest) -> tuple[PlannedWork, Preflight]:
     """Return what ``run_campaign`` would do, and what it would need; changes nothing.
 
     Raises:
@@ -142,10 +142,12 @@ def preview_campaign(home: Path, request: CampaignRequest) -> tuple[PlannedWork,
     declared = operation.read_spec(home / "cluster.toml", meter_kinds=meter_facts())
     with Store.open(home, read_only=True) as store:
         work = find_work(store, request, declared, campaign_id="dry-run")
-        return work, outlook_of(home, declared, store, work.chosen)
+        return work, preflight_of(home, declared, store, work.chosen)
 
 
-def outlook_of(home: Path, declared: ClusterSpec, store: Store, chosen: Sequence[Trial]) -> Outlook:
+def preflight_of(
+    home: Path, declared: ClusterSpec, store: Store, chosen: Sequence[Trial]
+) -> Preflight:
     """Say what trials will need.
 
     Raises:
@@ -154,7 +156,7 @@ def outlook_of(home: Path, declared: ClusterSpec, store: Store, chosen: Sequence
     for source in sorted({trial.input for trial in chosen} - {""}):
         check_text(Path(source))
     provisioned = declared.capabilities.provisioned
-    return look_ahead(
+    return check_preflight(
         declared,
         chosen,
         typical_seconds=store.typical_seconds(),
@@ -164,15 +166,15 @@ def outlook_of(home: Path, declared: ClusterSpec, store: Store, chosen: Sequence
     )
 
 
-def refuse_problems(outlook: Outlook) -> None:
+def refuse_problems(preflight: Preflight) -> None:
     """Refuse what cannot run.
 
     Raises:
         CapacityError: with every reason.
     """
-    if outlook.problems:
+    if preflight.problems:
         raise CapacityError(
-            "this cannot run:\n" + "\n".join(f"  {problem}" for problem in outlook.problems),
+            "this cannot run:\n" + "\n".join(f"  {problem}" for problem in preflight.problems),
             hint="change the campaign or cluster.toml; `--dry-run` checks without running",
         )
 
@@ -197,7 +199,9 @@ def _cluster(
     """Return the cluster as it is up; or, without one, in the variant of each trial."""
     if live is not None:
         return contextlib.nullcontext(lambda _: live)
-    return Forms(home, cache=cache, progress=follow.progress, seen=each_health_once(follow))
+    return VariantSwitcher(
+        home, cache=cache, progress=follow.progress, seen=each_health_once(follow)
+    )
 
 
 def _outcome(store: Store, campaign: Campaign, work: PlannedWork) -> CampaignOutcome:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from boardcluster.analysis.energy import energy_of_run
 from boardcluster.analysis.trust import Baseline, Judgement, expect, judge, judge_before
 from boardcluster.campaign.execution import ATTEMPT_VARIABLE
-from boardcluster.campaign.keeping import Keeper
+from boardcluster.campaign.limit_monitor import LimitMonitor
 from boardcluster.campaign.spans import EngineSpans, with_engine_phases
 from boardcluster.errors import HostError
 from boardcluster.records import (
@@ -66,7 +66,7 @@ class Observation:
     """Its telemetry."""
     meters: Metering
     """Its power meters."""
-    keeper: Keeper
+    monitor: LimitMonitor
     """Watches over the limits of emulated boards."""
     folder: Path
     """The attempt's folder of artefacts."""
@@ -105,7 +105,7 @@ class Observation:
             engine: name of a submission to the engine's phases in it.
         """
         self.recorded.end()
-        broken = self.keeper.end()
+        broken = self.monitor.end()
         telemetry = self.recorded.telemetry(
             started_seconds=started_seconds,
             duration_seconds=ended_seconds - started_seconds,
@@ -118,12 +118,12 @@ class Observation:
                 },
             ),
         )
-        limits = self.keeper.limits
+        limits = self.monitor.limits
         expectations = expect(
             self.recorded.targets,
             self.live.facts,
             limits=limits,
-            steered=self.keeper.steered,
+            steered=self.monitor.steered,
         )
         found = judge(telemetry, expectations=expectations)
         before = judge_before(
@@ -139,12 +139,12 @@ class Observation:
             telemetry=telemetry,
             verdict=found.verdict,
             reasons=found.reasons,
-            remarks=(*self.recorded.remarks, *before.remarks, *self.keeper.remarks, *lost),
+            remarks=(*self.recorded.remarks, *before.remarks, *self.monitor.remarks, *lost),
             energy=energy_of_run(
                 powers,
                 nodes=[node.name for node in self.live.spec.nodes],
                 instruments=self.meters.instruments,
-                models=self.live.spec.power_models or self.keeper.power_models,
+                models=self.live.spec.power_models or self.monitor.power_models,
                 telemetry=telemetry,
                 capacity_cores={node.node: node.cpu_cores for node in limits},
             ),
@@ -169,9 +169,11 @@ def observing(
     with (
         metering(live.spec.meters, live.metered) as meters,
         recording(live, folder, mark, interval_seconds=1 / hertz) as recorded,
-        Keeper(live, folder, cpu_share=cpu_share) as keeper,
+        LimitMonitor(live, folder, cpu_share=cpu_share) as monitor,
     ):
-        yield Observation(live=live, recorded=recorded, meters=meters, keeper=keeper, folder=folder)
+        yield Observation(
+            live=live, recorded=recorded, meters=meters, monitor=monitor, folder=folder
+        )
 
 
 def keep_readings(samples: Sequence[PowerSamples], folder: Path) -> tuple[str, ...]:

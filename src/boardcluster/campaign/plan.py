@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeAlias
 
-from boardcluster.campaign.cases import form_of
+from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.factors import FACTORS, FACTORS_BY_NAME, hashable
 from boardcluster.records import CampaignSpec, ClusterSpec, Matrix, Trial
 from boardcluster.services.profile import own_profile_digests
 from boardcluster.services.settings import of_engine
 from boardcluster.spec import WorkloadFacts, mix_engines
-from boardcluster.spec.form import Form
+from boardcluster.spec.variant import ClusterVariant
 from boardcluster.store.codec import to_json
 from boardcluster.workloads import load_workload, workload_names
-from boardcluster.workloads.base import Takes
+from boardcluster.workloads.base import InputKind
 
 __all__ = ["TRIALS_MAX", "expand", "spec_digest", "workload_facts"]
 
@@ -60,9 +60,9 @@ def workload_facts() -> dict[str, WorkloadFacts]:
                 key: (parameter.allowed, parameter.is_allowed)
                 for key, parameter in workload.parameters.items()
             },
-            takes_size=workload.takes is not Takes.NOTHING,
-            size_is_optional=workload.takes is Takes.MATRIX,
-            takes_text=workload.takes is Takes.TEXT,
+            takes_size=workload.input_kind is not InputKind.NOTHING,
+            size_is_optional=workload.input_kind is InputKind.MATRIX,
+            takes_text=workload.input_kind is InputKind.TEXT,
         )
     return found
 
@@ -80,7 +80,7 @@ def expand(
 
     1. Each matrix gives its cells. A cell that two matrices give is one cell; the larger number
        of repetitions, and of warm-ups, holds.
-    2. Cells of the same form of the cluster are together, because another form (profile, workers,
+    2. Cells of the same cluster variant are together, because another variant (profile, workers,
        place of the master, settings of daemons) restarts the daemons. These groups are in an order
        drawn from the seed.
     3. Inside a group come the warm-ups, then the measured repetitions. Each is a block that holds
@@ -191,10 +191,10 @@ def _tables(values: Mapping[str, Sequence[str]]) -> list[tuple[tuple[str, str], 
 def _trials(seed: int, campaign_id: str, cells: Mapping[_Cell, _Runs]) -> Iterator[Trial]:
     draw = random.Random(seed)  # noqa: S311  an order to repeat, not a secret
     templates = _templates(campaign_id, cells)
-    by_form: dict[Form, list[_Cell]] = {}
+    by_variant: dict[ClusterVariant, list[_Cell]] = {}
     for cell in sorted(cells):
-        by_form.setdefault(form_of(templates[cell]), []).append(cell)
-    groups = list(by_form.values())
+        by_variant.setdefault(variant_of(templates[cell]), []).append(cell)
+    groups = list(by_variant.values())
     draw.shuffle(groups)
     position = 0
     for group in groups:

@@ -15,7 +15,7 @@ from boardcluster.cluster.folders import require_cluster
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import ClusterNotUpError, EmptySelectionError, UsageError
 from boardcluster.probes.registry import choose_probes
-from boardcluster.probes.run import LiveSite, Plan, plan_probes, run_probes
+from boardcluster.probes.run import LiveSite, ProbePlan, plan_probes, run_probes
 from boardcluster.records import NodeFacts, ProbeMode, ProbeRun
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import operation
@@ -146,7 +146,7 @@ def _or_here(error: ClusterNotUpError) -> ClusterNotUpError:
     )
 
 
-def _announce(plan: Plan, request: ProbeRequest, follow: Follower) -> None:
+def _announce(plan: ProbePlan, request: ProbeRequest, follow: Follower) -> None:
     if plan.left_out:
         names = ", ".join(probe.name for probe in plan.left_out)
         follow.line(f"left out, because they need two nodes: {names}")

@@ -16,7 +16,7 @@ from boardcluster.services.settings import check_setting
 from boardcluster.spec import load_campaign
 from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload, workload_names
-from boardcluster.workloads.base import Takes, check_parameters
+from boardcluster.workloads.base import InputKind, check_parameters
 
 __all__ = ["DEFAULT_SIZE", "campaign_file", "names_a_file", "refuse_given", "single_workload"]
 
@@ -102,16 +102,16 @@ def single_workload(
             raise UsageError(
                 f"{name} does not run on {one}", hint=f"its engines: {', '.join(workload.engines)}"
             )
-    if size_bytes is not None and workload.takes is Takes.NOTHING:
+    if size_bytes is not None and workload.input_kind is InputKind.NOTHING:
         raise UsageError(f"a size has no effect: {name} takes no input", hint="leave it out")
-    if text is not None and workload.takes is not Takes.TEXT:
+    if text is not None and workload.input_kind is not InputKind.TEXT:
         raise UsageError(f"an input has no effect: {name} reads no text", hint="leave it out")
     given = {key.removeprefix(f"{name}."): value for key, value in (parameters or {}).items()}
     check_parameters(workload, given)
     if size_bytes is None and text is not None:
         size_bytes = from_file(text, size_bytes=None, cache=cache, progress=progress).size_bytes
     if size_bytes is None:
-        sizeless = workload.takes in {Takes.NOTHING, Takes.MATRIX}
+        sizeless = workload.input_kind in {InputKind.NOTHING, InputKind.MATRIX}
         size_bytes = 0 if sizeless else parse_size(DEFAULT_SIZE)
     spec = single_spec(
         name,

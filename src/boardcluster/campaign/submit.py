@@ -10,12 +10,11 @@ from pathlib import Path
 
 from boardcluster.campaign.accounting import intermediate_bytes
 from boardcluster.campaign.begin import new_campaign_id
-from boardcluster.campaign.cases import check_spark_fits
-from boardcluster.campaign.dilated import undilated
+from boardcluster.campaign.dilation_correction import correct_for_dilation
 from boardcluster.campaign.driver import interruption, now_utc
 from boardcluster.campaign.execution import (
     Execution,
-    Outcome,
+    SubmissionOutcome,
     attempt_tag,
     scratch_of,
     write_configuration,
@@ -23,6 +22,7 @@ from boardcluster.campaign.execution import (
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.follow import Follower
 from boardcluster.campaign.observation import Observation, Observed, observing
+from boardcluster.campaign.trial_jobs import check_spark_fits
 from boardcluster.campaign.upkeep import recover
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import BoardclusterError, InputError, UsageError
@@ -46,14 +46,14 @@ from boardcluster.services.yarn import mapreduce_command
 from boardcluster.store import Store
 from boardcluster.telemetry.metering import check_meters
 
-__all__ = ["Program", "ProgramOutcome", "check_program", "run_program", "submit_program"]
+__all__ = ["ProgramOutcome", "UserProgram", "check_program", "run_program", "submit_program"]
 
 _KEPT_PROGRAM_BYTES = 50_000_000
 """A program up to this size is copied into the artefacts, so that the record is complete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class UserProgram:
     """A user's program."""
 
     engine: Engine
@@ -78,13 +78,13 @@ class ProgramOutcome:
     """What it is stored as."""
     attempt: Attempt
     """Its attempt, with its state."""
-    outcome: Outcome | None
+    outcome: SubmissionOutcome | None
     """What the submission came to; None if it never ended by itself."""
     artefacts: Path
     """Folder of its logs and counters."""
 
 
-def check_program(program: Program) -> None:
+def check_program(program: UserProgram) -> None:
     """Refuse, before anything starts, a program that cannot be run.
 
     Raises:
@@ -114,7 +114,9 @@ def check_program(program: Program) -> None:
         )
 
 
-def _command(live: LiveCluster, program: Program, path: str, *, conf: str, tag: str) -> list[str]:
+def _command(
+    live: LiveCluster, program: UserProgram, path: str, *, conf: str, tag: str
+) -> list[str]:
     """Return the command that submits the program, which is at that path on the master."""
     if program.engine is Engine.MAPREDUCE:
         return mapreduce_command(live.layout, conf=conf, jar=path, arguments=program.arguments)
@@ -131,7 +133,7 @@ def _command(live: LiveCluster, program: Program, path: str, *, conf: str, tag: 
 
 def run_program(
     home: Path,
-    program: Program,
+    program: UserProgram,
     *,
     cache: Path,
     follow: Follower,
@@ -168,7 +170,7 @@ def run_program(
     )
 
 
-def _record(live: LiveCluster, program: Program) -> tuple[Campaign, Trial]:
+def _record(live: LiveCluster, program: UserProgram) -> tuple[Campaign, Trial]:
     campaign = Campaign(
         id=new_campaign_id(),
         kind=CampaignKind.SUBMIT,
@@ -198,11 +200,11 @@ def submit_program(
     store: Store,
     campaign: Campaign,
     trial: Trial,
-    program: Program,
+    program: UserProgram,
     *,
     timeout_seconds: float,
     cwd: Path,
-) -> tuple[Attempt, Outcome | None]:
+) -> tuple[Attempt, SubmissionOutcome | None]:
     """Run the program as a campaign of one trial; its end is recorded whatever it is.
 
     Returns:
@@ -211,7 +213,7 @@ def submit_program(
     store.add_campaign(campaign, [trial])
     attempt = store.begin_attempt(trial.id, take_fingerprint(live), now_utc())
     folder = store.artefact_folder(attempt)
-    outcome: Outcome | None = None
+    outcome: SubmissionOutcome | None = None
     observed: Observed | None = None
     state, reason = AttemptState.INVALID, ""
     try:
@@ -226,7 +228,7 @@ def submit_program(
         place = str(cwd) if live.layout.shares_files else scratch
         try:
             with (
-                live.master.lend(program.path.resolve()) as path,
+                live.master.temporary_upload(program.path.resolve()) as path,
                 observing(live, folder, tag) as observation,
             ):
                 command = _command(live, program, path, conf=conf, tag=tag)
@@ -256,7 +258,9 @@ def submit_program(
     return ended, outcome
 
 
-def _state(live: LiveCluster, outcome: Outcome, observed: Observed) -> tuple[AttemptState, str]:
+def _state(
+    live: LiveCluster, outcome: SubmissionOutcome, observed: Observed
+) -> tuple[AttemptState, str]:
     """Return what the program's run came to, and the reason."""
     reason = outcome.failure
     state = AttemptState.FAILED if reason else AttemptState.OK
@@ -269,7 +273,7 @@ def _state(live: LiveCluster, outcome: Outcome, observed: Observed) -> tuple[Att
     return state, reason
 
 
-def _observed(observation: Observation, outcome: Outcome) -> Observed:
+def _observed(observation: Observation, outcome: SubmissionOutcome) -> Observed:
     started, ended = outcome.started_seconds, outcome.started_seconds + outcome.duration_seconds
     return observation.outcome(
         started_seconds=started,
@@ -287,7 +291,7 @@ def _finish(
     *,
     engine: Engine,
     dilation: float = 1.0,
-    outcome: Outcome | None = None,
+    outcome: SubmissionOutcome | None = None,
     observed: Observed | None = None,
 ) -> Attempt:
     measurement = None
@@ -307,7 +311,7 @@ def _finish(
             verdict_reasons=observed.reasons if observed else (),
             energy=observed.energy if observed else None,
         )
-        measurement = undilated(measurement, dilation)
+        measurement = correct_for_dilation(measurement, dilation)
     return store.finish(
         attempt,
         state=state,

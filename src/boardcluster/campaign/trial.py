@@ -19,13 +19,13 @@ from boardcluster.campaign.accounting import (
     storage_totals,
     written_between,
 )
-from boardcluster.campaign.cases import jobs_of, settings_of
 from boardcluster.campaign.conditions import prepare_conditions
-from boardcluster.campaign.dilated import undilated
+from boardcluster.campaign.dilation_correction import correct_for_dilation
 from boardcluster.campaign.execution import end_submission
 from boardcluster.campaign.heartbeat import Heartbeat
-from boardcluster.campaign.job import JobRun, Place
+from boardcluster.campaign.job import JobRun, RunPaths
 from boardcluster.campaign.observation import Observed, observing
+from boardcluster.campaign.trial_jobs import jobs_of, settings_of
 from boardcluster.errors import (
     BoardclusterError,
     CapacityError,
@@ -45,13 +45,13 @@ from boardcluster.records import (
     Verdict,
     Verification,
 )
+from boardcluster.services.disk_space import sick_disks
 from boardcluster.services.lifecycle import health
 from boardcluster.services.operation import LiveCluster, dead_daemons
-from boardcluster.services.room import sick_disks
 from boardcluster.services.yarn import unhealthy_nodes
 from boardcluster.twin.calibration import cpu_share_of
 from boardcluster.units import format_bytes
-from boardcluster.workloads.base import Proof, Takes
+from boardcluster.workloads.base import InputKind, Proof
 
 __all__ = ["Bench", "TrialEnd", "run_trial"]
 
@@ -144,7 +144,7 @@ def run_trial(
 def _jobs(this: _Attempt) -> list[JobRun]:
     live, trial, bench = this.live, this.trial, this.bench
     wanted = jobs_of(trial, live.spec, live.layout.profile)
-    place = Place(
+    paths = RunPaths(
         folder=this.folder,
         attempt=this.tag,
         cache=bench.cache,
@@ -156,8 +156,8 @@ def _jobs(this: _Attempt) -> list[JobRun]:
         JobRun(
             live,
             job,
-            place,
-            dataset=bench.text(trial) if job.workload.takes is Takes.TEXT else None,
+            paths,
+            dataset=bench.text(trial) if job.workload.input_kind is InputKind.TEXT else None,
             settings=settings_of(trial),
             in_mix=len(wanted) > 1,
         )
@@ -240,7 +240,7 @@ def _measured(
         verdict_reasons=observed.reasons,
         energy=observed.energy,
     )
-    return undilated(measurement, live.state.dilation), observed
+    return correct_for_dilation(measurement, live.state.dilation), observed
 
 
 def _cpu_share(this: _Attempt) -> tuple[float, tuple[str, ...]]:

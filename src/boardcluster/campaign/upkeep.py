@@ -199,7 +199,7 @@ def attach_recovered(
         store: its results.
         follow: told what was found.
         as_it_is: whether the cluster must be up as cluster.toml says. Otherwise it may be in any
-            form, or down, and is brought down where what was left does not end.
+            variant, or down, and is brought down where what was left does not end.
 
     Returns:
         The cluster; None if it is down.
@@ -214,7 +214,7 @@ def attach_recovered(
         return live
     found: LiveCluster | None = None
     with contextlib.suppress(ClusterNotUpError):
-        found = operation.attach(home, cache=cache, progress=follow.progress, any_form=True)
+        found = operation.attach(home, cache=cache, progress=follow.progress, any_variant=True)
     try:
         recover(store, follow, found)
     except RemoteError as error:

@@ -14,22 +14,22 @@ from typing import Annotated
 
 from pydantic import Field
 
-from boardcluster.analysis.sides import Condition, Point, Side
+from boardcluster.analysis.result_sets import Condition, ResultPoint, ResultSet
+from boardcluster.catalog.lookup import entry_names, find_part, nearest, suggestion
 from boardcluster.catalog.published import (
-    Cell,
     Index,
     PublishedTable,
+    TableCell,
     check_column,
     find_table,
     read_cells,
 )
-from boardcluster.catalog.room import entry_names, find_part, nearest, suggestion
 from boardcluster.errors import SpecError, UsageError
 from boardcluster.records import Fingerprint
 from boardcluster.spec.problems import StrictTable, read_model
 from boardcluster.units import parse_size
 
-__all__ = ["TableConditions", "machine_of", "published_side", "read_conditions"]
+__all__ = ["TableConditions", "machine_of", "published_result_set", "read_conditions"]
 
 _FILE = Path(__file__).parent / "conditions.toml"
 _HINT = "restore the file from the package"
@@ -81,7 +81,7 @@ class TableConditions(StrictTable):
     quantities: dict[str, str] = Field(min_length=1, description="a table of texts")
 
 
-class _File(StrictTable):
+class _ConditionsFile(StrictTable):
     table: Annotated[list[TableConditions], Field(min_length=1, description="[[table]]")]
 
 
@@ -92,11 +92,13 @@ def read_conditions() -> Mapping[str, TableConditions]:
     Raises:
         SpecError: it is missing or wrong.
     """
-    found, _ = read_model(_FILE, _File, create_hint=_HINT)
+    found, _ = read_model(_FILE, _ConditionsFile, create_hint=_HINT)
     return {row.id: row for row in found.table}
 
 
-def published_side(name: str, where: Mapping[str, str], *, index: Index, asked: str) -> Side:
+def published_result_set(
+    name: str, where: Mapping[str, str], *, index: Index, asked: str
+) -> ResultSet:
     """Return a paper's table as a side of a comparison.
 
     Args:
@@ -135,7 +137,7 @@ def published_side(name: str, where: Mapping[str, str], *, index: Index, asked: 
     notes = [f"{table.id}: {table.conditions}"] if table.conditions else []
     notes += [f"{table.id}, doubtful: {doubt}" for doubt in table.doubts]
     paper = index.papers[table.paper]
-    return Side(
+    return ResultSet(
         name=asked,
         title=f"{paper.authors} {paper.year}, {table.table}: {table.title}",
         points=tuple(points),
@@ -144,11 +146,13 @@ def published_side(name: str, where: Mapping[str, str], *, index: Index, asked: 
     )
 
 
-def _value(cell: Cell, column: str) -> str:
+def _value(cell: TableCell, column: str) -> str:
     return cell.quantity if column == "quantity" else cell.keys[column]
 
 
-def _check_where(table: PublishedTable, cells: tuple[Cell, ...], column: str, value: str) -> None:
+def _check_where(
+    table: PublishedTable, cells: tuple[TableCell, ...], column: str, value: str
+) -> None:
     check_column(table, column, [*table.keys, "quantity"])
     there = list(dict.fromkeys(_value(cell, column) for cell in cells))
     if value not in there:
@@ -160,7 +164,9 @@ def _check_where(table: PublishedTable, cells: tuple[Cell, ...], column: str, va
         )
 
 
-def _point(cell: Cell, table: PublishedTable, known: TableConditions | None) -> Point | None:
+def _point(
+    cell: TableCell, table: PublishedTable, known: TableConditions | None
+) -> ResultPoint | None:
     """Return a cell as a point; None for text, and for what our runs do not have."""
     try:
         value = float(cell.value)
@@ -188,7 +194,7 @@ def _point(cell: Cell, table: PublishedTable, known: TableConditions | None) -> 
             value *= _BYTES.get(cell.unit, 1.0) if quantity.endswith("_bytes") else 1.0
     keys = ", ".join(f"{key} {text}" for key, text in cell.keys.items() if text)
     note = f" ({cell.note})" if cell.note else ""
-    return Point(
+    return ResultPoint(
         quantity=quantity,
         conditions=conditions,
         machine=machine,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from boardcluster.analysis.worth import Peak, hpl_peak_gflops
-from boardcluster.catalog.room import find_board
+from boardcluster.analysis.efficiency import Peak, hpl_peak_gflops
+from boardcluster.catalog.lookup import find_board
 from boardcluster.records import ClusterSpec, Fingerprint, NodeSpec
 from boardcluster.spec.problems import StrictTable, Text, read_model
 
@@ -35,7 +35,7 @@ class _Processors(StrictTable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Node:
+class _PeakNode:
     """One worker: its processor in words, its cores, and its highest clock."""
 
     processor: str
@@ -94,22 +94,24 @@ def peak_of(spec: ClusterSpec, setup: Fingerprint, *, workers: int) -> Peak:
     return Peak(gflops=math.fsum(gflops), source=source)
 
 
-def _board(node: NodeSpec) -> _Node | None:
+def _board(node: NodeSpec) -> _PeakNode | None:
     if node.twin is None:
         return None
     board = find_board(node.twin.board)
     if board.clock_hertz is None or not board.hardware:
         return None
     name = next((name for name in _known() if name in board.hardware), board.hardware)
-    return _Node(processor=name, cores=board.cores, clock_hertz=board.clock_hertz)
+    return _PeakNode(processor=name, cores=board.cores, clock_hertz=board.clock_hertz)
 
 
-def _measured(line: str) -> _Node | None:
+def _measured(line: str) -> _PeakNode | None:
     """Read what a fingerprint says of one board: ``4 x Cortex-A76 at 2.40 GHz``."""
     found = _HARDWARE.search(line)
     if not found:
         return None
-    return _Node(processor=found[2], cores=int(found[1]), clock_hertz=round(float(found[3]) * 1e9))
+    return _PeakNode(
+        processor=found[2], cores=int(found[1]), clock_hertz=round(float(found[3]) * 1e9)
+    )
 
 
 def _known() -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from boardcluster.analysis.worth import PriceList, PricePart
+from boardcluster.analysis.efficiency import PriceList, PricePart
 from boardcluster.catalog.entry import SourcedFigure
-from boardcluster.catalog.room import find_board, find_part
+from boardcluster.catalog.lookup import find_board, find_part
 from boardcluster.records import ClusterSpec, NodeSpec, Prices
 
 __all__ = ["CATALOG_CURRENCY", "DECLARED", "price_list"]

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from pydantic import Field
 
-from boardcluster.catalog.room import nearest, suggestion
+from boardcluster.catalog.lookup import nearest, suggestion
 from boardcluster.errors import SpecError, UsageError
 from boardcluster.spec.problems import StrictTable, Text, read_model
 
 __all__ = [
     "PUBLISHED",
-    "Cell",
     "Index",
     "Paper",
     "PublishedTable",
+    "TableCell",
     "check_column",
     "find_cell",
     "find_table",
@@ -35,7 +35,7 @@ _HINT = "restore the file from the package"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class TableCell:
     """One cell of a table."""
 
     keys: Mapping[str, str]
@@ -127,7 +127,7 @@ def find_table(name: str, *, index: Index) -> PublishedTable:
     return index.tables[name]
 
 
-def read_cells(table: PublishedTable, *, folder: Path = PUBLISHED) -> tuple[Cell, ...]:
+def read_cells(table: PublishedTable, *, folder: Path = PUBLISHED) -> tuple[TableCell, ...]:
     """Read the cells of a table; none if the text does not have it.
 
     Raises:
@@ -151,7 +151,7 @@ def read_cells(table: PublishedTable, *, folder: Path = PUBLISHED) -> tuple[Cell
         raise SpecError(f"{path}: {len(rows)} cells, not {table.cells}", hint=_HINT)
     count = len(table.keys)
     return tuple(
-        Cell(
+        TableCell(
             keys=dict(zip(table.keys, row[:count], strict=True)),
             quantity=row[count],
             value=row[count + 1],
@@ -178,7 +178,7 @@ def check_column(table: PublishedTable, column: str, columns: Sequence[str]) -> 
 
 def find_cell(
     table: PublishedTable, where: Mapping[str, str], quantity: str, *, folder: Path = PUBLISHED
-) -> Cell:
+) -> TableCell:
     """Return the one cell of a table that has these values in its columns.
 
     Args:

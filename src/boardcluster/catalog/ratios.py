@@ -19,11 +19,19 @@ from pydantic import Field
 
 from boardcluster.analysis.ratios import quotient, sums_ratio
 from boardcluster.analysis.statistics import mean
-from boardcluster.catalog.published import PUBLISHED, Cell, Index, read_cells, read_index
+from boardcluster.catalog.published import PUBLISHED, Index, TableCell, read_cells, read_index
 from boardcluster.errors import SpecError
 from boardcluster.spec.problems import StrictTable, Text, read_model
 
-__all__ = ["Answer", "Check", "Given", "Ratio", "check_ratios", "read_ratios", "recompute"]
+__all__ = [
+    "Answer",
+    "Given",
+    "PaperRatio",
+    "RatioCheck",
+    "check_ratios",
+    "read_ratios",
+    "recompute",
+]
 
 _HINT = "correct ratios.toml; docs/reference/catalog.md says what its keys mean"
 _SLACK = 1e-9
@@ -33,7 +41,7 @@ Select = dict[str, str | list[str] | float]
 """Which cells: ``table``, and values of columns. Or ``value``, a number of the running text."""
 
 
-class Ratio(StrictTable):
+class PaperRatio(StrictTable):
     """A statement of a paper.
 
     ``over`` and ``under`` select cells. Cells of both with the same other columns are a pair, and
@@ -62,7 +70,7 @@ class Ratio(StrictTable):
 
 
 class _Ratios(StrictTable):
-    ratio: list[Ratio] = Field(min_length=1, description="at least one [[ratio]]")
+    ratio: list[PaperRatio] = Field(min_length=1, description="at least one [[ratio]]")
 
 
 class Answer(StrEnum):
@@ -93,15 +101,15 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class RatioCheck:
     """A statement with its answer; ``given`` is None where nothing can be recomputed."""
 
-    ratio: Ratio
+    ratio: PaperRatio
     answer: Answer
     given: Given | None
 
 
-def read_ratios(folder: Path = PUBLISHED) -> tuple[Ratio, ...]:
+def read_ratios(folder: Path = PUBLISHED) -> tuple[PaperRatio, ...]:
     """Read ``ratios.toml``.
 
     Raises:
@@ -117,7 +125,7 @@ def read_ratios(folder: Path = PUBLISHED) -> tuple[Ratio, ...]:
     return tuple(found.ratio)
 
 
-def _chosen(select: Select, index: Index, ratio: Ratio) -> dict[tuple[str, ...], float]:
+def _chosen(select: Select, index: Index, ratio: PaperRatio) -> dict[tuple[str, ...], float]:
     """Return the selected values by the columns that the selection left open."""
     if "value" in select:
         return {(): float(str(select["value"]))}
@@ -147,7 +155,7 @@ def _left_open(columns: Mapping[str, str], wanted: Select) -> tuple[str, ...]:
     )
 
 
-def _number(cell: Cell, ratio: Ratio) -> float:
+def _number(cell: TableCell, ratio: PaperRatio) -> float:
     try:
         return float(cell.value)
     except ValueError as error:
@@ -156,7 +164,7 @@ def _number(cell: Cell, ratio: Ratio) -> float:
         ) from error
 
 
-def recompute(ratio: Ratio, *, index: Index) -> Given:
+def recompute(ratio: PaperRatio, *, index: Index) -> Given:
     """Recompute a statement from its cells.
 
     Raises:
@@ -195,7 +203,7 @@ def recompute(ratio: Ratio, *, index: Index) -> Given:
     )
 
 
-def _answer(ratio: Ratio, value: float) -> Answer:
+def _answer(ratio: PaperRatio, value: float) -> Answer:
     said = float(ratio.says)
     if ratio.how in {"below", "above"}:
         kept = value < said if ratio.how == "below" else value > said
@@ -210,8 +218,8 @@ def _answer(ratio: Ratio, value: float) -> Answer:
 
 
 def check_ratios(
-    ratios: Sequence[Ratio] | None = None, *, index: Index | None = None
-) -> tuple[Check, ...]:
+    ratios: Sequence[PaperRatio] | None = None, *, index: Index | None = None
+) -> tuple[RatioCheck, ...]:
     """Recompute every statement; by default those of the package from its tables.
 
     Raises:
@@ -221,8 +229,8 @@ def check_ratios(
     checks = []
     for ratio in read_ratios(tables.folder) if ratios is None else ratios:
         if ratio.needs:
-            checks.append(Check(ratio=ratio, answer=Answer.UNKNOWN, given=None))
+            checks.append(RatioCheck(ratio=ratio, answer=Answer.UNKNOWN, given=None))
             continue
         given = recompute(ratio, index=tables)
-        checks.append(Check(ratio=ratio, answer=_answer(ratio, given.value), given=given))
+        checks.append(RatioCheck(ratio=ratio, answer=_answer(ratio, given.value), given=given))
     return tuple(checks)

@@ -9,9 +9,16 @@ from typing import Annotated
 import typer
 
 from boardcluster.catalog.entry import BoardEntry, SourcedFigure
+from boardcluster.catalog.lookup import (
+    KINDS,
+    PartEntry,
+    entry_names,
+    find_board,
+    find_part,
+    nearest,
+)
 from boardcluster.catalog.published import read_index
 from boardcluster.catalog.ratios import check_ratios
-from boardcluster.catalog.room import KINDS, Part, entry_names, find_board, find_part, nearest
 from boardcluster.catalog.shown import conditions_text, show_figure
 from boardcluster.cli.console import print_columns, print_json, print_table, say
 from boardcluster.cli.options import JsonOption
@@ -130,7 +137,7 @@ def _show_parts(kind: str, name: str | None, *, as_json: bool) -> None:
     print_table("", ["name", "what", "kind", "model", "figures"], rows)
 
 
-def _plain(entry: BoardEntry | Part) -> dict[str, object]:
+def _plain(entry: BoardEntry | PartEntry) -> dict[str, object]:
     """Return an entry for JSON, each figure on one level."""
     plain: dict[str, object] = {
         field.name: getattr(entry, field.name) for field in dataclasses.fields(entry)

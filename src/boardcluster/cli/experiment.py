@@ -11,7 +11,7 @@ from boardcluster.analysis.experiments import column_words, tabulate
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import CacheOption, JsonOption, cache_folder
 from boardcluster.cli.show_experiment import print_experiment
-from boardcluster.cli.show_outlook import print_outlook
+from boardcluster.cli.show_preflight import print_preflight
 from boardcluster.errors import RunError
 from boardcluster.records import Result
 
@@ -106,7 +106,7 @@ def _show(experiment: ExperimentSpec, checked: Checked, *, as_json: bool) -> Non
                 "home": str(stand.home),
                 "campaign": stand.campaign,
                 "left": stand.left,
-                "outlook": stand.outlook,
+                "outlook": stand.preflight,
                 "words": stand.words,
             }
             for stand in checked.stands
@@ -119,7 +119,7 @@ def _show(experiment: ExperimentSpec, checked: Checked, *, as_json: bool) -> Non
         say(f"twin {stand.name}: {_left_words(stand)}; results in {stand.home}")
         for line in stand.words:
             say(line)
-        if stand.outlook is not None:
-            print_outlook(stand.outlook, reporter=None)
+        if stand.preflight is not None:
+            print_preflight(stand.preflight, reporter=None)
     names = ", ".join(column_words(experiment.vary, column) for column in checked.columns)
     say(f"columns: {names}; {len(checked.published)} published numbers to compare with")

@@ -19,7 +19,7 @@ from boardcluster.store import Store
 
 if TYPE_CHECKING:
     from boardcluster.report.export.frames import Frame
-    from boardcluster.report.tables import Table
+    from boardcluster.report.tables import ReportTable
 
 __all__ = ["EPILOG", "command"]
 
@@ -50,7 +50,7 @@ def command(
         TableName | None,
         typer.Option(
             "--what",
-            help="Table to write as csv, parquet or json. Default: runs.",
+            help="ReportTable to write as csv, parquet or json. Default: runs.",
             show_default=False,
         ),
     ] = None,
@@ -151,7 +151,7 @@ def _write_lines(lines: Sequence[str], path: Path | None, *, force: bool) -> Non
     say(f"{len(lines)} lines: {path}")
 
 
-def _write_tables(tables: Mapping[str, Table], folder: Path | None, *, force: bool) -> None:
+def _write_tables(tables: Mapping[str, ReportTable], folder: Path | None, *, force: bool) -> None:
     from boardcluster.report.latex import write_latex  # noqa: PLC0415
 
     if folder is None:

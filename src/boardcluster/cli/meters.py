@@ -14,7 +14,7 @@ from boardcluster.cli.console import print_columns, print_json, say
 from boardcluster.cli.options import ChosenCluster, JsonOption
 from boardcluster.errors import MeterError
 from boardcluster.services.operation import read_spec
-from boardcluster.telemetry.metering import Look, look_at
+from boardcluster.telemetry.metering import MeterCheck, check_meter
 from boardcluster.telemetry.meters.registry import kinds, meter_facts
 
 __all__ = ["EPILOG", "command"]
@@ -45,17 +45,19 @@ def command(
             say("cluster.toml declares no meters; see docs/how-to/measure-energy.md")
         return
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        looks = list(pool.map(partial(look_at, remotes=meter_remotes(folder, spec)), spec.meters))
-    _show(looks, as_json=as_json)
-    if any(look.error for look in looks):
+        checks = list(
+            pool.map(partial(check_meter, remotes=meter_remotes(folder, spec)), spec.meters)
+        )
+    _show(checks, as_json=as_json)
+    if any(check.error for check in checks):
         raise typer.Exit(MeterError.exit_code)
 
 
-def _show(looks: Sequence[Look], *, as_json: bool) -> None:
+def _show(checks: Sequence[MeterCheck], *, as_json: bool) -> None:
     if as_json:
-        print_json(looks)
+        print_json(checks)
         return
-    columns: Mapping[str, Callable[[Look], str]] = {
+    columns: Mapping[str, Callable[[MeterCheck], str]] = {
         "meter": lambda row: row.meter,
         "kind": lambda row: row.kind,
         "nodes": lambda row: ", ".join([*row.nodes, *(["the switch"] if row.switch else [])]),
@@ -63,10 +65,10 @@ def _show(looks: Sequence[Look], *, as_json: bool) -> None:
         "W": lambda row: "-" if row.watts is None else f"{row.watts:.2f}",
         "accuracy or error": lambda row: row.error or row.accuracy,
     }
-    print_columns("", columns, looks)
-    for look in looks:
-        if look.error and look.hint:
-            say(f"{look.meter}: {look.hint}")
+    print_columns("", columns, checks)
+    for check in checks:
+        if check.error and check.hint:
+            say(f"{check.meter}: {check.hint}")
 
 
 def _show_kinds(*, as_json: bool) -> None:

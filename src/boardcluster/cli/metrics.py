@@ -41,7 +41,7 @@ def command(
     reporter = Reporter()
     try:
         live = operation.attach(
-            folder, cache=cache_folder(cache), progress=reporter.progress, any_form=True
+            folder, cache=cache_folder(cache), progress=reporter.progress, any_variant=True
         )
         exporter = Exporter(node_targets(live, folder), port=server.port, interval_seconds=interval)
     except BaseException:

@@ -15,7 +15,7 @@ from boardcluster.campaign.life import (
     refuse_problems,
     run_campaign,
 )
-from boardcluster.campaign.outlook import Outlook
+from boardcluster.campaign.preflight import Preflight
 from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
 from boardcluster.cli.console import Reporter, print_json, say
 from boardcluster.cli.options import (
@@ -27,7 +27,7 @@ from boardcluster.cli.options import (
     require_cluster,
 )
 from boardcluster.cli.run_options import FileOptions, WorkloadOptions
-from boardcluster.cli.show_outlook import print_outlook
+from boardcluster.cli.show_preflight import print_preflight
 from boardcluster.cli.show_results import print_results
 from boardcluster.errors import RunError, UsageError
 from boardcluster.services.settings import settings_of_submission
@@ -105,13 +105,17 @@ def command(
         return
     confirm = request.is_file and not yes and sys.stdin.isatty() and sys.stderr.isatty()
 
-    def show(outlook: Outlook) -> None:
+    def show(preflight: Preflight) -> None:
         if not request.is_file:
-            for note in outlook.notes:
+            for note in preflight.notes:
                 reporter.line(note)
             return
-        print_outlook(outlook, reporter=reporter)
-        if confirm and not outlook.problems and not typer.confirm("Start?", default=True, err=True):
+        print_preflight(preflight, reporter=reporter)
+        if (
+            confirm
+            and not preflight.problems
+            and not typer.confirm("Start?", default=True, err=True)
+        ):
             raise typer.Exit(0)
 
     done = run_campaign(folder, request, cache=store_folder, follow=reporter, show=show)
@@ -128,14 +132,14 @@ def _parameter(workload: str, text: str) -> tuple[str, str]:
 
 
 def _preview(folder: Path, request: CampaignRequest, *, as_json: bool) -> None:
-    work, outlook = preview_campaign(folder, request)
+    work, preflight = preview_campaign(folder, request)
     if as_json:
-        print_json({"outlook": outlook, "trials": work.chosen, "policy": request.spec.policy})
+        print_json({"outlook": preflight, "trials": work.chosen, "policy": request.spec.policy})
     elif work.campaign is not None and not work.chosen:
         say(f"nothing is left to run of campaign {work.campaign.id}")
     else:
-        print_outlook(outlook, reporter=None)
-    refuse_problems(outlook)
+        print_preflight(preflight, reporter=None)
+    refuse_problems(preflight)
 
 
 def _show(done: CampaignOutcome, *, as_json: bool) -> None:

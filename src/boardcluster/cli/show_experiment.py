@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from boardcluster.analysis.experiments import (
     FAR_PERCENT,
-    Entry,
+    ExperimentEntry,
+    ExperimentRow,
     ExperimentTable,
     LeftOut,
-    Row,
     column_words,
 )
 from boardcluster.analysis.twins import dilation_words, twin_words
@@ -68,14 +68,14 @@ def print_experiment(
         _print_left_out(table.left_out)
 
 
-def _cell_words(row: Row) -> str:
+def _cell_words(row: ExperimentRow) -> str:
     size = format_bytes(row.size_bytes) if row.size_bytes else ""
     workers = f"{row.workers} workers" if row.workers else ""
     parts = (row.twin, f"{row.workload} on {row.engine}", size, workers, row.profile, row.settings)
     return ", ".join(part for part in parts if part)
 
 
-def _entry_row(table: ExperimentTable, entry: Entry) -> list[str]:
+def _entry_row(table: ExperimentTable, entry: ExperimentEntry) -> list[str]:
     interval = entry.interval_seconds
     difference = ""
     if entry.difference_percent is not None:

@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Sequence
 
 from boardcluster.catalog.published import (
-    Cell,
     Index,
     PublishedTable,
+    TableCell,
     find_table,
     read_cells,
     read_index,
 )
-from boardcluster.catalog.ratios import Answer, Check
+from boardcluster.catalog.ratios import Answer, RatioCheck
 from boardcluster.cli.console import print_json, print_table, say
 
 __all__ = ["show_checks", "show_published"]
@@ -53,12 +53,12 @@ def _show_table(table: PublishedTable, index: Index, *, as_json: bool) -> None:
     print_table("", columns, [[_row(cell)[column] for column in columns] for cell in cells])
 
 
-def _row(cell: Cell) -> dict[str, str]:
+def _row(cell: TableCell) -> dict[str, str]:
     shown = ("quantity", "value", "unit", "note")
     return {**cell.keys, **{key: getattr(cell, key) for key in shown}}
 
 
-def show_checks(checks: Sequence[Check], *, as_json: bool) -> None:
+def show_checks(checks: Sequence[RatioCheck], *, as_json: bool) -> None:
     """Show which ratios of the papers follow from their tables."""
     if as_json:
         print_json(
@@ -88,7 +88,7 @@ def show_checks(checks: Sequence[Check], *, as_json: bool) -> None:
         )
 
 
-def _check_row(check: Check) -> list[str]:
+def _check_row(check: RatioCheck) -> list[str]:
     ratio, given = check.ratio, check.given
     remark = ratio.needs and f"needs {ratio.needs}"
     if check.answer is Answer.CUT:

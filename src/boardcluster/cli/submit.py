@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from boardcluster.campaign.submit import Program, check_program, run_program
+from boardcluster.campaign.submit import UserProgram, check_program, run_program
 from boardcluster.cli.console import Reporter, print_json
 from boardcluster.cli.options import (
     CacheOption,
@@ -66,7 +66,7 @@ def command(
             "--class, --conf and --py-files can only be used with Spark",
             hint="for MapReduce give the main class and -D options after the jar",
         )
-    wanted = Program(
+    wanted = UserProgram(
         engine=engine,
         path=Path(program[0]),
         arguments=tuple(program[1:]),

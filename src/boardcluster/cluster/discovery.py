@@ -11,8 +11,8 @@ from boardcluster.cluster.facts import parse_facts
 from boardcluster.cluster.folders import NOT_IN_PATHS
 from boardcluster.errors import HostError
 from boardcluster.records import Link, Medium, Mount, NodeFacts, Sudo
-from boardcluster.remote.ask import ask
 from boardcluster.remote.base import Remote
+from boardcluster.remote.node_rpc import rpc
 from boardcluster.spec import DEFAULT_FOLDER
 from boardcluster.units import GIB, MIB, format_bytes, format_rate, format_seconds
 
@@ -86,7 +86,7 @@ def discover(remote: Remote, *, folder: str = "") -> NodeFacts:
     folder = folder or DEFAULT_FOLDER
     asked = time.time()
     began = time.monotonic()
-    raw = ask(
+    raw = rpc(
         remote,
         {"do": "facts", "root": "/", "folder": folder},
         program="nodefacts",

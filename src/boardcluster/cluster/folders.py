@@ -15,9 +15,9 @@ __all__ = [
     "again",
     "cache_folder",
     "home_folder",
-    "homes_beside",
     "require_cluster",
     "require_home",
+    "sibling_homes",
 ]
 
 _NAME = re.compile(r"(?![.-])[A-Za-z0-9._+@-]+")
@@ -102,7 +102,7 @@ def home_folder(home: Path | None, cluster: str, *, only_read: bool = False) -> 
     return _absolute(folder, options="--home") if only_read else _usable(folder, options="--home")
 
 
-def homes_beside(home: Path | None) -> Callable[[str], Path]:
+def sibling_homes(home: Path | None) -> Callable[[str], Path]:
     """Return what finds the state folder of a cluster by its name.
 
     Args:

@@ -21,8 +21,8 @@ from boardcluster.doctor.facts import (
 )
 from boardcluster.errors import RemoteError
 from boardcluster.records import ClusterSpec, NodeSpec
-from boardcluster.remote.ask import HttpAnswer, ask, http_get_all, processes
 from boardcluster.remote.base import Remote
+from boardcluster.remote.node_rpc import HttpAnswer, http_get_all, processes, rpc
 from boardcluster.services.layout import PORTS
 
 __all__ = ["ask_boards", "firewall_is_whole"]
@@ -56,7 +56,7 @@ def ask_boards(facts: Facts, remotes: Mapping[str, Remote]) -> Facts:
 def _ask_board(node: NodeSpec, remote: Remote, state: LiveState | None) -> Board:
     facts = discover(remote, folder=node.folder)
     request = {"do": "inspect", "root": "/", "folder": facts.folder, "name": node.name}
-    raw = ask(remote, request, program="nodefacts")
+    raw = rpc(remote, request, program="nodefacts")
     details = _details(raw, dead=_dead_daemons(node.name, remote, state))
     return Board(spec=node, facts=facts, details=details)
 

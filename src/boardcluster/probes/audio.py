@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 from boardcluster.errors import ProbeOutputError
-from boardcluster.probes.base import Probe, Site, Tool, figures_from
+from boardcluster.probes.base import NodeTool, Probe, Site, figures_from
 from boardcluster.probes.timing import time_program
 from boardcluster.probes.waveform import write_wave
 from boardcluster.records import ProbeFigure, ProbeMode
@@ -26,7 +26,7 @@ _INPUT = "audio.wav"
 class Encoder:
     """A program that encodes."""
 
-    tool: Tool
+    tool: NodeTool
     """The program."""
     before: tuple[str, ...]
     """Words before the input file."""
@@ -43,25 +43,25 @@ class Encoder:
 
 ENCODERS = (
     Encoder(
-        tool=Tool(program="lame", package="lame"),
+        tool=NodeTool(program="lame", package="lame"),
         before=("--quiet", "-h"),
         output=("out.mp3",),
         repeats=2,
     ),
     Encoder(
-        tool=Tool(program="flac", package="flac"),
+        tool=NodeTool(program="flac", package="flac"),
         before=("--totally-silent", "--best", "-f"),
         output=("-o", "out.flac"),
         repeats=5,
     ),
     Encoder(
-        tool=Tool(program="opusenc", package="opus-tools"),
+        tool=NodeTool(program="opusenc", package="opus-tools"),
         before=("--quiet",),
         output=("out.opus",),
         repeats=3,
     ),
     Encoder(
-        tool=Tool(program="wavpack", package="wavpack"),
+        tool=NodeTool(program="wavpack", package="wavpack"),
         before=("-q", "-y", "-hhx2"),
         output=("-o", "out.wv"),
         repeats=2,

@@ -13,14 +13,14 @@ from typing import TypeAlias
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.remote.base import Remote
 
-__all__ = ["LiveSite", "Measure", "Probe", "Site", "Tell", "Tool", "figures_from"]
+__all__ = ["LiveSite", "Measure", "NodeTool", "Probe", "Site", "Tell", "figures_from"]
 
 Tell = Callable[[str], None]
 """Told what is being done, in a few words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+class NodeTool:
     """A program that must be on the node."""
 
     program: str
@@ -105,7 +105,7 @@ class Probe:
     """One line for the help."""
     matches: tuple[str, ...]
     """The papers' tables and figures that it repeats."""
-    tools: tuple[Tool, ...]
+    tools: tuple[NodeTool, ...]
     """What must be on the node (and on the peer)."""
     measure: Measure
     """Runs it."""

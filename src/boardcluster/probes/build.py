@@ -8,7 +8,7 @@ from statistics import fmean
 
 from boardcluster.errors import ProbeOutputError
 from boardcluster.fetch.pypi import fetch_from_pypi
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import NodeTool, Probe, Site
 from boardcluster.probes.timing import time_program
 from boardcluster.records import ProbeFigure, ProbeMode
 
@@ -129,8 +129,8 @@ PROBE = Probe(
     summary="seconds to compile Lua (quick) or Redis (paper) on all cores",
     matches=("Gamess and Hernandez 2022, Table II, a similar test: it builds other programs",),
     tools=(
-        Tool(program="gcc", package="build-essential"),
-        Tool(program="make", package="build-essential"),
+        NodeTool(program="gcc", package="build-essential"),
+        NodeTool(program="make", package="build-essential"),
     ),
     measure=_measure,
     quick_seconds=6,

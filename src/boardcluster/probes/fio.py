@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from boardcluster.errors import CapacityError, ProbeOutputError, RemoteError, UsageError
-from boardcluster.probes.base import Probe, Site, Tool, figures_from
+from boardcluster.probes.base import NodeTool, Probe, Site, figures_from
 from boardcluster.probes.document import json_document, member, positive
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.units import (
@@ -30,7 +30,7 @@ from boardcluster.units import (
     parse_size,
 )
 
-__all__ = ["PROBE", "Job", "Place", "measure", "parse_place", "parse_rate", "parse_sync"]
+__all__ = ["PROBE", "FioJob", "FioTarget", "measure", "parse_rate", "parse_sync", "parse_target"]
 
 _TOOL = "fio"
 _PATTERNS = {
@@ -56,7 +56,7 @@ _RATE_ERROR = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class FioJob:
     """One run of fio."""
 
     pattern: str
@@ -93,7 +93,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class FioTarget:
     """Where the file will be."""
 
     free_bytes: int
@@ -102,7 +102,7 @@ class Place:
     """Its type."""
 
 
-def parse_place(text: str) -> Place:
+def parse_target(text: str) -> FioTarget:
     """Read ``df -B1 --output=avail,fstype``.
 
     Raises:
@@ -112,10 +112,10 @@ def parse_place(text: str) -> Place:
     words = lines[-1].split() if len(lines) == 2 else []
     if len(words) != 2 or not words[0].isdecimal():
         raise ProbeOutputError(f"df printed no free space: {text.strip()[-80:]!r}")
-    return Place(free_bytes=int(words[0]), file_system=words[1])
+    return FioTarget(free_bytes=int(words[0]), file_system=words[1])
 
 
-def _only_job(text: str, job: Job) -> Mapping[str, Any]:
+def _only_job(text: str, job: FioJob) -> Mapping[str, Any]:
     """Return the part of fio's output that is about the job, if it is about this one."""
     jobs = member(json_document(text, _TOOL), "jobs", tool=_TOOL)
     if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
@@ -136,7 +136,7 @@ def _only_job(text: str, job: Job) -> Mapping[str, Any]:
     return row
 
 
-def parse_rate(text: str, job: Job) -> tuple[float, float]:
+def parse_rate(text: str, job: FioJob) -> tuple[float, float]:
     """Read what a job moved: bytes per second and operations per second.
 
     Raises:
@@ -164,7 +164,7 @@ def parse_rate(text: str, job: Job) -> tuple[float, float]:
     return rate, operations
 
 
-def parse_sync(text: str, job: Job) -> tuple[float, float, int]:
+def parse_sync(text: str, job: FioJob) -> tuple[float, float, int]:
     """Read how long fsync took: mean and 99th percentile in seconds, and how often it was called.
 
     Raises:
@@ -206,7 +206,7 @@ def _settings(site: Site) -> tuple[int, int]:
     return size_bytes, seconds
 
 
-def _check_space(site: Site, place: Place, size_bytes: int) -> None:
+def _check_space(site: Site, place: FioTarget, size_bytes: int) -> None:
     """Refuse a file that takes more than half of what is free, or a quarter of the memory."""
     bounds = {"half of the free space": (place.free_bytes, 2)}
     if place.file_system in _IN_MEMORY:
@@ -251,7 +251,7 @@ def measure(site: Site) -> tuple[ProbeFigure, ...]:
     records_bytes = _QUICK_RECORDS_BYTES if quick else _PAPER_RECORDS_BYTES
     size_bytes, seconds = _settings(site)
     found = site.remote.run(["df", "-B1", "--output=avail,fstype", site.folder])
-    place = parse_place(found.text)
+    place = parse_target(found.text)
     _check_space(site, place, size_bytes)
     file = f"{site.folder}/fio.bin"
     try:
@@ -260,7 +260,7 @@ def measure(site: Site) -> tuple[ProbeFigure, ...]:
             site.tell(
                 f"{place.file_system} does not support O_DIRECT reliably: figures have direct=no"
             )
-        fill = Job(
+        fill = FioJob(
             pattern="write",
             record_bytes=MIB,
             size_bytes=size_bytes,
@@ -272,7 +272,7 @@ def measure(site: Site) -> tuple[ProbeFigure, ...]:
         figures = []
         for record_bytes in records_bytes:
             for pattern in _PATTERNS:
-                job = Job(
+                job = FioJob(
                     pattern=pattern,
                     record_bytes=record_bytes,
                     size_bytes=size_bytes,
@@ -285,12 +285,12 @@ def measure(site: Site) -> tuple[ProbeFigure, ...]:
         site.remote.run(["rm", "-f", file, f"{site.folder}/fio.direct"], check=False)
 
 
-def _run(site: Site, job: Job, file: str) -> str:
+def _run(site: Site, job: FioJob, file: str) -> str:
     argv = [_TOOL, *job.options(file)]
     return site.remote.run(argv, cwd=site.folder, timeout_seconds=job.timeout_seconds).text
 
 
-def _rates(site: Site, place: Place, job: Job, file: str) -> list[ProbeFigure]:
+def _rates(site: Site, place: FioTarget, job: FioJob, file: str) -> list[ProbeFigure]:
     words = _PATTERNS[job.pattern]
     site.tell(f"{words.replace('_', ' ')}, {format_bytes(job.record_bytes, binary=True)}")
     rate, operations = parse_rate(_run(site, job, file), job)
@@ -305,10 +305,10 @@ def _rates(site: Site, place: Place, job: Job, file: str) -> list[ProbeFigure]:
 
 
 def _flushes(
-    site: Site, place: Place, size_bytes: int, seconds: int, file: str
+    site: Site, place: FioTarget, size_bytes: int, seconds: int, file: str
 ) -> list[ProbeFigure]:
     site.tell("fsync after each 4 KiB")
-    job = Job(
+    job = FioJob(
         pattern="write",
         record_bytes=_BLOCK_BYTES,
         size_bytes=size_bytes,
@@ -336,7 +336,7 @@ PROBE = Probe(
         "Gamess and Hernandez 2022, Figs. 17, 18 and 20",
         "Lee and Park 2026, Tables 6, 7 and 22",
     ),
-    tools=(Tool(program="fio", package="fio"),),
+    tools=(NodeTool(program="fio", package="fio"),),
     measure=measure,
     quick_seconds=45.0,
     paper_seconds=1300.0,

@@ -20,12 +20,12 @@ from statistics import fmean, median
 from typing import Any
 
 from boardcluster.errors import ProbeOutputError, RemoteError
-from boardcluster.probes.base import Probe, Site, Tool, figures_from
-from boardcluster.probes.beside import stressing
+from boardcluster.probes.background import stressing
+from boardcluster.probes.base import NodeTool, Probe, Site, figures_from
 from boardcluster.probes.node import ask_program
 from boardcluster.records import ProbeFigure, ProbeMode
 
-__all__ = ["PROBE", "Curves", "Sample", "figures_of", "measure", "parse_samples"]
+__all__ = ["PROBE", "HeatSamples", "Sample", "figures_of", "measure", "parse_samples"]
 
 NO_SENSOR = "no temperature sensor"
 _PROGRAM = "heat"
@@ -68,7 +68,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curves:
+class HeatSamples:
     """Samples of each phase."""
 
     idle: tuple[Sample, ...]
@@ -126,7 +126,7 @@ def _sample(row: Any) -> Sample:
     )
 
 
-def figures_of(curves: Curves) -> list[ProbeFigure]:
+def figures_of(curves: HeatSamples) -> list[ProbeFigure]:
     """Return what the curves say, and the curves themselves.
 
     Raises:
@@ -156,7 +156,7 @@ def figures_of(curves: Curves) -> list[ProbeFigure]:
     return [*rows, *_throttling(curves.stress), *_curve(curves)]
 
 
-def _temperatures(curves: Curves) -> dict[str, float]:
+def _temperatures(curves: HeatSamples) -> dict[str, float]:
     """Return idle and highest temperature, and how long it took to cool."""
     idle, stress, cool = (
         [(row.seconds, row.celsius) for row in part if row.celsius is not None]
@@ -177,7 +177,7 @@ def _temperatures(curves: Curves) -> dict[str, float]:
     return figures
 
 
-def _clocks(curves: Curves) -> dict[str, float]:
+def _clocks(curves: HeatSamples) -> dict[str, float]:
     """Return the highest clock under stress, and the steady one at its end."""
     found = [row.clock_hertz for row in curves.stress if row.clock_hertz is not None]
     if not found:
@@ -224,7 +224,7 @@ def _first_run(throttled: Sequence[bool]) -> int | None:
     return None
 
 
-def _curve(curves: Curves) -> list[ProbeFigure]:
+def _curve(curves: HeatSamples) -> list[ProbeFigure]:
     """Return at most about 120 points of the temperature and of the clock, by phase."""
     parts = {"idle": curves.idle, "stress": curves.stress, "cool": curves.cool}
     step = math.ceil(sum(len(part) for part in parts.values()) / _CURVE_POINTS)
@@ -289,7 +289,7 @@ def measure(site: Site) -> tuple[ProbeFigure, ...]:
         stress = _look(site, seconds=phases["stress"])
     site.tell(f"cooling for {phases['cool']} s")
     cool = _look(site, seconds=phases["cool"])
-    return tuple(figures_of(Curves(idle=idle, stress=stress, cool=cool)))
+    return tuple(figures_of(HeatSamples(idle=idle, stress=stress, cool=cool)))
 
 
 PROBE = Probe(
@@ -298,8 +298,8 @@ PROBE = Probe(
     summary="temperature and clock at idle, under full load and after it; time to throttle",
     matches=("Gamess and Hernandez 2022, Figs. 3 to 6", "Lee and Park 2026, Fig. 15"),
     tools=(
-        Tool(program="stress-ng", package="stress-ng"),
-        Tool(program="python3", package="python3"),
+        NodeTool(program="stress-ng", package="stress-ng"),
+        NodeTool(program="python3", package="python3"),
     ),
     measure=measure,
     quick_seconds=37.0,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from boardcluster.errors import ProbeOutputError, UsageError
-from boardcluster.probes.base import Probe, Site, Tool, figures_from
-from boardcluster.probes.beside import free_port, serving
+from boardcluster.probes.background import free_port, serving
+from boardcluster.probes.base import NodeTool, Probe, Site, figures_from
 from boardcluster.probes.document import json_document, member, positive
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.remote.gate import tail_text
@@ -132,7 +132,7 @@ PROBE = Probe(
         "Gamess and Hernandez 2022, Fig. 23 and Table III",
         "Lee and Park 2026, Table 5",
     ),
-    tools=(Tool(program="iperf3", package="iperf3"),),
+    tools=(NodeTool(program="iperf3", package="iperf3"),),
     measure=measure,
     pair=True,
     quick_seconds=8.0,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ipaddress import ip_address, ip_network
 
 from boardcluster.errors import ProbeOutputError, UsageError, VerificationError
-from boardcluster.probes.base import Probe, Site, Tool, figures_from
-from boardcluster.probes.beside import free_port, serving
+from boardcluster.probes.background import free_port, serving
+from boardcluster.probes.base import NodeTool, Probe, Site, figures_from
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.services.mpi import mpirun_command, serving_in
 from boardcluster.services.netpipe import Curve, parse_curve
@@ -144,9 +144,9 @@ PROBE = Probe(
     summary="latency and throughput by message size, over TCP and (paper mode) over MPI",
     matches=('Baun 2016, section "Network performance" and Fig. 3',),
     tools=(
-        Tool(program="NPtcp", package="netpipe-tcp", version=_NO_VERSION),
-        Tool(program="NPopenmpi", package="netpipe-openmpi", version=_NO_VERSION),
-        Tool(program="mpirun", package="openmpi-bin"),
+        NodeTool(program="NPtcp", package="netpipe-tcp", version=_NO_VERSION),
+        NodeTool(program="NPopenmpi", package="netpipe-openmpi", version=_NO_VERSION),
+        NodeTool(program="mpirun", package="openmpi-bin"),
     ),
     measure=measure,
     pair=True,

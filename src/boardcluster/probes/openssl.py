@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from boardcluster.errors import ProbeOutputError
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import NodeTool, Probe, Site
 from boardcluster.records import ProbeFigure, ProbeMode
 
 __all__ = ["PROBE", "parse_aes", "parse_rsa"]
@@ -113,7 +113,7 @@ PROBE = Probe(
     area="cpu",
     summary="RSA-4096 signatures per second, AES-256 bytes per second",
     matches=("Gamess and Hernandez 2022, Table I",),
-    tools=(Tool(program="openssl", package="openssl", version=("version",)),),
+    tools=(NodeTool(program="openssl", package="openssl", version=("version",)),),
     measure=_measure,
     quick_seconds=7,
     paper_seconds=62,

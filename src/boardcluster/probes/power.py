@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from boardcluster.errors import MeterError, UsageError
-from boardcluster.probes.base import Probe, Site, Tool, figures_from
-from boardcluster.probes.beside import stressing
+from boardcluster.probes.background import stressing
+from boardcluster.probes.base import NodeTool, Probe, Site, figures_from
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.units import DURATION_ALLOWED, parse_duration
 
@@ -163,7 +163,7 @@ PROBE = Probe(
         "Lee, Oh and Park 2021, Table 7",
         "Lee and Park 2026, Table 3",
     ),
-    tools=(Tool(program="stress-ng", package="stress-ng"),),
+    tools=(NodeTool(program="stress-ng", package="stress-ng"),),
     measure=measure,
     quick_seconds=33.0,
     paper_seconds=7208.0,

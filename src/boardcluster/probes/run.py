@@ -18,13 +18,13 @@ from itertools import permutations
 from boardcluster.analysis.twins import undilated_value
 from boardcluster.errors import BoardclusterError, ProbeOutputError, UsageError
 from boardcluster.probes.base import LiveSite, Probe, Site, Tell
-from boardcluster.probes.marked import PROBE_VARIABLE, MarkedRemote
+from boardcluster.probes.tagged_remote import PROBE_VARIABLE, TaggedRemote
 from boardcluster.probes.tools import Lack, lacks_of, refuse_lacks, tool_versions
 from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
-from boardcluster.remote.ask import end_marked
 from boardcluster.remote.gate import end_programs
+from boardcluster.remote.node_rpc import end_marked
 
-__all__ = ["LiveSite", "Plan", "check_figures", "plan_probes", "run_probes"]
+__all__ = ["LiveSite", "ProbePlan", "check_figures", "plan_probes", "run_probes"]
 
 _GRACE_SECONDS = 3.0
 _CLEAN_SECONDS = 60.0
@@ -36,7 +36,7 @@ Keep = Callable[[ProbeRun], None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _ProbeJob:
     probe: Probe
     site: LiveSite
     peer: LiveSite | None = None
@@ -47,7 +47,7 @@ class _Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ProbePlan:
     """What will run."""
 
     sites: tuple[LiveSite, ...]
@@ -58,13 +58,13 @@ class Plan:
     """Probes of the default set that need two nodes where there is only one."""
 
     @property
-    def jobs(self) -> tuple[_Job, ...]:
+    def jobs(self) -> tuple[_ProbeJob, ...]:
         """Every run: node after node, then, of what needs two, every pair in both directions."""
         single = [
-            _Job(probe, site) for site in self.sites for probe in self.probes if not probe.pair
+            _ProbeJob(probe, site) for site in self.sites for probe in self.probes if not probe.pair
         ]
         pairs = [
-            _Job(probe, one, other)
+            _ProbeJob(probe, one, other)
             for probe in self.probes
             if probe.pair
             for one, other in permutations(self.sites, 2)
@@ -79,7 +79,7 @@ class Plan:
         )
 
 
-def plan_probes(sites: Sequence[LiveSite], probes: Sequence[Probe], *, named: bool) -> Plan:
+def plan_probes(sites: Sequence[LiveSite], probes: Sequence[Probe], *, named: bool) -> ProbePlan:
     """Decide what runs where.
 
     Args:
@@ -92,14 +92,14 @@ def plan_probes(sites: Sequence[LiveSite], probes: Sequence[Probe], *, named: bo
     """
     pairs = tuple(probe for probe in probes if probe.pair)
     if len(sites) > 1 or not pairs:
-        return Plan(sites=tuple(sites), probes=tuple(probes))
+        return ProbePlan(sites=tuple(sites), probes=tuple(probes))
     if named:
         raise UsageError(
             f"{', '.join(probe.name for probe in pairs)} needs two nodes",
             hint="start a cluster, and name at least two of its nodes, or none",
         )
     rest = tuple(probe for probe in probes if not probe.pair)
-    return Plan(sites=tuple(sites), probes=rest, left_out=pairs)
+    return ProbePlan(sites=tuple(sites), probes=rest, left_out=pairs)
 
 
 def check_figures(figures: Sequence[ProbeFigure], *, probe: str) -> tuple[ProbeFigure, ...]:
@@ -148,7 +148,7 @@ class _Runner:
     versions: Mapping[str, Mapping[str, str]]
     stopping: threading.Event = field(default_factory=threading.Event)
 
-    def run(self, job: _Job) -> ProbeRun:
+    def run(self, job: _ProbeJob) -> ProbeRun:
         """Run one probe; a failure is a run, too."""
         moment = datetime.now(UTC)
         milliseconds = moment.microsecond // 1000
@@ -189,13 +189,13 @@ class _Runner:
             reason=reason,
         )
 
-    def _skipped(self, job: _Job) -> str:
+    def _skipped(self, job: _ProbeJob) -> str:
         lacks = [self.lacks.get((site.node, job.probe.name)) for site in job.sites]
         words = [f"{lack.node} lacks {lack.words}" for lack in lacks if lack]
         return f"skipped: {'; '.join(words)}" if words else ""
 
     @contextlib.contextmanager
-    def _site(self, job: _Job, identity: str) -> Iterator[Site]:
+    def _site(self, job: _ProbeJob, identity: str) -> Iterator[Site]:
         """Give the probe its folder on each node; leave neither it nor a process behind."""
         try:
             peer = self._prepare(job.peer, identity, None) if job.peer else None
@@ -212,7 +212,7 @@ class _Runner:
     def _prepare(self, live: LiveSite, identity: str, peer: Site | None) -> Site:
         folder = f"{live.folder}/{identity}"
         marked = partial(
-            MarkedRemote, mark=identity, stopping=self.stopping, dilation=live.dilation
+            TaggedRemote, mark=identity, stopping=self.stopping, dilation=live.dilation
         )
         remote = marked(live.remote)
         admin = remote if live.admin is live.remote else marked(live.admin)
@@ -245,7 +245,7 @@ def _clear(live: LiveSite, identity: str) -> list[str]:
     return words
 
 
-def _name(job: _Job) -> str:
+def _name(job: _ProbeJob) -> str:
     return job.site.node if job.peer is None else f"{job.site.node} to {job.peer.node}"
 
 
@@ -254,7 +254,7 @@ def _one_line(error: BoardclusterError) -> str:
 
 
 def run_probes(
-    plan: Plan,
+    plan: ProbePlan,
     *,
     mode: ProbeMode,
     keep: Keep,
@@ -300,7 +300,7 @@ def run_probes(
 
 
 def _make_runner(
-    plan: Plan, mode: ProbeMode, tell: Tell, settings: Mapping[str, str], *, skip_missing: bool
+    plan: ProbePlan, mode: ProbeMode, tell: Tell, settings: Mapping[str, str], *, skip_missing: bool
 ) -> _Runner:
     lacks: list[Lack] = []
     versions: dict[str, Mapping[str, str]] = {}
@@ -316,14 +316,14 @@ def _make_runner(
     return _Runner(mode=mode, tell=tell, settings=settings, lacks=by_key, versions=versions)
 
 
-def _run_at_once(runner: _Runner, jobs: Sequence[_Job], keep: Keep) -> None:
+def _run_at_once(runner: _Runner, jobs: Sequence[_ProbeJob], keep: Keep) -> None:
     """Run each node's jobs one after the other, and all nodes at once."""
-    by_node: dict[str, list[_Job]] = {}
+    by_node: dict[str, list[_ProbeJob]] = {}
     for job in jobs:
         by_node.setdefault(job.site.node, []).append(job)
     ended: queue.SimpleQueue[ProbeRun] = queue.SimpleQueue()
 
-    def work(mine: Sequence[_Job]) -> None:
+    def work(mine: Sequence[_ProbeJob]) -> None:
         for job in mine:
             if runner.stopping.is_set():
                 return

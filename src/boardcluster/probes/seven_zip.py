@@ -6,7 +6,7 @@ import re
 from statistics import fmean
 
 from boardcluster.errors import ProbeOutputError
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import NodeTool, Probe, Site
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.units import MIB
 
@@ -103,7 +103,7 @@ PROBE = Probe(
     area="cpu",
     summary="7-Zip's benchmark: MIPS of compressing and decompressing",
     matches=("Gamess and Hernandez 2022, Figs. 8 and 9",),
-    tools=(Tool(program="7z", package="p7zip-full", version=()),),
+    tools=(NodeTool(program="7z", package="p7zip-full", version=()),),
     measure=_measure,
     quick_seconds=20,
     paper_seconds=60,

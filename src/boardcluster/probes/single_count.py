@@ -5,9 +5,9 @@ from __future__ import annotations
 import zlib
 from functools import partial
 
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import NodeTool, Probe, Site
 from boardcluster.probes.single_machine import (
-    Lines,
+    LineSet,
     Text,
     check_lines,
     fitting_sizes,
@@ -28,11 +28,11 @@ _MEMORY_BYTES = 150_000_000
 """Perl 5.36 took 110 MB for the 336,777 different words of the flights on a 64-bit system."""
 
 
-def expected_words(text: Text) -> Lines:
+def expected_words(text: Text) -> LineSet:
     """Return what must come out: one line for each word, with its count."""
     counts = text.words()
     lines = (b"%b\t%d" % (word, count) for word, count in counts.items())
-    return Lines(lines=len(counts), checksum=sum(map(zlib.crc32, lines)))
+    return LineSet(lines=len(counts), checksum=sum(map(zlib.crc32, lines)))
 
 
 def _measure(site: Site) -> tuple[ProbeFigure, ...]:
@@ -58,8 +58,8 @@ PROBE = Probe(
     summary="a hash count by Perl of the words of the flights",
     matches=("the single-machine side of WordCount: Lee, Oh and Park 2021; Lee and Park 2026",),
     tools=(
-        Tool(program="perl", package="perl-base"),
-        Tool(program="python3", package="python3"),
+        NodeTool(program="perl", package="perl-base"),
+        NodeTool(program="python3", package="python3"),
     ),
     measure=_measure,
     quick_seconds=15,

@@ -6,9 +6,9 @@ import zlib
 from collections.abc import Callable
 from functools import partial
 
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import NodeTool, Probe, Site
 from boardcluster.probes.single_machine import (
-    Lines,
+    LineSet,
     Text,
     check_lines,
     fitting_sizes,
@@ -37,13 +37,13 @@ def stages_of(form: str, path: str) -> tuple[tuple[str, ...], ...]:
     return (found, ("sort", "--parallel=1"), ("uniq", "-c"))
 
 
-def expected_counts(text: Text) -> Lines:
+def expected_counts(text: Text) -> LineSet:
     """Return what the form ``counts`` must be: one line, since the pattern is a plain text."""
     line = b"%7d %b" % (text.occurrences(PATTERN.encode()), PATTERN.encode())
-    return Lines(lines=1, checksum=zlib.crc32(line))
+    return LineSet(lines=1, checksum=zlib.crc32(line))
 
 
-_EXPECTED: dict[str, Callable[[Text], Lines]] = {
+_EXPECTED: dict[str, Callable[[Text], LineSet]] = {
     "counts": expected_counts,
     "lines": lambda text: text.matching(PATTERN.encode()),
 }
@@ -74,10 +74,10 @@ PROBE = Probe(
     summary="GNU grep of the flights, for lines and for counts",
     matches=("the single-machine side of Grep: Lee, Oh and Park 2021; Lee and Park 2026",),
     tools=(
-        Tool(program="grep", package="grep"),
-        Tool(program="sort", package="coreutils"),
-        Tool(program="uniq", package="coreutils"),
-        Tool(program="python3", package="python3"),
+        NodeTool(program="grep", package="grep"),
+        NodeTool(program="sort", package="coreutils"),
+        NodeTool(program="uniq", package="coreutils"),
+        NodeTool(program="python3", package="python3"),
     ),
     measure=_measure,
     quick_seconds=8,

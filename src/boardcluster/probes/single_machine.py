@@ -18,17 +18,17 @@ from typing import Any
 from boardcluster.datasets.airline import prepare_airline
 from boardcluster.errors import CapacityError, ProbeOutputError
 from boardcluster.probes.base import Site, figures_from
-from boardcluster.probes.fio import Place, parse_place
+from boardcluster.probes.fio import FioTarget, parse_target
 from boardcluster.probes.node import ask_program
 from boardcluster.probes.timing import time_program
 from boardcluster.records import ProbeFigure, ProbeMode
-from boardcluster.remote.ask import drop_caches
+from boardcluster.remote.node_rpc import drop_caches
 from boardcluster.units import format_bytes
 
 __all__ = [
     "REPEATS",
     "SIZES_BYTES",
-    "Lines",
+    "LineSet",
     "Text",
     "ask_node",
     "check_equal",
@@ -60,7 +60,7 @@ _DELIMITERS = bytes.maketrans(b"\t\n\r\f", b"    ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lines:
+class LineSet:
     """A set of lines, whatever their order."""
 
     lines: int
@@ -91,14 +91,14 @@ class Text:
         counts.update(_words(self.rest))
         return {word: count for word, count in counts.items() if count}
 
-    def matching(self, text: bytes) -> Lines:
+    def matching(self, text: bytes) -> LineSet:
         """Return the lines that hold a text."""
         number = checksum = 0
         for part, times in ((self.unit, self.copies), (self.rest, 1)):
             found = [line for line in part.split(b"\n") if text in line]
             number += times * len(found)
             checksum += times * sum(map(zlib.crc32, found))
-        return Lines(lines=number, checksum=checksum)
+        return LineSet(lines=number, checksum=checksum)
 
     def occurrences(self, text: bytes) -> int:
         """Count how often a text without a newline stands in it, none overlapping another."""
@@ -162,7 +162,7 @@ def _limit_seconds(size_bytes: int) -> float:
     return _PATIENCE_SECONDS + size_bytes / _SLOWEST_BYTES_PER_SECOND
 
 
-def check_lines(site: Site, what: str, expected: Lines, *, size_bytes: int) -> None:
+def check_lines(site: Site, what: str, expected: LineSet, *, size_bytes: int) -> None:
     """Refuse a file ``output`` on the node that does not hold these lines, whatever their order.
 
     Raises:
@@ -171,7 +171,7 @@ def check_lines(site: Site, what: str, expected: Lines, *, size_bytes: int) -> N
     path = f"{site.folder}/output"
     answer = ask_node(site, {"do": "lines", "path": path}, size_bytes=size_bytes)
     try:
-        found = Lines(lines=int(answer["lines"]), checksum=int(answer["checksum"]))
+        found = LineSet(lines=int(answer["lines"]), checksum=int(answer["checksum"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ProbeOutputError(f"the lines of {path} are {str(answer)[:80]!r}") from error
     check_equal(what, found, expected)
@@ -193,7 +193,7 @@ def fitting_sizes(
         CapacityError: none fits.
     """
     found = site.remote.run(["df", "-B1", "--output=avail,fstype", site.folder])
-    place = parse_place(found.text)
+    place = parse_target(found.text)
     fitting, refused = [], []
     for size_bytes in SIZES_BYTES[site.mode]:
         words = _does_not_fit(site, place, size_bytes, copies, memory_bytes)
@@ -211,7 +211,9 @@ def fitting_sizes(
     return tuple(fitting)
 
 
-def _does_not_fit(site: Site, place: Place, size_bytes: int, copies: int, memory_bytes: int) -> str:
+def _does_not_fit(
+    site: Site, place: FioTarget, size_bytes: int, copies: int, memory_bytes: int
+) -> str:
     """Return why an input is too large, with the sums; empty if it is not."""
     disk_bytes = copies * size_bytes
     words = format_bytes(memory_bytes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import NodeTool, Probe, Site
 from boardcluster.probes.single_machine import (
     ask_node,
     check_equal,
@@ -70,8 +70,8 @@ PROBE = Probe(
     summary="GNU sort of 100-byte records, on one thread and on all cores",
     matches=("the single-machine side of TeraSort: Lee, Oh and Park 2021; Lee and Park 2026",),
     tools=(
-        Tool(program="sort", package="coreutils"),
-        Tool(program="python3", package="python3"),
+        NodeTool(program="sort", package="coreutils"),
+        NodeTool(program="python3", package="python3"),
     ),
     measure=_measure,
     quick_seconds=15,

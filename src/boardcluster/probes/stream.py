@@ -8,7 +8,7 @@ from importlib import resources
 from statistics import fmean
 
 from boardcluster.errors import CapacityError, ProbeOutputError
-from boardcluster.probes.base import Probe, Site, Tool, figures_from
+from boardcluster.probes.base import NodeTool, Probe, Site, figures_from
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.units import format_bytes
 
@@ -127,7 +127,7 @@ PROBE = Probe(
     area="memory",
     summary="memory bandwidth: copy, scale, add and triad, as STREAM defines them",
     matches=("Gamess and Hernandez 2022, Fig. 14, with our own code",),
-    tools=(Tool(program="gcc", package="build-essential"),),
+    tools=(NodeTool(program="gcc", package="build-essential"),),
     measure=_measure,
     quick_seconds=5,
     paper_seconds=20,

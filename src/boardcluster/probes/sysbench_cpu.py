@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from boardcluster.errors import ProbeOutputError
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import NodeTool, Probe, Site
 from boardcluster.probes.document import only_line
 from boardcluster.records import ProbeFigure, ProbeMode
 
@@ -127,7 +127,7 @@ PROBE = Probe(
         "Gamess and Hernandez 2022, Fig. 11",
         "Lee and Park 2026, Tables 4 and 23",
     ),
-    tools=(Tool(program="sysbench", package="sysbench"),),
+    tools=(NodeTool(program="sysbench", package="sysbench"),),
     measure=_measure,
     quick_seconds=22,
     paper_seconds=260,

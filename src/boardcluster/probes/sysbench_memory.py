@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from boardcluster.errors import ProbeOutputError
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import NodeTool, Probe, Site
 from boardcluster.probes.document import only_line
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.units import MIB
@@ -113,7 +113,7 @@ PROBE = Probe(
     area="memory",
     summary="read and write one buffer: bytes per second, mostly of the caches",
     matches=("Gamess and Hernandez 2022, Section IV.D, which gives no numbers",),
-    tools=(Tool(program="sysbench", package="sysbench"),),
+    tools=(NodeTool(program="sysbench", package="sysbench"),),
     measure=_measure,
     quick_seconds=5,
     paper_seconds=245,

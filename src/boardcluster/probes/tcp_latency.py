@@ -16,12 +16,12 @@ from statistics import fmean, median
 from typing import Any
 
 from boardcluster.errors import ProbeOutputError, UsageError
-from boardcluster.probes.base import Probe, Site, Tool, figures_from
-from boardcluster.probes.beside import free_port, serving
+from boardcluster.probes.background import free_port, serving
+from boardcluster.probes.base import NodeTool, Probe, Site, figures_from
 from boardcluster.probes.node import ask_program, program_command
 from boardcluster.records import ProbeFigure, ProbeMode
 
-__all__ = ["PROBE", "Latency", "Plan", "measure", "parse_latencies"]
+__all__ = ["PROBE", "Latency", "LatencyPlan", "measure", "parse_latencies"]
 
 _PROGRAM = "tcp_latency"
 _PORT = 5301
@@ -30,7 +30,7 @@ _PATIENCE_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class LatencyPlan:
     """What is sent."""
 
     sizes_bytes: tuple[int, ...]
@@ -44,10 +44,10 @@ class Plan:
 
 
 _PLANS = {
-    ProbeMode.QUICK: Plan(
+    ProbeMode.QUICK: LatencyPlan(
         sizes_bytes=(100, 500, 1000, 2000, 5000, 10_000), samples=500, warm_up=50, most_seconds=1.0
     ),
-    ProbeMode.PAPER: Plan(
+    ProbeMode.PAPER: LatencyPlan(
         sizes_bytes=(100, 500, *range(1000, 10_001, 1000)),
         samples=5000,
         warm_up=500,
@@ -76,7 +76,7 @@ def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def parse_latencies(answer: Any, plan: Plan) -> tuple[Latency, ...]:
+def parse_latencies(answer: Any, plan: LatencyPlan) -> tuple[Latency, ...]:
     """Read the answer of the program: round trips in nanoseconds by size.
 
     Raises:
@@ -94,7 +94,7 @@ def parse_latencies(answer: Any, plan: Plan) -> tuple[Latency, ...]:
     return tuple(_latency(size_bytes, rounds, plan) for size_bytes, rounds in answer)
 
 
-def _latency(size_bytes: int, rounds: Sequence[Any], plan: Plan) -> Latency:
+def _latency(size_bytes: int, rounds: Sequence[Any], plan: LatencyPlan) -> Latency:
     if not 1 <= len(rounds) <= plan.samples or not all(_whole(value) for value in rounds):
         wrong = [value for value in rounds if not _whole(value)][:3]
         raise ProbeOutputError(
@@ -111,7 +111,7 @@ def _latency(size_bytes: int, rounds: Sequence[Any], plan: Plan) -> Latency:
     )
 
 
-def _between(client: Site, server: Site, address: str, plan: Plan) -> tuple[Latency, ...]:
+def _between(client: Site, server: Site, address: str, plan: LatencyPlan) -> tuple[Latency, ...]:
     longest_seconds = math.ceil(
         len(plan.sizes_bytes) * (plan.most_seconds + 1) + 2 * _PATIENCE_SECONDS
     )
@@ -171,7 +171,7 @@ PROBE = Probe(
     area="network",
     summary="TCP latency between two nodes by payload, 100 bytes to 10 KB",
     matches=("Gamess and Hernandez 2022, Fig. 24",),
-    tools=(Tool(program="python3", package="python3"),),
+    tools=(NodeTool(program="python3", package="python3"),),
     measure=measure,
     pair=True,
     quick_seconds=3.0,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from boardcluster.errors import BoardclusterError, HostError, RemoteError
-from boardcluster.probes.base import Probe, Tool
+from boardcluster.probes.base import NodeTool, Probe
 from boardcluster.remote.base import Remote
 
 __all__ = ["FIND_PROGRAM", "Lack", "lacks_of", "refuse_lacks", "tool_versions"]
@@ -110,7 +110,7 @@ def refuse_lacks(lacks: Sequence[Lack]) -> None:
     )
 
 
-def tool_versions(remote: Remote, tools: Iterable[Tool]) -> Mapping[str, str]:
+def tool_versions(remote: Remote, tools: Iterable[NodeTool]) -> Mapping[str, str]:
     """Return what each program says of its version, by program.
 
     A program that says nothing with a number in it is named without a version.

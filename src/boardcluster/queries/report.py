@@ -9,7 +9,7 @@ from pathlib import Path
 
 from boardcluster.errors import EmptySelectionError, StoreError
 from boardcluster.queries.runs import find_run
-from boardcluster.queries.samples import Look, look_at_runs
+from boardcluster.queries.samples import RunRequest, digest_runs
 from boardcluster.records import ClusterSpec, PowerSamples, Result
 from boardcluster.report import Written, write_source
 from boardcluster.report.evidence import Evidence, Gatherer, Key, key_of, representatives
@@ -88,21 +88,21 @@ def _watch(
     _show(store, source, gatherer)
     runs = [result for result in source.results if result.attempt is not None]
     runs.sort(key=lambda result: result.attempt.started_utc if result.attempt else "", reverse=True)
-    looks = list(_looks(store, source, gatherer, runs, folder))
+    requests = list(_looks(store, source, gatherer, runs, folder))
     pages: dict[Key, str] = {}
-    for look, seen in zip(looks, look_at_runs(looks, follow), strict=True):
+    for request, seen in zip(requests, digest_runs(requests, follow), strict=True):
         if seen.damaged:
-            gatherer.add_damaged(look.result, seen.damaged)
-        elif look.condenses:
-            gatherer.add(look.result, seen.condensed)
+            gatherer.add_damaged(request.result, seen.damaged)
+        elif request.condenses:
+            gatherer.add(request.result, seen.condensed)
         if seen.page:
-            pages[key_of(look.result)] = f"{_PAGES_FOLDER}/{seen.page}"
+            pages[key_of(request.result)] = f"{_PAGES_FOLDER}/{seen.page}"
     return gatherer.evidence(), pages
 
 
 def _looks(
     store: Store, source: Source, gatherer: Gatherer, runs: Iterable[Result], folder: Path
-) -> Iterator[Look]:
+) -> Iterator[RunRequest]:
     """What is to be looked at: measured runs, and those that get a page, the latest of them."""
     paged = 0
     for result in runs:
@@ -114,7 +114,7 @@ def _looks(
         if not has_page and not condenses:
             continue
         paged += has_page
-        yield Look(
+        yield RunRequest(
             result=result,
             artefacts=store.artefact_folder(result.attempt),
             condenses=condenses,

@@ -9,18 +9,18 @@ from pathlib import Path
 from boardcluster.errors import StoreError
 from boardcluster.records import Campaign, Result
 from boardcluster.report.evidence import Condensed, condense
+from boardcluster.report.parallel_map import parallel_map
 from boardcluster.report.run_page import write_run_page
-from boardcluster.report.together import together
 from boardcluster.store.samples import read_telemetry
 
-__all__ = ["Look", "Seen", "look_at_runs"]
+__all__ = ["RunDigest", "RunRequest", "digest_runs"]
 
 _MANY = 100
 """From so many runs on it pays to start processes, and to say how far it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class RunRequest:
     """One run whose samples are to be read."""
 
     result: Result
@@ -38,7 +38,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class RunDigest:
     """What the samples of a run gave."""
 
     condensed: Condensed | None = None
@@ -49,13 +49,13 @@ class Seen:
     """File name of its page; empty without one."""
 
 
-def look_at_runs(
-    looks: Sequence[Look], follow: Callable[[str, int, int], None] | None
-) -> list[Seen]:
+def digest_runs(
+    requests: Sequence[RunRequest], follow: Callable[[str, int, int], None] | None
+) -> list[RunDigest]:
     """Read the samples of runs, in their order; each run's are dropped before it returns.
 
     Args:
-        looks: the runs.
+        requests: the runs.
         follow: told how many are done; None for silence.
 
     Raises:
@@ -66,20 +66,20 @@ def look_at_runs(
         if follow is not None:
             follow("reading samples", done, total)
 
-    return together(_look, looks, many=_MANY, follow=tell)
+    return parallel_map(_digest_run, requests, many=_MANY, follow=tell)
 
 
-def _look(look: Look) -> Seen:
-    result, attempt = look.result, look.result.attempt
+def _digest_run(request: RunRequest) -> RunDigest:
+    result, attempt = request.result, request.result.attempt
     try:
-        telemetry = read_telemetry(look.artefacts)
+        telemetry = read_telemetry(request.artefacts)
     except StoreError as error:  # one damaged file must not cost the report
-        return Seen(damaged=error.message)
-    condensed = condense(result, telemetry) if look.condenses else None
+        return RunDigest(damaged=error.message)
+    condensed = condense(result, telemetry) if request.condenses else None
     page = ""
-    if telemetry is not None and look.page_folder is not None and attempt is not None:
-        folder, campaign = look.page_folder, look.campaign
+    if telemetry is not None and request.page_folder is not None and attempt is not None:
+        folder, campaign = request.page_folder, request.campaign
         page = write_run_page(
-            result, attempt, telemetry, folder=folder, campaign=campaign, report=look.report
+            result, attempt, telemetry, folder=folder, campaign=campaign, report=request.report
         ).name
-    return Seen(condensed=condensed, page=page)
+    return RunDigest(condensed=condensed, page=page)

@@ -16,7 +16,7 @@ from boardcluster.report.export.top500 import top500_lines
 from boardcluster.report.model import report_of
 from boardcluster.report.render import named_tables
 from boardcluster.report.source import Source
-from boardcluster.report.tables import Table
+from boardcluster.report.tables import ReportTable
 from boardcluster.store import Store
 
 __all__ = ["StoredTables"]
@@ -138,7 +138,7 @@ class StoredTables:
     def _latest(self) -> tuple[Result, ...]:
         return self._store.results(self._campaign)
 
-    def latex(self) -> Mapping[str, Table]:
+    def latex(self) -> Mapping[str, ReportTable]:
         """Return the tables that belong into a paper, by name.
 
         Raises:

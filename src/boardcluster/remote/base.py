@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from boardcluster.remote.gate import Completed
 
-__all__ = ["Charged", "ProcessRef", "Remote"]
+__all__ = ["LimitedRemote", "ProcessRef", "Remote"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,13 @@ class Remote(Protocol):
             RemoteError: the source does not exist.
         """
 
-    def lend(self, source: Path) -> AbstractContextManager[str]:
+    def temporary_upload(self, source: Path) -> AbstractContextManager[str]:
         """Yield a path of the node at which a file or folder of the driver can be read.
 
         It is there only during the block.
         """
 
-    def collect(self, target: Path) -> AbstractContextManager[str]:
+    def download_on_exit(self, target: Path) -> AbstractContextManager[str]:
         """Yield a path of the node to write a file to; it becomes the driver's ``target``.
 
         That happens when the block ends well. The path is there only during the block.
@@ -112,11 +112,11 @@ class Remote(Protocol):
 
 
 @runtime_checkable
-class Charged(Protocol):
+class LimitedRemote(Protocol):
     """A way to a node that is charged for what runs there: an emulated board with limits."""
 
     @property
-    def aside(self) -> Remote:
+    def unlimited(self) -> Remote:
         """The same node, but what runs there is not charged to it.
 
         For whoever watches it: a board that is slowed down must not pay for that.

@@ -19,7 +19,7 @@ class FakeRemote:
     """Answers only what it was told, and records what it was asked.
 
     Commands are matched by their words; requests to the node-side program by their verb, as
-    ``("nodeside", VERB)``.
+    ``("node_agent", VERB)``.
     """
 
     def __init__(self, name: str = "fake") -> None:
@@ -38,9 +38,9 @@ class FakeRemote:
         """Prepare one answer; answers to the same command are given in order, the last stays."""
         self._answers.setdefault(argv, []).append((returncode, stdout.encode()))
 
-    def tell_nodeside(self, verb: str, answer: object) -> None:
+    def tell_node_agent(self, verb: str, answer: object) -> None:
         """Prepare one answer of the node-side program."""
-        self.tell("nodeside", verb, stdout=json.dumps(answer))
+        self.tell("node_agent", verb, stdout=json.dumps(answer))
 
     def run(
         self,
@@ -57,7 +57,7 @@ class FakeRemote:
         if key[:4] == ("python3", "-I", "-S", "-c"):
             request = json.loads(stdin)
             self.requests.append(request)
-            key = ("nodeside", request["do"])
+            key = ("node_agent", request["do"])
         self.calls.append(key)
         if key not in self._answers:
             raise RemoteError(f"{self._name}: the fake node was not told about: {' '.join(key)}")
@@ -111,14 +111,14 @@ class FakeRemote:
         target.write_bytes(self.files[source])
 
     @contextlib.contextmanager
-    def lend(self, source: Path) -> Iterator[str]:
+    def temporary_upload(self, source: Path) -> Iterator[str]:
         """Remember a file under the path it is lent at."""
         path = f"/lent/{source.name}"
         self.put(source, path)
         yield path
 
     @contextlib.contextmanager
-    def collect(self, target: Path) -> Iterator[str]:
+    def download_on_exit(self, target: Path) -> Iterator[str]:
         """Yield a path; the content is what ``files`` has there in the end."""
         path = f"/collected/{target.name}"
         yield path

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from boardcluster.errors import RemoteError
-from boardcluster.remote.ask import start_detached
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed, run_logged, run_program
+from boardcluster.remote.node_rpc import start_detached
 
 __all__ = ["LocalRemote"]
 
@@ -91,12 +91,12 @@ class LocalRemote:
         return Path(path)
 
     @contextlib.contextmanager
-    def lend(self, source: Path) -> Iterator[str]:
+    def temporary_upload(self, source: Path) -> Iterator[str]:
         """Yield the file itself."""
         yield str(source)
 
     @contextlib.contextmanager
-    def collect(self, target: Path) -> Iterator[str]:
+    def download_on_exit(self, target: Path) -> Iterator[str]:
         """Yield the target itself."""
         yield str(target)
 

@@ -37,7 +37,7 @@ class NetnsRemote(LocalRemote):
         self._root = Path(f"/proc/{pid}/root") if joining else Path("/")
 
     @property
-    def aside(self) -> LocalRemote:
+    def unlimited(self) -> LocalRemote:
         """The same node outside its control groups; itself if it has no limits."""
         return LocalRemote(self.name, prefix=self._inside) if self._limited else self
 

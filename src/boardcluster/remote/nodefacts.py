@@ -1,6 +1,6 @@
 """Runs ON a node: answers what the node is, as raw text that the driver understands.
 
-Standard library only and self-contained, sent as text like nodeside.py: one request as JSON on
+Standard library only and self-contained, sent as text like node_agent.py: one request as JSON on
 standard input, one answer as JSON on standard output. It changes nothing. What a file or a program
 says is passed on as it is, so that what it means is decided, and tested, on the driver; only what
 a node alone can do is done here: follow links, count free space, ask the kernel.
@@ -17,7 +17,7 @@ import sys
 import time
 
 TYPE_CHECKING = False
-"""Type checkers take this for true; see nodeside.py."""
+"""Type checkers take this for true; see node_agent.py."""
 
 if TYPE_CHECKING:
     import subprocess

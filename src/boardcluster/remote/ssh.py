@@ -20,9 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, UnreachableError
-from boardcluster.remote.ask import node_program, start_detached
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed, run_program, shown, tail_text
+from boardcluster.remote.node_rpc import node_program, start_detached
 from boardcluster.remote.ssh_job import run_job
 from boardcluster.remote.ssh_route import CONNECT_SECONDS, SshRoute, client_settings
 from boardcluster.remote.ssh_words import command_failure, connection_failure, is_silence
@@ -33,7 +33,7 @@ JOBS_FOLDER = "/var/lib/boardcluster/tmp"
 """Where a node keeps what is there only while a command runs."""
 
 _MARK = "BOARDCLUSTER_RUN"
-"""As in nodeside.py, which takes it off what is to outlive the command."""
+"""As in node_agent.py, which takes it off what is to outlive the command."""
 
 _WRAPPER = 'LC_ALL=C.UTF-8; export LC_ALL; echo "$0" >&2; "$@"; echo "$0 $?" >&2'
 _PYTHON = ("python3", "-I", "-S", "-c")
@@ -304,7 +304,7 @@ class SshRemote:
         return RemoteError(f"{self._name}: {what}: {words}")
 
     @contextlib.contextmanager
-    def lend(self, source: Path) -> Iterator[str]:
+    def temporary_upload(self, source: Path) -> Iterator[str]:
         """Yield the path of a copy on the node."""
         with self._folder() as folder:
             path = f"{folder}/{source.name}"
@@ -312,7 +312,7 @@ class SshRemote:
             yield path
 
     @contextlib.contextmanager
-    def collect(self, target: Path) -> Iterator[str]:
+    def download_on_exit(self, target: Path) -> Iterator[str]:
         """Yield a path on the node; the file is fetched when the block ends well."""
         with self._folder() as folder:
             path = f"{folder}/{target.name}"

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, UnreachableError
-from boardcluster.remote.ask import ask
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import Completed, tail_text
+from boardcluster.remote.node_rpc import rpc
 
 __all__ = ["run_job"]
 
@@ -76,7 +76,7 @@ def run_job(
         UnreachableError: the node was out of reach for too long; the job may still run there.
         RemoteError: the job is gone without a status, by a restart of the node for instance.
     """
-    job = _Job(remote=remote, argv=tuple(argv), jobs=jobs, lost_seconds=lost_seconds)
+    job = _SshJob(remote=remote, argv=tuple(argv), jobs=jobs, lost_seconds=lost_seconds)
     for path in (stdout, stderr):
         path.write_bytes(b"")
     started_seconds = time.monotonic()
@@ -107,7 +107,7 @@ def run_job(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Job:
+class _SshJob:
     """One job, known to its node by an id."""
 
     remote: Remote
@@ -134,7 +134,7 @@ class _Job:
             "argv": ["env", f"--chdir={cwd}", "--", *self.argv],
             "env": {**env, _MARK: self.id},
         }
-        self._steadily(lambda: ask(self.remote, request))
+        self._steadily(lambda: rpc(self.remote, request))
 
     def wait(self, deadline_seconds: float) -> int | None:
         """Wait for the end; return the exit status, or None if time ran out before."""
@@ -151,7 +151,7 @@ class _Job:
 
     def _look(self, seconds: float) -> Any:
         request = {"do": "job_wait", "folder": self.folder, "seconds": seconds}
-        return ask(self.remote, request, timeout_seconds=seconds + _PATIENCE_SECONDS)
+        return rpc(self.remote, request, timeout_seconds=seconds + _PATIENCE_SECONDS)
 
     def fetch(self, *, stdout: Path, stderr: Path) -> None:
         """Fetch its output and remove its folder."""
@@ -170,7 +170,7 @@ class _Job:
             "mark": f"{_MARK}={self.id}",
             "grace_seconds": _GRACE_SECONDS,
         }
-        return str(ask(self.remote, request, timeout_seconds=_END_SECONDS)["stderr"])
+        return str(rpc(self.remote, request, timeout_seconds=_END_SECONDS)["stderr"])
 
     def _steadily(self, action: Callable[[], Answer]) -> Answer:
         """Do something again and again while the node is out of reach, but not for ever."""

@@ -14,7 +14,7 @@ from boardcluster.report.evidence import Evidence, by_distance, key_of
 from boardcluster.report.parts import Part, named, present
 from boardcluster.report.plots import bottlenecks
 from boardcluster.report.source import Source, configuration
-from boardcluster.report.tables import Getter, Getters, Kind, tabulate
+from boardcluster.report.tables import Display, Getter, Getters, tabulate
 
 __all__ = ["CellBound", "bound_of", "bound_words", "bounds_of", "bounds_part", "gain_words"]
 
@@ -161,7 +161,7 @@ def bounds_part(source: Source, cells: Sequence[Cell], evidence: Evidence, *, na
     missing = tuple(dict.fromkeys(line for row in found for line in row.missing))
     workload = words.workload_name(cells[0].workload)
     cell_getters: Getters[CellBound] = (
-        Getter("Engine", lambda row: words.engine_name(row.cell.engine), Kind.ENGINE),
+        Getter("Engine", lambda row: words.engine_name(row.cell.engine), Display.ENGINE),
         Getter("Configuration", lambda row: configuration(row.cell, cells)),
     )
     held = tabulate(
@@ -217,11 +217,11 @@ def _runs(row: CellBound) -> str:
 
 _GETTERS: Getters[CellBound] = (
     Getter("Phase", lambda row: row.phase or "whole run"),
-    Getter("Seconds", lambda row: words.seconds(row.seconds), Kind.NUMBER),
+    Getter("Seconds", lambda row: words.seconds(row.seconds), Display.NUMBER),
     Getter("First bound", _first),
     Getter("Second bound", lambda row: words.NONE if row.second is None else _WORDS[row.second]),
     Getter("What a change would bring", _gain),
-    Getter("Runs", _runs, Kind.NUMBER),
+    Getter("Runs", _runs, Display.NUMBER),
 )
 _EVIDENCE: Getter[CellBound] = Getter(
     "Evidence", lambda row: "; ".join(line.rstrip(".") for line in row.evidence)

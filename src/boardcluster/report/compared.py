@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from boardcluster.analysis.ratios import ONE_RUN, Ratio, geometric_mean
-from boardcluster.analysis.sides import (
+from boardcluster.analysis.result_sets import (
     DURATION,
     ENERGY,
     INTERMEDIATE,
     POWER,
     Condition,
     Match,
-    Outcome,
-    Point,
-    Side,
-    SideComparison,
+    MatchOutcome,
+    ResultPoint,
+    ResultSet,
+    ResultSetComparison,
 )
 from boardcluster.records import EnergyMethod, Engine
 from boardcluster.report import words
-from boardcluster.report.export.frames import Column as Exact
+from boardcluster.report.export.frames import FieldGetter as Exact
 from boardcluster.report.export.frames import (
     Frame,
     boolean,
@@ -32,8 +32,8 @@ from boardcluster.report.export.frames import (
     prefixed,
     text,
 )
-from boardcluster.report.tables import Getter, Getters, Table, tabulate
-from boardcluster.report.tables import Kind as Shown
+from boardcluster.report.tables import Display as Shown
+from boardcluster.report.tables import Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes
 
 __all__ = [
@@ -42,7 +42,7 @@ __all__ = [
     "comparison_frame",
     "describe",
     "render_comparison",
-    "side_words",
+    "result_set_words",
 ]
 
 Item = TypeVar("Item")
@@ -88,7 +88,7 @@ class Compared:
     """One line on each side, A first."""
     apart: tuple[str, ...]
     """What tells them apart as a whole, one line each."""
-    tables: tuple[Table, ...]
+    tables: tuple[ReportTable, ...]
     """Times first, then other quantities, then what only one side has."""
     machines: tuple[str, ...]
     """What differs among the setups, one line each."""
@@ -100,7 +100,7 @@ class Compared:
     """What is said of numbers that are not of boards; empty if all are."""
 
 
-def describe(comparison: SideComparison) -> Compared:
+def describe(comparison: ResultSetComparison) -> Compared:
     """Put a comparison into words and tables."""
     first, second = comparison.first, comparison.second
     times = [match for match in comparison.matches if match.quantity == DURATION]
@@ -114,7 +114,7 @@ def describe(comparison: SideComparison) -> Compared:
     published = first.is_published or second.is_published
     return Compared(
         headline=_headline(comparison),
-        sides=(side_words("A", first), side_words("B", second)),
+        sides=(result_set_words("A", first), result_set_words("B", second)),
         apart=tuple(
             f"{_condition_name(row.name)}: A {_value(row.name, row.first)},"
             f" B {_value(row.name, row.second)}"
@@ -133,7 +133,7 @@ def describe(comparison: SideComparison) -> Compared:
     )
 
 
-def side_words(letter: str, side: Side) -> str:
+def result_set_words(letter: str, side: ResultSet) -> str:
     """Name a side in one line, with what its nodes are unless they are boards."""
     if side.is_published:
         return f"{letter}: {side.title} (published)"
@@ -155,23 +155,23 @@ def _value(name: str, value: Condition) -> str:
     return str(value)
 
 
-def _marked_kinds(side: Side) -> str:
+def _marked_kinds(side: ResultSet) -> str:
     """The kinds of nodes of a side, joined by commas; empty for boards and published numbers."""
     return ", ".join(dict.fromkeys(row.kind for row in side.fingerprints if row.mark))
 
 
-def _headline(comparison: SideComparison) -> str:
+def _headline(comparison: ResultSetComparison) -> str:
     times = [match for match in comparison.matches if match.quantity == DURATION]
     rows = times or list(comparison.matches)
     what = words.count(len(rows), "configuration") + " in common"
     tally = Tally(match.outcome for match in rows)
     kind = ("takes longer", "takes less time") if times else ("is higher", "is lower")
     said = [
-        *((f"A {kind[0]}", Outcome.HIGHER), (f"A {kind[1]}", Outcome.LOWER)),
-        ("no difference is shown", Outcome.NOT_SHOWN),
-        ("the published number lies in our interval", Outcome.INSIDE),
-        ("the published number lies outside our interval", Outcome.OUTSIDE),
-        ("there is no interval", Outcome.NO_INTERVAL),
+        *((f"A {kind[0]}", MatchOutcome.HIGHER), (f"A {kind[1]}", MatchOutcome.LOWER)),
+        ("no difference is shown", MatchOutcome.NOT_SHOWN),
+        ("the published number lies in our interval", MatchOutcome.INSIDE),
+        ("the published number lies outside our interval", MatchOutcome.OUTSIDE),
+        ("there is no interval", MatchOutcome.NO_INTERVAL),
     ]
     counted = ", ".join(f"{text} in {tally[key]}" for text, key in said if tally[key])
     ratios = [ratio.value for match in times if (ratio := match.best_ratio) and ratio.value > 0]
@@ -189,7 +189,9 @@ def _times(value: float) -> str:
 # Tables
 
 
-def _table(comparison: SideComparison, matches: Sequence[Match], caption: str) -> Table | None:
+def _table(
+    comparison: ResultSetComparison, matches: Sequence[Match], caption: str
+) -> ReportTable | None:
     if not matches:
         return None
     is_time = matches[0].quantity == DURATION
@@ -222,7 +224,7 @@ def _table(comparison: SideComparison, matches: Sequence[Match], caption: str) -
     return table and _without_shared(table)
 
 
-def _without_shared(table: Table) -> Table:
+def _without_shared(table: ReportTable) -> ReportTable:
     """Say once in the caption what is the same in every row; the result then fits a screen."""
     shared = {}
     for index, column in enumerate(table.columns):
@@ -235,12 +237,12 @@ def _without_shared(table: Table) -> Table:
     return replace(table.without_constant(*shared), caption=f"{table.caption}; {said}")
 
 
-def _quantity(point: Point) -> str:
+def _quantity(point: ResultPoint) -> str:
     return _QUANTITIES.get(point.quantity) or words.figure_name(point.quantity)
 
 
 def _conditions(
-    points: Callable[[Item], Sequence[Point]], *, is_time: bool
+    points: Callable[[Item], Sequence[ResultPoint]], *, is_time: bool
 ) -> Iterator[Getter[Item]]:
     """Quantity, workload, engine, input, workers and profile; both values where they differ."""
 
@@ -253,7 +255,7 @@ def _conditions(
         yield Getter(title, said(name), kind)
 
 
-def _condition_words(points: Sequence[Point], name: str) -> str:
+def _condition_words(points: Sequence[ResultPoint], name: str) -> str:
     values = [_value(name, at.conditions[name]) for at in points if name in at.conditions]
     if name == "workload":
         values = [words.workload_name(value) for value in values]
@@ -264,7 +266,7 @@ def _ratio(ratio: Ratio | None) -> str:
     return f"{ratio.value:.3g}" if ratio else words.NONE
 
 
-def _mean(point: Point) -> str:
+def _mean(point: ResultPoint) -> str:
     shown = words.seconds if point.quantity == DURATION else words.number
     text = shown(point.mean)
     if point.is_published:
@@ -273,7 +275,7 @@ def _mean(point: Point) -> str:
     return f"{text}{half}{_method_of(point)}"
 
 
-def _method_of(point: Point) -> str:
+def _method_of(point: ResultPoint) -> str:
     """Metered or modelled, of energies."""
     if point.quantity not in {ENERGY, POWER} or point.cell is None:
         return ""
@@ -282,7 +284,7 @@ def _method_of(point: Point) -> str:
     return f" {EnergyMethod.MODELLED if modelled else EnergyMethod.METERED}"
 
 
-def _runs(point: Point) -> str:
+def _runs(point: ResultPoint) -> str:
     return words.NONE if point.is_published else str(len(point.values))
 
 
@@ -294,16 +296,16 @@ def _interval(ratio: Ratio | None) -> str:
 
 def _outcome(match: Match, *, is_time: bool) -> str:
     outcome = match.outcome
-    if outcome is Outcome.HIGHER:
+    if outcome is MatchOutcome.HIGHER:
         return "A takes longer" if is_time else "A is higher"
-    if outcome is Outcome.LOWER:
+    if outcome is MatchOutcome.LOWER:
         return "A takes less time" if is_time else "A is lower"
-    if outcome is Outcome.NO_INTERVAL:
+    if outcome is MatchOutcome.NO_INTERVAL:
         return _no_interval(match)
     return {
-        Outcome.NOT_SHOWN: "no difference is shown",
-        Outcome.INSIDE: "published number inside our interval",
-        Outcome.OUTSIDE: "published number outside our interval",
+        MatchOutcome.NOT_SHOWN: "no difference is shown",
+        MatchOutcome.INSIDE: "published number inside our interval",
+        MatchOutcome.OUTSIDE: "published number outside our interval",
     }[outcome]
 
 
@@ -317,13 +319,13 @@ def _no_interval(match: Match) -> str:
     return ratio.reason
 
 
-def _only_table(letter: str, side: Side, points: Sequence[Point]) -> Table | None:
+def _only_table(letter: str, side: ResultSet, points: Sequence[ResultPoint]) -> ReportTable | None:
     if not points:
         return None
     is_time = points[0].quantity == DURATION
     most = _ONLY_MOST_PUBLISHED if side.is_published else _ONLY_MOST
     more = len(points) - most
-    getters: Getters[Point] = (
+    getters: Getters[ResultPoint] = (
         *_conditions(lambda point: (point,), is_time=is_time),
         Getter("Settings", lambda point: point.label),
         Getter(f"Mean{', seconds' if is_time else ''}", _mean, Shown.NUMBER),
@@ -338,7 +340,7 @@ def _only_table(letter: str, side: Side, points: Sequence[Point]) -> Table | Non
     )
 
 
-def _notes(comparison: SideComparison) -> tuple[str, ...]:
+def _notes(comparison: ResultSetComparison) -> tuple[str, ...]:
     notes = [
         f"{letter}: {note}"
         for letter, side in (("A", comparison.first), ("B", comparison.second))
@@ -367,11 +369,11 @@ def _notes(comparison: SideComparison) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
 
 
-def _several(comparison: SideComparison) -> list[str]:
+def _several(comparison: ResultSetComparison) -> list[str]:
     """Say that a paper has several cells that are like one of ours, and by what they differ."""
     if comparison.first.is_published == comparison.second.is_published:
         return []
-    own: dict[int, list[Point]] = {}
+    own: dict[int, list[ResultPoint]] = {}
     for match in comparison.matches:
         one, said = match.first, match.second
         if one.is_published:
@@ -421,15 +423,15 @@ _MEANINGS = {
 class _Row:
     """One row of the exact numbers."""
 
-    first: Point | None
+    first: ResultPoint | None
     """The point of A; None if it has none."""
-    second: Point | None
+    second: ResultPoint | None
     """That of B."""
     match: Match | None = None
     """Their ratio, where both are there."""
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[ResultPoint, ...]:
         """Those points that there are."""
         return tuple(point for point in (self.first, self.second) if point)
 
@@ -447,7 +449,7 @@ def _condition(name: str) -> Exact:
     return text(name, _MEANINGS[name], get)
 
 
-def _emulated(point: Point) -> bool | None:
+def _emulated(point: ResultPoint) -> bool | None:
     cell = point.cell
     return None if cell is None else any(row.emulated for row in cell.fingerprints)
 
@@ -492,7 +494,7 @@ COMPARISON = (
 """The columns of the table of a comparison."""
 
 
-def comparison_frame(comparison: SideComparison) -> Frame:
+def comparison_frame(comparison: ResultSetComparison) -> Frame:
     """Return one row for each match with exact numbers, then one for each point without one."""
     rows = (
         *(_Row(match.first, match.second, match) for match in comparison.matches),

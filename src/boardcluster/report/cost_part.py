@@ -9,8 +9,8 @@ from typing import TypeAlias
 from boardcluster.analysis.cost import Cost, CostPoint
 from boardcluster.report import words
 from boardcluster.report.material import Material
-from boardcluster.report.parts import Part, Point, present
-from boardcluster.report.tables import Getter, Getters, Kind, Table, tabulate
+from boardcluster.report.parts import KeyPoint, Part, present
+from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes
 
 __all__ = ["cost_part", "cost_section", "loses"]
@@ -45,7 +45,7 @@ def cost_part(costs: Sequence[Cost]) -> Part | None:
     )
 
 
-def loses(costs: Sequence[Cost]) -> Point | None:
+def loses(costs: Sequence[Cost]) -> KeyPoint | None:
     """That one program on one node beats every number of workers; None where it beats none."""
     lost = [
         row for row in costs if row.single_seconds is not None and row.nodes is None and row.points
@@ -54,7 +54,7 @@ def loses(costs: Sequence[Cost]) -> Point | None:
         return None
     worst = max(lost, key=_ratio)
     emulated = " The nodes are emulated." if worst.emulated else ""
-    return Point(
+    return KeyPoint(
         name="One node without a cluster is faster",
         sentence=worst.verdict.rstrip("."),
         certainty=f"Basis of the program's time: {worst.basis}.{emulated}",
@@ -71,22 +71,24 @@ _Row: TypeAlias = tuple[Cost, CostPoint]
 
 _GETTERS: Getters[_Row] = (
     Getter("Workload", lambda row: words.workload_name(row[0].workload)),
-    Getter("Engine", lambda row: words.engine_name(row[0].engine), Kind.ENGINE),
+    Getter("Engine", lambda row: words.engine_name(row[0].engine), Display.ENGINE),
     Getter("Settings", lambda row: row[0].label),
-    Getter("Input", lambda row: format_bytes(row[0].size_bytes), Kind.NUMBER),
+    Getter("Input", lambda row: format_bytes(row[0].size_bytes), Display.NUMBER),
     Getter("Program", lambda row: _program(row[0])),
-    Getter("Program (s)", lambda row: words.seconds(row[0].single_seconds or 0.0), Kind.NUMBER),
+    Getter("Program (s)", lambda row: words.seconds(row[0].single_seconds or 0.0), Display.NUMBER),
     Getter("Basis", lambda row: row[0].basis),
-    Getter("Workers", lambda row: str(row[1].workers), Kind.NUMBER),
-    Getter("Runs", lambda row: str(row[1].count), Kind.NUMBER),
-    Getter("Cluster (s)", lambda row: words.seconds(row[1].mean_seconds), Kind.NUMBER),
-    Getter("95 % interval (s)", lambda row: words.interval(row[1].interval_seconds), Kind.NUMBER),
-    Getter("Times the program's", lambda row: _times(row[1]), Kind.NUMBER),
+    Getter("Workers", lambda row: str(row[1].workers), Display.NUMBER),
+    Getter("Runs", lambda row: str(row[1].count), Display.NUMBER),
+    Getter("Cluster (s)", lambda row: words.seconds(row[1].mean_seconds), Display.NUMBER),
+    Getter(
+        "95 % interval (s)", lambda row: words.interval(row[1].interval_seconds), Display.NUMBER
+    ),
+    Getter("Times the program's", lambda row: _times(row[1]), Display.NUMBER),
     Getter("Workers needed", lambda row: _needed(row[0])),
 )
 
 
-def _table(known: Sequence[Cost]) -> Table | None:
+def _table(known: Sequence[Cost]) -> ReportTable | None:
     return tabulate(
         [(row, point) for row in known for point in row.points],
         _GETTERS,

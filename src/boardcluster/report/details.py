@@ -21,11 +21,11 @@ from boardcluster.report.source import (
     trial_getters,
     verified,
 )
-from boardcluster.report.tables import Getter, Getters, Kind, Table, tabulate
+from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes, format_energy
 
 __all__ = [
-    "Proof",
+    "VerificationMethod",
     "counters_section",
     "data_section",
     "programs_section",
@@ -49,7 +49,7 @@ _OPEN_COUNTERS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class VerificationMethod:
     """One way of verification."""
 
     label: str
@@ -79,7 +79,7 @@ def counters_section(material: Material) -> Iterator[Part]:
 _Counted = tuple[str, Unit, str, list[int]]
 
 
-def _counter_table(source: Source, cell: Cell) -> Table | None:
+def _counter_table(source: Source, cell: Cell) -> ReportTable | None:
     name = f"{named_cell(cell, source.cells)} on {words.engine_name(cell.engine)}"
 
     def meaning(row: _Counted) -> str:
@@ -88,9 +88,9 @@ def _counter_table(source: Source, cell: Cell) -> Table | None:
 
     getters: Getters[_Counted] = (
         Getter("What was counted", meaning),
-        Getter("Mean per run", lambda row: format_value(mean(row[3]), row[1]), Kind.NUMBER),
-        Getter("Range", lambda row: _span(row[3], row[1]), Kind.NUMBER),
-        Getter("Name of the counter", lambda row: row[2], Kind.CODE),
+        Getter("Mean per run", lambda row: format_value(mean(row[3]), row[1]), Display.NUMBER),
+        Getter("Range", lambda row: _span(row[3], row[1]), Display.NUMBER),
+        Getter("Name of the counter", lambda row: row[2], Display.CODE),
     )
     return tabulate(
         _counted(cell),
@@ -143,30 +143,30 @@ def runs_section(material: Material) -> Iterator[Part]:
         )
 
 
-def _run_table(source: Source, group: Sequence[Result]) -> Table | None:
+def _run_table(source: Source, group: Sequence[Result]) -> ReportTable | None:
     campaign_id = group[0].trial.campaign_id
     campaign = source.campaigns.get(campaign_id)
     seed = f", in random order (seed {campaign.seed})" if campaign else ""
     getters: Getters[Result] = (
-        Getter("Order", lambda row: str(row.trial.position + 1), Kind.NUMBER),
+        Getter("Order", lambda row: str(row.trial.position + 1), Display.NUMBER),
         *trial_getters(lambda row: row),
-        Getter("Engine", lambda row: words.engine_name(row.trial.engine), Kind.ENGINE),
-        Getter("Repetition", lambda row: words.repetition(row.trial), Kind.NUMBER),
+        Getter("Engine", lambda row: words.engine_name(row.trial.engine), Display.ENGINE),
+        Getter("Repetition", lambda row: words.repetition(row.trial), Display.NUMBER),
         Getter(
             "Attempt",
             lambda row: str(row.attempt.number if row.attempt else words.NONE),
-            Kind.NUMBER,
+            Display.NUMBER,
         ),
-        Getter("Seconds", _measured(_seconds), Kind.NUMBER),
-        Getter("State", state_of, Kind.STATE),
+        Getter("Seconds", _measured(_seconds), Display.NUMBER),
+        Getter("State", state_of, Display.STATE),
         Getter("Verdict", lambda row: verdict_of(row).value if row.measurement else words.NONE),
         Getter(
             "Energy", _measured(lambda found: format_energy(found.energy) if found.energy else "")
         ),
         Getter("Reason or remark", _remarks),
-        Getter("Output", _measured(lambda found: format_bytes(found.output_bytes)), Kind.NUMBER),
-        Getter("Verified", _measured(lambda found: _proof_label(source, found)), Kind.CODE),
-        Getter("YARN application", _measured(lambda found: found.application_id), Kind.CODE),
+        Getter("Output", _measured(lambda found: format_bytes(found.output_bytes)), Display.NUMBER),
+        Getter("Verified", _measured(lambda found: _proof_label(source, found)), Display.CODE),
+        Getter("YARN application", _measured(lambda found: found.application_id), Display.CODE),
     )
     return tabulate(
         group,
@@ -208,7 +208,7 @@ def untrusted_section(material: Material) -> Iterator[Part]:
     source = material.source
     getters: Getters[Untrusted] = (
         *trial_getters(lambda row: row.results[0]),
-        Getter("Engine", lambda row: words.engine_name(row.engine), Kind.ENGINE),
+        Getter("Engine", lambda row: words.engine_name(row.engine), Display.ENGINE),
         Getter("Runs", lambda row: words.verdicts(item.verdict for item in _all_measured(row))),
         Getter("Seconds, in run order", lambda row: ", ".join(map(_seconds, _all_measured(row)))),
         Getter("Why they do not count", _first_reason),
@@ -245,8 +245,10 @@ def programs_section(material: Material) -> Iterator[Part]:
     """The user's own programs."""
     group = [item for item in material.source.results if material.source.is_own_program(item)]
     getters: Getters[Result] = (
-        Getter("Engine", lambda row: words.engine_name(row.trial.engine), Kind.ENGINE),
-        Getter("Program and arguments", lambda row: words.program(row.trial.arguments), Kind.LONG),
+        Getter("Engine", lambda row: words.engine_name(row.trial.engine), Display.ENGINE),
+        Getter(
+            "Program and arguments", lambda row: words.program(row.trial.arguments), Display.LONG
+        ),
         Getter(
             "Started (UTC)",
             lambda row: (
@@ -254,13 +256,13 @@ def programs_section(material: Material) -> Iterator[Part]:
                 if row.attempt
                 else words.NONE
             ),
-            Kind.MOMENT,
+            Display.MOMENT,
         ),
-        Getter("Seconds", _measured(_seconds), Kind.NUMBER),
-        Getter("State", state_of, Kind.STATE),
-        Getter("Exit status", _measured(lambda found: str(found.exit_status)), Kind.NUMBER),
+        Getter("Seconds", _measured(_seconds), Display.NUMBER),
+        Getter("State", state_of, Display.STATE),
+        Getter("Exit status", _measured(lambda found: str(found.exit_status)), Display.NUMBER),
         Getter("Reason or remark", lambda row: row.attempt.reason if row.attempt else ""),
-        Getter("YARN application", _measured(lambda found: found.application_id), Kind.CODE),
+        Getter("YARN application", _measured(lambda found: found.application_id), Display.CODE),
     )
     table = tabulate(
         group,
@@ -289,7 +291,7 @@ def verification_section(material: Material) -> Iterator[Part]:
         )
 
 
-def _proof(source: Source, index: int) -> Proof:
+def _proof(source: Source, index: int) -> VerificationMethod:
     method = source.methods[index]
     found = [
         item.measurement.verification
@@ -303,7 +305,7 @@ def _proof(source: Source, index: int) -> Proof:
     if len(records) > 3:
         span = f"{records[0]:,} to {records[-1]:,}"
     extent = f"{words.count(len(found), 'output')}, {span} records each" if found else ""
-    return Proof(label=f"V{index + 1}", method=method, extent=extent)
+    return VerificationMethod(label=f"V{index + 1}", method=method, extent=extent)
 
 
 def _proof_summary(source: Source) -> str:
@@ -332,14 +334,14 @@ def data_section(material: Material) -> Iterator[Part]:
     """Campaigns and the origin of their input."""
     source = material.source
     getters: Getters[Campaign] = (
-        Getter("Campaign", lambda row: row.id, Kind.CODE),
+        Getter("Campaign", lambda row: row.id, Display.CODE),
         Getter("Name", lambda row: row.name),
-        Getter("Created", lambda row: words.moment(row.created_utc), Kind.MOMENT),
+        Getter("Created", lambda row: words.moment(row.created_utc), Display.MOMENT),
         Getter("Cluster", lambda row: row.cluster + _marked(source, row)),
-        Getter("Seed", lambda row: str(row.seed), Kind.NUMBER),
+        Getter("Seed", lambda row: str(row.seed), Display.NUMBER),
         Getter("Data", lambda row: row.dataset),
         Getter("Origin", lambda row: row.dataset_source),
-        Getter("SHA-256 of the input", lambda row: row.dataset_sha256, Kind.LONG),
+        Getter("SHA-256 of the input", lambda row: row.dataset_sha256, Display.LONG),
     )
     table = tabulate(
         sorted(source.campaigns.values(), key=lambda row: row.id),

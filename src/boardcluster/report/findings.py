@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from boardcluster.analysis import (
     Cell,
-    Comparison,
     ConcurrencyComparison,
+    EngineComparison,
     compare_concurrency,
     compare_engines,
 )
@@ -24,7 +24,7 @@ from boardcluster.report.source import (
     state_counts,
 )
 
-__all__ = ["Finding", "find", "findings_section", "headline"]
+__all__ = ["CellFinding", "find", "findings_section", "headline"]
 
 _ONE_BY_ONE = "one after the other"
 _DIFFERENCES = 3
@@ -32,7 +32,7 @@ _ONCE = "was run only once; one run cannot show how much times vary."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CellFinding:
     """What one configuration shows."""
 
     sentence: str
@@ -50,7 +50,7 @@ class Finding:
     """Whether the runs show a difference: its interval leaves out none."""
 
 
-def find(source: Source) -> tuple[Finding, ...]:
+def find(source: Source) -> tuple[CellFinding, ...]:
     """One finding per configuration, largest input first, then one per mix run both ways.
 
     Of configurations those come first whose runs show a difference of engines. The largest come
@@ -63,12 +63,12 @@ def find(source: Source) -> tuple[Finding, ...]:
     return (*shown_first, *(_mix_finding(source, comparison) for comparison in mixes))
 
 
-def _widest(group: Sequence[Cell]) -> Comparison | None:
+def _widest(group: Sequence[Cell]) -> EngineComparison | None:
     """The fastest and the slowest engine of a configuration; None for one engine."""
     return max(compare_engines(group), key=lambda item: item.ratio, default=None)
 
 
-def _mix_finding(source: Source, comparison: ConcurrencyComparison) -> Finding:
+def _mix_finding(source: Source, comparison: ConcurrencyComparison) -> CellFinding:
     one, several = comparison.sequential, comparison.concurrent
     known = configuration(one, source.cells).split(", ")
     which = ", ".join(part for part in known if part != _ONE_BY_ONE)
@@ -94,7 +94,7 @@ def _mix_finding(source: Source, comparison: ConcurrencyComparison) -> Finding:
     else:
         verdict = "no difference shown"
         certainty = "The 95 % interval of the difference includes 0: more runs are needed."
-    return Finding(
+    return CellFinding(
         sentence=f"{start}: {verdict}",
         certainty=certainty + setup,
         engines=(),
@@ -104,14 +104,16 @@ def _mix_finding(source: Source, comparison: ConcurrencyComparison) -> Finding:
     )
 
 
-def _finding(source: Source, group: Sequence[Cell], comparison: Comparison | None) -> Finding:
+def _finding(
+    source: Source, group: Sequence[Cell], comparison: EngineComparison | None
+) -> CellFinding:
     cells = sorted(group, key=lambda cell: cell.mean_seconds)
     subject = named_cell(cells[0], source.cells)
     times = ", ".join(_time(cell) for cell in cells)
     sentence, certainty, ratio = f"{subject}: {times}", _lone_certainty(cells[0]), ""
     if comparison is not None:
         sentence, certainty, ratio = _compared(f"{subject}: {times}", comparison, len(cells))
-    return Finding(
+    return CellFinding(
         sentence=sentence,
         certainty=certainty,
         engines=tuple(
@@ -174,7 +176,7 @@ def _trust_words(*cells: Cell) -> str:
     return said + (" Times drift with run order; see below." if drifting else "")
 
 
-def _compared(start: str, comparison: Comparison, engines: int) -> tuple[str, str, str]:
+def _compared(start: str, comparison: EngineComparison, engines: int) -> tuple[str, str, str]:
     """Sentence, certainty and ratio of two engines; a difference only where the runs show one."""
     ratio = words.ratio(comparison.ratio)
     faster = words.engine_name(comparison.faster.engine)
@@ -203,7 +205,7 @@ def _compared(start: str, comparison: Comparison, engines: int) -> tuple[str, st
     return f"{start}: no difference shown", certainty + setup, ""
 
 
-def headline(source: Source, findings: Sequence[Finding]) -> tuple[str, str]:
+def headline(source: Source, findings: Sequence[CellFinding]) -> tuple[str, str]:
     """The main finding and how sure it is; or what there is instead, and what to do next."""
     if findings:
         return findings[0].sentence, findings[0].certainty

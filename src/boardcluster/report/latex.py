@@ -9,14 +9,14 @@ from pathlib import Path
 
 from boardcluster.report import words
 from boardcluster.report.export.writers import require_free, whole_file
-from boardcluster.report.tables import Column, Kind, Table
+from boardcluster.report.tables import Column, Display, ReportTable
 
 __all__ = ["escape", "latex_label", "latex_table", "write_latex"]
 
 _HEAD = r"""% Written by boardcluster. Needs \usepackage{booktabs}; pdfLaTeX reads UTF-8 since 2018.
 % Names in scripts other than Latin need XeLaTeX or LuaLaTeX and a font that has them.
 """
-_ALIGNED = {Kind.NUMBER: "r", Kind.LONG: r"p{0.4\linewidth}"}
+_ALIGNED = {Display.NUMBER: "r", Display.LONG: r"p{0.4\linewidth}"}
 _BLANKS = re.compile("[^\\S\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}]+")
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -81,7 +81,7 @@ def latex_label(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")[:60].strip("-") or "table"
 
 
-def latex_table(table: Table, *, label: str = "") -> str:
+def latex_table(table: ReportTable, *, label: str = "") -> str:
     r"""Return a table as a LaTeX float that needs ``booktabs`` and nothing else.
 
     Headings carry the units. The caption says of numbers that they are not of boards.
@@ -115,7 +115,9 @@ def latex_table(table: Table, *, label: str = "") -> str:
     return _HEAD + "\n".join(body) + "\n"
 
 
-def write_latex(tables: Mapping[str, Table], folder: Path, *, force: bool) -> tuple[Path, ...]:
+def write_latex(
+    tables: Mapping[str, ReportTable], folder: Path, *, force: bool
+) -> tuple[Path, ...]:
     """Write each table into ``NAME.tex`` of a folder; return the files.
 
     All are made before the first is written, and none is written if any is there already.
@@ -142,7 +144,7 @@ def write_latex(tables: Mapping[str, Table], folder: Path, *, force: bool) -> tu
 
 
 def _cell(column: Column, text: str) -> str:
-    return rf"\texttt{{{escape(text)}}}" if column.kind is Kind.CODE and text else escape(text)
+    return rf"\texttt{{{escape(text)}}}" if column.kind is Display.CODE and text else escape(text)
 
 
 def _prose(text: str) -> str:

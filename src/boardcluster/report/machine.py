@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from boardcluster.analysis import dilation_words
 from boardcluster.records import ClusterSpec, Fingerprint, NodeSpec
 from boardcluster.report import words
+from boardcluster.report.efficiency_part import Declared, prices_table
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part, present
 from boardcluster.report.source import Source, letter
-from boardcluster.report.tables import Column, Getter, Getters, Kind, Table, tabulate
-from boardcluster.report.worth_part import Declared, prices_table
+from boardcluster.report.tables import Column, Display, Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes, format_rate
 
 __all__ = ["machine_section", "setup_values"]
@@ -87,7 +87,7 @@ def _setup(setup: Fingerprint) -> str:
     )
 
 
-def _setup_table(source: Source) -> Table | None:
+def _setup_table(source: Source) -> ReportTable | None:
     """The machines, versions and settings of all attempts; None without any."""
     if not source.fingerprints:
         return None
@@ -99,7 +99,7 @@ def _setup_table(source: Source) -> Table | None:
         if name in _MAY_BE_UNKNOWN and set(row) == {words.NONE}:
             continue
         rows.append((name if len(set(row)) == 1 else f"{name} (differs)", *row))
-    return Table(
+    return ReportTable(
         caption="Machine, versions and settings of the runs",
         columns=(
             Column("" if single else "Setup"),
@@ -140,7 +140,7 @@ def setup_values(found: Fingerprint) -> dict[str, str]:
     return {name: value or words.NONE for name, value in values.items()}
 
 
-def _nodes_table(cluster: ClusterSpec | None) -> Table | None:
+def _nodes_table(cluster: ClusterSpec | None) -> ReportTable | None:
     """The declared nodes; None without a declaration."""
     if cluster is None:
         return None
@@ -149,8 +149,8 @@ def _nodes_table(cluster: ClusterSpec | None) -> Table | None:
     getters: Getters[NodeSpec] = (
         Getter("Node", lambda node: node.name),
         Getter("Roles", lambda node: ", ".join(sorted(node.roles))),
-        Getter("Cores", lambda node: str(node.cores), Kind.NUMBER),
-        Getter("Memory", lambda node: format_bytes(node.memory_bytes, binary=True), Kind.NUMBER),
+        Getter("Cores", lambda node: str(node.cores), Display.NUMBER),
+        Getter("Memory", lambda node: format_bytes(node.memory_bytes, binary=True), Display.NUMBER),
     )
     return tabulate(
         cluster.nodes,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from boardcluster.analysis import node_words
-from boardcluster.analysis.advice import Advice, Case, advise
+from boardcluster.analysis.advice import Advice, AdviceEvidence, advise
 from boardcluster.analysis.cost import Cost, cost
 from boardcluster.analysis.scaling import FactorEffect, NodeScaling, factor_effects, node_scalings
 from boardcluster.records import ClusterSpec, ProbeRun
@@ -56,7 +56,7 @@ class Material:
     def advice(self) -> tuple[Advice, ...]:
         """What to change, best first."""
         return advise(
-            Case(
+            AdviceEvidence(
                 results=self.source.results,
                 diagnoses=self.evidence.diagnoses,
                 facts=self.evidence.facts,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from boardcluster.analysis import Cell, Figure
+from boardcluster.analysis import Cell, MeasuredFigure
 from boardcluster.analysis.statistics import mean
 from boardcluster.records import Measurement
 from boardcluster.report import words
 from boardcluster.report.source import Source, configuration
-from boardcluster.report.tables import Getter, Getters, Kind, Table, tabulate
+from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes
 
 __all__ = ["figures_table", "node_bytes_table", "phases_table"]
@@ -26,40 +26,40 @@ _NODES_NOTE = (
 )
 
 
-def figures_table(source: Source, cells: Sequence[Cell]) -> Table | None:
+def figures_table(source: Source, cells: Sequence[Cell]) -> ReportTable | None:
     """What the workload itself measures, one row per cell and figure; None without any."""
 
-    def runs(cell: Cell, figure: Figure) -> str:
+    def runs(cell: Cell, figure: MeasuredFigure) -> str:
         return (
             str(figure.count) if figure.count == cell.count else f"{figure.count} of {cell.count}"
         )
 
-    getters: Getters[tuple[Cell, tuple[str, Figure]]] = (
+    getters: Getters[tuple[Cell, tuple[str, MeasuredFigure]]] = (
         Getter("Figure", lambda row: words.figure_name(row[1][0])),
-        Getter("Mean", lambda row: words.number(row[1][1].mean), Kind.NUMBER),
-        Getter("95 % interval", lambda row: _interval(row[1][1]), Kind.NUMBER),
-        Getter("Runs", lambda row: runs(row[0], row[1][1]), Kind.NUMBER),
+        Getter("Mean", lambda row: words.number(row[1][1].mean), Display.NUMBER),
+        Getter("95 % interval", lambda row: _interval(row[1][1]), Display.NUMBER),
+        Getter("Runs", lambda row: runs(row[0], row[1][1]), Display.NUMBER),
     )
     rows = [(cell, item) for cell in cells for item in cell.figures.items()]
     return _table(source, cells, rows, getters, caption="what the workload itself measured")
 
 
-def _interval(figure: Figure) -> str:
+def _interval(figure: MeasuredFigure) -> str:
     if figure.interval is None:
         return words.NONE
     return f"{words.number(figure.interval.low)} to {words.number(figure.interval.high)}"
 
 
-def phases_table(source: Source, cells: Sequence[Cell]) -> Table | None:
+def phases_table(source: Source, cells: Sequence[Cell]) -> ReportTable | None:
     """How long each part took, one row per cell and phase; None if no job has several parts."""
     found = [(cell, _series(cell, lambda item: item.phases_seconds)) for cell in cells]
     rows = [(cell, item) for cell, phases in found for item in phases.items()]
     if not any(len(phases) > 1 for _, phases in found):
         return None
     getters: Getters[tuple[Cell, tuple[str, list[float]]]] = (
-        Getter("Part", lambda row: row[1][0], Kind.CODE),
-        Getter("Mean (s)", lambda row: words.seconds(mean(row[1][1])), Kind.NUMBER),
-        Getter("Range (s)", lambda row: _range(row[1][1]), Kind.NUMBER),
+        Getter("Part", lambda row: row[1][0], Display.CODE),
+        Getter("Mean (s)", lambda row: words.seconds(mean(row[1][1])), Display.NUMBER),
+        Getter("Range (s)", lambda row: _range(row[1][1]), Display.NUMBER),
     )
     note = _PHASES_NOTE if any("/" in name for _, (name, _) in rows) else ""
     return _table(source, cells, rows, getters, caption="time of each part", note=note)
@@ -71,7 +71,7 @@ def _range(seconds: Sequence[float]) -> str:
     return f"{words.seconds(min(seconds))} to {words.seconds(max(seconds))}"
 
 
-def node_bytes_table(source: Source, cells: Sequence[Cell]) -> Table | None:
+def node_bytes_table(source: Source, cells: Sequence[Cell]) -> ReportTable | None:
     """Intermediate data by the engine, and storage traffic by node; None where nothing is known."""
     rows: list[tuple[Cell, tuple[str, float, dict[str, float]]]] = []
     for cell in cells:
@@ -96,8 +96,8 @@ def node_bytes_table(source: Source, cells: Sequence[Cell]) -> Table | None:
 
     getters: Getters[tuple[Cell, tuple[str, float, dict[str, float]]]] = (
         Getter("Bytes", lambda row: row[1][0]),
-        Getter("All nodes", lambda row: format_bytes(row[1][1]), Kind.NUMBER),
-        *(Getter(node, of_node(node), Kind.NUMBER) for node in nodes),
+        Getter("All nodes", lambda row: format_bytes(row[1][1]), Display.NUMBER),
+        *(Getter(node, of_node(node), Display.NUMBER) for node in nodes),
     )
     note = _NODES_NOTE if nodes else ""
     caption = "bytes on local storage, mean per run"
@@ -127,10 +127,10 @@ def _table(
     *,
     caption: str,
     note: str = "",
-) -> Table | None:
+) -> ReportTable | None:
     """A table whose rows begin with the name of their cell."""
     first: Getters[tuple[Cell, _Value]] = (
-        Getter("Engine", lambda row: words.engine_name(row[0].engine), Kind.ENGINE),
+        Getter("Engine", lambda row: words.engine_name(row[0].engine), Display.ENGINE),
         Getter("Configuration", lambda row: configuration(row[0], cells)),
     )
     return tabulate(

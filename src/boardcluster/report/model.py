@@ -9,7 +9,7 @@ from boardcluster.analysis import security_of
 from boardcluster.records import ClusterSpec, ProbeRun, Result, Security, Verdict
 from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
-from boardcluster.report.findings import Finding, find, headline
+from boardcluster.report.findings import CellFinding, find, headline
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part
 from boardcluster.report.sections import SECTIONS
@@ -28,7 +28,7 @@ class Report:
     """The main finding in one sentence."""
     headline_note: str
     """How sure it is, or what to do next."""
-    headline_finding: Finding | None
+    headline_finding: CellFinding | None
     """The finding of the headline; None without a verified result."""
     emulated: bool
     """Whether any number is of emulated nodes."""

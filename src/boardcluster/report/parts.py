@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from boardcluster.report.plots import Figure
-from boardcluster.report.tables import Table
+from boardcluster.report.tables import ReportTable
 
-__all__ = ["DataFile", "Part", "Point", "named", "present"]
+__all__ = ["DataFile", "KeyPoint", "Part", "named", "present"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Part:
     """What that page is; empty likewise."""
     fold: str = ""
     """Words for tables that are folded until a reader opens them; empty for open ones."""
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     """Tables."""
     paper: bool = False
     """Whether its tables are also written for LaTeX."""
@@ -71,7 +71,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class KeyPoint:
     """One finding."""
 
     name: str
@@ -97,6 +97,6 @@ def named(figures: Sequence[Figure], name: str) -> tuple[Figure, ...]:
     )
 
 
-def present(*tables: Table | None) -> tuple[Table, ...]:
+def present(*tables: ReportTable | None) -> tuple[ReportTable, ...]:
     """Those tables that there are."""
     return tuple(table for table in tables if table is not None)

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from boardcluster.analysis import Cell
-from boardcluster.analysis.sides import DURATION, Match, Outcome, compare_sides, own_side
-from boardcluster.catalog.conditions import machine_of, published_side
+from boardcluster.analysis.result_sets import (
+    DURATION,
+    Match,
+    MatchOutcome,
+    compare_result_sets,
+    own_result_set,
+)
+from boardcluster.catalog.conditions import machine_of, published_result_set
 from boardcluster.catalog.published import read_index
 from boardcluster.errors import BoardclusterError
 from boardcluster.report import words
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part
 from boardcluster.report.source import Source, configuration
-from boardcluster.report.tables import Getter, Getters, Kind, tabulate
+from boardcluster.report.tables import Display, Getter, Getters, tabulate
 
 __all__ = ["published_part", "published_section"]
 
@@ -24,9 +30,9 @@ _CONDITIONS = (
     " differ. Papers print one number without an interval, so none is given for it."
 )
 _OUTCOMES = {
-    Outcome.INSIDE: "inside our interval",
-    Outcome.OUTSIDE: "outside our interval",
-    Outcome.NO_INTERVAL: "one run, no interval",
+    MatchOutcome.INSIDE: "inside our interval",
+    MatchOutcome.OUTSIDE: "outside our interval",
+    MatchOutcome.NO_INTERVAL: "one run, no interval",
 }
 
 
@@ -48,14 +54,14 @@ def published_part(source: Source) -> Part | None:
     more = len(found) - _MOST
     getters: Getters[tuple[Cell, Match]] = (
         Getter("Workload", lambda row: words.workload_name(row[0].workload)),
-        Getter("Engine", lambda row: words.engine_name(row[0].engine), Kind.ENGINE),
+        Getter("Engine", lambda row: words.engine_name(row[0].engine), Display.ENGINE),
         Getter("Configuration", lambda row: configuration(row[0], cells)),
-        Getter("Our mean (s)", lambda row: words.seconds(row[0].mean_seconds), Kind.NUMBER),
+        Getter("Our mean (s)", lambda row: words.seconds(row[0].mean_seconds), Display.NUMBER),
         Getter(
-            "95 % interval (s)", lambda row: words.interval(row[0].interval_seconds), Kind.NUMBER
+            "95 % interval (s)", lambda row: words.interval(row[0].interval_seconds), Display.NUMBER
         ),
-        Getter("Published (s)", lambda row: words.number(row[1].second.mean), Kind.NUMBER),
-        Getter("Ours / published", lambda row: _ratio(row[1]), Kind.NUMBER),
+        Getter("Published (s)", lambda row: words.number(row[1].second.mean), Display.NUMBER),
+        Getter("Ours / published", lambda row: _ratio(row[1]), Display.NUMBER),
         Getter("The published number is", lambda row: _OUTCOMES.get(row[1].outcome, "")),
         Getter("Source", lambda row: row[1].second.source),
     )
@@ -83,7 +89,7 @@ def _ratio(match: Match) -> str:
 
 
 def _matches(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Match]]:
-    own = own_side("ours", "our results", cells, machine_of=machine_of)
+    own = own_result_set("ours", "our results", cells, machine_of=machine_of)
     try:
         index = read_index()
         names = [name for name, table in index.tables.items() if not table.missing]
@@ -91,10 +97,10 @@ def _matches(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Match]]:
         return
     for name in names:
         try:
-            side = published_side(name, {}, index=index, asked=f"published:{name}")
+            side = published_result_set(name, {}, index=index, asked=f"published:{name}")
         except BoardclusterError:  # nothing of this table can be compared
             continue
-        for match in compare_sides(own, side).matches:
+        for match in compare_result_sets(own, side).matches:
             if match.first.cell is not None and _is_like(match):
                 yield match.first.cell, match
 

@@ -18,6 +18,7 @@ from boardcluster.report.evidence import Evidence
 from boardcluster.report.latex import escape as latex_text
 from boardcluster.report.latex import latex_table
 from boardcluster.report.model import Report, report_of
+from boardcluster.report.parallel_map import parallel_map
 from boardcluster.report.plots import (
     NARROW_POINTS,
     WIDE_POINTS,
@@ -30,8 +31,7 @@ from boardcluster.report.plots.figure import Curves
 from boardcluster.report.plots.output import write_files
 from boardcluster.report.sections import CERTAINTIES
 from boardcluster.report.source import Source
-from boardcluster.report.tables import Table
-from boardcluster.report.together import together
+from boardcluster.report.tables import ReportTable
 
 __all__ = [
     "STATE_MARKS",
@@ -124,7 +124,7 @@ def write_source(
     html = environment.get_template("report.html.j2").render(
         **shared,
         marks=STATE_MARKS,
-        drawings=dict(together(_draw_named, drawn, many=_MANY_FIGURES)),
+        drawings=dict(parallel_map(_draw_named, drawn, many=_MANY_FIGURES)),
         file_links={name: _link(text) for name, text in files.items()},
         style=style_sheets(environment, "style.css", "run.css", "report.css"),
     )
@@ -149,7 +149,7 @@ def write_source(
     return written
 
 
-def named_tables(report: Report) -> dict[str, Table]:
+def named_tables(report: Report) -> dict[str, ReportTable]:
     """Tables that belong into a paper, by the stem of a file name."""
     mark = words.kind_mark(report.twins)
     return {
@@ -167,7 +167,9 @@ def _save(
         if follow is not None:
             follow("drawing figures for print", done, total)
 
-    saved = together(functools.partial(save, folder=folder), figures, many=_MANY_SAVED, follow=tell)
+    saved = parallel_map(
+        functools.partial(save, folder=folder), figures, many=_MANY_SAVED, follow=tell
+    )
     return tuple(path for paths in saved for path in paths)
 
 

@@ -21,7 +21,7 @@ from boardcluster.report.render import STATE_MARKS, make_environment, style_shee
 from boardcluster.report.run_curves import Section, sections
 from boardcluster.report.run_marks import Disturbance, disturbances
 from boardcluster.report.source import state_of
-from boardcluster.report.tables import Column, Getter, Getters, Kind, Table, tabulate
+from boardcluster.report.tables import Column, Display, Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes
 
 __all__ = ["page_name", "write_run_page"]
@@ -122,7 +122,7 @@ def write_run_page(
         sections=[
             (section, [_figure(chart, attempt) for chart in section.charts]) for section in curves
         ],
-        setup=Table(
+        setup=ReportTable(
             caption="Machine, versions and settings",
             columns=(Column(""), Column("")),
             rows=tuple(setup_values(attempt.fingerprint).items()),
@@ -183,7 +183,7 @@ def _sum(title: str, attribute: str, divisor: float = 1.0) -> Getter[_Nodes]:
         known = [value for node in nodes if (value := getattr(node, attribute)) is not None]
         return _number(sum(known) if known else None, 2, divisor)
 
-    return Getter(title, get, Kind.NUMBER)
+    return Getter(title, get, Display.NUMBER)
 
 
 def _own(title: str, attribute: str, decimals: int = 2, divisor: float = 1.0) -> Getter[_Nodes]:
@@ -193,7 +193,7 @@ def _own(title: str, attribute: str, decimals: int = 2, divisor: float = 1.0) ->
         value = getattr(nodes[0], attribute)
         return _number(value or None if "throttled" in attribute else value, decimals, divisor)
 
-    return Getter(title, get, Kind.NUMBER)
+    return Getter(title, get, Display.NUMBER)
 
 
 def _busy(nodes: _Nodes) -> str:
@@ -207,10 +207,10 @@ _RATES = (
 )
 _NODES: Getters[_Nodes] = (
     Getter("Node", lambda nodes: nodes[0].node),
-    Getter("CPU busy, cores", _busy, Kind.NUMBER),
+    Getter("CPU busy, cores", _busy, Display.NUMBER),
     _own("At most", "cpu_busy_most_cores"),
-    Getter("I/O wait", lambda row: words.percent(row[0].cpu_iowait_mean_share), Kind.NUMBER),
-    Getter("Steal", lambda row: words.percent(row[0].cpu_steal_mean_share or None), Kind.NUMBER),
+    Getter("I/O wait", lambda row: words.percent(row[0].cpu_iowait_mean_share), Display.NUMBER),
+    Getter("Steal", lambda row: words.percent(row[0].cpu_steal_mean_share or None), Display.NUMBER),
     *_RATES,
     _own("Sent, MB/s", "net_sent_bytes_per_second", 2, 1e6),
     _own("Lowest clock, GHz", "clock_least_hertz", 2, 1e9),
@@ -223,7 +223,7 @@ _NODES: Getters[_Nodes] = (
 )
 
 
-def _tables(telemetry: Telemetry, *, emulated: bool) -> tuple[Table, ...]:
+def _tables(telemetry: Telemetry, *, emulated: bool) -> tuple[ReportTable, ...]:
     """One table for the run, one for each submission that is not all of it, one of all phases."""
     if not telemetry.nodes:
         return ()
@@ -251,7 +251,9 @@ def _tables(telemetry: Telemetry, *, emulated: bool) -> tuple[Table, ...]:
 _MOST_PHASES = 16
 
 
-def _engine_table(telemetry: Telemetry, names: Sequence[str], *, emulated: bool) -> Table | None:
+def _engine_table(
+    telemetry: Telemetry, names: Sequence[str], *, emulated: bool
+) -> ReportTable | None:
     """What all nodes together did in each phase of the engine; the longest, in order of time."""
     took = {name: telemetry.phases[name][1] - telemetry.phases[name][0] for name in names}
     longest = set(sorted(names, key=lambda name: -took[name])[:_MOST_PHASES])
@@ -276,13 +278,13 @@ def _engine_table(telemetry: Telemetry, names: Sequence[str], *, emulated: bool)
         return Getter(getter.title, lambda name: getter.get(nodes(name)), getter.kind)
 
     getters: Getters[str] = (
-        Getter("Phase", lambda name: name, Kind.LONG),
-        Getter("From, s", lambda name: f"{telemetry.phases[name][0]:.1f}", Kind.NUMBER),
-        Getter("To, s", lambda name: f"{telemetry.phases[name][1]:.1f}", Kind.NUMBER),
-        Getter("Took, s", lambda name: f"{took[name]:.1f}", Kind.NUMBER),
+        Getter("Phase", lambda name: name, Display.LONG),
+        Getter("From, s", lambda name: f"{telemetry.phases[name][0]:.1f}", Display.NUMBER),
+        Getter("To, s", lambda name: f"{telemetry.phases[name][1]:.1f}", Display.NUMBER),
+        Getter("Took, s", lambda name: f"{took[name]:.1f}", Display.NUMBER),
         over(_sum("CPU busy, cores", "cpu_busy_mean_cores")),
-        Getter("Busiest node", busiest, Kind.NUMBER),
-        Getter("I/O wait", waited, Kind.NUMBER),
+        Getter("Busiest node", busiest, Display.NUMBER),
+        Getter("I/O wait", waited, Display.NUMBER),
         *map(over, _RATES),
     )
     return tabulate(
@@ -300,8 +302,8 @@ def _number(value: float | None, decimals: int = 2, divisor: float = 1.0) -> str
 _DISTURBED: Getters[Disturbance] = (
     Getter("Node", lambda row: row.node),
     Getter("What", lambda row: row.what),
-    Getter("Seconds", lambda row: f"{row.seconds:.1f}", Kind.NUMBER),
-    Getter("From and to, seconds from the start", lambda row: _when(row.spans), Kind.LONG),
+    Getter("Seconds", lambda row: f"{row.seconds:.1f}", Display.NUMBER),
+    Getter("From and to, seconds from the start", lambda row: _when(row.spans), Display.LONG),
 )
 _SHOWN_SPANS = 8
 

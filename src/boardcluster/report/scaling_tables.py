@@ -18,7 +18,7 @@ from boardcluster.analysis.scaling import (
 from boardcluster.records import Engine
 from boardcluster.report import words
 from boardcluster.report.source import Source, configuration
-from boardcluster.report.tables import Getter, Getters, Kind, Table, tabulate
+from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes
 
 __all__ = ["effects_table", "ratio_interval", "sizes_table", "workers_table"]
@@ -26,22 +26,22 @@ __all__ = ["effects_table", "ratio_interval", "sizes_table", "workers_table"]
 _MOST_EFFECTS = 60
 
 
-def workers_table(source: Source, scalings: Sequence[NodeScaling]) -> Table | None:
+def workers_table(source: Source, scalings: Sequence[NodeScaling]) -> ReportTable | None:
     """Speed-up and efficiency by number of workers, with the fits below; None without any."""
     cells = [cell for row in scalings for cell in row.cells]
     getters: Getters[tuple[NodeScaling, NodePoint]] = (
-        Getter("Engine", lambda row: words.engine_name(row[0].engine), Kind.ENGINE),
+        Getter("Engine", lambda row: words.engine_name(row[0].engine), Display.ENGINE),
         Getter("Configuration", lambda row: _common(row[0], cells)),
-        Getter("Workers", lambda row: str(row[1].workers), Kind.NUMBER),
-        Getter("Input", lambda row: words.size(row[1].size_bytes), Kind.NUMBER),
-        Getter("Runs", lambda row: str(row[1].count), Kind.NUMBER),
-        Getter("Mean (s)", lambda row: words.seconds(row[1].mean_seconds), Kind.NUMBER),
+        Getter("Workers", lambda row: str(row[1].workers), Display.NUMBER),
+        Getter("Input", lambda row: words.size(row[1].size_bytes), Display.NUMBER),
+        Getter("Runs", lambda row: str(row[1].count), Display.NUMBER),
+        Getter("Mean (s)", lambda row: words.seconds(row[1].mean_seconds), Display.NUMBER),
         Getter(
-            "95 % interval (s)", lambda row: words.interval(row[1].interval_seconds), Kind.NUMBER
+            "95 % interval (s)", lambda row: words.interval(row[1].interval_seconds), Display.NUMBER
         ),
-        Getter("Speed-up", lambda row: f"{row[1].speed_up.value:.2f}", Kind.NUMBER),
-        Getter("95 % interval of speed-up", lambda row: _speed_up_interval(*row), Kind.NUMBER),
-        Getter("Efficiency", lambda row: f"{100 * row[1].efficiency:.0f} %", Kind.NUMBER),
+        Getter("Speed-up", lambda row: f"{row[1].speed_up.value:.2f}", Display.NUMBER),
+        Getter("95 % interval of speed-up", lambda row: _speed_up_interval(*row), Display.NUMBER),
+        Getter("Efficiency", lambda row: f"{100 * row[1].efficiency:.0f} %", Display.NUMBER),
     )
     return tabulate(
         [(row, point) for row in scalings for point in row.points],
@@ -111,7 +111,7 @@ def _tested(residuals: Iterable[float], *, exact: bool) -> str:
     return f"residuals up to {100 * max(map(abs, residuals), default=0.0):.1f} %"
 
 
-def sizes_table(source: Source, scalings: Sequence[SizeScaling]) -> Table | None:
+def sizes_table(source: Source, scalings: Sequence[SizeScaling]) -> ReportTable | None:
     """Time and throughput by size of the input; None without any."""
     cells = [cell for row in scalings for cell in row.cells]
 
@@ -119,16 +119,16 @@ def sizes_table(source: Source, scalings: Sequence[SizeScaling]) -> Table | None
         return configuration(scaling.cells[0], cells, size=False)
 
     getters: Getters[tuple[SizeScaling, SizePoint]] = (
-        Getter("Engine", lambda row: words.engine_name(row[0].engine), Kind.ENGINE),
+        Getter("Engine", lambda row: words.engine_name(row[0].engine), Display.ENGINE),
         Getter("Configuration", lambda row: which(row[0])),
-        Getter("Input", lambda row: format_bytes(row[1].size_bytes), Kind.NUMBER),
-        Getter("Runs", lambda row: str(row[1].count), Kind.NUMBER),
-        Getter("Mean (s)", lambda row: words.seconds(row[1].mean_seconds), Kind.NUMBER),
+        Getter("Input", lambda row: format_bytes(row[1].size_bytes), Display.NUMBER),
+        Getter("Runs", lambda row: str(row[1].count), Display.NUMBER),
+        Getter("Mean (s)", lambda row: words.seconds(row[1].mean_seconds), Display.NUMBER),
         Getter(
-            "95 % interval (s)", lambda row: words.interval(row[1].interval_seconds), Kind.NUMBER
+            "95 % interval (s)", lambda row: words.interval(row[1].interval_seconds), Display.NUMBER
         ),
         Getter(
-            "MB/s", lambda row: words.megabytes(row[1].throughput_bytes_per_second), Kind.NUMBER
+            "MB/s", lambda row: words.megabytes(row[1].throughput_bytes_per_second), Display.NUMBER
         ),
     )
     return tabulate(
@@ -157,7 +157,7 @@ def _size_fit(fit: SizeFit) -> str:
     )
 
 
-def effects_table(source: Source, effects: Sequence[FactorEffect]) -> Table | None:
+def effects_table(source: Source, effects: Sequence[FactorEffect]) -> ReportTable | None:
     """What changing one factor changes, the largest effect first; None without any."""
     ordered = sorted(effects, key=lambda row: (-row.ratio.is_shown, -row.ratio.value))
     cells = [cell for row in effects for cell in (row.slower, row.faster)]
@@ -167,11 +167,11 @@ def effects_table(source: Source, effects: Sequence[FactorEffect]) -> Table | No
         Getter("Faster", lambda row: _named(row.factor, row.faster_value)),
         Getter("Slower", lambda row: _named(row.factor, row.slower_value)),
         Getter("In common", lambda row: _else(row, source.cells)),
-        Getter("Times as fast", lambda row: f"{row.ratio.value:.2f}", Kind.NUMBER),
-        Getter("95 % interval", lambda row: ratio_interval(row.ratio), Kind.NUMBER),
+        Getter("Times as fast", lambda row: f"{row.ratio.value:.2f}", Display.NUMBER),
+        Getter("95 % interval", lambda row: ratio_interval(row.ratio), Display.NUMBER),
         Getter("Interval by", _method),
-        Getter("p (paired t)", lambda row: _p(row, lambda test: test.p_t), Kind.NUMBER),
-        Getter("p (Wilcoxon)", lambda row: _p(row, lambda test: test.p_wilcoxon), Kind.NUMBER),
+        Getter("p (paired t)", lambda row: _p(row, lambda test: test.p_t), Display.NUMBER),
+        Getter("p (Wilcoxon)", lambda row: _p(row, lambda test: test.p_wilcoxon), Display.NUMBER),
         Getter("Difference", _shown),
     )
     return tabulate(

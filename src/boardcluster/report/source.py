@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 from boardcluster.analysis import Cell, Configuration, Untrusted, label_of, summarise, untrusted
 from boardcluster.records import Campaign, CampaignKind, Fingerprint, Result
 from boardcluster.report import words
-from boardcluster.report.tables import Getter, Getters, Kind
+from boardcluster.report.tables import Display, Getter, Getters
 from boardcluster.units import format_bytes
 
 __all__ = [
@@ -176,8 +176,8 @@ def trial_getters(result_of: Callable[[Item], Result]) -> Getters[Item]:
     """
     return (
         Getter("Workload", lambda row: words.workload_name(result_of(row).trial.workload)),
-        Getter("Input", lambda row: words.size(result_of(row).trial.size_bytes), Kind.NUMBER),
-        Getter("Workers", lambda row: str(result_of(row).trial.workers), Kind.NUMBER),
+        Getter("Input", lambda row: words.size(result_of(row).trial.size_bytes), Display.NUMBER),
+        Getter("Workers", lambda row: str(result_of(row).trial.workers), Display.NUMBER),
         Getter("Profile", lambda row: result_of(row).trial.profile),
         Getter("Settings", lambda row: label_of([result_of(row)]) or "default"),
     )

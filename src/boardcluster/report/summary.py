@@ -21,14 +21,14 @@ from boardcluster.report.bounds import CellBound, bound_of, bound_words, gain_wo
 from boardcluster.report.cost_part import loses
 from boardcluster.report.evidence import Evidence
 from boardcluster.report.material import Material
-from boardcluster.report.parts import Part, Point
+from boardcluster.report.parts import KeyPoint, Part
 from boardcluster.report.source import Source, named_cell, workload_anchor
 from boardcluster.report.validity import Validity, validity_of
 from boardcluster.units import format_bytes
 
 __all__ = [
     "Difference",
-    "Point",
+    "KeyPoint",
     "Summary",
     "differences_of",
     "summary_section",
@@ -39,7 +39,7 @@ __all__ = [
 class Summary:
     """What is at the top."""
 
-    points: tuple[Point, ...]
+    points: tuple[KeyPoint, ...]
     """At most three findings, the first the most important."""
     validity: str
     """In one line how many runs can be trusted."""
@@ -136,13 +136,13 @@ def _value(factor: str, value: str) -> str:
     return f"with {factor.rpartition('.')[2]} {value}"
 
 
-def _untrusted(source: Source, validity: Validity) -> Point | None:
+def _untrusted(source: Source, validity: Validity) -> KeyPoint | None:
     """That the numbers cannot be trusted; None where most attempts count."""
     if not validity.is_doubtful:
         return None
     why = f", most often because: {validity.reasons[0][0]}" if validity.reasons else ""
     out = validity.attempts - validity.counted
-    return Point(
+    return KeyPoint(
         name="These numbers cannot be trusted",
         sentence=f"{out} of {words.count(validity.attempts, 'attempt')} do not count{why}",
         certainty="Each verdict is given below with its reason.",
@@ -151,7 +151,7 @@ def _untrusted(source: Source, validity: Validity) -> Point | None:
     )
 
 
-def _difference(source: Source, differences: Sequence[Difference]) -> Point | None:
+def _difference(source: Source, differences: Sequence[Difference]) -> KeyPoint | None:
     # The largest that the runs show; else the largest, which they do not show.
     shown = [row for row in differences if row.ratio.is_shown]
     found = max(shown or differences, key=lambda row: row.ratio.value, default=None)
@@ -171,7 +171,7 @@ def _difference(source: Source, differences: Sequence[Difference]) -> Point | No
     section = workload_anchor(found.faster.workload)
     emulated = source.are_emulated([found.faster, found.slower])
     if ratio.interval is not None and not ratio.is_shown:
-        return Point(
+        return KeyPoint(
             name="What differs",
             sentence=f"{subject}: no difference is shown between runs {faster} and {slower}",
             certainty=f"The 95 % interval of the ratio, {_span(ratio)}, includes 1 ({counts}): more"
@@ -183,7 +183,7 @@ def _difference(source: Source, differences: Sequence[Difference]) -> Point | No
     if ratio.interval is None:
         certainty = f"No interval: {ratio.reason} ({counts})."
     times = words.ratio(ratio.value)
-    return Point(
+    return KeyPoint(
         name="What differs most",
         sentence=f"{subject}: {times} times as fast {faster} as {slower}",
         certainty=certainty,
@@ -192,11 +192,11 @@ def _difference(source: Source, differences: Sequence[Difference]) -> Point | No
     )
 
 
-def _alone(source: Source) -> Point | None:
+def _alone(source: Source) -> KeyPoint | None:
     """That there is nothing to compare; None without any cell."""
     if not source.cells:
         return None
-    return Point(
+    return KeyPoint(
         name="Nothing to compare",
         sentence="No two configurations differ in exactly one factor",
         certainty="To see a difference, run a second engine, number of workers or medium.",
@@ -210,13 +210,13 @@ def _span(ratio: Ratio) -> str:
     return f"{interval.low:.3g} to {interval.high:.3g}" if interval else words.NONE
 
 
-def _held_back(source: Source, evidence: Evidence) -> Point | None:
+def _held_back(source: Source, evidence: Evidence) -> KeyPoint | None:
     """What holds the most time-consuming workload back; None without a cell."""
     if not source.cells:
         return None
     known = [row for cell in source.cells if (row := bound_of(cell, evidence)) is not None]
     if not known:
-        return Point(
+        return KeyPoint(
             name="What holds it back",
             sentence="What holds these runs back is not known: they have no telemetry",
             certainty="The section on validity names the runs without telemetry.",
@@ -235,7 +235,7 @@ def _held_back(source: Source, evidence: Evidence) -> Point | None:
     return _bound_point(source, slowest)
 
 
-def _bound_point(source: Source, row: CellBound) -> Point | None:
+def _bound_point(source: Source, row: CellBound) -> KeyPoint | None:
     if row.first is None:
         return None
     name = f"{named_cell(row.cell, source.cells)} on {words.engine_name(row.cell.engine)}"
@@ -243,7 +243,7 @@ def _bound_point(source: Source, row: CellBound) -> Point | None:
     behind = f", then by {bound_words(row.second)}" if row.second is not None else ""
     gain = f"; {gain_words(row, row.first, ' would make it')}" if row.first in row.gains else ""
     certainty = f"From the samples of {words.count(row.runs, 'run')}; the gain is predicted."
-    return Point(
+    return KeyPoint(
         name="What holds it back",
         sentence=f"{name} is {first}{behind}{gain}",
         certainty=certainty,
@@ -252,14 +252,14 @@ def _bound_point(source: Source, row: CellBound) -> Point | None:
     )
 
 
-def _advice(source: Source, advice: Sequence[Advice], evidence: Evidence) -> Point | None:
+def _advice(source: Source, advice: Sequence[Advice], evidence: Evidence) -> KeyPoint | None:
     """The one thing to change; that there is none, where that is what the runs say."""
     if not source.cells:
         return None
     emulated = source.is_emulated(source.results)
     if not advice:
         watched = words.count(len(evidence.facts), "run")
-        return Point(
+        return KeyPoint(
             name="What to change next",
             sentence="No rule found anything to change",
             certainty=f"The rules covered the samples of {watched} and the counters of all runs."
@@ -269,7 +269,7 @@ def _advice(source: Source, advice: Sequence[Advice], evidence: Evidence) -> Poi
             emulated=emulated,
         )
     best = advice[0]
-    return Point(
+    return KeyPoint(
         name="What to change next",
         sentence=best.title.rstrip("."),
         certainty=f"Expected effect: {best.brings.rstrip('.')}.",

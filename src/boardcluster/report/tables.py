@@ -10,12 +10,12 @@ from typing import Generic, TypeAlias, TypeVar
 
 from boardcluster.report import words
 
-__all__ = ["Column", "Getter", "Getters", "Kind", "Table", "tabulate"]
+__all__ = ["Column", "Display", "Getter", "Getters", "ReportTable", "tabulate"]
 
 Item = TypeVar("Item")
 
 
-class Kind(StrEnum):
+class Display(StrEnum):
     """How a column is shown."""
 
     TEXT = "text"
@@ -33,7 +33,7 @@ class Column:
 
     title: str
     """Its heading, with the unit."""
-    kind: Kind = Kind.TEXT
+    kind: Display = Display.TEXT
     """How its values are shown."""
 
 
@@ -45,7 +45,7 @@ class Getter(Generic[Item]):
     """Its heading, with the unit."""
     get: Callable[[Item], str]
     """The text of one row's item."""
-    kind: Kind = Kind.TEXT
+    kind: Display = Display.TEXT
     """How its values are shown."""
 
 
@@ -53,7 +53,7 @@ Getters: TypeAlias = tuple[Getter[Item], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class ReportTable:
     """One table."""
 
     caption: str
@@ -73,7 +73,7 @@ class Table:
     stem: str = ""
     """Of its LaTeX file; empty for that of its part."""
 
-    def without_empty(self) -> Table:
+    def without_empty(self) -> ReportTable:
         """The same table without columns that are blank in every row."""
         return self._with(
             index
@@ -81,7 +81,7 @@ class Table:
             if any(row[index] not in ("", words.NONE) for row in self.rows)
         )
 
-    def without_constant(self, *titles: str) -> Table:
+    def without_constant(self, *titles: str) -> ReportTable:
         """The same table without those of the named columns that are the same in every row."""
         return self._with(
             index
@@ -90,7 +90,7 @@ class Table:
             or len({row[index] for row in self.rows} - {words.NONE}) > 1
         )
 
-    def _with(self, indices: Iterable[int]) -> Table:
+    def _with(self, indices: Iterable[int]) -> ReportTable:
         kept = tuple(indices)
         return dataclasses.replace(
             self,
@@ -108,13 +108,13 @@ def tabulate(
     note: str = "",
     links: tuple[str, ...] = (),
     hide: tuple[str, ...] = (),
-) -> Table | None:
+) -> ReportTable | None:
     """Make a table of one row for each item, without blank columns; None without any item.
 
     Args:
         items: what the rows are of.
         getters: the columns.
-        caption: see ``Table``, like the next three.
+        caption: see ``ReportTable``, like the next three.
         emulated: whether any number is of nodes that are no boards.
         note: a sentence below it.
         links: where the first cell of each row leads.
@@ -123,7 +123,7 @@ def tabulate(
     rows = tuple(tuple(getter.get(item) for getter in getters) for item in items)
     if not rows:
         return None
-    table = Table(
+    table = ReportTable(
         caption=caption,
         columns=tuple(Column(getter.title, getter.kind) for getter in getters),
         rows=rows,

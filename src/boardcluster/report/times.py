@@ -24,7 +24,7 @@ from boardcluster.report.source import (
     state_of,
     workload_anchor,
 )
-from boardcluster.report.tables import Getter, Getters, Kind, Table, tabulate
+from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
 
 __all__ = ["times_part"]
 
@@ -137,33 +137,35 @@ def _warnings(cells: Sequence[Cell]) -> str:
     return " ".join(lines)
 
 
-def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> Table | None:
+def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> ReportTable | None:
     several = len(source.fingerprints) > 1
 
     def setups(cell: Cell) -> str:
         return ", ".join(source.setup_letter(item) for item in cell.fingerprints) if several else ""
 
     getters: Getters[Cell] = (
-        Getter("Engine", lambda cell: words.engine_name(cell.engine), Kind.ENGINE),
-        Getter("Input", lambda cell: words.size(cell.size_bytes), Kind.NUMBER),
-        Getter("Workers", lambda cell: str(cell.workers), Kind.NUMBER),
+        Getter("Engine", lambda cell: words.engine_name(cell.engine), Display.ENGINE),
+        Getter("Input", lambda cell: words.size(cell.size_bytes), Display.NUMBER),
+        Getter("Workers", lambda cell: str(cell.workers), Display.NUMBER),
         Getter("Profile", lambda cell: cell.profile),
         Getter("Settings", lambda cell: cell.label or "default"),
-        Getter("Runs", lambda cell: str(cell.count), Kind.NUMBER),
+        Getter("Runs", lambda cell: str(cell.count), Display.NUMBER),
         Getter("Verdicts", _verdicts),
-        Getter("Mean (s)", lambda cell: words.seconds(cell.mean_seconds), Kind.NUMBER),
+        Getter("Mean (s)", lambda cell: words.seconds(cell.mean_seconds), Display.NUMBER),
         Getter(
-            "95 % interval (s)", lambda cell: words.interval(cell.interval_seconds), Kind.NUMBER
+            "95 % interval (s)", lambda cell: words.interval(cell.interval_seconds), Display.NUMBER
         ),
         Getter(
-            "by bootstrap (s)", lambda cell: words.interval(cell.bootstrap_seconds), Kind.NUMBER
+            "by bootstrap (s)", lambda cell: words.interval(cell.bootstrap_seconds), Display.NUMBER
         ),
-        Getter("Median (s)", lambda cell: words.seconds(cell.median_seconds), Kind.NUMBER),
-        Getter("Min (s)", lambda cell: words.seconds(cell.minimum_seconds), Kind.NUMBER),
-        Getter("Max (s)", lambda cell: words.seconds(cell.maximum_seconds), Kind.NUMBER),
-        Getter("CV", lambda cell: words.percent(cell.variation), Kind.NUMBER),
+        Getter("Median (s)", lambda cell: words.seconds(cell.median_seconds), Display.NUMBER),
+        Getter("Min (s)", lambda cell: words.seconds(cell.minimum_seconds), Display.NUMBER),
+        Getter("Max (s)", lambda cell: words.seconds(cell.maximum_seconds), Display.NUMBER),
+        Getter("CV", lambda cell: words.percent(cell.variation), Display.NUMBER),
         Getter("Outliers", _outliers),
-        Getter("MB/s", lambda cell: words.megabytes(cell.throughput_bytes_per_second), Kind.NUMBER),
+        Getter(
+            "MB/s", lambda cell: words.megabytes(cell.throughput_bytes_per_second), Display.NUMBER
+        ),
         Getter("Setup", setups),
     )
     pooled = any(differences_among(cell.fingerprints) for cell in cells)

@@ -15,7 +15,7 @@ from boardcluster.report.evidence import Evidence
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part, present
 from boardcluster.report.source import Source, has_ended, state_of, trial_getters
-from boardcluster.report.tables import Getter, Getters, Kind, Table, tabulate
+from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
 
 __all__ = ["Validity", "validity_of", "validity_section"]
 
@@ -132,7 +132,7 @@ def _notes(evidence: Evidence) -> list[str]:
     return notes
 
 
-def _table(source: Source) -> Table | None:
+def _table(source: Source) -> ReportTable | None:
     """What became of the attempts, one row per configuration and engine; None without any."""
     groups: dict[_Key, list[Result]] = {}
     for item in source.of_workloads():
@@ -141,10 +141,10 @@ def _table(source: Source) -> Table | None:
     workload, *others = trial_getters(_first)
     getters: Getters[Sequence[Result]] = (
         workload,
-        Getter("Engine", lambda group: words.engine_name(group[0].trial.engine), Kind.ENGINE),
+        Getter("Engine", lambda group: words.engine_name(group[0].trial.engine), Display.ENGINE),
         *others,
-        Getter("Attempts", lambda group: str(len(group)), Kind.NUMBER),
-        *(Getter(kind, _count_of(kind), Kind.NUMBER) for kind in _KINDS),
+        Getter("Attempts", lambda group: str(len(group)), Display.NUMBER),
+        *(Getter(kind, _count_of(kind), Display.NUMBER) for kind in _KINDS),
         Getter("Most frequent reason", _often),
     )
     return tabulate(

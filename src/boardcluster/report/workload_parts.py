@@ -9,6 +9,7 @@ from boardcluster.analysis.scaling import size_scalings
 from boardcluster.factors import FACTORS
 from boardcluster.report import words
 from boardcluster.report.bounds import bounds_part
+from boardcluster.report.efficiency_part import Declared, efficiency_part
 from boardcluster.report.evidence import Evidence, key_of, representatives
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part, named, present
@@ -23,7 +24,6 @@ from boardcluster.report.plots.cells import factor_words
 from boardcluster.report.scaling_tables import effects_table, sizes_table, workers_table
 from boardcluster.report.source import Source, configuration, workload_anchor
 from boardcluster.report.times import times_part
-from boardcluster.report.worth_part import Declared, worth_part
 
 __all__ = ["workload_sections"]
 
@@ -102,7 +102,7 @@ def _parts(material: Material, cells: Sequence[Cell]) -> Iterator[Part]:
         ),
         bounds_part(source, cells, evidence, name=f"{name}-bounds"),
         *_curves(source, cells, evidence, name),
-        worth_part(source, cells, Declared(cluster=material.cluster), name=f"{name}-worth"),
+        efficiency_part(source, cells, Declared(cluster=material.cluster), name=f"{name}-worth"),
     )
     return (part for part in found if not part.is_empty())
 

@@ -20,6 +20,7 @@ from boardcluster.errors import ClusterError, StoreError
 from boardcluster.fetch.cache import Progress, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
 from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.services.disk_space import FULL_PERCENT
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.jobs import jobs_jar
@@ -37,7 +38,6 @@ from boardcluster.services.provision.manager import PlainProcesses, ServiceManag
 from boardcluster.services.provision.provisioning import Change, plan, provision, uninstall
 from boardcluster.services.provision.resources import Tree, tree_of
 from boardcluster.services.provision.units import render_units
-from boardcluster.services.room import FULL_PERCENT
 from boardcluster.store import from_json, to_json
 
 __all__ = [

@@ -25,7 +25,7 @@ from importlib import resources
 from boardcluster.errors import UsageError
 from boardcluster.services.profile import FILES
 
-__all__ = ["LONGEST_MILLISECONDS", "Interval", "capped", "dilated", "intervals"]
+__all__ = ["LONGEST_MILLISECONDS", "TimeProperty", "capped", "dilated", "intervals"]
 
 LONGEST_MILLISECONDS = 2**31 - 1
 """Longest interval that is written, 24.8 days: Hadoop reads many into an int of milliseconds."""
@@ -48,7 +48,7 @@ _VALUE = re.compile(r"(-?\d+(?:\.\d+)?) *([a-z]*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class TimeProperty:
     """A property that holds a time, or a rate."""
 
     default: str
@@ -71,12 +71,13 @@ class Interval:
 
 
 @functools.cache
-def intervals() -> dict[str, dict[str, Interval]]:
+def intervals() -> dict[str, dict[str, TimeProperty]]:
     """Return the table: per file of FILES, the properties that are dilated."""
     text = resources.files("boardcluster.services").joinpath("dilation.toml").read_text()
     raw = tomllib.loads(text)
     return {
-        file: {name: Interval(**row) for name, row in raw.get(file, {}).items()} for file in FILES
+        file: {name: TimeProperty(**row) for name, row in raw.get(file, {}).items()}
+        for file in FILES
     }
 
 
@@ -122,7 +123,7 @@ def capped(slowed: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _times(where: str, text: str, interval: Interval, dilation: float) -> str | None:
+def _times(where: str, text: str, interval: TimeProperty, dilation: float) -> str | None:
     """Return a value times the dilation as text; None where there is nothing to dilate."""
     if not text.strip():
         return None

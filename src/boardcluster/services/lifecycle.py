@@ -14,8 +14,8 @@ from pathlib import Path
 from boardcluster.cluster.state import IDENTITY_VARIABLE, Daemon
 from boardcluster.errors import AddressError, DaemonError, JvmCrashError, RemoteError
 from boardcluster.records import NodeSpec, Role
-from boardcluster.remote.ask import http_get_all, listening, processes
 from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.remote.node_rpc import http_get_all, listening, processes
 from boardcluster.services.conf import config_sha256, render_node
 from boardcluster.services.daemons import (
     DAEMONS,

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.errors import BoardclusterError, RemoteError
-from boardcluster.remote.ask import end_marked
 from boardcluster.remote.base import Remote
+from boardcluster.remote.node_rpc import end_marked
 from boardcluster.services import mpi_agent
 from boardcluster.services.layout import Layout
 

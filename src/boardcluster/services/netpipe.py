@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from boardcluster.errors import VerificationError
 
-__all__ = ["Curve", "Point", "check_integrity", "parse_curve", "sizes_up_to"]
+__all__ = ["Curve", "NetpipePoint", "check_integrity", "parse_curve", "sizes_up_to"]
 
 _NETPIPE_MEGABIT = 2**20
 _MEGABIT = 1e6
@@ -28,7 +28,7 @@ _HINT = "see the attempt's folder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class NetpipePoint:
     """One message size."""
 
     size_bytes: int
@@ -43,7 +43,7 @@ class Point:
 class Curve:
     """What was measured between two nodes."""
 
-    points: tuple[Point, ...]
+    points: tuple[NetpipePoint, ...]
     """By growing size."""
 
     @property
@@ -103,7 +103,7 @@ def parse_curve(text: str, *, largest_bytes: int, pair: str) -> Curve:
     return Curve(points=tuple(points))
 
 
-def _point(found: re.Match[str], pair: str) -> Point:
+def _point(found: re.Match[str], pair: str) -> NetpipePoint:
     size_bytes, rate, seconds = int(found[1]), float(found[2]), float(found[3])
     from_rate = size_bytes * 8 / _NETPIPE_MEGABIT / rate if rate else 0.0
     error = _TIME_ERROR_SECONDS + from_rate * _RATE_ERROR / (rate or 1.0)
@@ -112,7 +112,7 @@ def _point(found: re.Match[str], pair: str) -> Point:
             f"{pair}: {size_bytes} bytes in {found[3]} s are not {found[2]} Mbit/s (of 2^20 bits)",
             hint=_HINT,
         )
-    return Point(
+    return NetpipePoint(
         size_bytes=size_bytes,
         megabits_per_second=rate * _NETPIPE_MEGABIT / _MEGABIT,
         seconds=seconds,

@@ -51,16 +51,16 @@ from boardcluster.services.boards import (
     managers_of,
     wipe_boards,
 )
+from boardcluster.services.disk_space import require_disk_space
 from boardcluster.services.install import install
 from boardcluster.services.java import provide_java
 from boardcluster.services.layout import Layout
 from boardcluster.services.lifecycle import Health
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, own_profile_digests, profile_names
-from boardcluster.services.room import require_room
 from boardcluster.services.settings import check_setting
 from boardcluster.spec import MeterFacts, load_cluster, render_cluster
-from boardcluster.spec.form import Form, apply_form, form_words, storage_name
+from boardcluster.spec.variant import ClusterVariant, apply_variant, storage_name, variant_words
 from boardcluster.twin.parts import catalog_parts
 from boardcluster.twin.plan import plan_limits
 from boardcluster.units import format_bytes
@@ -264,7 +264,7 @@ def up(
     cache: Path,
     progress: Progress,
     seen: Callable[[Health], None],
-    form: Form | None = None,
+    variant: ClusterVariant | None = None,
     temporary: bool = False,
     deep: bool = False,
 ) -> LiveCluster:
@@ -277,8 +277,8 @@ def up(
         cache: folder of fetched engines.
         progress: told what is being fetched.
         seen: told of the cluster's health while it starts.
-        form: fewer workers, another profile or another place of the master, for a campaign; one
-            that runs in another form is brought down first.
+        variant: fewer workers, another profile or another place of the master, for a campaign; one
+            that runs in another variant is brought down first.
         temporary: whether the caller will bring it down; recorded, for a caller that is killed.
         deep: read every byte of what was copied to boards, not only names and sizes.
 
@@ -287,7 +287,7 @@ def up(
     """
     path = home / "cluster.toml"
     declared = read_spec(path)
-    spec = declared if form is None else apply_form(declared, form)
+    spec = declared if variant is None else apply_variant(declared, variant)
     profile = build_profile(spec.profile, spec)
     left = load_state(home)
     if left is not None:
@@ -298,13 +298,13 @@ def up(
     if spec.capabilities.on_this_machine:
         if spec.twin is None:
             check_memory(spec)
-        require_room(home)
+        require_disk_space(home)
     nodes.check(spec)
     state = nodes.new_state(spec, identity=str(uuid.uuid4()))
     state = replace(state, spec_sha256=_digest(path), temporary=temporary)
-    if spec != declared and form is not None:
+    if spec != declared and variant is not None:
         state = replace(
-            state, form=form_words(declared, form), storage=storage_name(declared, form)
+            state, form=variant_words(declared, variant), storage=storage_name(declared, variant)
         )
     with writing(home / "running.toml"):
         (home / "running.toml").write_text(
@@ -523,11 +523,13 @@ def found_up(home: Path) -> bool:
     )
 
 
-def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = False) -> LiveCluster:
-    """Return the running cluster of a home; one that a campaign changed only with ``any_form``.
+def attach(
+    home: Path, *, cache: Path, progress: Progress, any_variant: bool = False
+) -> LiveCluster:
+    """Return the running cluster of a home; one that a campaign changed only with ``any_variant``.
 
     Raises:
-        ClusterNotUpError: it is not up, or in a form that a campaign gave it.
+        ClusterNotUpError: it is not up, or in a variant that a campaign gave it.
     """
     state = load_state(home)
     if state is None:
@@ -539,7 +541,7 @@ def attach(home: Path, *, cache: Path, progress: Progress, any_form: bool = Fals
             f"the cluster in {home} is not up: its driver or its nodes were killed",
             hint="run `boardcluster down`, then `boardcluster up`",
         )
-    if state.form and not any_form:
+    if state.form and not any_variant:
         raise ClusterNotUpError(
             f"the cluster in {home} is up in a variant that a campaign chose: {state.form}",
             hint="run `boardcluster up`, which restores what cluster.toml says",

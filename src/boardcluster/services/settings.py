@@ -102,7 +102,7 @@ _SIZE_WORDS = ("size", "bytes", "memory", "-mb", ".mb", "buffer", "limit", "thre
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownProperty:
     """A property that engines know: the file it belongs to, and its default as text."""
 
     file: str
@@ -110,19 +110,19 @@ class _Known:
 
 
 @functools.cache
-def known_settings(pair_id: str) -> Mapping[str, _Known]:
+def known_settings(pair_id: str) -> Mapping[str, _KnownProperty]:
     """Return every property that the engines of a pair know, by name."""
     packed = _FOLDER.joinpath(f"{pair_id}.settings.gz").read_bytes()
-    found = {key: _Known(file, "") for key, file in _NOT_LISTED.items()}
+    found = {key: _KnownProperty(file, "") for key, file in _NOT_LISTED.items()}
     for line in gzip.decompress(packed).decode().splitlines():
         file, key, default = line.split("\t")
-        found.setdefault(key, _Known(file, default))
+        found.setdefault(key, _KnownProperty(file, default))
     return found
 
 
 @functools.cache
-def _known_anywhere() -> Mapping[str, _Known]:
-    found: dict[str, _Known] = {}
+def _known_anywhere() -> Mapping[str, _KnownProperty]:
+    found: dict[str, _KnownProperty] = {}
     for pair_id in pair_ids():
         found = {**known_settings(pair_id), **found}
     return found

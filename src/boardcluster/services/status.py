@@ -11,7 +11,7 @@ from boardcluster.cluster.nodes import Nodes
 from boardcluster.cluster.state import LiveState, load_state
 from boardcluster.errors import ClusterError, RemoteError
 from boardcluster.records import ClusterSpec, Security
-from boardcluster.remote.ask import ProcessView, processes
+from boardcluster.remote.node_rpc import ProcessView, processes
 from boardcluster.services import lifecycle
 from boardcluster.services.boards import board_layout, current_daemons
 from boardcluster.services.install import Installation

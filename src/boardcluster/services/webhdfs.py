@@ -12,8 +12,8 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from boardcluster.errors import RemoteError
-from boardcluster.remote.ask import HttpAnswer, http
 from boardcluster.remote.base import Remote
+from boardcluster.remote.node_rpc import HttpAnswer, http
 from boardcluster.services.layout import Layout
 
 __all__ = ["HdfsEntry", "WebHdfs"]
@@ -134,7 +134,7 @@ class WebHdfs:
         answer = self._http("PUT", url)
         if answer.status != 307 or not answer.location:
             raise self._fail(f"storing {target}", answer)
-        with self._remote.lend(source) as path:
+        with self._remote.temporary_upload(source) as path:
             answer = self._http("PUT", answer.location, source=path, timeout_seconds=_DATA_SECONDS)
         if answer.status != 201:
             raise self._fail(f"storing {target}", answer)
@@ -145,7 +145,7 @@ class WebHdfs:
         answer = self._http("GET", self._url(source, "OPEN"))
         if answer.status != 307 or not answer.location:
             raise self._fail(f"reading {source}", answer)
-        with self._remote.collect(target) as path:
+        with self._remote.download_on_exit(target) as path:
             answer = self._http("GET", answer.location, target=path, timeout_seconds=_DATA_SECONDS)
             if answer.status != 200:
                 raise self._fail(f"reading {source}", answer)

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import quote
 
 from boardcluster.errors import RemoteError
-from boardcluster.remote.ask import HttpAnswer, http, http_get_all
 from boardcluster.remote.base import Remote
+from boardcluster.remote.node_rpc import HttpAnswer, http, http_get_all
 from boardcluster.services.jvm import processor_flags
 from boardcluster.services.layout import Layout
 from boardcluster.waiting import wait_until

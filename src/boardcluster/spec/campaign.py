@@ -223,7 +223,7 @@ class _CampaignFile(StrictTable):
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownNames:
     """What is known besides the file: see ``load_campaign``."""
 
     workloads: Mapping[str, WorkloadFacts]
@@ -273,7 +273,7 @@ def load_campaign(
     """
     document = read_toml(path, create_hint=_CREATE_HINT)
     folder = path.expanduser().absolute().parent
-    known = _Known(workloads, profiles, folder, check_setting)
+    known = _KnownNames(workloads, profiles, folder, check_setting)
     model, problems = validate(_CampaignFile, document.data, context={}, allowed_words={})
     tables = document.data.get("matrix")
     read: list[_Read] = []
@@ -300,7 +300,7 @@ def _read_matrix(
     document: TomlDocument,
     at: KeyPath,
     table: Mapping[str, Any],
-    known: _Known,
+    known: _KnownNames,
 ) -> tuple[_Read | None, list[Problem]]:
     """Read one ``[[matrix]]`` with everything that is wrong in it.
 

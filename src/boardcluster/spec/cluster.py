@@ -173,7 +173,7 @@ class _Network(StrictTable):
     )
 
 
-class _Node(StrictTable):
+class _NodeTable(StrictTable):
     name: Annotated[str, AfterValidator(_check_name_of_kind)] = Field(description=Allowed.NODE_NAME)
     roles: list[Annotated[Role, BeforeValidator(check_role)]] = Field(
         min_length=1,
@@ -206,7 +206,7 @@ class _ClusterFile(StrictTable):
     network: _Network = Field(
         default_factory=_Network, description="one [network] table with subnet, link"
     )
-    node: list[_Node] = Field(
+    node: list[_NodeTable] = Field(
         min_length=1,
         description="one [[node]] table per node, each with name, roles, cores, memory",
     )
@@ -306,7 +306,9 @@ def _missing_problems(
     return problems
 
 
-def _node(node: _Node, *, kind: Capabilities, folder: Path, parts: TwinParts | None) -> NodeSpec:
+def _node(
+    node: _NodeTable, *, kind: Capabilities, folder: Path, parts: TwinParts | None
+) -> NodeSpec:
     cores, memory_bytes, twin = node.cores, node.memory, None
     if node.board:
         twin = NodeTwin(

@@ -131,7 +131,7 @@ class _Published(StrictTable):
     of: _Of = Field(description="a table that says which of our cells it belongs to")
 
 
-class _File(StrictTable):
+class _ExperimentFile(StrictTable):
     experiment: _Experiment = Field(description="one [experiment] table")
     published: list[_Published] = Field(default=[], description="any number of [[published]]")
 
@@ -145,7 +145,7 @@ def load_experiment(path: Path) -> ExperimentSpec:
         SpecError: the file cannot be read, is not TOML, or is wrong; lists every problem with its
             line, key, value, what is allowed and the nearest valid name.
     """
-    model, document = read_model(path, _File, create_hint=_CREATE_HINT, check=_problems)
+    model, document = read_model(path, _ExperimentFile, create_hint=_CREATE_HINT, check=_problems)
     folder = path.expanduser().absolute().parent
     named = model.experiment
     return ExperimentSpec(
@@ -160,7 +160,7 @@ def load_experiment(path: Path) -> ExperimentSpec:
     )
 
 
-def _problems(model: _File) -> list[Problem]:
+def _problems(model: _ExperimentFile) -> list[Problem]:
     """Find twins that would have the same name, and published numbers that name nothing."""
     names = [Path(twin).stem for twin in model.experiment.twins]
     rows: list[tuple[KeyPath, str]] = [

@@ -61,7 +61,7 @@ from boardcluster.store.probes import (
 )
 from boardcluster.store.rules import check_end, check_telemetry
 
-__all__ = ["Store", "Summary"]
+__all__ = ["CampaignSummary", "Store"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ _SUMMARY = """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class CampaignSummary:
     """The progress of a campaign: planned = ok + failed + invalid + pending, at every moment."""
 
     campaign_id: str
@@ -390,7 +390,7 @@ class Store:
         with translated(self._path):
             return rows.select_typical_seconds(self._connection)
 
-    def summary(self, campaign_id: str) -> Summary:
+    def summary(self, campaign_id: str) -> CampaignSummary:
         """Count a campaign's trials by the state of their latest attempt.
 
         Raises:
@@ -399,7 +399,7 @@ class Store:
         self._campaign(campaign_id)
         with translated(self._path):
             counts = self._connection.execute(_SUMMARY, (campaign_id,)).fetchone()
-        return Summary(campaign_id=campaign_id, **dict(counts))
+        return CampaignSummary(campaign_id=campaign_id, **dict(counts))
 
     def add_probe_run(self, run: ProbeRun) -> None:
         """Store one run of a probe, with its file.

@@ -541,7 +541,7 @@ class Processes:
     def _storage(self, pid: int) -> tuple[int, int]:
         """Return bytes read from storage, and written: no more than passed to write calls.
 
-        See ``storage`` in remote/nodeside.py for why.
+        See ``storage`` in remote/node_agent.py for why.
         """
         words = self._files.once(f"/proc/{pid}/io").split()
         return (int(words[9]), min(int(words[3]), int(words[11]))) if len(words) > 13 else (0, 0)

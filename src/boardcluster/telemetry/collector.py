@@ -16,8 +16,8 @@ from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.state import IDENTITY_VARIABLE, boot_id
 from boardcluster.errors import BoardclusterError
 from boardcluster.records import NodeSamples, Telemetry
-from boardcluster.remote.ask import ask, bystander, end_processes, node_program
 from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.remote.node_rpc import end_processes, node_program, rpc, without_limits
 from boardcluster.services.operation import HOST, LiveCluster
 from boardcluster.telemetry.samples import SAME_CLOCKS, Alignment, parse_samples
 
@@ -246,7 +246,7 @@ def start_agent(
         **target.request,
     }
     program = node_program("agent", package="boardcluster.telemetry")
-    return bystander(target.remote).start(
+    return without_limits(target.remote).start(
         ["python3", "-I", "-S", "-c", program, json.dumps(request)], log=f"{file}.log", env=mark
     )
 
@@ -258,7 +258,7 @@ def _now(target: Target) -> tuple[Alignment, int]:
     shares the driver's kernel shares its clocks.
     """
     before, wall_before = time.monotonic(), time.time()
-    there = ask(target.remote, {"do": "moment", "folder": target.folder})
+    there = rpc(target.remote, {"do": "moment", "folder": target.folder})
     after, wall_after = time.monotonic(), time.time()
     if there["boot_id"] == boot_id():
         return SAME_CLOCKS, int(there["free_bytes"])

@@ -31,15 +31,15 @@ from boardcluster.analysis.energy import (
 from boardcluster.errors import BoardclusterError, SpecError
 from boardcluster.records import Coverage, MeterSpec, Power, PowerSamples, Telemetry
 from boardcluster.remote.base import Remote
-from boardcluster.telemetry.meters.base import Batched, Kind, Meter, Reading, Recorded
+from boardcluster.telemetry.meters.base import Batched, Meter, MeterKind, Reading, Recorded
 from boardcluster.telemetry.meters.registry import kind_of, settings_of
 
 __all__ = [
     "STOP_SECONDS",
-    "Look",
+    "MeterCheck",
     "Metering",
+    "check_meter",
     "check_meters",
-    "look_at",
     "metering",
     "open_meter",
     "rise",
@@ -109,7 +109,7 @@ def check_meters(specs: Sequence[MeterSpec], remotes: Mapping[str, Remote]) -> N
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class MeterCheck:
     """One look at a declared meter."""
 
     meter: str
@@ -136,7 +136,7 @@ class Look:
     """The next thing to do."""
 
 
-def look_at(spec: MeterSpec, remotes: Mapping[str, Remote]) -> Look:
+def check_meter(spec: MeterSpec, remotes: Mapping[str, Remote]) -> MeterCheck:
     """Read a declared meter once; twice, a second apart, if it only counts energy.
 
     Args:
@@ -148,7 +148,7 @@ def look_at(spec: MeterSpec, remotes: Mapping[str, Remote]) -> Look:
     """
     kind, settings = kind_of(spec), settings_of(spec)
     percent = _accuracy(kind, settings)
-    look = Look(
+    check = MeterCheck(
         meter=spec.name,
         kind=kind.name,
         nodes=spec.nodes,
@@ -168,8 +168,8 @@ def look_at(spec: MeterSpec, remotes: Mapping[str, Remote]) -> Look:
                 watts = rise(first, meter.read())
     except BoardclusterError as error:
         text = error.message.partition("\n")[0].removeprefix(f'meter "{spec.name}": ')
-        return replace(look, error=text, hint=error.hint)
-    return replace(look, watts=watts, counted_joules=first.energy_joules)
+        return replace(check, error=text, hint=error.hint)
+    return replace(check, watts=watts, counted_joules=first.energy_joules)
 
 
 def rise(first: Reading, second: Reading) -> float | None:
@@ -184,7 +184,7 @@ def rise(first: Reading, second: Reading) -> float | None:
     return watts if math.isfinite(watts) else None
 
 
-def _accuracy_words(kind: Kind, settings: Mapping[str, str], percent: float | None) -> str:
+def _accuracy_words(kind: MeterKind, settings: Mapping[str, str], percent: float | None) -> str:
     said = settings.get(_ACCURACY_OPTION)
     return f"{percent:g} % according to cluster.toml" if said else kind.accuracy
 
@@ -226,7 +226,7 @@ class _Watch:
 
     def __init__(self, spec: MeterSpec, meter: Meter) -> None:
         self.spec = spec
-        self.kind: Kind = kind_of(spec)
+        self.kind: MeterKind = kind_of(spec)
         self.settings = settings_of(spec)
         self.meter = meter
         self._readings = _Kept()
@@ -395,7 +395,7 @@ def _is_finite(row: Reading) -> bool:
     return len(values) > 1 and all(map(math.isfinite, values))
 
 
-def _accuracy(kind: Kind, settings: Mapping[str, str]) -> float | None:
+def _accuracy(kind: MeterKind, settings: Mapping[str, str]) -> float | None:
     """Return the accuracy in percent: what the file says, else what the maker states.
 
     Raises:

@@ -14,9 +14,9 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from boardcluster.errors import AddressError, BoardclusterError, ProbeOutputError
-from boardcluster.remote.ask import end_processes
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import end_programs
+from boardcluster.remote.node_rpc import end_processes
 from boardcluster.telemetry.collector import Target, start_agent
 from boardcluster.telemetry.exposition import CONTENT_TYPE, Latest, NodeState, exposition
 from boardcluster.waiting import wait_until

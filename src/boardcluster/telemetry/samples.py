@@ -38,7 +38,7 @@ SAME_CLOCKS = Alignment(monotonic_offset_seconds=0.0, wall_offset_seconds=0.0, e
 
 
 @dataclass(slots=True)
-class _Column:
+class _SampleColumn:
     counter: bool
     scale: float
     values: list[float]
@@ -93,9 +93,9 @@ def parse_samples(
 
 def _read(
     text: str, node: str
-) -> tuple[dict[str, _Column], list[tuple[int, int]], list[str], float]:
+) -> tuple[dict[str, _SampleColumn], list[tuple[int, int]], list[str], float]:
     """Return raw columns, both clocks of each sample, notes, and the interval in seconds."""
-    columns: dict[str, _Column] = {}
+    columns: dict[str, _SampleColumn] = {}
     order: list[str] = []
     clocks: list[tuple[int, int]] = []
     notes: list[str] = []
@@ -122,17 +122,19 @@ def _read(
     return columns, clocks, notes, interval_seconds
 
 
-def _begin(columns: dict[str, _Column], head: Sequence[Sequence[Any]], samples: int) -> list[str]:
+def _begin(
+    columns: dict[str, _SampleColumn], head: Sequence[Sequence[Any]], samples: int
+) -> list[str]:
     """Take note of the columns of the lines that follow; return their order."""
     for name, kind, scale in head:
         if kind not in ("c", "g"):
             raise ValueError(kind)
         if name not in columns:
-            columns[name] = _Column(kind == "c", float(scale), [math.nan] * samples)
+            columns[name] = _SampleColumn(kind == "c", float(scale), [math.nan] * samples)
     return [name for name, _, _ in head]
 
 
-def _take(line: str, columns: dict[str, _Column], order: Sequence[str]) -> tuple[int, int]:
+def _take(line: str, columns: dict[str, _SampleColumn], order: Sequence[str]) -> tuple[int, int]:
     """Append a sample's values; columns that it lacks get NaN."""
     monotonic, wall, *words = line.split(" ")
     values = dict(zip(order, words, strict=True))

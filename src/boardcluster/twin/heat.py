@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from boardcluster.catalog.entry import BoardEntry, SourcedFigure
-from boardcluster.catalog.room import Part, entry_names, find_board, find_part
+from boardcluster.catalog.lookup import PartEntry, entry_names, find_board, find_part
 from boardcluster.errors import UsageError
 from boardcluster.records import NodeSpec, PowerModel
 
@@ -166,7 +166,9 @@ def power_model_of(board: BoardEntry, node: str) -> PowerModel | None:
     return PowerModel(node=node, idle_watts=watts.idle_watts, stress_watts=watts.stress_watts)
 
 
-def heat_model(board: BoardEntry, *, cooling: Part | None, supply: Part | None) -> HeatModel:
+def heat_model(
+    board: BoardEntry, *, cooling: PartEntry | None, supply: PartEntry | None
+) -> HeatModel:
     """Return the model of a board.
 
     Args:
@@ -285,7 +287,7 @@ def _watts_by_heat(board: BoardEntry) -> _Watts | None:
     return None
 
 
-def _measured_line(part: Part, board: BoardEntry) -> tuple[float, float] | None:
+def _measured_line(part: PartEntry, board: BoardEntry) -> tuple[float, float] | None:
     """Return kelvin per watt, and celsius at 0 W, through a board's idle and stress points."""
     idle = _last(part.figures, _IDLE_CELSIUS, board=board.id)
     stress = _last(part.figures, _STRESS_CELSIUS, board=board.id)
@@ -350,7 +352,7 @@ def _limits_line(limits: Sequence[tuple[float, float]], clock_hertz: float) -> s
     )
 
 
-def _thermal(board: BoardEntry, cooling: Part) -> tuple[dict[str, float], list[str]]:
+def _thermal(board: BoardEntry, cooling: PartEntry) -> tuple[dict[str, float], list[str]]:
     """Return the constants of a board with a way of cooling by name, and what is assumed."""
     resistance, surroundings, lines = _line(board, cooling)
     capacity = _assumed(cooling, _CAPACITY, board)
@@ -369,7 +371,7 @@ def _thermal(board: BoardEntry, cooling: Part) -> tuple[dict[str, float], list[s
     return constants, lines
 
 
-def _line(board: BoardEntry, cooling: Part) -> tuple[float, float, list[str]]:
+def _line(board: BoardEntry, cooling: PartEntry) -> tuple[float, float, list[str]]:
     """Return kelvin per watt, celsius at 0 W, and what of it is assumed."""
     for row in cooling.figures:
         measured = row.figure.conditions.get("board")
@@ -395,7 +397,7 @@ def _line(board: BoardEntry, cooling: Part) -> tuple[float, float, list[str]]:
     return resistance, surroundings, words
 
 
-def _assumed(cooling: Part, name: str, board: BoardEntry) -> SourcedFigure | None:
+def _assumed(cooling: PartEntry, name: str, board: BoardEntry) -> SourcedFigure | None:
     """Return an assumed figure that is for a board, or for any."""
     for row in cooling.figures:
         if row.figure.name == name and board.name.startswith(
@@ -405,7 +407,7 @@ def _assumed(cooling: Part, name: str, board: BoardEntry) -> SourcedFigure | Non
     return None
 
 
-def _missing(board: BoardEntry, cooling: Part, name: str) -> UsageError:
+def _missing(board: BoardEntry, cooling: PartEntry, name: str) -> UsageError:
     parts = (find_part("cooling", each) for each in entry_names("cooling"))
     having = [part.id for part in parts if _assumed(part, _CAPACITY, board) is not None]
     return UsageError(
@@ -418,7 +420,7 @@ def _missing(board: BoardEntry, cooling: Part, name: str) -> UsageError:
     )
 
 
-def _carried_watts(board: BoardEntry, supply: Part, lowest_watts: float) -> float:
+def _carried_watts(board: BoardEntry, supply: PartEntry, lowest_watts: float) -> float:
     """Return the mean power that a supply carries for a board."""
     rated = _rated_watts(supply)
     carried = rated / SUPPLY_PEAK_FACTOR
@@ -433,7 +435,7 @@ def _carried_watts(board: BoardEntry, supply: Part, lowest_watts: float) -> floa
     return carried
 
 
-def _rated_watts(supply: Part) -> float:
+def _rated_watts(supply: PartEntry) -> float:
     """Return what a supply is rated for: in watts, or else amperes times volts."""
     watts, amperes, volts = (
         _last(supply.figures, f"rated_{unit}") for unit in ("watts", "amperes", "volts")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from boardcluster.catalog.room import Part, entry_names, find_board, find_part, nearest
+from boardcluster.catalog.lookup import PartEntry, entry_names, find_board, find_part, nearest
 from boardcluster.errors import SpecError
 from boardcluster.spec import BoardFacts, MediumFacts, TwinParts
 from boardcluster.spec.checks import refusal, shown
@@ -48,7 +48,7 @@ def _found(kind: str, name: str, find: Callable[[str], Entry]) -> Entry:
         raise ValueError(error.message.replace("\n", "; ")) from error
 
 
-def _part(kind: str, name: str) -> Part:
+def _part(kind: str, name: str) -> PartEntry:
     return _found(kind, name, partial(find_part, kind))
 
 

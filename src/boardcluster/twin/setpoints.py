@@ -13,7 +13,7 @@ from functools import cache
 from statistics import fmean
 
 from boardcluster.catalog.entry import BoardEntry, SourcedFigure
-from boardcluster.catalog.room import Part, entry_names, find_board, find_part, nearest
+from boardcluster.catalog.lookup import PartEntry, entry_names, find_board, find_part, nearest
 from boardcluster.errors import UsageError
 from boardcluster.records import NodeSpec, NodeTwin
 from boardcluster.units import format_bytes, format_rate
@@ -203,7 +203,7 @@ def _link_rate(board: BoardEntry) -> SetPoint | None:
     )
 
 
-def _disk(board: BoardEntry, medium: Part, pcie: str) -> DiskSetPoints | None:
+def _disk(board: BoardEntry, medium: PartEntry, pcie: str) -> DiskSetPoints | None:
     """Return what a medium does in a board; None if a figure is missing."""
     points = {
         f"{way}_{unit}": find(board, medium, pcie, way)
@@ -214,7 +214,7 @@ def _disk(board: BoardEntry, medium: Part, pcie: str) -> DiskSetPoints | None:
     return DiskSetPoints(**known) if len(known) == len(points) else None
 
 
-def _rate(board: BoardEntry, medium: Part, pcie: str, way: str) -> SetPoint | None:
+def _rate(board: BoardEntry, medium: PartEntry, pcie: str, way: str) -> SetPoint | None:
     name = f"sequential_{way}_bytes_per_second"
     rows, note = _in_board(_named(medium.figures, name, pcie=pcie), board)
     for tool in _SEQUENTIAL_TOOLS:
@@ -230,7 +230,7 @@ def _rate(board: BoardEntry, medium: Part, pcie: str, way: str) -> SetPoint | No
     return None
 
 
-def _iops(board: BoardEntry, medium: Part, pcie: str, way: str) -> SetPoint | None:
+def _iops(board: BoardEntry, medium: PartEntry, pcie: str, way: str) -> SetPoint | None:
     """Return requests of 4 KiB per second: as the source has them, else from its bytes/s."""
     record = str(_RECORD_BYTES)
     for name, unit_bytes in (
@@ -295,7 +295,9 @@ def _chip(board: BoardEntry) -> str:
     return re.split("[,;]", board.hardware)[0].strip()
 
 
-def _refusal(node: NodeSpec, twin: NodeTwin, board: BoardEntry, medium: Part | None) -> UsageError:
+def _refusal(
+    node: NodeSpec, twin: NodeTwin, board: BoardEntry, medium: PartEntry | None
+) -> UsageError:
     """Say everything that is missing, who has it, and what could be used instead."""
     usable = _usable_boards()
     lines = []
@@ -338,7 +340,7 @@ def _usable_boards() -> Mapping[str, BoardEntry]:
 
 
 @cache
-def _all_media() -> tuple[Part, ...]:
+def _all_media() -> tuple[PartEntry, ...]:
     return tuple(find_part("media", name) for name in entry_names("media"))
 
 
@@ -354,7 +356,7 @@ def _usable_pairs(boards: Iterable[BoardEntry]) -> list[_Pair]:
 
 
 def _nearest_hint(
-    twin: NodeTwin, board: BoardEntry, medium: Part | None, usable: Mapping[str, BoardEntry]
+    twin: NodeTwin, board: BoardEntry, medium: PartEntry | None, usable: Mapping[str, BoardEntry]
 ) -> str:
     """Offer the nearest board, with the nearest medium that was measured in it."""
     if medium is None:

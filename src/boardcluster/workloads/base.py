@@ -15,25 +15,25 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 
 __all__ = [
-    "Case",
     "Context",
+    "InputKind",
     "Job",
+    "JobSpec",
     "Need",
     "Outcomes",
     "Parameter",
     "Phase",
     "PhaseOutcome",
-    "Prepared",
     "Proof",
-    "Takes",
+    "StagedInput",
     "Workload",
     "check_parameters",
     "number_parameter",
 ]
 
 
-class Takes(StrEnum):
-    """What the size of a case means to a workload."""
+class InputKind(StrEnum):
+    """What the size of a job spec means to a workload."""
 
     TEXT = "bytes of text that it reads"
     ROWS = "bytes of 100-byte records"
@@ -83,7 +83,7 @@ def number_parameter(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class JobSpec:
     """What one job of a trial is to do. Pure data."""
 
     engine: Engine
@@ -126,7 +126,7 @@ class Phase:
     """The program, started in ``folder`` of the node."""
     node: str = ""
     """The node it runs on; empty is the master."""
-    beside: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    servers: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Programs that serve it: (node, command); started first, ended with it."""
     mpi_hosts: tuple[str, ...] = ()
     """Nodes on which ``mpirun`` may start its daemons; empty for anything else."""
@@ -184,7 +184,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class StagedInput:
     """Input that is in place."""
 
     input_path: str = ""
@@ -211,7 +211,7 @@ class Prepared:
 class Job:
     """One submission of a workload."""
 
-    case: Case
+    spec: JobSpec
     """What to do."""
     conf: str
     """Folder, on the driver and the master, of the configuration to submit with."""
@@ -246,42 +246,45 @@ class Workload(Protocol):
     """Name of its folder."""
     engines: tuple[Engine, ...]
     """Engines it runs on."""
-    takes: Takes
+    input_kind: InputKind
     """What the size means."""
     parameters: Mapping[str, Parameter] = {}
     """Its settings by name."""
     tools: Mapping[str, str] = {}
     """Programs every worker must have, with the Debian package of each."""
 
-    def check(self, case: Case) -> None:
-        """Refuse, before anything starts, a case that cannot run. Pure.
+    def check(self, spec: JobSpec) -> None:
+        """Refuse, before anything starts, a job spec that cannot run. Pure.
 
         Raises:
             UsageError: a size or a parameter makes no sense; says what is allowed.
             CapacityError: the nodes cannot hold it; shows the arithmetic.
         """
-        del case  # every size and every combination of parameters can run
+        del spec  # every size and every combination of parameters can run
 
-    def need(self, case: Case) -> Need:
-        """Return the space that a case needs. Pure."""
-        del case
+    def need(self, spec: JobSpec) -> Need:
+        """Return the space that a job spec needs. Pure."""
+        del spec
         return Need()
 
-    def describe(self, case: Case) -> str:
-        """Say what follows from a case and helps to judge it beforehand; empty if nothing. Pure."""
-        del case
+    def describe(self, spec: JobSpec) -> str:
+        """Say what follows from a job spec and helps to judge it beforehand; empty if nothing.
+
+        Pure.
+        """
+        del spec
         return ""
 
-    def prepare(self, context: Context, case: Case) -> Prepared:
+    def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
         """Put the input into HDFS and find out what the output must be; both are kept."""
-        del context, case
-        return Prepared()
+        del context, spec
+        return StagedInput()
 
-    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
+    def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
         """Return the programs of the job, in order; each is timed."""
         ...
 
-    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
+    def verify(self, context: Context, staged: StagedInput, job: Job, outcomes: Outcomes) -> Proof:
         """Prove that the output is right.
 
         Raises:

@@ -68,7 +68,7 @@ def job_phase(
         spark: its arguments.
     """
     layout = context.live.layout
-    if job.case.engine is Engine.MAPREDUCE:
+    if job.spec.engine is Engine.MAPREDUCE:
         command = example_command(layout, conf=job.conf, arguments=example)
     else:
         command = spark_command(layout, job, main=main, arguments=spark)

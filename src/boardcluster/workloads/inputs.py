@@ -11,32 +11,32 @@ from pathlib import Path, PurePosixPath
 from boardcluster.errors import UsageError
 from boardcluster.records import Checksum, Dataset, Engine
 from boardcluster.services.yarn import file_system_command
-from boardcluster.workloads.base import Case, Context, Phase, Prepared
+from boardcluster.workloads.base import Context, JobSpec, Phase, StagedInput
 
 __all__ = ["check_size", "input_folder", "put_file", "put_text", "text_of"]
 
 _INPUT_FOLDER = "/boardcluster/input"
 
 
-def check_size(workload: str, case: Case, *, least_bytes: int, unit: str) -> None:
+def check_size(workload: str, spec: JobSpec, *, least_bytes: int, unit: str) -> None:
     """Refuse a size that holds no data.
 
     Raises:
         UsageError: it is too small.
     """
-    if case.size_bytes < least_bytes:
+    if spec.size_bytes < least_bytes:
         raise UsageError(
-            f"{workload}: a size of {case.size_bytes} bytes; allowed: at least "
+            f"{workload}: a size of {spec.size_bytes} bytes; allowed: at least "
             f"{least_bytes} ({unit})",
             hint='give a size, for example size = ["64 MB"]',
         )
 
 
-def input_folder(name: str, case: Case) -> str:
-    """Return the folder in HDFS of an input of that name for a case."""
-    mebibytes, rest = divmod(case.block_bytes, 1 << 20)
-    blocks = f"b{case.block_bytes}" if rest else f"b{mebibytes}m"
-    return f"{_INPUT_FOLDER}/{name}-r{case.replication}-{case.checksum}-{blocks}"
+def input_folder(name: str, spec: JobSpec) -> str:
+    """Return the folder in HDFS of an input of that name for a job spec."""
+    mebibytes, rest = divmod(spec.block_bytes, 1 << 20)
+    blocks = f"b{spec.block_bytes}" if rest else f"b{mebibytes}m"
+    return f"{_INPUT_FOLDER}/{name}-r{spec.replication}-{spec.checksum}-{blocks}"
 
 
 def text_of(context: Context) -> Dataset:
@@ -50,37 +50,37 @@ def text_of(context: Context) -> Dataset:
     return context.dataset
 
 
-def put_text(context: Context, case: Case) -> Prepared:
+def put_text(context: Context, spec: JobSpec) -> StagedInput:
     """Put the context's text into HDFS unless it is there; it appears only when it is whole."""
     dataset = text_of(context)
-    folder = input_folder(dataset.sha256[:32], case)
+    folder = input_folder(dataset.sha256[:32], spec)
     path = f"{folder}/part-0"
-    prepared = Prepared(input_path=folder, input_bytes=dataset.size_bytes)
+    staged = StagedInput(input_path=folder, input_bytes=dataset.size_bytes)
     hdfs = context.hdfs
     if hdfs.exists(path):
         if hdfs.size_bytes(path) == dataset.size_bytes:
-            return prepared
+            return staged
         hdfs.delete(path)  # HDFS renames nothing onto an existing file
     context.progress("putting the input into HDFS", 0, dataset.size_bytes)
     hdfs.make_folder(str(PurePosixPath(path).parent))
     partial = f"{folder}.partial"
     hdfs.delete(partial)
-    put_file(context, case, dataset.path, partial)
+    put_file(context, spec, dataset.path, partial)
     hdfs.rename(partial, path)
     context.progress("putting the input into HDFS", dataset.size_bytes, dataset.size_bytes)
-    return prepared
+    return staged
 
 
-def put_file(context: Context, case: Case, source: Path, path: str) -> None:
-    """Store a file of this machine in HDFS with the case's replicas, blocks and checksums.
+def put_file(context: Context, spec: JobSpec, source: Path, path: str) -> None:
+    """Store a file of this machine in HDFS with the job spec's replicas, blocks and checksums.
 
     WebHDFS writes with the DataNode's own kind of checksums, so any other kind takes the file
     system's own client.
     """
-    if case.checksum is Checksum.CRC32C:
-        context.hdfs.put(source, path, replication=case.replication, block_bytes=case.block_bytes)
+    if spec.checksum is Checksum.CRC32C:
+        context.hdfs.put(source, path, replication=spec.replication, block_bytes=spec.block_bytes)
         return
-    with context.live.master.lend(source) as there:
+    with context.live.master.temporary_upload(source) as there:
 
         def client(conf: str) -> Phase:
             arguments = ["-put", there, path]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boardcluster.records import Engine
-from boardcluster.workloads.base import Case, Context, Phase, Prepared
+from boardcluster.workloads.base import Context, JobSpec, Phase, StagedInput
 from boardcluster.workloads.commands import example_command
 from boardcluster.workloads.inputs import input_folder
 from boardcluster.workloads.tera import rows_of
@@ -29,8 +29,8 @@ def parts_bytes(context: Context, folder: str) -> int | None:
     )
 
 
-def provide_rows(context: Context, case: Case) -> Prepared:
-    """Put the rows of a case into HDFS with stock TeraGen, unless they are there.
+def provide_rows(context: Context, spec: JobSpec) -> StagedInput:
+    """Put the rows of a job spec into HDFS with stock TeraGen, unless they are there.
 
     They appear under their name only after they were read back and proved right.
 
@@ -38,12 +38,12 @@ def provide_rows(context: Context, case: Case) -> Prepared:
         RunError: TeraGen failed.
         VerificationError: its rows are wrong.
     """
-    count = rows_of(case)
-    folder = input_folder(f"tera-{count}", case)
+    count = rows_of(spec)
+    folder = input_folder(f"tera-{count}", spec)
     expected = expected_totals(count, context.cache)
-    prepared = Prepared(input_path=folder, input_bytes=count * ROW_BYTES, expected=expected)
+    staged = StagedInput(input_path=folder, input_bytes=count * ROW_BYTES, expected=expected)
     if parts_bytes(context, folder) == count * ROW_BYTES:
-        return prepared
+        return staged
     partial = f"{folder}.partial"
     context.progress("generating the input in HDFS", 0, count * ROW_BYTES)
     context.hdfs.delete(folder)
@@ -59,4 +59,4 @@ def provide_rows(context: Context, case: Case) -> Prepared:
     require_right(reader, read_totals(expected), what="the generated input", ordered=False)
     context.hdfs.rename(partial, folder)
     context.progress("generating the input in HDFS", count * ROW_BYTES, count * ROW_BYTES)
-    return prepared
+    return staged

@@ -9,7 +9,7 @@ from pathlib import Path
 from boardcluster.errors import VerificationError
 from boardcluster.fetch.cache import made_once, require_space, sha256_of
 from boardcluster.records import Verification
-from boardcluster.workloads.base import Context, Prepared, Proof
+from boardcluster.workloads.base import Context, Proof, StagedInput
 from boardcluster.workloads.outputs import FETCHED_AT_ONCE, committed_parts, fetch_files
 from boardcluster.workloads.tera_reading import PartReader, Totals
 from boardcluster.workloads.tera_rows import ROW_BYTES, checksum_of_rows
@@ -88,13 +88,13 @@ def require_right(reader: PartReader, expected: Totals, *, what: str, ordered: b
 
 
 def prove(
-    context: Context, prepared: Prepared, folder: str, *, what: str, method: str, ordered: bool
+    context: Context, staged: StagedInput, folder: str, *, what: str, method: str, ordered: bool
 ) -> Proof:
     """Read a job's output and compare it with the expected totals.
 
     Args:
         context: the workload's context.
-        prepared: holds the file of `expected_totals`.
+        staged: holds the file of `expected_totals`.
         folder: the output in HDFS.
         what: whose output it is, for messages.
         method: how it is proved, one sentence.
@@ -103,7 +103,7 @@ def prove(
     Raises:
         VerificationError: it is wrong.
     """
-    expected = prepared.answer()
+    expected = staged.answer()
     reader = read_output(context, folder)
     require_right(reader, read_totals(expected), what=what, ordered=ordered)
     verification = Verification(

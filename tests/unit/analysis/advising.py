@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.builders import make_board_fingerprint, make_cluster, make_node, make_result
 
-from boardcluster.analysis.advice import Advice, Case, NodeUse, RunFacts, advise
+from boardcluster.analysis.advice import Advice, AdviceEvidence, NodeUse, RunFacts, advise
 from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.records import (
     AttemptState,
@@ -195,7 +195,7 @@ def advised(
 ) -> tuple[Advice, ...]:
     """Advice on runs that all have the same diagnosis and telemetry; of one rule, or all."""
     keys = [(row.trial.id, row.attempt.number) for row in results if row.attempt]
-    case = Case(
+    case = AdviceEvidence(
         results=results,
         diagnoses=dict.fromkeys(keys, diagnosed) if diagnosed else {},
         facts=dict.fromkeys(keys, watched) if watched else {},

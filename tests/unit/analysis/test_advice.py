@@ -23,7 +23,7 @@ from tests.unit.analysis.advising import (
     use,
 )
 
-from boardcluster.analysis.advice import Advice, Case, Certainty, advise
+from boardcluster.analysis.advice import Advice, AdviceEvidence, Certainty, advise
 from boardcluster.analysis.advice.published import published
 from boardcluster.analysis.advice.rules import RULES
 from boardcluster.analysis.bottleneck import Bound
@@ -721,10 +721,10 @@ def test_what_else_differs_is_said() -> None:
 
 
 def test_nothing_is_said_of_nothing() -> None:
-    assert advise(Case(results=())) == ()
+    assert advise(AdviceEvidence(results=())) == ()
     assert advised(run()) == ()
     pending = Result(trial=run().trial, attempt=None, measurement=None)
-    assert advise(Case(results=(pending,))) == ()
+    assert advise(AdviceEvidence(results=(pending,))) == ()
 
 
 def test_the_best_comes_first_and_unknown_gains_last() -> None:
@@ -749,8 +749,10 @@ def test_one_rule_speaks_once_of_one_subject() -> None:
 
 def test_cells_that_are_there_already_are_taken() -> None:
     made = tuple(cells("replication", 1, 3))
-    assert advise(Case(results=made, cells=summarise(made))) == advise(Case(results=made))
-    assert advise(Case(results=made, cells=())) == ()
+    assert advise(AdviceEvidence(results=made, cells=summarise(made))) == advise(
+        AdviceEvidence(results=made)
+    )
+    assert advise(AdviceEvidence(results=made, cells=())) == ()
 
 
 def test_names_that_are_not_ascii_survive() -> None:

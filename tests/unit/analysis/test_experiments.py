@@ -10,7 +10,7 @@ from tests.unit.analysis.test_cells import _result
 
 from boardcluster.analysis.experiments import (
     FAR_PERCENT,
-    Published,
+    PaperResult,
     column_of,
     column_words,
     is_of,
@@ -45,8 +45,8 @@ def run(
     )
 
 
-def said(seconds: float | None, ratio: float | None = None, **of: str | int) -> Published:
-    return Published(of=of, seconds=seconds, ratio=ratio, source=f"paper {seconds or ratio}")
+def said(seconds: float | None, ratio: float | None = None, **of: str | int) -> PaperResult:
+    return PaperResult(of=of, seconds=seconds, ratio=ratio, source=f"paper {seconds or ratio}")
 
 
 def test_twins_stand_beside_each_other_with_ratios_to_the_first() -> None:

@@ -14,6 +14,17 @@ from tests.builders import make_fingerprint
 from tests.unit.analysis.runs import metered, result
 
 from boardcluster.analysis import compare_concurrency, summarise
+from boardcluster.analysis.efficiency import (
+    Peak,
+    efficiency_of,
+    hpl_efficiency,
+    hpl_peak_gflops,
+    mflops_per_watt,
+    performance_per_price,
+    performance_per_watt,
+    watts_of,
+    yearly_energy_cost,
+)
 from boardcluster.analysis.ratios import quotient, ratio_of_means, sums_ratio
 from boardcluster.analysis.scaling import (
     Fit,
@@ -26,17 +37,6 @@ from boardcluster.analysis.scaling import (
     predict,
 )
 from boardcluster.analysis.statistics import mean
-from boardcluster.analysis.worth import (
-    Peak,
-    hpl_efficiency,
-    hpl_peak_gflops,
-    mflops_per_watt,
-    performance_per_price,
-    performance_per_watt,
-    watts_of,
-    worth_of,
-    yearly_energy_cost,
-)
 from boardcluster.catalog.published import find_cell, find_table, read_cells, read_index
 from boardcluster.catalog.ratios import Answer, check_ratios
 from boardcluster.records import Engine
@@ -233,7 +233,7 @@ def test_baun_cluster_under_hpl_by_its_stored_run() -> None:
         energy=metered(watts * 3055.37, mean_watts=watts),
     )
     (cell,) = summarise([run])
-    worth = worth_of(cell, peak=Peak(gflops=hpl_peak_gflops(800e6, 8, 1)))
+    worth = efficiency_of(cell, peak=Peak(gflops=hpl_peak_gflops(800e6, 8, 1)))
     assert worth.mflops_per_watt.value == pytest.approx(52.577, abs=0.001)
     assert worth.hpl_efficiency.value == pytest.approx(0.2136, abs=0.0001)
     assert run.measurement is not None
@@ -433,7 +433,7 @@ def test_lee_park_intermediate_data_of_hadoop_is_3_94_times_the_input() -> None:
 # The page that explains it
 
 
-PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "scaling-and-worth.md"
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "scaling-and-efficiency.md"
 
 
 @pytest.mark.parametrize("memory_percent", [80, 95])

@@ -8,16 +8,16 @@ from tests.builders import make_dataset, make_proof
 
 from boardcluster.records import Dataset, Engine, Verification
 from boardcluster.workloads.base import (
-    Case,
     Context,
+    InputKind,
     Job,
+    JobSpec,
     Need,
     Parameter,
     Phase,
     PhaseOutcome,
-    Prepared,
     Proof,
-    Takes,
+    StagedInput,
 )
 
 PROOF = make_proof()
@@ -54,49 +54,49 @@ class FakeWorkload:
 
     name: str = "fake"
     engines: tuple[Engine, ...] = (Engine.MAPREDUCE, Engine.SPARK)
-    takes: Takes = Takes.ROWS
+    input_kind: InputKind = InputKind.ROWS
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     tools: Mapping[str, str] = field(default_factory=dict)
     space: Need = field(default_factory=lambda: Need(input_bytes=1000, run_bytes=0))
     words: str = ""
     refuses: Exception | None = None
     made: tuple[Phase, ...] | None = None
-    preparing: Callable[[Context, Case], None] = nothing
+    preparing: Callable[[Context, JobSpec], None] = nothing
     proving: Callable[[Context, Job], None] = nothing
     verdicts: dict[int, BaseException] = field(default_factory=dict)
     figures: dict[str, float] = field(default_factory=dict)
     proof: Verification = PROOF
-    checked: list[Case] = field(default_factory=list)
+    checked: list[JobSpec] = field(default_factory=list)
     contexts: list[Context] = field(default_factory=list)
     verified: list[Job] = field(default_factory=list)
     outcomes: list[Mapping[str, PhaseOutcome]] = field(default_factory=list)
 
-    def check(self, case: Case) -> None:
-        self.checked.append(case)
+    def check(self, job_spec: JobSpec) -> None:
+        self.checked.append(job_spec)
         if self.refuses:
             raise self.refuses
 
-    def need(self, case: Case) -> Need:
+    def need(self, job_spec: JobSpec) -> Need:
         return self.space
 
-    def describe(self, case: Case) -> str:
+    def describe(self, job_spec: JobSpec) -> str:
         return self.words
 
-    def prepare(self, context: Context, case: Case) -> Prepared:
+    def prepare(self, context: Context, job_spec: JobSpec) -> StagedInput:
         self.contexts.append(context)
-        self.preparing(context, case)
-        return Prepared(input_path="/in", input_bytes=1000)
+        self.preparing(context, job_spec)
+        return StagedInput(input_path="/in", input_bytes=1000)
 
-    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
+    def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
         if self.made is not None:
             return self.made
-        command = (self.name, job.case.engine, prepared.input_path, job.output_path)
+        command = (self.name, job.spec.engine, staged.input_path, job.output_path)
         return (Phase(name="count", command=command),)
 
     def verify(
         self,
         context: Context,
-        prepared: Prepared,
+        staged: StagedInput,
         job: Job,
         outcomes: Mapping[str, PhaseOutcome],
     ) -> Proof:

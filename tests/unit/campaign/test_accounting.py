@@ -51,7 +51,7 @@ def test_totals_of_every_node_that_answers(
 ) -> None:
     row = {"rchar": 1, "wchar": 2, "read_bytes": 3, "write_bytes": 4, "cancelled_write_bytes": 5}
     for number, name in enumerate(("master", "worker1", "worker3")):
-        nodes[name].tell_nodeside("storage", {**row, "bounded": number, "unreadable": 0})
+        nodes[name].tell_node_agent("storage", {**row, "bounded": number, "unreadable": 0})
 
     totals = storage_totals(cluster)
 

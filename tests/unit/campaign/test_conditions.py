@@ -48,7 +48,7 @@ def cluster(
 
 def share_kernels(nodes: dict[str, FakeRemote], *boots: str) -> None:
     for node, boot in zip(nodes.values(), boots, strict=True):
-        node.tell_nodeside("boot", {"boot_id": boot})
+        node.tell_node_agent("boot", {"boot_id": boot})
 
 
 def asked(nodes: dict[str, FakeRemote], verb: str) -> list[str]:
@@ -56,13 +56,13 @@ def asked(nodes: dict[str, FakeRemote], verb: str) -> list[str]:
 
 
 def caches(node: FakeRemote, reason: str = "") -> None:
-    node.tell_nodeside(
+    node.tell_node_agent(
         "drop_caches", {"dropped": not reason, "reason": reason, "boot_id": "whatever"}
     )
 
 
 def blocks(node: FakeRemote, *rows: tuple[str, int, str]) -> None:
-    node.tell_nodeside(
+    node.tell_node_agent(
         "trim",
         [
             {"mount": "/data", "device": device, "trimmed_bytes": size, "reason": reason}
@@ -73,7 +73,7 @@ def blocks(node: FakeRemote, *rows: tuple[str, int, str]) -> None:
 
 def heat(node: FakeRemote, *celsius: float | None) -> None:
     for value in celsius:
-        node.tell_nodeside("temperatures", {"hottest_celsius": value})
+        node.tell_node_agent("temperatures", {"hottest_celsius": value})
 
 
 def test_a_plain_policy_does_nothing(cluster: LiveCluster, nodes: dict[str, FakeRemote]) -> None:
@@ -176,8 +176,8 @@ def test_nodes_that_differ_are_named(cluster: LiveCluster, nodes: dict[str, Fake
 def test_nodes_that_do_not_answer_are_named(
     cluster: LiveCluster, nodes: dict[str, FakeRemote]
 ) -> None:
-    nodes["master"].tell_nodeside("boot", {"boot_id": "one"})
-    nodes["worker2"].tell_nodeside("boot", {"boot_id": "two"})
+    nodes["master"].tell_node_agent("boot", {"boot_id": "one"})
+    nodes["worker2"].tell_node_agent("boot", {"boot_id": "two"})
     caches(nodes["master"])
 
     assert drop_node_caches(cluster) == (

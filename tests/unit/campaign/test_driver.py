@@ -118,11 +118,13 @@ def stage(
         repetitions=2,
     )
     world.jobs = [good] * 4
-    monkeypatch.setattr(module, "require_room", lambda _: None)
+    monkeypatch.setattr(module, "require_disk_space", lambda _: None)
     with Store.open(tmp_path / "home") as store:
         store.add_campaign(campaign, trials)
         stage = Stage(live, world, store, trials, campaign, tmp_path)
-        monkeypatch.setattr("boardcluster.campaign.cases.load_workload", lambda _: stage.workload)
+        monkeypatch.setattr(
+            "boardcluster.campaign.trial_jobs.load_workload", lambda _: stage.workload
+        )
         yield stage
 
 
@@ -219,7 +221,7 @@ def test_a_full_disk_of_the_driver_stops_before_an_attempt_begins(
         if len(looked) == 3:
             raise CapacityError("the disk is full")
 
-    monkeypatch.setattr(module, "require_room", require_room)
+    monkeypatch.setattr(module, "require_disk_space", require_room)
 
     with pytest.raises(CapacityError, match="the disk is full"):
         stage.run()

@@ -17,7 +17,7 @@ from boardcluster.campaign import execution as module
 from boardcluster.campaign.execution import (
     ATTEMPT_VARIABLE,
     Execution,
-    Outcome,
+    SubmissionOutcome,
     attempt_tag,
     clear_leftovers,
     end_submission,
@@ -35,8 +35,8 @@ TAG = "trial-1"
 CONF = "/nodes/master/scratch/trial-1/conf"
 
 
-def outcome(status: int = 0, final: str = "SUCCEEDED", diagnostics: str = "") -> Outcome:
-    return Outcome(
+def outcome(status: int = 0, final: str = "SUCCEEDED", diagnostics: str = "") -> SubmissionOutcome:
+    return SubmissionOutcome(
         duration_seconds=1.0,
         exit_status=status,
         application_id="application_1_0001",
@@ -224,7 +224,7 @@ def test_runs_on_the_master_and_gathers(execute: MakeExecution, world: World, fo
 
     result = execute().run(["job", "--password", "hunter2"], timeout_seconds=99, cwd="/work")
 
-    assert result == Outcome(
+    assert result == SubmissionOutcome(
         duration_seconds=7.25,
         exit_status=0,
         application_id="application_1_0001",

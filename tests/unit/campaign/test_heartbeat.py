@@ -35,12 +35,12 @@ class Master(FakeRemote):
         if isinstance(sight, Exception):
             raise sight
         self._answers.clear()
-        self.tell_nodeside("reach", [])
+        self.tell_node_agent("reach", [])
         super().run(argv, stdin=stdin, **options)
         targets = [(host, port) for host, port in self.requests[-1]["targets"]]
         self.looks.append(targets)
         self._answers.clear()
-        self.tell_nodeside("reach", [answer(sight.get(target, "ok")) for target in targets])
+        self.tell_node_agent("reach", [answer(sight.get(target, "ok")) for target in targets])
         return super().run(argv, stdin=stdin, **options)
 
 

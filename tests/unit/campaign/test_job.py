@@ -11,14 +11,14 @@ import pytest
 from tests.unit.campaign.fake_workload import PROOF, FakeWorkload, dataset_in
 from tests.unit.campaign.world import PHASES, World, app, ended
 
-from boardcluster.campaign.cases import TrialJob
-from boardcluster.campaign.job import JobRun, Place
+from boardcluster.campaign.job import JobRun, RunPaths
+from boardcluster.campaign.trial_jobs import TrialJob
 from boardcluster.errors import RemoteError, RunError, StalledError
 from boardcluster.records import Checksum, Engine
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
 from boardcluster.services.operation import LiveCluster
-from boardcluster.workloads.base import Case, Context, Need, Phase, PhaseOutcome
+from boardcluster.workloads.base import Context, JobSpec, Need, Phase, PhaseOutcome
 
 MARK = {"BOARDCLUSTER_ATTEMPT": "trial-1"}
 SCRATCH = "/nodes/master/scratch/trial-1"
@@ -26,8 +26,8 @@ CONF = [("mkdir", "master", SCRATCH), ("put", "master", f"{SCRATCH}/conf")]
 """What happens when a job is made: the master gets the configuration to submit with."""
 
 
-def case_on(engine: Engine) -> Case:
-    return Case(
+def case_on(engine: Engine) -> JobSpec:
+    return JobSpec(
         engine=engine,
         size_bytes=1000,
         replication=2,
@@ -61,7 +61,7 @@ class Shop:
     ) -> JobRun:
         if phases:
             self.workload.made = phases
-        place = Place(
+        place = RunPaths(
             folder=self.folder,
             attempt="trial-1",
             cache=self.folder.parent / "cache",
@@ -70,7 +70,7 @@ class Shop:
         )
         return JobRun(
             self.live,
-            TrialJob(label=label, workload=self.workload, case=case_on(engine)),
+            TrialJob(label=label, workload=self.workload, spec=case_on(engine)),
             place,
             dataset=dataset_in(self.folder) if text else None,
             settings=settings or {},
@@ -182,7 +182,7 @@ def test_the_proof_sees_what_each_phase_left(shop: Shop) -> None:
 def test_what_serves_a_phase_starts_before_and_ends_after_it(shop: Shop) -> None:
     shop.world.jobs = [ended, ended]
     served = phase(
-        "net", beside=(("worker1", ("server", "-p", "1")), ("worker2", ("other",))), node="worker3"
+        "net", servers=(("worker1", ("server", "-p", "1")), ("worker2", ("other",))), node="worker3"
     )
     finish(shop.job(served, phase("alone")))
 
@@ -215,14 +215,14 @@ def test_what_serves_a_phase_ends_also_when_the_phase_does_not_end_well(
     shop.world.jobs = [job]
 
     with pytest.raises(error):
-        finish(shop.job(phase("net", beside=(("worker1", ("server",)),))))
+        finish(shop.job(phase("net", servers=(("worker1", ("server",)),))))
 
     assert shop.world.happened[-1] == ("end", "worker1", "server")
 
 
 def test_a_server_that_does_not_start_ends_those_that_did(shop: Shop) -> None:
     shop.world.lost.add("worker2")
-    served = phase("net", beside=(("worker1", ("server",)), ("worker2", ("server",))))
+    served = phase("net", servers=(("worker1", ("server",)), ("worker2", ("server",))))
 
     with pytest.raises(RemoteError, match="worker2"):
         finish(shop.job(served))
@@ -363,12 +363,12 @@ def test_page_caches_that_stay_are_remarked(shop: Shop) -> None:
 
 
 def test_what_prepares_input_is_no_part_of_the_measurement(shop: Shop) -> None:
-    prepared: list[PhaseOutcome] = []
+    staged: list[PhaseOutcome] = []
     confs: list[str] = []
 
-    def prepare(context: Context, case: Case) -> None:
+    def prepare(context: Context, job_spec: JobSpec) -> None:
         names = ("gen erate", "sort")
-        prepared.extend(context.run_job(Engine.MAPREDUCE, maker(name)) for name in names)
+        staged.extend(context.run_job(Engine.MAPREDUCE, maker(name)) for name in names)
 
     def maker(name: str) -> Callable[[str], Phase]:
         def make(conf: str) -> Phase:
@@ -394,7 +394,7 @@ def test_what_prepares_input_is_no_part_of_the_measurement(shop: Shop) -> None:
     assert list(shop.workload.outcomes[0]) == ["validate"]
     assert confs == [f"{SCRATCH}/conf"] * 2
     # The preparing job is told how it went, and leaves its own artefacts.
-    assert [row.duration_seconds for row in prepared] == [100.0, 200.0]
+    assert [row.duration_seconds for row in staged] == [100.0, 200.0]
     assert {"prepare-1-gen-erate", "prepare-2-sort", "validate"} <= {
         path.name for path in shop.folder.iterdir()
     }
@@ -402,7 +402,7 @@ def test_what_prepares_input_is_no_part_of_the_measurement(shop: Shop) -> None:
 
 
 def test_a_preparing_job_that_fails_is_an_error_and_nothing_runs(shop: Shop) -> None:
-    def prepare(context: Context, case: Case) -> None:
+    def prepare(context: Context, job_spec: JobSpec) -> None:
         context.run_job(Engine.MAPREDUCE, lambda _: Phase(name="generate", command=("stock",)))
 
     shop.workload.preparing = prepare
@@ -416,7 +416,7 @@ def test_a_preparing_job_that_fails_is_an_error_and_nothing_runs(shop: Shop) -> 
 
 
 def test_preparing_has_the_whole_time_for_itself(shop: Shop) -> None:
-    def prepare(context: Context, case: Case) -> None:
+    def prepare(context: Context, job_spec: JobSpec) -> None:
         made = Phase(name="generate", command=("stock",), yarn=False)
         context.run_job(Engine.MAPREDUCE, lambda _: made)
 

@@ -123,8 +123,8 @@ def drive(
         workers=4,
         repetitions=TRIALS,
     )
-    monkeypatch.setattr(driver, "require_room", lambda _: None)
-    monkeypatch.setattr("boardcluster.campaign.cases.load_workload", lambda _: FakeWorkload())
+    monkeypatch.setattr(driver, "require_disk_space", lambda _: None)
+    monkeypatch.setattr("boardcluster.campaign.trial_jobs.load_workload", lambda _: FakeWorkload())
     return Drive(tmp_path / "home", live, world, campaign, trials)
 
 

@@ -12,9 +12,9 @@ from tests.builders import make_campaign, make_trial
 from tests.unit.campaign.world import PHASES, World, ended
 
 from boardcluster.campaign import submit as module
-from boardcluster.campaign.execution import Outcome
-from boardcluster.campaign.follow import Lines
-from boardcluster.campaign.submit import Program, check_program, run_program, submit_program
+from boardcluster.campaign.execution import SubmissionOutcome
+from boardcluster.campaign.follow import LineProgress
+from boardcluster.campaign.submit import UserProgram, check_program, run_program, submit_program
 from boardcluster.errors import InputError, RemoteError, RemoteTimeoutError, UsageError
 from boardcluster.records import (
     Attempt,
@@ -35,8 +35,10 @@ ENGINES = (Engine.MAPREDUCE, Engine.SPARK)
 """What programs can be handed in for."""
 
 
-def program(path: Path, engine: Engine = Engine.SPARK, *arguments: str, main: str = "") -> Program:
-    return Program(engine=engine, path=path, arguments=arguments, main=main)
+def program(
+    path: Path, engine: Engine = Engine.SPARK, *arguments: str, main: str = ""
+) -> UserProgram:
+    return UserProgram(engine=engine, path=path, arguments=arguments, main=main)
 
 
 @pytest.fixture
@@ -116,7 +118,7 @@ class Desk:
     trial: Trial
     cwd: Path
 
-    def submit(self, wanted: Program) -> tuple[Attempt, Outcome | None]:
+    def submit(self, wanted: UserProgram) -> tuple[Attempt, SubmissionOutcome | None]:
         return submit_program(
             self.live,
             self.store,
@@ -221,7 +223,7 @@ def test_its_settings_are_stored_and_in_its_configuration(
         tmp_path / "home",
         replace(program(jar, Engine.MAPREDUCE, "Main"), settings=settings),
         cache=tmp_path / "cache",
-        follow=Lines(None),
+        follow=LineProgress(None),
         timeout_seconds=60,
         cwd=tmp_path,
         printing=contextlib.nullcontext,
@@ -331,7 +333,7 @@ def test_a_program_behind_a_link_is_what_the_link_names(desk: Desk, script: Path
 def test_further_options_cannot_hide_the_tag(desk: Desk, jar: Path) -> None:
     options = ("--conf", "spark.yarn.tags=mine", "--executor-memory", "1g")
     desk.submit(
-        Program(engine=Engine.SPARK, path=jar, arguments=(), main="a.Main", options=options)
+        UserProgram(engine=Engine.SPARK, path=jar, arguments=(), main="a.Main", options=options)
     )
 
     argv = desk.world.submissions[0]["argv"]

@@ -43,7 +43,7 @@ from boardcluster.records import (
 )
 from boardcluster.remote.gate import Completed
 from boardcluster.services.operation import HOST, LiveCluster
-from boardcluster.workloads.base import Need, Phase, Takes
+from boardcluster.workloads.base import InputKind, Need, Phase
 
 PATIENCE_SECONDS = 20.0
 """Bound of a wait that ends at once when the program is right."""
@@ -106,7 +106,7 @@ class Bed:
 def bed(live: LiveCluster, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bed:
     bed = Bed(live, world, tmp_path)
     monkeypatch.setattr(
-        "boardcluster.campaign.cases.load_workload",
+        "boardcluster.campaign.trial_jobs.load_workload",
         lambda name: bed.workloads.setdefault(name, FakeWorkload(name=name)),
     )
     world.jobs = [ended]
@@ -348,8 +348,8 @@ def test_a_disturbed_run_is_tainted_and_names_what_disturbed_it(bed: Bed) -> Non
 
 def test_text_is_prepared_for_workloads_that_take_it(bed: Bed) -> None:
     bed.workloads = {
-        "grep": FakeWorkload(name="grep", takes=Takes.TEXT),
-        "pi": FakeWorkload(name="pi", takes=Takes.NOTHING),
+        "grep": FakeWorkload(name="grep", input_kind=InputKind.TEXT),
+        "pi": FakeWorkload(name="pi", input_kind=InputKind.NOTHING),
     }
     bed.world.jobs = [ended, ended]
     trial = mix("grep", "pi")
@@ -361,7 +361,7 @@ def test_text_is_prepared_for_workloads_that_take_it(bed: Bed) -> None:
     assert context.dataset == dataset_in(bed.folder)
     (context,) = bed.workloads["pi"].contexts
     assert context.dataset is None
-    assert bed.workloads["pi"].verified[0].case.size_bytes == 0
+    assert bed.workloads["pi"].verified[0].spec.size_bytes == 0
 
 
 def test_replication_and_checksums_of_a_trial_reach_its_configuration(bed: Bed) -> None:

@@ -12,12 +12,12 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.builders import make_daemon, make_live_node, make_state
-from tests.unit.lending import LendingRemote
+from tests.unit.temporary_files import TemporaryFilesRemote
 
 from boardcluster.errors import RemoteError
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.gate import Completed
-from boardcluster.remote.nodeside import IO_COUNTERS
+from boardcluster.remote.node_agent import IO_COUNTERS
 from boardcluster.services.daemons import DAEMONS, DaemonKind, daemons_of
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.operation import HOST, LiveCluster
@@ -43,7 +43,7 @@ def ended(status: int = 0, *, seconds: float = 12.5) -> Completed:
     )
 
 
-class Node(LendingRemote):
+class Node(TemporaryFilesRemote):
     """Answers questions through its world; fails on everything else."""
 
     def __init__(self, name: str, world: World) -> None:

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from boardcluster.catalog.entry import render_board
+from boardcluster.catalog.lookup import KINDS, entry_names, find_board
 from boardcluster.catalog.published import read_index
 from boardcluster.catalog.ratios import Answer, check_ratios
-from boardcluster.catalog.room import KINDS, entry_names, find_board
 from boardcluster.cli.app import app
 from boardcluster.errors import UsageError
 

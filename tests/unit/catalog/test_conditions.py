@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from tests.builders import make_board_fingerprint
 
-from boardcluster.analysis.sides import DURATION, INTERMEDIATE, Point
-from boardcluster.catalog.conditions import machine_of, published_side, read_conditions
+from boardcluster.analysis.result_sets import DURATION, INTERMEDIATE, ResultPoint
+from boardcluster.catalog.conditions import machine_of, published_result_set, read_conditions
 from boardcluster.catalog.published import read_cells, read_index
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
 from boardcluster.workloads import load_workload, workload_names
 
 
-def points(name: str, **where: str) -> tuple[Point, ...]:
-    return published_side(name, where, index=read_index(), asked=name).points
+def points(name: str, **where: str) -> tuple[ResultPoint, ...]:
+    return published_result_set(name, where, index=read_index(), asked=name).points
 
 
 @pytest.mark.parametrize("name", read_conditions())
@@ -124,7 +124,7 @@ def test_text_is_no_number() -> None:
 
 
 def test_doubts_and_conditions_are_said() -> None:
-    side = published_side("lee-park-2026-table-18", {}, index=read_index(), asked="x")
+    side = published_result_set("lee-park-2026-table-18", {}, index=read_index(), asked="x")
     assert any("replication 1" in note for note in side.notes)
     assert any("doubtful" in note for note in side.notes)
     assert "Lee" in side.title

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.builders import make_cluster, make_node
 
+from boardcluster.catalog.lookup import find_board
 from boardcluster.catalog.prices import CATALOG_CURRENCY, DECLARED, price_list
-from boardcluster.catalog.room import find_board
 from boardcluster.errors import UsageError
 from boardcluster.records import ClusterSpec, NodeTwin, Prices, Role
 

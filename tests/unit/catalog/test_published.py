@@ -12,8 +12,8 @@ import pytest
 
 from boardcluster.catalog.published import (
     PUBLISHED,
-    Cell,
     PublishedTable,
+    TableCell,
     find_cell,
     find_table,
     read_cells,
@@ -28,7 +28,7 @@ def named(table: PublishedTable) -> str:
     return table.id
 
 
-def cells(name: str) -> tuple[Cell, ...]:
+def cells(name: str) -> tuple[TableCell, ...]:
     return read_cells(find_table(name, index=read_index()))
 
 

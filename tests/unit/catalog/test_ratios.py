@@ -12,8 +12,8 @@ import pytest
 from boardcluster.catalog.published import PUBLISHED, read_index
 from boardcluster.catalog.ratios import (
     Answer,
-    Check,
-    Ratio,
+    PaperRatio,
+    RatioCheck,
     check_ratios,
     read_ratios,
     recompute,
@@ -25,12 +25,12 @@ BY_ID = {check.ratio.id: check for check in CHECKS}
 POWER = "lee-park-2026-table-03"
 
 
-def named(check: Check) -> str:
+def named(check: RatioCheck) -> str:
     return check.ratio.id
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=named)
-def test_what_does_not_follow_is_listed_with_what_the_tables_give(check: Check) -> None:
+def test_what_does_not_follow_is_listed_with_what_the_tables_give(check: RatioCheck) -> None:
     assert (check.answer is Answer.NOT) == bool(check.ratio.gives)
     if check.ratio.gives:
         assert check.given is not None
@@ -67,7 +67,9 @@ def test_the_statements_that_were_named_are_all_there() -> None:
     assert said >= {"1.57", "1.78", "2.25", "2.66", "1.9", "3.86", "3.43", "2.52", "1.74"}
 
 
-def one(says: str, how: str = "one", more: Mapping[str, object] = MappingProxyType({})) -> Ratio:
+def one(
+    says: str, how: str = "one", more: Mapping[str, object] = MappingProxyType({})
+) -> PaperRatio:
     """Power of the RPi 5B against the RPi 4B: 1.4773 idle, 1.4603 in stress."""
     mode = {} if how in {"mean", "sums", "max", "min", "below", "above"} else {"mode": "idle"}
     fields: dict[str, object] = {
@@ -80,7 +82,7 @@ def one(says: str, how: str = "one", more: Mapping[str, object] = MappingProxyTy
         "over": {"table": POWER, "board": "RPi 5B", **mode},
         "under": {"table": POWER, "board": "RPi 4B", **mode},
     }
-    return Ratio.model_validate(fields | dict(more))
+    return PaperRatio.model_validate(fields | dict(more))
 
 
 @pytest.mark.parametrize(

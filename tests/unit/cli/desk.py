@@ -32,7 +32,7 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import render_cluster
-from boardcluster.spec.form import Form, apply_form, form_words
+from boardcluster.spec.variant import ClusterVariant, apply_variant, variant_words
 from boardcluster.store import Store
 
 MakeLayout = Callable[[ClusterSpec], Layout]
@@ -52,7 +52,7 @@ class Desk:
 
     Attributes:
         is_up: whether the cluster is up.
-        form: the form it is in; None is what is declared.
+        variant: the form it is in; None is what is declared.
         calls: what was done to the cluster: "attach", "down", or the form of an "up".
         ran: trials as they ran.
         ends: what a trial comes to, by workload; good where nothing is said.
@@ -64,7 +64,7 @@ class Desk:
     declared: ClusterSpec
     make_layout: MakeLayout
     is_up: bool = False
-    form: Form | None = None
+    form: ClusterVariant | None = None
     calls: list[object] = field(default_factory=list)
     ran: list[Trial] = field(default_factory=list)
     ends: dict[str, TrialEnd | BaseException] = field(default_factory=dict)
@@ -80,8 +80,8 @@ class Desk:
         return json.loads(self(*words, "--json").stdout)
 
     def live(self) -> LiveCluster:
-        spec = self.declared if self.form is None else apply_form(self.declared, self.form)
-        words = "" if self.form is None else form_words(self.declared, self.form)
+        spec = self.declared if self.form is None else apply_variant(self.declared, self.form)
+        words = "" if self.form is None else variant_words(self.declared, self.form)
         return LiveCluster(
             home=self.home,
             state=make_state(form=words),
@@ -92,17 +92,17 @@ class Desk:
     def state(self) -> LiveState | None:
         return self.live().state if self.is_up else None
 
-    def attach(self, home: Path, *, any_form: bool = False, **_: object) -> LiveCluster:
+    def attach(self, home: Path, *, any_variant: bool = False, **_: object) -> LiveCluster:
         assert home == self.home
         self.calls.append("attach")
-        if not self.is_up or (self.live().state.form and not any_form):
+        if not self.is_up or (self.live().state.form and not any_variant):
             raise ClusterNotUpError("the cluster is not up", hint="run `boardcluster up` first")
         return self.live()
 
-    def up(self, home: Path, *, form: Form | None = None, **_: object) -> LiveCluster:
+    def up(self, home: Path, *, variant: ClusterVariant | None = None, **_: object) -> LiveCluster:
         assert home == self.home
-        self.calls.append(form)
-        self.is_up, self.form = True, form
+        self.calls.append(variant)
+        self.is_up, self.form = True, variant
         return self.live()
 
     def down(self, home: Path) -> int:
@@ -146,10 +146,10 @@ def make_desk(
     (home / "cluster.toml").write_text(text)
     for name in ("attach", "up", "down"):
         monkeypatch.setattr(operation, name, getattr(desk, name))
-    driver, forms = "boardcluster.campaign.driver", "boardcluster.campaign.forms"
+    driver, forms = "boardcluster.campaign.driver", "boardcluster.campaign.variants"
     for place, value in (
         (f"{driver}.run_trial", desk.run_trial),
-        (f"{driver}.require_room", lambda _: None),
+        (f"{driver}.require_disk_space", lambda _: None),
         (f"{forms}.load_state", lambda _: desk.state()),
         (f"{forms}.clear_leftovers", lambda _: None),
         ("boardcluster.services.operation.found_up", lambda _: desk.is_up),

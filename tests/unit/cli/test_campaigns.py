@@ -12,12 +12,12 @@ from tests.unit.cli.desk import Desk, MakeLayout, good, make_desk
 from boardcluster.campaign.begin import new_campaign, new_campaign_id, plan, single_spec
 from boardcluster.campaign.driver import run_trials
 from boardcluster.campaign.follow import each_run
-from boardcluster.campaign.outlook import Outlook, Row
 from boardcluster.campaign.plan import spec_digest
+from boardcluster.campaign.preflight import Preflight, PreflightRow
 from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench, TrialEnd
 from boardcluster.cli.console import Reporter
-from boardcluster.cli.show_outlook import print_outlook
+from boardcluster.cli.show_preflight import print_preflight
 from boardcluster.fetch.cache import no_progress
 from boardcluster.records import (
     AttemptState,
@@ -211,8 +211,8 @@ def test_a_run_that_is_not_ok_says_why(follow: Callable[..., list[str]]) -> None
     assert "run 1 of 1: failed: 3 words differ" in follow([trial_of()], end)
 
 
-def outlook_of(**fields: Any) -> Outlook:
-    row = Row(
+def outlook_of(**fields: Any) -> Preflight:
+    row = PreflightRow(
         workload="grep",
         engine="spark",
         sizes_bytes=(0, 1000, 64_000_000),
@@ -222,7 +222,7 @@ def outlook_of(**fields: Any) -> Outlook:
         known_seconds=90.0,
         known_runs=6,
     )
-    return Outlook(
+    return Preflight(
         **{
             "rows": (row, replace(row, workload="pi", sizes_bytes=(0,), known_runs=5)),
             "runs": 12,
@@ -239,7 +239,7 @@ def outlook_of(**fields: Any) -> Outlook:
 
 
 def printed(capsys: pytest.CaptureFixture[str], **fields: Any) -> str:
-    print_outlook(outlook_of(**fields), reporter=None)
+    print_preflight(outlook_of(**fields), reporter=None)
     captured = capsys.readouterr()
     assert captured.err == ""
     return captured.out
@@ -283,7 +283,7 @@ def test_of_many_remarks_only_the_first_are_shown(capsys: pytest.CaptureFixture[
 def test_beside_results_the_outlook_goes_to_standard_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    print_outlook(outlook_of(), reporter=Reporter())
+    print_preflight(outlook_of(), reporter=Reporter())
 
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from boardcluster import api
 from boardcluster.analysis.ratios import ratio_of_means
-from boardcluster.analysis.sides import Outcome, SideComparison
+from boardcluster.analysis.result_sets import MatchOutcome, ResultSetComparison
 from boardcluster.cli.app import app
 from boardcluster.errors import BoardclusterError, ClusterError, EmptySelectionError, UsageError
 from boardcluster.records import AttemptState, Engine, Verdict
@@ -26,7 +26,7 @@ FAST = (20.0, 20.5, 21.0)
 TERASORT = "published:lee-oh-park-2021-table-15"
 
 
-def compare(first: str, second: str, home: Path, *, tainted: bool = False) -> SideComparison:
+def compare(first: str, second: str, home: Path, *, tainted: bool = False) -> ResultSetComparison:
     return api.compare(first, second, home=home, tainted=tainted).sides
 
 
@@ -46,7 +46,7 @@ def test_profiles_are_compared_with_the_interval_of_the_ratio(home: Path) -> Non
     expected = ratio_of_means(SLOW, FAST)
     assert match.ratio == expected
     assert expected.interval is not None
-    assert match.outcome is Outcome.HIGHER
+    assert match.outcome is MatchOutcome.HIGHER
     assert [(row.name, row.first, row.second) for row in found.apart] == [
         ("profile", "default", "tuned")
     ]
@@ -109,7 +109,7 @@ def test_values_of_a_setting_are_compared_where_all_else_is_equal(tmp_path: Path
         ("setting a.compress", "false", "true")
     ]
     assert sorted(match.first.values[0] for match in found.matches) == [SLOW[0], 2 * SLOW[0]]
-    assert {match.outcome for match in found.matches} == {Outcome.HIGHER}
+    assert {match.outcome for match in found.matches} == {MatchOutcome.HIGHER}
     assert not found.only_first
 
     unset = compare("setting:a.compress=", "setting:a.compress=true", tmp_path)
@@ -127,7 +127,7 @@ def test_one_run_has_no_interval_and_shows_nothing(
     stock(tmp_path, "a", SLOW[:1])
     stock(tmp_path, "b", FAST[:1], profile="tuned")
     found = compare("a", "b", tmp_path)
-    assert found.matches[0].outcome is Outcome.NO_INTERVAL
+    assert found.matches[0].outcome is MatchOutcome.NO_INTERVAL
 
     shown = CliRunner().invoke(app, ["compare", "a", "b", "--home", str(tmp_path)]).output
     assert "one run, no interval" in shown
@@ -144,9 +144,10 @@ def test_a_paper_is_matched_by_all_that_it_says(home: Path) -> None:
     # Our mean is 41 s, its interval 38.5 to 43.5 s.
     outcomes = {match.second.mean: match.outcome for match in found.matches}
     assert outcomes == {
-        value: Outcome.INSIDE if 38.6 < value < 43.4 else Outcome.OUTSIDE for value in outcomes
+        value: MatchOutcome.INSIDE if 38.6 < value < 43.4 else MatchOutcome.OUTSIDE
+        for value in outcomes
     }
-    assert set(outcomes.values()) == {Outcome.INSIDE, Outcome.OUTSIDE}
+    assert set(outcomes.values()) == {MatchOutcome.INSIDE, MatchOutcome.OUTSIDE}
     assert all(match.ratio and match.ratio.interval is None for match in found.matches)
     assert len(found.only_second) == 60 - 3
     assert found.machines == ()
@@ -199,8 +200,8 @@ def test_a_published_number_inside_our_interval(tmp_path: Path) -> None:
     assert match.ratio is not None
     assert match.ratio.value == match.first.mean / match.second.mean
     far = compare("a", where, home_with(tmp_path / "far", "a", (80.0, 81.0, 82.0)))
-    assert far.matches[0].outcome is Outcome.OUTSIDE
-    assert match.outcome is Outcome.INSIDE
+    assert far.matches[0].outcome is MatchOutcome.OUTSIDE
+    assert match.outcome is MatchOutcome.INSIDE
 
 
 def test_two_papers() -> None:
@@ -215,7 +216,7 @@ def test_two_papers() -> None:
         if match.ratio
     }
     assert ratios == {1: 246 / 571.1, 2: 131 / 293.3, 4: 76 / 154.7}
-    assert {match.outcome for match in found.matches} == {Outcome.NO_INTERVAL}
+    assert {match.outcome for match in found.matches} == {MatchOutcome.NO_INTERVAL}
 
 
 def test_what_a_table_was_narrowed_by_tells_sides_apart() -> None:

@@ -29,7 +29,7 @@ from boardcluster.errors import (
     RunError,
     UsageError,
 )
-from boardcluster.probes.base import Probe, Site, Tool
+from boardcluster.probes.base import NodeTool, Probe, Site
 from boardcluster.records import ClusterSpec, MeterSpec, ProbeFigure, ProbeMode
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import operation
@@ -197,7 +197,7 @@ def test_a_cluster_that_is_not_up_is_said_with_the_other_way(bench: Bench) -> No
 
 
 def test_a_missing_tool_is_refused_or_skipped(bench: Bench) -> None:
-    absent = Tool(program="no-such-tool", package="no-such-package")
+    absent = NodeTool(program="no-such-tool", package="no-such-package")
     bench.probes = [make_probe("one", tools=(absent,)), make_probe("two")]
     words = bench.refused(HostError, "--here")
     assert "one needs no-such-tool (package no-such-package)" in words

@@ -10,15 +10,15 @@ import pytest
 
 from boardcluster.analysis.experiments import FAR_PERCENT
 from boardcluster.campaign.begin import plan
-from boardcluster.campaign.cases import form_of
-from boardcluster.campaign.outlook import look_ahead
 from boardcluster.campaign.plan import workload_facts
+from boardcluster.campaign.preflight import check_preflight
+from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.campaign.twins import read_twin
-from boardcluster.catalog.room import find_board, find_part
+from boardcluster.catalog.lookup import find_board, find_part
 from boardcluster.services.profile import profile_names
 from boardcluster.spec import load_campaign
 from boardcluster.spec.experiment import load_experiment
-from boardcluster.spec.form import apply_form
+from boardcluster.spec.variant import apply_variant
 from boardcluster.twin.heat import heat_model
 from boardcluster.twin.plan import Host, plan_limits
 
@@ -85,12 +85,12 @@ def test_an_experiment_is_named_like_its_file_and_its_campaign_can_run(path: Pat
     for file in experiment.twins:
         spec = read_twin(file)
         trials = plan(campaign, spec, campaign_id="x")
-        outlook = look_ahead(
+        preflight = check_preflight(
             spec, trials, typical_seconds={}, free=(10**15, 0), has_tool=lambda _: True
         )
-        assert outlook.problems == ()
-        for form in {form_of(trial) for trial in trials}:
-            plan_limits(apply_form(spec, form), HOST)
+        assert preflight.problems == ()
+        for form in {variant_of(trial) for trial in trials}:
+            plan_limits(apply_variant(spec, form), HOST)
 
 
 def test_the_reference_is_right(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ class Desk(BoardNodes):
         """Prepare what each board answers its root to a request."""
         for name, answer in answers.items():
             remote = self.reach(name, f"pi@{name}", user=ROOT, folder="/mnt/ssd/boardcluster")
-            remote.tell_nodeside(verb, answer)
+            remote.tell_node_agent(verb, answer)
 
     def boot(self, **boots: str) -> None:
         self.tell("boot", **{name: {"boot_id": boot} for name, boot in boots.items()})
@@ -316,7 +316,7 @@ def test_what_this_driver_left_on_a_board_is_ended(
     (owner,) = desk.there["pi@worker1", ROOT].written
     desk.there.clear()
     board = occupied(desk, f"{owner}\n")
-    board.tell_nodeside("end_of_user", {"ended": 1, "left": 0})
+    board.tell_node_agent("end_of_user", {"ended": 1, "left": 0})
 
     desk.check(spec)
 

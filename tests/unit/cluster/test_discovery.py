@@ -25,7 +25,7 @@ from boardcluster.spec import DEFAULT_FOLDER
 
 def test_a_machine_is_asked_once() -> None:
     remote = FakeRemote("pi0")
-    remote.tell_nodeside("facts", PI_5.raw())
+    remote.tell_node_agent("facts", PI_5.raw())
     facts = discover(remote, folder="/mnt/x/boardcluster")
     assert facts.board.startswith("Raspberry Pi 5")
     assert facts.folder == "/mnt/x/boardcluster"
@@ -34,14 +34,14 @@ def test_a_machine_is_asked_once() -> None:
 
 def test_the_usual_folder_is_asked_for() -> None:
     remote = FakeRemote("pi0")
-    remote.tell_nodeside("facts", PI_5.raw())
+    remote.tell_node_agent("facts", PI_5.raw())
     assert discover(remote).folder == DEFAULT_FOLDER
 
 
 def test_the_offset_is_against_the_drivers_clock() -> None:
     remote = FakeRemote("pi0")
     ahead = time.time() + 100
-    remote.tell_nodeside("facts", {**PI_5.raw(), "clock_seconds": [ahead, ahead]})
+    remote.tell_node_agent("facts", {**PI_5.raw(), "clock_seconds": [ahead, ahead]})
     facts = discover(remote)
     assert facts.clock_offset_seconds == pytest.approx(100, abs=0.5)
 

@@ -83,8 +83,8 @@ def declared(view: Facts) -> Facts:
 def remotes(declared: Facts) -> dict[str, FakeRemote]:
     made = {node.name: FakeRemote(node.name) for node in declared.declared.nodes}
     for remote in made.values():
-        remote.tell_nodeside("facts", PI_5.raw())
-        remote.tell_nodeside("inspect", INSPECTED)
+        remote.tell_node_agent("facts", PI_5.raw())
+        remote.tell_node_agent("inspect", INSPECTED)
     return made
 
 
@@ -145,8 +145,8 @@ def test_the_firewall(
 ) -> None:
     programs = {"nft": nft, "getent": None}
     remotes["pi0"] = FakeRemote("pi0")
-    remotes["pi0"].tell_nodeside("facts", PI_5.raw())
-    remotes["pi0"].tell_nodeside("inspect", {**INSPECTED, "programs": programs})
+    remotes["pi0"].tell_node_agent("facts", PI_5.raw())
+    remotes["pi0"].tell_node_agent("inspect", {**INSPECTED, "programs": programs})
     details = ask_boards(declared, remotes).boards[0].details
     assert details.firewall is loaded
     assert details.name_addresses == ()
@@ -201,15 +201,15 @@ def test_a_board_that_does_not_answer_is_noted(
 
 
 def test_dead_daemons(declared: Facts, remotes: dict[str, FakeRemote], state: LiveState) -> None:
-    remotes["pi1"].tell_nodeside("processes", [DEAD, ALIVE])
+    remotes["pi1"].tell_node_agent("processes", [DEAD, ALIVE])
     view = ask_boards(replace(declared, state=state), remotes)
     assert view.boards[1].details.dead_daemons == ("datanode",)
     assert view.boards[2].details.dead_daemons == ()
 
 
 def test_the_masters(declared: Facts, remotes: dict[str, FakeRemote], state: LiveState) -> None:
-    remotes["pi1"].tell_nodeside("processes", [ALIVE, ALIVE])
-    remotes["pi0"].tell_nodeside("http", [answer(BEANS), answer(NODES), answer(APPS)])
+    remotes["pi1"].tell_node_agent("processes", [ALIVE, ALIVE])
+    remotes["pi0"].tell_node_agent("http", [answer(BEANS), answer(NODES), answer(APPS)])
     masters = ask_boards(replace(declared, state=state), remotes).masters
     assert masters is not None
     assert masters.live_datanodes == 3
@@ -228,9 +228,9 @@ def test_the_masters(declared: Facts, remotes: dict[str, FakeRemote], state: Liv
 def test_an_empty_list_of_yarns_is_null_and_silence_is_none(
     declared: Facts, remotes: dict[str, FakeRemote], state: LiveState
 ) -> None:
-    remotes["pi1"].tell_nodeside("processes", [ALIVE, ALIVE])
+    remotes["pi1"].tell_node_agent("processes", [ALIVE, ALIVE])
     rows = [answer("refused", status=0), answer('{"nodes": null}'), answer("<html>")]
-    remotes["pi0"].tell_nodeside("http", rows)
+    remotes["pi0"].tell_node_agent("http", rows)
     masters = ask_boards(replace(declared, state=state), remotes).masters
     assert masters is not None
     assert (masters.live_datanodes, masters.managers, masters.waiting) == (None, (), None)

@@ -150,7 +150,7 @@ def test_python3_on_path_must_run_spark(machine: FakeMachine, facts: Facts) -> N
 
 @pytest.mark.parametrize("tool", tools.TOOLS, ids=lambda tool: str(tool.name))
 def test_a_missing_program_names_its_package(
-    tool: tools.Tool, machine: FakeMachine, facts: Facts
+    tool: tools.HostTool, machine: FakeMachine, facts: Facts
 ) -> None:
     machine.lack(tool.name)
     fault = _fault(look("tools", facts), Severity.ERROR)

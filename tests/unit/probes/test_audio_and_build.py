@@ -12,7 +12,7 @@ import pytest
 
 from boardcluster.errors import ProbeOutputError
 from boardcluster.probes import audio, build
-from boardcluster.probes.base import Site, Tool
+from boardcluster.probes.base import NodeTool, Site
 from boardcluster.probes.waveform import write_wave
 from boardcluster.records import ProbeMode
 from boardcluster.remote.local import LocalRemote
@@ -87,7 +87,7 @@ def test_an_encoder_that_writes_nothing_is_found(
 ) -> None:
     lame = audio.ENCODERS[0]
     idle = audio.Encoder(
-        tool=Tool(program="touch", package="coreutils"),
+        tool=NodeTool(program="touch", package="coreutils"),
         before=(),
         output=lame.output,
         repeats=1,

@@ -17,12 +17,20 @@ from boardcluster.errors import (
     RemoteTimeoutError,
     UsageError,
 )
-from boardcluster.probes.fio import PROBE, Job, Place, measure, parse_place, parse_rate, parse_sync
+from boardcluster.probes.fio import (
+    PROBE,
+    FioJob,
+    FioTarget,
+    measure,
+    parse_rate,
+    parse_sync,
+    parse_target,
+)
 from boardcluster.records import ProbeMode
 from boardcluster.remote.gate import Completed
 from boardcluster.units import KIB, MIB
 
-READ = Job(pattern="randread", record_bytes=4 * KIB, size_bytes=64 * MIB, direct=True, seconds=2)
+READ = FioJob(pattern="randread", record_bytes=4 * KIB, size_bytes=64 * MIB, direct=True, seconds=2)
 WRITE = replace(READ, pattern="write", record_bytes=16 * MIB)
 FILL = replace(WRITE, record_bytes=MIB, seconds=0)
 FSYNC = replace(READ, pattern="write", direct=False, flush=True)
@@ -50,7 +58,7 @@ def test_reads_what_was_read() -> None:
 @pytest.mark.parametrize(
     ("name", "job"), [("fio-sequential-write.json", WRITE), ("fio-fill.json", FILL)]
 )
-def test_reads_what_was_written(name: str, job: Job) -> None:
+def test_reads_what_was_written(name: str, job: FioJob) -> None:
     row = json.loads(recording(name))["jobs"][0]["write"]
     rate, operations = parse_rate(recording(name), job)
     assert rate == row["bw_bytes"]
@@ -123,13 +131,13 @@ def test_refuses_fsync_that_cannot_be_right(path: tuple[str, ...], to: Any, word
 
 def test_reads_the_free_space() -> None:
     text = "      Avail Type\n78671802368 ext4\n"
-    assert parse_place(text) == Place(free_bytes=78671802368, file_system="ext4")
+    assert parse_target(text) == FioTarget(free_bytes=78671802368, file_system="ext4")
 
 
 @pytest.mark.parametrize("text", ["", "Avail Type\n", "Avail Type\n- ext4\n", "Avail Type\n5\n"])
 def test_refuses_other_words_on_space(text: str) -> None:
     with pytest.raises(ProbeOutputError, match="df printed no free space"):
-        parse_place(text)
+        parse_target(text)
 
 
 # Runs, on a node that answers as fio does

@@ -19,7 +19,7 @@ from boardcluster.errors import ProbeOutputError, RemoteError, RemoteTimeoutErro
 from boardcluster.probes import heat
 from boardcluster.probes.heat import (
     PROBE,
-    Curves,
+    HeatSamples,
     Sample,
     figures_of,
     measure,
@@ -55,7 +55,7 @@ def phase(
     )
 
 
-def board(*, bits: bool = True, sensor: bool = True) -> Curves:
+def board(*, bits: bool = True, sensor: bool = True) -> HeatSamples:
     """Idle at 45 degrees, up to 82 and throttled from second 60 on, back to 45."""
     rise: list[float | None] = [45 + 37 * (1 - math.exp(-s / 40)) for s in range(301)]
     fall: list[float | None] = [45 + 37 * math.exp(-s / 40) for s in range(151)]
@@ -63,7 +63,7 @@ def board(*, bits: bool = True, sensor: bool = True) -> Curves:
     flags: list[int | None] = [0xE0000 | (0x4 if s >= 60 else 0) for s in range(301)]
     calm: list[int | None] = [0] * 301
     unknown: list[int | None] = [None] * 301
-    return Curves(
+    return HeatSamples(
         idle=phase(
             [45.0] * 151 if sensor else nothing[:151], [IDLE] * 151, calm if bits else unknown
         ),
@@ -139,7 +139,7 @@ def test_without_a_sensor_the_reason_stands_with_the_clock() -> None:
 
 def test_a_clock_that_never_changes_does_not_tell_of_throttling() -> None:
     samples = parse_samples(VIRTUAL_MACHINE, seconds=1)
-    figures = figures_of(Curves(idle=samples, stress=samples, cool=samples))
+    figures = figures_of(HeatSamples(idle=samples, stress=samples, cool=samples))
     assert {row.conditions["clock"] for row in figures if "clock" in row.conditions} == {"cpuinfo"}
     assert values(figures) == {
         "heat_peak_clock_hertz": 2596120000.0,
@@ -155,7 +155,7 @@ def test_the_sensor_is_named() -> None:
 def test_neither_sensor_nor_clock_is_an_error() -> None:
     samples = phase([None] * 3, [None] * 3, [None] * 3)
     with pytest.raises(RemoteError, match="no temperature sensor, and no clock"):
-        figures_of(Curves(idle=samples, stress=samples, cool=samples))
+        figures_of(HeatSamples(idle=samples, stress=samples, cool=samples))
 
 
 def test_a_sensor_that_goes_away_is_an_error() -> None:
@@ -167,7 +167,7 @@ def test_a_sensor_that_goes_away_is_an_error() -> None:
 
 def test_a_board_that_hardly_warms_has_no_time_to_cool() -> None:
     flat = phase([45.0, 45.5, 46.0], [FAST] * 3, [0, 0, 0])
-    found = values(figures_of(Curves(idle=flat, stress=flat, cool=flat)))
+    found = values(figures_of(HeatSamples(idle=flat, stress=flat, cool=flat)))
     assert "heat_time_to_cool_seconds" not in found
     assert "heat_cooled_fraction" not in found
 
@@ -190,7 +190,7 @@ def test_curves_are_thinned_and_no_point_comes_twice() -> None:
 def test_two_samples_in_one_second_are_one_point() -> None:
     late = phase([45.0] * 3, [FAST] * 3, [0] * 3)
     late = (late[0], replace(late[1], seconds=1.2), replace(late[2], seconds=1.9))
-    figures = figures_of(Curves(idle=late, stress=late, cool=late))
+    figures = figures_of(HeatSamples(idle=late, stress=late, cool=late))
     points = [row.conditions["second"] for row in figures if row.name == "heat_celsius"]
     assert points == ["0", "1"] * 3
 

@@ -171,7 +171,7 @@ def test_a_server_that_ends_at_once_is_named_with_its_last_words() -> None:
 
 
 def test_a_server_that_never_listens_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("boardcluster.probes.beside._LISTEN_SECONDS", 0.2)
+    monkeypatch.setattr("boardcluster.probes.background._LISTEN_SECONDS", 0.2)
     site = pair(server={"listening": lambda *_: done([])})
     with pytest.raises(RemoteError, match=r"does not listen on port 5201 after 0.2 s"):
         measure(site)

@@ -13,7 +13,7 @@ from tests.unit.probes.answering import Answering, done, make_site
 
 from boardcluster.errors import ProbeOutputError, RemoteError, RemoteTimeoutError, UsageError
 from boardcluster.probes import netpipe
-from boardcluster.probes.base import Site, Tool
+from boardcluster.probes.base import NodeTool, Site
 from boardcluster.probes.netpipe import PROBE, figures_of, measure, smallest_subnet
 from boardcluster.records import ProbeFigure, ProbeMode
 from boardcluster.remote.gate import Completed, run_program
@@ -197,7 +197,7 @@ def test_one_node_is_not_enough() -> None:
 
 
 @pytest.mark.parametrize("tool", [row for row in PROBE.tools if row.program.startswith("NP")])
-def test_asked_for_its_version_it_ends_at_once_and_claims_none(tool: Tool) -> None:
+def test_asked_for_its_version_it_ends_at_once_and_claims_none(tool: NodeTool) -> None:
     if shutil.which(tool.program) is None:
         pytest.skip(f"{tool.program} is not installed")
     done = run_program([tool.program, *tool.version], check=False, timeout_seconds=10)

@@ -19,16 +19,16 @@ from boardcluster.errors import (
     UnreachableError,
     UsageError,
 )
-from boardcluster.probes.base import Measure, Probe, Site, Tool
-from boardcluster.probes.marked import PROBE_VARIABLE
+from boardcluster.probes.base import Measure, NodeTool, Probe, Site
 from boardcluster.probes.run import LiveSite, check_figures, plan_probes, run_probes
+from boardcluster.probes.tagged_remote import PROBE_VARIABLE
 from boardcluster.probes.tools import lacks_of, tool_versions
 from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
 from boardcluster.remote.local import LocalRemote
 
 FIGURE = ProbeFigure(name="made_up_seconds", value=1.5, conditions={"threads": "1"})
-PYTHON = Tool(program="python3", package="python3")
-ABSENT = Tool(program="no-such-tool", package="no-such-package")
+PYTHON = NodeTool(program="python3", package="python3")
+ABSENT = NodeTool(program="no-such-tool", package="no-such-package")
 
 
 def good(site: Site) -> tuple[ProbeFigure, ...]:
@@ -168,7 +168,7 @@ def test_a_peer_that_lacks_a_tool_is_named(desk: Desk) -> None:
             return super().run([word for word in argv if word != "sort"], **named)
 
     poor = desk.site("pi2", remote=Poor("pi2"))
-    probe = make_probe(pair=True, tools=(Tool(program="sort", package="coreutils"),))
+    probe = make_probe(pair=True, tools=(NodeTool(program="sort", package="coreutils"),))
     plan = plan_probes([desk.site(), poor], [probe], named=True)
     run_probes(
         plan,
@@ -377,10 +377,10 @@ def test_versions_are_the_first_line_with_a_number(tmp_path: Path) -> None:
     silent.write_text("#!/bin/sh\n")
     silent.chmod(0o755)
     tools = [
-        Tool(program=sys.executable, package="python3"),
-        Tool(program=str(script), package="x"),
-        Tool(program=str(silent), package="x"),
-        Tool(program=str(tmp_path / "gone"), package="x"),
+        NodeTool(program=sys.executable, package="python3"),
+        NodeTool(program=str(script), package="x"),
+        NodeTool(program=str(silent), package="x"),
+        NodeTool(program=str(tmp_path / "gone"), package="x"),
     ]
     said = tool_versions(LocalRemote(), tools)
     assert said[sys.executable].startswith(f"{sys.executable}: Python 3.")

@@ -17,10 +17,10 @@ from boardcluster.errors import CapacityError, ProbeOutputError, RemoteError
 from boardcluster.probes import single_count, single_grep, single_machine, single_sort
 from boardcluster.probes.base import Probe, Site
 from boardcluster.probes.node import single_machine as node
-from boardcluster.probes.single_machine import Lines, Text, fitting_sizes, text_of
+from boardcluster.probes.single_machine import LineSet, Text, fitting_sizes, text_of
 from boardcluster.records import Dataset, ProbeFigure, ProbeMode
-from boardcluster.remote.ask import CacheDrop
 from boardcluster.remote.local import LocalRemote
+from boardcluster.remote.node_rpc import CacheDrop
 from boardcluster.workloads.grep.workload import WORKLOAD as GREP
 from boardcluster.workloads.wordcount.counting import count_words
 
@@ -161,7 +161,7 @@ def test_matches_are_counted_over_all_copies_and_the_rest() -> None:
     text = Text(unit=b"ATLATL\nx\n", copies=3, rest=b"ATL\n")
     assert text.occurrences(b"ATL") == 7
     found = text.matching(b"ATL")
-    assert found == Lines(lines=4, checksum=3 * zlib.crc32(b"ATLATL") + zlib.crc32(b"ATL"))
+    assert found == LineSet(lines=4, checksum=3 * zlib.crc32(b"ATLATL") + zlib.crc32(b"ATL"))
 
 
 # Programs
@@ -310,7 +310,7 @@ def test_a_timing_that_is_none_is_refused(drops: list[bool], answer: object) -> 
 @pytest.mark.parametrize("answer", [{}, {"lines": 1}, {"lines": None, "checksum": 1}, 7])
 def test_lines_that_are_none_are_refused(answer: object) -> None:
     remote = Answering({"lines": lambda *_: done(answer)})
-    expected = Lines(lines=1, checksum=1)
+    expected = LineSet(lines=1, checksum=1)
     with pytest.raises(ProbeOutputError, match="the lines of "):
         single_machine.check_lines(make_site(remote), "what came", expected, size_bytes=1)
 

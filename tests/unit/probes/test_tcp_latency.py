@@ -16,13 +16,13 @@ from boardcluster.errors import ProbeOutputError, RemoteError, UsageError
 from boardcluster.probes import tcp_latency
 from boardcluster.probes.base import Site
 from boardcluster.probes.node import ask_program, program_command
-from boardcluster.probes.tcp_latency import PROBE, Plan, measure, parse_latencies
+from boardcluster.probes.tcp_latency import PROBE, LatencyPlan, measure, parse_latencies
 from boardcluster.records import ProbeMode
-from boardcluster.remote.ask import processes
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.local import LocalRemote
+from boardcluster.remote.node_rpc import processes
 
-PLAN = Plan(sizes_bytes=(100, 10_000), samples=200, warm_up=5, most_seconds=1.0)
+PLAN = LatencyPlan(sizes_bytes=(100, 10_000), samples=200, warm_up=5, most_seconds=1.0)
 ROUNDS = [2000, 4000, 6000, 8000, 100_000]
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from boardcluster.errors import RemoteError
-from boardcluster.remote.ask import listening
 from boardcluster.remote.base import Remote
 from boardcluster.remote.fake import FakeRemote
+from boardcluster.remote.node_rpc import listening
 
 
 def test_is_a_remote() -> None:
@@ -22,7 +22,7 @@ def test_fails_on_any_command_it_was_not_told_about(tmp_path: Path) -> None:
         remote.run(["ls", "/home"])
     with pytest.raises(RemoteError, match="not told about: ls"):
         remote.run(["ls"], check=False)
-    with pytest.raises(RemoteError, match="not told about: nodeside listening"):
+    with pytest.raises(RemoteError, match="not told about: node_agent listening"):
         listening(remote, [1])
     with pytest.raises(RemoteError, match="not told about"):
         remote.start(["daemon"], log="/log")
@@ -48,9 +48,9 @@ def test_can_fail() -> None:
         remote.run(["false"])
 
 
-def test_answers_the_nodeside_program_and_records_the_request() -> None:
+def test_answers_the_node_agent_program_and_records_the_request() -> None:
     remote = FakeRemote()
-    remote.tell_nodeside("listening", [8020])
+    remote.tell_node_agent("listening", [8020])
 
     assert listening(remote, [8020, 9870]) == [8020]
     assert remote.requests == [{"do": "listening", "ports": [8020, 9870]}]
@@ -75,11 +75,14 @@ def test_lends_and_collects(tmp_path: Path) -> None:
     (tmp_path / "source").write_bytes(b"content")
     remote = FakeRemote("node")
 
-    with remote.lend(tmp_path / "source") as there:
+    with remote.temporary_upload(tmp_path / "source") as there:
         assert remote.files[there] == b"content"
-    with remote.collect(tmp_path / "target") as there:
+    with remote.download_on_exit(tmp_path / "target") as there:
         remote.files[there] = b"result"
 
     assert (tmp_path / "target").read_bytes() == b"result"
-    with pytest.raises(RemoteError, match="does not exist"), remote.collect(tmp_path / "none"):
+    with (
+        pytest.raises(RemoteError, match="does not exist"),
+        remote.download_on_exit(tmp_path / "none"),
+    ):
         pass

@@ -11,7 +11,7 @@ import pytest
 from tests.waiting import wait_until
 
 from boardcluster.errors import RemoteError, RemoteTimeoutError
-from boardcluster.remote import nodeside, ssh
+from boardcluster.remote import node_agent, ssh
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.remote.netns import NetnsRemote, enter
@@ -140,7 +140,7 @@ def test_what_outlives_a_command_does_not_carry_its_mark(tmp_path: Path) -> None
         environ = Path(f"/proc/{process.pid}/environ").read_bytes()
     assert b"MARK=given" in environ
     assert b"BOARDCLUSTER_RUN" not in environ
-    assert nodeside.RUN_MARK == ssh._MARK == "BOARDCLUSTER_RUN"
+    assert node_agent.RUN_MARK == ssh._MARK == "BOARDCLUSTER_RUN"
 
 
 def test_start_of_a_missing_program_fails_in_few_words(tmp_path: Path) -> None:
@@ -194,9 +194,9 @@ def test_get_of_nothing_is_a_remote_error(tmp_path: Path) -> None:
 
 
 def test_what_is_lent_and_collected_are_the_files_themselves(tmp_path: Path) -> None:
-    with LocalRemote().lend(tmp_path / "source") as path:
+    with LocalRemote().temporary_upload(tmp_path / "source") as path:
         assert path == str(tmp_path / "source")
-    with LocalRemote().collect(tmp_path / "target") as path:
+    with LocalRemote().download_on_exit(tmp_path / "target") as path:
         assert path == str(tmp_path / "target")
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from boardcluster.errors import RemoteError
 from boardcluster.remote import local, netns
-from boardcluster.remote.ask import boot_of
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.netns import NetnsRemote, enter
+from boardcluster.remote.node_rpc import boot_of
 
 JOINING = ("sh", "-c", "join", "--")
 

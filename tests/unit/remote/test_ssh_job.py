@@ -13,9 +13,9 @@ from tests.waiting import wait_until
 
 from boardcluster.errors import RemoteError, RemoteTimeoutError, UnreachableError
 from boardcluster.remote import ssh_job
-from boardcluster.remote.ask import ask
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.local import LocalRemote
+from boardcluster.remote.node_rpc import rpc
 from boardcluster.remote.ssh_job import run_job
 
 SECRET = "--password=hunter2"
@@ -187,10 +187,10 @@ def test_job_start_of_a_known_folder_starts_nothing(tmp_path: Path) -> None:
     }
     here = LocalRemote("here")
 
-    assert ask(here, request) in ({"state": "running"}, {"state": "ended", "status": 7})
+    assert rpc(here, request) in ({"state": "running"}, {"state": "ended", "status": 7})
     wait = {"do": "job_wait", "folder": request["folder"], "seconds": 10}
-    assert ask(here, wait) == {"state": "ended", "status": 7}
-    assert ask(here, request) == {"state": "ended", "status": 7}
+    assert rpc(here, wait) == {"state": "ended", "status": 7}
+    assert rpc(here, request) == {"state": "ended", "status": 7}
     assert (tmp_path / "starts").read_text() == "started\n"
 
 
@@ -203,10 +203,10 @@ def test_job_wait_returns_in_time_and_at_once(tmp_path: Path) -> None:
     }
     here = LocalRemote("here")
     started = time.monotonic()
-    ask(here, request)
+    rpc(here, request)
 
     wait = {"do": "job_wait", "folder": request["folder"]}
-    assert ask(here, {**wait, "seconds": 0.1}) == {"state": "running"}
+    assert rpc(here, {**wait, "seconds": 0.1}) == {"state": "running"}
     assert time.monotonic() - started < 1.5
-    assert ask(here, {**wait, "seconds": 60}) == {"state": "ended", "status": 0}
+    assert rpc(here, {**wait, "seconds": 60}) == {"state": "ended", "status": 0}
     assert 1.5 <= time.monotonic() - started < 10

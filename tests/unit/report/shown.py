@@ -12,7 +12,7 @@ from boardcluster.report.model import Report, report_of
 from boardcluster.report.parts import Part
 from boardcluster.report.plots.figure import Durations
 from boardcluster.report.source import Source
-from boardcluster.report.tables import Table
+from boardcluster.report.tables import ReportTable
 
 __all__ = [
     "block",
@@ -58,7 +58,7 @@ def part(report: Report, name: str) -> Part:
     return next(row for row in report.walk() if row.name == name)
 
 
-def tables(report: Report, name: str) -> tuple[Table, ...]:
+def tables(report: Report, name: str) -> tuple[ReportTable, ...]:
     """The tables of a part; none if there is no such part."""
     return next((row.tables for row in report.walk() if row.name == name), ())
 
@@ -80,6 +80,6 @@ def groups(report: Report) -> list[str]:
     return [title for title, _ in body.groups]
 
 
-def times(report: Report) -> Table:
+def times(report: Report) -> ReportTable:
     """The table of these times."""
     return times_part(report).tables[0]

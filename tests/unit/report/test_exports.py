@@ -27,7 +27,7 @@ from boardcluster.records import (
     Verdict,
 )
 from boardcluster.report.export.cells import cell_frame, mean_power_watts
-from boardcluster.report.export.frames import Field, Frame, Kind, Value
+from boardcluster.report.export.frames import DType, Field, Frame, Value
 from boardcluster.report.export.runs import power_frame, run_frame
 from boardcluster.report.export.writers import Format, whole_file, write_frame, write_stream
 
@@ -38,11 +38,11 @@ ODD: list[tuple[Value, ...]] = [
     ("日本\udcff", 0, 1.7976931348623157e308, True, {}),
 ]
 FIELDS = (
-    Field("name", Kind.TEXT, "a text"),
-    Field("count", Kind.INTEGER, "a count"),
-    Field("share", Kind.NUMBER, "a share"),
-    Field("known", Kind.BOOLEAN, "whether"),
-    Field("rest", Kind.OBJECT, "the rest"),
+    Field("name", DType.TEXT, "a text"),
+    Field("count", DType.INTEGER, "a count"),
+    Field("share", DType.NUMBER, "a share"),
+    Field("known", DType.BOOLEAN, "whether"),
+    Field("rest", DType.OBJECT, "the rest"),
 )
 
 
@@ -155,7 +155,7 @@ def test_names_of_columns_are_unique_and_units_last(make: Make, campaign: Campai
         assert len(names) == len(set(names))
         assert {"seconds", "bytes"} & {name.rpartition("_")[2] for name in names}
         for field, values in zip(frame.fields, zip(*frame.rows, strict=True), strict=False):
-            assert field.kind is not Kind.TEXT or all(isinstance(row, str) for row in values)
+            assert field.kind is not DType.TEXT or all(isinstance(row, str) for row in values)
             assert field.meaning
 
 

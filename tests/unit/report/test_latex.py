@@ -9,16 +9,16 @@ import pytest
 
 from boardcluster.errors import UsageError
 from boardcluster.report.latex import escape, latex_label, latex_table, write_latex
-from boardcluster.report.tables import Column, Kind, Table
+from boardcluster.report.tables import Column, Display, ReportTable
 
 NASTY = r"a\b{c}d$e&f#g^h_i~j%k<l>m|n\"o`p[q]*r--s"
-TABLE = Table(
+TABLE = ReportTable(
     caption="Zeiten & Größen: 100 % von x_1",
     columns=(
-        Column("Engine", Kind.ENGINE),
-        Column("Mean, s", Kind.NUMBER),
-        Column("Command", Kind.CODE),
-        Column("Why", Kind.LONG),
+        Column("Engine", Display.ENGINE),
+        Column("Mean, s", Display.NUMBER),
+        Column("Command", Display.CODE),
+        Column("Why", Display.LONG),
     ),
     rows=(
         ("MapReduce", "41.0 ± 0.5", NASTY, "line\nbreak"),
@@ -97,7 +97,7 @@ def test_caption_says_units_and_emulated_nodes() -> None:
 
 
 def test_a_table_of_boards_says_nothing_of_emulation() -> None:
-    plain = Table(caption="x", columns=(Column(""), Column("")), rows=(("a", "b"),))
+    plain = ReportTable(caption="x", columns=(Column(""), Column("")), rows=(("a", "b"),))
     text = latex_table(plain)
     assert "mulated" not in text
     assert r"\midrule" not in text

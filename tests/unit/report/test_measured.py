@@ -18,14 +18,14 @@ from tests.unit.report.shown import (
 
 from boardcluster.records import Campaign, Checksum, Engine, Result
 from boardcluster.report import words
-from boardcluster.report.tables import Table
+from boardcluster.report.tables import ReportTable
 
 Make = Callable[..., Result]
 MIX = "wordcount+terasort+grep+pi"
 ENGINES = (Engine.MAPREDUCE, Engine.SPARK)
 
 
-def _rows(table: Table, *titles: str) -> list[tuple[str, ...]]:
+def _rows(table: ReportTable, *titles: str) -> list[tuple[str, ...]]:
     places = [[column.title for column in table.columns].index(title) for title in titles]
     return [tuple(row[place] for place in places) for row in table.rows]
 

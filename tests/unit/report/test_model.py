@@ -23,17 +23,17 @@ from boardcluster.records import (
 from boardcluster.report import words
 from boardcluster.report.model import Report
 from boardcluster.report.render import named_tables
-from boardcluster.report.tables import Table
+from boardcluster.report.tables import ReportTable
 
 Make = Callable[..., Result]
 
 
-def _column(table: Table, title: str) -> list[str]:
+def _column(table: ReportTable, title: str) -> list[str]:
     index = [column.title for column in table.columns].index(title)
     return [row[index] for row in table.rows]
 
 
-def _setup(report: Report) -> Table | None:
+def _setup(report: Report) -> ReportTable | None:
     """What the runs ran on."""
     return next(
         (row for row in tables(report, "setup") if row.caption.startswith("Machine, versions")),

@@ -47,9 +47,9 @@ from boardcluster.report.plots import (
 )
 from boardcluster.report.plots.cells import MOST_ROWS, MOST_SERIES, board_of, medium_of
 from boardcluster.report.plots.figure import Bars, Curves, Durations, Lines, Stack
-from boardcluster.report.plots.frames import Entry, fill, lay_out, width_of
-from boardcluster.report.plots.looks import DASHES, HATCHES, MARKERS, PRINT, SCREEN
+from boardcluster.report.plots.frames import LegendEntry, fill, lay_out, width_of
 from boardcluster.report.plots.runs import telemetry_curves
+from boardcluster.report.plots.themes import DASHES, HATCHES, MARKERS, PRINT, SCREEN
 
 Make = Callable[..., Result]
 MAPREDUCE, SPARK = Engine.MAPREDUCE, Engine.SPARK
@@ -670,7 +670,9 @@ def test_text_on_soft_colours_can_be_read() -> None:
 
 def test_a_legend_stays_within_its_width() -> None:
     entries = [
-        Entry(label=f"MapReduce, medium number {place} of many", kind="bar", colour=0, pattern=0)
+        LegendEntry(
+            label=f"MapReduce, medium number {place} of many", kind="bar", colour=0, pattern=0
+        )
         for place in range(8)
     ]
     for width in (350, 980):

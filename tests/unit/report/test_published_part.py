@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from boardcluster.analysis.sides import DURATION, Point
-from boardcluster.catalog.conditions import published_side
+from boardcluster.analysis.result_sets import DURATION, ResultPoint
+from boardcluster.catalog.conditions import published_result_set
 from boardcluster.catalog.published import read_index
 from boardcluster.records import Campaign, Engine, Fingerprint, Result
 from boardcluster.report.published_part import published_part
@@ -17,9 +17,9 @@ Make = Callable[..., Result]
 TABLE = "lee-oh-park-2021-table-20"
 
 
-def _published() -> Point:
+def _published() -> ResultPoint:
     """The first time of the table that names the boards."""
-    side = published_side(TABLE, {}, index=read_index(), asked=TABLE)
+    side = published_result_set(TABLE, {}, index=read_index(), asked=TABLE)
     return next(
         point
         for point in side.points
@@ -27,7 +27,7 @@ def _published() -> Point:
     )
 
 
-def _results(make: Make, setup: Fingerprint, point: Point, **more: Any) -> list[Result]:
+def _results(make: Make, setup: Fingerprint, point: ResultPoint, **more: Any) -> list[Result]:
     found = [
         make(
             place,

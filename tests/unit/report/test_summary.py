@@ -25,13 +25,13 @@ from boardcluster.report.evidence import Evidence, Gatherer, condense, key_of, r
 from boardcluster.report.latex import escape
 from boardcluster.report.model import Report, report_of
 from boardcluster.report.source import Source
-from boardcluster.report.summary import Point
+from boardcluster.report.summary import KeyPoint
 
 Make = Callable[..., Result]
 MAPREDUCE, SPARK = Engine.MAPREDUCE, Engine.SPARK
 
 
-def _points(report: Report) -> dict[str, Point]:
+def _points(report: Report) -> dict[str, KeyPoint]:
     return {point.name: point for point in block(report, "summary").points}
 
 

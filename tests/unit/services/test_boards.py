@@ -357,7 +357,7 @@ def test_systemd_keeps_daemons_where_it_runs(spec: ClusterSpec) -> None:
     admins["worker1"].tell("systemctl", "stop", UNIT)
     admins["worker1"].tell("systemctl", "show", "-p", "Result", UNIT, stdout="Result=success\n")
     assert managers["worker1"].stop({"datanode": ProcessRef(7, 1)}, grace_seconds=1.0) == 0
-    remotes["worker2"].tell_nodeside("end", {"killed": 1})
+    remotes["worker2"].tell_node_agent("end", {"killed": 1})
     assert managers["worker2"].stop({"datanode": ProcessRef(7, 1)}, grace_seconds=1.0) == 1
 
 

@@ -11,7 +11,7 @@ import pytest
 from boardcluster.errors import UsageError
 from boardcluster.services.dilation import (
     LONGEST_MILLISECONDS,
-    Interval,
+    TimeProperty,
     capped,
     dilated,
     intervals,
@@ -111,7 +111,7 @@ def test_every_row_is_sound() -> None:
     assert tuple(intervals()) == FILES
 
 
-def in_words(row: Interval) -> str:
+def in_words(row: TimeProperty) -> str:
     """Return a default as the page has it, with its unit."""
 
     def worded(text: str) -> str:

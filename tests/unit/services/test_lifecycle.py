@@ -97,7 +97,7 @@ def tell_everything(
     layout: Layout, remotes: dict[str, FakeRemote], *, formatted: bool = True
 ) -> None:
     for remote in remotes.values():
-        remote.tell_nodeside("listening", [])
+        remote.tell_node_agent("listening", [])
     for kind, node in daemons_of(layout.spec):
         remotes[node.name].tell(*command_of(layout, node, kind))
     remotes["master"].tell("test", "-f", VERSION_FILE, returncode=0 if formatted else 1)
@@ -262,7 +262,7 @@ def test_a_taken_port_is_named_before_anything_starts(
     layout: Layout, remotes: dict[str, FakeRemote]
 ) -> None:
     for name, remote in remotes.items():
-        remote.tell_nodeside("listening", [9866, 13562] if name == "worker2" else [])
+        remote.tell_node_agent("listening", [9866, 13562] if name == "worker2" else [])
 
     with pytest.raises(AddressError) as caught:
         start(layout, remotes, lambda _: pytest.fail("something started"))
@@ -294,7 +294,7 @@ def answers(
 
 def test_health_reads_what_the_masters_say(layout: Layout) -> None:
     remote = FakeRemote()
-    remote.tell_nodeside("http", answers(3, 2))
+    remote.tell_node_agent("http", answers(3, 2))
 
     health = lifecycle.health(layout, remote)
 
@@ -329,7 +329,7 @@ def test_health_is_good_only_when_every_worker_takes_data_and_work(
     rows: list[dict[str, Any]], good: bool, layout: Layout
 ) -> None:
     remote = FakeRemote()
-    remote.tell_nodeside("http", rows)
+    remote.tell_node_agent("http", rows)
 
     assert lifecycle.health(layout, remote).is_good(4) is good
 
@@ -371,7 +371,7 @@ def test_wait_goes_on_until_everything_answers(
 ) -> None:
     master = remotes["master"]
     for rows in ([NOBODY] * 4, answers(1, 0), answers(history=False), answers()):
-        master.tell_nodeside("http", rows)
+        master.tell_node_agent("http", rows)
 
     seen = wait(layout, remotes)
 
@@ -386,8 +386,8 @@ def test_wait_goes_on_until_everything_answers(
 def test_wait_reports_the_last_state_when_time_runs_out(
     layout: Layout, remotes: dict[str, FakeRemote]
 ) -> None:
-    remotes["master"].tell_nodeside("http", answers(4, 3, state="safeMode", history=False))
-    remotes["master"].tell_nodeside("processes", views(True, True, True, True))
+    remotes["master"].tell_node_agent("http", answers(4, 3, state="safeMode", history=False))
+    remotes["master"].tell_node_agent("processes", views(True, True, True, True))
 
     with pytest.raises(DaemonError) as caught:
         wait(layout, remotes, timeout_seconds=0.05)
@@ -410,8 +410,8 @@ java.net.BindException: Problem binding to [master:8020]
 def test_wait_names_a_daemon_that_died_with_the_lines_that_matter(
     layout: Layout, remotes: dict[str, FakeRemote]
 ) -> None:
-    remotes["master"].tell_nodeside("http", [NOBODY] * 4)
-    remotes["master"].tell_nodeside("processes", views(False, True, True, True))
+    remotes["master"].tell_node_agent("http", [NOBODY] * 4)
+    remotes["master"].tell_node_agent("processes", views(False, True, True, True))
     remotes["master"].tell("tail", "-n", "200", "/namenode.log", stdout=LOG)
 
     with pytest.raises(DaemonError) as caught:
@@ -443,8 +443,8 @@ CRASH = """\
 def test_a_crash_of_the_jvm_itself_is_told_apart(
     layout: Layout, remotes: dict[str, FakeRemote]
 ) -> None:
-    remotes["master"].tell_nodeside("http", [NOBODY] * 4)
-    remotes["master"].tell_nodeside("processes", views(False, True, True, True))
+    remotes["master"].tell_node_agent("http", [NOBODY] * 4)
+    remotes["master"].tell_node_agent("processes", views(False, True, True, True))
     remotes["master"].tell("tail", "-n", "200", "/namenode.log", stdout=CRASH)
 
     with pytest.raises(JvmCrashError, match="the JVM of namenode on master crashed") as caught:
@@ -456,8 +456,8 @@ def test_a_crash_of_the_jvm_itself_is_told_apart(
 
 
 def test_stop_ends_the_processes_of_each_node(remotes: dict[str, FakeRemote]) -> None:
-    remotes["worker1"].tell_nodeside("end", {"killed": 2})
-    remotes["worker2"].tell_nodeside("end", {"killed": 1})
+    remotes["worker1"].tell_node_agent("end", {"killed": 2})
+    remotes["worker2"].tell_node_agent("end", {"killed": 1})
     daemons = [
         ("worker1", "datanode", ProcessRef(10, 1)),
         ("worker2", "datanode", ProcessRef(20, 2)),
@@ -498,7 +498,7 @@ def test_a_combined_master_asks_for_the_ports_of_both_roles(
 ) -> None:
     layout = make_layout(make_spec(workers=1, combined=True, memory_mib=4096))
     remote = FakeRemote("master")
-    remote.tell_nodeside("listening", [8020])
+    remote.tell_node_agent("listening", [8020])
 
     with pytest.raises(AddressError, match=r"master .*8020 \(namenode\)"):
         start(layout, {"master": remote})

@@ -38,7 +38,7 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.services.pair import load_pair, pair_ids
 from boardcluster.services.profile import build_profile, profile_names
 from boardcluster.spec import render_cluster
-from boardcluster.spec.form import Form
+from boardcluster.spec.variant import ClusterVariant
 
 EMULATED = "boardcluster.cluster.kinds.emulated.nodes"
 
@@ -66,7 +66,7 @@ def test_what_could_not_be_ended_is_said_and_stays_recorded(
     (tmp_path / "cluster.toml").touch()
     monkeypatch.setattr(operation, "read_spec", lambda _: layout.spec)
     monkeypatch.setattr(operation, "check_memory", lambda _: None)
-    monkeypatch.setattr(operation, "require_room", lambda _: None)
+    monkeypatch.setattr(operation, "require_disk_space", lambda _: None)
     monkeypatch.setattr(f"{EMULATED}.check_host", lambda _: None)
     monkeypatch.setattr(operation, "_layout", lambda *_: layout)
     monkeypatch.setattr(operation, "_bring_up", bring_up)
@@ -99,7 +99,7 @@ class Machine:
         home.mkdir()
         self.declare(spec)
         monkeypatch.setattr(operation, "check_memory", lambda _: None)
-        monkeypatch.setattr(operation, "require_room", lambda _: None)
+        monkeypatch.setattr(operation, "require_disk_space", lambda _: None)
         monkeypatch.setattr(f"{EMULATED}.check_host", lambda _: None)
         monkeypatch.setattr(f"{EMULATED}.leftover_processes", lambda _: [1])
         monkeypatch.setattr(f"{EMULATED}.is_alive", lambda *_: True)
@@ -148,17 +148,19 @@ class Machine:
         save_state(home, state)
         return LiveCluster(home=home, state=state, layout=layout, remotes={})
 
-    def up(self, form: Form | None = None) -> LiveCluster:
+    def up(self, variant: ClusterVariant | None = None) -> LiveCluster:
         return operation.up(
             self.home,
             cache=self.home / "cache",
             progress=lambda what, *_: self.said.append(what),
             seen=lambda _: None,
-            form=form,
+            variant=variant,
         )
 
-    def attach(self, *, any_form: bool = False) -> LiveCluster:
-        return operation.attach(self.home, cache=self.home, progress=no_progress, any_form=any_form)
+    def attach(self, *, any_variant: bool = False) -> LiveCluster:
+        return operation.attach(
+            self.home, cache=self.home, progress=no_progress, any_variant=any_variant
+        )
 
 
 @pytest.fixture
@@ -168,9 +170,9 @@ def machine(
     return Machine(tmp_path / "home", make_spec(engines=pair_ids()[0]), monkeypatch)
 
 
-def form(workers: int = 4, **fields: Any) -> Form:
+def form(workers: int = 4, **fields: Any) -> ClusterVariant:
     values = {"profile": "default", "master": MasterPlacement.DECLARED, **fields}
-    return Form(workers=workers, **values)
+    return ClusterVariant(workers=workers, **values)
 
 
 def test_up_without_a_form_is_what_is_declared(machine: Machine) -> None:
@@ -236,7 +238,7 @@ def test_a_form_that_runs_already_is_left_as_it_is(machine: Machine) -> None:
     ],
 )
 def test_another_form_is_brought_down_first(
-    before: Form | None, after: Form | None, words: str, machine: Machine
+    before: ClusterVariant | None, after: ClusterVariant | None, words: str, machine: Machine
 ) -> None:
     first = machine.up(before)
     second = machine.up(after)
@@ -319,7 +321,7 @@ def test_nobody_attaches_by_accident_to_what_a_campaign_made(machine: Machine) -
         machine.attach()
 
     assert "boardcluster up" in caught.value.hint
-    live = machine.attach(any_form=True)
+    live = machine.attach(any_variant=True)
     assert len(live.spec.workers) == 2
     assert live.layout.storage == "data-2w"
 

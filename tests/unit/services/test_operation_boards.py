@@ -36,7 +36,7 @@ from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import profile_names
 from boardcluster.services.provision.provisioning import Change
 from boardcluster.spec import address_of, render_cluster
-from boardcluster.spec.form import Form
+from boardcluster.spec.variant import ClusterVariant
 
 HEALTHY = Health(
     live_datanodes=2, live_nodemanagers=2, safe_mode=False, history=True, hdfs_free_bytes=1
@@ -111,7 +111,7 @@ class Rack:
         refuse = "asked of this machine, which is none of the nodes"
         for name, value in {
             "check_memory": lambda _: pytest.fail(refuse),
-            "require_room": lambda _: pytest.fail(refuse),
+            "require_disk_space": lambda _: pytest.fail(refuse),
             "provide_archives": lambda *_, **__: pytest.fail(refuse),
             "nodes_of": lambda home, kind: self if (home, kind) == (self.home, "boards") else None,
             "provide_java": lambda *_, **__: Java(
@@ -430,9 +430,9 @@ def test_a_dry_run_changes_and_records_nothing(rack: Rack) -> None:
 
 
 def test_in_a_form_with_fewer_workers_all_declared_boards_are_known(rack: Rack) -> None:
-    form = Form(workers=1, profile="default", master=MasterPlacement.DECLARED)
+    variant = ClusterVariant(workers=1, profile="default", master=MasterPlacement.DECLARED)
 
-    live = rack.up(form=form)
+    live = rack.up(variant=variant)
 
     assert [node.name for node in live.spec.nodes] == ["master", "worker1"]
     assert rack.declared == [rack.spec]

@@ -94,7 +94,7 @@ class Watched:
         """Prepare what each node says of its daemon."""
         for name, lives in alive.items():
             view = {"alive": lives, "resident_bytes": 7, "proportional_bytes": 5}
-            self.remotes[name].tell_nodeside("processes", [view])
+            self.remotes[name].tell_node_agent("processes", [view])
 
     def tell_health(self, *, datanodes: int = 2, managers: int = 2) -> None:
         """Prepare what the masters say."""
@@ -110,7 +110,7 @@ class Watched:
             {},
         ]
         rows = [{"status": 200, "body": json.dumps(body), "location": None} for body in bodies]
-        self.remotes["master"].tell_nodeside("http", rows)
+        self.remotes["master"].tell_node_agent("http", rows)
 
     def lose(self, *names: str) -> None:
         for name in names:

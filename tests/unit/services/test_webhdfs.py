@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from tests.unit.lending import LendingRemote
+from tests.unit.temporary_files import TemporaryFilesRemote
 
 from boardcluster.errors import RemoteError
 from boardcluster.remote.gate import Completed
@@ -24,7 +24,7 @@ MISSING = {
 }
 
 
-class Master(LendingRemote):
+class Master(TemporaryFilesRemote):
     """A node with files of its own.
 
     Attributes:
@@ -63,7 +63,9 @@ class Hdfs:
 
     def answer(self, status: int, body: object = "", *, location: str | None = None) -> None:
         text = body if isinstance(body, str) else json.dumps(body)
-        self.remote.tell_nodeside("http", [{"status": status, "body": text, "location": location}])
+        self.remote.tell_node_agent(
+            "http", [{"status": status, "body": text, "location": location}]
+        )
 
     @property
     def asked(self) -> list[tuple[str, str, dict[str, str]]]:

@@ -58,7 +58,7 @@ def test_applications_of_a_tag_oldest_first(layout: Layout, remote: FakeRemote) 
         app(2, "RUNNING", "UNDEFINED"),
         app(1, "FAILED", "FAILED", diagnostics="\nContainer killed\n"),
     ]
-    remote.tell_nodeside("http", ok({"apps": {"app": rows}}))
+    remote.tell_node_agent("http", ok({"apps": {"app": rows}}))
 
     assert applications(layout, remote, tag="trial-1") == [
         YarnApplication(
@@ -80,7 +80,7 @@ def test_applications_of_a_tag_oldest_first(layout: Layout, remote: FakeRemote) 
 
 
 def test_a_tag_with_a_plus_is_asked_for_as_it_is(layout: Layout, remote: FakeRemote) -> None:
-    remote.tell_nodeside("http", ok({"apps": None}))
+    remote.tell_node_agent("http", ok({"apps": None}))
 
     applications(layout, remote, tag="wordcount+grep-1")
 
@@ -89,13 +89,13 @@ def test_a_tag_with_a_plus_is_asked_for_as_it_is(layout: Layout, remote: FakeRem
 
 @pytest.mark.parametrize("apps", [None, {}, {"app": []}, {"app": None}])
 def test_no_applications(apps: object, layout: Layout, remote: FakeRemote) -> None:
-    remote.tell_nodeside("http", ok({"apps": apps}))
+    remote.tell_node_agent("http", ok({"apps": apps}))
 
     assert applications(layout, remote, tag="t") == []
 
 
 def test_a_silent_resource_manager_is_a_remote_error(layout: Layout, remote: FakeRemote) -> None:
-    remote.tell_nodeside("http", [{"status": 0, "body": "refused" * 99, "location": None}])
+    remote.tell_node_agent("http", [{"status": 0, "body": "refused" * 99, "location": None}])
 
     with pytest.raises(RemoteError, match=r"does not answer \(status 0\): refused") as caught:
         applications(layout, remote, tag="t")
@@ -112,8 +112,8 @@ def test_kill_ends_only_what_still_runs(layout: Layout, remote: FakeRemote) -> N
         app(4, "KILLED", "KILLED"),
         app(5, "FAILED", "FAILED"),
     ]
-    remote.tell_nodeside("http", ok({"apps": {"app": rows}}))
-    remote.tell_nodeside("http", [{"status": 202, "body": "", "location": None}])
+    remote.tell_node_agent("http", ok({"apps": {"app": rows}}))
+    remote.tell_node_agent("http", [{"status": 202, "body": "", "location": None}])
 
     assert kill(layout, remote, tag="t") == [
         "application_1700000000000_0002",
@@ -206,7 +206,7 @@ def history(
 
 
 def test_counters_of_a_job_unchanged_with_their_group(layout: Layout, remote: FakeRemote) -> None:
-    remote.tell_nodeside("http", history())
+    remote.tell_node_agent("http", history())
 
     found = job_history(layout, remote, "application_1700000000000_0001")
 
@@ -232,7 +232,7 @@ def test_counters_of_a_job_unchanged_with_their_group(layout: Layout, remote: Fa
 
 
 def test_phases_follow_each_other_and_add_up(layout: Layout, remote: FakeRemote) -> None:
-    remote.tell_nodeside("http", history())
+    remote.tell_node_agent("http", history())
 
     phases = job_history(layout, remote, "application_1_0001").phases_seconds
 
@@ -251,7 +251,7 @@ def test_phases_follow_each_other_and_add_up(layout: Layout, remote: FakeRemote)
 def test_phases_that_follow_each_other_have_a_begin_and_an_end(
     layout: Layout, remote: FakeRemote
 ) -> None:
-    remote.tell_nodeside("http", history())
+    remote.tell_node_agent("http", history())
 
     found = job_history(layout, remote, "application_1_0001")
 
@@ -276,7 +276,7 @@ def test_phases_that_follow_each_other_have_a_begin_and_an_end(
 def test_times_are_of_the_node_of_the_last_application_master(
     attempts: dict[str, Any], node: str, layout: Layout, remote: FakeRemote
 ) -> None:
-    remote.tell_nodeside("http", history(attempts=attempts))
+    remote.tell_node_agent("http", history(attempts=attempts))
 
     assert job_history(layout, remote, "application_1_0001").clock_node == node
 
@@ -285,7 +285,7 @@ def test_a_job_that_ended_before_its_last_task_has_an_empty_commit(
     layout: Layout, remote: FakeRemote
 ) -> None:
     job = {"job": JOB["job"] | {"finishTime": 11_000}}
-    remote.tell_nodeside("http", history(job=job))
+    remote.tell_node_agent("http", history(job=job))
 
     found = job_history(layout, remote, "application_1_0001")
 
@@ -295,7 +295,7 @@ def test_a_job_that_ended_before_its_last_task_has_an_empty_commit(
 
 def test_a_job_of_maps_only_has_no_reduce_phase(layout: Layout, remote: FakeRemote) -> None:
     maps = {"tasks": {"task": TASKS["tasks"]["task"][:2]}}
-    remote.tell_nodeside("http", history(tasks=maps))
+    remote.tell_node_agent("http", history(tasks=maps))
 
     phases = job_history(layout, remote, "application_1_0001").phases_seconds
 
@@ -304,7 +304,7 @@ def test_a_job_of_maps_only_has_no_reduce_phase(layout: Layout, remote: FakeRemo
 
 def test_a_job_without_tasks_or_counters_has_none(layout: Layout, remote: FakeRemote) -> None:
     bare = {"jobCounters": {"id": "job_1_0001"}}
-    remote.tell_nodeside("http", history(tasks={"tasks": None}, counters=bare))
+    remote.tell_node_agent("http", history(tasks={"tasks": None}, counters=bare))
 
     found = job_history(layout, remote, "application_1_0001")
 
@@ -317,9 +317,9 @@ def test_waits_until_the_history_has_the_job(
     monkeypatch.setattr("time.sleep", lambda _: None)
     absent = {"status": 404, "body": "not found", "location": None}
     for _ in range(2):
-        remote.tell_nodeside("http", [absent] * 4)
-    remote.tell_nodeside("http", [*ok(JOB), absent, *ok(COUNTERS), *ok(ATTEMPTS)])
-    remote.tell_nodeside("http", history())
+        remote.tell_node_agent("http", [absent] * 4)
+    remote.tell_node_agent("http", [*ok(JOB), absent, *ok(COUNTERS), *ok(ATTEMPTS)])
+    remote.tell_node_agent("http", history())
 
     assert len(job_history(layout, remote, "application_1700000000000_0001").counters) == 3
     assert len(remote.requests) == 4
@@ -329,7 +329,7 @@ def test_a_job_that_the_history_never_has_is_a_remote_error(
     layout: Layout, remote: FakeRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(yarn, "_HISTORY_WAIT_SECONDS", 0.0)
-    remote.tell_nodeside("http", [{"status": 404, "body": "unknown job", "location": None}] * 4)
+    remote.tell_node_agent("http", [{"status": 404, "body": "unknown job", "location": None}] * 4)
 
     with pytest.raises(RemoteError, match=r"no job_1_0001 \(status 404\): unknown job"):
         job_history(layout, remote, "application_1_0001")
@@ -337,8 +337,8 @@ def test_a_job_that_the_history_never_has_is_a_remote_error(
 
 def test_dilated_daemons_have_longer_to_answer(layout: Layout, remote: FakeRemote) -> None:
     slow = replace(layout, dilation=3.0)
-    remote.tell_nodeside("http", history())
-    remote.tell_nodeside("http", ok({"apps": None}))
+    remote.tell_node_agent("http", history())
+    remote.tell_node_agent("http", ok({"apps": None}))
     job_history(slow, remote, "application_1_0001")
     applications(slow, remote, tag="trial-1")
 
@@ -350,9 +350,9 @@ def test_nodes_that_yarn_gave_up_are_named_with_their_report(
     layout: Layout, remote: FakeRemote
 ) -> None:
     row = {"nodeHostName": "worker2", "healthReport": "1/1 local-dirs usable space is below\n"}
-    remote.tell_nodeside("http", ok({"nodes": {"node": [row]}}))
-    remote.tell_nodeside("http", ok({"nodes": None}))
-    remote.tell_nodeside("http", [{"status": 0, "body": "refused", "location": None}])
+    remote.tell_node_agent("http", ok({"nodes": {"node": [row]}}))
+    remote.tell_node_agent("http", ok({"nodes": None}))
+    remote.tell_node_agent("http", [{"status": 0, "body": "refused", "location": None}])
 
     assert unhealthy_nodes(layout, remote) == ["worker2: 1/1 local-dirs usable space is below"]
     assert unhealthy_nodes(layout, remote) == []

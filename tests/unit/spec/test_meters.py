@@ -9,7 +9,7 @@ import pytest
 from boardcluster.errors import SpecError
 from boardcluster.records import ClusterSpec, MasterPlacement, MeterSpec, PowerModel
 from boardcluster.spec import MeterFacts, load_cluster, render_cluster
-from boardcluster.spec.form import Form, apply_form
+from boardcluster.spec.variant import ClusterVariant, apply_variant
 
 PAIRS, PROFILES = ("pair",), ("default",)
 KINDS = {
@@ -178,10 +178,10 @@ def test_a_node_has_one_model(tmp_path: Path) -> None:
 
 
 def test_a_board_that_is_left_out_takes_its_meters_with_it(tmp_path: Path) -> None:
-    form = Form(profile="default", workers=1, master=MasterPlacement.DECLARED)
-    spec = apply_form(load(tmp_path, boards(PLUG, RAPL, POWER)), form)
+    form = ClusterVariant(profile="default", workers=1, master=MasterPlacement.DECLARED)
+    spec = apply_variant(load(tmp_path, boards(PLUG, RAPL, POWER)), form)
     assert [meter.name for meter in spec.meters] == ["cpu"]
     assert [model.node for model in spec.power_models] == ["pi1"]
     assert load(tmp_path, render_cluster(spec, engine_pairs=PAIRS, profiles=PROFILES)) == spec
-    whole = apply_form(load(tmp_path, emulated(PLUG)), form)
+    whole = apply_variant(load(tmp_path, emulated(PLUG)), form)
     assert whole.meters[0].nodes == ("pi0", "pi1")

@@ -10,7 +10,7 @@ from boardcluster.errors import SpecError
 from boardcluster.records import ClusterSpec, MasterPlacement
 from boardcluster.services.settings import check_setting
 from boardcluster.spec import load_cluster, propose_cluster, render_cluster
-from boardcluster.spec.form import Form, apply_form, form_words
+from boardcluster.spec.variant import ClusterVariant, apply_variant, variant_words
 
 PAIR = "hadoop-3.4.2-spark-4.1.4"
 SPEC = propose_cluster(
@@ -70,14 +70,16 @@ def test_wrong_settings_are_named_with_their_line(tmp_path: Path) -> None:
 def test_a_form_has_settings_of_its_own_on_top_of_the_clusters(tmp_path: Path) -> None:
     spec = load(tmp_path / "cluster.toml", rendered(SPEC) + TABLE)
     settings = (("dfs.datanode.handler.count", "9"),)
-    form = Form(profile="default", workers=2, master=MasterPlacement.DECLARED, settings=settings)
-    applied = apply_form(spec, form)
+    form = ClusterVariant(
+        profile="default", workers=2, master=MasterPlacement.DECLARED, settings=settings
+    )
+    applied = apply_variant(spec, form)
     assert applied.settings == {"dfs.blocksize": "33554432", "dfs.datanode.handler.count": "9"}
-    assert form_words(spec, form) == "dfs.datanode.handler.count 9"
-    same = Form(
+    assert variant_words(spec, form) == "dfs.datanode.handler.count 9"
+    same = ClusterVariant(
         profile="default",
         workers=2,
         master=MasterPlacement.DECLARED,
         settings=(("dfs.datanode.handler.count", "7"),),
     )
-    assert (apply_form(spec, same), form_words(spec, same)) == (spec, "")
+    assert (apply_variant(spec, same), variant_words(spec, same)) == (spec, "")

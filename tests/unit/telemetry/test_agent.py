@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from tests.waiting import wait_until
 
-from boardcluster.remote.ask import ask, end_processes, processes
 from boardcluster.remote.base import ProcessRef
 from boardcluster.remote.local import LocalRemote
+from boardcluster.remote.node_rpc import end_processes, processes, rpc
 from boardcluster.telemetry import agent
 from boardcluster.telemetry.samples import Alignment, parse_samples
 
@@ -287,7 +287,7 @@ def test_the_agent_ends_by_itself_and_with_its_companion(tmp_path: Path) -> None
 def test_the_agent_is_found_by_its_mark(tmp_path: Path) -> None:
     running = start(tmp_path, interval_seconds=30)
     mark = {"do": "end_marked", "mark": "MARK=test-agent", "grace_seconds": 10}
-    assert ask(HERE, mark) == {"ended": 1}
+    assert rpc(HERE, mark) == {"ended": 1}
     assert not processes(HERE, [running])[0].alive
 
 

@@ -19,7 +19,7 @@ from boardcluster.remote.base import Remote
 from boardcluster.telemetry import metering as room
 from boardcluster.telemetry.metering import STOP_SECONDS, check_meters, metering
 from boardcluster.telemetry.meters import registry
-from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
+from boardcluster.telemetry.meters.base import Meter, MeterKind, Option, Reading
 
 SPEC = MeterSpec(name="plug", kind="scripted", nodes=("pi0",), switch=True)
 INTERVAL_SECONDS = 0.02
@@ -60,7 +60,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
                 raise meter
             return meter
 
-        kind = Kind(
+        kind = MeterKind(
             name="scripted",
             summary="of a test",
             coverage=Coverage.WALL,

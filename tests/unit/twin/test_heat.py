@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from boardcluster.catalog.entry import BoardEntry, SourcedFigure
-from boardcluster.catalog.room import Part, entry_names, find_board, find_part
+from boardcluster.catalog.lookup import PartEntry, entry_names, find_board, find_part
 from boardcluster.errors import UsageError
 from boardcluster.records import PowerModel, ProbeFigure
 from boardcluster.twin import heat
@@ -81,8 +81,8 @@ def with_watts(board: str, *, idle: float, stress: float) -> BoardEntry:
     return replace(entry, figures=(*entry.figures, *figures))
 
 
-def own_part(*figures: SourcedFigure) -> Part:
-    return Part(id="own", name="Own", kind="own", model="", summary="", figures=figures)
+def own_part(*figures: SourcedFigure) -> PartEntry:
+    return PartEntry(id="own", name="Own", kind="own", model="", summary="", figures=figures)
 
 
 HOT = own_part(

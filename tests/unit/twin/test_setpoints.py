@@ -7,7 +7,7 @@ import pytest
 from tests.builders import make_node
 
 from boardcluster.catalog.entry import BoardEntry, SourcedFigure, render_board
-from boardcluster.catalog.room import entry_names, find_board, find_part
+from boardcluster.catalog.lookup import entry_names, find_board, find_part
 from boardcluster.errors import UsageError
 from boardcluster.records import NodeSpec, NodeTwin, ProbeFigure
 from boardcluster.twin.setpoints import NodeSetPoints, set_points

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.builders import make_state
-from tests.unit.lending import LendingRemote
+from tests.unit.temporary_files import TemporaryFilesRemote
 
 from boardcluster.errors import RemoteError
 from boardcluster.fetch.cache import no_progress
@@ -14,9 +14,9 @@ from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import HdfsEntry, WebHdfs
 from boardcluster.workloads.base import (
-    Case,
     Context,
     Job,
+    JobSpec,
     Phase,
     PhaseOutcome,
     Workload,
@@ -79,7 +79,7 @@ class World:
     layout: Layout
     folder: Path
     hdfs: MemoryHdfs = field(default_factory=MemoryHdfs)
-    master: LendingRemote = field(default_factory=lambda: LendingRemote("master"))
+    master: TemporaryFilesRemote = field(default_factory=lambda: TemporaryFilesRemote("master"))
     ran: list[list[str]] = field(default_factory=list)
     spoil: Callable[[str], None] = lambda _: None  # changes what a preparing job wrote
 
@@ -153,8 +153,8 @@ def case_of(
     engine: Engine = Engine.MAPREDUCE,
     checksum: Checksum = Checksum.CRC32C,
     parameters: Mapping[str, str] | None = None,
-) -> Case:
-    return Case(
+) -> JobSpec:
+    return JobSpec(
         engine=engine,
         size_bytes=size_bytes,
         replication=2,
@@ -166,5 +166,5 @@ def case_of(
     )
 
 
-def job_of(case: Case) -> Job:
-    return Job(case=case, conf="/attempt/conf", tag="trial-1", output_path=OUTPUT)
+def job_of(spec: JobSpec) -> Job:
+    return Job(spec=spec, conf="/attempt/conf", tag="trial-1", output_path=OUTPUT)

@@ -10,7 +10,7 @@ from tests.unit.workloads.text_world import TextWorld, case_of
 from boardcluster.errors import RemoteError, RunError, UsageError
 from boardcluster.records import Checksum, Engine
 from boardcluster.services.layout import Layout
-from boardcluster.workloads.base import Prepared
+from boardcluster.workloads.base import StagedInput
 from boardcluster.workloads.inputs import check_size, input_folder, put_file, put_text, text_of
 
 TEXT = b"b a b\na b c\n"
@@ -27,9 +27,9 @@ def world(layout: Layout, tmp_path: Path) -> TextWorld:
 
 
 def test_the_input_is_stored_under_its_content(world: TextWorld) -> None:
-    prepared = put_text(world.context, case_of())
+    staged = put_text(world.context, case_of())
 
-    assert prepared == Prepared(input_path=FOLDER, input_bytes=len(TEXT))
+    assert staged == StagedInput(input_path=FOLDER, input_bytes=len(TEXT))
     assert world.hdfs.stored == {f"{FOLDER}/part-0": TEXT}
     assert world.said == [
         ("putting the input into HDFS", 0),
@@ -50,12 +50,12 @@ def test_a_second_time_nothing_is_stored(world: TextWorld) -> None:
 @pytest.mark.parametrize("copies", [1, 3])
 def test_copies_are_the_cases_and_have_a_folder_of_their_own(copies: int, world: TextWorld) -> None:
     put_text(world.context, case_of())
-    prepared = put_text(world.context, case_of(replication=copies))
+    staged = put_text(world.context, case_of(replication=copies))
 
-    assert prepared.input_path == f"/boardcluster/input/{SHA256[:32]}-r{copies}-crc32c-b128m"
+    assert staged.input_path == f"/boardcluster/input/{SHA256[:32]}-r{copies}-crc32c-b128m"
     assert world.hdfs.copies == {
         f"{FOLDER}/part-0": "2",
-        f"{prepared.input_path}/part-0": str(copies),
+        f"{staged.input_path}/part-0": str(copies),
     }
     assert len(world.hdfs.stored) == 2
 
@@ -69,9 +69,9 @@ def test_input_of_the_wrong_size_is_replaced(world: TextWorld) -> None:
 
 
 def test_text_without_checksums_is_put_by_the_file_systems_own_client(world: TextWorld) -> None:
-    prepared = put_text(world.context, case_of(checksum=Checksum.NULL))
+    staged = put_text(world.context, case_of(checksum=Checksum.NULL))
 
-    assert prepared.input_path == NULL_FOLDER
+    assert staged.input_path == NULL_FOLDER
     assert world.hdfs.stored == {f"{NULL_FOLDER}/part-0": TEXT}
     ((engine, phase),) = world.ran
     assert (engine, phase.yarn) == (Engine.MAPREDUCE, False)

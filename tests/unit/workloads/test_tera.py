@@ -37,10 +37,10 @@ def test_a_size_without_enough_rows_is_refused(name: str, least: int) -> None:
 
 
 def test_bytes_that_make_no_whole_row_are_left_out() -> None:
-    case = case_of(TERASORT, size_bytes=10_199)
+    spec = case_of(TERASORT, size_bytes=10_199)
 
-    assert rows_of(case) == 101
-    assert TERASORT.describe(case) == "101 rows of 100 bytes"
+    assert rows_of(spec) == 101
+    assert TERASORT.describe(spec) == "101 rows of 100 bytes"
 
 
 @pytest.mark.parametrize(("name", "counted"), [("teragen", "maps"), ("terasort", "reduces")])
@@ -77,14 +77,14 @@ def test_a_damaged_file_of_totals_is_computed_again(tmp_path: Path) -> None:
 
 
 def test_the_input_is_generated_once_and_read_back(world: World) -> None:
-    case = case_of(TERASORT)
+    spec = case_of(TERASORT)
 
-    prepared = provide_rows(world.context, case)
+    staged = provide_rows(world.context, spec)
 
-    assert (prepared.input_path, prepared.input_bytes) == (INPUT, 100_000)
+    assert (staged.input_path, staged.input_bytes) == (INPUT, 100_000)
     assert world.ran == [["teragen", "1000", f"{INPUT}.partial"]]
     assert {Path(name).parent.name for name in world.hdfs.files} == {Path(INPUT).name}
-    assert provide_rows(world.context, case) == prepared
+    assert provide_rows(world.context, spec) == staged
     assert len(world.ran) == 1
 
 

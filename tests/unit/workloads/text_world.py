@@ -8,19 +8,19 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from tests.builders import make_state
-from tests.unit.lending import LendingRemote
+from tests.unit.temporary_files import TemporaryFilesRemote
 
 from boardcluster.records import Checksum, Dataset, Engine
 from boardcluster.remote.gate import Completed
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
-from boardcluster.workloads.base import Case, Context, Job, Phase, PhaseOutcome
+from boardcluster.workloads.base import Context, Job, JobSpec, Phase, PhaseOutcome
 
 OUTPUT = "/out/x"
 
 
-class Hdfs(LendingRemote):
+class Hdfs(TemporaryFilesRemote):
     """The master node of a cluster whose HDFS is a dictionary, with HDFS's own rules.
 
     Attributes:
@@ -187,8 +187,8 @@ def case_of(
     size_bytes: int = 12,
     replication: int = 2,
     checksum: Checksum = Checksum.CRC32C,
-) -> Case:
-    return Case(
+) -> JobSpec:
+    return JobSpec(
         engine=engine,
         size_bytes=size_bytes,
         replication=replication,
@@ -200,5 +200,5 @@ def case_of(
     )
 
 
-def job_of(case: Case) -> Job:
-    return Job(case=case, conf="/attempt/conf", tag="trial-1", output_path=OUTPUT)
+def job_of(spec: JobSpec) -> Job:
+    return Job(spec=spec, conf="/attempt/conf", tag="trial-1", output_path=OUTPUT)

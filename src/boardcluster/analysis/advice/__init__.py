@@ -7,6 +7,12 @@ them.
 """
 
 from boardcluster.analysis.advice.advising import advise, run_facts
-from boardcluster.analysis.advice.case import Advice, Case, Certainty, NodeUse, RunFacts
+from boardcluster.analysis.advice.evidence import (
+    Advice,
+    AdviceEvidence,
+    Certainty,
+    NodeUse,
+    RunFacts,
+)
 
-__all__ = ["Advice", "Case", "Certainty", "NodeUse", "RunFacts", "advise", "run_facts"]
+__all__ = ["Advice", "AdviceEvidence", "Certainty", "NodeUse", "RunFacts", "advise", "run_facts"]

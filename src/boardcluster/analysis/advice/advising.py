@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from boardcluster.analysis.advice.case import Advice, Case, RunFacts
+from boardcluster.analysis.advice.evidence import Advice, AdviceEvidence, RunFacts
 from boardcluster.records import Result, Telemetry
 
 __all__ = ["advise", "run_facts"]
 
 
-def advise(case: Case) -> tuple[Advice, ...]:
+def advise(evidence: AdviceEvidence) -> tuple[Advice, ...]:
     """Return what to change, the largest gain first, then the surest; unknown gains last.
 
     A gain is a ratio of times: how many times as fast a run would be. Each rule speaks once of each
@@ -22,7 +22,7 @@ def advise(case: Case) -> tuple[Advice, ...]:
     from boardcluster.analysis.advice.rules import RULES  # noqa: PLC0415
     from boardcluster.analysis.advice.view import View  # noqa: PLC0415
 
-    view = View.of(case)
+    view = View.of(evidence)
     found = _thinned(row for rule in RULES for row in rule.find(rule, view))
     return tuple(
         sorted(found, key=lambda row: (row.gain is None, -(row.gain or 0.0), -row.certainty))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from boardcluster.analysis.advice.case import Advice, Certainty
+from boardcluster.analysis.advice.evidence import Advice, Certainty
 from boardcluster.analysis.advice.published import published
 from boardcluster.analysis.advice.rule import (
     LEAST_GAIN,
@@ -17,7 +17,7 @@ from boardcluster.analysis.advice.rule import (
     shrunk,
 )
 from boardcluster.analysis.advice.settings import matrix_key
-from boardcluster.analysis.advice.view import Run, View
+from boardcluster.analysis.advice.view import RunView, View
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.records import Checksum
 from boardcluster.units import format_bytes
@@ -67,7 +67,9 @@ def _copies(rule: Rule, view: View) -> Iterator[Advice]:
         )
 
 
-def _gain_of_one_copy(run: Run, written_bytes: float, output_bytes: int, copies: float) -> float:
+def _gain_of_one_copy(
+    run: RunView, written_bytes: float, output_bytes: int, copies: float
+) -> float:
     """What remains of writes to storage, and of traffic, when only the first copy is made."""
     saved_bytes = (copies - 1) * output_bytes
     storage = shrunk(run.share(Bound.STORAGE), 1 - saved_bytes / written_bytes)
@@ -78,7 +80,7 @@ def _gain_of_one_copy(run: Run, written_bytes: float, output_bytes: int, copies:
     return shrunk(run.share(Bound.NETWORK), max(left, 1e-3))
 
 
-def _received_bytes(run: Run) -> float:
+def _received_bytes(run: RunView) -> float:
     """What all workers received over the run; 0 where it is unknown."""
     if run.facts is None:
         return 0.0

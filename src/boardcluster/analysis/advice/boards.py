@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from boardcluster.analysis.advice.case import Advice, Certainty
+from boardcluster.analysis.advice.evidence import Advice, Certainty
 from boardcluster.analysis.advice.published import published
 from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words, percent, shrunk
 from boardcluster.analysis.advice.settings import network_key, policy_key
-from boardcluster.analysis.advice.view import Group, Run, View
+from boardcluster.analysis.advice.view import Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.analysis.bottleneck.limits import node_limits
 from boardcluster.units import format_rate, format_rate_exact, format_seconds
@@ -27,7 +27,7 @@ _MODELLED = re.compile(r"modelled: (\S+) was slowed down by (\w+) for (\d+) % of
 class _Slowed:
     """A node that was slowed down in a run."""
 
-    run: Run
+    run: RunView
     """The run."""
     node: str
     """Its name."""
@@ -39,7 +39,7 @@ class _Slowed:
     """Of the run."""
 
 
-def _read(run: Run, cause: str) -> Iterator[_Slowed]:
+def _read(run: RunView, cause: str) -> Iterator[_Slowed]:
     """What the firmware of boards said; that of the machine below emulated nodes is not theirs."""
     if run.facts is None or run.fingerprint.emulated:
         return
@@ -67,7 +67,7 @@ def _read(run: Run, cause: str) -> Iterator[_Slowed]:
         )
 
 
-def _modelled(run: Run, cause: str) -> Iterator[_Slowed]:
+def _modelled(run: RunView, cause: str) -> Iterator[_Slowed]:
     """What the model of heat and supply did to emulated boards, from the remarks on the run."""
     for line in run.measurement.remarks:
         match = _MODELLED.fullmatch(line)
@@ -228,7 +228,7 @@ def _narrow_link(rule: Rule, group: Group) -> Iterator[Advice]:
     )
 
 
-def _slowest_port(run: Run) -> float | None:
+def _slowest_port(run: RunView) -> float | None:
     """Rate of the slowest link that the kernel gave emulated boards, as on the boards."""
     rates = [
         row.link_bits_per_second * run.measurement.dilation

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from boardcluster.analysis.advice.case import NodeUse
+from boardcluster.analysis.advice.evidence import NodeUse
 from boardcluster.analysis.telemetry import (
     base_name,
     capacity_cores,

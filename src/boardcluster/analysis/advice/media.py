@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from boardcluster.analysis.advice.case import Advice
+from boardcluster.analysis.advice.evidence import Advice
 from boardcluster.analysis.advice.published import published
 from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words
 from boardcluster.analysis.advice.settings import policy_key
-from boardcluster.analysis.advice.view import Group, Run, View
+from boardcluster.analysis.advice.view import Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.analysis.statistics import LEAST_RUNS, drift, mean
 from boardcluster.units import format_bytes
@@ -67,7 +67,7 @@ def _trim(rule: Rule, view: View) -> Iterator[Advice]:
         )
 
 
-def _media(run: Run, kinds: tuple[str, ...]) -> tuple[str, ...]:
+def _media(run: RunView, kinds: tuple[str, ...]) -> tuple[str, ...]:
     """Boards whose data is on a medium of one of these kinds, by the line on their hardware."""
     return tuple(
         name

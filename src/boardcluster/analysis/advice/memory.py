@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from boardcluster.analysis.advice.case import Advice, NodeUse
+from boardcluster.analysis.advice.evidence import Advice, NodeUse
 from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words, percent, shrunk
 from boardcluster.analysis.advice.settings import DEFAULT_PROFILE, node_key
 from boardcluster.analysis.advice.tasks import container_mib, places_of
-from boardcluster.analysis.advice.view import HOST, TASK, Group, Run, View
+from boardcluster.analysis.advice.view import HOST, TASK, Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.analysis.trust import Thresholds
 from boardcluster.records import NodeSpec
@@ -59,7 +59,7 @@ def _containers(rule: Rule, view: View) -> Iterator[Advice]:
 def _swap(rule: Rule, view: View) -> Iterator[Advice]:
     allowed_bytes = Thresholds().swap_bytes
     for group in view.groups:
-        swapping: dict[str, list[Run]] = {}
+        swapping: dict[str, list[RunView]] = {}
         for run in group.runs:
             for row in () if run.facts is None else run.facts.nodes:
                 if (row.swap_bytes or 0.0) > allowed_bytes:
@@ -68,7 +68,7 @@ def _swap(rule: Rule, view: View) -> Iterator[Advice]:
             yield _swap_advice(rule, view, group, node, runs)
 
 
-def _swap_advice(rule: Rule, view: View, group: Group, node: str, runs: list[Run]) -> Advice:
+def _swap_advice(rule: Rule, view: View, group: Group, node: str, runs: list[RunView]) -> Advice:
     used = [row for run in runs if run.facts and (row := run.facts.node(node)) is not None]
     worst = max(used, key=lambda row: row.swap_bytes or 0.0)
     run = runs[used.index(worst)]

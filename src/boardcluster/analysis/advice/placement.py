@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from boardcluster.analysis.advice.case import Advice, NodeUse
+from boardcluster.analysis.advice.evidence import Advice, NodeUse
 from boardcluster.analysis.advice.published import published
 from boardcluster.analysis.advice.rule import (
     LEAST_GAIN,
@@ -18,7 +18,7 @@ from boardcluster.analysis.advice.rule import (
     shrunk,
 )
 from boardcluster.analysis.advice.settings import matrix_key
-from boardcluster.analysis.advice.view import Group, Run, View
+from boardcluster.analysis.advice.view import Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.records import MasterPlacement, Role
 from boardcluster.units import format_bytes, format_seconds
@@ -101,7 +101,7 @@ def _daemons(row: NodeUse) -> str:
     return f"they took {used} of CPU time{free}"
 
 
-def _cpu_seconds(row: NodeUse, run: Run) -> float:
+def _cpu_seconds(row: NodeUse, run: RunView) -> float:
     return row.capacity_cores * (run.facts.duration_seconds if run.facts else 0.0)
 
 

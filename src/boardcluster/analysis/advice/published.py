@@ -7,11 +7,11 @@ import tomllib
 from dataclasses import dataclass
 from importlib import resources
 
-__all__ = ["Published", "published"]
+__all__ = ["PaperNumber", "published"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class PaperNumber:
     """One number of a paper."""
 
     value: float
@@ -25,10 +25,10 @@ class Published:
 
 
 @functools.cache
-def published() -> dict[str, Published]:
+def published() -> dict[str, PaperNumber]:
     """Return the numbers by their short names."""
     place = resources.files("boardcluster.analysis.advice").joinpath("published.toml")
     return {
-        name: Published(**row)
+        name: PaperNumber(**row)
         for name, row in tomllib.loads(place.read_text(encoding="utf-8")).items()
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from boardcluster.analysis.advice.case import Advice, Certainty
 from boardcluster.analysis.advice.compared import Pair, pairs_by
+from boardcluster.analysis.advice.evidence import Advice, Certainty
 from boardcluster.analysis.advice.settings import matrix_key
 from boardcluster.analysis.advice.view import Group, View
 from boardcluster.analysis.ratios import Ratio

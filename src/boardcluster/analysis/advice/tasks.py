@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from boardcluster.analysis.advice.case import Advice
+from boardcluster.analysis.advice.evidence import Advice
 from boardcluster.analysis.advice.rule import (
     LEAST_GAIN,
     Rule,
@@ -15,7 +15,7 @@ from boardcluster.analysis.advice.rule import (
     shrunk,
 )
 from boardcluster.analysis.advice.settings import DEFAULT_PROFILE, matrix_key, parameter
-from boardcluster.analysis.advice.view import JOB, Group, Run, View
+from boardcluster.analysis.advice.view import JOB, Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
 from boardcluster.analysis.statistics import mean
 from boardcluster.records import Engine
@@ -39,13 +39,13 @@ _COUNT_OF = {"teragen": "maps", "terasort": "reduces", "dfsio": "files", "pi": "
 """By workload, the parameter that says how many tasks there are."""
 
 
-def container_mib(run: Run, kind: str) -> float | None:
+def container_mib(run: RunView, kind: str) -> float | None:
     """Size of the containers of ``MAPS`` or ``REDUCES`` as YARN gave them; None if not counted."""
     milliseconds = run.counter(f"{JOB}MILLIS_{kind}")
     return run.counter(f"{JOB}MB_MILLIS_{kind}") / milliseconds if milliseconds else None
 
 
-def places_of(run: Run, size_mib: float | None) -> int:
+def places_of(run: RunView, size_mib: float | None) -> int:
     """How many containers of a size run at once: one per core, and no more than memory holds."""
     if not size_mib:
         return run.cores
@@ -101,7 +101,7 @@ def _reduces_setting(group: Group, wanted: int) -> tuple[int, str]:
     return wanted, f"`mapreduce.job.reduces` = {wanted} in mapred-site.xml: no profile sets it yet"
 
 
-def _left_of_reduce(run: Run, now: int, then: int) -> float:
+def _left_of_reduce(run: RunView, now: int, then: int) -> float:
     """What is left of the reduce phase with more reducers: storage and links only grow by nodes."""
     phase = run.phase(_REDUCE_PHASE)
     if phase is not None and phase.first in (Bound.STORAGE, Bound.NETWORK):
@@ -124,7 +124,7 @@ class _Tasks:
     """Time of all tasks together."""
 
 
-def _tasks_of(run: Run) -> _Tasks | None:
+def _tasks_of(run: RunView) -> _Tasks | None:
     """Count a run's tasks; None where that cannot be said: no counters, or several jobs at once."""
     if "+" in run.trial.workload:
         return None
@@ -151,7 +151,7 @@ def _tasks_of(run: Run) -> _Tasks | None:
     )
 
 
-def _stages_seconds(run: Run) -> float:
+def _stages_seconds(run: RunView) -> float:
     """Time of all stages; those that overlap count twice, so it is no more than the run."""
     seconds = sum(
         run.phase_seconds(name) for name in set(run.phase_names()) if name.startswith("stage ")
@@ -193,7 +193,7 @@ def _idle(rule: Rule, view: View) -> Iterator[Advice]:
         )
 
 
-def _left_of_tasks(view: View, run: Run) -> float:
+def _left_of_tasks(view: View, run: RunView) -> float:
     """What is left at least of the time in which tasks run, by what workers did; 0 if not known.
 
     CPU time that is used already cannot be used again. Where storage or the network bound the run,
@@ -208,14 +208,14 @@ def _left_of_tasks(view: View, run: Run) -> float:
     return min(1.0, least)
 
 
-def _idle_workers(view: View, run: Run) -> dict[str, float]:
+def _idle_workers(view: View, run: RunView) -> dict[str, float]:
     """CPU time for tasks of the workers that had almost nothing to do, in seconds by name."""
     used = {row.node: row.jobs_cpu_seconds or 0.0 for row in view.workers(run)}
     most = max(used.values(), default=0.0)
     return {name: seconds for name, seconds in used.items() if seconds < _IDLE_SHARE * most}
 
 
-def _idle_words(view: View, run: Run) -> str:
+def _idle_words(view: View, run: RunView) -> str:
     most = max((row.jobs_cpu_seconds or 0.0 for row in view.workers(run)), default=0.0)
     idle = [
         f"{name} ({format_seconds(seconds)} of CPU time, the busiest {format_seconds(most)})"
@@ -241,7 +241,7 @@ def _size(size_bytes: int) -> str:
     return f'size = "{format_bytes(size_bytes)}"'
 
 
-def _start_of(run: Run) -> tuple[float, str]:
+def _start_of(run: RunView) -> tuple[float, str]:
     """Return how much of a run was no work, as a share, and what was seen; 0 where not known.
 
     Time in which nothing was busy, or no task ran. The start of JVMs takes CPU time, too, so a busy

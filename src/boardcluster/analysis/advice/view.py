@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from boardcluster.analysis.advice.case import Case, NodeUse, RunFacts
+from boardcluster.analysis.advice.evidence import AdviceEvidence, NodeUse, RunFacts
 from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.cells import Cell, settings, summarise
 from boardcluster.analysis.phases import submission_of
@@ -24,7 +24,7 @@ from boardcluster.records import (
 )
 from boardcluster.units import format_bytes
 
-__all__ = ["HOST", "JOB", "TASK", "Group", "Run", "View"]
+__all__ = ["HOST", "JOB", "TASK", "Group", "RunView", "View"]
 
 JOB = "org.apache.hadoop.mapreduce.JobCounter/"
 TASK = "org.apache.hadoop.mapreduce.TaskCounter/"
@@ -33,7 +33,7 @@ HOST = "host"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunView:
     """One verified run, or one of the user's own program, with what is known of it."""
 
     trial: Trial
@@ -154,11 +154,11 @@ def _engine_phase(name: str, names: Container[str]) -> str:
 class Group:
     """Runs of the same settings on the same engine, in run order; there is at least one."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[RunView, ...]
     """The runs."""
 
     @property
-    def typical(self) -> Run:
+    def typical(self) -> RunView:
         """The run whose duration is nearest to the middle one; of equal ones the first."""
         ordered = sorted(self.runs, key=lambda run: run.measurement.duration_seconds)
         return ordered[(len(ordered) - 1) // 2]
@@ -208,7 +208,7 @@ class Group:
         return ", ".join(part for part in parts if part)
 
 
-def _result(run: Run) -> Result:
+def _result(run: RunView) -> Result:
     return Result(trial=run.trial, attempt=run.attempt, measurement=run.measurement)
 
 
@@ -225,16 +225,16 @@ class View:
     """What is declared of the cluster; None where it is not known."""
 
     @classmethod
-    def of(cls, case: Case) -> Self:
+    def of(cls, evidence: AdviceEvidence) -> Self:
         """Look up what is known of each run, and group them."""
-        kept: dict[tuple[object, ...], list[Run]] = {}
-        for run in _runs(case):
+        kept: dict[tuple[object, ...], list[RunView]] = {}
+        for run in _runs(evidence):
             kept.setdefault(_settings(run), []).append(run)
         groups = [sorted(runs, key=lambda run: run.attempt.started_utc) for runs in kept.values()]
         return cls(
             groups=tuple(Group(runs=tuple(runs)) for runs in groups),
-            cells=summarise(case.results) if case.cells is None else case.cells,
-            cluster=case.cluster,
+            cells=summarise(evidence.results) if evidence.cells is None else evidence.cells,
+            cluster=evidence.cluster,
         )
 
     def group_of(self, cell: Cell) -> Group | None:
@@ -250,7 +250,7 @@ class View:
         nodes = () if self.cluster is None else self.cluster.nodes
         return next((row for row in nodes if row.name == name), None)
 
-    def workers(self, run: Run) -> tuple[NodeUse, ...]:
+    def workers(self, run: RunView) -> tuple[NodeUse, ...]:
         """Return what the workers of a run did; empty where it is not known which nodes they are.
 
         The master of a run counts only if it is declared to be a worker, too: what submits a job
@@ -262,23 +262,23 @@ class View:
         return tuple(row for row in run.nodes if row.node in names)
 
 
-def _runs(case: Case) -> Iterator[Run]:
-    for result in case.results:
+def _runs(evidence: AdviceEvidence) -> Iterator[RunView]:
+    for result in evidence.results:
         trial, attempt, measurement = result.trial, result.attempt, result.measurement
         if attempt is None or measurement is None or trial.warm_up:
             continue
         if attempt.state is AttemptState.OK and measurement.duration_seconds > 0:
             key = (trial.id, attempt.number)
-            yield Run(
+            yield RunView(
                 trial=trial,
                 attempt=attempt,
                 measurement=measurement,
-                diagnosis=case.diagnoses.get(key),
-                facts=case.facts.get(key),
+                diagnosis=evidence.diagnoses.get(key),
+                facts=evidence.facts.get(key),
             )
 
 
-def _settings(run: Run) -> tuple[object, ...]:
+def _settings(run: RunView) -> tuple[object, ...]:
     trial = run.trial
     return (
         *levels(trial),

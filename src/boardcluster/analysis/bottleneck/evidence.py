@@ -9,8 +9,8 @@ import numpy as np
 
 from boardcluster.analysis.bottleneck.bounds import Bound
 from boardcluster.analysis.bottleneck.model import Array
-from boardcluster.analysis.bottleneck.usage import NodeUse, Usage
-from boardcluster.analysis.trust.others import cores_text
+from boardcluster.analysis.bottleneck.usage import NodeShares, Usage
+from boardcluster.analysis.trust.foreign_load import cores_text
 from boardcluster.analysis.trust.window import Flags, seconds_text
 from boardcluster.units import format_bytes, format_rate
 
@@ -50,18 +50,18 @@ def _mean(inside: Flags, seconds: Array) -> _Mean:
     return lambda row: float(row @ weights) / total if total > 0 else 0.0
 
 
-def _storage_words(node: NodeUse, mean: _Mean) -> str:
+def _storage_words(node: NodeShares, mean: _Mean) -> str:
     read, written = mean(node.read_bytes_per_second), mean(node.written_bytes_per_second)
     waited = f"waited for its disk {100 * mean(node.storage):.0f} % of the time"
     return f"{waited}, reading {format_bytes(read)}/s and writing {format_bytes(written)}/s,"
 
 
-def _network_words(node: NodeUse, mean: _Mean) -> str:
+def _network_words(node: NodeShares, mean: _Mean) -> str:
     carried = format_rate(mean(node.net_bits_per_second))
     return f"had {carried} on its link of {format_rate(node.link_bits_per_second)}"
 
 
-_SHOWN: Mapping[Bound, tuple[Callable[[NodeUse], Array], Callable[[NodeUse, _Mean], str]]] = {
+_SHOWN: Mapping[Bound, tuple[Callable[[NodeShares], Array], Callable[[NodeShares, _Mean], str]]] = {
     Bound.CPU: (
         lambda node: node.cpu + node.own_cpu,
         lambda node, mean: (

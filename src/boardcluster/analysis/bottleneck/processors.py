@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from boardcluster.analysis.bottleneck.model import Array
-from boardcluster.analysis.bottleneck.readings import Reading
+from boardcluster.analysis.bottleneck.readings import NodeReading
 from boardcluster.analysis.telemetry import throttled
-from boardcluster.analysis.trust.others import quota_track
+from boardcluster.analysis.trust.foreign_load import quota_track
 
 __all__ = ["busy_cores", "clock_of", "held_back", "quota_of", "steered"]
 
@@ -18,13 +18,13 @@ _QUOTA_CHANGE = 0.01  # agents read quotas in thousandths of a core
 _TINY = 1e-9
 
 
-def busy_cores(reading: Reading) -> Array:
+def busy_cores(reading: NodeReading) -> Array:
     """CPU time used per second, I/O wait and steal left out."""
     names = ("cpu_user_seconds", "cpu_system_seconds", "cpu_irq_seconds")
     return reading.or_zeros(reading.sum(*names))
 
 
-def quota_of(reading: Reading, declared_cores: float | None) -> Array | None:
+def quota_of(reading: NodeReading, declared_cores: float | None) -> Array | None:
     """The CPU limit in each step, in cores; None without one.
 
     Emulated boards have none before and after a run, and the kernel is asked rarely, so what is
@@ -39,7 +39,9 @@ def quota_of(reading: Reading, declared_cores: float | None) -> Array | None:
     return None if declared_cores is None else np.full(len(reading.known), declared_cores)
 
 
-def held_back(reading: Reading, cores: Array, limit: Array | None) -> tuple[Array, Array, float]:
+def held_back(
+    reading: NodeReading, cores: Array, limit: Array | None
+) -> tuple[Array, Array, float]:
     """Split CPU time into what a faster CPU shortens and what it does not.
 
     Without a limit a program is on some core for at least ``min(1, cores)`` of a step, which a
@@ -61,7 +63,7 @@ def held_back(reading: Reading, cores: Array, limit: Array | None) -> tuple[Arra
     return held, np.minimum(free, 1 - held), float(limit.max())
 
 
-def _throttled_part(reading: Reading, used: Array, limit: Array) -> Array:
+def _throttled_part(reading: NodeReading, used: Array, limit: Array) -> Array:
     """How much of what was used met the limit, 0 to 1, by the time that the limit held back.
 
     It is read every few seconds, so it is compared with the use of all the time between.
@@ -86,7 +88,7 @@ def steered(limit: Array | None) -> Array | None:
     return np.asarray(limit / limit.max())
 
 
-def clock_of(reading: Reading, cores: Array) -> Array:
+def clock_of(reading: NodeReading, cores: Array) -> Array:
     """The clock by the nominal one, where heat or a weak supply lowered it; else 1.
 
     The firmware's bits say so; where there are none, a slow clock on a hot busy board does.

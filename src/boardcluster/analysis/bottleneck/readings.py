@@ -21,7 +21,7 @@ from boardcluster.analysis.telemetry import (
 from boardcluster.analysis.trust.window import Flags, Window
 from boardcluster.records import Telemetry
 
-__all__ = ["Reading", "readings_of"]
+__all__ = ["NodeReading", "readings_of"]
 
 _STEPS_MOST = 3600
 _NEEDED = frozenset(
@@ -39,7 +39,7 @@ _NEEDED = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Reading:
+class NodeReading:
     """What one node did in each step."""
 
     window: Window
@@ -82,7 +82,7 @@ class Reading:
         return held
 
 
-def readings_of(telemetry: Telemetry) -> tuple[Reading, ...]:
+def readings_of(telemetry: Telemetry) -> tuple[NodeReading, ...]:
     """Cut a run into steps about as long as samples are apart; one entry for each node with any.
 
     Returns:
@@ -115,7 +115,7 @@ def _is_needed(name: str) -> bool:
     return base in _NEEDED and not virtual
 
 
-def _reading(window: Window, edges: Array) -> Reading:
+def _reading(window: Window, edges: Array) -> NodeReading:
     pace_seconds = float(window.paces.max())
     times = np.concatenate((window.ends[:1] - window.paces[:1], window.ends))
     places = np.clip(np.searchsorted(times, edges, side="left"), 1, len(times) - 1)
@@ -139,7 +139,7 @@ def _reading(window: Window, edges: Array) -> Reading:
         track = window.track(name)
         if track is not None:
             rates[name] = np.diff(np.interp(edges, *track.sums())) / seconds * known
-    return Reading(window=window, edges=edges, rates=rates, known=known)
+    return NodeReading(window=window, edges=edges, rates=rates, known=known)
 
 
 def _by_density(window: Window) -> tuple[list[str], list[str]]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from boardcluster.analysis.bottleneck.limits import NodeLimit
 from boardcluster.analysis.bottleneck.model import Array
-from boardcluster.analysis.bottleneck.readings import Reading
+from boardcluster.analysis.bottleneck.readings import NodeReading
 from boardcluster.analysis.trust.window import Flags
 
 __all__ = ["knows_storage", "memory_of", "memory_pressure", "shared_storage", "storage_of"]
@@ -19,14 +19,14 @@ _KEPT_SECONDS = 30.0  # vm.dirty_expire_centisecs
 _TINY = 1e-9
 
 
-def knows_storage(reading: Reading) -> bool:
+def knows_storage(reading: NodeReading) -> bool:
     """Whether the kernel says anything of waiting for disks."""
     names = ("pressure_io_seconds", "cpu_iowait_seconds", "disk_busy_seconds")
     return any(reading.most(name) is not None for name in names)
 
 
 def storage_of(
-    reading: Reading, *, cpu: Array, network: Array, memory: Array
+    reading: NodeReading, *, cpu: Array, network: Array, memory: Array
 ) -> tuple[Array, Array]:
     """For how much of each step something waited for a disk, and how much of that beside a program.
 
@@ -63,8 +63,8 @@ def storage_of(
 
 
 def shared_storage(
-    own: Sequence[Reading],
-    host: Reading | None,
+    own: Sequence[NodeReading],
+    host: NodeReading | None,
     limits: Mapping[str, NodeLimit],
     others: Sequence[Array],
 ) -> tuple[list[Array], tuple[str, ...]]:
@@ -122,7 +122,7 @@ def _blocked(waited: Array, at_once: Array, others: Array) -> Array:
     return waited * at_once + np.maximum(waited * (1 - at_once) - others, 0.0)
 
 
-def _held_writers(reading: Reading | None) -> Flags:
+def _held_writers(reading: NodeReading | None) -> Flags:
     """Steps in which so much is unwritten that the kernel makes programs wait that write."""
     if reading is None:
         return np.zeros(1, dtype=np.bool_)
@@ -132,7 +132,7 @@ def _held_writers(reading: Reading | None) -> Flags:
     return np.asarray(unwritten > _UNWRITTEN_SHARE * available)
 
 
-def _disk_times(reading: Reading, limit: NodeLimit) -> tuple[Array, Array]:
+def _disk_times(reading: NodeReading, limit: NodeLimit) -> tuple[Array, Array]:
     """What a disk needs of each step for reading and for writing; without limits, their bytes.
 
     What is written stays in memory until the disk gets to it: at least until its rate allows, and
@@ -158,13 +158,13 @@ def _lately(row: Array, edges: Array) -> Array:
     return np.asarray((sums[steps:] - sums[:-steps]) / steps)
 
 
-def memory_pressure(reading: Reading) -> Array | None:
+def memory_pressure(reading: NodeReading) -> Array | None:
     """For how much of each step the kernel says that something waited for memory."""
     found = reading.sum("pressure_memory_seconds")
     return None if found is None else np.minimum(found, 1.0)
 
 
-def memory_of(reading: Reading) -> Array:
+def memory_of(reading: NodeReading) -> Array:
     """For how much of each step something waited for memory.
 
     Where the kernel does not say it, the disk's time for swap is, by its share of what disks moved.

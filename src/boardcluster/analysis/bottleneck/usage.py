@@ -20,7 +20,7 @@ from boardcluster.analysis.bottleneck.processors import (
     quota_of,
     steered,
 )
-from boardcluster.analysis.bottleneck.readings import Reading, readings_of
+from boardcluster.analysis.bottleneck.readings import NodeReading, readings_of
 from boardcluster.analysis.bottleneck.storage import (
     knows_storage,
     memory_of,
@@ -31,13 +31,13 @@ from boardcluster.analysis.bottleneck.storage import (
 from boardcluster.analysis.trust.window import Flags
 from boardcluster.records import Telemetry
 
-__all__ = ["NodeUse", "Usage", "usage_of"]
+__all__ = ["NodeShares", "Usage", "usage_of"]
 
 _MACHINE = "machine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class NodeUse:
+class NodeShares:
     """What one node did in every step; shares of the step, 0 to 1, unless a unit is named."""
 
     node: str
@@ -82,7 +82,7 @@ class Usage:
 
     edges: Array
     """Of the steps, in seconds from the start of the run."""
-    nodes: tuple[NodeUse, ...]
+    nodes: tuple[NodeShares, ...]
     """At least one; of emulated nodes without limits also the machine that they share."""
     missing: tuple[str, ...] = ()
     """What is not known of the cluster, in words."""
@@ -151,7 +151,9 @@ def usage_of(
     return Usage(edges=edges, nodes=tuple(nodes), missing=tuple(missing))
 
 
-def _machine(reading: Reading, link_bits_per_second: float, *, linked: bool = True) -> NodeUse:
+def _machine(
+    reading: NodeReading, link_bits_per_second: float, *, linked: bool = True
+) -> NodeShares:
     """A board, or the machine below emulated nodes: its kernel says what was waited for."""
     memory = memory_of(reading)
     words = [] if knows_storage(reading) else ["waiting for storage"]
@@ -172,7 +174,9 @@ def _machine(reading: Reading, link_bits_per_second: float, *, linked: bool = Tr
     return replace(node, heat=1 - clock, clock=clock, storage=storage, hidden=hidden, memory=memory)
 
 
-def _emulated(reading: Reading, limit: NodeLimit | None, link_bits_per_second: float) -> NodeUse:
+def _emulated(
+    reading: NodeReading, limit: NodeLimit | None, link_bits_per_second: float
+) -> NodeShares:
     """A node on a shared kernel, which does not report its storage and memory."""
     # A limit on a node without a board is that of a container that all nodes are in.
     quota = None if limit is None else quota_of(reading, limit.cpu_cores)
@@ -183,14 +187,14 @@ def _emulated(reading: Reading, limit: NodeLimit | None, link_bits_per_second: f
 
 
 def _node_use(
-    reading: Reading,
+    reading: NodeReading,
     quota: Array | None,
     link_bits_per_second: float,
     *,
     disk: str,
     unknown: Sequence[str] = (),
     linked: bool = True,
-) -> NodeUse:
+) -> NodeShares:
     """What is found alike for boards and emulated nodes: CPU time, bytes and the link."""
     cores = busy_cores(reading)
     cpu, own_cpu, capacity = held_back(reading, cores, quota)
@@ -198,7 +202,7 @@ def _node_use(
     words = [] if reading.sum("cpu_user_seconds") is not None else ["CPU time"]
     words += [*unknown, *([] if rate or not linked else ["rate of its link"])]
     nothing = np.zeros_like(cores)
-    return NodeUse(
+    return NodeShares(
         node=reading.window.node,
         known=reading.known,
         busy_cores=cores,
@@ -219,7 +223,7 @@ def _node_use(
     )
 
 
-def _link(reading: Reading) -> float:
+def _link(reading: NodeReading) -> float:
     """Rate of a node's fastest link, bit/s; 0 if its kernel does not say."""
     rows = [
         row
@@ -230,7 +234,7 @@ def _link(reading: Reading) -> float:
     return max((float(np.nanmax(row)) for row in rows), default=0.0)
 
 
-def _network(reading: Reading, link_bits_per_second: float) -> tuple[Array, float, Array]:
+def _network(reading: NodeReading, link_bits_per_second: float) -> tuple[Array, float, Array]:
     """What the busier direction carried, the link's rate, and how much of each step that takes."""
     ways = [reading.sum(f"net_{way}_bytes") for way in ("received", "sent")]
     found = [row for row in ways if row is not None]

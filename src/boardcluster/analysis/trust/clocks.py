@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from boardcluster.analysis.trust.rule import Rule, Run
+from boardcluster.analysis.trust.rule import RunTelemetry, TrustRule
 from boardcluster.analysis.trust.window import Flags, Series, Window, seconds_text
 from boardcluster.records import Verdict
 
@@ -36,7 +36,7 @@ def throttle_flags(values: Series, bit: int) -> Flags:
     return np.asarray((now == 1) | risen)
 
 
-def _throttled(run: Run) -> Iterator[str]:
+def _throttled(run: RunTelemetry) -> Iterator[str]:
     for window in run.windows:
         found = window.track("throttle_bits")
         if found is None:
@@ -55,7 +55,7 @@ def _of(window: Window, part_seconds: float) -> str:
     return f"{seconds_text(part_seconds)} of {seconds_text(window.span_seconds)}"
 
 
-def _slow_clock(run: Run) -> Iterator[str]:
+def _slow_clock(run: RunTelemetry) -> Iterator[str]:
     limits = run.thresholds
     for window in run.windows:
         measured = window.column("clock_measured_hertz")
@@ -75,7 +75,7 @@ def _slow_clock(run: Run) -> Iterator[str]:
 
 
 def _references(
-    run: Run, window: Window, measured: Series, busy: Flags
+    run: RunTelemetry, window: Window, measured: Series, busy: Flags
 ) -> Iterator[tuple[str, Series, float]]:
     """What the measured clock is held against: words, hertz for each sample, ratio."""
     limits, everywhere = run.thresholds, np.ones(len(measured))
@@ -111,7 +111,7 @@ def _said(window: Window, slow: Flags) -> str:
     return f" (the kernel said {ghz(middle)})" if np.isfinite(middle) else ""
 
 
-def _clock_step(run: Run) -> Iterator[str]:
+def _clock_step(run: RunTelemetry) -> Iterator[str]:
     for window in run.windows:
         steps = window.track("clock_step_seconds")
         if steps is None:
@@ -126,7 +126,7 @@ def _clock_step(run: Run) -> Iterator[str]:
             )
 
 
-def _clock_skew(run: Run) -> Iterator[str]:
+def _clock_skew(run: RunTelemetry) -> Iterator[str]:
     rows = [node for node in run.samples if np.isfinite(node.clock_offset_seconds)]
     if len(rows) < 2:
         return
@@ -139,8 +139,8 @@ def _clock_skew(run: Run) -> Iterator[str]:
 
 
 CLOCK_RULES = (
-    Rule("throttled", Verdict.TAINTED, _throttled),
-    Rule("slow clock", Verdict.TAINTED, _slow_clock),
-    Rule("clock step", Verdict.TAINTED, _clock_step),
-    Rule("clock skew", Verdict.TAINTED, _clock_skew),
+    TrustRule("throttled", Verdict.TAINTED, _throttled),
+    TrustRule("slow clock", Verdict.TAINTED, _slow_clock),
+    TrustRule("clock step", Verdict.TAINTED, _clock_step),
+    TrustRule("clock skew", Verdict.TAINTED, _clock_skew),
 )

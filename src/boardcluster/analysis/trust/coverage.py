@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from boardcluster.analysis.trust.rule import Rule, Run
+from boardcluster.analysis.trust.rule import RunTelemetry, TrustRule
 from boardcluster.analysis.trust.window import Window, seconds_text
 from boardcluster.records import Verdict
 
@@ -71,7 +71,7 @@ def _touches(window: Window) -> bool:
     return bool(((found.begins <= moment) & (found.ends >= moment)).any())
 
 
-def _missing(run: Run) -> Iterator[str]:
+def _missing(run: RunTelemetry) -> Iterator[str]:
     given = {window.node for window in run.windows}
     if not given and not run.expectations.nodes:
         yield "there is no telemetry at all"
@@ -80,7 +80,7 @@ def _missing(run: Run) -> Iterator[str]:
             yield f"{name}: gave no samples"
 
 
-def _uncovered(run: Run) -> Iterator[str]:
+def _uncovered(run: RunTelemetry) -> Iterator[str]:
     for window in run.windows:
         cover = _cover(window)
         if cover >= run.thresholds.cover_share:
@@ -93,7 +93,7 @@ def _uncovered(run: Run) -> Iterator[str]:
         yield f"{_where(window)}; samples cover {int(100 * cover)} % of the run"
 
 
-def _gaps(run: Run) -> Iterator[str]:
+def _gaps(run: RunTelemetry) -> Iterator[str]:
     for window in run.windows:
         if _cover(window) < run.thresholds.cover_share:
             continue
@@ -121,7 +121,7 @@ def _where(window: Window) -> str:
 
 
 COVERAGE_RULES = (
-    Rule("missing node", Verdict.INVALID, _missing),
-    Rule("cover", Verdict.INVALID, _uncovered),
-    Rule("gaps", Verdict.TAINTED, _gaps),
+    TrustRule("missing node", Verdict.INVALID, _missing),
+    TrustRule("cover", Verdict.INVALID, _uncovered),
+    TrustRule("gaps", Verdict.TAINTED, _gaps),
 )

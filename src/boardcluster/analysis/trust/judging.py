@@ -34,9 +34,9 @@ class Baseline:
 def judge(telemetry: Telemetry, *, expectations: Expectations) -> Judgement:
     """Judge a run by its telemetry, which may have samples before its start and after its end."""
     # Its arrays need numpy, which takes longer to load than a command that judges nothing.
-    from boardcluster.analysis.trust.rules import RULES, Run  # noqa: PLC0415
+    from boardcluster.analysis.trust.rules import RULES, RunTelemetry  # noqa: PLC0415
 
-    run = Run.of(telemetry, expectations)
+    run = RunTelemetry.of(telemetry, expectations)
     found: dict[Verdict, list[str]] = {Verdict.INVALID: [], Verdict.TAINTED: []}
     for rule in RULES:
         found[rule.verdict] += rule.find(run)
@@ -61,9 +61,9 @@ def judge_before(
         free_bytes: by node, what is free in its folder; nodes without an entry are not judged.
         expectations: what nodes are judged against.
     """
-    from boardcluster.analysis.trust.before import look_before  # noqa: PLC0415
+    from boardcluster.analysis.trust.baseline import judge_baseline  # noqa: PLC0415
 
-    taints, remarks = look_before(
+    taints, remarks = judge_baseline(
         samples, facts=facts, free_bytes=free_bytes, expectations=expectations
     )
     return Baseline(taints=taints, remarks=remarks)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from boardcluster.analysis.trust.others import cores_text, quota_track
-from boardcluster.analysis.trust.rule import Rule, Run
+from boardcluster.analysis.trust.foreign_load import cores_text, quota_track
+from boardcluster.analysis.trust.rule import RunTelemetry, TrustRule
 from boardcluster.analysis.trust.window import Window, seconds_text
 from boardcluster.records import Verdict
 
@@ -18,7 +18,7 @@ _READING_CORES = 0.002  # agents read a quota in thousandths of a core, rounded 
 _ROUNDING = 1e-9  # of sums
 
 
-def _busy_host(run: Run) -> Iterator[str]:
+def _busy_host(run: RunTelemetry) -> Iterator[str]:
     asked = run.expectations.host_idle_share
     if asked is None:
         return
@@ -63,7 +63,7 @@ def _least_idle(window: Window, length_seconds: float) -> tuple[float, float, fl
     return float(shares[place]), float(begins[place]), length
 
 
-def _other_quota(run: Run) -> Iterator[str]:
+def _other_quota(run: RunTelemetry) -> Iterator[str]:
     known = run.expectations
     for window in run.windows:
         meant = known.quota_cores.get(window.node)
@@ -87,6 +87,6 @@ def _other_quota(run: Run) -> Iterator[str]:
 
 
 LIMITED_RULES = (
-    Rule("busy host", Verdict.INVALID, _busy_host),
-    Rule("limits", Verdict.INVALID, _other_quota),
+    TrustRule("busy host", Verdict.INVALID, _busy_host),
+    TrustRule("limits", Verdict.INVALID, _other_quota),
 )

@@ -11,11 +11,11 @@ from boardcluster.analysis.trust.expectations import Expectations, Thresholds
 from boardcluster.analysis.trust.window import Window
 from boardcluster.records import NodeSamples, Telemetry, Verdict
 
-__all__ = ["Rule", "Run"]
+__all__ = ["RunTelemetry", "TrustRule"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Run:
+class RunTelemetry:
     """The telemetry of a run as rules look at it."""
 
     duration_seconds: float
@@ -49,12 +49,12 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TrustRule:
     """One way in which a run can be disturbed; its source is in docs/reference/verdicts.md."""
 
     name: str
     """One or two words."""
     verdict: Verdict
     """What a run is that it finds something in."""
-    find: Callable[[Run], Iterable[str]]
+    find: Callable[[RunTelemetry], Iterable[str]]
     """Returns its reasons, one line each."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from boardcluster.analysis.trust.clocks import CLOCK_RULES
 from boardcluster.analysis.trust.coverage import COVERAGE_RULES
+from boardcluster.analysis.trust.foreign_load import OTHER_RULES
 from boardcluster.analysis.trust.limited import LIMITED_RULES
-from boardcluster.analysis.trust.others import OTHER_RULES
-from boardcluster.analysis.trust.rule import Rule, Run
+from boardcluster.analysis.trust.rule import RunTelemetry, TrustRule
 
-__all__ = ["RULES", "Rule", "Run"]
+__all__ = ["RULES", "RunTelemetry", "TrustRule"]
 
-RULES: tuple[Rule, ...] = (*COVERAGE_RULES, *LIMITED_RULES, *CLOCK_RULES, *OTHER_RULES)
+RULES: tuple[TrustRule, ...] = (*COVERAGE_RULES, *LIMITED_RULES, *CLOCK_RULES, *OTHER_RULES)

@@ -5,7 +5,7 @@
 """
 
 from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
-from boardcluster.services.room import FULL_PERCENT, used_percent
+from boardcluster.services.disk_space import FULL_PERCENT, used_percent
 from boardcluster.units import format_bytes
 
 __all__ = ["CHECK"]

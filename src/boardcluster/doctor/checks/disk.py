@@ -12,8 +12,8 @@ from pathlib import Path
 
 from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 from boardcluster.doctor.machine import Disk
+from boardcluster.services.disk_space import FULL_PERCENT, used_percent
 from boardcluster.services.install import find_installation
-from boardcluster.services.room import FULL_PERCENT, used_percent
 from boardcluster.units import format_bytes
 
 __all__ = ["CHECK"]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
 
-__all__ = ["BOARD_TOOLS", "CHECK", "LOCAL_TOOLS", "TOOLS", "Tool"]
+__all__ = ["BOARD_TOOLS", "CHECK", "LOCAL_TOOLS", "TOOLS", "HostTool"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class HostTool:
     """A program."""
 
     name: str
@@ -27,19 +27,19 @@ class Tool:
 
 
 TOOLS = (
-    Tool("ip", "iproute2", "-help", "-j[son]", "iproute2 4.14"),
-    Tool("tc", "iproute2", "-help", "-j[son]", "iproute2 4.14"),
-    Tool("unshare", "util-linux", "--help", "--kill-child", "util-linux 2.32"),
-    Tool("nsenter", "util-linux", "--help", "--preserve-credentials", "util-linux 2.26"),
-    Tool("env", "coreutils", "--help", "--ignore-signal", "coreutils 8.31"),
-    *(Tool(name, "coreutils") for name in ("sleep", "sort", "tail", "tr", "uniq")),
-    *(Tool(name, name) for name in ("hostname", "mount", "bash")),
+    HostTool("ip", "iproute2", "-help", "-j[son]", "iproute2 4.14"),
+    HostTool("tc", "iproute2", "-help", "-j[son]", "iproute2 4.14"),
+    HostTool("unshare", "util-linux", "--help", "--kill-child", "util-linux 2.32"),
+    HostTool("nsenter", "util-linux", "--help", "--preserve-credentials", "util-linux 2.26"),
+    HostTool("env", "coreutils", "--help", "--ignore-signal", "coreutils 8.31"),
+    *(HostTool(name, "coreutils") for name in ("sleep", "sort", "tail", "tr", "uniq")),
+    *(HostTool(name, name) for name in ("hostname", "mount", "bash")),
 )
 
 BOARD_TOOLS = (
-    Tool("ssh", "openssh-client", "-V", "OpenSSH", "OpenSSH 8.4"),
-    Tool("ssh-keygen", "openssh-client", "-?"),
-    Tool("rsync", "rsync"),
+    HostTool("ssh", "openssh-client", "-V", "OpenSSH", "OpenSSH 8.4"),
+    HostTool("ssh-keygen", "openssh-client", "-?"),
+    HostTool("rsync", "rsync"),
     *(tool for tool in TOOLS if tool.name in ("sort", "tail", "tr", "uniq")),
 )
 """What is needed here where the nodes are boards."""

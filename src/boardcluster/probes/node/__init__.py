@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from boardcluster.errors import ProbeOutputError
-from boardcluster.remote.ask import node_program
 from boardcluster.remote.base import Remote
+from boardcluster.remote.node_rpc import node_program
 
 __all__ = ["ask_program", "program_command"]
 

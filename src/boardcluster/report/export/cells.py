@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from boardcluster.analysis import Cell, Interval, Untrusted, security_of, twin_words
+from boardcluster.analysis.efficiency import watts_of
 from boardcluster.analysis.statistics import mean, mean_interval
 from boardcluster.analysis.twins import dilation_of
-from boardcluster.analysis.worth import watts_of
 from boardcluster.records import EnergyMethod, Result, Verdict
 from boardcluster.report.export.frames import (
-    Column,
+    FieldGetter,
     Frame,
     Value,
     at,
@@ -32,7 +32,7 @@ _INTERVAL = "95 % interval of the mean by Student's t"
 _BOOTSTRAP = "the same by the bootstrap, from 5 runs"
 
 
-class _Row:
+class _CellRow:
     """A cell, or a configuration of which no run counts, as the columns read it."""
 
     def __init__(self, cell: Cell | Untrusted) -> None:
@@ -72,7 +72,7 @@ class _Row:
         return sum(self.joules) / sum(row[1] for row in self.known) if self.known else None
 
 
-def _len(path: str) -> Callable[[_Row], int]:
+def _len(path: str) -> Callable[[_CellRow], int]:
     return lambda row: len(at(path)(row))
 
 
@@ -140,11 +140,11 @@ _STATISTICS = (
 )
 
 
-def _figures(names: Iterable[str]) -> Iterator[Column]:
+def _figures(names: Iterable[str]) -> Iterator[FieldGetter]:
     """Three columns for each figure of a workload."""
     for name in names:
 
-        def part(row: _Row, edge: str, name: str = name) -> float | None:
+        def part(row: _CellRow, edge: str, name: str = name) -> float | None:
             figure = row.cell.figures.get(name) if isinstance(row.cell, Cell) else None
             if figure is None or edge == "mean":
                 return None if figure is None else figure.mean
@@ -177,14 +177,14 @@ def cell_frame(cells: Sequence[Cell], untrusted: Sequence[Untrusted] = ()) -> Fr
 
     def rows() -> Iterator[Sequence[Value]]:
         for cell in cells:
-            yield values_of((*_CONFIGURATION, *statistics), _Row(cell))
+            yield values_of((*_CONFIGURATION, *statistics), _CellRow(cell))
         for row in untrusted:
-            yield (*values_of(_CONFIGURATION, _Row(row)), *_no_statistics(row, statistics))
+            yield (*values_of(_CONFIGURATION, _CellRow(row)), *_no_statistics(row, statistics))
 
     return Frame(name="cells", fields=fields_of((*_CONFIGURATION, *statistics)), rows=rows())
 
 
-def _no_statistics(row: Untrusted, columns: Iterable[Column]) -> Iterator[Value]:
+def _no_statistics(row: Untrusted, columns: Iterable[FieldGetter]) -> Iterator[Value]:
     known: dict[str, Value] = {
         "setups": len({item.attempt.fingerprint for item in row.results if item.attempt}),
         "runs": 0,

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any, TypeAlias
 
 __all__ = [
-    "Column",
+    "DType",
     "Field",
+    "FieldGetter",
     "Frame",
-    "Kind",
     "Value",
     "at",
     "boolean",
@@ -30,7 +30,7 @@ Value: TypeAlias = "str | int | float | bool | Mapping[str, object] | Sequence[s
 """A cell; None where nothing is known. Objects are JSON text where a format nests no values."""
 
 
-class Kind(StrEnum):
+class DType(StrEnum):
     """What a column holds.
 
     TEXT is never None, but may be empty. OBJECT is a mapping or a list.
@@ -49,7 +49,7 @@ class Field:
 
     name: str
     """Its name, the unit last."""
-    kind: Kind
+    kind: DType
     """What it holds."""
     meaning: str
     """One sentence without a full stop."""
@@ -68,7 +68,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class FieldGetter:
     """One column with where its values come from."""
 
     field: Field
@@ -82,11 +82,11 @@ class Column:
         """The value for one row, as its kind has it."""
         found = self.get(item)
         if found is None:
-            usual = "" if self.field.kind is Kind.TEXT else None
+            usual = "" if self.field.kind is DType.TEXT else None
             return self.empty() if self.empty else usual
-        if self.field.kind is Kind.OBJECT:
+        if self.field.kind is DType.OBJECT:
             return dict(found) if isinstance(found, Mapping) else list(found)
-        value: Value = str(found) if self.field.kind is Kind.TEXT else found
+        value: Value = str(found) if self.field.kind is DType.TEXT else found
         return value
 
 
@@ -103,12 +103,12 @@ def at(path: str) -> Callable[[Any], Any]:
 
 
 def _column(
-    kind: Kind,
+    kind: DType,
     name: str,
     meaning: str,
     source: str | Callable[[Any], object] = "",
     empty: Callable[[], Value] | None = None,
-) -> Column:
+) -> FieldGetter:
     """Make a column of a kind.
 
     Args:
@@ -117,20 +117,20 @@ def _column(
         meaning: one sentence without a full stop.
         source: where the values come from: a function, or attributes of the row's item, see ``at``;
             by default the attribute of the same name.
-        empty: see ``Column``.
+        empty: see ``FieldGetter``.
     """
     get = source if callable(source) else at(source or name)
-    return Column(Field(name, kind, meaning), get, empty)
+    return FieldGetter(Field(name, kind, meaning), get, empty)
 
 
-text = partial(_column, Kind.TEXT)
-integer = partial(_column, Kind.INTEGER)
-number = partial(_column, Kind.NUMBER)
-boolean = partial(_column, Kind.BOOLEAN)
-objects = partial(_column, Kind.OBJECT)
+text = partial(_column, DType.TEXT)
+integer = partial(_column, DType.INTEGER)
+number = partial(_column, DType.NUMBER)
+boolean = partial(_column, DType.BOOLEAN)
+objects = partial(_column, DType.OBJECT)
 
 
-def prefixed(prefix: str, path: str, columns: Iterable[Column]) -> tuple[Column, ...]:
+def prefixed(prefix: str, path: str, columns: Iterable[FieldGetter]) -> tuple[FieldGetter, ...]:
     """The same columns of an attribute of the item, with something before each name."""
     whole = at(path)
 
@@ -145,17 +145,17 @@ def prefixed(prefix: str, path: str, columns: Iterable[Column]) -> tuple[Column,
     )
 
 
-def fields_of(columns: Iterable[Column]) -> tuple[Field, ...]:
+def fields_of(columns: Iterable[FieldGetter]) -> tuple[Field, ...]:
     """The names, kinds and meanings of columns."""
     return tuple(column.field for column in columns)
 
 
-def values_of(columns: Iterable[Column], item: object) -> tuple[Value, ...]:
+def values_of(columns: Iterable[FieldGetter], item: object) -> tuple[Value, ...]:
     """One row."""
     return tuple(column.value(item) for column in columns)
 
 
-def frame_of(name: str, columns: Sequence[Column], items: Iterable[object]) -> Frame:
+def frame_of(name: str, columns: Sequence[FieldGetter], items: Iterable[object]) -> Frame:
     """A table with one row for each item."""
     rows = (values_of(columns, item) for item in items)
     return Frame(name=name, fields=fields_of(columns), rows=rows)

@@ -19,10 +19,10 @@ from boardcluster.records import (
     Trial,
 )
 from boardcluster.report.export.frames import (
-    Column,
+    DType,
     Field,
+    FieldGetter,
     Frame,
-    Kind,
     at,
     boolean,
     frame_of,
@@ -104,14 +104,14 @@ _MEANINGS = {
     "limits": "what the kernel gave each emulated board",
     "twin": "boards that emulated nodes stand for",
 }
-_KINDS = {"int": Kind.INTEGER, "bool": Kind.BOOLEAN, "tuple[str, ...]": Kind.OBJECT}
+_KINDS = {"int": DType.INTEGER, "bool": DType.BOOLEAN, "tuple[str, ...]": DType.OBJECT}
 
 
-def _setup_column(item: dataclasses.Field[object]) -> Column:
-    kind = _KINDS.get(str(item.type), Kind.TEXT)
+def _setup_column(item: dataclasses.Field[object]) -> FieldGetter:
+    kind = _KINDS.get(str(item.type), DType.TEXT)
     meaning = _MEANINGS.get(item.name, f"the setup's {item.name.replace('_', ' ')}")
     field = Field(f"setup_{item.name}", kind, meaning)
-    return Column(field, at(f"setup.{item.name}"))
+    return FieldGetter(field, at(f"setup.{item.name}"))
 
 
 def _state(run: Run) -> str:
@@ -202,7 +202,7 @@ _AFTER = (
 )
 
 
-def _named(figures: Iterable[str], phases: Iterable[str]) -> tuple[Column, ...]:
+def _named(figures: Iterable[str], phases: Iterable[str]) -> tuple[FieldGetter, ...]:
     """One column for each figure and for each phase."""
 
     def of(values: str, name: str, run: Run) -> float | None:

@@ -6,11 +6,11 @@ from functools import partial
 
 from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import Trial
-from boardcluster.report.export.frames import Column, Field, Kind, at
+from boardcluster.report.export.frames import DType, Field, FieldGetter, at
 
 __all__ = ["SETTINGS", "TEXT_SETTINGS"]
 
-_KINDS = {int: Kind.INTEGER, dict: Kind.OBJECT}
+_KINDS = {int: DType.INTEGER, dict: DType.OBJECT}
 
 
 def _level(factor: Factor, item: object) -> object:
@@ -18,10 +18,10 @@ def _level(factor: Factor, item: object) -> object:
     return factor.level(trial)
 
 
-def _columns(*, texts: bool) -> tuple[Column, ...]:
+def _columns(*, texts: bool) -> tuple[FieldGetter, ...]:
     return tuple(
-        Column(
-            Field(factor.name, _KINDS.get(factor.kind, Kind.TEXT), factor.meaning),
+        FieldGetter(
+            Field(factor.name, _KINDS.get(factor.kind, DType.TEXT), factor.meaning),
             partial(_level, factor),
         )
         for factor in FACTORS

@@ -15,7 +15,7 @@ from typing import IO, Any, TextIO
 
 from boardcluster import __version__
 from boardcluster.errors import CapacityError, HostError, UsageError
-from boardcluster.report.export.frames import Field, Frame, Kind, Value
+from boardcluster.report.export.frames import DType, Field, Frame, Value
 
 __all__ = [
     "PANDAS_INSTALL",
@@ -37,11 +37,11 @@ SCHEMA = 1
 PARQUET_INSTALL = "pip install 'boardcluster[parquet]'"
 PANDAS_INSTALL = "pip install 'boardcluster[pandas]'"
 _TYPES = {
-    Kind.TEXT: ("object", "string"),
-    Kind.INTEGER: ("Int64", "int64"),
-    Kind.NUMBER: ("float64", "float64"),
-    Kind.BOOLEAN: ("boolean", "bool_"),
-    Kind.OBJECT: ("object", "string"),
+    DType.TEXT: ("object", "string"),
+    DType.INTEGER: ("Int64", "int64"),
+    DType.NUMBER: ("float64", "float64"),
+    DType.BOOLEAN: ("boolean", "bool_"),
+    DType.OBJECT: ("object", "string"),
 }
 """The types of pandas and of Arrow for each kind."""
 _BATCH_ROWS = 100_000
@@ -283,9 +283,9 @@ def _write_parquet(frame: Frame, path: Path) -> int:
 
 
 def _column(field: Field, values: Sequence[Value]) -> Sequence[object]:
-    if field.kind is Kind.OBJECT:
+    if field.kind is DType.OBJECT:
         return [None if value is None else _object(value) for value in values]
-    if field.kind is Kind.TEXT:
+    if field.kind is DType.TEXT:
         # Arrow takes valid UTF-8 only.
         return [str(value).encode("utf-8", "backslashreplace").decode() for value in values]
     return values

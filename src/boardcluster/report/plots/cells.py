@@ -11,7 +11,7 @@ from boardcluster.factors import FACTORS, FACTORS_BY_NAME, hashable, levels, set
 from boardcluster.records import Fingerprint
 from boardcluster.report import words
 from boardcluster.report.plots.figure import Style
-from boardcluster.report.plots.looks import ENGINE_COLOURS
+from boardcluster.report.plots.themes import ENGINE_COLOURS
 from boardcluster.units import format_bytes
 
 __all__ = [

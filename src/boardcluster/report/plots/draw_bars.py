@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boardcluster.report.plots.figure import Bar, Bars, Figure, Stack
 from boardcluster.report.plots.frames import (
     SMALL,
-    Entry,
+    LegendEntry,
     Sheet,
     add_boxes,
     clean_axes,
@@ -22,7 +22,7 @@ from boardcluster.report.plots.frames import (
     width_of,
     with_remark,
 )
-from boardcluster.report.plots.looks import HATCHES, Look
+from boardcluster.report.plots.themes import HATCHES, Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,9 +38,9 @@ _WIDE = 600
 _ENOUGH_SHARE_WIDTH = 34
 
 
-def draw_bars(figure: Figure, body: Bars, *, width_points: float, look: Look) -> Canvas:
+def draw_bars(figure: Figure, body: Bars, *, width_points: float, theme: Theme) -> Canvas:
     """Draw groups of bars with their values and error bars."""
-    width = width_points / look.scale
+    width = width_points / theme.scale
     labels = {id(bar): fill(bar.label, width - 8) for group in body.groups for bar in group.bars}
     titles = {id(group): fill(group.title, width - 8, _TITLE) for group in body.groups}
     height = sum(
@@ -50,14 +50,14 @@ def draw_bars(figure: Figure, body: Bars, *, width_points: float, look: Look) ->
     )
     label = with_remark(figure.x_label, figure.remark, width)
     bottom = _BOTTOM + _LINE * label.count("\n")
-    sheet = Sheet(width_points=width_points, height=_TOP + height + bottom, look=look)
+    sheet = Sheet(width_points=width_points, height=_TOP + height + bottom, theme=theme)
     axes = sheet.axes(left=_LEFT, right=_RIGHT, top=_TOP, bottom=bottom)
     inner = width - _LEFT - _RIGHT
     bars = [bar for group in body.groups for bar in group.bars]
     right = max(_end(bar) / max(0.2, 1 - _words_width(bar) / inner) for bar in bars) or 1.0
     placed: list[tuple[Bar, float]] = []
     y = 0.0
-    size = SMALL * look.scale
+    size = SMALL * theme.scale
     for group in body.groups:
         title = titles[id(group)]
         if title:
@@ -65,31 +65,33 @@ def draw_bars(figure: Figure, body: Bars, *, width_points: float, look: Look) ->
                 0,
                 y + _TITLE_GAP,
                 title,
-                color=look.ink,
+                color=theme.ink,
                 va="top",
                 weight="bold",
-                fontsize=_TITLE * look.scale,
+                fontsize=_TITLE * theme.scale,
                 linespacing=1.15,
             )
             y += _title_height(title)
         for bar in group.bars:
             text = labels[id(bar)]
-            axes.text(0, y + 3, text, color=look.ink, va="top", fontsize=size, linespacing=1.15)
+            axes.text(0, y + 3, text, color=theme.ink, va="top", fontsize=size, linespacing=1.15)
             y += _row_height(text, _BAR)
             placed.append((bar, y - _GAP - _BAR / 2))
-    _draw_all(axes, placed, look, gap=8 * right / inner)
+    _draw_all(axes, placed, theme, gap=8 * right / inner)
     # An error bar moves the axes.
     axes.set_xlim(0, right)
     axes.set_ylim(height, 0)
-    _finish(axes, sheet, look, label, right=right, about=9 if width >= _WIDE else 4)
+    _finish(axes, sheet, theme, label, right=right, about=9 if width >= _WIDE else 4)
     return sheet.canvas
 
 
-def _finish(axes: Axes, sheet: Sheet, look: Look, label: str, *, right: float, about: int) -> None:
+def _finish(
+    axes: Axes, sheet: Sheet, theme: Theme, label: str, *, right: float, about: int
+) -> None:
     ticks = nice_ticks(0, right, about)
     axes.set_xticks(ticks, [tick_text(value) for value in ticks])
     axes.set_yticks([])
-    clean_axes(axes, look, grid="x", spine="left")
+    clean_axes(axes, theme, grid="x", spine="left")
     lines = label.count("\n") + 1
     sheet.text(sheet.width / 2, sheet.height - 2 - lines * _LINE, label, ha="center")
 
@@ -110,15 +112,15 @@ def _words_width(bar: Bar) -> float:
     return 12 + max(width_of(bar.words[0], _BOLD), width_of(bar.words[1]))
 
 
-def _draw_all(axes: Axes, placed: Sequence[tuple[Bar, float]], look: Look, *, gap: float) -> None:
+def _draw_all(axes: Axes, placed: Sequence[tuple[Bar, float]], theme: Theme, *, gap: float) -> None:
     """Draw bars, each at its middle line, with their error bars and words."""
     for style in dict.fromkeys(bar.style for bar, _ in placed):
         add_boxes(
             axes,
             [(0, y - _BAR / 2, bar.value, _BAR) for bar, y in placed if bar.style == style],
-            face=look.soft[style.colour],
-            edge=look.strong[style.colour],
-            line=0.9 * look.scale,
+            face=theme.soft[style.colour],
+            edge=theme.strong[style.colour],
+            line=0.9 * theme.scale,
             hatch=HATCHES[style.pattern],
         )
     known = [
@@ -133,26 +135,26 @@ def _draw_all(axes: Axes, placed: Sequence[tuple[Bar, float]], look: Look, *, ga
             places,
             xerr=[below, above],
             fmt="none",
-            color=look.ink,
-            elinewidth=1.4 * look.scale,
-            capsize=4 * look.scale,
-            capthick=1.4 * look.scale,
+            color=theme.ink,
+            elinewidth=1.4 * theme.scale,
+            capsize=4 * theme.scale,
+            capthick=1.4 * theme.scale,
             zorder=4,
         )
-    size = SMALL * look.scale
+    size = SMALL * theme.scale
     for bar, y in placed:
         start = _end(bar) + gap
         first, second = bar.words
-        axes.text(start, y - 6, first, color=look.ink, va="center", weight="bold", fontsize=size)
-        axes.text(start, y + 8, second, color=look.muted, va="center", fontsize=size)
+        axes.text(start, y - 6, first, color=theme.ink, va="center", weight="bold", fontsize=size)
+        axes.text(start, y + 8, second, color=theme.muted, va="center", fontsize=size)
 
 
-def draw_stack(figure: Figure, body: Stack, *, width_points: float, look: Look) -> Canvas:
+def draw_stack(figure: Figure, body: Stack, *, width_points: float, theme: Theme) -> Canvas:
     """Draw shares in a row, with a legend."""
-    width = width_points / look.scale
+    width = width_points / theme.scale
     legend = lay_out(
         [
-            Entry(label=part, kind="bar", colour=place % 8, pattern=place % 8)
+            LegendEntry(label=part, kind="bar", colour=place % 8, pattern=place % 8)
             for place, part in enumerate(body.parts)
         ],
         width,
@@ -162,7 +164,7 @@ def draw_stack(figure: Figure, body: Stack, *, width_points: float, look: Look) 
     label = with_remark(figure.x_label, figure.remark, width)
     bottom = _BOTTOM + _LINE * label.count("\n")
     top = _TOP + legend.height
-    sheet = Sheet(width_points=width_points, height=top + height + bottom, look=look)
+    sheet = Sheet(width_points=width_points, height=top + height + bottom, theme=theme)
     sheet.legend(legend)
     axes = sheet.axes(left=_LEFT, right=_RIGHT, top=top, bottom=bottom)
     axes.set_ylim(height, 0)
@@ -174,17 +176,17 @@ def draw_stack(figure: Figure, body: Stack, *, width_points: float, look: Look) 
             0,
             y + 3,
             text,
-            color=look.ink,
+            color=theme.ink,
             va="top",
-            fontsize=SMALL * look.scale,
+            fontsize=SMALL * theme.scale,
             linespacing=1.15,
         )
         y += _row_height(text, _BAR_STACKED)
         placed.append((shares, y - _GAP - _BAR_STACKED))
     for place in range(len(body.parts)):
-        _draw_part(axes, place, placed, look, inner=inner)
+        _draw_part(axes, place, placed, theme, inner=inner)
     axes.set_xlim(0, 1)
-    _finish(axes, sheet, look, label, right=1.0, about=5)
+    _finish(axes, sheet, theme, label, right=1.0, about=5)
     ticks = [0, 0.25, 0.5, 0.75, 1]
     axes.set_xticks(ticks, [f"{100 * value:.0f} %" for value in ticks])
     first, *_, last = axes.get_xticklabels()
@@ -197,20 +199,20 @@ def _draw_part(
     axes: Axes,
     place: int,
     rows: Sequence[tuple[tuple[float, ...], float]],
-    look: Look,
+    theme: Theme,
     *,
     inner: float,
 ) -> None:
     """Draw one part of every row, with its share as text where there is room."""
-    colour = place % len(look.soft)
+    colour = place % len(theme.soft)
     boxes = [
         (sum(shares[:place]), y, shares[place], _BAR_STACKED)
         for shares, y in rows
         if shares[place] > 0
     ]
-    face, edge = look.soft[colour], look.strong[colour]
+    face, edge = theme.soft[colour], theme.strong[colour]
     hatch = HATCHES[place % len(HATCHES)]
-    add_boxes(axes, boxes, face=face, edge=edge, line=0.9 * look.scale, hatch=hatch)
+    add_boxes(axes, boxes, face=face, edge=edge, line=0.9 * theme.scale, hatch=hatch)
     shown = [box for box in boxes if box[2] * inner > _ENOUGH_SHARE_WIDTH]
     half = width_of("00 %") / 2 / inner
     plain = [
@@ -222,9 +224,9 @@ def _draw_part(
             x + wide / 2,
             y + high / 2,
             f"{100 * wide:.0f} %",
-            color=look.ink,
+            color=theme.ink,
             va="center_baseline",
             ha="center",
-            fontsize=SMALL * look.scale,
+            fontsize=SMALL * theme.scale,
             zorder=5,
         )

@@ -11,7 +11,7 @@ from boardcluster.report.curves import Chart
 from boardcluster.report.plots.figure import Curves, Figure
 from boardcluster.report.plots.frames import (
     SMALL,
-    Entry,
+    LegendEntry,
     Sheet,
     clean_axes,
     lay_out,
@@ -20,7 +20,7 @@ from boardcluster.report.plots.frames import (
     width_of,
     with_remark,
 )
-from boardcluster.report.plots.looks import DASHES, HATCHES, Look
+from boardcluster.report.plots.themes import DASHES, HATCHES, Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,9 +33,9 @@ _COLOURS = 8
 _MARK = 0.025
 
 
-def draw_curves(figure: Figure, body: Curves, *, width_points: float, look: Look) -> Canvas:
+def draw_curves(figure: Figure, body: Curves, *, width_points: float, theme: Theme) -> Canvas:
     """Draw a figure of a width; its labels are on the axes."""
-    chart, width = body.chart, width_points / look.scale
+    chart, width = body.chart, width_points / theme.scale
     low, high = chart.span()
     ticks = nice_ticks(low, high, 5)
     left = 12 + max(width_of(tick_text(value)) for value in ticks)
@@ -43,7 +43,7 @@ def draw_curves(figure: Figure, body: Curves, *, width_points: float, look: Look
     legend = lay_out(_entries(chart), width)
     top = legend.height + (title.count("\n") + 1) * _LINE + _GAP
     top += _LINE if chart.has_two_rows else 0
-    sheet = Sheet(width_points=width_points, height=top + _PLOT + _BOTTOM, look=look)
+    sheet = Sheet(width_points=width_points, height=top + _PLOT + _BOTTOM, theme=theme)
     sheet.legend(legend)
     sheet.text(0, legend.height, title)
     axes = sheet.axes(left=left, right=_RIGHT, top=top, bottom=_BOTTOM)
@@ -53,19 +53,19 @@ def draw_curves(figure: Figure, body: Curves, *, width_points: float, look: Look
     axes.set_yticks(ticks, [tick_text(value) for value in ticks])
     across = nice_ticks(begin, end, 6)
     axes.set_xticks(across, [tick_text(value) for value in across])
-    clean_axes(axes, look, grid="y", spine="bottom")
+    clean_axes(axes, theme, grid="y", spine="bottom")
     inner = width - left - _RIGHT
-    _phases(axes, chart, look, per_unit=(end - begin) / inner)
-    _curves(axes, chart, look)
+    _phases(axes, chart, theme, per_unit=(end - begin) / inner)
+    _curves(axes, chart, theme)
     for mark in chart.marks:
-        axes.axvspan(mark.begin_seconds, mark.end_seconds, 0, _MARK, color=look.bad, linewidth=0)
+        axes.axvspan(mark.begin_seconds, mark.end_seconds, 0, _MARK, color=theme.bad, linewidth=0)
     sheet.text(width - _RIGHT, top + _PLOT + 26, figure.x_label, ha="right")
     return sheet.canvas
 
 
-def _entries(chart: Chart) -> list[Entry]:
+def _entries(chart: Chart) -> list[LegendEntry]:
     found = [
-        Entry(
+        LegendEntry(
             label=line.label,
             kind="bar" if chart.stacked else "curve",
             colour=place % _COLOURS,
@@ -73,13 +73,15 @@ def _entries(chart: Chart) -> list[Entry]:
         )
         for place, line in enumerate(chart.lines)
     ]
-    found += [Entry(label=band.label, kind="band", colour=0, pattern=0) for band in chart.bands]
+    found += [
+        LegendEntry(label=band.label, kind="band", colour=0, pattern=0) for band in chart.bands
+    ]
     if chart.marks:
-        found.append(Entry(label="disturbed", kind="mark", colour=0, pattern=0))
+        found.append(LegendEntry(label="disturbed", kind="mark", colour=0, pattern=0))
     return found
 
 
-def _phases(axes: Axes, chart: Chart, look: Look, *, per_unit: float) -> None:
+def _phases(axes: Axes, chart: Chart, theme: Theme, *, per_unit: float) -> None:
     """Every other phase shaded, each with its name where there is room; as on a page.
 
     The engine's phases stand for the submission that they are in, whose name is above theirs.
@@ -87,16 +89,16 @@ def _phases(axes: Axes, chart: Chart, look: Look, *, per_unit: float) -> None:
     low, high = axes.get_xlim()
     shown = chart.shown_phases()
     for begin, end in [row[1:] for row in shown][::2]:
-        axes.axvspan(max(begin, low), min(end, high), color=look.phase, linewidth=0, zorder=0)
-    _names(axes, chart.parts if chart.has_two_rows else shown, look, per_unit=per_unit, up=3)
+        axes.axvspan(max(begin, low), min(end, high), color=theme.phase, linewidth=0, zorder=0)
+    _names(axes, chart.parts if chart.has_two_rows else shown, theme, per_unit=per_unit, up=3)
     if chart.has_two_rows:
-        _names(axes, chart.phases, look, per_unit=per_unit, up=3 + _LINE)
+        _names(axes, chart.phases, theme, per_unit=per_unit, up=3 + _LINE)
 
 
 def _names(
     axes: Axes,
     rows: Sequence[tuple[str, float, float]],
-    look: Look,
+    theme: Theme,
     *,
     per_unit: float,
     up: float,
@@ -113,25 +115,25 @@ def _names(
                 axes.annotate(
                     text,
                     (left, top),
-                    xytext=(3 * look.scale, up * look.scale),
+                    xytext=(3 * theme.scale, up * theme.scale),
                     textcoords="offset points",
-                    color=look.muted,
-                    fontsize=SMALL * look.scale,
+                    color=theme.muted,
+                    fontsize=SMALL * theme.scale,
                 )
                 free = reach + 3 * per_unit
                 break
 
 
-def _curves(axes: Axes, chart: Chart, look: Look) -> None:
+def _curves(axes: Axes, chart: Chart, theme: Theme) -> None:
     middles = (chart.edges[:-1] + chart.edges[1:]) / 2
     for band in chart.bands:
         alpha = 0.35 if band.strong else 0.2
         axes.fill_between(
-            middles, band.low, band.high, color=look.strong[0], alpha=alpha, linewidth=0
+            middles, band.low, band.high, color=theme.strong[0], alpha=alpha, linewidth=0
         )
     below = np.zeros(len(middles))
     for place, line in enumerate(chart.lines):
-        colour = look.strong[place % _COLOURS]
+        colour = theme.strong[place % _COLOURS]
         if chart.stacked:
             above = below + np.nan_to_num(line.values)
             known = ~np.isnan(line.values)
@@ -140,10 +142,10 @@ def _curves(axes: Axes, chart: Chart, look: Look) -> None:
                 below,
                 above,
                 where=known.tolist(),
-                facecolor=look.soft[place % _COLOURS],
+                facecolor=theme.soft[place % _COLOURS],
                 edgecolor=colour,
                 hatch=HATCHES[place % _COLOURS],
-                linewidth=0.8 * look.scale,
+                linewidth=0.8 * theme.scale,
             )
             below = above
         else:
@@ -151,6 +153,6 @@ def _curves(axes: Axes, chart: Chart, look: Look) -> None:
                 middles,
                 line.values,
                 color=colour,
-                linewidth=1.5 * look.scale,
+                linewidth=1.5 * theme.scale,
                 linestyle=DASHES[place % len(DASHES)],
             )

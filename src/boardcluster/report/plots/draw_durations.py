@@ -10,7 +10,7 @@ from boardcluster.analysis import Cell
 from boardcluster.report import words
 from boardcluster.report.plots.figure import Durations, Figure
 from boardcluster.report.plots.frames import Sheet, add_boxes, clean_axes
-from boardcluster.report.plots.looks import ENGINE_COLOURS, MARKERS, Look
+from boardcluster.report.plots.themes import ENGINE_COLOURS, MARKERS, Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,19 +28,19 @@ _CHARACTER = 7.6  # wide enough for bold digits of the label's size
 _WIDE = 600
 
 
-def draw_durations(figure: Figure, body: Durations, *, width_points: float, look: Look) -> Canvas:
+def draw_durations(figure: Figure, body: Durations, *, width_points: float, theme: Theme) -> Canvas:
     """Draw a figure of a width; its labels are on the axes."""
-    width = width_points / look.scale
+    width = width_points / theme.scale
     left = 96 if width >= _WIDE else 86
     characters = int((width - left) / _CHARACTER)
     groups = [(textwrap.fill(title, characters), cells) for title, cells in body.groups]
     rows = sum(len(cells) for _, cells in groups)
     height = rows * _ROW + sum(_title_height(title) for title, _ in groups) + _AXIS
-    sheet = Sheet(width_points=width_points, height=height, look=look)
+    sheet = Sheet(width_points=width_points, height=height, theme=theme)
     axes = sheet.axes(left=left, right=_RIGHT, top=6, bottom=_AXIS - 6)
-    _draw(axes, groups, width=width - left - _RIGHT, ticks=9 if width >= _WIDE else 4, look=look)
+    _draw(axes, groups, width=width - left - _RIGHT, ticks=9 if width >= _WIDE else 4, theme=theme)
     remark = f" ({figure.remark})" if figure.remark else ""
-    axes.set_xlabel(f"{figure.x_label}{remark}", color=look.muted, fontsize=12 * look.scale)
+    axes.set_xlabel(f"{figure.x_label}{remark}", color=theme.muted, fontsize=12 * theme.scale)
     return sheet.canvas
 
 
@@ -50,7 +50,7 @@ def _draw(
     *,
     width: float,
     ticks: int,
-    look: Look,
+    theme: Theme,
 ) -> None:
     """Lay rows out from the top; one unit of the vertical axis is one of the layout."""
     cells = [cell for _, group in groups for cell in group]
@@ -66,24 +66,26 @@ def _draw(
                 gap,
                 middle,
                 title,
-                color=look.ink,
+                color=theme.ink,
                 va="center",
                 weight="bold",
-                fontsize=13 * look.scale,
+                fontsize=13 * theme.scale,
             )
             y += _title_height(title)
         for cell in group:
             placed.append((cell, y + _ROW / 2))
-            _draw_row(axes, cell, y + _ROW / 2, gap=gap, look=look)
+            _draw_row(axes, cell, y + _ROW / 2, gap=gap, theme=theme)
             y += _ROW
-    _draw_means(axes, placed, look)
+    _draw_means(axes, placed, theme)
     axes.set_xlim(0, right)
     axes.set_ylim(y, 0)
     names = [words.engine_name(cell.engine) for cell, _ in placed]
     axes.set_yticks([place for _, place in placed], names)
     axes.locator_params(axis="x", nbins=ticks)
-    clean_axes(axes, look, grid="x", spine="left")
-    axes.tick_params(axis="y", pad=8 * look.scale, labelcolor=look.ink, labelsize=13 * look.scale)
+    clean_axes(axes, theme, grid="x", spine="left")
+    axes.tick_params(
+        axis="y", pad=8 * theme.scale, labelcolor=theme.ink, labelsize=13 * theme.scale
+    )
 
 
 def _title_height(title: str) -> float:
@@ -107,10 +109,10 @@ def _label_width(cell: Cell) -> float:
     return _LABEL_GAP + longest * _CHARACTER
 
 
-def _draw_means(axes: Axes, placed: Sequence[tuple[Cell, float]], look: Look) -> None:
+def _draw_means(axes: Axes, placed: Sequence[tuple[Cell, float]], theme: Theme) -> None:
     """Bars that end at the means."""
     for engine in dict.fromkeys(cell.engine for cell, _ in placed):
-        colour = look.soft[ENGINE_COLOURS[engine]]
+        colour = theme.soft[ENGINE_COLOURS[engine]]
         boxes = [
             (0, y - _BAR / 2, cell.mean_seconds, _BAR)
             for cell, y in placed
@@ -121,15 +123,15 @@ def _draw_means(axes: Axes, placed: Sequence[tuple[Cell, float]], look: Look) ->
         [cell.mean_seconds for cell, _ in placed],
         [y - _BAR / 2 for _, y in placed],
         [y + _BAR / 2 for _, y in placed],
-        colors=look.ink,
-        linewidths=2 * look.scale,
+        colors=theme.ink,
+        linewidths=2 * theme.scale,
         zorder=3,
     )
 
 
-def _draw_row(axes: Axes, cell: Cell, y: float, *, gap: float, look: Look) -> None:
+def _draw_row(axes: Axes, cell: Cell, y: float, *, gap: float, theme: Theme) -> None:
     """Every run in the upper part of a bar, the interval of the mean below them."""
-    number, scale = ENGINE_COLOURS[cell.engine], look.scale
+    number, scale = ENGINE_COLOURS[cell.engine], theme.scale
     step = 26 / max(1, cell.count - 1)
     offsets = [index * step - 18 if cell.count > 1 else -4 for index in range(cell.count)]
     axes.plot(
@@ -138,18 +140,18 @@ def _draw_row(axes: Axes, cell: Cell, y: float, *, gap: float, look: Look) -> No
         linestyle="none",
         marker=MARKERS[number],
         markersize=8.5 * scale,
-        markerfacecolor=look.strong[number],
-        markeredgecolor=look.page,
+        markerfacecolor=theme.strong[number],
+        markeredgecolor=theme.page,
         markeredgewidth=1.2 * scale,
         zorder=4,
     )
     if cell.interval_seconds is not None:
         low, high = max(0.0, cell.interval_seconds.low), cell.interval_seconds.high
         width = 1.6 * scale
-        axes.plot([low, high], [y + 18, y + 18], color=look.ink, linewidth=width, zorder=5)
+        axes.plot([low, high], [y + 18, y + 18], color=theme.ink, linewidth=width, zorder=5)
         for edge in (low, high):
-            axes.plot([edge] * 2, [y + 13, y + 23], color=look.ink, linewidth=width, zorder=5)
+            axes.plot([edge] * 2, [y + 13, y + 23], color=theme.ink, linewidth=width, zorder=5)
     first, second = _labels(cell)
     start = _end(cell) + gap
-    axes.text(start, y - 7, first, color=look.ink, va="center", weight="bold", fontsize=14 * scale)
-    axes.text(start, y + 11, second, color=look.muted, va="center", fontsize=12 * scale)
+    axes.text(start, y - 7, first, color=theme.ink, va="center", weight="bold", fontsize=14 * scale)
+    axes.text(start, y + 11, second, color=theme.muted, va="center", fontsize=12 * scale)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from boardcluster.report.plots.figure import Figure, Lines, Point, Series
 from boardcluster.report.plots.frames import (
-    Entry,
+    LegendEntry,
     Sheet,
     clean_axes,
     lay_out,
@@ -15,7 +15,7 @@ from boardcluster.report.plots.frames import (
     width_of,
     with_remark,
 )
-from boardcluster.report.plots.looks import DASHES, MARKERS, Look
+from boardcluster.report.plots.themes import DASHES, MARKERS, Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,9 +32,9 @@ _DODGE, _DODGE_MOST = 4.0, 18.0
 _ABOVE = 1.06
 
 
-def draw_lines(figure: Figure, body: Lines, *, width_points: float, look: Look) -> Canvas:
+def draw_lines(figure: Figure, body: Lines, *, width_points: float, theme: Theme) -> Canvas:
     """Draw a figure of a width; its labels are on the axes."""
-    width = width_points / look.scale
+    width = width_points / theme.scale
     most = _ABOVE * max(_top(row) for row in body.series)
     most = max(most, *(y for _, y in body.ideal)) if body.ideal else most
     ticks = nice_ticks(0, most or 1.0, 6)
@@ -44,22 +44,22 @@ def draw_lines(figure: Figure, body: Lines, *, width_points: float, look: Look) 
     heading = (title.count("\n") + 1) * _LINE
     top = heading + legend.height + _GAP
     plot = _PLOT_WIDE if width >= _WIDE else _PLOT
-    sheet = Sheet(width_points=width_points, height=top + plot + _BOTTOM, look=look)
+    sheet = Sheet(width_points=width_points, height=top + plot + _BOTTOM, theme=theme)
     sheet.legend(legend)
     sheet.text(0, legend.height, title)
     axes = sheet.axes(left=left, right=_RIGHT, top=top, bottom=_BOTTOM)
     _frame(axes, body, ticks=ticks, most=most or 1.0, about=9 if width >= _WIDE else 5)
-    clean_axes(axes, look, grid="y", spine="bottom")
+    clean_axes(axes, theme, grid="y", spine="bottom")
     if body.ideal:
         xs, ys = zip(*body.ideal, strict=True)
-        axes.plot(xs, ys, color=look.muted, linewidth=look.scale, linestyle=(0, (1.5, 2.5)))
+        axes.plot(xs, ys, color=theme.muted, linewidth=theme.scale, linestyle=(0, (1.5, 2.5)))
     fitted = any(row.fit for row in body.series)
     low, high = axes.get_xlim()
     inner = width - left - _RIGHT
     step = min(_DODGE, _DODGE_MOST / len(body.series)) * (high - low) / inner
     for place, row in enumerate(body.series):
         shift = (place - (len(body.series) - 1) / 2) * step
-        _draw_series(axes, row, look, shift=shift, dashed=not fitted)
+        _draw_series(axes, row, theme, shift=shift, dashed=not fitted)
     sheet.text(width - _RIGHT, top + plot + 26, figure.x_label, ha="right")
     return sheet.canvas
 
@@ -69,11 +69,11 @@ def _top(row: Series) -> float:
     return max(found + [y for _, y in row.fit])
 
 
-def _entries(body: Lines) -> list[Entry]:
+def _entries(body: Lines) -> list[LegendEntry]:
     fitted = any(row.fit for row in body.series)
     kind = "points" if fitted else "line"
     return [
-        Entry(label=row.label, kind=kind, colour=row.style.colour, pattern=row.style.pattern)
+        LegendEntry(label=row.label, kind=kind, colour=row.style.colour, pattern=row.style.pattern)
         for row in body.series
     ]
 
@@ -92,21 +92,21 @@ def _frame(axes: Axes, body: Lines, *, ticks: list[float], most: float, about: i
     axes.set_xticks(across, [tick_text(value) for value in across])
 
 
-def _draw_series(axes: Axes, row: Series, look: Look, *, shift: float, dashed: bool) -> None:
-    colour = look.strong[row.style.colour]
+def _draw_series(axes: Axes, row: Series, theme: Theme, *, shift: float, dashed: bool) -> None:
+    colour = theme.strong[row.style.colour]
     if row.fit:
         xs, ys = zip(*row.fit, strict=True)
-        axes.plot(xs, ys, color=colour, linewidth=look.scale, linestyle=(0, (4, 3)))
+        axes.plot(xs, ys, color=colour, linewidth=theme.scale, linestyle=(0, (4, 3)))
     else:
         axes.plot(
             [point.x + shift for point in row.points],
             [point.y for point in row.points],
             color=colour,
-            linewidth=1.6 * look.scale,
+            linewidth=1.6 * theme.scale,
             linestyle=DASHES[row.style.pattern] if dashed else "-",
             zorder=3,
         )
-    _error_bars(axes, row, look, shift=shift)
+    _error_bars(axes, row, theme, shift=shift)
     for alone in (False, True):
         points = [point for point in row.points if _is_alone(point) is alone]
         if not points:
@@ -116,10 +116,10 @@ def _draw_series(axes: Axes, row: Series, look: Look, *, shift: float, dashed: b
             [point.y for point in points],
             linestyle="none",
             marker=MARKERS[row.style.pattern],
-            markersize=7.5 * look.scale,
-            markerfacecolor=look.page if alone else colour,
-            markeredgecolor=colour if alone else look.page,
-            markeredgewidth=(1.6 if alone else 0.8) * look.scale,
+            markersize=7.5 * theme.scale,
+            markerfacecolor=theme.page if alone else colour,
+            markeredgecolor=colour if alone else theme.page,
+            markeredgewidth=(1.6 if alone else 0.8) * theme.scale,
             zorder=5,
         )
 
@@ -129,7 +129,7 @@ def _is_alone(point: Point) -> bool:
     return point.low is None or point.high is None
 
 
-def _error_bars(axes: Axes, row: Series, look: Look, *, shift: float) -> None:
+def _error_bars(axes: Axes, row: Series, theme: Theme, *, shift: float) -> None:
     known = [
         (point, max(0.0, point.low), point.high)
         for point in row.points
@@ -144,9 +144,9 @@ def _error_bars(axes: Axes, row: Series, look: Look, *, shift: float) -> None:
                 [high - point.y for point, _, high in known],
             ],
             fmt="none",
-            color=look.ink,
-            elinewidth=1.2 * look.scale,
-            capsize=3.5 * look.scale,
-            capthick=1.2 * look.scale,
+            color=theme.ink,
+            elinewidth=1.2 * theme.scale,
+            capsize=3.5 * theme.scale,
+            capthick=1.2 * theme.scale,
             zorder=4,
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from boardcluster.analysis import Cell
+from boardcluster.analysis.efficiency import Amount, Efficiency, efficiency_of
 from boardcluster.analysis.scaling import by_setup
-from boardcluster.analysis.worth import Amount, Worth, worth_of
 from boardcluster.records import EnergyMethod
 from boardcluster.report import words
 from boardcluster.report.plots.bar_figures import (
@@ -65,15 +65,19 @@ def energy(cells: Sequence[Cell]) -> tuple[Figure, ...]:
         kind that no cell has.
     """
     apart = [part for cell in cells for part in by_setup(cell)]
-    worths = [(cell, worth_of(cell)) for cell in apart]
-    return tuple(figure for kind in _KINDS for figure in _figures(kind, worths))
+    efficiencies = [(cell, efficiency_of(cell)) for cell in apart]
+    return tuple(figure for kind in _KINDS for figure in _figures(kind, efficiencies))
 
 
-def _figures(kind: tuple[str, ...], worths: Sequence[tuple[Cell, Worth]]) -> Iterator[Figure]:
+def _figures(
+    kind: tuple[str, ...], efficiencies: Sequence[tuple[Cell, Efficiency]]
+) -> Iterator[Figure]:
     name, title, label, unit, field, what = kind
-    amounts: dict[int, Amount] = {id(cell): getattr(worth, field) for cell, worth in worths}
-    methods = {id(cell): worth.method for cell, worth in worths}
-    known = [cell for cell, _ in worths if amounts[id(cell)].value is not None]
+    amounts: dict[int, Amount] = {
+        id(cell): getattr(efficiency, field) for cell, efficiency in efficiencies
+    }
+    methods = {id(cell): efficiency.method for cell, efficiency in efficiencies}
+    known = [cell for cell, _ in efficiencies if amounts[id(cell)].value is not None]
     modelled = any(methods[id(cell)] is EnergyMethod.MODELLED for cell in known)
 
     def energy_bar(cell: Cell, label: str, style: Style) -> Bar:
@@ -94,7 +98,7 @@ def _figures(kind: tuple[str, ...], worths: Sequence[tuple[Cell, Worth]]) -> Ite
             f"{what}{more}.",
             ERROR_BARS,
             _MODELLED if modelled else "",
-            _missing(worths, field),
+            _missing(efficiencies, field),
         ),
         x_label=label,
         row=lambda cell, bar: {
@@ -108,11 +112,11 @@ def _figures(kind: tuple[str, ...], worths: Sequence[tuple[Cell, Worth]]) -> Ite
     )
 
 
-def _missing(worths: Sequence[tuple[Cell, Worth]], field: str) -> str:
+def _missing(efficiencies: Sequence[tuple[Cell, Efficiency]], field: str) -> str:
     """How many cells have no such number, and why; nothing of HPL's for others, and reversed."""
     reasons: dict[str, int] = {}
-    for _, worth in worths:
-        amount: Amount = getattr(worth, field)
+    for _, efficiency in efficiencies:
+        amount: Amount = getattr(efficiency, field)
         if amount.value is None:
             reasons[amount.reason] = reasons.get(amount.reason, 0) + 1
     return " ".join(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from boardcluster.report.plots.looks import DASHES, HATCHES, MARKERS, Look
+from boardcluster.report.plots.themes import DASHES, HATCHES, MARKERS, Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SMALL",
-    "Entry",
     "Legend",
+    "LegendEntry",
     "Sheet",
     "add_boxes",
     "clean_axes",
@@ -95,7 +95,7 @@ def with_remark(label: str, remark: str, width: float) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LegendEntry:
     """One entry of a legend."""
 
     label: str
@@ -112,13 +112,13 @@ class Entry:
 class Legend:
     """Entries with their places."""
 
-    placed: tuple[tuple[float, float, Entry], ...]
+    placed: tuple[tuple[float, float, LegendEntry], ...]
     """Left edge, middle line and entry, its label broken into lines."""
     height: float
     """Of all."""
 
 
-def lay_out(entries: Sequence[Entry], width: float) -> Legend:
+def lay_out(entries: Sequence[LegendEntry], width: float) -> Legend:
     """Put entries side by side, row by row."""
     placed = []
     width -= _EDGE
@@ -135,7 +135,9 @@ def lay_out(entries: Sequence[Entry], width: float) -> Legend:
             (
                 x,
                 y + _ROW / 2,
-                Entry(label=label, kind=entry.kind, colour=entry.colour, pattern=entry.pattern),
+                LegendEntry(
+                    label=label, kind=entry.kind, colour=entry.colour, pattern=entry.pattern
+                ),
             )
         )
         height = max(height, _ROW + (lines - 1) * _LINE)
@@ -146,13 +148,13 @@ def lay_out(entries: Sequence[Entry], width: float) -> Legend:
 class Sheet:
     """A drawing of a width whose parts are placed from its top, in units of the layout."""
 
-    def __init__(self, *, width_points: float, height: float, look: Look) -> None:
+    def __init__(self, *, width_points: float, height: float, theme: Theme) -> None:
         from matplotlib.figure import Figure as Canvas  # noqa: PLC0415  half a second to load
 
-        self.look = look
-        self.width = width_points / look.scale
+        self.theme = theme
+        self.width = width_points / theme.scale
         self.height = height
-        self.canvas: Canvas = Canvas(figsize=(width_points / 72, height * look.scale / 72), dpi=72)
+        self.canvas: Canvas = Canvas(figsize=(width_points / 72, height * theme.scale / 72), dpi=72)
         self.canvas.patch.set_visible(False)
 
     def axes(self, *, left: float, right: float, top: float, bottom: float) -> Axes:
@@ -168,8 +170,8 @@ class Sheet:
 
     def text(self, x: float, y: float, text: str, **style: Any) -> None:
         """A text at a place from the top left corner; its size is in units."""
-        size = style.pop("size", SMALL) * self.look.scale
-        style = {"color": self.look.muted, "va": "top", "ha": "left", **style}
+        size = style.pop("size", SMALL) * self.theme.scale
+        style = {"color": self.theme.muted, "va": "top", "ha": "left", **style}
         self.canvas.text(
             x / self.width, 1 - y / self.height, text, fontsize=size, linespacing=1.15, **style
         )
@@ -179,15 +181,15 @@ class Sheet:
         for x, y, entry in legend.placed:
             self._handle(_EDGE + x, y, entry)
             top = y - SMALL * 0.62
-            self.text(_EDGE + x + _HANDLE, top, entry.label, color=self.look.ink)
+            self.text(_EDGE + x + _HANDLE, top, entry.label, color=self.theme.ink)
 
-    def _handle(self, x: float, y: float, entry: Entry) -> None:
+    def _handle(self, x: float, y: float, entry: LegendEntry) -> None:
         """A small piece of what an entry names, drawn on the sheet: axes would take 10 ms."""
         from matplotlib.lines import Line2D  # noqa: PLC0415
         from matplotlib.patches import Rectangle  # noqa: PLC0415
 
-        look, right = self.look, x + _HANDLE - 6
-        colour = look.strong[entry.colour]
+        theme, right = self.theme, x + _HANDLE - 6
+        colour = theme.strong[entry.colour]
         down = 1 - y / self.height
         if entry.kind in ("line", "points", "curve"):
             marked = entry.kind != "curve"
@@ -196,27 +198,27 @@ class Sheet:
                     [x / self.width, (x + right) / 2 / self.width, right / self.width],
                     [down] * 3,
                     color=colour,
-                    linewidth=(0 if entry.kind == "points" else 1.6) * look.scale,
+                    linewidth=(0 if entry.kind == "points" else 1.6) * theme.scale,
                     linestyle=DASHES[entry.pattern],
                     marker=MARKERS[entry.pattern] if marked else "",
                     markevery=[1],
-                    markersize=7.5 * look.scale,
+                    markersize=7.5 * theme.scale,
                     markerfacecolor=colour,
-                    markeredgecolor=look.page,
-                    markeredgewidth=0.8 * look.scale,
+                    markeredgecolor=theme.page,
+                    markeredgewidth=0.8 * theme.scale,
                 )
             )
             return
         height = {"bar": 11, "band": 9, "mark": 5}[entry.kind]
-        plain = {"band": look.soft[entry.colour], "mark": look.bad}.get(entry.kind)
+        plain = {"band": theme.soft[entry.colour], "mark": theme.bad}.get(entry.kind)
         self.canvas.add_artist(
             Rectangle(
                 (x / self.width, down - height / 2 / self.height),
                 (right - x) / self.width,
                 height / self.height,
-                facecolor=plain or look.soft[entry.colour],
+                facecolor=plain or theme.soft[entry.colour],
                 edgecolor=plain or colour,
-                linewidth=0.8 * look.scale,
+                linewidth=0.8 * theme.scale,
                 hatch="" if plain else HATCHES[entry.pattern],
                 transform=self.canvas.transFigure,
             )
@@ -271,21 +273,21 @@ def tick_text(value: float) -> str:
     return f"{value:,.6g}"
 
 
-def clean_axes(axes: Axes, look: Look, *, grid: Literal["x", "y"], spine: str) -> None:
+def clean_axes(axes: Axes, theme: Theme, *, grid: Literal["x", "y"], spine: str) -> None:
     """Take away what is no data: frames, ticks; leave one grid and one line.
 
     Args:
         axes: the axes.
-        look: how it looks.
+        theme: how it looks.
         grid: ``x`` or ``y``, the axis whose ticks have a grid.
         spine: ``left`` or ``bottom``.
     """
     axes.patch.set_visible(False)
-    axes.grid(visible=True, axis=grid, color=look.line, linewidth=look.scale)
+    axes.grid(visible=True, axis=grid, color=theme.line, linewidth=theme.scale)
     axes.set_axisbelow(True)
-    size = SMALL * look.scale
-    axes.tick_params(length=0, pad=5 * look.scale, labelcolor=look.muted, labelsize=size)
+    size = SMALL * theme.scale
+    axes.tick_params(length=0, pad=5 * theme.scale, labelcolor=theme.muted, labelsize=size)
     for side, line in axes.spines.items():
         line.set_visible(side == spine)
-        line.set_color(look.muted)
-        line.set_linewidth(look.scale)
+        line.set_color(theme.muted)
+        line.set_linewidth(theme.scale)

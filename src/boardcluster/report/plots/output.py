@@ -24,7 +24,7 @@ from boardcluster.report.plots.figure import (
     csv_text,
     describe,
 )
-from boardcluster.report.plots.looks import PRINT, SCREEN, VARIABLES, Look, drawing
+from boardcluster.report.plots.themes import PRINT, SCREEN, VARIABLES, Theme, drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -62,7 +62,7 @@ def svg(figure: Figure, *, width_points: int, name: str, description: str = "") 
 
         return draw_chart(replace(figure.body.chart, name=name))
     with drawing(SCREEN):
-        canvas = _draw(figure, width_points=width_points, look=SCREEN)
+        canvas = _draw(figure, width_points=width_points, theme=SCREEN)
         return _inline(_svg_text(canvas), name=name, description=description or describe(figure))
 
 
@@ -93,7 +93,7 @@ def save(
     contents: dict[str, bytes] = {}
     if set(wanted) - {"csv"}:
         with drawing(PRINT):
-            canvas = _draw(figure, width_points=_COLUMN_POINTS[figure.columns], look=PRINT)
+            canvas = _draw(figure, width_points=_COLUMN_POINTS[figure.columns], theme=PRINT)
             contents = {name: _bytes(figure, canvas, name) for name in wanted if name != "csv"}
     if "csv" in wanted:
         contents["csv"] = csv_text(figure).encode(errors="replace")
@@ -102,19 +102,19 @@ def save(
     return tuple(files)
 
 
-def _draw(figure: Figure, *, width_points: float, look: Look) -> Canvas:
+def _draw(figure: Figure, *, width_points: float, theme: Theme) -> Canvas:
     body = figure.body
     if isinstance(body, Lines):
-        return draw_lines(figure, body, width_points=width_points, look=look)
+        return draw_lines(figure, body, width_points=width_points, theme=theme)
     if isinstance(body, Bars):
-        return draw_bars(figure, body, width_points=width_points, look=look)
+        return draw_bars(figure, body, width_points=width_points, theme=theme)
     if isinstance(body, Stack):
-        return draw_stack(figure, body, width_points=width_points, look=look)
+        return draw_stack(figure, body, width_points=width_points, theme=theme)
     if isinstance(body, Curves):
         from boardcluster.report.plots.draw_curves import draw_curves  # noqa: PLC0415  loads numpy
 
-        return draw_curves(figure, body, width_points=width_points, look=look)
-    return draw_durations(figure, body, width_points=width_points, look=look)
+        return draw_curves(figure, body, width_points=width_points, theme=theme)
+    return draw_durations(figure, body, width_points=width_points, theme=theme)
 
 
 def _svg_text(canvas: Canvas) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from boardcluster.errors import DaemonError, RemoteError
-from boardcluster.remote.ask import end_processes, processes
 from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.remote.node_rpc import end_processes, processes
 from boardcluster.services.daemons import DAEMONS
 from boardcluster.services.provision.units import unit_name
 

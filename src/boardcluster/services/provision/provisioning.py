@@ -25,8 +25,8 @@ from boardcluster.errors import (
     InstallError,
     LoginError,
 )
-from boardcluster.remote.ask import json_of
 from boardcluster.remote.base import Remote
+from boardcluster.remote.node_rpc import json_of
 from boardcluster.services.provision.resources import Resource, Tree, request_of
 
 __all__ = ["Change", "apply", "plan", "provision", "uninstall"]

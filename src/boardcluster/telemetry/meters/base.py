@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
 
-__all__ = ["Batched", "Kind", "Meter", "Option", "Reading", "Recorded"]
+__all__ = ["Batched", "Meter", "MeterKind", "Option", "Reading", "Recorded"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class MeterKind:
     """A kind of meter: one file of this folder, its module-level ``KIND``."""
 
     name: str

@@ -17,7 +17,7 @@ from typing import Any
 from boardcluster.errors import MeterError, SpecError
 from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
-from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
+from boardcluster.telemetry.meters.base import Meter, MeterKind, Option, Reading
 from boardcluster.telemetry.meters.wire.credentials import secret_of, secret_options
 from boardcluster.telemetry.meters.wire.klap import KlapSession
 from boardcluster.telemetry.meters.wire.options import choice, whole
@@ -183,7 +183,7 @@ def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
     return _TapoMeter(session, where=host, tapo=protocol == "tapo")
 
 
-KIND = Kind(
+KIND = MeterKind(
     name="kasa",
     summary="TP-Link Kasa or Tapo plug with energy monitoring",
     coverage=Coverage.WALL,

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from boardcluster.errors import MeterError, SpecError
 from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
-from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
+from boardcluster.telemetry.meters.base import Meter, MeterKind, Option, Reading
 from boardcluster.telemetry.meters.wire.options import choice, number
 
 __all__ = ["KIND", "CsvForm"]
@@ -173,7 +173,7 @@ def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
     return _CsvMeter(Path(settings["path"]).expanduser(), form)
 
 
-KIND = Kind(
+KIND = MeterKind(
     name="logger-csv",
     summary="CSV file that any other logger writes on this machine",
     coverage=Coverage.WALL,

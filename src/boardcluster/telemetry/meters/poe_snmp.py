@@ -19,7 +19,7 @@ from typing import Any
 from boardcluster.errors import HostError, MeterError, SpecError
 from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
-from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
+from boardcluster.telemetry.meters.base import Meter, MeterKind, Option, Reading
 from boardcluster.telemetry.meters.wire.credentials import Secret, secret_of, secret_options
 from boardcluster.telemetry.meters.wire.options import choice, whole
 
@@ -168,7 +168,7 @@ def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
     )
 
 
-KIND = Kind(
+KIND = MeterKind(
     name="poe-snmp",
     summary="PoE switch by SNMP v2c or v3: what all its ports deliver, or chosen ones",
     coverage=Coverage.PORT,

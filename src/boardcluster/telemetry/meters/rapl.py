@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from boardcluster.errors import MeterError, RemoteError, SpecError
 from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
-from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
+from boardcluster.telemetry.meters.base import Meter, MeterKind, Option, Reading
 
 __all__ = ["KIND", "read_counts"]
 
@@ -81,7 +81,7 @@ def _open(settings: Mapping[str, str], remote: Remote | None) -> Meter:
     return _RaplMeter(remote, zone)
 
 
-KIND = Kind(
+KIND = MeterKind(
     name="rapl",
     summary="energy count of an Intel or AMD processor (RAPL); its package only",
     coverage=Coverage.PACKAGE,

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from boardcluster.errors import MeterError, RemoteError, SpecError
 from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
-from boardcluster.telemetry.meters.base import Kind, Meter, Reading
+from boardcluster.telemetry.meters.base import Meter, MeterKind, Reading
 
 __all__ = ["KIND", "read_rails"]
 
@@ -83,7 +83,7 @@ def _open(_: Mapping[str, str], remote: Remote | None) -> Meter:
     return _PmicMeter(remote)
 
 
-KIND = Kind(
+KIND = MeterKind(
     name="raspberry-pi-pmic",
     summary="power management chip of a Raspberry Pi 5; without USB, HAT, NVMe and fan",
     coverage=Coverage.BOARD,

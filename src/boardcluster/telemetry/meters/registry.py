@@ -11,13 +11,13 @@ from boardcluster.errors import SpecError
 from boardcluster.records import MeterSpec
 from boardcluster.spec import MeterFacts
 from boardcluster.telemetry import meters
-from boardcluster.telemetry.meters.base import Kind
+from boardcluster.telemetry.meters.base import MeterKind
 
 __all__ = ["kind_of", "kinds", "meter_facts", "settings_of"]
 
 
 @functools.cache
-def kinds() -> Mapping[str, Kind]:
+def kinds() -> Mapping[str, MeterKind]:
     """Return every kind by name."""
     modules = (
         import_module(f"{meters.__name__}.{row.name}") for row in iter_modules(meters.__path__)
@@ -36,7 +36,7 @@ def meter_facts() -> Mapping[str, MeterFacts]:
     }
 
 
-def kind_of(spec: MeterSpec) -> Kind:
+def kind_of(spec: MeterSpec) -> MeterKind:
     """Return the kind of a declared meter.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Any
 from boardcluster.errors import MeterError
 from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
-from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
+from boardcluster.telemetry.meters.base import Meter, MeterKind, Option, Reading
 from boardcluster.telemetry.meters.wire.credentials import secret_of, secret_options
 from boardcluster.telemetry.meters.wire.options import choice, whole
 from boardcluster.telemetry.meters.wire.web import WebMeter, figure
@@ -105,7 +105,7 @@ def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
     )
 
 
-KIND = Kind(
+KIND = MeterKind(
     name="shelly",
     summary="Shelly plug or relay with power metering, first to fourth generation, over HTTP",
     coverage=Coverage.WALL,

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from boardcluster.errors import MeterError
 from boardcluster.records import Coverage
 from boardcluster.remote.base import Remote
-from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
+from boardcluster.telemetry.meters.base import Meter, MeterKind, Option, Reading
 from boardcluster.telemetry.meters.wire.credentials import Secret, secret_of, secret_options
 from boardcluster.telemetry.meters.wire.options import whole
 from boardcluster.telemetry.meters.wire.web import WebMeter, figure
@@ -87,7 +87,7 @@ def _open(settings: Mapping[str, str], _: Remote | None) -> Meter:
     )
 
 
-KIND = Kind(
+KIND = MeterKind(
     name="tasmota",
     summary="plug with the firmware Tasmota and a power sensor, over HTTP",
     coverage=Coverage.WALL,

@@ -10,17 +10,17 @@ from boardcluster.fetch.cache import require_space
 from boardcluster.records import Engine, Verification
 from boardcluster.services.yarn import hadoop_command
 from boardcluster.workloads.base import (
-    Case,
     Context,
+    InputKind,
     Job,
+    JobSpec,
     Need,
     Outcomes,
     Parameter,
     Phase,
     PhaseOutcome,
-    Prepared,
     Proof,
-    Takes,
+    StagedInput,
     Workload,
     number_parameter,
 )
@@ -43,7 +43,7 @@ _METHOD = (
 class _Dfsio(Workload):
     name = "dfsio"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
-    takes = Takes.FILES
+    input_kind = InputKind.FILES
     parameters: Mapping[str, Parameter] = {
         "files": number_parameter(
             "Number of files, and so of tasks, that share the size equally.",
@@ -53,28 +53,28 @@ class _Dfsio(Workload):
         )
     }
 
-    def check(self, case: Case) -> None:
-        if _file_bytes(case) < _LEAST_FILE_BYTES:
-            files = _files(case)
+    def check(self, spec: JobSpec) -> None:
+        if _file_bytes(spec) < _LEAST_FILE_BYTES:
+            files = _files(spec)
             raise UsageError(
-                f"dfsio: {case.size_bytes} bytes / {files} files = {_file_bytes(case)} bytes each; "
+                f"dfsio: {spec.size_bytes} bytes / {files} files = {_file_bytes(spec)} bytes each; "
                 f"allowed: at least {_LEAST_FILE_BYTES}, TestDFSIO's buffer",
                 hint="give a larger size, or fewer dfsio.files",
             )
 
-    def need(self, case: Case) -> Need:
-        return Need(run_bytes=_total_bytes(case) * case.replication)
+    def need(self, spec: JobSpec) -> Need:
+        return Need(run_bytes=_total_bytes(spec) * spec.replication)
 
-    def describe(self, case: Case) -> str:
-        return f"{_files(case):,} files of {_file_bytes(case):,} bytes"
+    def describe(self, spec: JobSpec) -> str:
+        return f"{_files(spec):,} files of {_file_bytes(spec):,} bytes"
 
-    def prepare(self, context: Context, case: Case) -> Prepared:
+    def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
         del context  # what is read is what the first phase writes
-        return Prepared(input_bytes=_total_bytes(case))
+        return StagedInput(input_bytes=_total_bytes(spec))
 
-    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        del prepared  # nothing is there beforehand
-        mapreduce = job.case.engine is Engine.MAPREDUCE
+    def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
+        del staged  # nothing is there beforehand
+        mapreduce = job.spec.engine is Engine.MAPREDUCE
         return tuple(
             Phase(
                 name=half,
@@ -85,34 +85,34 @@ class _Dfsio(Workload):
             for half in _HALVES
         )
 
-    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
-        del prepared  # the case says it all
-        case = job.case
+    def verify(self, context: Context, staged: StagedInput, job: Job, outcomes: Outcomes) -> Proof:
+        del staged  # the job spec says it all
+        spec = job.spec
         figures: dict[str, float] = {}
         for half in _HALVES:
             measured = _measured(context, job, outcomes[half])
-            if (measured.files, measured.total_bytes) != (_files(case), _total_bytes(case)):
+            if (measured.files, measured.total_bytes) != (_files(spec), _total_bytes(spec)):
                 raise VerificationError(
                     f"{half}: {measured.files} files with {measured.total_bytes} bytes; "
-                    f"expected: {_files(case)} files with {_total_bytes(case)} bytes",
+                    f"expected: {_files(spec)} files with {_total_bytes(spec)} bytes",
                     hint="look at the job's log",
                 )
             figures |= measured.figures(half)
         verification = _verify_content(context, job)
-        return Proof(verification=verification, output_bytes=_total_bytes(case), figures=figures)
+        return Proof(verification=verification, output_bytes=_total_bytes(spec), figures=figures)
 
 
-def _files(case: Case) -> int:
-    return int(case.parameters["files"])
+def _files(spec: JobSpec) -> int:
+    return int(spec.parameters["files"])
 
 
-def _file_bytes(case: Case) -> int:
+def _file_bytes(spec: JobSpec) -> int:
     """Return the size of each file; a rest that does not divide is left out."""
-    return case.size_bytes // _files(case)
+    return spec.size_bytes // _files(spec)
 
 
-def _total_bytes(case: Case) -> int:
-    return _file_bytes(case) * _files(case)
+def _total_bytes(spec: JobSpec) -> int:
+    return _file_bytes(spec) * _files(spec)
 
 
 def _stock(context: Context, job: Job, half: str) -> tuple[str, ...]:
@@ -125,8 +125,8 @@ def _stock(context: Context, job: Job, half: str) -> tuple[str, ...]:
     arguments = [
         f"-Dtest.build.data={job.output_path}",
         f"-{half}",
-        *("-nrFiles", str(_files(job.case))),
-        *("-size", f"{_file_bytes(job.case)}B"),
+        *("-nrFiles", str(_files(job.spec))),
+        *("-size", f"{_file_bytes(job.spec)}B"),
         *("-resFile", f"{half}.txt"),
     ]
     jar = layout.engines.hadoop_test_jar("hadoop-mapreduce-client-jobclient")
@@ -137,7 +137,7 @@ def _stock(context: Context, job: Job, half: str) -> tuple[str, ...]:
 
 def _ours(context: Context, job: Job, half: str) -> tuple[str, ...]:
     """Return the command of Spark's job, which uses the same names of files."""
-    arguments = [half, job.output_path, str(_files(job.case)), str(_file_bytes(job.case))]
+    arguments = [half, job.output_path, str(_files(job.spec)), str(_file_bytes(job.spec))]
     return spark_command(
         context.live.layout, job, main="io.boardcluster.jobs.Dfsio", arguments=arguments
     )
@@ -145,7 +145,7 @@ def _ours(context: Context, job: Job, half: str) -> tuple[str, ...]:
 
 def _measured(context: Context, job: Job, outcome: PhaseOutcome) -> Measured:
     half = outcome.name
-    if job.case.engine is Engine.SPARK:
+    if job.spec.engine is Engine.SPARK:
         return of_spark(outcome.stdout, half=half)
     totals = context.work / f"io_{half}"
     context.hdfs.get(f"{job.output_path}/io_{half}/part-00000", totals)
@@ -160,9 +160,9 @@ def _verify_content(context: Context, job: Job) -> Verification:
         CapacityError: the driver's disk cannot hold one file.
         RemoteError: HDFS does not answer.
     """
-    engine, size_bytes = job.case.engine, _file_bytes(job.case)
+    engine, size_bytes = job.spec.engine, _file_bytes(job.spec)
     folder = f"{job.output_path}/io_data"
-    names = sorted(f"test_io_{number}" for number in range(_files(job.case)))
+    names = sorted(f"test_io_{number}" for number in range(_files(job.spec)))
     there = sorted(
         entry.name
         for entry in context.hdfs.list(folder)
@@ -179,7 +179,7 @@ def _verify_content(context: Context, job: Job) -> Verification:
     expected, actual = hashlib.sha256(), hashlib.sha256()
     copy = context.work / "file"
     for number, name in enumerate(names):
-        context.progress("reading the files back", number * size_bytes, _total_bytes(job.case))
+        context.progress("reading the files back", number * size_bytes, _total_bytes(job.spec))
         context.hdfs.get(f"{folder}/{name}", copy)
         found = read_content(copy, name=name, engine=engine, size_bytes=size_bytes)
         copy.unlink()

@@ -19,7 +19,7 @@ from boardcluster.fetch.cache import require_space
 from boardcluster.remote.gate import pipe, run_logged, tail_text
 from boardcluster.workloads.compare import sort_lines, sort_stage
 
-__all__ = ["Form", "search"]
+__all__ = ["GrepOutput", "search"]
 
 _CHUNK_BYTES = 1 << 20
 _TIMEOUT_SECONDS = 3600.0
@@ -28,14 +28,14 @@ _OVERLAP_BYTES = 2
 _NOTHING_MATCHED = 1
 
 
-class Form(StrEnum):
+class GrepOutput(StrEnum):
     """What an engine's Grep leaves behind."""
 
     COUNTS = "counts"
     LINES = "lines"
 
 
-def search(source: Path, *, pattern: str, form: Form, target: Path) -> None:
+def search(source: Path, *, pattern: str, form: GrepOutput, target: Path) -> None:
     """Write what an expression finds in a text, one line each, in the order of bytes.
 
     Args:
@@ -65,7 +65,7 @@ def search(source: Path, *, pattern: str, form: Form, target: Path) -> None:
         lines = _as_hadoop_reads(source, work, marked=marked, has_cr=has_cr)
         found = _grep(lines, pattern, form, work)
         part = work / "sorted"
-        if form is Form.LINES:
+        if form is GrepOutput.LINES:
             sort_lines([found], target=part, work=work)
         else:
             _count(found, target=part, work=work)
@@ -109,9 +109,9 @@ def _as_hadoop_reads(source: Path, work: Path, *, marked: bool, has_cr: bool) ->
     return target
 
 
-def _grep(lines: Path, pattern: str, form: Form, work: Path) -> Path:
+def _grep(lines: Path, pattern: str, form: GrepOutput, work: Path) -> Path:
     found, complaints = work / "found", work / "complaints"
-    options = "-haE" if form is Form.LINES else "-haEo"
+    options = "-haE" if form is GrepOutput.LINES else "-haEo"
     command = ["grep", options, "-e", pattern, "--", str(lines.absolute())]
     ended = run_logged(
         command,

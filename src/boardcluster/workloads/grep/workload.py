@@ -11,28 +11,28 @@ from boardcluster.errors import VerificationError
 from boardcluster.fetch.cache import made_once, sha256_of
 from boardcluster.records import Engine, Verification
 from boardcluster.workloads.base import (
-    Case,
     Context,
+    InputKind,
     Job,
+    JobSpec,
     Need,
     Outcomes,
     Parameter,
     Phase,
-    Prepared,
     Proof,
-    Takes,
+    StagedInput,
     Workload,
 )
 from boardcluster.workloads.commands import job_phase
 from boardcluster.workloads.compare import compare_lines, count_lines, sort_lines
 from boardcluster.workloads.grep.pattern import ALLOWED, is_pattern
-from boardcluster.workloads.grep.searching import Form, search
+from boardcluster.workloads.grep.searching import GrepOutput, search
 from boardcluster.workloads.inputs import check_size, put_text, text_of
 from boardcluster.workloads.outputs import fetch_parts
 
 __all__ = ["WORKLOAD"]
 
-_FORMS = {Engine.MAPREDUCE: Form.COUNTS, Engine.SPARK: Form.LINES}
+_FORMS = {Engine.MAPREDUCE: GrepOutput.COUNTS, Engine.SPARK: GrepOutput.LINES}
 _METHODS = {
     Engine.MAPREDUCE: (
         "the counts of all texts found equal those of grep -o, sort and uniq over the source "
@@ -50,7 +50,7 @@ _PLANNED_SHARE = 4
 class _Grep(Workload):
     name = "grep"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
-    takes = Takes.TEXT
+    input_kind = InputKind.TEXT
     parameters: Mapping[str, Parameter] = {
         "pattern": Parameter(
             default="ATL",
@@ -60,19 +60,19 @@ class _Grep(Workload):
         )
     }
 
-    def check(self, case: Case) -> None:
-        check_size(self.name, case, least_bytes=1, unit="one byte")
+    def check(self, spec: JobSpec) -> None:
+        check_size(self.name, spec, least_bytes=1, unit="one byte")
 
-    def need(self, case: Case) -> Need:
+    def need(self, spec: JobSpec) -> Need:
         # What a run adds depends on the pattern. Intermediate data was at most 330 MB on Hadoop
         # and 515 MB on Spark, for 1 to 32 GB (Lee and Park 2026, Table 14).
-        stored = case.size_bytes * case.replication
+        stored = spec.size_bytes * spec.replication
         return Need(input_bytes=stored, run_bytes=stored // _PLANNED_SHARE)
 
-    def prepare(self, context: Context, case: Case) -> Prepared:
-        prepared = put_text(context, case)
+    def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
+        staged = put_text(context, spec)
         context.progress("searching the text independently", 0, 0)
-        text, form, pattern = text_of(context), _FORMS[case.engine], case.parameters["pattern"]
+        text, form, pattern = text_of(context), _FORMS[spec.engine], spec.parameters["pattern"]
         asked = hashlib.sha256(f"{form}\t{pattern}".encode()).hexdigest()
         expected = made_once(
             context.cache / "expected" / "grep" / f"{asked[:16]}-{text.sha256}",
@@ -80,10 +80,10 @@ class _Grep(Workload):
             purpose="searching text",
             about={"pattern": pattern, "form": str(form)},
         )
-        return replace(prepared, expected=expected)
+        return replace(staged, expected=expected)
 
-    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        arguments = [prepared.input_path, job.output_path, job.case.parameters["pattern"]]
+    def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
+        arguments = [staged.input_path, job.output_path, job.spec.parameters["pattern"]]
         return job_phase(
             context,
             job,
@@ -93,10 +93,10 @@ class _Grep(Workload):
             spark=arguments,
         )
 
-    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
+    def verify(self, context: Context, staged: StagedInput, job: Job, outcomes: Outcomes) -> Proof:
         del outcomes  # what it printed says nothing about its output
-        expected = prepared.answer()
-        engine = job.case.engine
+        expected = staged.answer()
+        engine = job.spec.engine
         parts = fetch_parts(context, job.output_path)
         actual = context.work / "actual"
         sort_lines(parts, target=actual, work=context.work)
@@ -105,7 +105,7 @@ class _Grep(Workload):
                 f"the output of {engine} is wrong: {difference}",
                 hint="look at the engine's logs in the attempt's folder",
             )
-        if _FORMS[engine] is Form.COUNTS:
+        if _FORMS[engine] is GrepOutput.COUNTS:
             _require_descending(parts)
         verification = Verification(
             method=_METHODS[engine],

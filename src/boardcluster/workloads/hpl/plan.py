@@ -24,7 +24,7 @@ from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import NodeSpec, Role
 from boardcluster.services.sizing import available_mib
 from boardcluster.units import format_bytes
-from boardcluster.workloads.base import Case
+from boardcluster.workloads.base import JobSpec
 
 __all__ = ["HplPlan", "plan", "process_grid"]
 
@@ -91,35 +91,35 @@ def process_grid(ranks: int, p: int = 0) -> tuple[int, int]:
     return p, ranks // p
 
 
-def plan(case: Case) -> HplPlan:
-    """Decide what a case solves.
+def plan(spec: JobSpec) -> HplPlan:
+    """Decide what a job spec solves.
 
     Raises:
         UsageError: the matrix is smaller than one block, or P does not divide the processes.
         CapacityError: the matrix does not fit into the workers' memory.
     """
-    nb = int(case.parameters["nb"])
-    ranks_per_node = int(case.parameters["ranks_per_node"]) or case.worker_cores
-    p, q = process_grid(case.workers * ranks_per_node, int(case.parameters["p"]))
+    nb = int(spec.parameters["nb"])
+    ranks_per_node = int(spec.parameters["ranks_per_node"]) or spec.worker_cores
+    p, q = process_grid(spec.workers * ranks_per_node, int(spec.parameters["p"]))
     smallest = NodeSpec(
         name="the smallest worker",
         roles=frozenset({Role.WORKER}),
-        cores=case.worker_cores,
-        memory_bytes=case.worker_memory_bytes,
+        cores=spec.worker_cores,
+        memory_bytes=spec.worker_memory_bytes,
     )
     free_mib, words = available_mib(smallest)
     free_bytes = max(0, free_mib) * _MIB
-    if case.size_bytes:
-        n = _order(case.size_bytes, nb)
+    if spec.size_bytes:
+        n = _order(spec.size_bytes, nb)
         if n < nb:
             raise UsageError(
-                f"hpl: a matrix of {format_bytes(case.size_bytes)} has N = "
-                f"{isqrt(case.size_bytes // _NUMBER_BYTES)}, less than one block of NB = {nb}",
+                f"hpl: a matrix of {format_bytes(spec.size_bytes)} has N = "
+                f"{isqrt(spec.size_bytes // _NUMBER_BYTES)}, less than one block of NB = {nb}",
                 hint=f"give at least {_NUMBER_BYTES * nb * nb} bytes as size, or a smaller hpl.nb",
             )
     else:
-        share = int(case.parameters["memory_share"])
-        n = _order(free_bytes * case.workers * share // 100, nb)
+        share = int(spec.parameters["memory_share"])
+        n = _order(free_bytes * spec.workers * share // 100, nb)
         # Blocks are not dealt out quite evenly.
         while n >= nb and _fullest_bytes(n, nb, p, q, ranks_per_node) > free_bytes:
             n -= nb
@@ -129,7 +129,7 @@ def plan(case: Case) -> HplPlan:
         p=p,
         q=q,
         ranks_per_node=ranks_per_node,
-        workers=case.workers,
+        workers=spec.workers,
         free_bytes=free_bytes,
         memory_words=words,
     )

@@ -8,15 +8,15 @@ from pathlib import PurePosixPath
 from boardcluster.records import Engine
 from boardcluster.services.mpi import mpirun_command
 from boardcluster.workloads.base import (
-    Case,
     Context,
+    InputKind,
     Job,
+    JobSpec,
     Outcomes,
     Parameter,
     Phase,
-    Prepared,
     Proof,
-    Takes,
+    StagedInput,
     Workload,
     number_parameter,
 )
@@ -35,7 +35,7 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "BLIS_NUM_TH
 class _Hpl(Workload):
     name = "hpl"
     engines = (Engine.MPI,)
-    takes = Takes.MATRIX
+    input_kind = InputKind.MATRIX
     parameters: Mapping[str, Parameter] = {
         "nb": number_parameter(
             "order of the blocks; 32 was best on a Raspberry Pi 1 (Baun 2016, Fig. 5)",
@@ -68,20 +68,20 @@ class _Hpl(Workload):
     }
     tools: Mapping[str, str] = {"hpcc": "hpcc", "mpirun": "openmpi-bin"}
 
-    def check(self, case: Case) -> None:
-        plan(case)
+    def check(self, spec: JobSpec) -> None:
+        plan(spec)
 
-    def describe(self, case: Case) -> str:
-        return str(plan(case))
+    def describe(self, spec: JobSpec) -> str:
+        return str(plan(spec))
 
-    def prepare(self, context: Context, case: Case) -> Prepared:
-        context.progress(f"HPL: {plan(case)}", 0, 0)
-        return Prepared()
+    def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
+        context.progress(f"HPL: {plan(spec)}", 0, 0)
+        return StagedInput()
 
-    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        del prepared
-        planned = plan(job.case)
-        binary = job.case.parameters["binary"]
+    def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
+        del staged
+        planned = plan(job.spec)
+        binary = job.spec.parameters["binary"]
         hpcc = _is_hpcc(binary)
         hosts = tuple(worker.name for worker in context.live.spec.workers)
         command = mpirun_command(
@@ -102,13 +102,13 @@ class _Hpl(Workload):
         )
         return (phase,)
 
-    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
-        del context, prepared
+    def verify(self, context: Context, staged: StagedInput, job: Job, outcomes: Outcomes) -> Proof:
+        del context, staged
         outcome = outcomes[_PHASE]
-        hpcc = _is_hpcc(job.case.parameters["binary"])
+        hpcc = _is_hpcc(job.spec.parameters["binary"])
         path = outcome.results[_HPCC_OUTPUT] if hpcc else outcome.stdout
         result = parse_output(path.read_text(errors="replace"), hpcc=hpcc)
-        verification = prove(plan(job.case), result)
+        verification = prove(plan(job.spec), result)
         return Proof(
             verification=verification,
             figures={

@@ -14,15 +14,15 @@ from boardcluster.services.mpi import mpirun_command
 from boardcluster.services.netpipe import Curve, check_integrity, parse_curve
 from boardcluster.units import parse_size
 from boardcluster.workloads.base import (
-    Case,
     Context,
+    InputKind,
     Job,
+    JobSpec,
     Outcomes,
     Parameter,
     Phase,
-    Prepared,
     Proof,
-    Takes,
+    StagedInput,
     Workload,
     number_parameter,
 )
@@ -65,7 +65,7 @@ def _is_size(text: str) -> bool:
 class _NetPipe(Workload):
     name = "netpipe"
     engines = (Engine.MPI,)
-    takes = Takes.NOTHING
+    input_kind = InputKind.NOTHING
     parameters: Mapping[str, Parameter] = {
         "transport": Parameter(
             default=_TCP,
@@ -92,34 +92,34 @@ class _NetPipe(Workload):
         "mpirun": "openmpi-bin",
     }
 
-    def check(self, case: Case) -> None:
-        if case.workers < 2:
+    def check(self, spec: JobSpec) -> None:
+        if spec.workers < 2:
             raise UsageError(
-                f"netpipe needs at least two workers, but there is only {case.workers}",
+                f"netpipe needs at least two workers, but there is only {spec.workers}",
                 hint="run it with workers = [2] or more; add a worker to cluster.toml",
             )
 
-    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        del prepared
+    def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
+        del staged
         layout = context.live.layout
         phases = []
         for pair in _pairs(layout):  # checked, then measured; never two pairs at once
             for check in (True, False):
-                name = _name(job.case, pair) + (_CHECK if check else "")
-                options = _options(job.case, check=check)
-                if job.case.parameters["transport"] == _TCP:
+                name = _name(job.spec, pair) + (_CHECK if check else "")
+                options = _options(job.spec, check=check)
+                if job.spec.parameters["transport"] == _TCP:
                     phases.append(_tcp_phase(layout, name, pair, options))
                 else:
                     phases.append(_mpi_phase(layout, name, pair, options))
         return tuple(phases)
 
-    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
-        del prepared
-        largest = parse_size(job.case.parameters["largest_bytes"])
+    def verify(self, context: Context, staged: StagedInput, job: Job, outcomes: Outcomes) -> Proof:
+        del staged
+        largest = parse_size(job.spec.parameters["largest_bytes"])
         curves: dict[str, Curve] = {}
         facts = []
         for pair in _pairs(context.live.layout):
-            name = _name(job.case, pair)
+            name = _name(job.spec, pair)
             checked = outcomes[name + _CHECK]
             printed = checked.stdout.read_text(errors="replace")
             printed += checked.stderr.read_text(errors="replace")
@@ -142,16 +142,16 @@ def _pairs(layout: Layout) -> list[tuple[str, str]]:
     return list(combinations([worker.name for worker in layout.spec.workers], 2))
 
 
-def _name(case: Case, pair: tuple[str, str]) -> str:
-    return f"{case.parameters['transport']} {pair[0]}-{pair[1]}"
+def _name(spec: JobSpec, pair: tuple[str, str]) -> str:
+    return f"{spec.parameters['transport']} {pair[0]}-{pair[1]}"
 
 
-def _options(case: Case, *, check: bool) -> tuple[str, ...]:
+def _options(spec: JobSpec, *, check: bool) -> tuple[str, ...]:
     """Return what both ends must be given alike."""
-    repeats = case.parameters["repeats"]
+    repeats = spec.parameters["repeats"]
     return (
         *("-p", "0"),
-        *("-u", str(parse_size(case.parameters["largest_bytes"]))),
+        *("-u", str(parse_size(spec.parameters["largest_bytes"]))),
         *(("-n", repeats) if int(repeats) else ()),
         *(("-i",) if check else ()),
     )
@@ -165,7 +165,7 @@ def _tcp_phase(layout: Layout, name: str, pair: tuple[str, str], options: Sequen
         name=name,
         command=("python3", "-I", "-S", "-c", _TRANSMIT, patience, *program),
         node=transmitter,
-        beside=((receiver, ("NPtcp", *options)),),
+        servers=((receiver, ("NPtcp", *options)),),
         results=(_OUTPUT,),
         yarn=False,
     )

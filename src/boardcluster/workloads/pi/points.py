@@ -26,7 +26,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Inside", "halton_inside", "likely_inside", "random_inside"]
+__all__ = ["HitRange", "halton_inside", "likely_inside", "random_inside"]
 
 _Values: TypeAlias = NDArray[np.float64]
 _Words: TypeAlias = NDArray[np.uint64]
@@ -46,7 +46,7 @@ _STANDARD_ERRORS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inside:
+class HitRange:
     """How many points may lie within the circle."""
 
     least: int
@@ -62,7 +62,7 @@ class Inside:
         return f"inside {self.least} to {self.most} of {self.total}"
 
 
-def likely_inside(total: int) -> Inside:
+def likely_inside(total: int) -> HitRange:
     """Return the counts within four standard errors of the true share, pi / 4.
 
     The standard error is that of a binomial distribution; a random count is outside once in 16,000
@@ -71,10 +71,10 @@ def likely_inside(total: int) -> Inside:
     share = math.pi / 4
     reach = _STANDARD_ERRORS * math.sqrt(total * share * (1 - share))
     least = max(0, math.ceil(total * share - reach))
-    return Inside(least=least, most=min(total, math.floor(total * share + reach)), total=total)
+    return HitRange(least=least, most=min(total, math.floor(total * share + reach)), total=total)
 
 
-def halton_inside(maps: int, samples: int) -> Inside:
+def halton_inside(maps: int, samples: int) -> HitRange:
     """Return how many points of Hadoop's Halton sequence lie within the circle.
 
     Args:
@@ -91,7 +91,9 @@ def halton_inside(maps: int, samples: int) -> Inside:
         beyond = x * x + y * y - 0.25
         inside += int(np.count_nonzero(beyond <= 0))
         doubtful += int(np.count_nonzero(np.abs(beyond) <= bound))
-    return Inside(least=max(0, inside - doubtful), most=min(total, inside + doubtful), total=total)
+    return HitRange(
+        least=max(0, inside - doubtful), most=min(total, inside + doubtful), total=total
+    )
 
 
 def _halton_error(samples: int) -> float:
@@ -140,7 +142,7 @@ def _inverse(base: int, number: int) -> float:
     return mirrored / scale  # whole numbers: correctly rounded
 
 
-def random_inside(partitions: int, samples: int, seed: int) -> Inside:
+def random_inside(partitions: int, samples: int, seed: int) -> HitRange:
     """Return how many random points of Spark's partitions lie within the circle.
 
     Args:
@@ -157,7 +159,7 @@ def random_inside(partitions: int, samples: int, seed: int) -> Inside:
             x = _draws(start, 2 * first + 1, count)
             y = _draws(start, 2 * first + 2, count)
             inside += int(np.count_nonzero(x * x + y * y <= 1.0))
-    return Inside(least=inside, most=inside, total=partitions * samples)
+    return HitRange(least=inside, most=inside, total=partitions * samples)
 
 
 def _draws(start: int, first: int, count: int) -> _Values:

@@ -10,20 +10,20 @@ from boardcluster.errors import VerificationError
 from boardcluster.fetch.cache import made_once
 from boardcluster.records import Engine, Verification
 from boardcluster.workloads.base import (
-    Case,
     Context,
+    InputKind,
     Job,
+    JobSpec,
     Outcomes,
     Parameter,
     Phase,
-    Prepared,
     Proof,
-    Takes,
+    StagedInput,
     Workload,
     number_parameter,
 )
 from boardcluster.workloads.commands import job_phase
-from boardcluster.workloads.pi.points import Inside, halton_inside, likely_inside, random_inside
+from boardcluster.workloads.pi.points import HitRange, halton_inside, likely_inside, random_inside
 from boardcluster.workloads.pi.printed import inside_of_estimate, inside_of_spark
 
 __all__ = ["WORKLOAD"]
@@ -53,7 +53,7 @@ _ONLY_LIKELY = (
 class _Pi(Workload):
     name = "pi"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
-    takes = Takes.NOTHING
+    input_kind = InputKind.NOTHING
     parameters: Mapping[str, Parameter] = {
         "maps": number_parameter(
             "Number of map tasks, or of Spark's partitions.", default=8, least=1, most=_MOST_TASKS
@@ -69,16 +69,16 @@ class _Pi(Workload):
         ),
     }
 
-    def describe(self, case: Case) -> str:
-        return f"{_total_of(case):,} points"
+    def describe(self, spec: JobSpec) -> str:
+        return f"{_total_of(spec):,} points"
 
-    def prepare(self, context: Context, case: Case) -> Prepared:
+    def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
         context.progress("counting the points independently", 0, 0)
-        return Prepared(expected=_expected(case, context.cache))
+        return StagedInput(expected=_expected(spec, context.cache))
 
-    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        del prepared  # it has no input
-        maps, samples, seed = (job.case.parameters[name] for name in self.parameters)
+    def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
+        del staged  # it has no input
+        maps, samples, seed = (job.spec.parameters[name] for name in self.parameters)
         return job_phase(
             context,
             job,
@@ -88,19 +88,19 @@ class _Pi(Workload):
             spark=[maps, samples, seed],
         )
 
-    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
+    def verify(self, context: Context, staged: StagedInput, job: Job, outcomes: Outcomes) -> Proof:
         del context  # it leaves nothing in HDFS
-        right = _read_expected(prepared.answer())
-        case = job.case
-        total = _total_of(case)
+        right = _read_expected(staged.answer())
+        spec = job.spec
+        total = _total_of(spec)
         stdout = outcomes["estimate"].stdout
-        if case.engine is Engine.MAPREDUCE:
+        if spec.engine is Engine.MAPREDUCE:
             inside = inside_of_estimate(stdout, total=total)
         else:
             inside = inside_of_spark(stdout, total=total)
         if not right.least <= inside <= right.most:
             raise VerificationError(
-                f"{case.engine} found {inside} points inside; expected: {right}",
+                f"{spec.engine} found {inside} points inside; expected: {right}",
                 hint="look at the job's standard output",
             )
         likely = likely_inside(total)
@@ -110,9 +110,9 @@ class _Pi(Workload):
                 hint="choose another pi.seed",
             )
         exact = right.least == right.most
-        proved = Inside(least=inside, most=inside, total=total) if exact else right
+        proved = HitRange(least=inside, most=inside, total=total) if exact else right
         verification = Verification(
-            method=_METHODS[case.engine] if _total_of(case) <= _MOST_RECOMPUTED else _ONLY_LIKELY,
+            method=_METHODS[spec.engine] if _total_of(spec) <= _MOST_RECOMPUTED else _ONLY_LIKELY,
             expected_sha256=hashlib.sha256(str(right).encode()).hexdigest(),
             actual_sha256=hashlib.sha256(str(proved).encode()).hexdigest(),
             records=1,
@@ -120,34 +120,34 @@ class _Pi(Workload):
         return Proof(verification=verification)
 
 
-def _total_of(case: Case) -> int:
-    return int(case.parameters["maps"]) * int(case.parameters["samples"])
+def _total_of(spec: JobSpec) -> int:
+    return int(spec.parameters["maps"]) * int(spec.parameters["samples"])
 
 
-def _count(case: Case) -> Inside:
-    maps, samples = int(case.parameters["maps"]), int(case.parameters["samples"])
-    if _total_of(case) > _MOST_RECOMPUTED:
+def _count(spec: JobSpec) -> HitRange:
+    maps, samples = int(spec.parameters["maps"]), int(spec.parameters["samples"])
+    if _total_of(spec) > _MOST_RECOMPUTED:
         return likely_inside(maps * samples)
-    if case.engine is Engine.MAPREDUCE:
+    if spec.engine is Engine.MAPREDUCE:
         return halton_inside(maps, samples)
-    return random_inside(maps, samples, int(case.parameters["seed"]))
+    return random_inside(maps, samples, int(spec.parameters["seed"]))
 
 
-def _expected(case: Case, cache: Path) -> Path:
+def _expected(spec: JobSpec, cache: Path) -> Path:
     """Count the points once per set of parameters."""
-    names = ("maps", "samples") if case.engine is Engine.MAPREDUCE else tuple(_Pi.parameters)
-    name = "-".join([str(case.engine), *(case.parameters[name] for name in names)])
+    names = ("maps", "samples") if spec.engine is Engine.MAPREDUCE else tuple(_Pi.parameters)
+    name = "-".join([str(spec.engine), *(spec.parameters[name] for name in names)])
 
     def count(target: Path) -> None:
-        right = _count(case)
+        right = _count(spec)
         target.write_text(f"{right.least}\t{right.most}\t{right.total}\n", encoding="ascii")
 
     return made_once(cache / "expected" / "pi" / name, count, purpose="counting points")
 
 
-def _read_expected(path: Path) -> Inside:
+def _read_expected(path: Path) -> HitRange:
     least, most, total = (int(field) for field in path.read_text(encoding="ascii").split("\t"))
-    return Inside(least=least, most=most, total=total)
+    return HitRange(least=least, most=most, total=total)
 
 
 WORKLOAD = _Pi()

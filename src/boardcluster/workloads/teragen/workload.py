@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from boardcluster.workloads.base import (
-    Case,
     Context,
     Job,
+    JobSpec,
     Need,
     Outcomes,
     Parameter,
     Phase,
-    Prepared,
     Proof,
+    StagedInput,
 )
 from boardcluster.workloads.commands import job_phase
 from boardcluster.workloads.tera import (
@@ -41,19 +41,19 @@ class _TeraGen(TeraWorkload):
         "maps": count_parameter("How many tasks, and so files, the rows are divided among.")
     }
 
-    def need(self, case: Case) -> Need:
+    def need(self, spec: JobSpec) -> Need:
         # Its intermediate data does not grow with the size (Lee and Park 2026, Table 12: 92 to
         # 552 MB for 1 to 32 GB), so only the output and its replicas count.
-        return Need(run_bytes=case.size_bytes * case.replication)
+        return Need(run_bytes=spec.size_bytes * spec.replication)
 
-    def prepare(self, context: Context, case: Case) -> Prepared:
+    def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
         context.progress("computing the checksum independently", 0, 0)
-        return Prepared(expected=expected_totals(rows_of(case), context.cache))
+        return StagedInput(expected=expected_totals(rows_of(spec), context.cache))
 
-    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        del prepared  # it has no input
-        maps = count_of(job.case, "maps")
-        arguments = [str(rows_of(job.case)), job.output_path]
+    def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
+        del staged  # it has no input
+        maps = count_of(job.spec, "maps")
+        arguments = [str(rows_of(job.spec)), job.output_path]
         return job_phase(
             context,
             job,
@@ -63,13 +63,13 @@ class _TeraGen(TeraWorkload):
             spark=[*arguments, *([str(maps)] if maps else [])],
         )
 
-    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
+    def verify(self, context: Context, staged: StagedInput, job: Job, outcomes: Outcomes) -> Proof:
         del outcomes  # what it printed says nothing about its output
         return prove(
             context,
-            prepared,
+            staged,
             job.output_path,
-            what=f"the output of {job.case.engine}",
+            what=f"the output of {job.spec.engine}",
             method=_METHOD,
             ordered=False,
         )

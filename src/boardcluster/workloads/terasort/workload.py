@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from boardcluster.workloads.base import (
-    Case,
     Context,
     Job,
+    JobSpec,
     Need,
     Outcomes,
     Parameter,
     Phase,
-    Prepared,
     Proof,
+    StagedInput,
 )
 from boardcluster.workloads.commands import job_phase
 from boardcluster.workloads.tera import (
@@ -41,33 +41,33 @@ class _TeraSort(TeraWorkload):
         "reduces": count_parameter("How many key ranges, and so output files, the sort has.")
     }
 
-    def need(self, case: Case) -> Need:
-        stored = case.size_bytes * case.replication
-        run_bytes = stored + intermediate_bytes(case, case.engine)
+    def need(self, spec: JobSpec) -> Need:
+        stored = spec.size_bytes * spec.replication
+        run_bytes = stored + intermediate_bytes(spec, spec.engine)
         return Need(input_bytes=stored, run_bytes=run_bytes)
 
-    def prepare(self, context: Context, case: Case) -> Prepared:
-        return provide_rows(context, case)
+    def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
+        return provide_rows(context, spec)
 
-    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        reduces = count_of(job.case, "reduces")
-        paths = [prepared.input_path, job.output_path]
+    def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
+        reduces = count_of(job.spec, "reduces")
+        paths = [staged.input_path, job.output_path]
         return job_phase(
             context,
             job,
             name="sort",
-            example=sort_arguments(job.case, reduces=reduces, paths=paths),
+            example=sort_arguments(job.spec, reduces=reduces, paths=paths),
             main="io.boardcluster.jobs.TeraSort",
             spark=[*paths, *([str(reduces)] if reduces else [])],
         )
 
-    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
+    def verify(self, context: Context, staged: StagedInput, job: Job, outcomes: Outcomes) -> Proof:
         del outcomes  # what it printed says nothing about its output
         return prove(
             context,
-            prepared,
+            staged,
             job.output_path,
-            what=f"the output of {job.case.engine}",
+            what=f"the output of {job.spec.engine}",
             method=_METHOD,
             ordered=True,
         )

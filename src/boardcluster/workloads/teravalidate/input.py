@@ -11,7 +11,7 @@ from pathlib import Path
 
 from boardcluster.fetch.cache import make_folder, require_space, writing
 from boardcluster.records import Engine
-from boardcluster.workloads.base import Case, Context, Phase, Prepared
+from boardcluster.workloads.base import Context, JobSpec, Phase, StagedInput
 from boardcluster.workloads.commands import example_command
 from boardcluster.workloads.inputs import input_folder, put_file
 from boardcluster.workloads.tera import rows_of, sort_arguments
@@ -33,46 +33,46 @@ _SAMPLE = "_partition.lst"
 _LEAST_ROWS_OF_A_FILE = 50
 
 
-def provide_planted(context: Context, case: Case) -> Prepared:
+def provide_planted(context: Context, spec: JobSpec) -> StagedInput:
     """Put sorted rows with faults into HDFS, unless they are there.
 
     Raises:
         RunError: TeraGen or TeraSort failed.
         VerificationError: their rows are wrong.
     """
-    files = _files(case)
-    folder = input_folder(f"tera-{rows_of(case)}-planted-{files}", case)
-    size_bytes = (rows_of(case) - 1) * ROW_BYTES
+    files = _files(spec)
+    folder = input_folder(f"tera-{rows_of(spec)}-planted-{files}", spec)
+    size_bytes = (rows_of(spec) - 1) * ROW_BYTES
     is_whole = parts_bytes(context, folder) == size_bytes
     if not is_whole or not context.hdfs.exists(f"{folder}/{_REPORT}"):
-        _make(context, case, folder=folder, files=files)
-    return Prepared(
+        _make(context, spec, folder=folder, files=files)
+    return StagedInput(
         input_path=folder, input_bytes=size_bytes, expected=_fetch_report(context, folder)
     )
 
 
-def _files(case: Case) -> int:
+def _files(spec: JobSpec) -> int:
     """Return how many files the sorted rows are divided among: one per core, whatever the profile.
 
     A validator has one task per file.
     """
-    return max(1, min(case.workers * case.worker_cores, rows_of(case) // _LEAST_ROWS_OF_A_FILE))
+    return max(1, min(spec.workers * spec.worker_cores, rows_of(spec) // _LEAST_ROWS_OF_A_FILE))
 
 
-def _make(context: Context, case: Case, *, folder: str, files: int) -> None:
-    rows = provide_rows(context, case)
+def _make(context: Context, spec: JobSpec, *, folder: str, files: int) -> None:
+    rows = provide_rows(context, spec)
     partial = f"{folder}.partial"
     context.hdfs.delete(folder)
     context.hdfs.delete(partial)
     context.progress("sorting the input in HDFS", 0, rows.input_bytes)
 
     def sort(conf: str) -> Phase:
-        arguments = sort_arguments(case, reduces=files, paths=[rows.input_path, partial])
+        arguments = sort_arguments(spec, reduces=files, paths=[rows.input_path, partial])
         command = example_command(context.live.layout, conf=conf, arguments=arguments)
         return Phase(name="sort-input", command=command)
 
     context.run_job(Engine.MAPREDUCE, sort)
-    whole = read_totals(expected_totals(rows_of(case), context.cache))
+    whole = read_totals(expected_totals(rows_of(spec), context.cache))
     reader = read_output(context, partial)
     require_right(reader, whole, what="the sorted input", ordered=True)
     parts = [entry for entry in context.hdfs.list(partial) if entry.name.startswith("part-")]
@@ -85,11 +85,11 @@ def _make(context: Context, case: Case, *, folder: str, files: int) -> None:
     planted = plant_faults(sound, target=faulty)
     sound.unlink()
     context.hdfs.delete(f"{partial}/{largest.name}")
-    put_file(context, case, faulty, f"{partial}/{largest.name}")
+    put_file(context, spec, faulty, f"{partial}/{largest.name}")
     faulty.unlink()
     report = scratch / _REPORT
     report.write_text(planted.report(whole), encoding="ascii")
-    context.hdfs.put(report, f"{partial}/{_REPORT}", replication=case.replication)
+    context.hdfs.put(report, f"{partial}/{_REPORT}", replication=spec.replication)
     context.hdfs.delete(f"{partial}/{_SAMPLE}")
     context.hdfs.rename(partial, folder)
     context.progress("sorting the input in HDFS", rows.input_bytes, rows.input_bytes)

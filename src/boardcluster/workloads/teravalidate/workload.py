@@ -9,14 +9,14 @@ from boardcluster.errors import VerificationError
 from boardcluster.fetch.cache import sha256_of
 from boardcluster.records import Engine, Verification
 from boardcluster.workloads.base import (
-    Case,
     Context,
     Job,
+    JobSpec,
     Need,
     Outcomes,
     Phase,
-    Prepared,
     Proof,
+    StagedInput,
 )
 from boardcluster.workloads.commands import job_phase
 from boardcluster.workloads.outputs import fetch_parts
@@ -38,19 +38,19 @@ _SHOWN_CHARACTERS = 500
 class _TeraValidate(TeraWorkload):
     name = "teravalidate"
 
-    def need(self, case: Case) -> Need:
+    def need(self, spec: JobSpec) -> Need:
         # The rows of TeraGen and the sorted ones are kept. A run itself adds a report of about a
         # hundred bytes, but the first sort, with Hadoop, leaves intermediate data meanwhile.
         return Need(
-            input_bytes=2 * case.size_bytes * case.replication,
-            run_bytes=intermediate_bytes(case, Engine.MAPREDUCE),
+            input_bytes=2 * spec.size_bytes * spec.replication,
+            run_bytes=intermediate_bytes(spec, Engine.MAPREDUCE),
         )
 
-    def prepare(self, context: Context, case: Case) -> Prepared:
-        return provide_planted(context, case)
+    def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
+        return provide_planted(context, spec)
 
-    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        paths = [prepared.input_path, job.output_path]
+    def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
+        paths = [staged.input_path, job.output_path]
         return job_phase(
             context,
             job,
@@ -60,9 +60,9 @@ class _TeraValidate(TeraWorkload):
             spark=paths,
         )
 
-    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
+    def verify(self, context: Context, staged: StagedInput, job: Job, outcomes: Outcomes) -> Proof:
         del outcomes  # the report is in HDFS
-        answer = prepared.answer()
+        answer = staged.answer()
         expected = answer.read_bytes()
         parts = fetch_parts(context, job.output_path)
         size_bytes = sum(part.stat().st_size for part in parts)
@@ -70,7 +70,7 @@ class _TeraValidate(TeraWorkload):
         report = b"".join(_head(part, len(expected) + _SHOWN_CHARACTERS) for part in parts)
         if report != expected:
             raise VerificationError(
-                f"the report of {job.case.engine} has {size_bytes} bytes and begins with\n"
+                f"the report of {job.spec.engine} has {size_bytes} bytes and begins with\n"
                 f"{report[:_SHOWN_CHARACTERS].decode(errors='backslashreplace')}\n"
                 f"expected\n{expected.decode()}",
                 hint="look at the job's log",

@@ -8,15 +8,15 @@ from boardcluster.errors import VerificationError
 from boardcluster.fetch.cache import made_once, sha256_of
 from boardcluster.records import Engine, Verification
 from boardcluster.workloads.base import (
-    Case,
     Context,
+    InputKind,
     Job,
+    JobSpec,
     Need,
     Outcomes,
     Phase,
-    Prepared,
     Proof,
-    Takes,
+    StagedInput,
     Workload,
 )
 from boardcluster.workloads.commands import job_phase
@@ -36,18 +36,18 @@ _METHOD = (
 class _WordCount(Workload):
     name = "wordcount"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
-    takes = Takes.TEXT
+    input_kind = InputKind.TEXT
 
-    def check(self, case: Case) -> None:
-        check_size(self.name, case, least_bytes=1, unit="one byte")
+    def check(self, spec: JobSpec) -> None:
+        check_size(self.name, spec, least_bytes=1, unit="one byte")
 
-    def need(self, case: Case) -> Need:
+    def need(self, spec: JobSpec) -> Need:
         # Intermediate data and output are together at most about five times the input on flight
         # data (Lee and Park 2026, Table 11: 3.94 times written as intermediate data).
-        return Need(input_bytes=case.size_bytes * case.replication, run_bytes=5 * case.size_bytes)
+        return Need(input_bytes=spec.size_bytes * spec.replication, run_bytes=5 * spec.size_bytes)
 
-    def prepare(self, context: Context, case: Case) -> Prepared:
-        prepared = put_text(context, case)
+    def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
+        staged = put_text(context, spec)
         context.progress("counting the words independently", 0, 0)
         text = text_of(context)
         expected = made_once(
@@ -55,10 +55,10 @@ class _WordCount(Workload):
             lambda target: count_words(text.path, target=target, work=target.parent),
             purpose="counting words",
         )
-        return replace(prepared, expected=expected)
+        return replace(staged, expected=expected)
 
-    def phases(self, context: Context, prepared: Prepared, job: Job) -> tuple[Phase, ...]:
-        paths = [prepared.input_path, job.output_path]
+    def phases(self, context: Context, staged: StagedInput, job: Job) -> tuple[Phase, ...]:
+        paths = [staged.input_path, job.output_path]
         return job_phase(
             context,
             job,
@@ -68,14 +68,14 @@ class _WordCount(Workload):
             spark=paths,
         )
 
-    def verify(self, context: Context, prepared: Prepared, job: Job, outcomes: Outcomes) -> Proof:
+    def verify(self, context: Context, staged: StagedInput, job: Job, outcomes: Outcomes) -> Proof:
         del outcomes  # what it printed says nothing about its output
-        expected = prepared.answer()
+        expected = staged.answer()
         parts = fetch_parts(context, job.output_path)
         actual = context.work / "actual"
         sort_lines(parts, target=actual, work=context.work, by_word=True)
         if difference := compare_lines(expected, actual, by_word=True):
-            raise VerificationError(f"the output of {job.case.engine} is wrong: {difference}")
+            raise VerificationError(f"the output of {job.spec.engine} is wrong: {difference}")
         verification = Verification(
             method=_METHOD,
             expected_sha256=sha256_of(expected),

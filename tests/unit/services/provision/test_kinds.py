@@ -170,7 +170,7 @@ def test_a_setting_that_cannot_be_changed_is_said_once(
     settings = Sysctl(path="/etc/sysctl.d/60.conf", values={"vm.swappiness": "1", "no.such": "2"})
     may = os.access
     monkeypatch.setattr(os, "access", lambda path, how: Path(path) != place and may(path, how))
-    monkeypatch.setattr(files.Sysctl, "set", lambda *_: "cannot be set here: vm.swappiness")
+    monkeypatch.setattr(files.SysctlKind, "set", lambda *_: "cannot be set here: vm.swappiness")
     (row,) = board.ask("apply", [settings])["changes"]
     assert row["remark"] == "cannot be set here: vm.swappiness"
     assert place.read_text() == "60\n"

@@ -30,10 +30,10 @@ def test_plain_processes_are_started_watched_and_ended(remote: FakeRemote) -> No
         {"alive": True, "resident_bytes": 0, "proportional_bytes": 0},
         {"alive": False, "resident_bytes": 0, "proportional_bytes": 0},
     ]
-    remote.tell_nodeside("processes", views)
+    remote.tell_node_agent("processes", views)
     known = {"datanode": process, "nodemanager": other}
     assert manager.running(known) == {"datanode": process}
-    remote.tell_nodeside("end", {"killed": 1})
+    remote.tell_node_agent("end", {"killed": 1})
     assert manager.stop(known, grace_seconds=2.0) == 1
     assert remote.requests[-1]["processes"] == [[process.pid, process.start_ticks], [9, 9]]
 

@@ -113,7 +113,7 @@ def test_a_copy_that_breaks_off_is_made_again(
 def test_errors_of_the_program_become_ours(kind: str, error: type[Exception]) -> None:
     remote = FakeRemote("pi0")
     answer = {"changes": [], "error": {"message": "no", "hint": "do it", "kind": kind}}
-    remote.tell_nodeside("plan", answer)
+    remote.tell_node_agent("plan", answer)
     with pytest.raises(error, match="pi0: no") as caught:
         plan(remote, [])
     assert getattr(caught.value, "hint", "") == "do it"
@@ -149,8 +149,8 @@ def test_many_nodes_are_done_at_once_but_few_copies(
     nodes = {name: Node(name) for name in names}
     row = {"words": "copies it", "detail": "", "remark": "", "key": "x"}
     for node in nodes.values():
-        node.tell_nodeside("apply", {"changes": [row], "copies": [tree.path]})
-        node.tell_nodeside("confirm", {"changes": []})
+        node.tell_node_agent("apply", {"changes": [row], "copies": [tree.path]})
+        node.tell_node_agent("confirm", {"changes": []})
     done = provision(nodes, {name: [tree] for name in names})
     assert [change.node for change in done] == names
     assert most == 4
@@ -160,7 +160,7 @@ def test_every_node_that_fails_is_named() -> None:
     nodes = {name: FakeRemote(name) for name in ("pi0", "pi1", "pi2")}
     failed = {"changes": [], "error": {"message": "no", "hint": "", "kind": "install"}}
     for name, node in nodes.items():
-        node.tell_nodeside("apply", {"changes": []} if name == "pi1" else failed)
+        node.tell_node_agent("apply", {"changes": []} if name == "pi1" else failed)
     folder = Folder(path="/opt/boardcluster")
     with pytest.raises(InstallError, match="2 nodes failed:\npi0: no\npi2: no"):
         provision(nodes, {name: [folder] for name in nodes})

@@ -12,7 +12,7 @@ from boardcluster.errors import CapacityError, UsageError, VerificationError
 from boardcluster.records import Engine
 from boardcluster.services.layout import Layout
 from boardcluster.workloads import commands
-from boardcluster.workloads.base import Case, Need, PhaseOutcome, Prepared, Proof
+from boardcluster.workloads.base import JobSpec, Need, PhaseOutcome, Proof, StagedInput
 from boardcluster.workloads.dfsio import workload as module
 from boardcluster.workloads.dfsio.workload import WORKLOAD
 
@@ -25,7 +25,7 @@ def world(layout: Layout, tmp_path: Path) -> World:
     return World(layout=layout, folder=tmp_path)
 
 
-def case(engine: Engine, files: str = "2") -> Case:
+def case(engine: Engine, files: str = "2") -> JobSpec:
     return case_of(WORKLOAD, size_bytes=SIZE, engine=engine, parameters={"files": files})
 
 
@@ -70,8 +70,8 @@ def finished(world: World, engine: Engine) -> dict[str, PhaseOutcome]:
 
 
 def judged(world: World, engine: Engine, outcomes: Mapping[str, PhaseOutcome]) -> Proof:
-    prepared = WORKLOAD.prepare(world.context, case(engine))
-    return WORKLOAD.verify(world.context, prepared, job_of(case(engine)), outcomes)
+    staged = WORKLOAD.prepare(world.context, case(engine))
+    return WORKLOAD.verify(world.context, staged, job_of(case(engine)), outcomes)
 
 
 ENGINES = pytest.mark.parametrize("engine", [Engine.MAPREDUCE, Engine.SPARK])
@@ -153,7 +153,7 @@ def test_a_file_that_the_drivers_disk_cannot_hold_is_not_fetched(
 
 
 def test_mapreduce_runs_stock_testdfsio_below_the_jobs_own_folder(world: World) -> None:
-    write, read = WORKLOAD.phases(world.context, Prepared(), job_of(case(Engine.MAPREDUCE)))
+    write, read = WORKLOAD.phases(world.context, StagedInput(), job_of(case(Engine.MAPREDUCE)))
 
     jar = world.layout.engines.hadoop_test_jar("hadoop-mapreduce-client-jobclient")
     for phase, half in ((write, "write"), (read, "read")):
@@ -169,7 +169,7 @@ def test_mapreduce_runs_stock_testdfsio_below_the_jobs_own_folder(world: World) 
 
 def test_spark_runs_our_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
-    phases = WORKLOAD.phases(world.context, Prepared(), job_of(case(Engine.SPARK)))
+    phases = WORKLOAD.phases(world.context, StagedInput(), job_of(case(Engine.SPARK)))
 
     for phase, half in zip(phases, ("write", "read"), strict=True):
         assert list(phase.command[-5:]) == ["/jobs.jar", half, OUTPUT, "2", "1500002"]
@@ -183,7 +183,7 @@ def test_page_caches_are_dropped_before_reading_alone(
     world: World, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
-    phases = WORKLOAD.phases(world.context, Prepared(), job_of(case(engine)))
+    phases = WORKLOAD.phases(world.context, StagedInput(), job_of(case(engine)))
 
     assert [phase.drops_caches for phase in phases] == [False, True]
 
@@ -191,7 +191,7 @@ def test_page_caches_are_dropped_before_reading_alone(
 def test_the_size_is_shared_by_the_files_and_a_rest_left_out(world: World) -> None:
     asked = case(Engine.SPARK)
 
-    assert WORKLOAD.prepare(world.context, asked) == Prepared(input_bytes=2 * FILE_BYTES)
+    assert WORKLOAD.prepare(world.context, asked) == StagedInput(input_bytes=2 * FILE_BYTES)
     assert WORKLOAD.need(asked) == Need(input_bytes=0, run_bytes=4 * FILE_BYTES)
     assert WORKLOAD.describe(asked) == "2 files of 1,500,002 bytes"
     assert world.hdfs.files == {}

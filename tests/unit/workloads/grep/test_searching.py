@@ -6,10 +6,10 @@ import pytest
 
 from boardcluster.errors import CapacityError, InputError, RemoteError, UsageError
 from boardcluster.workloads.grep import searching
-from boardcluster.workloads.grep.searching import Form, search
+from boardcluster.workloads.grep.searching import GrepOutput, search
 
 
-def found(tmp_path: Path, text: bytes, pattern: str, form: Form) -> bytes:
+def found(tmp_path: Path, text: bytes, pattern: str, form: GrepOutput) -> bytes:
     source, folder = tmp_path / "source", tmp_path / "folder"
     folder.mkdir(exist_ok=True)
     source.write_bytes(text)
@@ -21,25 +21,25 @@ def found(tmp_path: Path, text: bytes, pattern: str, form: Form) -> bytes:
 def test_counts_every_text_found(tmp_path: Path) -> None:
     text = b"x1 y22 x1\n\nx3\nx1\nnothing\n"
 
-    assert found(tmp_path, text, "x[0-9]", Form.COUNTS) == b"1\tx3\n3\tx1\n"
+    assert found(tmp_path, text, "x[0-9]", GrepOutput.COUNTS) == b"1\tx3\n3\tx1\n"
 
 
 def test_counts_are_whole_whatever_the_text_begins_with(tmp_path: Path) -> None:
     text = b" 12 a\n 12 a\n  7\n"
 
-    assert found(tmp_path, text, "^.+$", Form.COUNTS) == b"1\t  7\n2\t 12 a\n"
+    assert found(tmp_path, text, "^.+$", GrepOutput.COUNTS) == b"1\t  7\n2\t 12 a\n"
 
 
 def test_keeps_equal_lines(tmp_path: Path) -> None:
     text = b"b ATL\na ATL\nb\nb ATL\n"
 
-    assert found(tmp_path, text, "ATL", Form.LINES) == b"a ATL\nb ATL\nb ATL\n"
+    assert found(tmp_path, text, "ATL", GrepOutput.LINES) == b"a ATL\nb ATL\nb ATL\n"
 
 
 def test_the_order_is_that_of_bytes(tmp_path: Path) -> None:
     text = "x\u00e9\nxZ\nxa\n".encode()
 
-    assert found(tmp_path, text, "x.", Form.LINES) == "xZ\nxa\nx\u00e9\n".encode()
+    assert found(tmp_path, text, "x.", GrepOutput.LINES) == "xZ\nxa\nx\u00e9\n".encode()
 
 
 @pytest.mark.parametrize(
@@ -53,17 +53,17 @@ def test_the_order_is_that_of_bytes(tmp_path: Path) -> None:
     ],
 )
 def test_lines_are_those_of_hadoop(tmp_path: Path, text: bytes, lines: bytes) -> None:
-    assert found(tmp_path, text, "^a$", Form.LINES) == lines
+    assert found(tmp_path, text, "^a$", GrepOutput.LINES) == lines
 
 
 def test_a_pattern_may_begin_like_an_option(tmp_path: Path) -> None:
-    assert found(tmp_path, b"a -v\nb\n", "-v", Form.LINES) == b"a -v\n"
+    assert found(tmp_path, b"a -v\nb\n", "-v", GrepOutput.LINES) == b"a -v\n"
 
 
 def test_a_dot_is_one_character_not_one_byte(tmp_path: Path) -> None:
     text = "a\U0001f600b\u00e9c\n".encode()
 
-    assert found(tmp_path, text, "a.b.c", Form.COUNTS) == b"1\t" + text
+    assert found(tmp_path, text, "a.b.c", GrepOutput.COUNTS) == b"1\t" + text
 
 
 @pytest.mark.parametrize("end", ["\x85", "\u2028", "\u2029"])
@@ -74,22 +74,22 @@ def test_a_line_end_of_java_alone_is_refused_wherever_it_is(
     text = b"x" * before + end.encode() + b"y\n"
 
     with pytest.raises(InputError, match=rf"U\+{ord(end):04X}"):
-        found(tmp_path, text, "y", Form.LINES)
+        found(tmp_path, text, "y", GrepOutput.LINES)
 
 
 def test_a_pattern_that_finds_nothing_proves_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="matches nothing"):
-        found(tmp_path, b"b\n", "a", Form.COUNTS)
+        found(tmp_path, b"b\n", "a", GrepOutput.COUNTS)
 
 
 def test_a_failing_grep_is_not_an_empty_result(tmp_path: Path) -> None:
     with pytest.raises(RemoteError, match="status 2"):
-        found(tmp_path, b"a\n", "a(", Form.LINES)
+        found(tmp_path, b"a\n", "a(", GrepOutput.LINES)
 
 
 def test_a_source_that_is_gone_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
-        search(tmp_path / "gone", pattern="a", form=Form.LINES, target=tmp_path / "found")
+        search(tmp_path / "gone", pattern="a", form=GrepOutput.LINES, target=tmp_path / "found")
 
 
 def test_a_full_disk_is_refused_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,5 +101,5 @@ def test_a_full_disk_is_refused_beforehand(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(searching, "require_space", refuse)
     with pytest.raises(CapacityError):
-        found(tmp_path, b"a\n" * 50, "a", Form.LINES)
+        found(tmp_path, b"a\n" * 50, "a", GrepOutput.LINES)
     assert asked == [400]

@@ -12,7 +12,7 @@ from boardcluster.errors import UsageError, VerificationError
 from boardcluster.records import Engine
 from boardcluster.services.layout import Layout
 from boardcluster.workloads import commands
-from boardcluster.workloads.base import Case, Context, Need, Prepared, Proof
+from boardcluster.workloads.base import Context, JobSpec, Need, Proof, StagedInput
 from boardcluster.workloads.grep import workload as module
 from boardcluster.workloads.grep.workload import WORKLOAD
 
@@ -41,18 +41,18 @@ def context(layout: Layout, tmp_path: Path) -> Context:
     return replace(world.context, dataset=dataset)
 
 
-def case(engine: Engine, pattern: str = PATTERN) -> Case:
+def case(engine: Engine, pattern: str = PATTERN) -> JobSpec:
     return case_of(WORKLOAD, size_bytes=len(TEXT), engine=engine, parameters={"pattern": pattern})
 
 
 def judged(context: Context, engine: Engine, *parts: bytes, pattern: str = PATTERN) -> Proof:
     """Prepare, leave these part files behind, and verify them."""
-    prepared = WORKLOAD.prepare(context, case(engine, pattern))
+    staged = WORKLOAD.prepare(context, case(engine, pattern))
     assert isinstance(context.hdfs, TextHdfs)
     for number, part in enumerate(parts):
         context.hdfs.files[f"{OUTPUT}/part-{number:05}"] = part
     context.hdfs.files[f"{OUTPUT}/_SUCCESS"] = b""
-    return WORKLOAD.verify(context, prepared, job_of(case(engine, pattern)), {})
+    return WORKLOAD.verify(context, staged, job_of(case(engine, pattern)), {})
 
 
 def test_the_text_is_stored_and_searched_once_per_pattern_and_engine(
@@ -82,8 +82,8 @@ def test_a_spoilt_expected_answer_is_made_again(context: Context) -> None:
 
 
 def test_mapreduce_runs_the_stock_example(context: Context) -> None:
-    prepared = Prepared(input_path="/in")
-    (phase,) = WORKLOAD.phases(context, prepared, job_of(case(Engine.MAPREDUCE)))
+    staged = StagedInput(input_path="/in")
+    (phase,) = WORKLOAD.phases(context, staged, job_of(case(Engine.MAPREDUCE)))
 
     jar = str(context.live.layout.engines.hadoop_jar("hadoop-mapreduce-examples"))
     assert list(phase.command[-5:]) == [jar, "grep", "/in", OUTPUT, PATTERN]
@@ -91,8 +91,8 @@ def test_mapreduce_runs_the_stock_example(context: Context) -> None:
 
 def test_spark_runs_our_job(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
-    prepared = Prepared(input_path="/in")
-    (phase,) = WORKLOAD.phases(context, prepared, job_of(case(Engine.SPARK)))
+    staged = StagedInput(input_path="/in")
+    (phase,) = WORKLOAD.phases(context, staged, job_of(case(Engine.SPARK)))
 
     assert list(phase.command[-4:]) == ["/jobs.jar", "/in", OUTPUT, PATTERN]
     assert phase.command[phase.command.index("--class") + 1] == "io.boardcluster.jobs.Grep"
@@ -150,17 +150,17 @@ def test_wrong_lines_are_never_proved(context: Context, parts: list[bytes]) -> N
 
 
 def test_an_output_that_was_not_committed_is_not_looked_at(context: Context) -> None:
-    prepared = WORKLOAD.prepare(context, case(Engine.SPARK))
+    staged = WORKLOAD.prepare(context, case(Engine.SPARK))
     assert isinstance(context.hdfs, TextHdfs)
     context.hdfs.files[f"{OUTPUT}/part-0"] = b"".join(LINES)
 
     with pytest.raises(VerificationError, match="no _SUCCESS mark"):
-        WORKLOAD.verify(context, prepared, job_of(case(Engine.SPARK)), {})
+        WORKLOAD.verify(context, staged, job_of(case(Engine.SPARK)), {})
 
 
 def test_nothing_is_proved_unprepared(context: Context) -> None:
     with pytest.raises(VerificationError, match="never computed"):
-        WORKLOAD.verify(context, Prepared(), job_of(case(Engine.SPARK)), {})
+        WORKLOAD.verify(context, StagedInput(), job_of(case(Engine.SPARK)), {})
 
 
 def test_what_cannot_run_is_refused_beforehand() -> None:

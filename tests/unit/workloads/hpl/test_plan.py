@@ -4,7 +4,7 @@ import pytest
 
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import Checksum, Engine
-from boardcluster.workloads.base import Case, check_parameters
+from boardcluster.workloads.base import JobSpec, check_parameters
 from boardcluster.workloads.hpl.plan import plan, process_grid
 from boardcluster.workloads.hpl.workload import WORKLOAD
 
@@ -18,8 +18,8 @@ def case(
     memory_mib: int = 1024,
     cores: int = 1,
     **given: str,
-) -> Case:
-    return Case(
+) -> JobSpec:
+    return JobSpec(
         engine=Engine.MPI,
         size_bytes=size_bytes,
         replication=1,

@@ -13,11 +13,11 @@ from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.workloads.base import (
-    Case,
     Context,
     Job,
+    JobSpec,
     PhaseOutcome,
-    Prepared,
+    StagedInput,
     check_parameters,
 )
 from boardcluster.workloads.hpl.workload import WORKLOAD
@@ -55,7 +55,7 @@ def context(
 
 
 def job(**given: str) -> Job:
-    case = Case(
+    spec = JobSpec(
         engine=Engine.MPI,
         size_bytes=8 * 1024 * 1024,
         replication=1,
@@ -65,7 +65,7 @@ def job(**given: str) -> Job:
         worker_memory_bytes=1 << 30,
         worker_cores=4,
     )
-    return Job(case=case, conf="", tag="t", output_path="/out")
+    return Job(spec=spec, conf="", tag="t", output_path="/out")
 
 
 def outcome(tmp_path: Path, text: str, *, name: str = "hpccoutf.txt") -> dict[str, PhaseOutcome]:
@@ -84,13 +84,13 @@ def outcome(tmp_path: Path, text: str, *, name: str = "hpccoutf.txt") -> dict[st
 
 
 def test_says_before_the_start_what_will_be_solved(context: Context, said: list[str]) -> None:
-    WORKLOAD.prepare(context, job().case)
+    WORKLOAD.prepare(context, job().spec)
 
     assert said[0].startswith("HPL: N 1024, NB 128, 1 x 2 processes")
 
 
 def test_runs_on_the_workers_only_and_from_the_first(context: Context) -> None:
-    (phase,) = WORKLOAD.phases(context, Prepared(), job())
+    (phase,) = WORKLOAD.phases(context, StagedInput(), job())
 
     assert phase.node == "worker1"
     assert phase.mpi_hosts == ("worker1", "worker2")
@@ -107,13 +107,13 @@ def test_another_binary_reads_its_own_file_and_prints_its_result(
     context: Context, tmp_path: Path
 ) -> None:
     own = job(binary="/opt/hpl/xhpl")
-    (phase,) = WORKLOAD.phases(context, Prepared(), own)
+    (phase,) = WORKLOAD.phases(context, StagedInput(), own)
     assert (list(phase.files), phase.results) == (["HPL.dat"], ())
     assert phase.command[-1] == "/opt/hpl/xhpl"
     section = OUTPUT.read_text().partition("Begin of HPL section.")[2]
     printed = section.partition("End of HPL section.")[0]
 
-    proof = WORKLOAD.verify(context, Prepared(), own, outcome(tmp_path, printed, name="stdout"))
+    proof = WORKLOAD.verify(context, StagedInput(), own, outcome(tmp_path, printed, name="stdout"))
 
     assert proof.figures["gflops_per_second"] == 7.198
 
@@ -121,7 +121,7 @@ def test_another_binary_reads_its_own_file_and_prints_its_result(
 def test_a_real_result_gives_its_figures(context: Context, tmp_path: Path) -> None:
     outcomes = outcome(tmp_path, OUTPUT.read_text())
 
-    proof = WORKLOAD.verify(context, Prepared(), job(), outcomes)
+    proof = WORKLOAD.verify(context, StagedInput(), job(), outcomes)
 
     assert proof.figures == {
         "gflops_per_second": pytest.approx(7.19813),
@@ -137,10 +137,10 @@ def test_a_real_result_gives_its_figures(context: Context, tmp_path: Path) -> No
 
 def test_a_result_of_another_plan_is_wrong(context: Context, tmp_path: Path) -> None:
     with pytest.raises(VerificationError, match="NB: expected 64, found 128"):
-        WORKLOAD.verify(context, Prepared(), job(nb="64"), outcome(tmp_path, OUTPUT.read_text()))
+        WORKLOAD.verify(context, StagedInput(), job(nb="64"), outcome(tmp_path, OUTPUT.read_text()))
 
 
 def test_takes_no_space_in_hdfs() -> None:
-    need = WORKLOAD.need(job().case)
+    need = WORKLOAD.need(job().spec)
 
     assert (need.input_bytes, need.run_bytes) == (0, 0)

@@ -15,11 +15,11 @@ from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.workloads.base import (
-    Case,
     Context,
     Job,
+    JobSpec,
     PhaseOutcome,
-    Prepared,
+    StagedInput,
     check_parameters,
 )
 from boardcluster.workloads.netpipe.workload import WORKLOAD
@@ -52,7 +52,7 @@ def make_context(
 
 
 def job(workers: int = 2, **given: str) -> Job:
-    case = Case(
+    spec = JobSpec(
         engine=Engine.MPI,
         size_bytes=0,
         replication=1,
@@ -62,7 +62,7 @@ def job(workers: int = 2, **given: str) -> Job:
         worker_memory_bytes=1 << 30,
         worker_cores=4,
     )
-    return Job(case=case, conf="", tag="t", output_path="/out")
+    return Job(spec=spec, conf="", tag="t", output_path="/out")
 
 
 def outcomes(tmp_path: Path, transport: str, pairs: list[str]) -> dict[str, PhaseOutcome]:
@@ -96,14 +96,14 @@ def test_on_dilated_nodes_the_transmitter_waits_longer(
 
 def test_one_worker_is_refused() -> None:
     with pytest.raises(UsageError, match="needs at least two workers, but there is only 1"):
-        WORKLOAD.check(job(1).case)
-    WORKLOAD.check(job(2).case)
+        WORKLOAD.check(job(1).spec)
+    WORKLOAD.check(job(2).spec)
 
 
 def test_every_pair_of_workers_is_checked_and_measured(
     make_context: Callable[[int], Context],
 ) -> None:
-    phases = WORKLOAD.phases(make_context(3), Prepared(), job(3))
+    phases = WORKLOAD.phases(make_context(3), StagedInput(), job(3))
 
     assert [phase.name for phase in phases] == [
         "tcp worker1-worker2 check",
@@ -119,24 +119,24 @@ def test_every_pair_of_workers_is_checked_and_measured(
 def test_over_tcp_the_receiver_runs_beside_with_the_same_options(
     make_context: Callable[[int], Context],
 ) -> None:
-    check, measure = WORKLOAD.phases(make_context(2), Prepared(), job())
+    check, measure = WORKLOAD.phases(make_context(2), StagedInput(), job())
 
     options = ("-p", "0", "-u", "4194304", "-n", "7")
     assert measure.node == "worker1"
-    assert measure.beside == (("worker2", ("NPtcp", *options)),)
+    assert measure.servers == (("worker2", ("NPtcp", *options)),)
     assert measure.command[-11:] == ("NPtcp", "-h", "worker2", *options, "-o", "np.out")
-    assert check.beside == (("worker2", ("NPtcp", *options, "-i")),)
+    assert check.servers == (("worker2", ("NPtcp", *options, "-i")),)
     assert measure.results == ("np.out",)
     assert measure.mpi_hosts == ()
 
 
 def test_over_mpi_both_ends_are_ranks(make_context: Callable[[int], Context]) -> None:
     asked = job(transport="mpi", largest_bytes="1 MiB", repeats="0")
-    _, measure = WORKLOAD.phases(make_context(2), Prepared(), asked)
+    _, measure = WORKLOAD.phases(make_context(2), StagedInput(), asked)
 
     assert measure.mpi_hosts == ("worker1", "worker2")
     assert measure.node == "worker1"
-    assert measure.beside == ()
+    assert measure.servers == ()
     assert measure.command[-7:] == ("NPopenmpi", "-p", "0", "-u", "1048576", "-o", "np.out")
     assert measure.command[measure.command.index("--host") + 1] == "worker1:1,worker2:1"
 
@@ -149,7 +149,7 @@ def test_real_results_give_figures_of_each_pair_and_of_all(
     asked = job(3, transport=transport)
 
     proof = WORKLOAD.verify(
-        make_context(3), Prepared(), asked, outcomes(tmp_path, transport, pairs)
+        make_context(3), StagedInput(), asked, outcomes(tmp_path, transport, pairs)
     )
 
     seconds = float((HERE / f"{transport}.out").read_text().split()[2])
@@ -169,7 +169,7 @@ def test_mean_least_and_most_are_over_all_pairs(
     slow = made["tcp worker1-worker3"]
     made[slow.name] = replace(slow, results={"np.out": HERE / "mpi.out"})
 
-    figures = WORKLOAD.verify(make_context(3), Prepared(), job(3), made).figures
+    figures = WORKLOAD.verify(make_context(3), StagedInput(), job(3), made).figures
 
     fast, late = (figures[f"{pair}_latency_microseconds"] for pair in pairs[:2])
     assert fast < late
@@ -188,7 +188,7 @@ def test_a_pair_that_failed_its_check_fails_the_job(
     with pytest.raises(
         VerificationError, match="tcp worker1-worker2: the integrity check covers 0"
     ):
-        WORKLOAD.verify(make_context(2), Prepared(), job(), made)
+        WORKLOAD.verify(make_context(2), StagedInput(), job(), made)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_refuses_parameters_that_make_no_sense(name: str, value: str) -> None:
 
 def transmitter(context: Context) -> tuple[str, ...]:
     """Return the waiting program, without what it starts."""
-    phase = WORKLOAD.phases(context, Prepared(), job())[1]
+    phase = WORKLOAD.phases(context, StagedInput(), job())[1]
     return phase.command[: phase.command.index("NPtcp")]
 
 

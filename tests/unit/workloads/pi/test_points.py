@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from boardcluster.workloads.pi import points
-from boardcluster.workloads.pi.points import Inside, halton_inside, likely_inside, random_inside
+from boardcluster.workloads.pi.points import HitRange, halton_inside, likely_inside, random_inside
 
 
 def mirrored(base: int, number: int) -> Fraction:
@@ -118,7 +118,7 @@ def test_hadoops_rounding_errors_are_within_the_bound(first: int, count: int) ->
 def test_counts_are_those_of_hadoops_sums() -> None:
     inside = sum(as_hadoop_adds(number * 2500, 2500)[0] for number in range(3))
 
-    assert halton_inside(3, 2500) == Inside(least=inside, most=inside, total=7500)
+    assert halton_inside(3, 2500) == HitRange(least=inside, most=inside, total=7500)
 
 
 def test_doubtful_points_widen_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_random_counts_are_those_of_the_definition(
 ) -> None:
     inside = as_spark_draws(partitions, samples, seed)
 
-    assert random_inside(partitions, samples, seed) == Inside(
+    assert random_inside(partitions, samples, seed) == HitRange(
         least=inside, most=inside, total=partitions * samples
     )
 
@@ -164,9 +164,9 @@ def test_likely_counts_are_four_standard_errors_around_pi() -> None:
     likely = likely_inside(10_000)  # sqrt(10000 * 0.7854 * 0.2146) = 41.05
 
     assert (likely.least, likely.most) == (7690, 8018)
-    assert likely_inside(1) == Inside(least=0, most=1, total=1)
+    assert likely_inside(1) == HitRange(least=0, most=1, total=1)
 
 
 def test_counts_are_said_as_they_are() -> None:
-    assert str(Inside(least=3, most=3, total=4)) == "inside 3 of 4"
-    assert str(Inside(least=2, most=3, total=4)) == "inside 2 to 3 of 4"
+    assert str(HitRange(least=3, most=3, total=4)) == "inside 3 of 4"
+    assert str(HitRange(least=2, most=3, total=4)) == "inside 2 to 3 of 4"

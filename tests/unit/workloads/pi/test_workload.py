@@ -12,9 +12,9 @@ from boardcluster.errors import UsageError, VerificationError
 from boardcluster.records import Engine
 from boardcluster.services.layout import Layout
 from boardcluster.workloads import commands
-from boardcluster.workloads.base import Case, Need, PhaseOutcome, Prepared, Proof
+from boardcluster.workloads.base import JobSpec, Need, PhaseOutcome, Proof, StagedInput
 from boardcluster.workloads.pi import workload as module
-from boardcluster.workloads.pi.points import Inside, halton_inside, likely_inside, random_inside
+from boardcluster.workloads.pi.points import HitRange, halton_inside, likely_inside, random_inside
 from boardcluster.workloads.pi.workload import WORKLOAD
 
 SMALL = {"maps": "4", "samples": "2500"}
@@ -26,7 +26,7 @@ def world(layout: Layout, tmp_path: Path) -> World:
     return World(layout=layout, folder=tmp_path)
 
 
-def case(engine: Engine, parameters: Mapping[str, str] = SMALL) -> Case:
+def case(engine: Engine, parameters: Mapping[str, str] = SMALL) -> JobSpec:
     return case_of(WORKLOAD, size_bytes=0, engine=engine, parameters=parameters)
 
 
@@ -39,10 +39,10 @@ def printed(world: World, engine: Engine, inside: int, total: int = TOTAL) -> Ph
     return PhaseOutcome(name="estimate", duration_seconds=1.0, stdout=stdout, stderr=stdout)
 
 
-def judged(world: World, asked: Case, inside: int, total: int = TOTAL) -> Proof:
-    prepared = WORKLOAD.prepare(world.context, asked)
+def judged(world: World, asked: JobSpec, inside: int, total: int = TOTAL) -> Proof:
+    staged = WORKLOAD.prepare(world.context, asked)
     outcome = printed(world, asked.engine, inside, total)
-    return WORKLOAD.verify(world.context, prepared, job_of(asked), {"estimate": outcome})
+    return WORKLOAD.verify(world.context, staged, job_of(asked), {"estimate": outcome})
 
 
 def right_count(engine: Engine) -> int:
@@ -108,7 +108,7 @@ def test_a_spoilt_expected_count_is_made_again(world: World) -> None:
 
 def test_a_margin_is_allowed_and_said(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     count = right_count(Engine.MAPREDUCE)
-    wide = Inside(least=count - 1, most=count + 1, total=TOTAL)
+    wide = HitRange(least=count - 1, most=count + 1, total=TOTAL)
     monkeypatch.setattr(module, "halton_inside", lambda *_: wide)
 
     proof = judged(world, case(Engine.MAPREDUCE), count + 1)
@@ -138,7 +138,7 @@ def test_too_many_points_are_judged_by_the_standard_error_alone(
 def test_an_unlikely_count_is_refused_even_where_it_was_expected(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unlikely = Inside(least=9000, most=9000, total=TOTAL)
+    unlikely = HitRange(least=9000, most=9000, total=TOTAL)
     monkeypatch.setattr(module, "random_inside", lambda *_: unlikely)
 
     with pytest.raises(VerificationError, match="more than 4 standard errors") as caught:
@@ -151,12 +151,12 @@ def test_nothing_is_proved_unprepared(world: World) -> None:
 
     with pytest.raises(VerificationError, match="never computed"):
         WORKLOAD.verify(
-            world.context, Prepared(), job_of(case(Engine.SPARK)), {"estimate": outcome}
+            world.context, StagedInput(), job_of(case(Engine.SPARK)), {"estimate": outcome}
         )
 
 
 def test_mapreduce_runs_the_stock_example(world: World) -> None:
-    (phase,) = WORKLOAD.phases(world.context, Prepared(), job_of(case(Engine.MAPREDUCE)))
+    (phase,) = WORKLOAD.phases(world.context, StagedInput(), job_of(case(Engine.MAPREDUCE)))
 
     jar = str(world.layout.engines.hadoop_jar("hadoop-mapreduce-examples"))
     assert list(phase.command[-4:]) == [jar, "pi", "4", "2500"]
@@ -164,7 +164,7 @@ def test_mapreduce_runs_the_stock_example(world: World) -> None:
 
 def test_spark_runs_our_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
-    (phase,) = WORKLOAD.phases(world.context, Prepared(), job_of(case(Engine.SPARK)))
+    (phase,) = WORKLOAD.phases(world.context, StagedInput(), job_of(case(Engine.SPARK)))
 
     assert list(phase.command[-4:]) == ["/jobs.jar", "4", "2500", "1"]
     assert phase.command[phase.command.index("--class") + 1] == "io.boardcluster.jobs.Pi"

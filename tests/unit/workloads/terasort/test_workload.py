@@ -9,7 +9,7 @@ from boardcluster.errors import VerificationError
 from boardcluster.records import Engine
 from boardcluster.services.layout import Layout
 from boardcluster.workloads import commands
-from boardcluster.workloads.base import Need, Prepared
+from boardcluster.workloads.base import Need, StagedInput
 from boardcluster.workloads.tera_rows import rows
 from boardcluster.workloads.terasort.workload import WORKLOAD
 
@@ -36,7 +36,7 @@ def test_mapreduce_runs_the_stock_example_with_the_replication_of_the_case(
     world: World, reduces: str, options: list[str]
 ) -> None:
     job = job_of(case_of(WORKLOAD, parameters={"reduces": reduces}))
-    (phase,) = WORKLOAD.phases(world.context, Prepared(input_path=INPUT), job)
+    (phase,) = WORKLOAD.phases(world.context, StagedInput(input_path=INPUT), job)
 
     jar = f"{world.layout.engines.hadoop_jars}/hadoop-mapreduce-examples-9.8.7.jar"
     copies = "-Dmapreduce.terasort.output.replication=2"
@@ -51,7 +51,7 @@ def test_spark_runs_our_job(
 ) -> None:
     monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     job = job_of(case_of(WORKLOAD, engine=Engine.SPARK, parameters={"reduces": reduces}))
-    (phase,) = WORKLOAD.phases(world.context, Prepared(input_path=INPUT), job)
+    (phase,) = WORKLOAD.phases(world.context, StagedInput(input_path=INPUT), job)
 
     tail = ["/jobs.jar", INPUT, OUTPUT, *more]
     assert list(phase.command[-len(tail) :]) == tail
@@ -60,10 +60,10 @@ def test_spark_runs_our_job(
 
 
 def proved(world: World, content: list[bytes], *, files: int = 1) -> int:
-    case = case_of(WORKLOAD)
-    prepared = WORKLOAD.prepare(world.context, case)
+    spec = case_of(WORKLOAD)
+    staged = WORKLOAD.prepare(world.context, spec)
     world.write(OUTPUT, content, files=files)
-    proof = WORKLOAD.verify(world.context, prepared, job_of(case), {})
+    proof = WORKLOAD.verify(world.context, staged, job_of(spec), {})
     assert proof.verification.expected_sha256 == proof.verification.actual_sha256
     assert proof.output_bytes == 100_000
     return proof.verification.records

@@ -12,7 +12,7 @@ from boardcluster.errors import VerificationError
 from boardcluster.records import Checksum, Engine
 from boardcluster.services.layout import Layout
 from boardcluster.workloads import commands
-from boardcluster.workloads.base import Need, Prepared, Proof
+from boardcluster.workloads.base import Need, Proof, StagedInput
 from boardcluster.workloads.teravalidate.workload import WORKLOAD
 
 GENERATED = "/boardcluster/input/tera-1000-r2-crc32c-b128m"
@@ -29,9 +29,9 @@ def test_it_needs_room_for_two_inputs_and_the_sort_that_makes_the_second() -> No
 
 
 def test_the_input_is_sorted_by_the_stock_example_and_has_two_faults(world: World) -> None:
-    prepared = WORKLOAD.prepare(world.context, case_of(WORKLOAD))
+    staged = WORKLOAD.prepare(world.context, case_of(WORKLOAD))
 
-    assert (prepared.input_path, prepared.input_bytes) == (PLANTED, 99_900)
+    assert (staged.input_path, staged.input_bytes) == (PLANTED, 99_900)
     copies = "-Dmapreduce.terasort.output.replication=2"
     assert world.ran == [
         ["teragen", "1000", f"{GENERATED}.partial"],
@@ -47,12 +47,12 @@ def test_the_input_is_sorted_by_the_stock_example_and_has_two_faults(world: Worl
 
 
 def test_the_expected_report_lies_beside_the_data_and_in_the_cache(world: World) -> None:
-    prepared = WORKLOAD.prepare(world.context, case_of(WORKLOAD))
+    staged = WORKLOAD.prepare(world.context, case_of(WORKLOAD))
 
-    assert prepared.expected is not None
-    report = prepared.expected.read_bytes()
+    assert staged.expected is not None
+    report = staged.expected.read_bytes()
     assert report == world.hdfs.files[f"{PLANTED}/_expected_report"]
-    assert prepared.expected.name == hashlib.sha256(report).hexdigest()
+    assert staged.expected.name == hashlib.sha256(report).hexdigest()
     assert report.startswith(b"checksum\t")
     assert report.count(b"\nerror\tmisorder in part-r-0000") == 1
 
@@ -95,20 +95,20 @@ def test_the_sorted_rows_have_one_file_per_core_but_never_tiny_ones(world: World
 
 
 def test_other_block_checksums_take_the_file_systems_own_client(world: World) -> None:
-    prepared = WORKLOAD.prepare(world.context, case_of(WORKLOAD, checksum=Checksum.NULL))
+    staged = WORKLOAD.prepare(world.context, case_of(WORKLOAD, checksum=Checksum.NULL))
 
-    assert prepared.input_path.endswith("-r2-null-b128m")
+    assert staged.input_path.endswith("-r2-null-b128m")
     assert [words[0] for words in world.ran] == ["teragen", "terasort", "-put"]
     *_, (_, source, target) = world.ran
     assert source.startswith("/lent/")
-    assert target.startswith(f"{prepared.input_path}.partial/part-r-")
+    assert target.startswith(f"{staged.input_path}.partial/part-r-")
     assert world.master.files == {}  # the master had it only for that
-    assert len(world.rows_in(prepared.input_path)) == 999
+    assert len(world.rows_in(staged.input_path)) == 999
 
 
 def test_mapreduce_runs_the_stock_example(world: World) -> None:
     job = job_of(case_of(WORKLOAD))
-    (phase,) = WORKLOAD.phases(world.context, Prepared(input_path=PLANTED), job)
+    (phase,) = WORKLOAD.phases(world.context, StagedInput(input_path=PLANTED), job)
 
     jar = f"{world.layout.engines.hadoop_jars}/hadoop-mapreduce-examples-9.8.7.jar"
     assert list(phase.command[-4:]) == [jar, "teravalidate", PLANTED, OUTPUT]
@@ -117,25 +117,25 @@ def test_mapreduce_runs_the_stock_example(world: World) -> None:
 def test_spark_runs_our_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
     job = job_of(case_of(WORKLOAD, engine=Engine.SPARK))
-    (phase,) = WORKLOAD.phases(world.context, Prepared(input_path=PLANTED), job)
+    (phase,) = WORKLOAD.phases(world.context, StagedInput(input_path=PLANTED), job)
 
     assert list(phase.command[-3:]) == ["/jobs.jar", PLANTED, OUTPUT]
     assert phase.command[phase.command.index("--class") + 1] == "io.boardcluster.jobs.TeraValidate"
 
 
 def verified(world: World, *parts: bytes) -> Proof:
-    case = case_of(WORKLOAD)
-    prepared = WORKLOAD.prepare(world.context, case)
+    spec = case_of(WORKLOAD)
+    staged = WORKLOAD.prepare(world.context, spec)
     world.hdfs.files[f"{OUTPUT}/_SUCCESS"] = b""
     for number, data in enumerate(parts):
         world.hdfs.files[f"{OUTPUT}/part-r-{number:05}"] = data
-    return WORKLOAD.verify(world.context, prepared, job_of(case), {})
+    return WORKLOAD.verify(world.context, staged, job_of(spec), {})
 
 
 def report_of(world: World) -> bytes:
-    prepared = WORKLOAD.prepare(world.context, case_of(WORKLOAD))
-    assert prepared.expected is not None
-    return prepared.expected.read_bytes()
+    staged = WORKLOAD.prepare(world.context, case_of(WORKLOAD))
+    assert staged.expected is not None
+    return staged.expected.read_bytes()
 
 
 def test_the_right_report_is_proved(world: World) -> None:

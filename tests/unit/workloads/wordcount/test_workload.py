@@ -12,7 +12,7 @@ from boardcluster.errors import RemoteError, UsageError, VerificationError
 from boardcluster.records import Checksum, Engine
 from boardcluster.services.layout import Layout
 from boardcluster.workloads import commands
-from boardcluster.workloads.base import Need, Phase, Prepared, Proof
+from boardcluster.workloads.base import Need, Phase, Proof, StagedInput
 from boardcluster.workloads.wordcount import workload as module
 from boardcluster.workloads.wordcount.counting import count_words
 from boardcluster.workloads.wordcount.workload import WORKLOAD
@@ -29,32 +29,32 @@ def world(layout: Layout, tmp_path: Path) -> TextWorld:
     return TextWorld(layout, tmp_path, make_dataset(path, sha256=SHA256))
 
 
-def prepare(world: TextWorld) -> Prepared:
+def prepare(world: TextWorld) -> StagedInput:
     return WORKLOAD.prepare(world.context, case_of())
 
 
-def expected_of(prepared: Prepared) -> Path:
-    assert prepared.expected is not None
-    return prepared.expected
+def expected_of(staged: StagedInput) -> Path:
+    assert staged.expected is not None
+    return staged.expected
 
 
 def phase_of(world: TextWorld, engine: Engine) -> Phase:
-    prepared = prepare(world)
-    (phase,) = WORKLOAD.phases(world.context, prepared, job_of(case_of(engine)))
+    staged = prepare(world)
+    (phase,) = WORKLOAD.phases(world.context, staged, job_of(case_of(engine)))
     return phase
 
 
-def proof_of(world: TextWorld, prepared: Prepared) -> Proof:
-    return WORKLOAD.verify(world.context, prepared, job_of(case_of()), {})
+def proof_of(world: TextWorld, staged: StagedInput) -> Proof:
+    return WORKLOAD.verify(world.context, staged, job_of(case_of()), {})
 
 
 def test_prepare_stores_the_input_and_counts_independently(world: TextWorld) -> None:
-    prepared = prepare(world)
+    staged = prepare(world)
 
-    assert prepared.input_path == f"/boardcluster/input/{SHA256[:32]}-r2-crc32c-b128m"
-    assert prepared.input_bytes == len(TEXT)
-    assert world.hdfs.stored == {f"{prepared.input_path}/part-0": TEXT}
-    assert expected_of(prepared).read_bytes() == COUNT
+    assert staged.input_path == f"/boardcluster/input/{SHA256[:32]}-r2-crc32c-b128m"
+    assert staged.input_bytes == len(TEXT)
+    assert world.hdfs.stored == {f"{staged.input_path}/part-0": TEXT}
+    assert expected_of(staged).read_bytes() == COUNT
 
 
 def test_prepare_does_one_thing_after_the_other_and_says_which(
@@ -159,10 +159,10 @@ def test_input_without_checksums_is_what_such_a_case_reads(
     world: TextWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
-    case = case_of(checksum=Checksum.NULL)
+    spec = case_of(checksum=Checksum.NULL)
 
-    prepared = WORKLOAD.prepare(world.context, case)
-    (phase,) = WORKLOAD.phases(world.context, prepared, job_of(case))
+    staged = WORKLOAD.prepare(world.context, spec)
+    (phase,) = WORKLOAD.phases(world.context, staged, job_of(spec))
 
     assert phase.command[-2] == f"/boardcluster/input/{SHA256[:32]}-r2-null-b128m"
 
@@ -173,10 +173,10 @@ def output(world: TextWorld, **files: bytes) -> None:
 
 
 def test_a_right_output_is_proved(world: TextWorld) -> None:
-    prepared = prepare(world)
+    staged = prepare(world)
     output(world, _SUCCESS=b"", part_0=b"c\t1\nb\t3\n", part_1=b"a\t2\n", part_2=b"")
 
-    proof = proof_of(world, prepared)
+    proof = proof_of(world, staged)
 
     digest = hashlib.sha256(COUNT).hexdigest()
     found = proof.verification
@@ -199,34 +199,34 @@ def test_a_right_output_is_proved(world: TextWorld) -> None:
     ],
 )
 def test_a_wrong_output_is_never_proved(parts: list[bytes], world: TextWorld) -> None:
-    prepared = prepare(world)
+    staged = prepare(world)
     files = {f"part_{number}": data for number, data in enumerate(parts)}
     output(world, _SUCCESS=b"", **files)
 
     with pytest.raises(VerificationError):
-        proof_of(world, prepared)
+        proof_of(world, staged)
 
 
 def test_an_output_that_was_not_committed_is_not_looked_at(world: TextWorld) -> None:
-    prepared = prepare(world)
+    staged = prepare(world)
     output(world, part_0=COUNT)
 
     with pytest.raises(VerificationError, match="no _SUCCESS mark"):
-        proof_of(world, prepared)
+        proof_of(world, staged)
 
 
 def test_an_output_that_nobody_counted_for_is_never_proved(world: TextWorld) -> None:
     output(world, _SUCCESS=b"", part_0=COUNT)
 
     with pytest.raises(VerificationError, match="never computed"):
-        proof_of(world, Prepared(input_path="/in", input_bytes=len(TEXT)))
+        proof_of(world, StagedInput(input_path="/in", input_bytes=len(TEXT)))
 
 
 def test_a_second_proof_is_not_misled_by_files_of_the_first(world: TextWorld) -> None:
-    prepared = prepare(world)
+    staged = prepare(world)
     output(world, _SUCCESS=b"", part_0=COUNT)
-    assert proof_of(world, prepared).verification.records == 3
+    assert proof_of(world, staged).verification.records == 3
     del world.hdfs.stored[f"{OUTPUT}/part-0"]
     output(world, part_1=COUNT)
 
-    assert proof_of(world, prepared).verification.records == 3
+    assert proof_of(world, staged).verification.records == 3

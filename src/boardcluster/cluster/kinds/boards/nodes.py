@@ -23,9 +23,9 @@ from boardcluster.cluster.each_node import each_node, raise_first
 from boardcluster.cluster.state import LiveNode, LiveState, boot_id
 from boardcluster.errors import BoardclusterError, ClusterError, LockedError
 from boardcluster.records import ClusterSpec, NodeSpec
-from boardcluster.remote.ask import ask, boot_of
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import run_program
+from boardcluster.remote.node_rpc import boot_of, rpc
 from boardcluster.remote.ssh import SshRemote
 from boardcluster.remote.ssh_route import Silence, SshRoute
 
@@ -169,7 +169,7 @@ class BoardNodes:
     def _take(self, node: NodeSpec) -> None:
         """Make sure that nothing of another driver runs on a board."""
         admin = self.admin(node)
-        if not ask(admin, {"do": "of_user", "user": SERVICE_USER}):
+        if not rpc(admin, {"do": "of_user", "user": SERVICE_USER}):
             return
         said = admin.run(["cat", _OWNER_FILE], check=False).text.strip()
         if said != self._owner:
@@ -182,7 +182,7 @@ class BoardNodes:
 
     def _end_on(self, name: str, admin: Remote) -> int:
         """End everything of the service user on a board; return how many processes ended."""
-        answer = ask(admin, _END_REQUEST, timeout_seconds=90)
+        answer = rpc(admin, _END_REQUEST, timeout_seconds=90)
         if answer["left"]:
             raise ClusterError(
                 f"{name}: {answer['left']} processes of {SERVICE_USER} do not end",
@@ -231,7 +231,7 @@ class BoardNodes:
         rows = {node.name: node for node in state.nodes}
         request = {"do": "of_user", "user": SERVICE_USER}
         found, errors = each_node(
-            rows, lambda name: bool(ask(self.admin_of(rows[name], state), request))
+            rows, lambda name: bool(rpc(self.admin_of(rows[name], state), request))
         )
         raise_first(errors)
         return any(found.values())

@@ -7,7 +7,7 @@ import contextlib
 import os
 from typing import Any
 
-from boardcluster.services.provision.node.kind import Kind
+from boardcluster.services.provision.node.kind import ResourceKind
 from boardcluster.services.provision.node.system import (
     FailedError,
     difference,
@@ -19,7 +19,7 @@ from boardcluster.services.provision.node.system import (
     write_text,
 )
 
-__all__ = ["SYSTEMD_UNITS", "File", "Hosts", "Symlink", "Sysctl", "Word"]
+__all__ = ["SYSTEMD_UNITS", "FileKind", "HostsKind", "SymlinkKind", "SysctlKind", "WordKind"]
 
 SYSTEMD_UNITS = "/etc/systemd/system/"
 NEWLINE = "\n"
@@ -29,7 +29,7 @@ TAKEN = "# taken away by boardcluster: "
 REPLACED = "  # what boardcluster left of the line above"
 
 
-class File(Kind):
+class FileKind(ResourceKind):
     """A file with a content; of its units systemd is told when all are written."""
 
     @property
@@ -85,7 +85,7 @@ class File(Kind):
         return ""
 
 
-class Symlink(File):
+class SymlinkKind(FileKind):
     """A link to the first of some targets that exists."""
 
     def target(self) -> str:
@@ -112,7 +112,7 @@ class Symlink(File):
         return ""
 
 
-class Hosts(File):
+class HostsKind(FileKind):
     """The cluster's names in /etc/hosts, so that each has one address on every node.
 
     A block at the top is not enough: glibc sorts what it finds in this file, and of ``127.0.1.1
@@ -189,7 +189,7 @@ class Hosts(File):
         return ""
 
 
-class Word(Kind):
+class WordKind(ResourceKind):
     """One word of a file that is one line: a setting on the kernel's command line."""
 
     @property
@@ -234,7 +234,7 @@ class Word(Kind):
         return "takes effect when the node has been restarted"
 
 
-class Sysctl(File):
+class SysctlKind(FileKind):
     """Settings of the kernel, now and after each start."""
 
     def content(self) -> str:

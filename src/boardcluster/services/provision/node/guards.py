@@ -7,11 +7,11 @@ import os
 import re
 from typing import Any
 
-from boardcluster.services.provision.node.files import File
-from boardcluster.services.provision.node.kind import Kind
+from boardcluster.services.provision.node.files import FileKind
+from boardcluster.services.provision.node.kind import ResourceKind
 from boardcluster.services.provision.node.system import insist, run, write
 
-__all__ = ["Firewall", "Service", "ssh_port"]
+__all__ = ["FirewallKind", "ServiceKind", "ssh_port"]
 
 SSH_PORT = 22
 KEPT = ("LoadState", "UnitFileState", "ActiveState")
@@ -20,7 +20,7 @@ KEPT = ("LoadState", "UnitFileState", "ActiveState")
 TABLE = ("inet", "boardcluster")
 
 
-class Firewall(File):
+class FirewallKind(FileKind):
     """The file of our nftables table, and the table as the kernel has it."""
 
     def content(self) -> str:
@@ -83,7 +83,7 @@ def ssh_port() -> int | None:
     return None
 
 
-class Service(Kind):
+class ServiceKind(ResourceKind):
     """The first of some systemd services that is installed: enabled and running."""
 
     @property

@@ -7,13 +7,13 @@ from typing import Any
 from boardcluster.services.provision.node.manifest import Manifest
 from boardcluster.services.provision.node.system import Node
 
-__all__ = ["Kind"]
+__all__ = ["ResourceKind"]
 
 BULKY = ("content", "files", "deep")
 """What the manifest need not keep of a resource."""
 
 
-class Kind:
+class ResourceKind:
     """One resource: how it is compared, changed and taken back.
 
     ``entry`` is its entry in the manifest; None as long as it was never touched. ``resumed`` is

@@ -11,17 +11,17 @@ import shutil
 import stat
 from typing import Any
 
-from boardcluster.services.provision.node.kind import Kind
+from boardcluster.services.provision.node.kind import ResourceKind
 from boardcluster.services.provision.node.system import FailedError, insist
 
-__all__ = ["Folder", "User"]
+__all__ = ["FolderKind", "UserKind"]
 
 ADMINISTRATORS = ("adm", "admin", "docker", "lxd", "root", "sudo", "wheel")
 DATABASES = ("passwd", "shadow", "group", "gshadow", "subuid", "subgid")
 NO_SHELLS = ("/bin/false", "/sbin/nologin", "/usr/bin/false", "/usr/sbin/nologin")
 
 
-class User(Kind):
+class UserKind(ResourceKind):
     """The system user that runs everything: no password, no shell, no home, no sudo."""
 
     @property
@@ -104,7 +104,7 @@ class User(Kind):
         return ""
 
 
-class Folder(Kind):
+class FolderKind(ResourceKind):
     """A folder with owner and mode; one that was there before is given back, not removed."""
 
     def owners(self) -> tuple[int, int] | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from boardcluster.services.provision.node.kind import Kind
+from boardcluster.services.provision.node.kind import ResourceKind
 from boardcluster.services.provision.node.system import FailedError, run, tail
 from boardcluster.waiting import wait_until
 
-__all__ = ["Packages"]
+__all__ = ["PackagesKind"]
 
 LOCK_SECONDS_MOST = 600
 APT_SECONDS = 3600.0
@@ -18,7 +18,7 @@ CUT_SHORT = ("half-installed", "unpacked", "half-configured")
 """States of dpkg(1) in which a package is left when the machine stops in mid-way."""
 
 
-class Packages(Kind):
+class PackagesKind(ResourceKind):
     """Debian packages, each with alternatives, and all that they need."""
 
     @property

@@ -20,44 +20,44 @@ from typing import Any
 
 from boardcluster.services.provision.node.files import (
     SYSTEMD_UNITS,
-    File,
-    Hosts,
-    Symlink,
-    Sysctl,
-    Word,
+    FileKind,
+    HostsKind,
+    SymlinkKind,
+    SysctlKind,
+    WordKind,
 )
-from boardcluster.services.provision.node.guards import Firewall, Service
-from boardcluster.services.provision.node.kind import Kind
+from boardcluster.services.provision.node.guards import FirewallKind, ServiceKind
+from boardcluster.services.provision.node.kind import ResourceKind
 from boardcluster.services.provision.node.manifest import Manifest, one_at_a_time
-from boardcluster.services.provision.node.owners import Folder, User
-from boardcluster.services.provision.node.packages import Packages
+from boardcluster.services.provision.node.owners import FolderKind, UserKind
+from boardcluster.services.provision.node.packages import PackagesKind
 from boardcluster.services.provision.node.system import FailedError, Node, insist
-from boardcluster.services.provision.node.tree import Tree
+from boardcluster.services.provision.node.tree import TreeKind
 
 __all__ = ["answer"]
 
 
-KINDS: dict[str, type[Kind]] = {
-    "packages": Packages,
-    "user": User,
-    "folder": Folder,
-    "file": File,
-    "symlink": Symlink,
-    "hosts": Hosts,
-    "word": Word,
-    "sysctl": Sysctl,
-    "firewall": Firewall,
-    "service": Service,
-    "tree": Tree,
+KINDS: dict[str, type[ResourceKind]] = {
+    "packages": PackagesKind,
+    "user": UserKind,
+    "folder": FolderKind,
+    "file": FileKind,
+    "symlink": SymlinkKind,
+    "hosts": HostsKind,
+    "word": WordKind,
+    "sysctl": SysctlKind,
+    "firewall": FirewallKind,
+    "service": ServiceKind,
+    "tree": TreeKind,
 }
 
 
-def _kind_of(node: Node, manifest: Manifest, resource: dict[str, Any]) -> Kind:
+def _kind_of(node: Node, manifest: Manifest, resource: dict[str, Any]) -> ResourceKind:
     """Return a resource with its entry."""
     return KINDS[resource["kind"]](node, manifest, resource)
 
 
-def _unwanted(node: Node, manifest: Manifest, wanted: list[Kind]) -> list[Kind]:
+def _unwanted(node: Node, manifest: Manifest, wanted: list[ResourceKind]) -> list[ResourceKind]:
     """Return what was installed but is not asked for any more, latest first.
 
     Only what is ours alone: a Java or a word on the kernel's command line is no longer asked for
@@ -73,9 +73,9 @@ def _unwanted(node: Node, manifest: Manifest, wanted: list[Kind]) -> list[Kind]:
     return found
 
 
-def _check_room(todo: list[Kind]) -> None:
+def _check_room(todo: list[ResourceKind]) -> None:
     """Refuse to begin what would fill the disk."""
-    trees = [kind for kind in todo if isinstance(kind, Tree)]
+    trees = [kind for kind in todo if isinstance(kind, TreeKind)]
     need = sum(tree.missing_bytes() for tree in trees)
     if not need:
         return
@@ -93,14 +93,16 @@ def _check_room(todo: list[Kind]) -> None:
         )
 
 
-def _row_of(kind: Kind, words: str, *, detail: str = "", remark: str = "") -> dict[str, str]:
+def _row_of(
+    kind: ResourceKind, words: str, *, detail: str = "", remark: str = ""
+) -> dict[str, str]:
     """Return one change for the answer."""
     return {"key": kind.key, "words": words, "detail": detail, "remark": remark}
 
 
 def _compare(
     node: Node, manifest: Manifest, request: dict[str, Any]
-) -> tuple[list[Kind], list[tuple[Kind, dict[str, str]]]]:
+) -> tuple[list[ResourceKind], list[tuple[ResourceKind, dict[str, str]]]]:
     """Return what is to be taken back and what is to be done, changing nothing."""
     wanted = [_kind_of(node, manifest, resource) for resource in request["resources"]]
     todo = [
@@ -124,7 +126,7 @@ def _apply(node: Node, request: dict[str, Any]) -> dict[str, Any]:
         manifest = Manifest(node)
         gone, todo = _compare(node, manifest, request)
         changes = [_take_back(manifest, kind) for kind in gone]
-        units: list[Kind] = []
+        units: list[ResourceKind] = []
         for kind, row in todo:
             with _said(row["words"]):
                 if not kind.is_unit:
@@ -141,7 +143,7 @@ def _apply(node: Node, request: dict[str, Any]) -> dict[str, Any]:
     return {"changes": changes, "copies": copies}
 
 
-def _settle(node: Node, units: list[Kind]) -> list[Kind]:
+def _settle(node: Node, units: list[ResourceKind]) -> list[ResourceKind]:
     """Let systemd read its units again if any changed; then they are done, and none is waiting."""
     if node.units_changed:
         insist(["systemctl", "daemon-reload"])
@@ -151,7 +153,7 @@ def _settle(node: Node, units: list[Kind]) -> list[Kind]:
     return []
 
 
-def _begin(kind: Kind) -> None:
+def _begin(kind: ResourceKind) -> None:
     """Write down what is about to be touched, and what is there before it."""
     if kind.entry is None:
         kind.entry = {"key": kind.key, "before": kind.look()}
@@ -166,7 +168,7 @@ def _confirm(node: Node, request: dict[str, Any]) -> dict[str, Any]:
         manifest = Manifest(node)
         for resource in request["resources"]:
             kind = _kind_of(node, manifest, resource)
-            if isinstance(kind, Tree) and kind.resumed:
+            if isinstance(kind, TreeKind) and kind.resumed:
                 kind.confirm()
     return {"changes": []}
 
@@ -182,7 +184,7 @@ def _said(words: str) -> Iterator[None]:
         raise FailedError(f"{words}: {why}", hint=hint) from error
 
 
-def _take_back(manifest: Manifest, kind: Kind) -> dict[str, str]:
+def _take_back(manifest: Manifest, kind: ResourceKind) -> dict[str, str]:
     """Restore what was there before one resource, and forget it."""
     row = _row_of(kind, kind.back())
     with _said(row["words"]):
@@ -192,7 +194,7 @@ def _take_back(manifest: Manifest, kind: Kind) -> dict[str, str]:
     return row
 
 
-def _installed(node: Node, manifest: Manifest, *, keep_data: bool) -> list[Kind]:
+def _installed(node: Node, manifest: Manifest, *, keep_data: bool) -> list[ResourceKind]:
     """Return what ``uninstall`` takes back, latest first."""
     found = []
     for entry in reversed(manifest.entries):
@@ -213,7 +215,7 @@ def _refuse_while_running(node: Node, manifest: Manifest) -> None:
     """Refuse to take away what processes of the cluster still use."""
     for entry in manifest.entries:
         kind = _kind_of(node, manifest, entry["resource"])
-        user = kind.user() if isinstance(kind, User) else None
+        user = kind.user() if isinstance(kind, UserKind) else None
         for pid in os.listdir("/proc") if user is not None and user.pw_uid else []:
             with contextlib.suppress(OSError):
                 if user and pid.isdecimal() and os.stat(f"/proc/{pid}").st_uid == user.pw_uid:

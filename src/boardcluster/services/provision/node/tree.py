@@ -9,13 +9,13 @@ import shutil
 import stat
 from typing import Any
 
-from boardcluster.services.provision.node.kind import Kind
+from boardcluster.services.provision.node.kind import ResourceKind
 from boardcluster.services.provision.node.system import FailedError
 
-__all__ = ["Tree", "own", "sha256_of"]
+__all__ = ["TreeKind", "own", "sha256_of"]
 
 
-class Tree(Kind):
+class TreeKind(ResourceKind):
     """Files that the driver copies: they are recorded here before, and looked at after."""
 
     copied_later = True

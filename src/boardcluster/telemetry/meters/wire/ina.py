@@ -13,9 +13,9 @@ from functools import partial
 
 from boardcluster.errors import MeterError, RemoteError, SpecError
 from boardcluster.records import Coverage
-from boardcluster.remote.ask import node_program
 from boardcluster.remote.base import Remote
-from boardcluster.telemetry.meters.base import Kind, Meter, Option, Reading
+from boardcluster.remote.node_rpc import node_program
+from boardcluster.telemetry.meters.base import Meter, MeterKind, Option, Reading
 from boardcluster.telemetry.meters.wire.options import number, whole
 
 __all__ = [
@@ -147,7 +147,7 @@ def _mean(samples: Sequence[tuple[float, float]]) -> Reading:
     return Reading(seconds=sum(seconds) / len(seconds), watts=sum(watts) / len(watts))
 
 
-def ina_kind(chip: Chip, *, summary: str, accuracy: str, accuracy_percent: float) -> Kind:
+def ina_kind(chip: Chip, *, summary: str, accuracy: str, accuracy_percent: float) -> MeterKind:
     """Return the kind of meter that a chip is.
 
     Args:
@@ -156,7 +156,7 @@ def ina_kind(chip: Chip, *, summary: str, accuracy: str, accuracy_percent: float
         accuracy: as the data sheet states it.
         accuracy_percent: the same as a number, with a shunt of 1 % where it is outside.
     """
-    return Kind(
+    return MeterKind(
         name=chip.name.lower(),
         summary=summary,
         coverage=Coverage.NODE,

@@ -1,0 +1,358 @@
+"""What a result took and gave: energy, power, and price. Pure.
+
+Sources: performance per watt of data: Lee and Park 2026, section *RPi 5B cluster vs. Desktop
+computer*; flops per watt: S. Sharma, C.-H. Hsu, W. Feng, "Making a case for a Green500 list", IPDPS
+2006, as equation 4 of Baun 2016; cost of a year, peak and efficiency of HPL: equation 1 and section
+*Analysis of the efficiency* of Baun 2016. A gigabyte is 10^9 bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from boardcluster.analysis.cells import Cell
+from boardcluster.analysis.ratios import quotient
+from boardcluster.analysis.statistics import Interval, mean, mean_interval
+from boardcluster.records import Energy, EnergyMethod, Measurement
+
+__all__ = [
+    "Amount",
+    "Efficiency",
+    "Peak",
+    "PriceList",
+    "PricePart",
+    "efficiency_of",
+    "energy_cost",
+    "hpl_efficiency",
+    "hpl_peak_gflops",
+    "joules_per_gigabyte",
+    "mflops_per_watt",
+    "performance_per_price",
+    "performance_per_watt",
+    "watts_of",
+    "yearly_energy_cost",
+]
+
+_GIGABYTE_BYTES = 10**9
+
+PRICED_PARTS = ("boards", "media", "supplies", "switch")
+"""What a cluster has at least, and so what its price must have."""
+
+_GFLOPS = "gflops_per_second"
+"""The figure of HPL that is its Rmax."""
+
+_JOULES_PER_KWH = 3.6e6
+_HOURS_PER_YEAR = 24 * 365.25
+
+
+# Formulas
+
+
+def joules_per_gigabyte(energy_joules: float, size_bytes: float) -> float:
+    """Energy per input: E / (size / 10^9), in joules per gigabyte.
+
+    Raises:
+        ValueError: the size is not above 0.
+    """
+    return quotient(energy_joules, size_bytes / _GIGABYTE_BYTES)
+
+
+def performance_per_watt(size_bytes: float, duration_seconds: float, watts: float) -> float:
+    """Performance per watt: (size in GB / time in s) / power in W (Lee and Park 2026).
+
+    Raises:
+        ValueError: the time or the power is not above 0.
+    """
+    return quotient(quotient(size_bytes / _GIGABYTE_BYTES, duration_seconds), watts)
+
+
+def mflops_per_watt(rmax_gflops: float, watts: float) -> float:
+    """Flops per watt as the Green500 has it: Rmax / P(Rmax), in 10^6 operations per second and W.
+
+    Source: Baun 2016, equation 4.
+
+    Raises:
+        ValueError: the power is not above 0.
+    """
+    return quotient(rmax_gflops * 1000, watts)
+
+
+def yearly_energy_cost(watts: float, price_per_kwh: float) -> float:
+    """Energy cost of a year at this power: E * 24 * 365.25 * price, with E in kW.
+
+    Source: Baun 2016, equation 1.
+    """
+    return watts / 1000 * _HOURS_PER_YEAR * price_per_kwh
+
+
+def energy_cost(energy_joules: float, price_per_kwh: float) -> float:
+    """Price of an energy: E / 3.6 MJ * price."""
+    return energy_joules / _JOULES_PER_KWH * price_per_kwh
+
+
+def hpl_peak_gflops(clock_hertz: float, cores: int, operations_per_cycle: float) -> float:
+    """Rpeak: clock * cores * operations per cycle of one core, in 10^9 operations per second.
+
+    Operations are of double precision. Source: Baun 2016, *Analysis of the efficiency*.
+    """
+    return clock_hertz * cores * operations_per_cycle / 1e9
+
+
+def hpl_efficiency(rmax_gflops: float, peak_gflops: float) -> float:
+    """Rmax / Rpeak, a share of 1. Source: Baun 2016, *Analysis of the efficiency*.
+
+    Raises:
+        ValueError: the peak is not above 0.
+    """
+    return quotient(rmax_gflops, peak_gflops)
+
+
+def performance_per_price(performance: float, price: float) -> float:
+    """Performance in any unit per unit of currency.
+
+    Raises:
+        ValueError: the price is not above 0.
+    """
+    return quotient(performance, price)
+
+
+# Prices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricePart:
+    """One line of what a cluster cost."""
+
+    name: str
+    """One of ``PRICED_PARTS``, ``cooling``, ``other`` or ``everything``."""
+    what: str
+    """Which: ``rpi-5b-8gb-2400mhz``; empty where the file does not say."""
+    count: int
+    """How many."""
+    each: float
+    """Price of one, in the list's currency."""
+    source: str
+    """``[prices] in cluster.toml``, or catalog entry with its source."""
+
+    @property
+    def price(self) -> float:
+        """Price of all of them."""
+        return self.count * self.each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceList:
+    """What a cluster cost, and what electricity costs."""
+
+    currency: str
+    """Three letters (ISO 4217); empty where no price is known at all."""
+    per_kwh: float | None
+    """Price of a kilowatt-hour; None where none is declared."""
+    parts: tuple[PricePart, ...]
+    """What has a price."""
+    missing: tuple[str, ...]
+    """Why there is no whole price, one line for each part without one."""
+
+    @property
+    def total(self) -> float | None:
+        """Price of the whole cluster; None while a part has none, since less would flatter it."""
+        return None if self.missing else math.fsum(part.price for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peak:
+    """Rpeak of the workers of a result."""
+
+    gflops: float | None
+    """In 10^9 operations of double precision per second; None where the reason says why."""
+    source: str = ""
+    """Processors, clocks and operations per cycle with where they are from; empty without."""
+    reason: str = ""
+    """Why it is not known, in one line; empty if it is."""
+
+
+# Worth of a cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """One number over the runs of a cell."""
+
+    value: float | None
+    """Mean over the runs that have it; None where the reason says why."""
+    interval: Interval | None
+    """95 % interval of the mean by Student's t; None for one run."""
+    count: int
+    """How many runs have it."""
+    reason: str = ""
+    """Why there is none, or of which runs, in one line; empty if every run has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Efficiency:
+    """What the runs of a cell took and gave. Every amount says why it is missing where it is."""
+
+    energy_joules: Amount
+    """Energy of a run over the whole cluster."""
+    joules_per_gigabyte: Amount
+    """Energy per 10^9 bytes of input."""
+    mean_watts: Amount
+    """Mean power over the run."""
+    performance_per_watt: Amount
+    """GB/s of input per W."""
+    gflops_per_second: Amount
+    """Rmax of HPL, in 10^9 operations per second."""
+    mflops_per_watt: Amount
+    """Rmax per W, in 10^6 operations per second and W."""
+    hpl_efficiency: Amount
+    """Rmax over Rpeak, a share of 1."""
+    energy_cost: Amount
+    """Price of a run's energy, in the currency."""
+    yearly_energy_cost: Amount
+    """Price of a year at the run's mean power, in the currency."""
+    gigabytes_per_second_per_price: Amount
+    """GB/s of input per unit of currency."""
+    gflops_per_price: Amount
+    """Rmax in Gflops per unit of currency."""
+    method: EnergyMethod | None
+    """METERED only if every run that counts is; None without energy."""
+    level: int | None
+    """Lowest level of power measurement among them; None without energy."""
+    remark: str
+    """Where energies are of different methods, how many are modelled; else empty."""
+    currency: str
+    """Of the prices; empty without any."""
+
+
+def watts_of(energy: Energy, duration_seconds: float) -> float | None:
+    """Mean power of the whole cluster over a run, in W; None without an energy.
+
+    Energy spans from the first submission of a run to the end of its last, and the duration is the
+    sum of the submissions; so the span is taken from a meter, as its energy over its mean power.
+
+    Args:
+        energy: of the run.
+        duration_seconds: of the run; what counts where no meter tells the span.
+    """
+    if energy.energy_joules is None:
+        return None
+    spans = [
+        power.energy_joules / power.mean_watts
+        for power in energy.powers
+        if power.energy_joules and power.mean_watts
+    ]
+    span_seconds = mean(spans) if spans else duration_seconds
+    return energy.energy_joules / span_seconds if span_seconds > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """One quantity of every run of a cell."""
+
+    values: Sequence[float | None]
+    """In the order of runs; None where a run does not have it."""
+    reason: str = ""
+    """Why runs lack it; empty where all have it."""
+
+
+def efficiency_of(
+    cell: Cell, prices: PriceList | None = None, *, peak: Peak | None = None
+) -> Efficiency:
+    """Return what the runs of a cell took and gave, by prices and Rpeak of what took part."""
+    runs = [row.measurement for row in cell.results if row.measurement is not None]
+    energies = [run.energy for run in runs if run.energy and _joules(run) is not None]
+    modelled = sum(energy.method is EnergyMethod.MODELLED for energy in energies)
+    mixed = 0 < modelled < len(energies)
+    no_rate = "no price per kWh is declared in [prices] of cluster.toml"
+    most = peak or Peak(gflops=None, reason="the peak of the boards is not known")
+
+    def of_all(value: float | None, reason: str) -> _Given:
+        return _Given([value] * len(runs), reason)
+
+    no_energy = _no_energy(runs)
+    joules = _Given([_joules(run) for run in runs], no_energy)
+    watts = _Given(
+        [watts_of(run.energy, run.duration_seconds) if run.energy else None for run in runs],
+        no_energy,
+    )
+    seconds = _Given([run.duration_seconds for run in runs])
+    size = _Given(
+        [run.input_bytes or None for run in runs],
+        "" if all(run.input_bytes for run in runs) else "it has no input of a known size",
+    )
+    rmax = _Given(
+        [run.figures.get(_GFLOPS) for run in runs],
+        "" if all(_GFLOPS in run.figures for run in runs) else "it does not measure Gflops",
+    )
+    rate = prices.per_kwh if prices else None
+    per_kwh = of_all(rate, no_rate if rate is None else "")
+    total = of_all(*_total(prices))
+    return Efficiency(
+        energy_joules=_amount(float, joules),
+        joules_per_gigabyte=_amount(joules_per_gigabyte, joules, size),
+        mean_watts=_amount(float, watts),
+        performance_per_watt=_amount(performance_per_watt, size, seconds, watts),
+        gflops_per_second=_amount(float, rmax),
+        mflops_per_watt=_amount(mflops_per_watt, rmax, watts),
+        hpl_efficiency=_amount(hpl_efficiency, rmax, of_all(most.gflops, most.reason)),
+        energy_cost=_amount(energy_cost, joules, per_kwh),
+        yearly_energy_cost=_amount(yearly_energy_cost, watts, per_kwh),
+        gigabytes_per_second_per_price=_amount(_gigabytes_per_price, size, seconds, total),
+        gflops_per_price=_amount(performance_per_price, rmax, total),
+        method=None
+        if not energies
+        else (EnergyMethod.MODELLED if modelled else EnergyMethod.METERED),
+        level=min((energy.level for energy in energies), default=None),
+        remark=f"{modelled} of {len(energies)} energies are modelled" if mixed else "",
+        currency=prices.currency if prices else "",
+    )
+
+
+def _amount(formula: Callable[..., float], *given: _Given) -> Amount:
+    """Work out a formula for every run of which all is known that it takes."""
+    rows = list(zip(*(row.values for row in given), strict=True))
+    values = []
+    for row in rows:
+        with contextlib.suppress(ValueError):  # a time, power or price of 0: no quotient
+            if None not in row:
+                values.append(formula(*row))
+    why = "; ".join(dict.fromkeys(row.reason for row in given if row.reason))
+    if not values:
+        return Amount(value=None, interval=None, count=0, reason=why or "there are no runs")
+    some = f"{len(values)} of {len(rows)} runs" + (f"; for the others: {why}" if why else "")
+    return Amount(
+        value=mean(values),
+        interval=mean_interval(values),
+        count=len(values),
+        reason=some if len(values) < len(rows) else "",
+    )
+
+
+def _gigabytes_per_price(size_bytes: float, duration_seconds: float, price: float) -> float:
+    return performance_per_price(quotient(size_bytes / _GIGABYTE_BYTES, duration_seconds), price)
+
+
+def _joules(run: Measurement) -> float | None:
+    return run.energy.energy_joules if run.energy else None
+
+
+def _no_energy(runs: Sequence[Measurement]) -> str:
+    """Say why runs have no energy, each reason once; empty where all have one."""
+    reasons = [
+        (run.energy.reason if run.energy else "") or "no meter, and no power is modelled"
+        for run in runs
+        if _joules(run) is None
+    ]
+    return "; ".join(dict.fromkeys(reasons))
+
+
+def _total(prices: PriceList | None) -> tuple[float | None, str]:
+    if prices is None:
+        return None, "no prices are declared in [prices] of cluster.toml"
+    if prices.missing:
+        return None, "; ".join(prices.missing)
+    total = prices.total
+    return total, "" if total else "everything was free of charge"

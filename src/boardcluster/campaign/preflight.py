@@ -1,0 +1,217 @@
+"""What a campaign will take, and whether it can run at all, before anything starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from boardcluster.campaign.trial_jobs import TrialJob, jobs_of, variant_of
+from boardcluster.errors import BoardclusterError
+from boardcluster.factors import levels
+from boardcluster.records import ClusterSpec, Trial
+from boardcluster.services.disk_space import FULL_PERCENT
+from boardcluster.services.profile import Profile, build_profile
+from boardcluster.spec.variant import ClusterVariant, apply_variant, storage_name
+from boardcluster.units import format_bytes
+from boardcluster.workloads.base import InputKind
+
+__all__ = ["Preflight", "PreflightRow", "check_preflight", "free_bytes"]
+
+_FORM_CHANGE_SECONDS = 15.0
+"""Stopping and starting all daemons of an emulated cluster (benchmarks/README.md)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreflightRow:
+    """The trials of one workload on one engine."""
+
+    workload: str
+    """Workload or mix."""
+    engine: str
+    """The engine."""
+    sizes_bytes: tuple[int, ...]
+    """The sizes, ascending."""
+    workers: tuple[int, ...]
+    """The numbers of workers, ascending."""
+    cells: int
+    """Number of different cells."""
+    runs: int
+    """Number of runs, warm-ups included."""
+    known_seconds: float
+    """Time of those runs whose cell, or one like it, was measured before."""
+    known_runs: int
+    """How many those are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preflight:
+    """What a campaign will take."""
+
+    rows: tuple[PreflightRow, ...]
+    """One per workload and engine."""
+    runs: int
+    """Number of runs."""
+    cells: int
+    """Number of different cells."""
+    forms: int
+    """How many variants the cluster takes."""
+    known_seconds: float
+    """Time as far as known, changes of variant included."""
+    unknown_runs: int
+    """Runs whose time nobody knows yet."""
+    space_bytes: int
+    """Space on the nodes' disks: all inputs, and the largest single run."""
+    notes: tuple[str, ...]
+    """What the job specs say of themselves, each once (an HPL problem's size and grid)."""
+    problems: tuple[str, ...]
+    """Why it cannot run, each once; empty if it can."""
+
+
+def free_bytes(home: Path) -> tuple[int, int]:
+    """Return the space that is free on the disk of the emulated nodes, and what they hold already.
+
+    Free is what is above the share at which YARN gives a node up. What DataNodes hold may be
+    inputs that are used again.
+    """
+    seen = os.statvfs(home)
+    total, available = seen.f_blocks * seen.f_frsize, seen.f_bavail * seen.f_frsize
+    held = sum(_size(path) for path in home.glob("nodes/*/data*/datanode/**/*"))
+    return max(0, int(available - total * (1 - FULL_PERCENT / 100))), held
+
+
+def _size(path: Path) -> int:
+    try:
+        return 0 if path.is_dir() else path.lstat().st_size
+    except OSError:
+        return 0
+
+
+def check_preflight(
+    spec: ClusterSpec,
+    trials: Sequence[Trial],
+    *,
+    typical_seconds: Mapping[tuple[str, str, int, int], float],
+    free: tuple[int, int],
+    has_tool: Callable[[str], bool],
+) -> Preflight:
+    """Add up what trials will take, and find what cannot run.
+
+    Args:
+        spec: the declared cluster.
+        trials: the trials.
+        typical_seconds: mean duration of earlier runs by (workload, engine, size, workers).
+        free: bytes that are free for inputs and runs, and bytes held already, see free_bytes.
+        has_tool: whether the nodes have a program.
+    """
+    cells: dict[tuple[object, ...], list[Trial]] = {}
+    for trial in trials:
+        cells.setdefault(levels(trial), []).append(trial)
+    problems: dict[str, None] = {}
+    notes: dict[str, None] = {}
+    inputs: dict[tuple[object, ...], int] = {}
+    largest = 0
+    known: dict[ClusterVariant, tuple[ClusterSpec, Profile] | None] = {}
+    for group in cells.values():
+        variant = variant_of(group[0])
+        if variant not in known:
+            known[variant] = _formed(spec, variant, problems)
+        if (formed := known[variant]) is None:
+            continue
+        try:
+            jobs = jobs_of(group[0], *formed)
+        except BoardclusterError as error:
+            problems[_line(error)] = None
+            continue
+        for job in jobs:
+            storage = storage_name(spec, variant)
+            inputs[_input_key(storage, group[0], job)] = job.workload.need(job.spec).input_bytes
+            notes |= dict.fromkeys(_notes(job))
+            problems |= dict.fromkeys(_lacking(job, has_tool))
+        largest = max(largest, sum(job.workload.need(job.spec).run_bytes for job in jobs))
+    space_bytes = sum(inputs.values()) + largest
+    left_bytes, held_bytes = free
+    if max(0, sum(inputs.values()) - held_bytes) + largest > left_bytes:
+        problems[
+            f"the inputs need {format_bytes(sum(inputs.values()))} and the largest run "
+            f"{format_bytes(largest)}, but the nodes' disk has {format_bytes(left_bytes)} for them "
+            "(use smaller sizes, fewer replicas or fewer numbers of workers, or a larger disk)"
+        ] = None
+    rows = tuple(_rows(cells.values(), typical_seconds))
+    known_seconds = sum(row.known_seconds for row in rows)
+    return Preflight(
+        rows=rows,
+        runs=len(trials),
+        cells=len(cells),
+        forms=len(known),
+        known_seconds=known_seconds + max(0, len(known) - 1) * _FORM_CHANGE_SECONDS,
+        unknown_runs=len(trials) - sum(row.known_runs for row in rows),
+        space_bytes=space_bytes,
+        notes=tuple(notes),
+        problems=tuple(problems),
+    )
+
+
+def _formed(
+    spec: ClusterSpec, variant: ClusterVariant, problems: dict[str, None]
+) -> tuple[ClusterSpec, Profile] | None:
+    try:
+        applied = apply_variant(spec, variant)
+        return applied, build_profile(variant.profile, applied)
+    except BoardclusterError as error:
+        problems[_line(error)] = None
+        return None
+
+
+def _line(error: BoardclusterError) -> str:
+    return f"{error.message} ({error.hint})" if error.hint else error.message
+
+
+def _notes(job: TrialJob) -> Iterable[str]:
+    if words := job.workload.describe(job.spec):
+        yield f"{job.workload.name}: {words}"
+
+
+def _lacking(job: TrialJob, has_tool: Callable[[str], bool]) -> Iterable[str]:
+    for program, package in job.workload.tools.items():
+        if not has_tool(program):
+            yield (
+                f"{job.workload.name} needs the program {program} on the nodes "
+                f"(install the package {package})"
+            )
+
+
+def _input_key(storage: str, trial: Trial, job: TrialJob) -> tuple[object, ...]:
+    """Two job specs with equal keys share one input in HDFS."""
+    kind = "text" if job.workload.input_kind is InputKind.TEXT else job.workload.name
+    job_spec = job.spec
+    copies = (job_spec.replication, job_spec.checksum, job_spec.block_bytes)
+    return (storage, kind, trial.input, job_spec.size_bytes, *copies)
+
+
+def _rows(
+    groups: Iterable[Sequence[Trial]],
+    typical_seconds: Mapping[tuple[str, str, int, int], float],
+) -> Iterable[PreflightRow]:
+    together: dict[tuple[str, str], list[Sequence[Trial]]] = {}
+    for group in groups:
+        together.setdefault((group[0].workload, group[0].engine), []).append(group)
+    for (workload, engine), cells in sorted(together.items()):
+        known_seconds, known_runs = 0.0, 0
+        for cell in cells:
+            one = cell[0]
+            took = typical_seconds.get((workload, engine, one.size_bytes, one.workers))
+            if took is not None:
+                known_seconds += took * len(cell)
+                known_runs += len(cell)
+        yield PreflightRow(
+            workload=workload,
+            engine=engine,
+            sizes_bytes=tuple(sorted({cell[0].size_bytes for cell in cells})),
+            workers=tuple(sorted({cell[0].workers for cell in cells})),
+            cells=len(cells),
+            runs=sum(len(cell) for cell in cells),
+            known_seconds=known_seconds,
+            known_runs=known_runs,
+        )

@@ -1,0 +1,115 @@
+"""From a trial to its cluster variant and to what each of its jobs is to do. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from boardcluster.errors import UsageError
+from boardcluster.factors import FACTORS
+from boardcluster.records import ClusterSpec, Engine, Trial
+from boardcluster.services.profile import Profile, with_settings
+from boardcluster.services.settings import by_file, of_daemons, of_jobs
+from boardcluster.spec.variant import ClusterVariant
+from boardcluster.workloads import load_workload
+from boardcluster.workloads.base import InputKind, JobSpec, Workload, check_parameters
+
+__all__ = ["TrialJob", "check_spark_fits", "jobs_of", "settings_of", "variant_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialJob:
+    """One job of a trial."""
+
+    label: str
+    """Its name among the trial's jobs: the workload's, numbered in a mix."""
+    workload: Workload
+    """The workload."""
+    spec: JobSpec
+    """What to do."""
+
+
+def variant_of(trial: Trial) -> ClusterVariant:
+    """Return the cluster variant that a trial runs on."""
+    return ClusterVariant(
+        profile=trial.profile,
+        workers=trial.workers,
+        master=trial.master,
+        settings=tuple(sorted(of_daemons(trial.settings).items())),
+    )
+
+
+def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob, ...]:
+    """Return a trial's jobs in the order of its mix.
+
+    Args:
+        trial: the trial.
+        spec: the cluster in the variant that the trial runs on.
+        profile: its profile.
+
+    Raises:
+        UsageError: a parameter or setting is unknown or wrong, or a job spec makes no sense.
+        CapacityError: the nodes cannot hold a job spec, or what a setting asks for.
+    """
+    profile = with_settings(profile, of_jobs(trial.settings), spec)
+    names = trial.workload.split("+")
+    smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
+    replication = trial.replication or int(
+        profile.properties["hdfs-site"].get("dfs.replication", 3)
+    )
+    jobs = []
+    for number, name in enumerate(names, start=1):
+        workload = load_workload(name)
+        if trial.engine not in workload.engines:
+            raise UsageError(
+                f"{name} does not run on {trial.engine}",
+                hint=f"its engines: {', '.join(workload.engines)}",
+            )
+        if trial.engine is Engine.MPI and trial.concurrency > 1:
+            raise UsageError(
+                f"{trial.workload}: MPI jobs share memory and ports, so they cannot run at once",
+                hint="set concurrency = 1, or leave the mix out",
+            )
+        check_spark_fits(profile, trial.engine)
+        prefix = f"{name}."
+        given = {
+            key.removeprefix(prefix): value
+            for key, value in trial.parameters.items()
+            if key.startswith(prefix)
+        }
+        job_spec = JobSpec(
+            engine=trial.engine,
+            size_bytes=0 if workload.input_kind is InputKind.NOTHING else trial.size_bytes,
+            replication=replication,
+            checksum=trial.checksum,
+            parameters=check_parameters(workload, given),
+            workers=len(spec.workers),
+            worker_memory_bytes=smallest.memory_bytes,
+            worker_cores=min(worker.cores for worker in spec.workers),
+            block_bytes=int(profile.properties["hdfs-site"].get("dfs.blocksize", 128 << 20)),
+        )
+        workload.check(job_spec)
+        label = name if len(names) == 1 else f"{number}-{name}"
+        jobs.append(TrialJob(label=label, workload=workload, spec=job_spec))
+    return tuple(jobs)
+
+
+def check_spark_fits(profile: Profile, engine: Engine) -> None:
+    """Refuse Spark on nodes that hold no executor.
+
+    Raises:
+        UsageError: with the arithmetic.
+    """
+    if engine is Engine.SPARK and profile.spark_refusal:
+        raise UsageError(
+            f"Spark does not fit on these nodes: {profile.spark_refusal}",
+            hint="use MapReduce, or give the nodes more memory",
+        )
+
+
+def settings_of(trial: Trial) -> dict[str, dict[str, str]]:
+    """Return the properties, per configuration file, that a trial sets for its jobs."""
+    found = by_file(of_jobs(trial.settings))
+    for factor in FACTORS:
+        for file, properties in factor.properties(factor.level(trial)).items():
+            found[file] = {**found.get(file, {}), **properties}
+    return found

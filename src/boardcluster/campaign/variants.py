@@ -1,0 +1,108 @@
+"""Keeps the running cluster in the variant that the next trial needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from boardcluster.campaign.execution import clear_leftovers
+from boardcluster.campaign.heartbeat import lost_now
+from boardcluster.campaign.trial_jobs import variant_of
+from boardcluster.cluster.state import load_state
+from boardcluster.errors import DaemonError
+from boardcluster.factors import settings_words
+from boardcluster.fetch.cache import Progress
+from boardcluster.records import Trial
+from boardcluster.services import operation
+from boardcluster.services.lifecycle import Health
+from boardcluster.services.operation import LiveCluster
+from boardcluster.spec.variant import ClusterVariant
+
+__all__ = ["VariantSwitcher"]
+
+
+class VariantSwitcher:
+    """The cluster of a campaign; as a context it is left as it was found."""
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        cache: Path,
+        progress: Progress,
+        seen: Callable[[Health], None],
+    ) -> None:
+        self._home = home
+        self._cache = cache
+        self._progress = progress
+        self._seen = seen
+        self._variant: ClusterVariant | None = None
+        self._live: LiveCluster | None = None
+        self._was_up = operation.found_up(home)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            self.leave()
+        else:
+            self.abandon()
+
+    def __call__(self, trial: Trial) -> LiveCluster:
+        """Return the running cluster in the variant of a trial.
+
+        Raises:
+            ClusterError: it does not come up.
+        """
+        variant = variant_of(trial)
+        if self._live is None or variant != self._variant:
+            words = f"{variant.workers} workers, profile {variant.profile}, master {variant.master}"
+            words += f", {settings_words(dict(variant.settings))}" if variant.settings else ""
+            self._progress(f"changing the cluster to {words}", 0, 0)
+            self._live = self._up(variant)
+            self._variant = variant
+        return self._live
+
+    def _up(self, variant: ClusterVariant) -> LiveCluster:
+        """Bring the cluster up; one that is not whole is restarted, with its HDFS."""
+        try:
+            live = self._bring_up(variant)
+            if not (lost := lost_now(live)):
+                return live
+        except DaemonError as error:
+            if load_state(self._home) is None:
+                raise  # it was started just now and failed
+            lost = error.message
+        self._progress(f"restarting the cluster: {lost}", 0, 0)
+        operation.down(self._home)
+        return self._bring_up(variant)
+
+    def _bring_up(self, variant: ClusterVariant) -> LiveCluster:
+        live = operation.up(
+            self._home,
+            cache=self._cache,
+            progress=self._progress,
+            seen=self._seen,
+            variant=variant,
+            temporary=not self._was_up,
+        )
+        clear_leftovers(live)
+        return live
+
+    def leave(self) -> None:
+        """After the last trial: leave the cluster as it was found, up or down."""
+        if not self._was_up:
+            operation.down(self._home)
+        elif self._live is not None and self._live.state.form:
+            self._progress("returning the cluster to cluster.toml", 0, 0)
+            operation.up(self._home, cache=self._cache, progress=self._progress, seen=self._seen)
+
+    def abandon(self) -> None:
+        """After Ctrl-C or an error: end what the campaign started, without starting anything."""
+        if not self._was_up:
+            operation.down(self._home)
+        elif self._live is not None and self._live.state.form:
+            words = f"the cluster stays up with {self._live.state.form}"
+            self._progress(f"{words}; `boardcluster up` returns it to cluster.toml", 0, 0)

@@ -1,0 +1,101 @@
+"""Room on the disk that holds a cluster's home, counted as the daemons count it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from boardcluster.errors import BoardclusterError, CapacityError
+from boardcluster.fetch.cache import require_space
+from boardcluster.remote.base import Remote
+from boardcluster.services.layout import Layout
+from boardcluster.units import format_bytes
+
+__all__ = ["FULL_PERCENT", "require_disk_space", "sick_disks", "used_percent"]
+
+FULL_PERCENT = 90.0
+"""yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage: above it a
+NodeManager is unhealthy and its jobs wait without a message (Apache Hadoop, "NodeManager")."""
+
+_KERNEL_ERROR = re.compile(r"I/O error|EXT4-fs error|read-only|abort", re.IGNORECASE)
+
+_NEED_BYTES = 500_000_000
+"""Below 100 MiB free (dfs.namenode.resource.du.reserved) the NameNode goes into safe mode; the
+rest is for logs, edits (preallocated, at least 1 MiB each) and the first data."""
+
+
+def used_percent(*, total_bytes: int, available_bytes: int) -> float:
+    """Return how full a disk is as YARN counts: what only root may still write counts as used.
+
+    Source: Apache Hadoop, class DirectoryCollection.
+    """
+    return 100 * (1 - available_bytes / total_bytes) if total_bytes else 0.0
+
+
+def require_disk_space(home: Path) -> None:
+    """Refuse to start on a disk on which the daemons would give up.
+
+    Raises:
+        CapacityError: with the arithmetic.
+    """
+    require_space(home, need_bytes=_NEED_BYTES, purpose="starting a cluster")
+    seen = os.statvfs(home)
+    total_bytes, available_bytes = seen.f_blocks * seen.f_frsize, seen.f_bavail * seen.f_frsize
+    percent = used_percent(total_bytes=total_bytes, available_bytes=available_bytes)
+    if percent <= FULL_PERCENT:
+        return
+    wanted_bytes = int(total_bytes * (1 - FULL_PERCENT / 100))
+    missing_bytes = wanted_bytes - available_bytes
+    raise CapacityError(
+        f"the disk of {home} is {percent:.1f} % full: {format_bytes(available_bytes)} of "
+        f"{format_bytes(total_bytes)} are free, and YARN stops using its nodes below "
+        f"{format_bytes(wanted_bytes)}",
+        hint=f"free {format_bytes(missing_bytes)} there, or choose a larger disk with --home",
+    )
+
+
+def sick_disks(
+    layout: Layout, remotes: Mapping[str, Remote], admins: Mapping[str, Remote]
+) -> list[str]:
+    """Name every worker whose disk is as full as YARN allows, or can no longer be written.
+
+    YARN itself looks only every two minutes (yarn.nodemanager.disk-health-checker.interval-ms). A
+    file system becomes read-only when the kernel meets an error on it; the kernel's own line is
+    added where it may be read.
+    """
+    sick = []
+    for worker in layout.spec.workers:
+        remote, folder = remotes[worker.name], layout.data(worker)
+        with contextlib.suppress(BoardclusterError, ValueError, IndexError):
+            shown = remote.run(["df", "--block-size=1", "--output=size,avail,source", folder])
+            total, available, device = shown.text.splitlines()[1].split(maxsplit=2)
+            percent = used_percent(total_bytes=int(total), available_bytes=int(available))
+            if percent > FULL_PERCENT:
+                sick.append(f"{worker.name}: its disk is {percent:.1f} % full")
+            elif words := _unwritable(remote, folder):
+                line = _kernel_line(admins[worker.name], Path(device).name)
+                sick.append(f"{worker.name}: its disk cannot be written to: {words}{line}")
+    return sick
+
+
+def _unwritable(remote: Remote, folder: str) -> str:
+    """Return why nothing can be written; empty if it can.
+
+    It is tried, because the file system of a broken disk need not call itself read-only.
+    """
+    probe = f"{folder}/.written-by-boardcluster"
+    done = remote.run(["touch", probe], check=False)
+    if done.returncode == 0:
+        remote.run(["rm", "-f", probe], check=False)
+        return ""
+    return done.stderr.decode(errors="replace").strip().rpartition(": ")[2]
+
+
+def _kernel_line(remote: Remote, device: str) -> str:
+    """Return the kernel's last words about an error of a device, or nothing."""
+    text = remote.run(["dmesg", "--notime"], check=False).text
+    lines = [line for line in text.splitlines() if device in line and _KERNEL_ERROR.search(line)]
+    return f" (kernel: {lines[-1].strip()})" if lines else ""

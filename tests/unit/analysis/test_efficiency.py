@@ -1,0 +1,208 @@
+"""What a result took and gave, in energy and money."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import replace
+
+import pytest
+from tests.unit.analysis.runs import metered, result
+
+from boardcluster.analysis import summarise
+from boardcluster.analysis.efficiency import (
+    Amount,
+    Efficiency,
+    Peak,
+    PriceList,
+    PricePart,
+    efficiency_of,
+    energy_cost,
+    hpl_efficiency,
+    hpl_peak_gflops,
+    joules_per_gigabyte,
+    mflops_per_watt,
+    performance_per_price,
+    performance_per_watt,
+    watts_of,
+    yearly_energy_cost,
+)
+from boardcluster.records import EnergyMethod, Engine
+
+GB = 10**9
+PRICES = PriceList(
+    currency="EUR",
+    per_kwh=0.25,
+    parts=(
+        PricePart(name="boards", what="", count=5, each=80.0, source="s"),
+        PricePart(name="switch", what="", count=1, each=100.0, source="s"),
+    ),
+    missing=(),
+)
+
+
+def amounts(efficiency: Efficiency) -> dict[str, Amount]:
+    named = {
+        field.name: getattr(efficiency, field.name) for field in dataclasses.fields(efficiency)
+    }
+    return {name: value for name, value in named.items() if isinstance(value, Amount)}
+
+
+def test_formulas() -> None:
+    assert joules_per_gigabyte(3000, 2e9) == 1500
+    assert performance_per_watt(32e9, 320, 50) == pytest.approx(0.002)
+    assert mflops_per_watt(1.3, 26) == pytest.approx(50)
+    assert yearly_energy_cost(1000, 0.1) == pytest.approx(8766 * 0.1)
+    assert energy_cost(3.6e6, 0.3) == pytest.approx(0.3)
+    assert hpl_peak_gflops(2.4e9, 4, 8) == pytest.approx(76.8)
+    assert hpl_efficiency(38.4, 76.8) == 0.5
+    assert performance_per_price(10, 4) == 2.5
+
+
+def test_a_year_at_the_power_of_a_run_costs_as_much_as_its_energy() -> None:
+    seconds_per_year = 365.25 * 86400
+    assert yearly_energy_cost(26, 0.25) == pytest.approx(energy_cost(26 * seconds_per_year, 0.25))
+
+
+def test_what_is_not_above_zero_is_refused() -> None:
+    for formula, values in (
+        (joules_per_gigabyte, (1.0, 0)),
+        (performance_per_watt, (1.0, 0.0, 1.0)),
+        (performance_per_watt, (1.0, 1.0, 0.0)),
+        (mflops_per_watt, (1.0, 0.0)),
+        (hpl_efficiency, (1.0, 0.0)),
+        (performance_per_price, (1.0, 0.0)),
+    ):
+        with pytest.raises(ValueError, match="not above 0"):
+            formula(*values)
+
+
+def test_the_efficiency_of_a_cell_with_everything() -> None:
+    runs = [
+        result(
+            seconds,
+            position=place,
+            size_bytes=2 * GB,
+            workload="hpl",
+            engine=Engine.MPI,
+            energy=metered(seconds * 30, mean_watts=30.0),
+            figures={"gflops_per_second": 1.5},
+        )
+        for place, seconds in enumerate((90.0, 100.0, 110.0))
+    ]
+    (cell,) = summarise(runs)
+    efficiency = efficiency_of(cell, PRICES, peak=Peak(gflops=6.0))
+    values = {name: amount.value for name, amount in amounts(efficiency).items()}
+    assert values == pytest.approx(
+        {
+            "energy_joules": 3000,
+            "joules_per_gigabyte": 1500,
+            "mean_watts": 30,
+            "performance_per_watt": 2 / 30 * (1 / 90 + 1 / 100 + 1 / 110) / 3,
+            "gflops_per_second": 1.5,
+            "mflops_per_watt": 50,
+            "hpl_efficiency": 0.25,
+            "energy_cost": 3000 / 3.6e6 * 0.25,
+            "yearly_energy_cost": 0.03 * 24 * 365.25 * 0.25,
+            "gigabytes_per_second_per_price": 2 / 500 * (1 / 90 + 1 / 100 + 1 / 110) / 3,
+            "gflops_per_price": 1.5 / 500,
+        }
+    )
+    assert all(
+        (amount.count, amount.reason) == (3, "") and amount.interval is not None
+        for amount in amounts(efficiency).values()
+    )
+    interval = efficiency.energy_joules.interval
+    assert interval is not None
+    assert interval.half_width == pytest.approx(4.3027 * 300 / 3**0.5, rel=1e-4)
+    assert (efficiency.method, efficiency.level, efficiency.remark) == (EnergyMethod.METERED, 1, "")
+    assert efficiency.currency == "EUR"
+
+
+def test_one_run_has_no_interval() -> None:
+    (cell,) = summarise([result(100, energy=metered(3000, mean_watts=30))])
+    efficiency = efficiency_of(cell)
+    assert efficiency.energy_joules == Amount(value=3000, interval=None, count=1, reason="")
+
+
+def test_everything_that_is_missing_says_why() -> None:
+    (cell,) = summarise([result(100, size_bytes=0)])
+    efficiency = efficiency_of(cell)
+    for name, amount in amounts(efficiency).items():
+        assert (amount.value, amount.interval, amount.count) == (None, None, 0), name
+        assert amount.reason, name
+    assert "no meter" in efficiency.energy_joules.reason
+    assert "input" in efficiency.joules_per_gigabyte.reason
+    assert "no meter" in efficiency.joules_per_gigabyte.reason
+    assert "does not measure Gflops" in efficiency.mflops_per_watt.reason
+    assert "peak" in efficiency.hpl_efficiency.reason
+    assert "per kWh" in efficiency.yearly_energy_cost.reason
+    assert "no prices" in efficiency.gigabytes_per_second_per_price.reason
+    assert (efficiency.method, efficiency.level, efficiency.currency) == (None, None, "")
+
+
+def test_a_meter_without_a_sum_says_its_reason() -> None:
+    (cell,) = summarise([result(100, energy=metered(None, reason="no meter covers worker2"))])
+    efficiency = efficiency_of(cell, PRICES)
+    assert efficiency.energy_joules.reason == "no meter covers worker2"
+    assert efficiency.energy_cost.reason == "no meter covers worker2"
+
+
+def test_only_runs_with_a_sum_count() -> None:
+    runs = [
+        result(100, energy=metered(3000, mean_watts=30)),
+        result(100, position=1, energy=metered(None, reason="plug: no readings")),
+        result(100, position=2),
+    ]
+    (cell,) = summarise(runs)
+    energy = efficiency_of(cell).energy_joules
+    assert (energy.value, energy.count, energy.interval) == (3000, 1, None)
+    assert energy.reason.startswith("1 of 3 runs; for the others: ")
+    assert "plug: no readings" in energy.reason
+
+
+def test_modelled_energy_says_so_and_a_mixture_how_much_of_it() -> None:
+    modelled = metered(1000, mean_watts=10, method=EnergyMethod.MODELLED, level=0)
+    (cell,) = summarise([result(100, energy=modelled)])
+    efficiency = efficiency_of(cell)
+    assert (efficiency.method, efficiency.level, efficiency.remark) == (
+        EnergyMethod.MODELLED,
+        0,
+        "",
+    )
+    both = [result(100, energy=modelled), result(100, position=1, energy=metered(3000))]
+    (cell,) = summarise(both)
+    efficiency = efficiency_of(cell)
+    assert (efficiency.method, efficiency.level) == (EnergyMethod.MODELLED, 0)
+    assert efficiency.remark == "1 of 2 energies are modelled"
+
+
+def test_power_is_over_the_span_of_the_energy_not_over_the_submissions_alone() -> None:
+    """Two submissions of 40 s with 20 s between them: 100 s of power, 80 s of duration."""
+    assert watts_of(metered(3000, mean_watts=30), 80) == pytest.approx(30)
+    assert watts_of(metered(3000), 100) == pytest.approx(30), "no meter tells the span"
+    assert watts_of(metered(None), 100) is None
+    assert watts_of(metered(3000), 0) is None
+
+
+def test_two_meters_add_up() -> None:
+    energy = metered(3000, mean_watts=30)
+    part = replace(energy.powers[0], energy_joules=1500.0, mean_watts=15.0)
+    assert watts_of(replace(energy, powers=(part, part)), 90) == pytest.approx(30)
+
+
+def test_a_price_that_lacks_a_part_is_no_price() -> None:
+    lacking = replace(PRICES, missing=("no price of media",))
+    assert lacking.total is None
+    assert PRICES.total == 500
+    (cell,) = summarise([result(100)])
+    amount = efficiency_of(cell, lacking).gigabytes_per_second_per_price
+    assert (amount.value, amount.reason) == (None, "no price of media")
+    free = replace(PRICES, parts=())
+    amount = efficiency_of(cell, free).gigabytes_per_second_per_price
+    assert (amount.value, amount.reason) == (None, "everything was free of charge")
+
+
+def test_electricity_that_costs_nothing_is_a_price() -> None:
+    (cell,) = summarise([result(100, energy=metered(3000, mean_watts=30))])
+    cost = efficiency_of(cell, replace(PRICES, per_kwh=0.0)).yearly_energy_cost
+    assert (cost.value, cost.reason) == (0, "")

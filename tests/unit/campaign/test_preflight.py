@@ -1,0 +1,333 @@
+"""What a campaign will take, and what cannot run, before anything starts."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.builders import make_trial
+from tests.unit.campaign.fake_workload import FakeWorkload
+
+from boardcluster.campaign.preflight import Preflight, PreflightRow, check_preflight, free_bytes
+from boardcluster.errors import UsageError
+from boardcluster.records import Checksum, ClusterSpec, Engine, MasterPlacement, Trial
+from boardcluster.workloads.base import InputKind, JobSpec, Need
+
+MakeSpec = Callable[..., ClusterSpec]
+Workloads = dict[str, FakeWorkload]
+PLENTY = 10**15
+
+
+class Sized(FakeWorkload):
+    """Needs its size times its replicas as input, and twice its size to run."""
+
+    def need(self, job_spec: JobSpec) -> Need:
+        return Need(
+            input_bytes=job_spec.size_bytes * job_spec.replication,
+            run_bytes=2 * job_spec.size_bytes,
+        )
+
+
+@pytest.fixture
+def workloads(monkeypatch: pytest.MonkeyPatch) -> Workloads:
+    found: Workloads = {
+        "grep": Sized(name="grep", input_kind=InputKind.TEXT),
+        "wordcount": Sized(name="wordcount", input_kind=InputKind.TEXT),
+        "sort": Sized(name="sort"),
+        "pi": FakeWorkload(
+            name="pi", input_kind=InputKind.NOTHING, space=Need(input_bytes=0, run_bytes=0)
+        ),
+    }
+    monkeypatch.setattr("boardcluster.campaign.trial_jobs.load_workload", found.__getitem__)
+    return found
+
+
+def trial_of(workload: str = "grep", **fields: Any) -> Trial:
+    return make_trial(workload, **{"engine": Engine.MAPREDUCE, **fields})
+
+
+def look(
+    spec: ClusterSpec,
+    *trials: Trial,
+    typical: dict[tuple[str, str, int, int], float] | None = None,
+    free: int = PLENTY,
+    held: int = 0,
+    tools: tuple[str, ...] = (),
+) -> Preflight:
+    return check_preflight(
+        spec,
+        trials,
+        typical_seconds=typical or {},
+        free=(free, held),
+        has_tool=lambda name: name in tools,
+    )
+
+
+def test_rows_count_cells_and_runs_of_each_workload_and_engine(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    preflight = look(
+        make_spec(),
+        trial_of(size_bytes=2000),
+        trial_of(),
+        trial_of(repetition=2),
+        trial_of(warm_up=True),
+        trial_of(workers=2),
+        trial_of(engine=Engine.SPARK),
+        trial_of("pi", size_bytes=0),
+    )
+
+    assert preflight.rows == (
+        PreflightRow(
+            workload="grep",
+            engine="mapreduce",
+            sizes_bytes=(1000, 2000),
+            workers=(2, 4),
+            cells=3,
+            runs=5,
+            known_seconds=0.0,
+            known_runs=0,
+        ),
+        PreflightRow(
+            workload="grep",
+            engine="spark",
+            sizes_bytes=(1000,),
+            workers=(4,),
+            cells=1,
+            runs=1,
+            known_seconds=0.0,
+            known_runs=0,
+        ),
+        PreflightRow(
+            workload="pi",
+            engine="mapreduce",
+            sizes_bytes=(0,),
+            workers=(4,),
+            cells=1,
+            runs=1,
+            known_seconds=0.0,
+            known_runs=0,
+        ),
+    )
+    assert (preflight.runs, preflight.cells, preflight.problems) == (7, 5, ())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"profile": "paper-2021"},
+        {"size_bytes": 7},
+        {"workers": 3},
+        {"concurrency": 2},
+        {"replication": 1},
+        {"checksum": Checksum.NULL},
+        {"master": MasterPlacement.SEPARATE},
+        {"input": "/text"},
+        {"parameters": {"grep.pattern": "x"}},
+        {"engine": Engine.SPARK},
+        {"workload": "wordcount"},
+    ],
+)
+def test_what_makes_another_cell(
+    change: dict[str, Any], workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    assert look(make_spec(memory_mib=8192), trial_of(), trial_of(**change)).cells == 2
+
+
+def test_forms_are_counted_and_their_changes_take_time(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    trials = [
+        trial_of(),
+        trial_of("sort"),
+        trial_of(workers=2),
+        trial_of(workers=2, master=MasterPlacement.COMBINED),
+    ]
+    typical = {("grep", "mapreduce", 1000, 4): 10.0}
+
+    preflight = look(make_spec(memory_mib=8192), *trials, typical=typical)
+
+    assert preflight.forms == 3
+    # The first variant is not changed to; each further one takes 15 s.
+    assert preflight.known_seconds == 10.0 + 2 * 15.0
+    assert look(make_spec(), trial_of(), typical=typical).known_seconds == 10.0
+
+
+def test_time_is_known_as_far_as_something_like_it_was_measured(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    typical = {
+        ("grep", "mapreduce", 1000, 4): 10.0,
+        ("grep", "mapreduce", 1000, 2): 99.0,  # another number of workers
+        ("grep", "spark", 1000, 4): 77.0,
+        ("grep+sort", "mapreduce", 1000, 4): 300.0,
+    }
+    preflight = look(
+        make_spec(),
+        trial_of(),
+        trial_of(repetition=2),
+        trial_of(replication=1),  # pooled with the others
+        trial_of(size_bytes=2000),
+        trial_of("grep+sort", concurrency=2),
+        typical=typical,
+    )
+
+    grep, mix = preflight.rows
+    assert (grep.known_seconds, grep.known_runs, grep.runs) == (30.0, 3, 4)
+    assert (mix.known_seconds, mix.known_runs) == (300.0, 1)
+    assert (preflight.known_seconds, preflight.unknown_runs) == (330.0, 1)
+
+
+def test_space_is_all_inputs_once_and_the_largest_run(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    preflight = look(
+        make_spec(),
+        trial_of(),  # text of 1000 twice
+        trial_of("wordcount"),  # the same text
+        trial_of(engine=Engine.SPARK),  # the same text
+        trial_of(size_bytes=3000),  # another text
+        trial_of("sort"),  # rows of its own
+        trial_of("sort", repetition=2),
+        trial_of("grep+sort+sort"),  # the same inputs; runs of 2000 each
+    )
+
+    assert preflight.space_bytes == (2000 + 6000 + 2000) + max(2 * 3000, 3 * 2000)
+
+
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [
+        ({"replication": 1}, 1000),
+        ({"checksum": Checksum.NULL}, 2000),
+        ({"input": "/my/text"}, 2000),
+        ({"workers": 3}, 2000),  # a variant of its own, so an HDFS of its own
+        ({"concurrency": 1, "parameters": {}}, 0),
+    ],
+)
+def test_inputs_are_shared_only_if_they_are_the_same(
+    change: dict[str, Any], more: int, workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    once = look(make_spec(), trial_of()).space_bytes
+
+    assert look(make_spec(), trial_of(), trial_of(**change)).space_bytes == once + more
+
+
+def test_what_does_not_fit_is_a_problem_with_the_arithmetic(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    trials = [trial_of(), trial_of("sort")]  # inputs 2000 + 2000, run 2000
+
+    assert look(make_spec(), *trials, free=6000).problems == ()
+    (problem,) = look(make_spec(), *trials, free=5999).problems
+    assert problem.startswith("the inputs need 4 KB and the largest run 2 KB, but the nodes'")
+    assert "smaller sizes" in problem
+
+
+def test_every_problem_is_said_once(workloads: Workloads, make_spec: MakeSpec) -> None:
+    workloads["sort"].refuses = UsageError("sort: too small", hint="give a size")
+    trials = [
+        trial_of(workers=9),
+        trial_of(workers=9, repetition=2),
+        trial_of("wordcount", workers=9),
+        trial_of("sort"),
+        trial_of("sort", engine=Engine.SPARK),
+        trial_of("sort", size_bytes=2000),
+        trial_of(),
+    ]
+
+    preflight = look(make_spec(), *trials)
+
+    workers, sort = preflight.problems
+    assert workers.startswith("9 workers with the master declared; the cluster demo has 4 workers")
+    assert sort == "sort: too small (give a size)"
+    assert preflight.runs == 7
+
+
+def test_a_profile_that_cannot_place_a_map_is_a_problem(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    # paper-2021 has one size for 4 GB boards: with one worker no map fits beside its master.
+    trials = [trial_of(profile="paper-2021", workers=workers) for workers in (1, 2)]
+
+    preflight = look(make_spec(), *trials, trial_of())
+
+    (problem,) = preflight.problems
+    assert "profile paper-2021: application master 3072 MB" in problem
+    assert "with one worker no map task could ever start" in problem
+
+
+def test_spark_that_does_not_fit_is_a_problem(workloads: Workloads, make_spec: MakeSpec) -> None:
+    small = make_spec(memory_mib=1024, master_memory_mib=2048)
+
+    assert look(small, trial_of()).problems == ()
+    (problem,) = look(small, trial_of(engine=Engine.SPARK)).problems
+    assert problem.startswith("Spark does not fit on these nodes: ")
+
+
+def test_a_missing_program_is_a_problem_with_its_package(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    workloads["pi"].tools = {"mpirun": "openmpi-bin", "xhpl": "hpcc"}
+
+    preflight = look(make_spec(), trial_of("pi"), trial_of("pi", workers=2), tools=("mpirun",))
+
+    assert preflight.problems == (
+        "pi needs the program xhpl on the nodes (install the package hpcc)",
+    )
+    assert look(make_spec(), trial_of("pi"), tools=("mpirun", "xhpl")).problems == ()
+
+
+def test_what_a_case_says_of_itself_is_noted_once(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    workloads["sort"].words = "N is 2,800"
+
+    preflight = look(make_spec(), trial_of("sort"), trial_of("sort+grep"), trial_of())
+
+    assert preflight.notes == ("sort: N is 2,800",)
+
+
+def test_free_space_is_what_yarn_leaves_and_what_inputs_hold_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = SimpleNamespace(f_frsize=10, f_blocks=1000, f_bavail=300)
+    monkeypatch.setattr(os, "statvfs", lambda _: seen)
+    assert free_bytes(tmp_path) == (3000 - 1000, 0)  # a tenth of 10000 bytes stays
+
+    for place, size in (
+        ("nodes/worker1/data/datanode/current/blk_1", 5),
+        ("nodes/worker2/data-2w/datanode/blk_2", 60),
+        ("nodes/worker2/data/nodemanager/spill", 1000),  # no input
+        ("nodes/worker2/logs/datanode/log", 1000),
+        ("attempts/t/1/out", 1000),
+    ):
+        path = tmp_path / place
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"x" * size)
+    assert free_bytes(tmp_path) == (2000, 65)
+
+    seen.f_bavail = 50
+    assert free_bytes(tmp_path) == (0, 65)
+
+
+def test_what_is_held_may_be_inputs_and_is_never_room_for_a_run(
+    workloads: Workloads, make_spec: MakeSpec
+) -> None:
+    need = look(make_spec(), trial_of()).space_bytes
+    assert look(make_spec(), trial_of(), free=0, held=10 * need).problems != ()
+    assert look(make_spec(), trial_of(), free=need, held=0).problems == ()
+
+
+def test_a_block_that_vanishes_meanwhile_counts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = SimpleNamespace(f_frsize=10, f_blocks=1000, f_bavail=300)
+    folder = tmp_path / "nodes/worker1/data/datanode"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(os, "statvfs", lambda _: seen)
+    monkeypatch.setattr(os, "walk", lambda _: [(os.fspath(folder), [], ["gone"])])
+
+    assert free_bytes(tmp_path) == (2000, 0)
