@@ -31,6 +31,23 @@ size = "1 MB"
 [matrix.settings]
 "{COMPRESS}" = [false, true]
 "{HANDLERS}" = 7
+
+[[matrix]]
+workload = "wordcount"
+engine = "spark"
+size = "1 MB"
+profile = "mine.toml"
+[matrix.settings]
+"spark.shuffle.compress" = false
+"""
+MINE = """\
+source = "a test"
+
+["hdfs-site"]
+"dfs.datanode.handler.count" = 5
+
+["spark-defaults"]
+"spark.locality.wait" = "1s"
 """
 
 
@@ -55,6 +72,15 @@ def materialized_bytes(row: Any) -> int:
     return int(value)
 
 
+def spark_properties(events: Path) -> dict[str, str]:
+    """What Spark itself says in its event log that its properties are."""
+    for line in events.read_text().splitlines():
+        found: dict[str, Any] = json.loads(line)
+        if found["Event"] == "SparkListenerEnvironmentUpdate":
+            return dict(found["Spark Properties"])
+    raise AssertionError(f"{events} has no properties")
+
+
 @pytest.mark.needs_root
 def test_daemons_and_jobs_have_what_a_campaign_sets(
     tmp_path: Path, cli: Callable[..., Cli]
@@ -62,6 +88,7 @@ def test_daemons_and_jobs_have_what_a_campaign_sets(
     program = cli(tmp_path / "home")
     file = tmp_path / "settings.toml"
     file.write_text(CAMPAIGN)
+    (tmp_path / "mine.toml").write_text(MINE)
     try:
         program("init", "--workers", "1", "--subnet", "198.18.215.0/24")
         seen = set()
@@ -71,9 +98,14 @@ def test_daemons_and_jobs_have_what_a_campaign_sets(
                 time.sleep(1)
             out, err = process.communicate()
         assert process.returncode == 0, err
-        assert seen == {"", "7"}, "the daemon says so itself"
-        rows = {row["trial"]["settings"][COMPRESS]: row for row in json.loads(out)["results"]}
-        assert {row["attempt"]["state"] for row in rows.values()} == {"ok"}
+        assert seen == {"", "7", "5"}, "the daemon says so itself"
+        results = json.loads(out)["results"]
+        assert {row["attempt"]["state"] for row in results} == {"ok"}
+        [own] = [row for row in results if row["trial"]["engine"] == "spark"]
+        [events] = (program.home / own["attempt"]["artefacts"]).glob("*.events.jsonl")
+        had = spark_properties(events)
+        assert (had["spark.locality.wait"], had["spark.shuffle.compress"]) == ("1s", "false")
+        rows = {row["trial"]["settings"][COMPRESS]: row for row in results if row != own}
         assert 0 < materialized_bytes(rows["true"]) < materialized_bytes(rows["false"])
         compared = program("compare", "settings", "settings", "--tainted", "--json")
         assert f"{COMPRESS} true" in compared

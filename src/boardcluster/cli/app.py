@@ -44,6 +44,11 @@ _EPILOG = (
 )
 
 
+def _flowing(text: str) -> str:
+    """Return paragraphs without line ends, which Typer would keep beside its own."""
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+
+
 class _Commands(TyperGroup):
     """The commands; each is loaded when it is asked for, since all of them take a second."""
 
@@ -63,6 +68,8 @@ class _Commands(TyperGroup):
             else:
                 alone.command(cmd_name, epilog=module.EPILOG)(grouped(module.command))
             loaded: Any = get_group(alone).commands[cmd_name]
+            for each in (loaded, *getattr(loaded, "commands", {}).values()):
+                each.help = _flowing(each.help or "")
             loaded.rich_help_panel = next(part for part in PANELS if cmd_name in PANELS[part])
             self.commands[cmd_name] = loaded
         return self.commands.get(cmd_name)
