@@ -121,7 +121,6 @@ def test_results_say_where_they_come_from(up: Cli, tmp_path: Path) -> None:
 
 def test_down_finds_the_containers_of_a_killed_driver(up: Cli) -> None:
     mark = identity(up)
-    daemons = len(leftover_processes(mark))
 
     def containers() -> int:
         found = 0
@@ -130,11 +129,12 @@ def test_down_finds_the_containers_of_a_killed_driver(up: Cli) -> None:
                 found += b"CONTAINER_ID=" in Path(f"/proc/{pid}/environ").read_bytes()
         return found
 
+    wait_until(lambda: containers() == 0, "the end of earlier containers", seconds=60)
     with up.start("run", "pi", "--engine", "mapreduce", "--repetitions", "1") as driver:
         wait_until(lambda: containers() > 0, "a container", seconds=120, pause_seconds=0.2)
         driver.kill()
         driver.communicate()
-    assert len(leftover_processes(mark)) > daemons
+    assert containers() > 0
     up("down")
     assert leftover_processes(mark) == []
     assert load_state(up.home) is None

@@ -364,7 +364,7 @@ def test_changed_key(make: Callable[..., SshRemote], route: SshRoute, server: Se
 
     assert route.known_hosts.read_text() == planted
     # The hint's command does what it says.
-    command = caught.value.hint.partition(": ")[2].partition(", and")[0]
+    command = caught.value.hint.partition("run ")[2].partition(", then")[0]
     subprocess.run(shlex.split(command), check=True, capture_output=True)
     assert route.known_hosts.read_text() == ""
 
@@ -876,7 +876,7 @@ def test_trust_never_replaces_a_key(server: Server, route: SshRoute) -> None:
     before = route.known_hosts.read_text()
     assert name not in before  # hashed, and found all the same
 
-    with pytest.raises(HostKeyError, match=r"node: .* has another key for \[127"):
+    with pytest.raises(HostKeyError, match=r"node: .* holds another key for \[127"):
         trust(route.known_hosts, keys[::-1])
 
     assert route.known_hosts.read_text() == before

@@ -81,7 +81,7 @@ def test_every_command_of_the_tutorial_works(
         timeout=800,
         check=False,
     )
-    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    assert done.returncode == 0, f"{done.stdout[-20000:]}\n{done.stderr[-3000:]}"
     for name in ("demo", "default"):
         report = open_folder / "boardcluster" / name / "report" / "report.html"
         assert report.stat().st_size > 10_000
