@@ -15,9 +15,9 @@ from boardcluster.report.parallel_map import parallel_map
 
 PROGRAM = """
 import time
-from boardcluster.report.parallel_map import together
+from boardcluster.report.parallel_map import parallel_map
 if __name__ == "__main__":
-    together(time.sleep, [60.0] * 16, many=1)
+    parallel_map(time.sleep, [60.0] * 16, many=1)
 """
 
 
