@@ -24,6 +24,7 @@ __all__ = [
     "later_levels",
     "levels",
     "levels_without",
+    "setting_value",
     "setting_words",
     "settings_words",
 ]
@@ -117,12 +118,17 @@ class Factor:
         return {} if self.kind is dict else self.default
 
 
-def setting_words(key: str, value: str) -> str:
-    """Return one engine setting in words: ``dfs.blocksize 32 MiB``."""
+def setting_value(key: str, value: str) -> str:
+    """Return the value of an engine setting as it is shown: ``32 MiB``."""
     is_size = any(word in key.lower() for word in ("size", "bytes")) and value.isdecimal()
     if is_size and int(value) >= _MIB and int(value) % _MIB == 0:
-        value = f"{int(value) // _MIB} MiB"
-    return f"{key} {value}"
+        return f"{int(value) // _MIB} MiB"
+    return value
+
+
+def setting_words(key: str, value: str) -> str:
+    """Return one engine setting in words: ``dfs.blocksize 32 MiB``."""
+    return f"{key} {setting_value(key, value)}"
 
 
 def settings_words(settings: Mapping[str, str]) -> str:

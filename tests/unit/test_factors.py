@@ -172,9 +172,9 @@ def test_sides_that_differ_by_settings_are_compared_and_it_is_said() -> None:
     comparison = compare_result_sets(small, large)
     [apart] = comparison.apart
     assert (apart.name, apart.first, apart.second) == (
-        "settings",
-        "dfs.blocksize 32 MiB, spark.executor.cores 1",
-        "dfs.blocksize 128 MiB, spark.executor.cores 1",
+        "setting dfs.blocksize",
+        "32 MiB",
+        "128 MiB",
     )
     assert comparison.matches
     both = own_result_set("both", "both", blocks("33554432", "134217728"))

@@ -18,7 +18,7 @@ from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.ratios import PairedTest, Ratio, RatioMethod, paired, ratio_of_means
 from boardcluster.analysis.statistics import Interval, mean, mean_interval
 from boardcluster.analysis.twins import node_words
-from boardcluster.factors import FACTORS
+from boardcluster.factors import FACTORS, setting_value
 from boardcluster.records import Fingerprint, Result
 
 __all__ = [
@@ -225,7 +225,9 @@ def _points(
     for factor in FACTORS:
         level = factor.level(cell.trial)
         if factor.name == "settings":
-            conditions |= {f"{_SETTING}{key}": value for key, value in level.items()}
+            conditions |= {
+                f"{_SETTING}{key}": setting_value(key, value) for key, value in level.items()
+            }
         elif factor.kind is dict:
             conditions[factor.name] = "" if factor.is_default(cell.trial) else factor.words(level)
         else:

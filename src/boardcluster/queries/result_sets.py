@@ -21,6 +21,7 @@ from boardcluster.analysis.result_sets import (
 from boardcluster.catalog.conditions import machine_of, published_result_set
 from boardcluster.catalog.published import read_index
 from boardcluster.errors import ClusterError, EmptySelectionError, UsageError
+from boardcluster.factors import setting_value
 from boardcluster.queries.names import SIDES
 from boardcluster.queries.runs import nearest
 from boardcluster.records import AttemptState, Campaign, Result, Verdict
@@ -183,11 +184,15 @@ class _Loader:
             )
         if key not in keys:
             raise _unknown("setting", key, sorted(keys), self._home)
-        there = {row.trial.settings.get(key, "") for row in results}
-        if value not in there:
-            named = [f"{key}={each}" for each in sorted(there)]
+        by_value: dict[str, list[Result]] = {}
+        for row in results:
+            found = setting_value(key, row.trial.settings.get(key, ""))
+            by_value.setdefault(found, []).append(row)
+        value = setting_value(key, value)
+        if value not in by_value:
+            named = [f"{key}={each}" for each in sorted(by_value)]
             raise _unknown("setting", asked.name, named, self._home)
-        chosen = [row for row in results if row.trial.settings.get(key, "") == value]
+        chosen = by_value[value]
         title = f"{key} {value}" if value else f"{key} as the profile has it"
         return self._own(asked.text, title, chosen, self._home)
 

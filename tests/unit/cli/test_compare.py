@@ -96,7 +96,7 @@ def test_engines_that_ran_in_turn_are_paired(tmp_path: Path) -> None:
 
 def test_values_of_a_setting_are_compared_where_all_else_is_equal(tmp_path: Path) -> None:
     """The other setting is a condition of each match, and is not averaged over."""
-    blocks = {"32 MiB": 1.0, "128 MiB": 2.0}
+    blocks = {"33554432": 1.0, "134217728": 2.0}
     for place, (block, times) in enumerate(blocks.items()):
         for compress, seconds in (("true", FAST), ("false", SLOW), ("", SLOW)):
             settings = {"dfs.blocksize": block} | ({"a.compress": compress} if compress else {})
@@ -111,6 +111,11 @@ def test_values_of_a_setting_are_compared_where_all_else_is_equal(tmp_path: Path
     assert sorted(match.first.values[0] for match in found.matches) == [SLOW[0], 2 * SLOW[0]]
     assert {match.outcome for match in found.matches} == {MatchOutcome.HIGHER}
     assert not found.only_first
+
+    blocks_apart = compare(
+        "setting:dfs.blocksize=32 MiB", "setting:dfs.blocksize=134217728", tmp_path
+    )
+    assert (blocks_apart.apart[0].first, blocks_apart.apart[0].second) == ("32 MiB", "128 MiB")
 
     unset = compare("setting:a.compress=", "setting:a.compress=true", tmp_path)
     assert unset.apart[0].first == "as the profile"
