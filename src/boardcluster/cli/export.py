@@ -50,7 +50,7 @@ def command(
         TableName | None,
         typer.Option(
             "--what",
-            help="ReportTable to write as csv, parquet or json. Default: runs.",
+            help="Table to write as csv, parquet or json. Default: runs.",
             show_default=False,
         ),
     ] = None,
