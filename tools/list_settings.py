@@ -81,7 +81,9 @@ def spark_settings(jars: Path) -> Iterator[tuple[str, str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "SparkSettings.java"
         program.write_text(SPARK_LISTER)
-        command = ["java", "-cp", f"{jars}/*", str(program), *own]
+        # Some of these objects make folders, which stay where the process is killed.
+        scratch = f"-Djava.io.tmpdir={folder}"
+        command = ["java", scratch, "-cp", f"{jars}/*", str(program), *own]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     for line in done.stdout.splitlines():
         key, found, value = line.replace(f"{folder}/", "").partition("\t")

@@ -232,7 +232,7 @@ def main() -> int:
         print(f"no page has the part `<!-- tools/write_reference.py: {name} -->`")
     if "--check" in sys.argv[1:]:
         for path in stale:
-            print(f"{path.name} is stale: run tools/write_reference.py")
+            print(f"{path.name} is stale: run .venv/bin/python tools/write_reference.py")
         return 1 if stale or set(parts()) - there else 0
     for path, text in stale.items():
         path.write_text(text)

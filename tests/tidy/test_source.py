@@ -211,3 +211,14 @@ def test_docstrings_say_the_thing_themselves(path: Path) -> None:
         and node.value.value.lstrip().startswith("See ")
     ]
     assert not sent_away
+
+
+CHECKS = sorted((PACKAGE / "doctor" / "checks").glob("[!_]*.py"))
+
+
+@pytest.mark.parametrize("path", CHECKS, ids=lambda path: path.stem)
+def test_each_check_of_the_doctor_has_a_test(path: Path) -> None:
+    """One that always says that all is well would else be found by nobody."""
+    tests = "".join(each.read_text() for each in ROOT.glob("tests/unit/doctor/test_*.py"))
+    names = (path.stem, *re.findall(r'name_on_boards="(\w+)"', path.read_text()))
+    assert [name for name in names if f'"{name}"' not in tests] == []

@@ -19,8 +19,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from boardcluster.errors import CapacityError, HostError, InstallError
 from boardcluster.units import format_bytes
 from boardcluster.waiting import wait_until
@@ -222,6 +220,8 @@ def write_stamp(
 
 
 def _read_stamp(sidecar: Path) -> Stamp | None:
+    from pydantic import TypeAdapter  # noqa: PLC0415  nodes have the standard library only
+
     try:
         return TypeAdapter(Stamp).validate_json(sidecar.read_bytes())
     except (OSError, ValueError):
