@@ -20,6 +20,7 @@ __all__ = [
     "FACTORS_BY_NAME",
     "Acts",
     "Factor",
+    "engine_of_setting",
     "hashable",
     "later_levels",
     "levels",
@@ -116,6 +117,15 @@ class Factor:
     def empty(self) -> Any:
         """The default level; of a table, an empty one."""
         return {} if self.kind is dict else self.default
+
+
+def engine_of_setting(key: str) -> Engine | None:
+    """Return the engine whose jobs alone read a property; None where others may read it too."""
+    if key.startswith("spark."):
+        return Engine.SPARK
+    if key.startswith(("mapreduce.", "yarn.app.mapreduce.")):
+        return Engine.MAPREDUCE
+    return None
 
 
 def setting_value(key: str, value: str) -> str:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["HIDDEN", "redact"]
+__all__ = ["HIDDEN", "names_secret", "redact"]
 
 HIDDEN = "(hidden)"
 _SECRET = re.compile(r"pass(word|wd|phrase)?|secret|token|api[-_.]?key|credential", re.IGNORECASE)
+
+
+def names_secret(name: str) -> bool:
+    """Whether what has this name is to be taken for a secret."""
+    return bool(_SECRET.search(name))
 
 
 def redact(arguments: Sequence[str]) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.ratios import PairedTest, Ratio, RatioMethod, paired, ratio_of_means
 from boardcluster.analysis.statistics import Interval, mean, mean_interval
 from boardcluster.analysis.twins import node_words
-from boardcluster.factors import FACTORS, setting_value
-from boardcluster.records import Fingerprint, Result
+from boardcluster.factors import FACTORS, engine_of_setting, setting_value
+from boardcluster.records import Engine, Fingerprint, Result
 
 __all__ = [
     "DURATION",
@@ -339,22 +339,26 @@ def compare_result_sets(first: ResultSet, second: ResultSet) -> ResultSetCompari
 
 
 def _with_every_setting(*sides: ResultSet) -> Iterator[ResultSet]:
-    """Let every own point say of each setting of either side what it has."""
+    """Let every own point say what it has of each setting of either side that its engine reads."""
     names = {
-        name: "as the profile"
+        name: engine_of_setting(name.removeprefix(_SETTING))
         for side in sides
         for point in side.points
         for name in point.conditions
         if name.startswith(_SETTING)
     }
     for side in sides:
-        points = (
-            point
-            if point.is_published
-            else replace(point, conditions={**names, **point.conditions})
-            for point in side.points
-        )
+        points = [point if point.is_published else _told(point, names) for point in side.points]
         yield replace(side, points=tuple(points), chosen=side.chosen | names.keys())
+
+
+def _told(point: ResultPoint, names: Mapping[str, Engine | None]) -> ResultPoint:
+    left = {
+        name: "as the profile"
+        for name, engine in names.items()
+        if engine in (None, point.conditions["engine"])
+    }
+    return replace(point, conditions={**left, **point.conditions})
 
 
 def _apart(first: ResultSet, second: ResultSet) -> tuple[SetDifference, ...]:

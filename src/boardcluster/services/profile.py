@@ -191,7 +191,11 @@ def own_profile_digests(names: Iterable[str]) -> dict[str, str]:
 def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) -> tuple[str, ...]:
     """Look for contradictions between fixed sizes and the declared nodes."""
     merged = properties["yarn-site"] | properties["mapred-site"]
-    value = {key: int(merged.get(key, default)) for key, default in YARN_DEFAULTS_MIB.items()}
+    given_mib = {key: int(merged.get(key, "0")) for key in YARN_DEFAULTS_MIB}
+    value = {
+        key: given_mib[key] if given_mib[key] > 0 else default  # -1 is Hadoop's word for it
+        for key, default in YARN_DEFAULTS_MIB.items()
+    }
     node = value["yarn.nodemanager.resource.memory-mb"]
     least = value["yarn.scheduler.minimum-allocation-mb"]
     most = value["yarn.scheduler.maximum-allocation-mb"]

@@ -18,8 +18,9 @@ from importlib import resources
 from typing import Any
 
 from boardcluster.errors import UsageError
-from boardcluster.factors import FACTORS, Factor
+from boardcluster.factors import FACTORS, Factor, engine_of_setting
 from boardcluster.records import Engine
+from boardcluster.redaction import names_secret, redact
 from boardcluster.services.pair import pair_ids
 from boardcluster.spec.checks import refusal, shown
 from boardcluster.units import parse_size
@@ -71,7 +72,7 @@ _OWNED = (
             r"(^|[.-])(acls?|keytab\w*|principal\w*|ssl|kerberos|csrf|rest-csrf|passwords?|permissions?"
             r"|superuser\w*|proxyuser|kms|crypto|encrypt\w*|authenticat\w*|authoriz\w*|security|tokens?"
             r"|secret\w*|credentials?|oauth2?|staticuser|killEnabled|protection)([.-]|$)"
-            r"|^yarn\.webapp\.enable-rest-app-submissions$|ui-actions"
+            r"|^yarn\.webapp\.enable-rest-app-submissions$|ui-actions|(access|account)\.key"
         ),
         "boardcluster decides who may do what, see docs/explanation/security.md",
     ),
@@ -97,8 +98,27 @@ _OF_JOBS = re.compile(
 daemons and jobs have them then."""
 
 _SIZE = re.compile(r"[\d.]+\s*([KMGT]i?)?B")
+_HADOOP_SIZE = re.compile(r"(\d+)\s*([kmgt])", re.IGNORECASE)
+"""A size as Hadoop writes one: ``128m``."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?\s*[A-Za-z]*")
-_SIZE_WORDS = ("size", "bytes", "memory", "-mb", ".mb", "buffer", "limit", "threshold")
+_WHOLE = re.compile(r"-?\d+")
+_TIME = re.compile(r"\d+\s*(ns|us|ms|s|m|min|h|d)")
+_SIZE_WORDS = (
+    *("size", "bytes", "memory", "-mb", ".mb", "buffer", "limit", "threshold", "reserved"),
+    "bandwidth",
+)
+_TIME_WORDS = (
+    *("time", "interval", "period", "delay", "wait", "duration", "expir", "age", "retention"),
+    *("-ms", ".ms", "-sec", ".sec"),
+)
+_AT_LEAST_ONE = frozenset(
+    {
+        "dfs.blocksize",
+        "dfs.replication",
+        "yarn.scheduler.minimum-allocation-mb",
+        "yarn.scheduler.maximum-allocation-mb",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +172,14 @@ def check_setting(key: str, value: Any, *, in_profile: bool = False) -> str:
     """
     if reason := refusal_of(key):
         raise refusal(f'"{key}" cannot be set: {reason}', allowed="leave it out")
+    words = str(value).split()
+    named = key.startswith(_SPARK_PREFIXES) and names_secret(key)
+    if named or redact(words) != tuple(words):
+        # Its value is part of what tells trials apart, so it cannot be hidden where they are shown.
+        raise refusal(
+            f'"{key}" looks like a secret, and settings are stored and shown with every result',
+            allowed="let the program read it from a file that only its user can read",
+        )
     plain = key.removeprefix(_SPARK_HADOOP)
     factors = () if in_profile else FACTORS
     if own := next((factor for factor in factors if plain in _properties_of(factor)), None):
@@ -189,13 +217,36 @@ def _value(key: str, value: Any, default: str) -> str:
     if len(text) > _LENGTH_MAX or not text.isprintable():
         allowed = f"one line of at most {_LENGTH_MAX} characters"
         raise refusal(f"the value of {key} is too long or has control characters", allowed=allowed)
-    if _SIZE.fullmatch(text) and any(word in key.lower() for word in _SIZE_WORDS):
-        text = _size(key, text)
+    text = _number_text(key, text, default)
     if default in ("true", "false") and text not in ("true", "false"):
         raise refusal(f"{shown(value)} is not a value of {key}", allowed="true, false")
     if _NUMBER.fullmatch(default) and not _NUMBER.fullmatch(text):
         allowed = f"a number, as its default {default}"
         raise refusal(f"{shown(value)} is not a value of {key}", allowed=allowed)
+    return text
+
+
+def _number_text(key: str, text: str, default: str) -> str:
+    """Return a size in the unit of its property; refuse a number that the property cannot be."""
+    plain = key.removeprefix(_SPARK_HADOOP)
+    of_hadoop = not plain.startswith("spark.")
+    is_size = any(word in plain.lower() for word in _SIZE_WORDS)
+    if of_hadoop and is_size and (found := _HADOOP_SIZE.fullmatch(text)):
+        text = f"{found[1]} {found[2].upper()}iB"
+    if _SIZE.fullmatch(text):
+        if _WHOLE.fullmatch(default) and not (is_size and of_hadoop):
+            allowed = f"a number without unit, as its default {default}"
+            raise refusal(f"{shown(text)} is not a value of {key}", allowed=allowed)
+        text = _size(key, text) if is_size else text
+    is_time = any(word in plain.lower() for word in _TIME_WORDS) and _TIME.fullmatch(text)
+    if _WHOLE.fullmatch(default) and not (_WHOLE.fullmatch(text) or is_time):
+        raise refusal(
+            f"{shown(text)} is not a value of {key}",
+            allowed=f"a whole number, as its default {default}"
+            + (", or a size such as 64 MiB" if is_size and of_hadoop else ""),
+        )
+    if plain in _AT_LEAST_ONE and int(text) < 1:
+        raise refusal(f"{shown(text)} is not a value of {key}", allowed="a whole number from 1")
     return text
 
 
@@ -242,11 +293,8 @@ def of_engine(settings: Mapping[str, str], engine: Engine) -> dict[str, str]:
 def _matters(key: str, engine: Engine) -> bool:
     if restarts_daemons(key):
         return True
-    if key.startswith("spark."):
-        return engine is Engine.SPARK
-    if key.startswith(("mapreduce.", "yarn.app.mapreduce.")):
-        return engine is Engine.MAPREDUCE
-    return engine is not Engine.MPI
+    only = engine_of_setting(key)
+    return engine is not Engine.MPI if only is None else engine is only
 
 
 def of_daemons(settings: Mapping[str, str]) -> dict[str, str]:

@@ -126,6 +126,19 @@ def test_values_of_a_setting_are_compared_where_all_else_is_equal(tmp_path: Path
         assert nearest in caught.value.hint
 
 
+def test_a_setting_that_one_engine_reads_does_not_part_the_others(tmp_path: Path) -> None:
+    for number, cores in enumerate(("1", "2")):
+        for engine in Engine.SPARK, Engine.MAPREDUCE:
+            settings = {"spark.executor.cores": cores} if engine is Engine.SPARK else {}
+            name = f"{number}{engine.value}"
+            stock(tmp_path, name, FAST, name=f"n{number}", engine=engine, settings=settings)
+
+    for first, second in (("0spark", "1spark"), ("0mapreduce", "1mapreduce")):
+        assert len(compare(first, second, tmp_path).matches) == 1
+    [apart] = compare("0spark", "1spark", tmp_path).apart
+    assert apart.name == "setting spark.executor.cores"
+
+
 def test_one_run_has_no_interval_and_shows_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
