@@ -14,7 +14,6 @@ from boardcluster.cluster.state import LiveState
 from boardcluster.doctor.machine import Machine
 from boardcluster.errors import (
     BoardclusterError,
-    CapacityError,
     ClusterError,
     LoginError,
     SpecError,
@@ -237,10 +236,10 @@ class Facts:
 
     @cached_property
     def profile(self) -> Profile | None:
-        """The engine configuration; None if it fits no node, which the check profile says."""
+        """The engine configuration; None if it is wrong or fits no node; see check profile."""
         try:
             return build_profile(self.declared.profile, self.declared)
-        except CapacityError:
+        except BoardclusterError:
             return None
 
     def setting(self, file: str, name: str, default: str, *, node: str = "") -> str:

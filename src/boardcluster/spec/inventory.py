@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import yaml
 
 from boardcluster.errors import SpecError
 from boardcluster.records import ClusterSpec, NodeSpec, Role
-from boardcluster.spec.checks import check_host, complaint, shown
+from boardcluster.spec.checks import check_host, complaint, refusal, shown
 
 __all__ = [
     "Inventory",
@@ -51,6 +52,7 @@ _BY_SSH = ("ssh", "smart", "paramiko", "paramiko_ssh", "ansible.builtin.ssh")
 _PORT_MAX = 65535
 _SSH_ARGUMENTS = re.compile(r"ansible_(ssh|scp|sftp)_(common_|extra_)?args|ansible_ssh_")
 _DESTINATION = re.compile(r"(?:ssh://)?(?:([^@]+)@)?(\[[^\]]+\]|[^:]+)(?::([0-9]+))?")
+_OTHER = "not the JSON of `ansible-inventory --list`"
 _HINT = "write it with `ansible-inventory -i FILE --list > inventory.json`"
 
 
@@ -94,18 +96,17 @@ def parse_inventory(text: str, *, path: Path) -> Inventory:
     except (ValueError, RecursionError) as error:
         raise SpecError(f"{path}: not JSON: {error}", hint=_HINT) from error
     if not isinstance(document, dict) or not isinstance(document.get(_META), dict):
-        raise SpecError(f"{path}: not the JSON of `ansible-inventory --list`", hint=_HINT)
-    memberships: dict[str, set[str]] = {}
+        raise SpecError(f"{path}: {_OTHER}", hint=_HINT)
     try:
-        for host, groups in _members(document, _ALL, ()):
-            memberships.setdefault(host, set()).update(groups)
-        known = document[_META].get("hostvars", {})
-        variables = {name: dict(known.get(name, {})) for name in memberships}
-        exported = any(row.get("vars") for name, row in document.items() if name != _META)
-    except (TypeError, AttributeError) as error:
-        what = f"{path}: not the JSON of `ansible-inventory --list`: {error}"
-        raise SpecError(what, hint=_HINT) from error
-    if exported:
+        known = _table(document.pop(_META).get("hostvars", {}), "hostvars")
+        rows = {name: _table(row, f"group {shown(name)}") for name, row in document.items()}
+        memberships, parents = _members(rows)
+        variables = {
+            name: _table(known.get(name, {}), f"variables of {shown(name)}") for name in memberships
+        }
+    except ValueError as error:
+        raise SpecError(f"{path}: {_OTHER}: {error}", hint=_HINT) from error
+    if any(row.get("vars") for row in rows.values()):
         what = f"{path}: variables of groups are not merged into their hosts"
         raise SpecError(what, hint=f"{_HINT}, without --export")
     if not memberships:
@@ -114,7 +115,8 @@ def parse_inventory(text: str, *, path: Path) -> Inventory:
         what = complaint(f"{path}: {len(memberships)} hosts", allowed=f"at most {_HOSTS_MAX}")
         raise SpecError(what, hint="name a smaller inventory")
     hosts = tuple(
-        _host(name, groups, variables[name], path=path) for name, groups in memberships.items()
+        _host(name, _with_ancestors(groups, parents), variables[name], path=path)
+        for name, groups in memberships.items()
     )
     ignored = dict.fromkeys(
         key for own in variables.values() for key in own if key not in _UNDERSTOOD
@@ -122,42 +124,79 @@ def parse_inventory(text: str, *, path: Path) -> Inventory:
     return Inventory(hosts=hosts, remarks=(*map(_ignored, ignored), *_keys(hosts)))
 
 
+def _table(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise refusal(f"{what}: {shown(value)}", allowed="a table")
+    return value
+
+
+def _names(row: Mapping[str, Any], key: str, group: str) -> list[str]:
+    names = row.get(key, [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise refusal(f"{key} of group {shown(group)}", allowed="a list of names")
+    return names
+
+
 def _members(
-    document: Mapping[str, Any], group: str, above: tuple[str, ...]
-) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield each host below a group with the groups that lead to it."""
-    if group in above:
-        raise TypeError(f"the group {shown(group)} is inside itself")
-    row = document.get(group, {})
-    groups = (*above, group)
-    for host in row.get("hosts", ()):
-        yield str(host), frozenset(groups) - {_ALL, _UNGROUPED}
-    for child in row.get("children", ()):
-        yield from _members(document, child, groups)
+    rows: Mapping[str, Mapping[str, Any]],
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return the groups that name each host, and those that name each group; both below ``all``."""
+    memberships: dict[str, list[str]] = {}
+    parents: dict[str, list[str]] = {}
+    visited: set[str] = set()
+    waiting = [_ALL]
+    while waiting:
+        group = waiting.pop()
+        if group in visited:
+            continue
+        visited.add(group)
+        row = rows.get(group, {})
+        for host in _names(row, "hosts", group):
+            memberships.setdefault(host, []).append(group)
+        children = _names(row, "children", group)
+        for child in children:
+            parents.setdefault(child, []).append(group)
+        waiting += reversed(children)
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        raise ValueError(f"the group {shown(error.args[1][0])} is inside itself") from error
+    return memberships, parents
+
+
+def _with_ancestors(groups: Iterable[str], parents: Mapping[str, list[str]]) -> frozenset[str]:
+    found: set[str] = set()
+    waiting = [*groups]
+    while waiting:
+        group = waiting.pop()
+        if group not in found:
+            found.add(group)
+            waiting += parents.get(group, ())
+    return frozenset(found - {_ALL, _UNGROUPED})
 
 
 def _ignored(variable: str) -> str:
     advice = ": put such options into ~/.ssh/config" if _SSH_ARGUMENTS.match(variable) else ""
-    return f"{variable} is ignored{advice}"
+    return f"{shown(variable)} is ignored{advice}"
 
 
 def _keys(hosts: tuple[InventoryHost, ...]) -> Iterator[str]:
     for host in hosts:
         if host.identity:
             yield (
-                f"{host.name}: its private key file cannot be given in cluster.toml: write "
-                f"IdentityFile {host.identity} under its Host in ~/.ssh/config"
+                f"{shown(host.name)}: its private key file cannot be given in cluster.toml: write "
+                f"IdentityFile {shown(host.identity)} under its Host in ~/.ssh/config"
             )
 
 
 def _host(
-    name: str, groups: set[str], variables: Mapping[str, Any], *, path: Path
+    name: str, groups: frozenset[str], variables: Mapping[str, Any], *, path: Path
 ) -> InventoryHost:
     own: dict[str, str] = {}
     for key, value in variables.items():
         if key in _UNDERSTOOD:
             if not isinstance(value, str | int) or "{{" in str(value):
-                what = f"{path}: {name}: {key}: {shown(str(value))}"
+                what = f"{path}: {shown(name)}: {key}: {shown(str(value))}"
                 text = complaint(what, allowed="plain text; templates and vaults are not evaluated")
                 raise SpecError(text, hint="correct the inventory and write it again")
             own[_UNDERSTOOD[key]] = str(value)
@@ -175,9 +214,9 @@ def _host(
             problem = str(error)
     if problem:
         hint = "correct the inventory and write it again"
-        raise SpecError(f"{path}: {name}: {problem}", hint=hint)
+        raise SpecError(f"{path}: {shown(name)}: {problem}", hint=hint)
     return InventoryHost(
-        name=name, destination=destination, groups=frozenset(groups), identity=own.get(_KEY, "")
+        name=name, destination=destination, groups=groups, identity=own.get(_KEY, "")
     )
 
 

@@ -213,8 +213,8 @@ def test_boards_of_an_inventory(desk: Desk, tmp_path: Path) -> None:
     assert [node.host for node in desk.spec().nodes] == HOSTS
     remarks = [line for line in ran.stderr.splitlines() if str(inventory) in line]
     assert len(remarks) == 2
-    assert any("color is ignored" in line for line in remarks)
-    assert any("IdentityFile ~/key" in line for line in remarks)
+    assert any('"color" is ignored' in line for line in remarks)
+    assert any('IdentityFile "~/key"' in line for line in remarks)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -626,6 +627,8 @@ def test_no_datanode_to_replace_a_failed_one(view: Facts) -> None:
         three, "hdfs-site", "dfs.client.block.write.replace-datanode-on-failure.policy", "NEVER"
     )
     assert all(finding.ok for finding in look(never, "pipeline_recovery"))
+    odd = _with_setting(three, "hdfs-site", "dfs.replication", "all")
+    assert all(finding.ok for finding in look(odd, "pipeline_recovery"))
 
 
 def test_a_profile_that_fits_no_node_is_left_to_its_own_check(view: Facts) -> None:
@@ -634,3 +637,16 @@ def test_a_profile_that_fits_no_node_is_left_to_its_own_check(view: Facts) -> No
     assert small.profile is None
     for name in ("leveldb", "virtual_memory_check", "pipeline_recovery"):
         assert all(finding.ok for finding in look(small, name))
+
+
+@pytest.mark.parametrize("text", ["", "[yarn-sites]", '[yarn-site]\n"yarn.no.such" = 1'])
+def test_a_profile_with_a_mistake_is_left_to_its_own_check(
+    text: str, view: Facts, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.toml"
+    if text:
+        own.write_text(text)
+    wrong = replace(view, spec=replace(view.declared, profile=str(own)))
+    assert wrong.profile is None
+    for name in ("leveldb", "virtual_memory_check", "pipeline_recovery"):
+        assert all(finding.ok for finding in look(wrong, name))

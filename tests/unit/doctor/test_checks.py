@@ -314,6 +314,25 @@ def test_a_master_too_small_for_its_daemons_and_a_client(facts: Facts, spec: Clu
     assert fault.fix.startswith("give the master more memory")
 
 
+def test_a_mistake_in_a_profile_of_ones_own(
+    facts: Facts, spec: ClusterSpec, tmp_path: Path
+) -> None:
+    own = tmp_path / "bad.toml"
+    own.write_text('[yarn-site]\n"yarn.nodemanager.resource.memory-mbb" = 4096\n')
+    facts = replace(facts, spec=replace(spec, profile=str(own)))
+    fault = _fault(look("profile", facts), Severity.ERROR)
+    assert f"{own}:2: " in fault.seen
+    assert 'did you mean "yarn.nodemanager.resource.memory-mb"?' in fault.seen
+    assert fault.fix == "correct this line and run the command again"
+
+
+def test_a_profile_that_does_not_exist(facts: Facts, spec: ClusterSpec) -> None:
+    facts = replace(facts, spec=replace(spec, profile="paper-1999"))
+    fault = _fault(look("profile", facts), Severity.ERROR)
+    assert fault.seen == "unknown profile 'paper-1999'"
+    assert "default" in fault.fix
+
+
 def test_remarks_of_a_profile_are_warnings(facts: Facts, spec: ClusterSpec) -> None:
     facts = replace(facts, spec=replace(spec, profile="paper-2021"))
     faults = [finding for finding in look("profile", facts) if not finding.ok]

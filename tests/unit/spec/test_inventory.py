@@ -62,9 +62,9 @@ def test_hosts_groups_and_variables() -> None:
     assert groups["pi09"] == {"workers", "boards"}
     assert found.hosts[4].identity == "~/.ssh/a key"
     become, key = found.remarks
-    assert become == "ansible_become is ignored"
-    assert key.startswith("big: ")
-    assert "IdentityFile ~/.ssh/a key" in key
+    assert become == '"ansible_become" is ignored'
+    assert key.startswith('"big": ')
+    assert 'IdentityFile "~/.ssh/a key"' in key
 
 
 def test_a_host_in_two_groups_is_one_host() -> None:
@@ -73,6 +73,58 @@ def test_a_host_in_two_groups_is_one_host() -> None:
 
     assert [host.name for host in found.hosts] == ["pi0", "pi1"]
     assert found.hosts[0].groups == {"a", "b"}
+
+
+def test_hosts_keep_the_order_of_their_groups() -> None:
+    found = parse(
+        listed(
+            {},
+            all={"children": ["a", "b"]},
+            a={"hosts": ["pi3"], "children": ["c", "d"]},
+            b={"hosts": ["pi0"], "children": ["c"]},
+            c={"hosts": ["pi2"], "children": ["d"]},
+            d={"hosts": ["pi1", "pi3"]},
+        )
+    )
+
+    assert [(host.name, "".join(sorted(host.groups))) for host in found.hosts] == [
+        ("pi3", "abcd"),
+        ("pi2", "abc"),
+        ("pi1", "abcd"),
+        ("pi0", "b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("depth", "children"),
+    [(3000, ("g{}",)), (30, ("g{}", "g{}")), (30, ("g{}", "h{}"))],
+    ids=["chain", "named twice", "diamonds"],
+)
+def test_each_group_is_visited_once(depth: int, children: tuple[str, ...]) -> None:
+    groups: dict[str, Any] = {"all": {"children": ["g0"]}, f"g{depth}": {"hosts": ["pi0"]}}
+    for level in range(depth):
+        below = {"children": [child.format(level + 1) for child in children]}
+        groups |= {f"g{level}": below, f"h{level}": below}
+
+    (host,) = parse(listed({}, **groups)).hosts
+
+    assert {f"g{level}" for level in range(depth + 1)} <= host.groups
+
+
+def test_control_characters_are_not_repeated() -> None:
+    name, variable, identity = "pi\x1b[2J", "a\x1b]0;b\x07", "~/\x1b[1mkey"
+    own = {"ansible_host": "pi0", "ansible_ssh_private_key_file": identity, variable: 1}
+    remarks = " ".join(parse(listed({name: own})).remarks)
+    assert remarks.isprintable()
+    assert r"pi\u001b[2J" in remarks
+    assert r"a\u001b]0;b\u0007" in remarks
+    assert r"~/\u001b[1mkey" in remarks
+
+    wrongs: list[dict[str, Any]] = [{"ansible_port": 0}, {"ansible_host": []}]
+    for wrong in wrongs:
+        with pytest.raises(SpecError) as caught:
+            parse(listed({name: wrong}))
+        assert caught.value.message.isprintable()
 
 
 def test_older_names_and_addresses_of_ipv6() -> None:
@@ -107,30 +159,30 @@ def test_what_is_ignored_is_said_once_and_without_its_value() -> None:
     )
 
     assert found.remarks == (
-        "ansible_ssh_common_args is ignored: put such options into ~/.ssh/config",
-        "ansible_password is ignored",
-        "disks is ignored",
+        '"ansible_ssh_common_args" is ignored: put such options into ~/.ssh/config',
+        '"ansible_password" is ignored',
+        '"disks" is ignored',
     )
 
 
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
-        ({"ansible_port": "ssh"}, 'pi0: port "ssh"; allowed: 1 to 65535'),
-        ({"ansible_port": 70000}, 'pi0: port "70000"'),
-        ({"ansible_host": "-oProxyCommand=x"}, "pi0: .* is not a host; allowed"),
-        ({"ansible_user": "a b"}, "pi0: .* is not a host"),
-        ({"ansible_host": "{{ x }}"}, "pi0: ansible_host: .*allowed: plain text; templates"),
-        ({"ansible_host": ["a"]}, "pi0: ansible_host: .*allowed: plain text"),
-        ({"ansible_user": {"__ansible_vault": "1"}}, "pi0: ansible_user: .*allowed: plain text"),
-        ({"ansible_connection": "local"}, 'pi0: reached not by ssh but by "local"; allowed: ssh'),
+        ({"ansible_port": "ssh"}, '"pi0": port "ssh"; allowed: 1 to 65535'),
+        ({"ansible_port": 70000}, '"pi0": port "70000"'),
+        ({"ansible_host": "-oProxyCommand=x"}, '"pi0": .* is not a host; allowed'),
+        ({"ansible_user": "a b"}, '"pi0": .* is not a host'),
+        ({"ansible_host": "{{ x }}"}, '"pi0": ansible_host: .*allowed: plain text; templates'),
+        ({"ansible_host": ["a"]}, '"pi0": ansible_host: .*allowed: plain text'),
+        ({"ansible_user": {"__ansible_vault": "1"}}, '"pi0": ansible_user: .*allowed: plain text'),
+        ({"ansible_connection": "local"}, '"pi0": reached not by ssh but by "local"; allowed: ssh'),
     ],
 )
 def test_what_is_wrong_with_a_host(variables: dict[str, Any], words: str) -> None:
     with pytest.raises(SpecError, match=words) as caught:
         parse(listed({"pi0": variables}))
 
-    assert caught.value.message.startswith("inventory.json: pi0")
+    assert caught.value.message.startswith('inventory.json: "pi0"')
     assert caught.value.hint
 
 
@@ -144,7 +196,24 @@ def test_what_is_wrong_with_a_host(variables: dict[str, Any], words: str) -> Non
         ('{"all": {"hosts": {"pi0": null}}}', "not the JSON of `ansible-inventory --list`"),
         ('{"_meta": {}, "all": []}', "not the JSON of `ansible-inventory --list`"),
         ('{"_meta": {}, "all": {"hosts": 3}}', "not the JSON of `ansible-inventory --list`"),
-        ('{"_meta": {"hostvars": []}, "all": {"hosts": ["a"]}}', "not the JSON of"),
+        ('{"_meta": {"hostvars": []}, "all": {"hosts": ["a"]}}', "hostvars: .*allowed: a table"),
+        (
+            '{"_meta": {"hostvars": {"n1": "ab x"}}, "all": {"hosts": ["n1"]}}',
+            'variables of "n1": "ab x"; allowed: a table',
+        ),
+        (
+            '{"_meta": {}, "all": {"hosts": "abc"}}',
+            'hosts of group "all"; allowed: a list of names',
+        ),
+        ('{"_meta": {}, "all": {"hosts": [1]}}', 'hosts of group "all"; allowed: a list of names'),
+        ('{"_meta": {}, "all": {"children": "abc"}}', 'children of group "all"; allowed: a list'),
+        ('{"_meta": {}, "all": {"children": [[]]}}', 'children of group "all"; allowed: a list'),
+        (
+            json.dumps(
+                listed({}, all={"children": ["a"]}, a={"children": ["b"]}, b={"children": ["a"]})
+            ),
+            'the group "[ab]" is inside itself',
+        ),
         ('{"_meta": {}, "all": {"children": ["all"]}}', 'the group "all" is inside itself'),
         ('{"_meta": {"hostvars": {}}, "all": {"children": ["ungrouped"]}}', "no host"),
         (

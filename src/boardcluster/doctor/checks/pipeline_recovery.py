@@ -16,7 +16,8 @@ _LEAST = 3
 
 def _look(facts: Facts) -> Faults:
     workers = len(facts.declared.workers)
-    replication = min(int(facts.setting("hdfs-site", "dfs.replication", "3")), workers)
+    text = facts.setting("hdfs-site", "dfs.replication", "3")
+    replication = min(int(text) if text.isdecimal() else 0, workers)
     policy = facts.setting("hdfs-site", _POLICY, "DEFAULT")
     enabled = facts.setting("hdfs-site", _ENABLED, "true") == "true"
     if facts.profile is None or not enabled or policy == "NEVER" or replication < _LEAST:

@@ -1,11 +1,12 @@
 """The engine configuration fits the declared nodes.
 
 - No container could ever run, with the arithmetic (error). Fix: another profile, or more memory.
+- No such profile, or a file of your own that is wrong, with its line (error). Fix: the profile.
 - A contradiction between profile and nodes (warning). Fix: `profile = "default"`, or more memory.
 """
 
 from boardcluster.doctor.check import Check, Facts, Fault, Faults, Severity, Where
-from boardcluster.errors import CapacityError
+from boardcluster.errors import BoardclusterError
 from boardcluster.services.profile import build_profile
 
 __all__ = ["CHECK"]
@@ -23,7 +24,7 @@ def _look(facts: Facts) -> Faults:
         return
     try:
         profile = build_profile(spec.profile, spec)
-    except CapacityError as error:
+    except BoardclusterError as error:
         yield Fault(error.message, fix=error.hint)
         return
     more = f"give each worker more `memory` in {facts.home / 'cluster.toml'}"
