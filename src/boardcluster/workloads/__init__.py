@@ -1,4 +1,4 @@
-"""One folder per workload: prepare, command, verify, clean. Adding one touches nothing else."""
+"""One folder per workload: prepare, command, verify, clean. No other part of the program names one."""
 
 from __future__ import annotations
 
