@@ -1,4 +1,4 @@
-"""One folder per workload: prepare, command, verify, clean. Nothing else in the program names one."""
+"""One folder per workload: prepare, command, verify, clean. No other program part names one."""
 
 from __future__ import annotations
 
