@@ -2,7 +2,8 @@
 
 A campaign file, ``--only``, the plan and its trial ids, the columns of the store, the cells of the
 analysis, the axes of figures, the exports and the reference read this table. A new factor is a row
-here, a field of ``records.Trial`` and a line of the reference (tools/write_reference.py writes it).
+here and a field of ``records.Trial``; tools/write_reference.py and tools/write_columns.py write its
+lines of the reference.
 """
 
 from __future__ import annotations
@@ -37,8 +38,7 @@ class Acts(StrEnum):
     """Where a factor acts.
 
     CLUSTER: on the cluster's variant, so that another level restarts the daemons. JOB: on the jobs
-        of
-    a trial only. BY_KEY: each key of the level by itself, as services/settings.py knows it.
+    of a trial only. BY_KEY: each key of the level by itself, as services/settings.py knows it.
     """
 
     CLUSTER = "cluster"
@@ -48,6 +48,11 @@ class Acts(StrEnum):
 
 def _nothing(_: Any) -> dict[str, dict[str, str]]:
     return {}
+
+
+def _size_words(size_bytes: int) -> str:
+    whole = size_bytes >= _MIB and size_bytes % _MIB == 0
+    return f"{size_bytes // _MIB} MiB" if whole else f"{size_bytes} B"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +90,8 @@ class Factor:
     says: Callable[[Any], str] | None = None
     """A level in words, for labels and axes; None puts the label before it."""
     properties: Callable[[Any], Mapping[str, Mapping[str, str]]] = _nothing
-    """A level as the engines' properties of one submission, by configuration file."""
+    """A level as the engines' properties of one submission, by configuration file. Nobody may set
+    these as settings then."""
     migration: tuple[str, str] | tuple[()] = ()
     """Name of the migration that adds its column, and the column's type; empty for the columns of
     the first two formats. A released one never changes."""
@@ -103,7 +109,13 @@ class Factor:
 
     def words(self, level: Any) -> str:
         """Return a level in words."""
-        return self.says(level) if self.says else f"{self.label} {level}"
+        if self.says:
+            return self.says(level)
+        return f"{self.label} {_size_words(level) if self.unit == 'bytes' else level}"
+
+    def words_alone(self, level: Any) -> str:
+        """Return a level in words where the label stands beside it, as in a table."""
+        return self.words(level).removeprefix(f"{self.label} ")
 
     def level(self, trial: Trial) -> Any:
         """Return a trial's level."""
@@ -132,7 +144,7 @@ def setting_value(key: str, value: str) -> str:
     """Return the value of an engine setting as it is shown: ``32 MiB``."""
     is_size = any(word in key.lower() for word in ("size", "bytes")) and value.isdecimal()
     if is_size and int(value) >= _MIB and int(value) % _MIB == 0:
-        return f"{int(value) // _MIB} MiB"
+        return _size_words(int(value))
     return value
 
 

@@ -6,7 +6,8 @@ import dataclasses
 import sqlite3
 import typing
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from tests.unit.analysis.runs import result
@@ -17,13 +18,26 @@ from boardcluster.analysis.scaling import factor_effects
 from boardcluster.campaign.selection import SELECTION_KEYS
 from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.errors import UsageError
-from boardcluster.factors import FACTORS, Acts, Factor, later_levels, levels, setting_words
+from boardcluster.factors import (
+    FACTORS,
+    FACTORS_BY_NAME,
+    Acts,
+    Factor,
+    later_levels,
+    levels,
+    setting_words,
+)
 from boardcluster.records import Checksum, Engine, MasterPlacement, Trial
+from boardcluster.report.compared import describe
 from boardcluster.report.export.settings import SETTINGS, TEXT_SETTINGS
 from boardcluster.report.plots import times_by_factor
 from boardcluster.report.plots.cells import AXES, factor_words, rest_of
 from boardcluster.report.plots.figure import Bars
+from boardcluster.report.scaling_tables import effects_table
 from boardcluster.store.migrations import MIGRATIONS
+
+if TYPE_CHECKING:
+    from boardcluster.report.source import Source
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHER: dict[str, Any] = {
@@ -133,6 +147,81 @@ def test_every_factor_has_a_column_of_the_store() -> None:
 )
 def test_a_setting_reads_as_people_write_it(key: str, value: str, words: str) -> None:
     assert setting_words(key, value) == words
+
+
+def test_a_level_in_bytes_reads_as_a_size() -> None:
+    factor = FACTORS_BY_NAME["size_bytes"]
+    assert factor.words(32 << 20) == "size 32 MiB"
+    assert factor.words_alone(32 << 20) == "32 MiB"
+
+
+def effect_words(factor: str, **fields: Any) -> tuple[str, ...]:
+    """Name, faster and slower of the one effect, as its table shows them."""
+    cells = summarise([result(30.0), result(20.0, position=1, **fields)])
+    source = SimpleNamespace(cells=cells, are_emulated=lambda _: False)
+    effects = factor_effects(cells)
+    assert [effect.factor for effect in effects] == [factor]
+    table = effects_table(cast("Source", source), effects)
+    assert table is not None
+    return tuple(table.rows[0][:3])
+
+
+def test_effects_are_named_by_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert effect_words("replication", replication=2) == (
+        *("replication", "2", "the profile's replication"),
+    )
+    assert effect_words("concurrency", concurrency=2) == (
+        *("concurrency", "2 at once", "one after the other"),
+    )
+    assert effect_words("engine", engine=Engine.SPARK) == ("engine", "Spark", "MapReduce")
+    assert effect_words("checksum", checksum=Checksum.NULL) == ("checksum", "null", "crc32c")
+    row = dataclasses.replace(
+        FACTORS_BY_NAME["replication"],
+        label="block size",
+        unit="bytes",
+        says=lambda size: f"block size {size >> 20} MiB" if size else "the profile's block size",
+    )
+    monkeypatch.setitem(FACTORS_BY_NAME, "replication", row)
+    assert effect_words("replication", replication=32 << 20) == (
+        *("block size", "32 MiB", "the profile's block size"),
+    )
+
+
+def test_figures_and_their_titles_are_named_by_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = dataclasses.replace(FACTORS_BY_NAME["replication"], key="copies", label="copies of data")
+    monkeypatch.setitem(FACTORS_BY_NAME, "replication", row)
+    cells = summarise([result(1.0), result(2.0, position=1, replication=2)])
+    [figure] = times_by_factor(cells, "replication")
+    assert figure.title == "WordCount: time by copies of data"
+    assert "by copies of data" in figure.caption
+    assert figure.name.startswith("times-by-copies")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"replication": 2}, "replication: A the profile's replication, B 2"),
+        ({"concurrency": 2}, "concurrency: A one after the other, B 2 at once"),
+        ({"master": MasterPlacement.COMBINED}, "master: A declared, B combined"),
+        ({"engine": Engine.SPARK}, "engine: A MapReduce, B Spark"),
+    ],
+)
+def test_what_tells_sides_apart_is_named_by_the_table(fields: dict[str, Any], said: str) -> None:
+    sides = [summarise([result(1.0)]), summarise([result(2.0, position=1, **fields)])]
+    comparison = compare_result_sets(*(own_result_set("s", "s", cells) for cells in sides))
+    assert describe(comparison).apart == (said,)
+    [factor] = fields
+    apart = {row.name: (row.first, row.second) for row in comparison.apart}
+    assert set(apart) == {factor}  # as it is stored, for exports
+    if factor == "replication":
+        assert apart[factor] == (0, 2)
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders() -> None:
+    paths = ("/a/mine.toml", "/b/mine.toml")
+    sides = [summarise([result(20.0, profile=path)]) for path in paths]
+    comparison = compare_result_sets(*(own_result_set("s", "s", cells) for cells in sides))
+    assert describe(comparison).apart == ("profile: A /a/mine.toml, B /b/mine.toml",)
 
 
 def blocks(*sizes: str) -> tuple[Cell, ...]:

@@ -202,9 +202,9 @@ class FactorEffect:
     faster: Cell
     """The other one."""
     slower_value: str
-    """The factor in the slower cell, in words."""
+    """Its value in the slower cell, as it is stored; the report says it in words."""
     faster_value: str
-    """The factor in the faster cell, in words."""
+    """Its value in the faster cell."""
     ratio: Ratio
     """Mean of the slower over mean of the faster; paired where the runs are."""
     differences: tuple[str, ...]

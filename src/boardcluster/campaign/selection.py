@@ -140,10 +140,9 @@ def _matches(trial: Trial, key: str, wanted: Sequence[str | int]) -> bool:
 
 
 def _words(key: str, values: Sequence[str | int]) -> str:
+    is_size = key in _FACTORS and _FACTORS[key].unit == "bytes"
     texts = [
-        format_bytes_exact(value)
-        if key == "size" and isinstance(value, int)
-        else str(value) or "unset"
+        format_bytes_exact(value) if is_size and isinstance(value, int) else str(value) or "unset"
         for value in values
     ]
     return f"{key} {', '.join(texts)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boardcluster.errors import UsageError
 from boardcluster.factors import FACTORS
@@ -51,11 +51,15 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
         CapacityError: the nodes cannot hold a job spec, or what a setting asks for.
     """
     profile = with_settings(profile, of_jobs(trial.settings), spec)
+    own = _properties_of_factors(trial)
+    files = dict.fromkeys((*profile.properties, *own))
+    profile = replace(
+        profile,
+        properties={file: profile.properties.get(file, {}) | own.get(file, {}) for file in files},
+    )
     names = trial.workload.split("+")
     smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
-    replication = trial.replication or int(
-        profile.properties["hdfs-site"].get("dfs.replication", 3)
-    )
+    replication = int(profile.properties["hdfs-site"].get("dfs.replication", 3))
     jobs = []
     for number, name in enumerate(names, start=1):
         workload = load_workload(name)
@@ -109,6 +113,14 @@ def check_spark_fits(profile: Profile, engine: Engine) -> None:
 def settings_of(trial: Trial) -> dict[str, dict[str, str]]:
     """Return the properties, per configuration file, that a trial sets for its jobs."""
     found = by_file(of_jobs(trial.settings))
+    for file, properties in _properties_of_factors(trial).items():
+        found[file] = {**found.get(file, {}), **properties}
+    return found
+
+
+def _properties_of_factors(trial: Trial) -> dict[str, dict[str, str]]:
+    """Return the properties, per configuration file, that the levels of a trial's factors are."""
+    found: dict[str, dict[str, str]] = {}
     for factor in FACTORS:
         for file, properties in factor.properties(factor.level(trial)).items():
             found[file] = {**found.get(file, {}), **properties}

@@ -20,6 +20,7 @@ from boardcluster.analysis.result_sets import (
     ResultSet,
     ResultSetComparison,
 )
+from boardcluster.factors import FACTORS_BY_NAME
 from boardcluster.records import EnergyMethod, Engine
 from boardcluster.report import words
 from boardcluster.report.export.frames import FieldGetter as Exact
@@ -59,7 +60,8 @@ _PUBLISHED = (
     "Published numbers have no interval, so their ratios have none either. Such a row says whether"
     " the published number lies in the 95 % interval of our mean."
 )
-_NAMES = {"size_bytes": "input", "master": "master placement"}
+_CONDITION_WORDS = ("engine", "size_bytes")
+"""Factors whose values have words of the report's own."""
 _QUANTITIES = {
     ENERGY: "energy (J)",
     INTERMEDIATE: "intermediate data (B)",
@@ -116,8 +118,8 @@ def describe(comparison: ResultSetComparison) -> Compared:
         headline=_headline(comparison),
         sides=(result_set_words("A", first), result_set_words("B", second)),
         apart=tuple(
-            f"{_condition_name(row.name)}: A {_value(row.name, row.first)},"
-            f" B {_value(row.name, row.second)}"
+            f"{_condition_name(row.name)}: A {_said(row.name, row.first, row.second)},"
+            f" B {_said(row.name, row.second, row.first)}"
             for row in comparison.apart
         ),
         tables=tuple(table for table in tables if table is not None),
@@ -144,7 +146,18 @@ def result_set_words(letter: str, side: ResultSet) -> str:
 
 def _condition_name(name: str) -> str:
     """A condition in words."""
-    return _NAMES.get(name, name.replace("_", " "))
+    return words.factor_name(name) if name in FACTORS_BY_NAME else name.replace("_", " ")
+
+
+def _said(name: str, value: Condition, other: Condition) -> str:
+    """The value of a condition beside its name; papers may have values that are no levels."""
+    factor = FACTORS_BY_NAME.get(name)
+    if factor is None or factor.kind is dict or name in _CONDITION_WORDS:
+        return _value(name, value)
+    kind = int if factor.kind is int else str
+    if not isinstance(value, kind) or not isinstance(other, kind):
+        return _value(name, value)
+    return words.level(name, value, other)
 
 
 def _value(name: str, value: Condition) -> str:

@@ -15,7 +15,7 @@ from boardcluster.analysis.scaling import (
     SizePoint,
     SizeScaling,
 )
-from boardcluster.records import Engine
+from boardcluster.factors import FACTORS_BY_NAME, setting_value
 from boardcluster.report import words
 from boardcluster.report.source import Source, configuration
 from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
@@ -163,9 +163,9 @@ def effects_table(source: Source, effects: Sequence[FactorEffect]) -> ReportTabl
     cells = [cell for row in effects for cell in (row.slower, row.faster)]
     cut = len(effects) - _MOST_EFFECTS
     getters: Getters[FactorEffect] = (
-        Getter("What differs", lambda row: row.factor),
-        Getter("Faster", lambda row: _named(row.factor, row.faster_value)),
-        Getter("Slower", lambda row: _named(row.factor, row.slower_value)),
+        Getter("What differs", lambda row: words.factor_name(row.factor)),
+        Getter("Faster", lambda row: _named(row.factor, row.faster_value, row.faster, row.slower)),
+        Getter("Slower", lambda row: _named(row.factor, row.slower_value, row.slower, row.faster)),
         Getter("In common", lambda row: _else(row, source.cells)),
         Getter("Times as fast", lambda row: f"{row.ratio.value:.2f}", Display.NUMBER),
         Getter("95 % interval", lambda row: ratio_interval(row.ratio), Display.NUMBER),
@@ -211,5 +211,8 @@ def _p(row: FactorEffect, value: Callable[[PairedTest], float | None]) -> str:
     return words.NONE if p_value is None else f"{p_value:.2g}"
 
 
-def _named(factor: str, value: str) -> str:
-    return words.engine_name(Engine(value)) if factor == "engine" else value
+def _named(factor: str, value: str, cell: Cell, other: Cell) -> str:
+    """A cell's value of what differs, in words."""
+    if row := FACTORS_BY_NAME.get(factor):
+        return words.level(factor, row.level(cell.trial), row.level(other.trial))
+    return setting_value(factor, value) if factor in cell.trial.settings else value

@@ -15,6 +15,7 @@ from boardcluster.analysis import Cell
 from boardcluster.analysis.advice import Advice
 from boardcluster.analysis.ratios import Ratio
 from boardcluster.analysis.scaling import FactorEffect, NodeScaling
+from boardcluster.factors import FACTORS_BY_NAME, setting_value
 from boardcluster.records import Engine
 from boardcluster.report import words
 from boardcluster.report.bounds import CellBound, bound_of, bound_words, gain_words
@@ -93,7 +94,10 @@ def differences_of(
         Difference(
             faster=row.faster,
             slower=row.slower,
-            what=(_value(row.factor, row.faster_value), _value(row.factor, row.slower_value)),
+            what=(
+                _value(row.factor, row.faster_value, row.faster),
+                _value(row.factor, row.slower_value, row.slower),
+            ),
             among=_among(row, several=several),
             ratio=row.ratio,
         )
@@ -125,7 +129,7 @@ def _among(row: FactorEffect, *, several: bool) -> str:
     return " ".join(part for part in (engine, workers) if part)
 
 
-def _value(factor: str, value: str) -> str:
+def _value(factor: str, value: str, cell: Cell) -> str:
     """A value of a factor within a sentence."""
     if factor == "engine":
         return f"on {words.engine_name(Engine(value))}"
@@ -133,7 +137,10 @@ def _value(factor: str, value: str) -> str:
         return "with one job after the other" if value == "1" else f"with {value} jobs at once"
     if factor == "boards and media":
         return f"on {value}"
-    return f"with {factor.rpartition('.')[2]} {value}"
+    if row := FACTORS_BY_NAME.get(factor):
+        return f"with {row.words(row.level(cell.trial))}"
+    said = setting_value(factor, value) if factor in cell.trial.settings else value
+    return f"with {factor.rpartition('.')[2]} {said}"
 
 
 def _untrusted(source: Source, validity: Validity) -> KeyPoint | None:

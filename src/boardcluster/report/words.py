@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from boardcluster.analysis import Interval
 from boardcluster.capabilities import every_kind
+from boardcluster.factors import FACTORS_BY_NAME
 from boardcluster.records import Engine, Security, Trial, Verdict
 from boardcluster.redaction import HIDDEN, redact
 from boardcluster.units import format_bytes, format_seconds
@@ -24,10 +25,12 @@ __all__ = [
     "count",
     "emulated",
     "engine_name",
+    "factor_name",
     "figure_name",
     "figure_value",
     "interval",
     "kind_mark",
+    "level",
     "listed",
     "megabytes",
     "moment",
@@ -169,6 +172,22 @@ def number(value: float) -> str:
 def engine_name(engine: Engine) -> str:
     """The engine's own spelling of its name."""
     return _ENGINES[engine]
+
+
+def factor_name(name: str) -> str:
+    """What the table of factors calls a factor; what is not in it keeps its own name."""
+    return FACTORS_BY_NAME[name].label if name in FACTORS_BY_NAME else name
+
+
+def level(name: str, value: object, other: object) -> str:
+    """A level of a factor of the table, beside the factor's name.
+
+    Where the words of another level are the same, as of two files of one name, it is said in full.
+    """
+    if isinstance(value, Engine):
+        return engine_name(value)
+    said, others = map(FACTORS_BY_NAME[name].words_alone, (value, other))
+    return said if said != others else str(value)
 
 
 def seconds(value: float) -> str:

@@ -201,7 +201,11 @@ def _properties_of(factor: Factor) -> frozenset[str]:
     """Return the properties that the levels of a factor set; two levels are enough to see them."""
     if factor.kind is dict:
         return frozenset()
-    tried = list(factor.kind) if issubclass(factor.kind, StrEnum) else [factor.kind(1)]
+    tried = (
+        list(factor.kind)
+        if issubclass(factor.kind, StrEnum)
+        else [factor.least if factor.kind is int else factor.kind(1)]
+    )
     rows = [factor.properties(level) for level in tried]
     return frozenset(key for files in rows for names in files.values() for key in names)
 

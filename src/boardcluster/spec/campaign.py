@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -18,11 +19,13 @@ from boardcluster.records import (
     Policy,
 )
 from boardcluster.spec.checks import (
+    INPUT_SIZE_BYTES_MAX,
     Allowed,
     check_campaign_name,
     check_choice,
     check_input_size,
     check_mix,
+    check_size,
     check_timeout,
     check_wait,
     check_word,
@@ -50,6 +53,7 @@ from boardcluster.spec.settings import (
 )
 from boardcluster.spec.toml import KeyPath, TomlDocument, read_toml
 from boardcluster.spec.twin import part_name
+from boardcluster.units import SIZE_ALLOWED, format_bytes_exact
 
 __all__ = [
     "DEFAULT_REPETITIONS",
@@ -103,8 +107,16 @@ _Listed = Annotated[
 
 def _level_of(factor: Factor) -> tuple[Any, Any]:
     """Return the field of a matrix for a plain factor: a list of its levels, empty if left out."""
-    if factor.kind is int:
-        item: Any = Annotated[int, Field(ge=factor.least, le=factor.most)]
+    item: Any
+    if factor.unit == "bytes":
+        most_bytes = factor.most or INPUT_SIZE_BYTES_MAX
+        ends = " to ".join(map(format_bytes_exact, (factor.least, most_bytes)))
+        each = f"{SIZE_ALLOWED}, from {ends}"
+        check = partial(check_size, least_bytes=factor.least, most_bytes=most_bytes, allowed=each)
+        item = Annotated[int, BeforeValidator(check)]
+        allowed = f"one or more sizes; each {each}"
+    elif factor.kind is int:
+        item = Annotated[int, Field(ge=factor.least, le=factor.most)]
         most = f" to {factor.most}" if factor.most else " to the number of jobs of the mix"
         allowed = f"one or more whole numbers from {factor.least}{most}"
     else:

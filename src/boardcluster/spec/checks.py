@@ -33,6 +33,7 @@ __all__ = [
     "BENCHMARK_NETWORK",
     "CLUSTER_NAME_LENGTH_MAX",
     "DISK_BYTES_MIN",
+    "INPUT_SIZE_BYTES_MAX",
     "LINK_BITS_PER_SECOND_MAX",
     "LINK_BITS_PER_SECOND_MIN",
     "MEMORY_BYTES_MAX",
@@ -56,6 +57,7 @@ __all__ = [
     "check_name",
     "check_node_name",
     "check_role",
+    "check_size",
     "check_subnet",
     "check_timeout",
     "check_wait",
@@ -328,8 +330,18 @@ def check_mix(value: Any, workloads: Collection[str]) -> str:
     return "+".join(jobs)
 
 
-def _check_size(value: Any, *, least_bytes: int, most_bytes: int, allowed: str) -> int:
-    """Return the bytes of a size in a range, or raise ValueError."""
+def check_size(value: Any, *, least_bytes: int, most_bytes: int, allowed: str) -> int:
+    """Return the bytes of a size in a range.
+
+    Args:
+        value: what the file says.
+        least_bytes: the smallest.
+        most_bytes: the largest.
+        allowed: the range in words, for messages.
+
+    Raises:
+        ValueError: it is no size, or outside the range.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise refusal(f"{shown(value)} is not a size", allowed=allowed)
     size_bytes = parse_size(value)
@@ -341,13 +353,13 @@ def _check_size(value: Any, *, least_bytes: int, most_bytes: int, allowed: str) 
 
 
 check_input_size = partial(
-    _check_size, least_bytes=1, most_bytes=INPUT_SIZE_BYTES_MAX, allowed=Allowed.INPUT_SIZE
+    check_size, least_bytes=1, most_bytes=INPUT_SIZE_BYTES_MAX, allowed=Allowed.INPUT_SIZE
 )
 check_memory = partial(
-    _check_size, least_bytes=MEMORY_BYTES_MIN, most_bytes=MEMORY_BYTES_MAX, allowed=Allowed.MEMORY
+    check_size, least_bytes=MEMORY_BYTES_MIN, most_bytes=MEMORY_BYTES_MAX, allowed=Allowed.MEMORY
 )
 check_disk = partial(
-    _check_size, least_bytes=DISK_BYTES_MIN, most_bytes=DISK_BYTES_MAX, allowed=Allowed.DISK
+    check_size, least_bytes=DISK_BYTES_MIN, most_bytes=DISK_BYTES_MAX, allowed=Allowed.DISK
 )
 
 

@@ -6,8 +6,10 @@ from itertools import product
 import pytest
 from tests.builders import make_trial
 
+from boardcluster.campaign import selection
 from boardcluster.campaign.selection import SELECTION_KEYS, parse_only, select
 from boardcluster.errors import EmptySelectionError, UsageError
+from boardcluster.factors import FACTORS_BY_NAME
 from boardcluster.records import Checksum, Engine, MasterPlacement, Trial
 
 TRIALS = tuple(
@@ -32,7 +34,7 @@ def chosen(*texts: str) -> tuple[Trial, ...]:
 
 
 def test_every_key_is_read() -> None:
-    selection = parse_only(
+    read = parse_only(
         [
             "workload=grep,grep x2",
             "engine=spark",
@@ -46,7 +48,7 @@ def test_every_key_is_read() -> None:
             "repetition=12",
         ]
     )
-    assert selection == {
+    assert read == {
         "workload": ("grep", "grep+grep"),
         "engine": (Engine.SPARK,),
         "profile": ("paper-2026", "my own"),
@@ -58,7 +60,7 @@ def test_every_key_is_read() -> None:
         "master": (MasterPlacement.COMBINED,),
         "repetition": (12,),
     }
-    assert set(selection) <= set(SELECTION_KEYS)
+    assert set(read) <= set(SELECTION_KEYS)
 
 
 def test_values_of_one_key_add_up_once_each() -> None:
@@ -70,7 +72,10 @@ def test_values_of_one_key_add_up_once_each() -> None:
     [
         ("worker=4", '"worker" is not a selection key; allowed: .*; did you mean "workers"?'),
         ("", '"" is not a selection key'),
-        ("grep", '"grep" is not a selection key; allowed: checksum, concurrency, engine'),
+        (
+            "grep",
+            f'"grep" is not a selection key; allowed: {", ".join(sorted(SELECTION_KEYS))}',
+        ),
         ("workload", '"workload" has no value; allowed: workload=VALUE'),
         ("workload=", "an empty value; allowed: workload=VALUE or"),
         ("workers=1,,2", "an empty value"),
@@ -174,3 +179,11 @@ def test_settings_choose_too() -> None:
         select(trials, parse_only(["dfs.blocksize=3 MiB"]))
     with pytest.raises(UsageError, match=r'did you mean "dfs\.blocksize"'):
         parse_only(["dfs.block.size=1"])
+
+
+def test_levels_in_bytes_are_named_as_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = replace(FACTORS_BY_NAME["replication"], key="block", unit="bytes")
+    monkeypatch.setitem(selection._FACTORS, "block", row)
+    trials = [replace(TRIALS[1], replication=32 << 20)]
+    with pytest.raises(EmptySelectionError, match="has block 64 MiB; there is block 32 MiB"):
+        select(trials, {"block": (64 << 20,)})

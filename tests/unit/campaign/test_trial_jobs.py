@@ -10,6 +10,7 @@ from tests.unit.campaign.fake_workload import PARAMETER, FakeWorkload
 
 from boardcluster.campaign.trial_jobs import jobs_of, settings_of, variant_of
 from boardcluster.errors import CapacityError, UsageError
+from boardcluster.factors import FACTORS, FACTORS_BY_NAME
 from boardcluster.records import (
     Checksum,
     ClusterSpec,
@@ -239,3 +240,19 @@ def test_settings_of_jobs_are_set_per_submission_and_those_of_daemons_in_the_for
     much = trial_of("sort", settings={"mapreduce.map.memory.mb": "9000"})
     with pytest.raises(CapacityError, match="map container"):
         jobs_of(much, spec, profile)
+
+
+@pytest.mark.usefixtures("workloads")
+def test_what_a_job_knows_of_properties_obeys_every_factor(
+    cluster: tuple[ClusterSpec, Profile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A factor that sets blocks needs no line of its own."""
+    row = replace(
+        FACTORS_BY_NAME["workers"],
+        properties=lambda number: {"hdfs-site": {"dfs.blocksize": str(number << 20)}},
+    )
+    monkeypatch.setattr("boardcluster.campaign.trial_jobs.FACTORS", (*FACTORS, row))
+    trial = trial_of("grep", workers=2, replication=1)
+    (job,) = jobs_of(trial, *cluster)
+    assert (job.spec.block_bytes, job.spec.replication) == (2 << 20, 1)
+    assert settings_of(trial)["hdfs-site"] == {"dfs.blocksize": "2097152", "dfs.replication": "1"}

@@ -76,6 +76,16 @@ def test_other_things_than_engines_count(make: Make, campaign: Campaign) -> None
     )
 
 
+def test_the_level_that_is_the_profiles_is_said_in_words(make: Make, campaign: Campaign) -> None:
+    runs = _runs(
+        make,
+        (SPARK, (40.0, 41.0, 40.5), {}),
+        (SPARK, (30.0, 30.4, 30.2), {"replication": 1}),
+    )
+    point = block(build_report(runs, [campaign], cluster=None), "summary").points[0]
+    assert "with replication 1 as with the profile's replication" in point.sentence
+
+
 def test_what_is_not_shown_is_not_claimed(make: Make, campaign: Campaign) -> None:
     runs = _runs(make, (SPARK, (20.0, 60.0, 31.0), {}), (MAPREDUCE, (25.0, 70.0, 30.0), {}))
     point = block(build_report(runs, [campaign], cluster=None), "summary").points[0]

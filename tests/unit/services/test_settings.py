@@ -15,6 +15,7 @@ import pytest
 from tests.unit.services.test_conf import rows_of, spark_rows
 
 from boardcluster.errors import CapacityError, SpecError, UsageError
+from boardcluster.factors import FACTORS_BY_NAME
 from boardcluster.records import ClusterSpec, Security
 from boardcluster.services.conf import render_node
 from boardcluster.services.install import Installation
@@ -355,3 +356,15 @@ def test_contradictions_of_ones_own_profile_are_found(tmp_path: Path, make_spec:
     path.write_text('["mapred-site"]\n"mapreduce.map.memory.mb" = 16384\n')
     with pytest.raises(CapacityError, match="map container needs 16384 MB"):
         build_profile(str(path), make_spec(memory_mib=8192))
+
+
+def test_a_property_of_a_factor_is_no_setting_whatever_its_smallest_level(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def properties(size: int) -> dict[str, dict[str, str]]:
+        return {"hdfs-site": {"dfs.blocksize": str(size)}} if size >= 1 << 20 else {}
+
+    row = replace(FACTORS_BY_NAME["replication"], key="block", least=1 << 20, properties=properties)
+    monkeypatch.setattr("boardcluster.services.settings.FACTORS", (row,))
+    with pytest.raises(ValueError, match=r"has a key of its own; allowed: `block` in a \[\[matrix"):
+        check_setting("dfs.blocksize", "32 MiB")

@@ -1,11 +1,15 @@
 import re
 from collections.abc import Callable
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from boardcluster.campaign.plan import expand, workload_facts
 from boardcluster.errors import SpecError
+from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import (
     CachePolicy,
     CampaignSpec,
@@ -615,3 +619,74 @@ def test_wrong_settings_are_named_with_their_line(
     (tmp_path / "mine.toml").write_text("")
     with pytest.raises(SpecError, match=words):
         _with_settings(tmp_path, _change(old, new, SETTINGS))
+
+
+BLOCK_SIZE = Factor(
+    name="block_size_bytes",
+    key="block_size",
+    label="block size",
+    meaning="size of HDFS blocks",
+    left_out="the profile's",
+    allowed="1 MiB to 1 GiB",
+    kind=int,
+    default=0,
+    unit="bytes",
+    least=1 << 20,
+    most=1 << 30,
+)
+PLAIN = tuple(factor for factor in (*FACTORS, BLOCK_SIZE) if factor.is_plain)
+
+
+@pytest.fixture
+def reader(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module that reads campaign files, as it is where the table has one row more."""
+    monkeypatch.setattr("boardcluster.factors.FACTORS", (*FACTORS, BLOCK_SIZE))
+    found = find_spec("boardcluster.spec.campaign")
+    assert found
+    assert found.loader
+    module = module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def load_levels(reader: ModuleType, folder: Path, factor: Factor, listed: str) -> dict[str, Any]:
+    file = folder / "campaign.toml"
+    head = '[campaign]\nname = "new"\n[[matrix]]\nworkload = "grep x2"\nsize = "1 GB"\n'
+    file.write_text(f"{head}{factor.file_key} = [{listed}]\n")
+    spec = reader.load_campaign(file, workloads=WORKLOADS, profiles=PROFILES)
+    return dict(spec.matrices[0].levels)
+
+
+@pytest.mark.parametrize("factor", PLAIN, ids=lambda factor: factor.name)
+def test_levels_of_every_plain_factor_are_read_as_a_person_writes_them(
+    reader: ModuleType, tmp_path: Path, factor: Factor
+) -> None:
+    levels: tuple[Any, ...]
+    kind: Any = factor.kind
+    if factor.unit == "bytes":
+        listed, levels = '"32 MiB", "64 MB"', (32 << 20, 64 * 10**6)
+    elif kind is int:
+        levels = (factor.least, factor.least + 1)
+        listed = ", ".join(map(str, levels))
+    else:
+        levels = tuple(kind)[:2]
+        listed = ", ".join(f'"{level}"' for level in levels)
+    assert load_levels(reader, tmp_path, factor, listed) == {factor.name: levels}
+
+
+@pytest.mark.parametrize(
+    ("listed", "words"),
+    [
+        ('"1 KiB"', '"1 KiB" is too small; allowed: .*, from 1 MiB to 1 GiB'),
+        ('"2 GiB"', '"2 GiB" is too large; allowed: .*, from 1 MiB to 1 GiB'),
+        ("0", "0 is too small"),
+        ('"32 Mb"', '"32 Mb" is not a size'),
+        ("1.5", "1.5 is not a size; allowed: .*, from 1 MiB to 1 GiB"),
+        ("", "one or more sizes; each .*, from 1 MiB to 1 GiB"),
+    ],
+)
+def test_a_wrong_level_in_bytes_is_refused_in_words_of_sizes(
+    reader: ModuleType, tmp_path: Path, listed: str, words: str
+) -> None:
+    with pytest.raises(SpecError, match=rf"matrix\[0\]\.block_size.*{words}"):
+        load_levels(reader, tmp_path, BLOCK_SIZE, listed)

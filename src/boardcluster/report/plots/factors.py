@@ -9,6 +9,7 @@ from boardcluster.analysis import Cell
 from boardcluster.analysis.scaling import by_setup, intermediate_share
 from boardcluster.analysis.statistics import mean, mean_interval
 from boardcluster.errors import UsageError
+from boardcluster.factors import FACTORS_BY_NAME
 from boardcluster.report import words
 from boardcluster.report.plots.bar_figures import (
     ERROR_BARS,
@@ -100,10 +101,11 @@ def _by_factor(workload: str, cells: Sequence[Cell], factor: str) -> Iterator[Fi
         )
         for row in kept
     ]
-    name, thing = words.workload_name(workload), factor.replace("_bytes", "")
+    name, thing = words.workload_name(workload), words.factor_name(factor)
+    key = FACTORS_BY_NAME[factor].file_key if factor in FACTORS_BY_NAME else factor
     return bar_figures(
         groups,
-        stem=(f"times-by-{thing}", workload),
+        stem=(f"times-by-{key}", workload),
         title=f"{name}: time by {thing}",
         caption=lambda more, inside: (
             f"Mean time of {name} by {thing}{more}.",
