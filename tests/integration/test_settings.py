@@ -102,7 +102,7 @@ def test_daemons_and_jobs_have_what_a_campaign_sets(
         results = json.loads(out)["results"]
         assert {row["attempt"]["state"] for row in results} == {"ok"}
         [own] = [row for row in results if row["trial"]["engine"] == "spark"]
-        [events] = (program.home / own["attempt"]["artefacts"]).glob("*.events.jsonl")
+        [events] = (program.home / own["attempt"]["artefacts"]).rglob("*.events.jsonl")
         had = spark_properties(events)
         assert (had["spark.locality.wait"], had["spark.shuffle.compress"]) == ("1s", "false")
         rows = {row["trial"]["settings"][COMPRESS]: row for row in results if row != own}
