@@ -14,7 +14,7 @@ from boardcluster.errors import CapacityError
 from boardcluster.records import ClusterSpec
 from boardcluster.services.settings import memory_mib
 
-__all__ = ["YARN_DEFAULTS_MIB", "check_settings_fit"]
+__all__ = ["YARN_DEFAULTS_MIB", "check_settings_fit", "container_mib"]
 
 _MIB = 1 << 20
 _NODE = "yarn.nodemanager.resource.memory-mb"
@@ -88,9 +88,9 @@ def check_settings_fit(
     rows = {key: value for file in properties.values() for key, value in file.items()}
     for key in sorted(settings):
         if key.endswith(("memory.mb", "memory-mb", "resource.mb", "allocation-mb", "sort.mb")):
-            _number(key, rows)
+            container_mib(key, rows)
     nodes = {
-        worker.name: _number(_NODE, {**rows, **per_node.get(worker.name, {})})
+        worker.name: container_mib(_NODE, {**rows, **per_node.get(worker.name, {})})
         for worker in spec.workers
     }
     if _NODE in settings:
@@ -130,8 +130,8 @@ def _refused(words: str) -> CapacityError:
     )
 
 
-def _number(key: str, rows: Mapping[str, str]) -> int:
-    """Return a size in MiB that Hadoop reads as a whole number.
+def container_mib(key: str, rows: Mapping[str, str]) -> int:
+    """Return a size in MiB that Hadoop reads as a whole number; -1 or none is its default.
 
     Raises:
         CapacityError: it is none.
@@ -162,9 +162,9 @@ def _check_nodes(nodes: Mapping[str, int], spec: ClusterSpec) -> None:
 
 
 def _of_mapreduce(rows: Mapping[str, str]) -> Iterator[_Container]:
-    am = _number(_AM, rows)
+    am = container_mib(_AM, rows)
     for key, what in ((_AM, "application master"), (_MAP, "map"), (_REDUCE, "reduce")):
-        mib = _number(key, rows)
+        mib = container_mib(key, rows)
         beside = 0 if key == _AM else am
         keys = (key,) if key == _AM else (key, _AM)
         yield _Container(
@@ -204,7 +204,11 @@ def _spark_container(prefix: str, rows: Mapping[str, str]) -> tuple[int, str, tu
 
 def _misfit(container: _Container, rows: Mapping[str, str], nodes: Mapping[str, int]) -> str:
     """Return why no node can hold a container, with the arithmetic; empty if one can."""
-    least, most, largest = _number(_LEAST, rows), _number(_MOST, rows), max(nodes.values())
+    least, most, largest = (
+        container_mib(_LEAST, rows),
+        container_mib(_MOST, rows),
+        max(nodes.values()),
+    )
     given = -(-container.mib // least) * least
     rounded = f" = {given} MiB (in steps of {least})" if given != container.mib else ""
     if given > min(most, largest):
@@ -225,7 +229,7 @@ def _check_heaps(settings: Mapping[str, str], rows: Mapping[str, str]) -> None:
     """Refuse heaps above their containers, and a sort buffer above its heap."""
     for size, options in _HEAPS.items():
         found = _XMX.search(rows.get(options, ""))
-        container = _number(size, rows)
+        container = container_mib(size, rows)
         heap = memory_mib(found[1], default_unit_bytes=1) if found else int(container * _HEAP_SHARE)
         if {size, options} & set(settings) and heap > container:
             raise _refused(
@@ -233,7 +237,7 @@ def _check_heaps(settings: Mapping[str, str], rows: Mapping[str, str]) -> None:
                 " container would be killed; set both"
             )
         if size == _MAP and {size, options, _SORT} & set(settings):
-            sort = _number(_SORT, rows)
+            sort = container_mib(_SORT, rows)
             if sort >= heap:
                 raise _refused(
                     f"{_SORT} = {sort} MiB does not fit into the heap of a map, {heap} MiB"

@@ -18,7 +18,7 @@ from typing import Any
 
 from boardcluster.errors import CapacityError, UsageError
 from boardcluster.records import ClusterSpec, NodeSpec, Role
-from boardcluster.services.fitting import YARN_DEFAULTS_MIB, check_settings_fit
+from boardcluster.services.fitting import YARN_DEFAULTS_MIB, check_settings_fit, container_mib
 from boardcluster.services.settings import by_file, check_for_pair, check_setting
 from boardcluster.services.sizing import STEP_MIB, size_cluster
 from boardcluster.spec.checks import complaint, shown
@@ -191,11 +191,7 @@ def own_profile_digests(names: Iterable[str]) -> dict[str, str]:
 def _check(name: str, properties: dict[str, dict[str, str]], spec: ClusterSpec) -> tuple[str, ...]:
     """Look for contradictions between fixed sizes and the declared nodes."""
     merged = properties["yarn-site"] | properties["mapred-site"]
-    given_mib = {key: int(merged.get(key, "0")) for key in YARN_DEFAULTS_MIB}
-    value = {
-        key: given_mib[key] if given_mib[key] > 0 else default  # -1 is Hadoop's word for it
-        for key, default in YARN_DEFAULTS_MIB.items()
-    }
+    value = {key: container_mib(key, merged) for key in YARN_DEFAULTS_MIB}
     node = value["yarn.nodemanager.resource.memory-mb"]
     least = value["yarn.scheduler.minimum-allocation-mb"]
     most = value["yarn.scheduler.maximum-allocation-mb"]
