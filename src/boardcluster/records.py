@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy.typing
 
 __all__ = [
+    "EXCLUDING_SHARE",
+    "SMALLEST_EFFECT_SHARE",
     "Attempt",
     "AttemptState",
     "CachePolicy",
@@ -68,6 +70,7 @@ __all__ = [
     "TwinSpec",
     "Verdict",
     "Verification",
+    "in_cell",
 ]
 
 
@@ -787,8 +790,9 @@ class Verification:
 class Verdict(StrEnum):
     """Whether a number can be trusted, from telemetry.
 
-    VALID: nothing was seen that disturbs it. TAINTED: it was measured while something disturbed it
-    (heat, stolen time, other work); kept, labelled, out of statistics unless asked for. INVALID:
+    VALID: what was seen explains less of it than it tolerates. TAINTED: something that disturbed it
+    (heat, stolen time, other work) may explain more; kept, labelled, and in statistics only as
+    ``in_cell`` says, or if asked for. INVALID:
     it says nothing, for instance because telemetry does not cover the run. UNJUDGED: recorded
     before there were verdicts.
     """
@@ -811,6 +815,15 @@ class Disturbance:
     """At most this share of the run's duration is explained by it, 0 to 1."""
     adjustable: bool
     """Whether a model of several runs can adjust for it (steal, foreign load); else it excludes."""
+
+
+SMALLEST_EFFECT_SHARE = 0.05
+"""The smallest effect of interest: what explains less of a run than this is not worth a verdict,
+unless the run's cell is known to be more precise."""
+
+EXCLUDING_SHARE = 0.25
+"""Above this, no model adjusts for a disturbance any more: a quarter of what was measured would be
+the model's."""
 
 
 class EnergyMethod(StrEnum):
@@ -976,6 +989,8 @@ class ProbeRun:
     """Why it is not valid, in one line each."""
     disturbances: tuple[Disturbance, ...] = ()
     """What disturbed it, the largest share first; also what is too small to taint."""
+    tolerated_share: float = SMALLEST_EFFECT_SHARE
+    """Share of its duration above which disturbances taint it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -1062,6 +1077,31 @@ class Measurement:
     what is not."""
     disturbances: tuple[Disturbance, ...] = ()
     """What disturbed it, the largest share first; also what is too small to taint."""
+    tolerated_share: float = SMALLEST_EFFECT_SHARE
+    """Share of its duration above which disturbances taint it: the precision that its cell had
+    reached when it ended, else the smallest effect of interest."""
+    clock_hertz: dict[str, float] = field(default_factory=dict)
+    """Per node, the clock that it reached under load, by a timed loop; only where that is known."""
+
+
+def in_cell(judged: Measurement | ProbeRun) -> bool:
+    """Say whether what was measured is in the statistics of its cell.
+
+    It is if it is valid or was never judged; or tainted, but only by what a model of several runs
+    can adjust for (steal, foreign load), and by no more than ``EXCLUDING_SHARE``. What nothing can
+    adjust for (throttling, swap, a link that changed) excludes a run once it explains more than the
+    run tolerates. So does a taint of earlier versions, which says nothing of its size.
+    """
+    if judged.verdict is not Verdict.TAINTED:
+        return judged.verdict is not Verdict.INVALID
+    shares = {True: 0.0, False: 0.0}
+    for row in judged.disturbances:
+        shares[row.adjustable] += row.share
+    return (
+        bool(judged.disturbances)
+        and shares[True] <= EXCLUDING_SHARE
+        and shares[False] <= judged.tolerated_share
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -33,6 +34,7 @@ from boardcluster.records import (
     Security,
     Trial,
     Verdict,
+    in_cell,
 )
 
 __all__ = [
@@ -100,7 +102,7 @@ class MeasuredFigure:
 class Cell(Configuration):
     """All verified and measured runs of one configuration on one engine, without warm-ups.
 
-    Tainted runs are in it only if they were asked for.
+    Of tainted runs it has those that a model can adjust for, and all if they were asked for.
     """
 
     engine: Engine
@@ -132,7 +134,7 @@ class Cell(Configuration):
     warnings: tuple[str, ...]
     """What a reader of the mean must know, one line each: drift, different setups."""
     left_out: tuple[Result, ...]
-    """Verified runs of the same that are not in it, because they are tainted."""
+    """Verified runs of the same that are not in it, because of what disturbed them."""
     throughput_bytes_per_second: float | None
     """Input of all runs over the time of all runs; None without a known input."""
     figures: dict[str, MeasuredFigure]
@@ -175,7 +177,7 @@ class Cell(Configuration):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Untrusted:
-    """Verified runs of one configuration on one engine, none of which is valid: no statistics."""
+    """Verified runs of one configuration on one engine, none of which counts: no statistics."""
 
     configuration: Configuration
     """Everything but the engine."""
@@ -232,8 +234,8 @@ def summarise(results: Iterable[Result], *, tainted: bool = False) -> tuple[Cell
     """Group the ok attempts into cells, ordered by configuration and engine.
 
     Failed and invalid attempts, warm-ups and the user's own programs stay out, and so do tainted
-    runs, unless they are asked for. Configurations without a run that counts have no cell; see
-    ``untrusted``.
+    runs that nothing can adjust (``records.in_cell``), unless they are asked for. Configurations
+    without a run that counts have no cell; see ``untrusted``.
     """
     return tuple(
         _cell(at, counting, left_out)
@@ -265,14 +267,20 @@ def _groups(
             continue
         if trial.workload != _OWN_PROGRAM and not trial.warm_up:
             groups.setdefault((_configuration(result), trial.engine), []).append(result)
-    good = {Verdict.VALID, Verdict.UNJUDGED} | ({Verdict.TAINTED} if tainted else set())
     for key in sorted(groups):
         ordered = sorted(groups[key], key=_run_order)
+        counting = [_counts(result, tainted=tainted) for result in ordered]
         yield (
             key,
-            tuple(result for result in ordered if verdict_of(result) in good),
-            tuple(result for result in ordered if verdict_of(result) not in good),
+            tuple(itertools.compress(ordered, counting)),
+            tuple(itertools.compress(ordered, [not counts for counts in counting])),
         )
+
+
+def _counts(result: Result, *, tainted: bool) -> bool:
+    found = result.measurement
+    asked_for = tainted and verdict_of(result) is Verdict.TAINTED
+    return found is not None and (in_cell(found) or asked_for)
 
 
 def _configuration(result: Result) -> Configuration:

@@ -18,7 +18,7 @@ from boardcluster.analysis.cells import (
 )
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of
-from boardcluster.records import AttemptState, Engine, Result, Trial, Verdict
+from boardcluster.records import AttemptState, Engine, Result, Trial, in_cell
 
 __all__ = [
     "FAR_PERCENT",
@@ -270,7 +270,7 @@ def _left_out(twin: str, result: Result) -> LeftOut | None:
     state, reason = "pending", ""
     if attempt is not None and found is not None and attempt.state is AttemptState.OK:
         state, reason = str(found.verdict), "; ".join(found.verdict_reasons)
-        if found.verdict in {Verdict.VALID, Verdict.UNJUDGED}:
+        if in_cell(found):
             return None
     elif attempt is not None:
         state, reason = str(attempt.state), attempt.reason

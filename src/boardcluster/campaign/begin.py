@@ -162,7 +162,7 @@ def left_of(
     """
     states = store.states(campaign.id)
     done = {AttemptState.OK} if retry_failed else {AttemptState.OK, AttemptState.FAILED}
-    again = store.tainted(campaign.id, attempts_most=policy.repeat_tainted)
+    again = store.excluded(campaign.id, attempts_most=policy.repeat_tainted)
     return tuple(
         trial
         for trial in store.trials(campaign.id)

@@ -7,10 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from boardcluster.analysis.trust import precision_reached
 from boardcluster.campaign.execution import attempt_tag
 from boardcluster.campaign.fingerprint import take_fingerprint
+from boardcluster.campaign.observation import EarlierRuns
 from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
 from boardcluster.errors import ClusterError
+from boardcluster.factors import levels
 from boardcluster.records import (
     Attempt,
     AttemptState,
@@ -18,6 +21,7 @@ from boardcluster.records import (
     Fingerprint,
     Measurement,
     Trial,
+    in_cell,
 )
 from boardcluster.services.disk_space import require_disk_space
 from boardcluster.services.operation import LiveCluster
@@ -80,7 +84,8 @@ def run_trials(
        i. look whether every daemon lived through it: a faulted run is no measurement;
        j. judge by the telemetry of every node whether the number can be trusted;
        k. delete the output, and commit state, measurement and samples in one transaction;
-       l. repeat, after a cool-down, what was disturbed, as often as the policy says.
+       l. repeat, after a cool-down, what is too disturbed for its cell, as often as the policy
+          says.
     2. A trial that fails does not stop the campaign; a cluster that is no longer whole does.
 
     Raises:
@@ -96,7 +101,7 @@ def run_trials(
         require_disk_space(live.home)
         end = _run(store, live, known[1], trial, bench=bench, watch=watch)
         for _ in range(bench.policy.repeat_tainted):
-            if not end.tainted:
+            if not end.excluded:
                 break
             bench.progress("disturbed: cooling down before repeating it", 0, 0)
             time.sleep(max(_SETTLE_SECONDS, bench.policy.cool_down_seconds))
@@ -129,16 +134,35 @@ def _run(
             bench,
             folder=store.artefact_folder(attempt),
             attempt=attempt_tag(trial.id, attempt.number),
+            earlier=_earlier(store, trial, fingerprint),
         )
     except BaseException as error:
         lost = TrialEnd(state=AttemptState.INVALID, reason=interruption(error), measurement=None)
         _finish(store, attempt, lost)
         raise
     if again and end.state is not AttemptState.OK:
-        words = f"{end.reason}; attempt {attempt.number - 1} was verified, but tainted"
+        words = f"{end.reason}; attempt {attempt.number - 1} was verified, but too disturbed"
         end = replace(end, reason=words)
     watch.ended(trial, _finish(store, attempt, end), end.measurement)
     return end
+
+
+def _earlier(store: Store, trial: Trial, fingerprint: Fingerprint) -> EarlierRuns:
+    """Return what the runs so far say of what the next run of a trial's cell is judged against."""
+    durations = [
+        row.measurement.duration_seconds
+        for row in store.results(trial.campaign_id)
+        if row.attempt is not None
+        and row.attempt.state is AttemptState.OK
+        and row.measurement is not None
+        and in_cell(row.measurement)
+        and levels(row.trial) == levels(trial)
+        and row.trial.warm_up == trial.warm_up
+    ]
+    return EarlierRuns(
+        tolerated_share=precision_reached(durations),
+        clock_hertz=store.best_clocks(fingerprint),
+    )
 
 
 def _finish(store: Store, attempt: Attempt, end: TrialEnd) -> Attempt:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from boardcluster.analysis.energy import energy_of_run
-from boardcluster.analysis.trust import Baseline, Judgement, expect, judge, judge_before
+from boardcluster.analysis.trust import Judgement, expect, judge, judge_before
 from boardcluster.campaign.execution import ATTEMPT_VARIABLE
 from boardcluster.campaign.limit_monitor import LimitMonitor
 from boardcluster.campaign.spans import EngineSpans, with_engine_phases
 from boardcluster.errors import HostError
 from boardcluster.records import (
+    SMALLEST_EFFECT_SHARE,
     Energy,
     NodeSamples,
     Policy,
@@ -27,7 +29,14 @@ from boardcluster.store.power import write_power
 from boardcluster.telemetry.collector import Recording, recording
 from boardcluster.telemetry.metering import Metering, metering
 
-__all__ = ["Observation", "Observed", "keep_readings", "observing"]
+__all__ = [
+    "NO_RUNS",
+    "EarlierRuns",
+    "Observation",
+    "Observed",
+    "keep_readings",
+    "observing",
+]
 
 _BEFORE_SECONDS = 12.0
 """So long before a run its nodes are looked at: twice what agents read rarely, and a little."""
@@ -39,10 +48,8 @@ class Observed:
 
     telemetry: Telemetry
     """The samples."""
-    verdict: Verdict
-    """Whether the run can be trusted."""
-    reasons: tuple[str, ...]
-    """Why it is not valid, in one line each."""
+    judgement: Judgement
+    """Whether the run can be trusted, and what disturbed it."""
     remarks: tuple[str, ...]
     """What is worth knowing with the result, in one line each."""
     energy: Energy | None
@@ -54,6 +61,41 @@ class Observed:
         if self.verdict is not Verdict.INVALID:
             return ""
         return f"telemetry: {'; '.join(self.reasons)}"[:1000]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the run can be trusted."""
+        return self.judgement.verdict
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not valid, in one line each."""
+        return self.judgement.reasons
+
+    @property
+    def judged(self) -> dict[str, Any]:
+        """The same as fields of ``Measurement``."""
+        return {
+            "verdict": self.verdict,
+            "verdict_reasons": self.reasons,
+            "disturbances": self.judgement.disturbances,
+            "tolerated_share": self.judgement.tolerated_share,
+            "clock_hertz": dict(self.judgement.clock_hertz),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierRuns:
+    """What earlier runs say of what a run is judged against."""
+
+    tolerated_share: float = SMALLEST_EFFECT_SHARE
+    """Share of its duration above which disturbances taint it, see ``precision_reached``."""
+    clock_hertz: Mapping[str, float] = field(default_factory=dict)
+    """By node, the best clock that the same board had under load."""
+
+
+NO_RUNS = EarlierRuns()
+"""There are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +137,7 @@ class Observation:
         ended_seconds: float,
         phases: Mapping[str, tuple[float, float]],
         engine: Mapping[str, EngineSpans] = MappingProxyType({}),
+        earlier: EarlierRuns = NO_RUNS,
     ) -> Observed:
         """Stop watching, and judge the run; within the block, since meters are still to be read.
 
@@ -103,6 +146,7 @@ class Observation:
             ended_seconds: its end by the same clock.
             phases: name to start and end of each submission, by the same clock.
             engine: name of a submission to the engine's phases in it.
+            earlier: what earlier runs say.
         """
         self.recorded.end()
         broken = self.monitor.end()
@@ -122,24 +166,27 @@ class Observation:
         expectations = expect(
             self.recorded.targets,
             self.live.facts,
+            best_hertz=earlier.clock_hertz,
             limits=limits,
             steered=self.monitor.steered,
         )
-        found = judge(telemetry, expectations=expectations)
+        found = judge(telemetry, expectations=expectations, tolerated_share=earlier.tolerated_share)
         before = judge_before(
             replace(telemetry, nodes=tuple(map(_before, telemetry.nodes))),
             facts=self.live.facts,
             free_bytes=self.recorded.free_bytes,
             expectations=expectations,
         )
-        found = _joined(found, broken, before)
+        if broken:
+            lines = tuple(f"limits were changed from outside: {line}" for line in broken)
+            reasons = (*lines, *found.reasons)
+            found = replace(found, verdict=Verdict.INVALID, reasons=reasons)
         powers = self.meters.powers(started_seconds, ended_seconds, telemetry=telemetry)
         lost = keep_readings(self.meters.samples(started_seconds, ended_seconds), self.folder)
         return Observed(
             telemetry=telemetry,
-            verdict=found.verdict,
-            reasons=found.reasons,
-            remarks=(*self.recorded.remarks, *before.remarks, *self.monitor.remarks, *lost),
+            judgement=found,
+            remarks=(*self.recorded.remarks, *before, *self.monitor.remarks, *lost),
             energy=energy_of_run(
                 powers,
                 nodes=[node.name for node in self.live.spec.nodes],
@@ -199,12 +246,3 @@ def _before(node: NodeSamples) -> NodeSamples:
         seconds=node.seconds[kept],
         columns={name: values[kept] for name, values in node.columns.items()},
     )
-
-
-def _joined(found: Judgement, broken: tuple[str, ...], before: Baseline) -> Judgement:
-    """Let changed limits make a run invalid, and what disturbed it before it began taint it."""
-    reasons = tuple(f"limits were changed from outside: {line}" for line in broken)
-    verdict = Verdict.INVALID if broken else found.verdict
-    if before.taints and verdict is Verdict.VALID:
-        verdict = Verdict.TAINTED
-    return Judgement(verdict=verdict, reasons=(*reasons, *found.reasons, *before.taints))

@@ -34,7 +34,6 @@ from boardcluster.records import (
     Engine,
     Measurement,
     Trial,
-    Verdict,
 )
 from boardcluster.redaction import redact
 from boardcluster.services import operation
@@ -307,9 +306,8 @@ def _finish(
             phases_seconds=outcome.phases_seconds,
             intermediate_bytes=intermediate_bytes(engine, outcome.counters),
             remarks=observed.remarks if observed else (),
-            verdict=observed.verdict if observed else Verdict.UNJUDGED,
-            verdict_reasons=observed.reasons if observed else (),
             energy=observed.energy if observed else None,
+            **(observed.judged if observed else {}),
         )
         measurement = correct_for_dilation(measurement, dilation)
     return store.finish(

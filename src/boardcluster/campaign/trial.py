@@ -24,7 +24,7 @@ from boardcluster.campaign.dilation_correction import correct_for_dilation
 from boardcluster.campaign.execution import end_submission
 from boardcluster.campaign.heartbeat import Heartbeat
 from boardcluster.campaign.job import JobRun, RunPaths
-from boardcluster.campaign.observation import Observed, observing
+from boardcluster.campaign.observation import NO_RUNS, EarlierRuns, Observed, observing
 from boardcluster.campaign.trial_jobs import jobs_of, settings_of
 from boardcluster.errors import (
     BoardclusterError,
@@ -42,8 +42,8 @@ from boardcluster.records import (
     Policy,
     Telemetry,
     Trial,
-    Verdict,
     Verification,
+    in_cell,
 )
 from boardcluster.services.disk_space import sick_disks
 from boardcluster.services.lifecycle import health
@@ -79,6 +79,7 @@ class _Attempt:
     bench: Bench
     folder: Path
     tag: str
+    earlier: EarlierRuns
     stop: threading.Event = field(default_factory=threading.Event)
 
 
@@ -98,17 +99,26 @@ class TrialEnd:
     """The samples, if there are any."""
 
     @property
-    def tainted(self) -> bool:
-        """Whether the run is verified but was disturbed, so that it is worth another try."""
-        judged = self.measurement is not None and self.measurement.verdict is Verdict.TAINTED
-        return self.state is AttemptState.OK and judged
+    def excluded(self) -> bool:
+        """Whether the run is verified, but so disturbed that it is out of its cell: try again."""
+        if self.state is not AttemptState.OK or self.measurement is None:
+            return False
+        return not in_cell(self.measurement)
 
 
 def run_trial(
-    live: LiveCluster, trial: Trial, bench: Bench, *, folder: Path, attempt: str
+    live: LiveCluster,
+    trial: Trial,
+    bench: Bench,
+    *,
+    folder: Path,
+    attempt: str,
+    earlier: EarlierRuns = NO_RUNS,
 ) -> TrialEnd:
-    """Run the jobs of a trial once."""
-    this = _Attempt(live=live, trial=trial, bench=bench, folder=folder, tag=attempt)
+    """Run the jobs of a trial once; what earlier runs say is what it is judged against."""
+    this = _Attempt(
+        live=live, trial=trial, bench=bench, folder=folder, tag=attempt, earlier=earlier
+    )
     jobs: list[JobRun] = []
     losses: list[str] = []
     try:
@@ -213,6 +223,7 @@ def _measured(
             ended_seconds=max(job.ended_seconds for job in jobs),
             phases=_by_submission(jobs, [job.spans_seconds for job in jobs]),
             engine=_by_submission(jobs, [job.engine_spans for job in jobs]),
+            earlier=this.earlier,
         )
     remarks += (*observed.remarks, *left_out_between(before, after), *classes)
     remarks += tuple(remark for job in jobs for remark in job.remarks)
@@ -236,9 +247,8 @@ def _measured(
         node_written_bytes=written_between(before, after),
         node_read_bytes=read_between(before, after),
         remarks=tuple(dict.fromkeys(remarks)),
-        verdict=observed.verdict,
-        verdict_reasons=observed.reasons,
         energy=observed.energy,
+        **observed.judged,
     )
     return correct_for_dilation(measurement, live.state.dilation), observed
 

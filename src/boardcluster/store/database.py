@@ -35,7 +35,7 @@ from boardcluster.records import (
     Result,
     Telemetry,
     Trial,
-    Verdict,
+    in_cell,
 )
 from boardcluster.store import rows
 from boardcluster.store.connection import REBUILD_HINT, connect, connect_reading, translated
@@ -187,7 +187,7 @@ class Store:
 
         Raises:
             StoreError: there is no such trial, an attempt is running, or the trial is ok already
-                and not tainted.
+                and in its cell.
         """
         with self._writing():
             campaign, trial = self._context(trial_id)
@@ -200,7 +200,7 @@ class Store:
             if (
                 latest is not None
                 and latest.state is AttemptState.OK
-                and rows.select_verdict(self._connection, latest) is not Verdict.TAINTED
+                and trial_id not in self._excluded(campaign.id)
             ):
                 raise StoreError(
                     f"{trial_id} has a verified result already", hint="start a new campaign"
@@ -368,17 +368,35 @@ class Store:
         with translated(self._path):
             return rows.select_states(self._connection, campaign_id)
 
-    def tainted(self, campaign_id: str, *, attempts_most: int) -> frozenset[str]:
-        """The trials that were verified, but each time disturbed, and at most so many times.
+    def excluded(self, campaign_id: str, *, attempts_most: int) -> frozenset[str]:
+        """The trials that were verified, but never so that they are in their cell.
 
-        A resume repeats them, should the driver have been killed before it could.
+        Only those that were tried at most so many times: a resume repeats them, should the driver
+        have been killed before it could.
 
         Raises:
             EmptySelectionError: there is no such campaign.
         """
         self._campaign(campaign_id)
         with translated(self._path):
-            return rows.select_tainted(self._connection, campaign_id, attempts_most)
+            tries = self._excluded(campaign_id)
+        return frozenset(trial for trial, count in tries.items() if count <= attempts_most)
+
+    def _excluded(self, campaign_id: str) -> dict[str, int]:
+        """Return how often each trial was verified of which no run is in its cell."""
+        judged: dict[str, list[bool]] = {}
+        for row in rows.select_results(self._connection, campaign_id, all_attempts=True):
+            if row.attempt and row.attempt.state is AttemptState.OK and row.measurement:
+                judged.setdefault(row.trial.id, []).append(in_cell(row.measurement))
+        return {trial: len(runs) for trial, runs in judged.items() if not any(runs)}
+
+    def best_clocks(self, fingerprint: Fingerprint) -> Mapping[str, float]:
+        """The best clock under load that was ever measured on each board, by node.
+
+        A node is the same board if its line in the fingerprint is the same.
+        """
+        with translated(self._path):
+            return rows.select_best_clocks(self._connection, fingerprint)
 
     def typical_seconds(self) -> Mapping[tuple[str, str, int, int], float]:
         """Mean duration of the ok runs by workload, engine, size in bytes and number of workers.

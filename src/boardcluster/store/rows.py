@@ -20,7 +20,6 @@ from boardcluster.records import (
     Measurement,
     Result,
     Trial,
-    Verdict,
 )
 from boardcluster.store.codec import from_json, from_row, to_json
 
@@ -33,16 +32,15 @@ __all__ = [
     "insert_trials",
     "record_of",
     "select_attempt",
+    "select_best_clocks",
     "select_campaign",
     "select_campaigns",
     "select_results",
     "select_running",
     "select_states",
-    "select_tainted",
     "select_trial",
     "select_trials",
     "select_typical_seconds",
-    "select_verdict",
 ]
 
 _Key: TypeAlias = tuple[str, int]
@@ -92,15 +90,13 @@ _STATES = """
         AND a.number = (SELECT max(number) FROM attempts WHERE trial_id = t.id)
     WHERE t.campaign_id = ? ORDER BY t.position
 """
-_TAINTED = """
-    SELECT m.trial_id
+_CLOCKS = """
+    SELECT m.clock_hertz, f.sha256, f.record
     FROM measurements m
     JOIN attempts a ON a.trial_id = m.trial_id AND a.number = m.number
-    JOIN trials t ON t.id = m.trial_id
-    WHERE t.campaign_id = ? AND a.state = 'ok'
-    GROUP BY m.trial_id HAVING sum(m.verdict = 'tainted') = count(*) AND count(*) <= ?
+    JOIN fingerprints f ON f.sha256 = a.fingerprint_sha256
+    WHERE m.clock_hertz != '{}'
 """
-_VERDICT = "SELECT verdict FROM measurements WHERE trial_id = ? AND number = ?"
 _TYPICAL = """
     SELECT t.workload, t.engine, t.size_bytes, t.workers,
         avg(m.duration_seconds * m.dilation)
@@ -300,18 +296,26 @@ def select_attempt(
     return None if row is None else _attempt(row, _fingerprint(row))
 
 
-def select_tainted(
-    connection: sqlite3.Connection, campaign_id: str, attempts_most: int
-) -> frozenset[str]:
-    """The trials whose ok attempts are all tainted, and no more than so many."""
-    rows = connection.execute(_TAINTED, (campaign_id, attempts_most))
-    return frozenset(row[0] for row in rows)
+def select_best_clocks(
+    connection: sqlite3.Connection, fingerprint: Fingerprint
+) -> dict[str, float]:
+    """The best clock under load that was measured on each board of a fingerprint, by node."""
+    best: dict[str, float] = {}
+    boards: dict[str, frozenset[str]] = {}
+    ours = _boards(fingerprint)
+    for clocks, digest, record in connection.execute(_CLOCKS):
+        if digest not in boards:
+            same = _boards(from_json(Fingerprint, json.loads(record))).items() & ours.items()
+            boards[digest] = frozenset(node for node, _ in same)
+        for node, hertz in json.loads(clocks).items():
+            if node in boards[digest]:
+                best[node] = max(hertz, best.get(node, 0.0))
+    return best
 
 
-def select_verdict(connection: sqlite3.Connection, attempt: Attempt) -> Verdict:
-    """What an attempt's measurement was judged; UNJUDGED where there is none."""
-    row = connection.execute(_VERDICT, (attempt.trial_id, attempt.number)).fetchone()
-    return Verdict.UNJUDGED if row is None else Verdict(row["verdict"])
+def _boards(fingerprint: Fingerprint) -> dict[str, str]:
+    """Each node's own line of a fingerprint, by its name."""
+    return {line.partition(":")[0]: line for line in fingerprint.hardware}
 
 
 def select_running(connection: sqlite3.Connection) -> tuple[Attempt, ...]:

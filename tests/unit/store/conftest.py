@@ -117,4 +117,6 @@ def measurement() -> Measurement:
             Disturbance(cause="steal", node="worker2", share=0.03125, adjustable=True),
             Disturbance(cause="swap", node="worker1", share=0.015625, adjustable=False),
         ),
+        tolerated_share=0.03125,
+        clock_hertz={"worker1": 2.4e9},
     )

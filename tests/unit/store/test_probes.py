@@ -37,6 +37,7 @@ RUN = make_probe_run(
     verdict=Verdict.TAINTED,
     verdict_reasons=("pi1: slow",),
     disturbances=(Disturbance(cause="steal", node="pi1", share=0.25, adjustable=True),),
+    tolerated_share=0.125,
 )
 FAILED = replace(RUN, id="20260801-130000-1", figures=(), reason="it hung", versions=())
 

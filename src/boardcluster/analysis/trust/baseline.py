@@ -1,9 +1,4 @@
-"""What nodes are like before a run.
-
-What the run's own telemetry sees is judged there, so most things are remarks here. Two things
-spoil the run to come, because they would make its own yardstick wrong: throttle bits, and a clock
-that is not reached although nothing holds it down on purpose.
-"""
+"""What nodes are like before a run: only remarks, since its own samples show what lasts."""
 
 from __future__ import annotations
 
@@ -18,31 +13,27 @@ from boardcluster.analysis.trust.window import Window
 from boardcluster.records import NodeFacts, NodeSamples, Telemetry
 from boardcluster.units import format_bytes
 
-__all__ = ["judge_baseline"]
+__all__ = ["baseline_remarks"]
 
 _STEADY = "performance"
 
 
-def judge_baseline(
+def baseline_remarks(
     samples: Telemetry,
     *,
     facts: Mapping[str, NodeFacts],
     free_bytes: Mapping[str, int],
     expectations: Expectations,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what spoils the run to come, and remarks; see ``judge_before``."""
-    taints: list[str] = []
-    remarks: list[str] = []
+) -> tuple[str, ...]:
+    """Return what is worth knowing with the run that follows; see ``judge_before``."""
     given = {node.node for node in samples.nodes}
-    remarks += [
+    remarks = [
         f"{name}: no samples before the run" for name in expectations.nodes if name not in given
     ]
     for node in samples.nodes:
         window = _whole(node)
-        taints += _throttled_now(window)
-        slow = _slow(window, facts.get(node.node), expectations)
-        found = facts.get(node.node)
-        (taints if found and found.governor == _STEADY else remarks).extend(slow)
+        remarks += _throttled_now(window)
+        remarks += _slow(window, facts.get(node.node), expectations)
         remarks += _warm(window, expectations.thresholds)
         remarks += foreign_words(window, expectations.thresholds.foreign_share)
         remarks += steal_words(window, expectations.thresholds.steal_share)
@@ -50,10 +41,7 @@ def judge_baseline(
         remarks += _settings(name, known)
     for name, free in free_bytes.items():
         remarks += _space(name, free, facts.get(name), expectations.thresholds)
-    return (
-        tuple(f"before the run: {line}" for line in dict.fromkeys(taints)),
-        tuple(f"before the run: {line}" for line in dict.fromkeys(remarks)),
-    )
+    return tuple(f"before the run: {line}" for line in dict.fromkeys(remarks))
 
 
 def _whole(node: NodeSamples) -> Window:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from boardcluster.analysis.trust.rule import RunTelemetry, TrustRule
-from boardcluster.analysis.trust.window import Flags, Series, Window, seconds_text
+from boardcluster.analysis.trust.effects import TimeLost, job_cpu
+from boardcluster.analysis.trust.rule import Finding, RunTelemetry, TrustRule
+from boardcluster.analysis.trust.window import Flags, Series, Track, Window, seconds_text
 from boardcluster.records import Verdict
 
-__all__ = ["CLOCK_RULES", "THROTTLE_BITS", "ghz", "throttle_flags"]
+__all__ = ["CLOCK_RULES", "THROTTLE_BITS", "clock_under_load", "ghz", "throttle_flags"]
 
 THROTTLE_BITS = (
     (0, "under-voltage", "its power supply or cable is too weak"),
@@ -36,64 +37,157 @@ def throttle_flags(values: Series, bit: int) -> Flags:
     return np.asarray((now == 1) | risen)
 
 
-def _throttled(run: RunTelemetry) -> Iterator[str]:
+def _throttled(run: RunTelemetry) -> Iterator[Finding]:
+    """Count flagged time as spent at the lowest clock there is: how far it fell is not recorded."""
     for window in run.windows:
         found = window.track("throttle_bits")
         if found is None:
             continue
+        nominal_hertz = run.expectations.nominal_hertz.get(window.node, 0.0)
+        least_hertz = run.expectations.least_hertz.get(window.node, 0.0)
+        slower = 1 - least_hertz / nominal_hertz if nominal_hertz else 1.0
+        begins, ends = _pieces(found)
         for bit, words, cause in THROTTLE_BITS:
             flags = throttle_flags(found.values, bit)
-            seconds = found.seconds(flags)
-            if seconds > run.thresholds.throttled_share * window.span_seconds:
-                yield (
-                    f"{window.node}: {words} for {_of(window, seconds)} (bit {bit},"
-                    f" {found.when(flags)}): {cause}"
-                )
+            if not (seconds := found.seconds(flags)):
+                continue
+            lost = np.where(flags, slower * _busy_seconds(window, begins, ends), 0.0)
+            said = (
+                f"{window.node}: {words} for {_of(window, seconds)} (bit {bit},"
+                f" {found.when(flags)}): {cause}"
+            )
+            yield Finding(window.node, said, TimeLost(begins, ends, lost))
+
+
+def _pieces(found: Track) -> tuple[Series, Series]:
+    """Return since when and until when each reading stands, within the span."""
+    begins = np.maximum(found.stands_from, found.start_seconds)
+    return begins, np.maximum(np.minimum(found.ends, found.end_seconds), begins)
+
+
+def _busy_seconds(window: Window, begins: Series, ends: Series) -> Series:
+    """For how long the run had a core at work: as long as the piece, or as its CPU time at most."""
+    return np.minimum(ends - begins, job_cpu(window, begins, ends))
 
 
 def _of(window: Window, part_seconds: float) -> str:
     return f"{seconds_text(part_seconds)} of {seconds_text(window.span_seconds)}"
 
 
-def _slow_clock(run: RunTelemetry) -> Iterator[str]:
-    limits = run.thresholds
+def _slow_clock(run: RunTelemetry) -> Iterator[Finding]:
+    """Count the cycles that each busy core lacked; of two references the worse one counts."""
     for window in run.windows:
-        measured = window.column("clock_measured_hertz")
-        if measured is None or window.node in run.expectations.mixed:
+        measured = _measured(run, window)
+        if measured is None:
             continue
-        busy = window.busy(limits.busy_share) & (measured > 0)
-        for what, expected, ratio in _references(run, window, measured, busy):
-            slow = busy & (measured < ratio * expected)
-            seconds = window.moments.seconds(slow)
-            if seconds > limits.clock_share * window.span_seconds:
-                yield (
-                    f"{window.node}: ran at {ghz(window.median(measured, slow))} for"
-                    f" {_of(window, seconds)} ({window.moments.when(slow)}):"
-                    f" {what} {ghz(window.median(expected, slow))}{_said(window, slow)}"
-                )
-                break
+        begins, ends = _pieces(window.moments)
+        busy_seconds = _busy_seconds(window, begins, ends)
+        found: list[tuple[float, Finding]] = []
+        for what, expected, ratio in _references(run, window, measured):
+            slow = (measured < ratio * expected) & ~_flagged(window)
+            if not (seconds := window.moments.seconds(slow)):
+                continue
+            lost = np.where(slow, 1 - measured / expected, 0.0) * busy_seconds
+            words = (
+                f"{window.node}: ran at {ghz(window.median(measured, slow))} for"
+                f" {_of(window, seconds)} ({window.moments.when(slow)}):"
+                f" {what} {ghz(window.median(expected, slow))}{_said(window, slow)}"
+            )
+            row = Finding(window.node, words, TimeLost(begins, ends, lost))
+            found.append((float(lost.sum()), row))
+        if found:
+            yield max(found, key=lambda pair: pair[0])[1]
+
+
+def _fast_clock(run: RunTelemetry) -> Iterator[Finding]:
+    """Name a clock above the one that a board has: what was measured is not that board."""
+    for window in run.windows:
+        measured, promised_hertz = _measured(run, window), _promised(run, window)
+        if measured is None or not promised_hertz:
+            continue
+        fast = measured * run.thresholds.clock_nominal_ratio > promised_hertz
+        if not (seconds := window.moments.seconds(fast)):
+            continue
+        at = _pieces(window.moments)
+        saved = np.where(fast, measured / promised_hertz - 1, 0.0) * _busy_seconds(window, *at)
+        words = (
+            f"{window.node}: ran at {ghz(window.median(measured, fast))} for"
+            f" {_of(window, seconds)} ({window.moments.when(fast)}), faster than its nominal clock"
+            f" of {ghz(promised_hertz)}"
+        )
+        yield Finding(window.node, words, TimeLost(*at, saved))
+
+
+def _measured(run: RunTelemetry, window: Window) -> Series | None:
+    """The clock that the timed loop found; NaN where it is not known."""
+    measured = window.column("clock_measured_hertz")
+    if measured is None or window.node in run.expectations.mixed:
+        return None
+    return np.where(measured > 0, measured, np.nan)
+
+
+def _flagged(window: Window) -> Flags:
+    """The samples in which the firmware says that it throttles: another rule counts them."""
+    found = window.track("throttle_bits")
+    flags = np.zeros(len(window.ends), dtype=np.bool_)
+    if found is None:
+        return flags
+    begins, ends = _pieces(found)
+    at_begins, at_ends = _pieces(window.moments)
+    for bit, _, _ in THROTTLE_BITS:
+        for place in np.flatnonzero(throttle_flags(found.values, bit)):
+            flags |= (at_begins < ends[place]) & (at_ends > begins[place])
+    return flags
 
 
 def _references(
-    run: RunTelemetry, window: Window, measured: Series, busy: Flags
+    run: RunTelemetry, window: Window, measured: Series
 ) -> Iterator[tuple[str, Series, float]]:
-    """What the measured clock is held against: words, hertz for each sample, ratio."""
+    """What the measured clock is held against: words, hertz for each sample or NaN, ratio.
+
+    A node that is not kept busy is only held against what its kernel reports at the same moment: a
+    governor may lower the clock then, and says so.
+    """
     limits, everywhere = run.thresholds, np.ones(len(measured))
-    nominal_hertz = run.expectations.nominal_hertz.get(window.node)
-    if nominal_hertz:
-        yield "its nominal clock is", nominal_hertz * everywhere, limits.clock_nominal_ratio
-        return
+    busy = window.busy(limits.busy_share)
     reported = _reported(window)
+    promised_hertz = _promised(run, window)
+    earlier_hertz = run.expectations.best_hertz.get(window.node, 0.0)
+    if promised_hertz:
+        idle = np.nan * everywhere if reported is None else np.fmin(reported, promised_hertz)
+        what = "its own best was" if promised_hertz == earlier_hertz else "its nominal clock is"
+        yield what, np.where(busy, promised_hertz, idle), limits.clock_nominal_ratio
+        return
     # A kernel that does not steer the clock (most virtual machines) reports a constant.
     if reported is not None and window.column("clock_nominal_hertz") is not None:
-        yield "it said", reported, limits.clock_nominal_ratio
-    seen = measured[busy]
-    best = max(
-        float(np.quantile(seen, _BEST_QUANTILE)) if len(seen) else 0.0,
-        run.expectations.best_hertz.get(window.node, 0.0),
-    )
-    if best > 0:
-        yield "its own best was", best * everywhere, limits.clock_best_ratio
+        yield "it said", np.where(busy, reported, np.nan), limits.clock_nominal_ratio
+    best_hertz = max(clock_under_load(window, limits.busy_share) or 0.0, earlier_hertz)
+    if best_hertz > 0:
+        yield "its own best was", np.where(busy, best_hertz, np.nan), limits.clock_best_ratio
+
+
+def _promised(run: RunTelemetry, window: Window) -> float | None:
+    """The clock that a board is to hold: the nominal one, or its own usual one if that is higher.
+
+    None where there is no nominal clock.
+    """
+    nominal_hertz = run.expectations.nominal_hertz.get(window.node)
+    if not nominal_hertz:
+        return None
+    return max(nominal_hertz, run.expectations.best_hertz.get(window.node, 0.0))
+
+
+def clock_under_load(window: Window, busy_share: float) -> float | None:
+    """Return the clock that a node reached while it was busy; None if it was not, or not known.
+
+    The 95 % quantile, so that one bad reading says nothing.
+    """
+    measured = window.column("clock_measured_hertz")
+    if measured is None:
+        return None
+    inside = (window.ends > window.start_seconds) & (window.ends <= window.end_seconds)
+    seen = measured[window.busy(busy_share) & (measured > 0) & inside]
+    return float(np.quantile(seen, _BEST_QUANTILE)) if len(seen) else None
 
 
 def _reported(window: Window) -> Series | None:
@@ -111,7 +205,7 @@ def _said(window: Window, slow: Flags) -> str:
     return f" (the kernel said {ghz(middle)})" if np.isfinite(middle) else ""
 
 
-def _clock_step(run: RunTelemetry) -> Iterator[str]:
+def _clock_step(run: RunTelemetry) -> Iterator[Finding]:
     for window in run.windows:
         steps = window.track("clock_step_seconds")
         if steps is None:
@@ -120,13 +214,19 @@ def _clock_step(run: RunTelemetry) -> Iterator[str]:
         place = int(sizes.argmax())
         if sizes[place] > run.thresholds.clock_step_seconds:
             way = "forward" if steps.values[place] > 0 else "back"
-            yield (
+            words = (
                 f"{window.node}: its wall clock was set {way} by {seconds_text(sizes[place])}"
                 f" at {steps.moment(place)}"
             )
+            yield Finding(window.node, words, _timers(run, float(sizes.sum())))
 
 
-def _clock_skew(run: RunTelemetry) -> Iterator[str]:
+def _timers(run: RunTelemetry, seconds: float) -> TimeLost:
+    """Time that a timer of the engines can be late by that follows a wall clock so far off."""
+    return TimeLost(np.array([0.0]), np.array([run.duration_seconds]), np.array([seconds]))
+
+
+def _clock_skew(run: RunTelemetry) -> Iterator[Finding]:
     rows = [node for node in run.samples if np.isfinite(node.clock_offset_seconds)]
     if len(rows) < 2:
         return
@@ -135,12 +235,16 @@ def _clock_skew(run: RunTelemetry) -> Iterator[str]:
     apart = first.clock_offset_seconds - last.clock_offset_seconds
     errors = [error for node in (first, last) if (error := node.clock_error_seconds) > 0]
     if apart - sum(errors) > run.thresholds.clock_skew_seconds:
-        yield f"{first.node}: its wall clock is {seconds_text(apart)} ahead of that of {last.node}"
+        words = (
+            f"{first.node}: its wall clock is {seconds_text(apart)} ahead of that of {last.node}"
+        )
+        yield Finding(first.node, words, _timers(run, apart))
 
 
 CLOCK_RULES = (
     TrustRule("throttled", Verdict.TAINTED, _throttled),
     TrustRule("slow clock", Verdict.TAINTED, _slow_clock),
+    TrustRule("fast clock", Verdict.TAINTED, _fast_clock),
     TrustRule("clock step", Verdict.TAINTED, _clock_step),
     TrustRule("clock skew", Verdict.TAINTED, _clock_skew),
 )

@@ -6,7 +6,10 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from boardcluster.analysis.trust.rule import RunTelemetry, TrustRule
+import numpy as np
+
+from boardcluster.analysis.trust.effects import TimeLost
+from boardcluster.analysis.trust.rule import Finding, RunTelemetry, TrustRule
 from boardcluster.analysis.trust.window import Window, seconds_text
 from boardcluster.records import Verdict
 
@@ -71,38 +74,46 @@ def _touches(window: Window) -> bool:
     return bool(((found.begins <= moment) & (found.ends >= moment)).any())
 
 
-def _missing(run: RunTelemetry) -> Iterator[str]:
+def _missing(run: RunTelemetry) -> Iterator[Finding]:
     given = {window.node for window in run.windows}
     if not given and not run.expectations.nodes:
-        yield "there is no telemetry at all"
+        yield Finding("", "there is no telemetry at all")
     for name in run.expectations.nodes:
         if name not in given:
-            yield f"{name}: gave no samples"
+            yield Finding(name, f"{name}: gave no samples")
 
 
-def _uncovered(run: RunTelemetry) -> Iterator[str]:
+def _uncovered(run: RunTelemetry) -> Iterator[Finding]:
     for window in run.windows:
         cover = _cover(window)
         if cover >= run.thresholds.cover_share:
             continue
         length = seconds_text(run.duration_seconds)
         if cover == 0:
-            yield f"{window.node}: gave no sample in the run of {length}"
+            yield Finding(window.node, f"{window.node}: gave no sample in the run of {length}")
             continue
         # Rounded down, so that 79.9 does not read as the 80 that would have been enough.
-        yield f"{_where(window)}; samples cover {int(100 * cover)} % of the run"
+        words = f"{_where(window)}; samples cover {int(100 * cover)} % of the run"
+        yield Finding(window.node, words)
 
 
-def _gaps(run: RunTelemetry) -> Iterator[str]:
+def _gaps(run: RunTelemetry) -> Iterator[Finding]:
     for window in run.windows:
-        if _cover(window) < run.thresholds.cover_share:
+        if _cover(window) < run.thresholds.cover_share or _is_short(window):
             continue
-        if not _is_short(window) and any(
-            pause.intervals > run.thresholds.gap_intervals
-            and pause.end_seconds - pause.start_seconds > run.thresholds.gap_seconds
+        gaps = [
+            pause
             for pause in _pauses(window)
-        ):
-            yield _where(window)
+            if pause.intervals > run.thresholds.gap_intervals
+            and pause.end_seconds - pause.start_seconds > run.thresholds.gap_seconds
+        ]
+        if gaps:
+            lost = TimeLost(
+                np.array([pause.start_seconds for pause in gaps]),
+                np.array([pause.end_seconds for pause in gaps]),
+                np.array([pause.missing_seconds for pause in gaps]),
+            )
+            yield Finding(window.node, _where(window), lost)
 
 
 def _where(window: Window) -> str:

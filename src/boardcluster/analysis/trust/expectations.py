@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from boardcluster.records import NodeFacts, NodeLimits
 
@@ -12,11 +13,13 @@ __all__ = ["Expectations", "Thresholds", "expect"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """From where on something counts; each holds for one node, and more than it is a reason.
+    """From where on something is looked at; each holds for one node.
 
-    Shares are of the run's duration, or of all CPU time that the node's cores have in it. The
-    first idea behind them: what lasts 1 % of a run at half speed changes its time by 0.5 %, which
-    no repetition can tell from noise. docs/reference/verdicts.md says why each is what it is.
+    Whether it taints a run is not theirs to say: that is for how much of the run's time it
+    explains. Here is what makes a run invalid, what is as exact as a measurement can be, and what
+    is too little to have an effect that anyone can name. Shares are of the run's duration, or of
+    all CPU time that the node's cores have in it. docs/reference/verdicts.md says why each is what
+    it is.
     """
 
     cover_share: float = 0.80
@@ -25,24 +28,21 @@ class Thresholds:
     """Longest pause between two samples, in sampling intervals."""
     gap_seconds: float = 1.0
     """Shorter ones are no gap, however fast samples are taken."""
-    throttled_share: float = 0.01
-    """Share of the run with a bit of the Raspberry Pi's ``get_throttled``."""
-    clock_share: float = 0.05
-    """Share of the run below the clock that is expected, while busy."""
     clock_nominal_ratio: float = 0.95
-    """Measured clock over nominal or reported clock that counts as reached."""
+    """Measured clock over nominal or reported clock that counts as reached; one that is higher by
+    the same ratio is above it."""
     clock_best_ratio: float = 0.85
     """Measured clock over the node's own best that counts as reached."""
-    busy_share: float = 0.50
-    """Share of a node's CPU time from which on it is busy."""
+    busy_share: float = 0.45
+    """Share of a node's CPU time from which on its clock has no reason to be low: nearly two of
+    four cores."""
     steal_share: float = 0.02
-    """CPU time that a hypervisor gave to others."""
+    """CPU time that a hypervisor gave to others and that is worth a remark before a run; in a run,
+    what its reason says is from when on there was more."""
     foreign_share: float = 0.05
-    """CPU time of programs that do not belong to the run."""
+    """CPU time of programs that do not belong to the run; likewise."""
     swap_bytes: float = 16 * 2**20
     """Bytes swapped in and out together."""
-    quota_share: float = 0.05
-    """Share of the run in which a CPU quota held processes back."""
     quota_ratio: float = 0.01
     """How far a CPU quota may be from the one that is meant, as a share of it."""
     host_idle_share: float = 0.10
@@ -74,8 +74,11 @@ class Expectations:
     """Names that must have given samples; of an emulated cluster also ``host``."""
     nominal_hertz: Mapping[str, float] = field(default_factory=dict)
     """By node, the clock that it must hold under load; only where that is known."""
+    least_hertz: Mapping[str, float] = field(default_factory=dict)
+    """By node, the lowest clock that it can have; only where that is known."""
     best_hertz: Mapping[str, float] = field(default_factory=dict)
-    """By node, the best clock that was measured before the run under load."""
+    """By node, the best clock that the same board had under load in earlier runs; only where it is
+    one that a board holds with all cores."""
     quota_cores: Mapping[str, float] = field(default_factory=dict)
     """By node, a CPU quota that is meant; being held back by it is no fault, another quota is."""
     steered: frozenset[str] = frozenset()
@@ -94,6 +97,7 @@ def expect(
     nodes: Iterable[str],
     facts: Mapping[str, NodeFacts],
     *,
+    best_hertz: Mapping[str, float] = MappingProxyType({}),
     limits: Sequence[NodeLimits] = (),
     steered: Collection[str] = (),
 ) -> Expectations:
@@ -105,21 +109,33 @@ def expect(
     Args:
         nodes: names that must give samples.
         facts: what is known of each board; empty for an emulated cluster.
+        best_hertz: by node, the best clock that it had under load in earlier runs. That of a PC is
+            not used, as it may be a turbo frequency, too.
         limits: what the kernel gives emulated boards; empty where nodes are not limited.
         steered: emulated boards whose quota follows modelled heat.
     """
     thresholds = Thresholds()
     mixed = frozenset(name for name, found in facts.items() if " + " in found.cpu)
+    steady = {
+        name: found
+        for name, found in facts.items()
+        if name not in mixed and found.architecture.startswith(("aarch64", "arm"))
+    }
     nominal_hertz = {
         name: float(found.clock_most_hertz)
-        for name, found in facts.items()
+        for name, found in steady.items()
         if found.clock_most_hertz
-        and name not in mixed
-        and found.architecture.startswith(("aarch64", "arm"))
+    }
+    least_hertz = {
+        name: float(found.clock_least_hertz)
+        for name, found in steady.items()
+        if found.clock_least_hertz
     }
     return Expectations(
         nodes=tuple(nodes),
         nominal_hertz=nominal_hertz,
+        least_hertz=least_hertz,
+        best_hertz={name: hertz for name, hertz in best_hertz.items() if name in steady},
         quota_cores={row.node: row.cpu_cores for row in limits},
         steered=frozenset(steered),
         host_idle_share=thresholds.host_idle_share if limits else None,

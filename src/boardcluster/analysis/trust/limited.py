@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from boardcluster.analysis.trust.foreign_load import cores_text, quota_track
-from boardcluster.analysis.trust.rule import RunTelemetry, TrustRule
+from boardcluster.analysis.trust.rule import Finding, RunTelemetry, TrustRule
 from boardcluster.analysis.trust.window import Window, seconds_text
 from boardcluster.records import Verdict
 
@@ -18,7 +18,7 @@ _READING_CORES = 0.002  # agents read a quota in thousandths of a core, rounded 
 _ROUNDING = 1e-9  # of sums
 
 
-def _busy_host(run: RunTelemetry) -> Iterator[str]:
+def _busy_host(run: RunTelemetry) -> Iterator[Finding]:
     asked = run.expectations.host_idle_share
     if asked is None:
         return
@@ -28,11 +28,12 @@ def _busy_host(run: RunTelemetry) -> Iterator[str]:
             continue
         share, begin_seconds, length_seconds = found
         if share < asked - _ROUNDING:
-            yield (
+            yield Finding(
+                window.node,
                 f"{window.node}: only {100 * share:.1f} % idle for {seconds_text(length_seconds)}"
                 f" at {seconds_text(begin_seconds)} of {seconds_text(window.span_seconds)}, where"
                 f" {100 * asked:.3g} % is needed: this machine was too slow for its nodes; raise"
-                " the dilation"
+                " the dilation",
             )
 
 
@@ -63,7 +64,7 @@ def _least_idle(window: Window, length_seconds: float) -> tuple[float, float, fl
     return float(shares[place]), float(begins[place]), length
 
 
-def _other_quota(run: RunTelemetry) -> Iterator[str]:
+def _other_quota(run: RunTelemetry) -> Iterator[Finding]:
     known = run.expectations
     for window in run.windows:
         meant = known.quota_cores.get(window.node)
@@ -79,10 +80,11 @@ def _other_quota(run: RunTelemetry) -> Iterator[str]:
         places = np.flatnonzero(wrong & within)
         if len(places):
             place = int(places[0])
-            yield (
+            yield Finding(
+                window.node,
                 f"{window.node}: its CPU quota was {cores_text(float(found.values[place]))} cores"
                 f" at {found.moment(place)} instead of {cores_text(meant)}: its limits were"
-                " changed from outside"
+                " changed from outside",
             )
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Self
 
+from boardcluster.analysis.trust.effects import TimeLost
 from boardcluster.analysis.trust.expectations import Expectations, Thresholds
 from boardcluster.analysis.trust.window import Window
 from boardcluster.records import NodeSamples, Telemetry, Verdict
 
-__all__ = ["RunTelemetry", "TrustRule"]
+__all__ = ["Finding", "RunTelemetry", "TrustRule"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,6 +27,8 @@ class RunTelemetry:
     """The same cut to the run."""
     expectations: Expectations
     """What they are judged against."""
+    phases: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Its phases, see ``Telemetry``."""
 
     @classmethod
     def of(cls, telemetry: Telemetry, expectations: Expectations) -> Self:
@@ -40,12 +43,25 @@ class RunTelemetry:
                 for node in telemetry.nodes
             ),
             expectations=expectations,
+            phases=telemetry.phases,
         )
 
     @property
     def thresholds(self) -> Thresholds:
         """From where on something counts."""
         return self.expectations.thresholds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finding:
+    """What a rule found on one node."""
+
+    node: str
+    """Its name; empty if it is no node's."""
+    words: str
+    """What was found, in one line."""
+    lost: TimeLost | None = None
+    """At most how much time it cost; None where the rule makes a run invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,9 @@ class TrustRule:
     name: str
     """One or two words."""
     verdict: Verdict
-    """What a run is that it finds something in."""
-    find: Callable[[RunTelemetry], Iterable[str]]
-    """Returns its reasons, one line each."""
+    """INVALID if whatever it finds is the end of a run; TAINTED if that depends on how much of the
+    run's time it explains."""
+    find: Callable[[RunTelemetry], Iterable[Finding]]
+    """Returns what it finds."""
+    adjustable: bool = False
+    """Whether a model of several runs can adjust for it."""

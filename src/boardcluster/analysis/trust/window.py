@@ -66,10 +66,16 @@ class Track:
         """Amounts per second."""
         return self.values / (self.ends - self.begins)
 
-    def seconds(self, flags: Flags) -> float:
-        """How long something held, by the readings that say so; a long pause says little."""
+    @property
+    def stands_from(self) -> Series:
+        """Since when each value is taken to have held; a long pause says little."""
         longest = _STANDING * float(np.median(self.ends - self.begins))
-        begins = np.maximum(np.maximum(self.begins, self.ends - longest), self.start_seconds)
+        since: Series = np.maximum(self.begins, self.ends - longest)
+        return since
+
+    def seconds(self, flags: Flags) -> float:
+        """How long something held, by the readings that say so."""
+        begins = np.maximum(self.stands_from, self.start_seconds)
         lengths = np.minimum(self.ends, self.end_seconds) - begins
         return float(np.sum(np.maximum(lengths, 0.0) * flags))
 
@@ -195,13 +201,13 @@ class Window:
         return self._track(known, values) if known.any() else None
 
     def busy(self, share: float) -> Flags:
-        """Where more than a share of its CPU time was used, I/O wait and steal left out."""
+        """Where at least a share of its CPU time was used, I/O wait and steal left out."""
         used = np.zeros(len(self.ends))
         for name in ("user", "system", "irq"):
             found = self.column(f"cpu_{name}_seconds")
             used += 0.0 if found is None else np.nan_to_num(found)
         lengths = np.diff(self.ends, prepend=self._before_first())
-        return np.asarray(used > share * self.cores * lengths)
+        return np.asarray(used >= share * self.cores * lengths)
 
     def median(self, values: Series, flags: Flags) -> float:
         """Middle of the known values where something held; NaN if there is none."""
