@@ -18,7 +18,7 @@ from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.scaling import amdahl_fit, by_setup, setup_of
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of, is_twin
-from boardcluster.records import Engine, Fingerprint, ProbeFigure, ProbeRun
+from boardcluster.records import Engine, Fingerprint, ProbeFigure, ProbeRun, Verdict, in_cell
 from boardcluster.units import format_bytes, format_seconds
 
 __all__ = ["Cost", "CostPoint", "cost", "workers_to_match"]
@@ -157,8 +157,10 @@ def cost(cells: Iterable[Cell], probe_runs: Iterable[ProbeRun]) -> tuple[Cost, .
     A program's figure counts if it was measured on such a node as the cells': of boards, one whose
     line in the fingerprint is the same; of emulated nodes, one with as many cores and as much
     memory on the same processor, slowed down by the same dilation. Figures of both sides are those
-    of the boards then: both were divided by the dilation when they were stored. Of each node the
-    latest run counts, of several nodes the fastest: a cluster is to beat the best that it has.
+    of the boards then: both were divided by the dilation when they were stored. It counts if its
+    run was judged and nothing disturbed it too much (``records.in_cell``); runs of before probes
+    were judged count only where there is no other, and a remark says so. Of each node the latest
+    run counts, of several nodes the fastest: a cluster is to beat the best that it has.
 
     Where the size was not measured, the nearest one is scaled in proportion to it. That flatters
     the program where its input no longer fits into memory; ``basis`` says so.
@@ -173,7 +175,7 @@ def cost(cells: Iterable[Cell], probe_runs: Iterable[ProbeRun]) -> tuple[Cost, .
         In the order of the cells; also for those without a program to compare with, whose verdict
         says what to run.
     """
-    runs = [run for run in probe_runs if run.figures]
+    runs = [run for run in probe_runs if run.figures and in_cell(run)]
     return tuple(
         _cost(group, single, runs) for group in _groups(cells) for single in _singles(group, runs)
     )
@@ -219,9 +221,9 @@ def _singles(group: Sequence[Cell], runs: Sequence[ProbeRun]) -> list[_Single | 
     """Return the program's best time for each number of threads; None alone if there is none."""
     family, wanted_bytes = _FAMILIES[group[0].workload], group[0].size_bytes
     latest: dict[tuple[str, int], _Single] = {}
-    for run in runs:
-        if run.probe != family.probe or not _on_such_a_node(run, group):
-            continue
+    such = [row for row in runs if row.probe == family.probe and _on_such_a_node(row, group)]
+    judged = [row for row in such if row.verdict is not Verdict.UNJUDGED]
+    for run in judged or such:
         for single in _of_run(run, family, group[0]):
             kept = latest.get((run.node, single.threads))
             # Of two sizes of one run the nearer; of two runs the later, if it is not farther off.
@@ -331,7 +333,7 @@ def _cost(group: Sequence[Cell], single: _Single | None, runs: Sequence[ProbeRun
         nodes=nodes,
         exact=exact,
         predicted_nodes=predicted,
-        remarks=_remarks(group) if single else (),
+        remarks=(*_unjudged(single), *_remarks(group)) if single else (),
         verdict="",
     )
     verdict = _why_none(group, runs) if seconds is None else _verdict(built, seconds)
@@ -364,6 +366,13 @@ def _basis(single: _Single, cell: Cell) -> str:
     words = f"measured {times} at {format_bytes(single.size_bytes)}, {cache}, and scaled in "
     words += f"proportion to the size, {factor:.3g} times"
     return words if factor < 1 else f"{words}; where memory ends, it would be slower"
+
+
+def _unjudged(single: _Single) -> tuple[str, ...]:
+    if single.run.verdict is not Verdict.UNJUDGED:
+        return ()
+    said = "the program's run is of before probes were judged, so nothing says what disturbed it"
+    return (f"{said}: run `boardcluster probe {single.run.probe}` again",)
 
 
 def _remarks(group: Sequence[Cell]) -> tuple[str, ...]:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from boardcluster.analysis.trust import expect, judge
 from boardcluster.campaign.fingerprint import hardware_line
 from boardcluster.campaign.follow import Follower
 from boardcluster.cluster.discovery import discover
 from boardcluster.cluster.folders import require_cluster
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import ClusterNotUpError, EmptySelectionError, UsageError
+from boardcluster.probes.base import Probe
 from boardcluster.probes.registry import choose_probes
-from boardcluster.probes.run import LiveSite, ProbePlan, plan_probes, run_probes
+from boardcluster.probes.run import Judge, LiveSite, ProbePlan, plan_probes, run_probes
+from boardcluster.probes.tagged_remote import PROBE_VARIABLE
 from boardcluster.records import NodeFacts, ProbeMode, ProbeRun
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import operation
-from boardcluster.services.operation import LiveCluster
+from boardcluster.services.operation import HOST, LiveCluster
 from boardcluster.store import Store
+from boardcluster.telemetry.collector import Target, node_targets, recording_of
 from boardcluster.telemetry.metering import open_meter, rise
 from boardcluster.telemetry.meters.base import Meter, Reading
 from boardcluster.units import format_bytes, format_seconds
@@ -88,6 +94,7 @@ def probe_nodes(
         except ClusterNotUpError as error:
             raise _or_here(error) from error
     facts: dict[str, NodeFacts] = {}
+    live: LiveCluster | None = None
     with (
         driver_lock(home, doing="probe"),
         Store.open(home) as store,
@@ -96,7 +103,8 @@ def probe_nodes(
         if request.here:
             sites = [_here(home, facts)]
         else:
-            sites = _live_sites(home, request, cache, follow, facts=facts, open_meters=open_meters)
+            live = _attached(home, cache, follow)
+            sites = _live_sites(live, request, facts=facts, open_meters=open_meters)
         plan = plan_probes(sites, choose_probes(request.names), named=bool(request.names))
         if not plan.jobs:
             raise EmptySelectionError("there is no probe left to run", hint="name other probes")
@@ -114,23 +122,92 @@ def probe_nodes(
             settings={"cache": str(cache)},
             at_once=request.at_once,
             skip_missing=request.skip_missing,
+            watch=_ProbeWatch(home, live, facts),
         )
     return ProbeOutcome(runs=tuple(runs), machine=_machine(sites[0], facts.get(sites[0].node)))
 
 
+def _attached(home: Path, cache: Path, follow: Follower) -> LiveCluster:
+    try:
+        return operation.attach(home, cache=cache, progress=follow.progress)
+    except ClusterNotUpError as error:
+        raise _or_here(error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _ProbeWatch:
+    """Watches the nodes of a run of a probe as those of a job are watched, and judges it so."""
+
+    home: Path
+    live: LiveCluster | None
+    facts: Mapping[str, NodeFacts]
+
+    @contextlib.contextmanager
+    def __call__(self, probe: Probe, sites: Sequence[LiveSite], identity: str) -> Iterator[Judge]:
+        targets = _targets(self.home, self.live, sites, identity)
+        limiter = self.live.limiter if self.live is not None else None
+        with recording_of(targets, self.home, {PROBE_VARIABLE: identity}) as recorded:
+            recorded.settle()
+
+            def judged(started_seconds: float, ended_seconds: float) -> Mapping[str, Any]:
+                recorded.end()
+                telemetry = recorded.telemetry(
+                    started_seconds=started_seconds,
+                    duration_seconds=ended_seconds - started_seconds,
+                    phases={},
+                )
+                limits = limiter.limits if limiter is not None else ()
+                found = judge(
+                    telemetry,
+                    expectations=expect(targets, self.facts, limits=limits),
+                    without=probe.shows,
+                )
+                return {
+                    "verdict": found.verdict,
+                    "verdict_reasons": found.reasons,
+                    "disturbances": found.disturbances,
+                    "tolerated_share": found.tolerated_share,
+                }
+
+            yield judged
+
+
+def _targets(
+    home: Path, live: LiveCluster | None, sites: Sequence[LiveSite], identity: str
+) -> dict[str, Target]:
+    """Return the nodes of a run, and the machine below them, as telemetry watches them.
+
+    On a machine of its own what carries the run's mark is the probe's; all else is foreign.
+    """
+    mark = {"mark": f"{PROBE_VARIABLE}={identity}"}
+    if live is None:
+        here = {"groups": {}, "trees": [os.getpid()], "lives_with": os.getpid(), **mark}
+        return {
+            site.node: Target(
+                remote=site.remote,
+                request={"scope": "machine", **here},
+                folder=str(home.resolve()),
+                cores=site.cores,
+            )
+            for site in sites
+        }
+    every = node_targets(live, home)
+    chosen = [site.node for site in sites] + [HOST] * (HOST in every)
+    return {
+        name: every[name]
+        if live.spec.capabilities.emulated
+        else replace(every[name], request={**every[name].request, **mark})
+        for name in chosen
+    }
+
+
 def _live_sites(
-    home: Path,
+    live: LiveCluster,
     request: ProbeRequest,
-    cache: Path,
-    follow: Follower,
     *,
     facts: dict[str, NodeFacts],
     open_meters: contextlib.ExitStack,
 ) -> list[LiveSite]:
-    try:
-        live = operation.attach(home, cache=cache, progress=follow.progress)
-    except ClusterNotUpError as error:
-        raise _or_here(error) from error
     if live.limiter is not None:
         live.limiter.set()  # a driver that was killed while it prepared left them lifted
     sites = _sites(live, request, facts)

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from boardcluster.catalog.shown import is_curve_point, unit_of
 from boardcluster.errors import UsageError
-from boardcluster.records import ProbeFigure, ProbeRun
+from boardcluster.records import ProbeFigure, ProbeRun, in_cell
 from boardcluster.spec.problems import Problem, StrictTable, Text, read_model
 from boardcluster.spec.toml import toml_key, toml_text
 
@@ -87,7 +87,8 @@ def entry_of(
 ) -> BoardEntry:
     """Return the entry of a board that was measured.
 
-    Runs that failed and points of curves are left out.
+    Runs that failed, or that something disturbed for which nothing adjusts, and points of curves
+    are left out.
 
     Args:
         runs: on one node, in the order in which they ran. Of figures with the same name and
@@ -100,7 +101,7 @@ def entry_of(
     Raises:
         UsageError: nothing was measured, or on several nodes.
     """
-    good = [run for run in runs if not run.reason]
+    good = [run for run in runs if not run.reason and in_cell(run)]
     nodes = sorted({run.node for run in good})
     if len(nodes) != 1:
         what = f"figures of {len(nodes)} nodes: {', '.join(nodes)}" if nodes else "no figures"

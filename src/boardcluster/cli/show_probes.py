@@ -69,3 +69,5 @@ def print_probe_runs(runs: Sequence[ProbeRun]) -> None:
             say(f"{_label(run)}: {run.probe}: {points} points of its curves are only in --json")
         if run.reason:
             say(f"{_label(run)}: {run.probe}: {run.reason}")
+        for line in run.verdict_reasons:
+            say(f"{_label(run)}: {run.probe}: {run.verdict}: {line}")

@@ -119,3 +119,6 @@ class Probe:
     """Whether ``boardcluster probe`` without names runs it."""
     needs_root: bool = False
     """Whether it needs ``site.admin`` to be root."""
+    shows: frozenset[str] = frozenset()
+    """Disturbances, by the names of their rules, that are what it measures: no verdict counts them
+    against it."""

@@ -304,4 +304,5 @@ PROBE = Probe(
     measure=measure,
     quick_seconds=37.0,
     paper_seconds=660.0,
+    shows=frozenset({"throttled", "slow clock", "fast clock"}),
 )

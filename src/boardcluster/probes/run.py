@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import permutations
+from typing import Any
 
 from boardcluster.analysis.twins import undilated_value
 from boardcluster.errors import BoardclusterError, ProbeOutputError, UsageError
@@ -24,7 +25,15 @@ from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
 from boardcluster.remote.gate import end_programs
 from boardcluster.remote.node_rpc import end_marked
 
-__all__ = ["LiveSite", "ProbePlan", "check_figures", "plan_probes", "run_probes"]
+__all__ = [
+    "Judge",
+    "LiveSite",
+    "ProbePlan",
+    "Watch",
+    "check_figures",
+    "plan_probes",
+    "run_probes",
+]
 
 _GRACE_SECONDS = 3.0
 _CLEAN_SECONDS = 60.0
@@ -33,6 +42,18 @@ _END_AGAIN_SECONDS = 0.2
 
 Keep = Callable[[ProbeRun], None]
 """Takes each run as it ends, so that what was measured is kept whatever happens later."""
+
+Judge = Callable[[float, float], Mapping[str, Any]]
+"""Takes begin and end of a measurement by the driver's monotonic clock, and returns what telemetry
+says of it, as fields of ``ProbeRun``."""
+
+Watch = Callable[[Probe, Sequence[LiveSite], str], contextlib.AbstractContextManager[Judge]]
+"""Watches the nodes of a run, which has an id, while a probe measures on them."""
+
+
+@contextlib.contextmanager
+def _unwatched(_: Probe, __: Sequence[LiveSite], ___: str) -> Iterator[Judge]:
+    yield lambda _, __: {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +167,7 @@ class _Runner:
     settings: Mapping[str, str]
     lacks: Mapping[tuple[str, str], Lack]
     versions: Mapping[str, Mapping[str, str]]
+    watch: Watch = _unwatched
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def run(self, job: _ProbeJob) -> ProbeRun:
@@ -155,17 +177,23 @@ class _Runner:
         identity = f"{moment:%Y%m%d-%H%M%S}-{milliseconds:03d}{secrets.token_hex(2)}"
         began = time.monotonic()
         figures: tuple[ProbeFigure, ...] = ()
+        judged: Mapping[str, Any] = {}
         reason = self._skipped(job)
         if not reason:
             self.tell(f"{_name(job)}: {job.probe.name}")
             try:
-                with self._site(job, identity) as site:
+                with (
+                    self._site(job, identity) as site,
+                    self.watch(job.probe, job.sites, identity) as judge,
+                ):
+                    started_seconds = time.monotonic()
                     found = job.probe.measure(site)
+                    judged = judge(started_seconds, time.monotonic())
                     figures = _of_board(
                         check_figures(found, probe=job.probe.name), job.site.dilation
                     )
             except BoardclusterError as error:
-                figures, reason = (), _one_line(error)
+                figures, reason, judged = (), _one_line(error), {}
         if reason:
             self.tell(f"{_name(job)}: {job.probe.name}: {reason}")
         programs = [tool.program for tool in job.probe.tools]
@@ -187,6 +215,7 @@ class _Runner:
             hardware=job.site.hardware,
             figures=figures,
             reason=reason,
+            **judged,
         )
 
     def _skipped(self, job: _ProbeJob) -> str:
@@ -262,6 +291,7 @@ def run_probes(
     settings: Mapping[str, str],
     at_once: bool = False,
     skip_missing: bool = False,
+    watch: Watch = _unwatched,
 ) -> tuple[ProbeRun, ...]:
     """Run the probes of a plan; one node at a time, because they disturb each other.
 
@@ -278,12 +308,14 @@ def run_probes(
         settings: handed to the probes; ``cache`` is the folder of what is fetched.
         at_once: run on all nodes at once what needs one node; for boards that share nothing.
         skip_missing: keep, with the reason, what cannot run, instead of refusing to begin.
+        watch: watches the nodes of each run and judges it; by default nothing does.
 
     Raises:
         HostError: something is missing on a node.
         RemoteError: a node cannot be reached.
     """
     runner = _make_runner(plan, mode, tell, settings, skip_missing=skip_missing)
+    runner.watch = watch
     done: list[ProbeRun] = []
 
     def kept(run: ProbeRun) -> None:

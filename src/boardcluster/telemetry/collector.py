@@ -21,7 +21,7 @@ from boardcluster.remote.node_rpc import end_processes, node_program, rpc, witho
 from boardcluster.services.operation import HOST, LiveCluster
 from boardcluster.telemetry.samples import SAME_CLOCKS, Alignment, parse_samples
 
-__all__ = ["Recording", "Target", "node_targets", "recording", "start_agent"]
+__all__ = ["Recording", "Target", "node_targets", "recording", "recording_of", "start_agent"]
 
 _GRACE_SECONDS = 3.0
 _TRIES = 3
@@ -136,9 +136,21 @@ def recording(
         mark: environment variables of the agents, by which ``end_marked`` finds them.
         interval_seconds: from one sample to the next; 0.1 to 10.
     """
-    recorded = Recording(
-        interval_seconds=interval_seconds, targets=node_targets(live, folder), _folder=folder
-    )
+    targets = node_targets(live, folder)
+    with recording_of(targets, folder, mark, interval_seconds=interval_seconds) as recorded:
+        yield recorded
+
+
+@contextlib.contextmanager
+def recording_of(
+    targets: Mapping[str, Target],
+    folder: Path,
+    mark: Mapping[str, str],
+    *,
+    interval_seconds: float = 1.0,
+) -> Iterator[Recording]:
+    """Watch some nodes while the block runs, see ``recording``."""
+    recorded = Recording(interval_seconds=interval_seconds, targets=targets, _folder=folder)
     unique = uuid.uuid4().hex[:12]
     try:
         _, errors = each_node(

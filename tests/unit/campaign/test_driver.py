@@ -11,6 +11,7 @@ from tests.unit.campaign.fake_workload import PROOF, FakeWorkload, dataset_in
 from tests.unit.campaign.planning import plan_trials
 from tests.unit.campaign.world import World, app, ended
 
+from boardcluster.analysis.trust import precision_reached
 from boardcluster.campaign import driver as module
 from boardcluster.campaign.driver import Watch, interruption, now_utc, run_trials
 from boardcluster.campaign.fingerprint import take_fingerprint
@@ -33,6 +34,7 @@ from boardcluster.records import (
     Policy,
     Trial,
     Verdict,
+    in_cell,
 )
 from boardcluster.remote.gate import Completed
 from boardcluster.services.operation import LiveCluster
@@ -667,3 +669,34 @@ def test_a_disturbed_run_is_repeated_after_a_pause_and_each_try_is_kept(
     assert paused == [10.0] * len(last)
     stored = stage.store.results(stage.campaign.id, all_attempts=True)
     assert [row.attempt.number for row in stored if row.attempt] == [*range(1, len(verdicts) + 1)]
+
+
+def test_a_run_that_a_model_can_adjust_for_is_not_repeated(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused: list[float] = []
+    monkeypatch.setattr(
+        "boardcluster.campaign.driver.time.sleep",
+        lambda seconds: paused.append(seconds) if seconds >= 1 else None,
+    )
+    stage.world.foreign_cores = 0.15
+    (trial, *_) = stage.trials
+
+    stage.run([trial], repeat_tainted=2)
+
+    [found] = [found for _, _, found in stage.ended if found]
+    assert found.verdict is Verdict.TAINTED
+    assert [row.cause for row in found.disturbances] == ["foreign load"]
+    assert in_cell(found)
+    assert paused == []
+
+
+def test_what_a_run_tolerates_is_what_its_cell_has_reached(stage: Stage) -> None:
+    """Runs of one cell only: the fourth knows three before it, and how much those vary."""
+    cell = [trial for trial in stage.trials if trial.engine is stage.trials[0].engine]
+    stage.run(cell)
+    tolerated = [found.tolerated_share for _, _, found in stage.ended if found]
+    assert tolerated[:3] == [0.05] * len(tolerated[:3])
+    durations = [found.duration_seconds for _, _, found in stage.ended if found]
+    for place, share in enumerate(tolerated):
+        assert share == precision_reached(durations[:place])

@@ -339,7 +339,7 @@ def test_a_disturbed_run_is_tainted_and_names_what_disturbed_it(bed: Bed) -> Non
 
     end = bed.run()
 
-    assert (end.state, end.tainted) == (AttemptState.OK, True)
+    assert (end.state, end.excluded) == (AttemptState.OK, True)
     assert end.measurement is not None
     (reason,) = end.measurement.verdict_reasons
     assert reason.startswith("host: other programs used")

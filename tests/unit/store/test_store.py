@@ -618,10 +618,10 @@ def test_a_tainted_run_may_be_repeated_and_a_valid_one_not(
     measurement: Measurement,
 ) -> None:
     for verdict in (Verdict.TAINTED, Verdict.VALID):
-        assert store.tainted(campaign.id, attempts_most=0) == frozenset()
+        assert store.excluded(campaign.id, attempts_most=0) == frozenset()
         store_run(store, trials[0], replace(measurement, verdict=verdict))
         left = {trials[0].id} if verdict is Verdict.TAINTED else set()
-        assert store.tainted(campaign.id, attempts_most=1) == left
+        assert store.excluded(campaign.id, attempts_most=1) == left
     with pytest.raises(StoreError, match="verified result already"):
         store.begin_attempt(trials[0].id, fingerprint, BEGAN)
     verdicts = [

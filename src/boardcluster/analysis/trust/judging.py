@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -48,11 +48,18 @@ def judge(
     *,
     expectations: Expectations,
     tolerated_share: float = SMALLEST_EFFECT_SHARE,
+    without: Collection[str] = (),
 ) -> Judgement:
     """Judge a run by its telemetry, which may have samples before its start and after its end.
 
-    A run is tainted if what disturbed it explains, all together, more of its duration than
-    ``tolerated_share``: the precision that its cell has reached, see ``precision_reached``.
+    A run is tainted if what disturbed it explains, all together, more of its duration than it
+    tolerates.
+
+    Args:
+        telemetry: of the run.
+        expectations: what its nodes are judged against.
+        tolerated_share: the precision that its cell has reached, see ``precision_reached``.
+        without: names of rules that are left out.
     """
     # Its arrays need numpy, which takes longer to load than a command that judges nothing.
     from boardcluster.analysis.trust.clocks import clock_under_load  # noqa: PLC0415
@@ -62,7 +69,7 @@ def judge(
     refusals: list[str] = []
     bounds: list[_Bound] = []
     for rule in RULES:
-        findings = tuple(rule.find(run))
+        findings = () if rule.name in without else tuple(rule.find(run))
         if rule.verdict is Verdict.INVALID:
             refusals += [row.words for row in findings]
         elif findings:

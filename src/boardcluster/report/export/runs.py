@@ -185,6 +185,9 @@ _BEFORE = (
     text("energy_reason", "why there is no sum; may be empty", "found.energy.reason"),
 )
 _AFTER = (
+    objects("disturbances", "what disturbed it, and how much", "found.disturbances", list),
+    number("tolerated_share", "above which it is tainted", "found.tolerated_share"),
+    objects("clock_hertz", "by node, the clock under load", "found.clock_hertz", dict),
     objects("counters", "the engine's own counters, group/name", "found.counters", dict),
     objects(
         "node_read_bytes",

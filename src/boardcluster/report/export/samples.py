@@ -69,6 +69,8 @@ PROBES = (
     text("reason", "why the run failed; empty if it did not", "run.reason"),
     objects("versions", "the tools that measured", "run.versions"),
     text("hardware", "one line on the node", "run.hardware"),
+    text("verdict", "whether its figures can be trusted", "run.verdict"),
+    objects("verdict_reasons", "why it is not valid", "run.verdict_reasons"),
 )
 """The columns of the table of probes."""
 
