@@ -15,6 +15,7 @@ from typing import Annotated
 from pydantic import Field
 
 from boardcluster.analysis.result_sets import Condition, ResultPoint, ResultSet
+from boardcluster.catalog.consistency import doubt_of
 from boardcluster.catalog.lookup import entry_names, find_part, nearest, suggestion
 from boardcluster.catalog.published import (
     Index,
@@ -194,6 +195,8 @@ def _point(
             value *= _BYTES.get(cell.unit, 1.0) if quantity.endswith("_bytes") else 1.0
     keys = ", ".join(f"{key} {text}" for key, text in cell.keys.items() if text)
     note = f" ({cell.note})" if cell.note else ""
+    doubt = doubt_of(table.id, cell)
+    note += f" (doubtful: {doubt})" if doubt else ""
     return ResultPoint(
         quantity=quantity,
         conditions=conditions,

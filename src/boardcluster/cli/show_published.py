@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from boardcluster.catalog.consistency import CellDoubt, cell_doubts, doubt_of
 from boardcluster.catalog.published import (
     Index,
     PublishedTable,
@@ -39,7 +40,7 @@ def show_published(name: str | None, *, as_json: bool) -> None:
 def _show_table(table: PublishedTable, index: Index, *, as_json: bool) -> None:
     cells = read_cells(table, folder=index.folder)
     if as_json:
-        print_json({**table.model_dump(), "rows": [_row(cell) for cell in cells]})
+        print_json({**table.model_dump(), "rows": [_row(cell, table.id) for cell in cells]})
         return
     paper = index.papers[table.paper]
     say(f"{table.table} of {paper.authors}: {paper.title} ({paper.year}): {table.title}")
@@ -50,16 +51,25 @@ def _show_table(table: PublishedTable, index: Index, *, as_json: bool) -> None:
         say(f"  no cells: {table.missing}")
         return
     columns = [*table.keys, "quantity", "value", "unit", "note"]
-    print_table("", columns, [[_row(cell)[column] for column in columns] for cell in cells])
+    print_table(
+        "", columns, [[_row(cell, table.id)[column] for column in columns] for cell in cells]
+    )
 
 
-def _row(cell: TableCell) -> dict[str, str]:
-    shown = ("quantity", "value", "unit", "note")
-    return {**cell.keys, **{key: getattr(cell, key) for key in shown}}
+def _row(cell: TableCell, table: str) -> dict[str, str]:
+    doubt = doubt_of(table, cell)
+    notes = [cell.note, f"doubtful: {doubt}" if doubt else ""]
+    return {
+        **cell.keys,
+        "quantity": cell.quantity,
+        "value": cell.value,
+        "unit": cell.unit,
+        "note": "; ".join(filter(None, notes)),
+    }
 
 
 def show_checks(checks: Sequence[RatioCheck], *, as_json: bool) -> None:
-    """Show which ratios of the papers follow from their tables."""
+    """Show which ratios of the papers follow from their tables, and which cells contradict."""
     if as_json:
         print_json(
             [
@@ -86,6 +96,19 @@ def show_checks(checks: Sequence[RatioCheck], *, as_json: bool) -> None:
             ["paper", "section", "what", "said", "tables give", "remark"],
             [_check_row(check) for check in chosen],
         )
+    doubts = cell_doubts(read_index())
+    print_table(
+        f"These cells contradict others: {len(doubts)}",
+        ["table", "cell", "printed", "doubt"],
+        [_doubt_row(doubt) for doubt in doubts],
+    )
+
+
+def _doubt_row(doubt: CellDoubt) -> list[str]:
+    cell = doubt.cell
+    keys = ", ".join(f"{key} {value}" for key, value in cell.keys.items() if value)
+    printed = f"{cell.value} {cell.unit}"
+    return [doubt.table, f"{cell.quantity}: {keys}", printed, doubt.words]
 
 
 def _check_row(check: RatioCheck) -> list[str]:

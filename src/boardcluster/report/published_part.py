@@ -78,7 +78,7 @@ def published_part(source: Source) -> Part | None:
         title="Comparison with published numbers",
         name="published",
         contents="Published",
-        text=(_CONDITIONS,),
+        text=(_CONDITIONS, *_doubts(found[:_MOST])),
         tables=(table,),
         paper=True,
     )
@@ -86,6 +86,18 @@ def published_part(source: Source) -> Part | None:
 
 def _ratio(match: Match) -> str:
     return words.NONE if match.ratio is None else f"{match.ratio.value:.2f}"
+
+
+def _doubts(found: Sequence[tuple[Cell, Match]]) -> tuple[str, ...]:
+    """What is doubtful of the papers' tables whose numbers are shown, one line each."""
+    index = read_index()
+    shown = {row.second.source.partition(": ")[0] for _, row in found}
+    return tuple(
+        f"Doubtful in {table.paper}, {table.table}: {doubt}."
+        for table in index.tables.values()
+        if f"{table.paper}, {table.table}" in shown
+        for doubt in table.doubts
+    )
 
 
 def _matches(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Match]]:
