@@ -76,6 +76,8 @@ class ResultPoint:
     """Short words for what the conditions do not say; may be empty."""
     source: str = ""
     """Paper, table and cell; empty for results of one's own."""
+    doubt: str = ""
+    """What contradicts a published number, in one line; empty if nothing does."""
     cell: Cell | None = None
     """The runs; None for a published one."""
 

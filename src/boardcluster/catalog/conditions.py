@@ -195,8 +195,6 @@ def _point(
             value *= _BYTES.get(cell.unit, 1.0) if quantity.endswith("_bytes") else 1.0
     keys = ", ".join(f"{key} {text}" for key, text in cell.keys.items() if text)
     note = f" ({cell.note})" if cell.note else ""
-    doubt = doubt_of(table.id, cell)
-    note += f" (doubtful: {doubt})" if doubt else ""
     return ResultPoint(
         quantity=quantity,
         conditions=conditions,
@@ -204,6 +202,7 @@ def _point(
         values=(value,),
         label=keys,
         source=f"{table.paper}, {table.table}: {keys}{note}",
+        doubt=doubt_of(table.id, cell),
     )
 
 

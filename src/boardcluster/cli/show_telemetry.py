@@ -14,7 +14,7 @@ from boardcluster.analysis.telemetry import (
     node_summaries,
 )
 from boardcluster.cli.console import print_table, say
-from boardcluster.records import Attempt, Result, Telemetry
+from boardcluster.records import Attempt, Measurement, Result, Telemetry
 from boardcluster.units import format_bytes
 
 __all__ = ["print_telemetry", "telemetry_document"]
@@ -74,6 +74,8 @@ def print_telemetry(
     say(f"verdict: {found.verdict.value if found else f'none, {attempt.state.value}'}")
     for line in found.verdict_reasons if found else ():
         say(f"  {line}")
+    if found and found.disturbances:
+        say(f"  at most {_explained(found)}")
     for line in (attempt.reason, *(found.remarks if found else ())):
         if line:
             say(f"remark: {line}")
@@ -85,6 +87,15 @@ def print_telemetry(
             _table(_title(telemetry, span), _NODE_COLUMNS, node_summaries(telemetry, span))
     if phase is None:
         _print_engine_phases(telemetry)
+
+
+def _explained(found: Measurement) -> str:
+    """What disturbed a run, with the share of its time that each explains at most."""
+    parts = [
+        f"{100 * row.share:.2f} % of the time by {row.cause} on {row.node}"
+        for row in found.disturbances
+    ]
+    return f"{', '.join(parts)}; it tolerates {100 * found.tolerated_share:.2g} %"
 
 
 _MOST_PHASES = 20

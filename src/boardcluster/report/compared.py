@@ -227,6 +227,7 @@ def _table(
         ),
         Getter("Settings of A", lambda match: match.first.label),
         Getter("Settings of B", lambda match: match.second.label),
+        Getter("Doubtful, as", lambda match: match.first.doubt or match.second.doubt),
     )
     table = tabulate(
         matches,

@@ -64,6 +64,7 @@ def published_part(source: Source) -> Part | None:
         Getter("Ours / published", lambda row: _ratio(row[1]), Display.NUMBER),
         Getter("The published number is", lambda row: _OUTCOMES.get(row[1].outcome, "")),
         Getter("Source", lambda row: row[1].second.source),
+        Getter("Doubtful, as", lambda row: row[1].second.doubt),
     )
     table = tabulate(
         found[:_MOST],

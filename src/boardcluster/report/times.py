@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from boardcluster.analysis import Cell, differences_among, node_words, verdict_of
 from boardcluster.factors import FACTORS, Factor
-from boardcluster.records import Measurement, Result, Verdict
+from boardcluster.records import Measurement, Result, in_cell
 from boardcluster.report import words
 from boardcluster.report.export.frames import at
 from boardcluster.report.measured import figures_table, node_bytes_table, phases_table
@@ -108,8 +108,8 @@ def _end_of(result: Result) -> str:
         return state_of(result)
     if result.trial.warm_up:
         return "warm-up"
-    verdict = verdict_of(result)
-    return verdict.value if verdict in (Verdict.TAINTED, Verdict.INVALID) else "ok"
+    found = result.measurement
+    return "ok" if found is None or in_cell(found) else found.verdict.value
 
 
 def _verdicts(cell: Cell) -> str:

@@ -14,11 +14,13 @@ from boardcluster.analysis import summarise
 from boardcluster.analysis.cost import Cost, cost, workers_to_match
 from boardcluster.analysis.twins import undilated_value
 from boardcluster.records import (
+    Disturbance,
     Engine,
     Fingerprint,
     ProbeFigure,
     ProbeRun,
     Result,
+    Verdict,
 )
 
 MB = 1_000_000
@@ -60,9 +62,13 @@ def probed(
     hardware: str = "",
     emulated: bool = False,
     identity: str = "p1",
+    verdict: Verdict = Verdict.VALID,
+    disturbances: tuple[Disturbance, ...] = (),
 ) -> ProbeRun:
     return make_probe_run(
         probe,
+        verdict=verdict,
+        disturbances=disturbances,
         id=identity,
         node=node,
         emulated=emulated,
@@ -386,3 +392,28 @@ def test_different_setups_of_the_points_are_said() -> None:
     ]
     (row,) = cost(summarise(results), [probed(figure(3.0))])
     assert row.remarks == ("the cluster's runs are of different setups: kernel: k, k2",)
+
+
+def stolen(share: float) -> tuple[Disturbance, ...]:
+    return (Disturbance(cause="steal", node="worker1", share=share, adjustable=True),)
+
+
+def test_a_program_that_was_disturbed_is_nothing_to_compare_with() -> None:
+    cells = summarise([result(100)])
+    slow = probed(figure(200), verdict=Verdict.TAINTED, disturbances=stolen(0.5))
+    assert cost(cells, [slow])[0].single_seconds is None
+    good = probed(figure(80), identity="p0")
+    assert cost(cells, [good, slow])[0].single_seconds == 80
+    little = replace(slow, disturbances=stolen(0.1))
+    assert cost(cells, [little])[0].single_seconds == 200
+
+
+def test_runs_of_before_probes_were_judged_count_only_where_there_is_no_other() -> None:
+    cells = summarise([result(100)])
+    old = probed(figure(60), identity="p9", verdict=Verdict.UNJUDGED)
+    [row] = cost(cells, [old])
+    assert row.single_seconds == 60
+    assert "before probes were judged" in row.remarks[0]
+    [row] = cost(cells, [probed(figure(80)), old])
+    assert row.single_seconds == 80
+    assert row.remarks == ()

@@ -628,5 +628,6 @@ def test_every_threshold_is_documented_with_its_default() -> None:
     defaults = dataclasses.asdict(Thresholds())
     defaults["swap_bytes"] /= 2**20
     before_a_run = {"hot_celsius", "low_space_share", "low_space_bytes"}
+    before_a_run |= {"steal_share", "foreign_share"}
     assert set(named) == set(defaults) - before_a_run
     assert all(float(text) == defaults[name] for name, text in named.items())

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.builders import make_measurement
+from tests.builders import make_measurement, make_result
 from tests.unit.analysis.telemetry import NAN, Column, node, times, when, world
 
+from boardcluster.analysis import summarise
 from boardcluster.analysis.trust import Expectations, Judgement, judge, precision_reached
 from boardcluster.records import (
     Disturbance,
@@ -322,6 +323,22 @@ def disturbed(*rows: tuple[str, float, bool], tolerated_share: float = 0.05) -> 
 )
 def test_what_can_be_adjusted_for_stays_in_the_cell(found: Any, inside: bool) -> None:
     assert in_cell(found) is inside
+
+
+def test_a_cell_keeps_what_can_be_adjusted_for() -> None:
+    runs = [make_result(20.0, position=place, repetition=place + 1) for place in range(3)]
+    steal = disturbed(("steal", 0.2, True))
+    slow = disturbed(("throttled", 0.2, False))
+    runs = [
+        runs[0],
+        replace(runs[1], measurement=replace(steal, duration_seconds=24.0)),
+        replace(runs[2], measurement=replace(slow, duration_seconds=29.0)),
+    ]
+    [cell] = summarise(runs)
+    assert sorted(cell.durations_seconds) == [20.0, 24.0]
+    assert [row.measurement for row in cell.left_out] == [runs[2].measurement]
+    [everything] = summarise(runs, tainted=True)
+    assert sorted(everything.durations_seconds) == [20.0, 24.0, 29.0]
 
 
 def test_the_precision_of_a_cell_is_that_of_its_interval() -> None:

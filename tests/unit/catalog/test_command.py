@@ -70,6 +70,8 @@ def test_a_table_shows_its_cells_conditions_and_doubts() -> None:
     rows = in_json("published", "lee-park-2026-table-06")
     assert isinstance(rows, dict)
     assert len(rows["rows"]) == 36
+    [note] = [row["note"] for row in rows["rows"] if row["value"] == "169.48"]
+    assert "; doubtful: 17787 operations of 4 KB per second" in note
 
 
 def test_a_table_that_the_text_does_not_have_says_so() -> None:
@@ -93,6 +95,7 @@ def test_check_prints_both_lists() -> None:
     good = sum(1 for check in checks if check.answer in {Answer.ROUNDED, Answer.CUT})
     assert f"These follow from the tables: {good}" in text
     assert f"These do not follow from the tables: {wrong}" in text
+    assert "These cells contradict others: 4" in text
     rows = in_json("published", "--check")
     assert isinstance(rows, list)
     assert len(rows) == len(checks)

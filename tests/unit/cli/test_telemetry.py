@@ -19,6 +19,7 @@ from boardcluster.cli.app import app
 from boardcluster.errors import EmptySelectionError, StoreError, UsageError
 from boardcluster.records import (
     Attempt,
+    Disturbance,
     Telemetry,
     Verdict,
 )
@@ -82,6 +83,15 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "home")
+
+
+def test_what_disturbed_a_valid_run_a_little_is_shown(desk: Desk) -> None:
+    steal = Disturbance(cause="steal", node="host", share=0.0125, adjustable=True)
+    desk.add(0, TELEMETRY, disturbances=(steal,), tolerated_share=0.02)
+    shown = desk("telemetry").stdout
+    assert (
+        "verdict: valid\n  at most 1.25 % of the time by steal on host; it tolerates 2 %" in shown
+    )
 
 
 def test_a_run_is_shown_with_its_verdict_and_a_table_for_each_phase(desk: Desk) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,10 @@ from boardcluster.errors import (
     UsageError,
 )
 from boardcluster.probes.base import Measure, NodeTool, Probe, Site
-from boardcluster.probes.run import LiveSite, check_figures, plan_probes, run_probes
+from boardcluster.probes.run import Judge, LiveSite, check_figures, plan_probes, run_probes
 from boardcluster.probes.tagged_remote import PROBE_VARIABLE
 from boardcluster.probes.tools import lacks_of, tool_versions
-from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
+from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun, Verdict
 from boardcluster.remote.local import LocalRemote
 
 FIGURE = ProbeFigure(name="made_up_seconds", value=1.5, conditions={"threads": "1"})
@@ -387,3 +389,41 @@ def test_versions_are_the_first_line_with_a_number(tmp_path: Path) -> None:
     assert said[str(script)] == f"{script}: release 4.2"
     assert said[str(silent)] == f"{silent}: version unknown"
     assert said[str(tmp_path / "gone")].endswith("version unknown")
+
+
+def test_a_run_is_watched_while_it_measures_and_keeps_its_verdict(desk: Desk) -> None:
+    happened: list[str] = []
+
+    def measure(site: Site) -> tuple[ProbeFigure, ...]:
+        happened.append("measured")
+        return (FIGURE,)
+
+    @contextlib.contextmanager
+    def watch(probe: Probe, sites: Sequence[LiveSite], identity: str) -> Iterator[Judge]:
+        happened.append(f"watching {', '.join(site.node for site in sites)} for {probe.name}")
+        yield lambda began, ended: {
+            "verdict": Verdict.TAINTED,
+            "verdict_reasons": (f"{identity} took {ended >= began}",),
+        }
+        happened.append("no longer")
+
+    desk.run(make_probe(measure=measure), watch=watch)
+    desk.run(make_probe(measure=measure))
+
+    watched, alone = desk.kept
+    assert happened == ["watching pi1 for made-up", "measured", "no longer", "measured"]
+    assert watched.verdict is Verdict.TAINTED
+    assert watched.verdict_reasons == (f"{watched.id} took True",)
+    assert (alone.verdict, alone.verdict_reasons) == (Verdict.UNJUDGED, ())
+
+
+def test_a_run_that_measured_nothing_is_not_judged(desk: Desk) -> None:
+    def fail(site: Site) -> tuple[ProbeFigure, ...]:
+        raise ProbeOutputError("it hung")
+
+    @contextlib.contextmanager
+    def watch(*_: object) -> Iterator[Judge]:
+        yield lambda *_: {"verdict": Verdict.VALID}
+
+    desk.run(make_probe(measure=fail), watch=watch)
+    assert [(run.reason, run.verdict) for run in desk.kept] == [("it hung", Verdict.UNJUDGED)]

@@ -14,6 +14,7 @@ from boardcluster.records import (
     AttemptState,
     Campaign,
     CampaignKind,
+    Disturbance,
     Engine,
     Fingerprint,
     Result,
@@ -404,6 +405,21 @@ def test_tainted_runs_stay_out_and_are_counted_beside_the_mean(
     said = part(report, "verification").text[0]
     assert said.endswith("Also verified, but left out of the statistics: 1 tainted run.")
     assert (report.verified, report.attempted) == (7, 7)
+
+
+def test_a_run_that_a_model_can_adjust_for_is_in_its_cell_and_labelled(
+    demo: list[Result], make: Make, campaign: Campaign
+) -> None:
+    steal = Disturbance(cause="steal", node="host", share=0.1, adjustable=True)
+    runs = [
+        *trusted(demo),
+        make(6, Engine.SPARK, 25.0, measured={**TAINTED, "disturbances": (steal,)}),
+    ]
+    report = build_report(runs, [campaign], cluster=None)
+    assert _column(times(report), "Verdicts") == ["3 valid", "3 valid, 1 tainted"]
+    assert report.headline_note.endswith(" 1 of these runs is tainted.")
+    assert report.tainted
+    assert not any("not in these numbers" in note for note in times_part(report).notes)
 
 
 def test_tainted_runs_count_if_asked_for_and_are_named(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import end_attempt, store_run
+from tests.builders import end_attempt, make_board_fingerprint, store_run
 from tests.unit.store.conftest import TELEMETRY
 
 from boardcluster.errors import EmptySelectionError, StoreError
@@ -18,6 +18,7 @@ from boardcluster.records import (
     AttemptState,
     Campaign,
     CampaignKind,
+    Disturbance,
     Fingerprint,
     Measurement,
     Trial,
@@ -610,18 +611,19 @@ def test_a_judged_run_needs_the_samples_that_it_was_judged_by(
     assert store.telemetry(attempt) is None
 
 
-def test_a_tainted_run_may_be_repeated_and_a_valid_one_not(
+def test_a_run_that_is_out_of_its_cell_may_be_repeated_and_one_in_it_not(
     store: Store,
     campaign: Campaign,
     trials: tuple[Trial, ...],
     fingerprint: Fingerprint,
     measurement: Measurement,
 ) -> None:
-    for verdict in (Verdict.TAINTED, Verdict.VALID):
+    tainted = replace(measurement, verdict=Verdict.TAINTED)
+    throttled = Disturbance(cause="throttled", node="worker1", share=0.2, adjustable=False)
+    for found, out in ((replace(tainted, disturbances=(throttled,)), True), (tainted, False)):
         assert store.excluded(campaign.id, attempts_most=0) == frozenset()
-        store_run(store, trials[0], replace(measurement, verdict=verdict))
-        left = {trials[0].id} if verdict is Verdict.TAINTED else set()
-        assert store.excluded(campaign.id, attempts_most=1) == left
+        store_run(store, trials[0], found)
+        assert store.excluded(campaign.id, attempts_most=1) == ({trials[0].id} if out else set())
     with pytest.raises(StoreError, match="verified result already"):
         store.begin_attempt(trials[0].id, fingerprint, BEGAN)
     verdicts = [
@@ -629,4 +631,20 @@ def test_a_tainted_run_may_be_repeated_and_a_valid_one_not(
         for item in store.results(campaign.id, all_attempts=True)
         if item.measurement
     ]
-    assert verdicts == [Verdict.TAINTED, Verdict.VALID]
+    assert verdicts == [Verdict.TAINTED, Verdict.TAINTED]
+
+
+def test_the_best_clock_of_each_board_is_known_and_of_no_other_board(
+    store: Store, trials: tuple[Trial, ...], measurement: Measurement
+) -> None:
+    ours = make_board_fingerprint(hardware=("pi1: Raspberry Pi 5", "pi2: Raspberry Pi 5"))
+    swapped = make_board_fingerprint(hardware=("pi1: Raspberry Pi 5", "pi2: Raspberry Pi 4"))
+    for trial, setup, clocks in (
+        (trials[0], ours, {"pi1": 2.3e9, "pi2": 2.2e9}),
+        (trials[1], swapped, {"pi1": 2.4e9, "pi2": 1.8e9}),
+        (trials[2], ours, {"pi1": 2.1e9}),
+    ):
+        store_run(store, trial, replace(measurement, clock_hertz=clocks), fingerprint=setup)
+    assert store.best_clocks(ours) == {"pi1": 2.4e9, "pi2": 2.2e9}
+    assert store.best_clocks(swapped) == {"pi1": 2.4e9, "pi2": 1.8e9}
+    assert store.best_clocks(make_board_fingerprint()) == {}
