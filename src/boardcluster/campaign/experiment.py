@@ -18,9 +18,10 @@ from boardcluster.campaign.preflight import Preflight
 from boardcluster.campaign.request import campaign_file
 from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.campaign.twins import place_twin, read_twin, twin_home
+from boardcluster.catalog.consistency import doubt_of
 from boardcluster.catalog.lookup import nearest
 from boardcluster.catalog.published import find_cell, find_table, read_index
-from boardcluster.catalog.ratios import read_ratios
+from boardcluster.catalog.ratios import Answer, check_ratios, read_ratios
 from boardcluster.cluster.limits.host import look_at_host
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.cluster.state import load_state
@@ -281,6 +282,9 @@ def _cited(row: PublishedSpec) -> PaperResult:
             )
         said = ratios[row.ratio]
         source = f"{said.paper}, {said.section}: {said.words}"
+        [check] = check_ratios([said])
+        if check.answer is Answer.NOT and check.given is not None:
+            source += f" (doubtful: the paper's tables give {check.given.value:.2f})"
         return PaperResult(of=row.of, seconds=None, ratio=float(said.says), source=source)
     table = find_table(row.file, index=read_index())
     cell = find_cell(table, row.where, row.quantity)
@@ -291,7 +295,8 @@ def _cited(row: PublishedSpec) -> PaperResult:
             hint="name a cell that is one, such as execution_time",
         )
     keys = ", ".join(f"{key} {value}" for key, value in cell.keys.items() if value)
-    source = f"{table.paper}, {table.table}: {keys}"
+    doubt = doubt_of(table.id, cell)
+    source = f"{table.paper}, {table.table}: {keys}" + (f" (doubtful: {doubt})" if doubt else "")
     return PaperResult(of=row.of, seconds=seconds, ratio=None, source=source)
 
 

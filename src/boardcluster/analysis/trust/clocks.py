@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from boardcluster.analysis.trust.effects import TimeLost, job_cpu
-from boardcluster.analysis.trust.rule import Finding, RunTelemetry, TrustRule
+from boardcluster.analysis.trust.rule import FoundDisturbance, RunTelemetry, TrustRule
 from boardcluster.analysis.trust.window import Flags, Series, Track, Window, seconds_text
 from boardcluster.records import Verdict
 
@@ -37,7 +37,7 @@ def throttle_flags(values: Series, bit: int) -> Flags:
     return np.asarray((now == 1) | risen)
 
 
-def _throttled(run: RunTelemetry) -> Iterator[Finding]:
+def _throttled(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     """Count flagged time as spent at the lowest clock there is: how far it fell is not recorded."""
     for window in run.windows:
         found = window.track("throttle_bits")
@@ -56,7 +56,7 @@ def _throttled(run: RunTelemetry) -> Iterator[Finding]:
                 f"{window.node}: {words} for {_of(window, seconds)} (bit {bit},"
                 f" {found.when(flags)}): {cause}"
             )
-            yield Finding(window.node, said, TimeLost(begins, ends, lost))
+            yield FoundDisturbance(window.node, said, TimeLost(begins, ends, lost))
 
 
 def _pieces(found: Track) -> tuple[Series, Series]:
@@ -74,7 +74,7 @@ def _of(window: Window, part_seconds: float) -> str:
     return f"{seconds_text(part_seconds)} of {seconds_text(window.span_seconds)}"
 
 
-def _slow_clock(run: RunTelemetry) -> Iterator[Finding]:
+def _slow_clock(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     """Count the cycles that each busy core lacked; of two references the worse one counts."""
     for window in run.windows:
         measured = _measured(run, window)
@@ -82,7 +82,7 @@ def _slow_clock(run: RunTelemetry) -> Iterator[Finding]:
             continue
         begins, ends = _pieces(window.moments)
         busy_seconds = _busy_seconds(window, begins, ends)
-        found: list[tuple[float, Finding]] = []
+        found: list[tuple[float, FoundDisturbance]] = []
         for what, expected, ratio in _references(run, window, measured):
             slow = (measured < ratio * expected) & ~_flagged(window)
             if not (seconds := window.moments.seconds(slow)):
@@ -93,13 +93,13 @@ def _slow_clock(run: RunTelemetry) -> Iterator[Finding]:
                 f" {_of(window, seconds)} ({window.moments.when(slow)}):"
                 f" {what} {ghz(window.median(expected, slow))}{_said(window, slow)}"
             )
-            row = Finding(window.node, words, TimeLost(begins, ends, lost))
+            row = FoundDisturbance(window.node, words, TimeLost(begins, ends, lost))
             found.append((float(lost.sum()), row))
         if found:
             yield max(found, key=lambda pair: pair[0])[1]
 
 
-def _fast_clock(run: RunTelemetry) -> Iterator[Finding]:
+def _fast_clock(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     """Name a clock above the one that a board has: what was measured is not that board."""
     for window in run.windows:
         measured, promised_hertz = _measured(run, window), _promised(run, window)
@@ -115,7 +115,7 @@ def _fast_clock(run: RunTelemetry) -> Iterator[Finding]:
             f" {_of(window, seconds)} ({window.moments.when(fast)}), faster than its nominal clock"
             f" of {ghz(promised_hertz)}"
         )
-        yield Finding(window.node, words, TimeLost(*at, saved))
+        yield FoundDisturbance(window.node, words, TimeLost(*at, saved))
 
 
 def _measured(run: RunTelemetry, window: Window) -> Series | None:
@@ -205,7 +205,7 @@ def _said(window: Window, slow: Flags) -> str:
     return f" (the kernel said {ghz(middle)})" if np.isfinite(middle) else ""
 
 
-def _clock_step(run: RunTelemetry) -> Iterator[Finding]:
+def _clock_step(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     for window in run.windows:
         steps = window.track("clock_step_seconds")
         if steps is None:
@@ -218,7 +218,7 @@ def _clock_step(run: RunTelemetry) -> Iterator[Finding]:
                 f"{window.node}: its wall clock was set {way} by {seconds_text(sizes[place])}"
                 f" at {steps.moment(place)}"
             )
-            yield Finding(window.node, words, _timers(run, float(sizes.sum())))
+            yield FoundDisturbance(window.node, words, _timers(run, float(sizes.sum())))
 
 
 def _timers(run: RunTelemetry, seconds: float) -> TimeLost:
@@ -226,7 +226,7 @@ def _timers(run: RunTelemetry, seconds: float) -> TimeLost:
     return TimeLost(np.array([0.0]), np.array([run.duration_seconds]), np.array([seconds]))
 
 
-def _clock_skew(run: RunTelemetry) -> Iterator[Finding]:
+def _clock_skew(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     rows = [node for node in run.samples if np.isfinite(node.clock_offset_seconds)]
     if len(rows) < 2:
         return
@@ -238,7 +238,7 @@ def _clock_skew(run: RunTelemetry) -> Iterator[Finding]:
         words = (
             f"{first.node}: its wall clock is {seconds_text(apart)} ahead of that of {last.node}"
         )
-        yield Finding(first.node, words, _timers(run, apart))
+        yield FoundDisturbance(first.node, words, _timers(run, apart))
 
 
 CLOCK_RULES = (

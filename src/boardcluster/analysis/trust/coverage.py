@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from boardcluster.analysis.trust.effects import TimeLost
-from boardcluster.analysis.trust.rule import Finding, RunTelemetry, TrustRule
+from boardcluster.analysis.trust.rule import FoundDisturbance, RunTelemetry, TrustRule
 from boardcluster.analysis.trust.window import Window, seconds_text
 from boardcluster.records import Verdict
 
@@ -74,30 +74,32 @@ def _touches(window: Window) -> bool:
     return bool(((found.begins <= moment) & (found.ends >= moment)).any())
 
 
-def _missing(run: RunTelemetry) -> Iterator[Finding]:
+def _missing(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     given = {window.node for window in run.windows}
     if not given and not run.expectations.nodes:
-        yield Finding("", "there is no telemetry at all")
+        yield FoundDisturbance("", "there is no telemetry at all")
     for name in run.expectations.nodes:
         if name not in given:
-            yield Finding(name, f"{name}: gave no samples")
+            yield FoundDisturbance(name, f"{name}: gave no samples")
 
 
-def _uncovered(run: RunTelemetry) -> Iterator[Finding]:
+def _uncovered(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     for window in run.windows:
         cover = _cover(window)
         if cover >= run.thresholds.cover_share:
             continue
         length = seconds_text(run.duration_seconds)
         if cover == 0:
-            yield Finding(window.node, f"{window.node}: gave no sample in the run of {length}")
+            yield FoundDisturbance(
+                window.node, f"{window.node}: gave no sample in the run of {length}"
+            )
             continue
         # Rounded down, so that 79.9 does not read as the 80 that would have been enough.
         words = f"{_where(window)}; samples cover {int(100 * cover)} % of the run"
-        yield Finding(window.node, words)
+        yield FoundDisturbance(window.node, words)
 
 
-def _gaps(run: RunTelemetry) -> Iterator[Finding]:
+def _gaps(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     for window in run.windows:
         if _cover(window) < run.thresholds.cover_share or _is_short(window):
             continue
@@ -113,7 +115,7 @@ def _gaps(run: RunTelemetry) -> Iterator[Finding]:
                 np.array([pause.end_seconds for pause in gaps]),
                 np.array([pause.missing_seconds for pause in gaps]),
             )
-            yield Finding(window.node, _where(window), lost)
+            yield FoundDisturbance(window.node, _where(window), lost)
 
 
 def _where(window: Window) -> str:

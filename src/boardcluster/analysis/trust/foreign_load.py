@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from boardcluster.analysis.trust.effects import TimeLost, amount_within, delay, job_cpu
-from boardcluster.analysis.trust.rule import Finding, RunTelemetry, TrustRule
+from boardcluster.analysis.trust.rule import FoundDisturbance, RunTelemetry, TrustRule
 from boardcluster.analysis.trust.window import Series, Track, Window, seconds_text
 from boardcluster.records import Verdict
 from boardcluster.units import format_bytes, format_rate
@@ -74,7 +74,7 @@ def _pieces(found: Track) -> tuple[Series, Series, Series]:
     return begins, ends, found.shares * np.maximum(found.values, 0.0)
 
 
-def _steal(run: RunTelemetry) -> Iterator[Finding]:
+def _steal(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     for window in run.windows:
         found = window.track("cpu_steal_seconds")
         if found is None or not found.total():
@@ -82,10 +82,10 @@ def _steal(run: RunTelemetry) -> Iterator[Finding]:
         begins, ends, stolen = _pieces(found)
         lost = delay(stolen, job_cpu(window, begins, ends), ends - begins)
         words = _stolen(window, found, run.thresholds.steal_share)
-        yield Finding(window.node, words, TimeLost(begins, ends, lost))
+        yield FoundDisturbance(window.node, words, TimeLost(begins, ends, lost))
 
 
-def _foreign(run: RunTelemetry) -> Iterator[Finding]:
+def _foreign(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     """Count foreign CPU time only where no core was left for the run.
 
     A core that was idle for a whole sample, in sum, could have been had. Where the kernel says for
@@ -104,7 +104,7 @@ def _foreign(run: RunTelemetry) -> Iterator[Finding]:
             lost = np.where(idle >= lengths, 0.0, lost)
         lost = _no_more_than(window, "pressure_cpu_seconds", begins, ends, lost)
         words = _taken(window, found, run.thresholds.foreign_share)
-        yield Finding(window.node, words, TimeLost(begins, ends, lost))
+        yield FoundDisturbance(window.node, words, TimeLost(begins, ends, lost))
 
 
 def _no_more_than(window: Window, name: str, begins: Series, ends: Series, lost: Series) -> Series:
@@ -115,7 +115,7 @@ def _no_more_than(window: Window, name: str, begins: Series, ends: Series, lost:
     return bounded
 
 
-def _swap(run: RunTelemetry) -> Iterator[Finding]:
+def _swap(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     for window in run.windows:
         into, out = window.total("swap_in_bytes"), window.total("swap_out_bytes")
         if into + out > run.thresholds.swap_bytes:
@@ -130,10 +130,10 @@ def _swap(run: RunTelemetry) -> Iterator[Finding]:
                 f" {format_bytes(round(into), binary=True)} in ({window.moments.when(flags)}): its"
                 " memory is too small"
             )
-            yield Finding(window.node, words, TimeLost(begins, ends, lost))
+            yield FoundDisturbance(window.node, words, TimeLost(begins, ends, lost))
 
 
-def _quota(run: RunTelemetry) -> Iterator[Finding]:
+def _quota(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     for window in run.windows:
         if window.node in run.expectations.quota_cores:
             continue  # what it must be is another rule's
@@ -146,10 +146,12 @@ def _quota(run: RunTelemetry) -> Iterator[Finding]:
                 f" summed over its CPUs, of {seconds_text(window.span_seconds)}"
                 f" ({held.when(held.values > 0)})"
             )
-            yield Finding(window.node, words, TimeLost(begins, ends, held_seconds))
+            yield FoundDisturbance(window.node, words, TimeLost(begins, ends, held_seconds))
         elif changed:  # how long it held anything back is not known: perhaps all the time
             whole = np.array([window.start_seconds]), np.array([window.end_seconds])
-            yield Finding(window.node, changed, TimeLost(*whole, np.array([window.span_seconds])))
+            yield FoundDisturbance(
+                window.node, changed, TimeLost(*whole, np.array([window.span_seconds]))
+            )
 
 
 def _quota_change(window: Window) -> str:
@@ -194,7 +196,7 @@ def cores_text(cores: float) -> str:
     return f"{cores:.3g}" if np.isfinite(cores) else "all"
 
 
-def _link(run: RunTelemetry) -> Iterator[Finding]:
+def _link(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     for window in run.windows:
         for name, found in window.family("link_bits_per_second").items():
             places = found.changes()
@@ -206,7 +208,7 @@ def _link(run: RunTelemetry) -> Iterator[Finding]:
                 f" {format_rate(after)} at {found.moment(places[0])}{_and_more(len(places))}: check"
                 " the cable and the switch"
             )
-            yield Finding(window.node, words, _lost_by_link(window, name, found, places))
+            yield FoundDisturbance(window.node, words, _lost_by_link(window, name, found, places))
 
 
 def _lost_by_link(window: Window, name: str, found: Track, places: list[int]) -> TimeLost:
@@ -233,7 +235,7 @@ def _lost_by_link(window: Window, name: str, found: Track, places: list[int]) ->
     return TimeLost(begins, ends, lost)
 
 
-def _drops(run: RunTelemetry) -> Iterator[Finding]:
+def _drops(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     limits = run.thresholds
     for window in run.windows:
         for name, found in window.family("net_dropped_packets").items():
@@ -248,7 +250,7 @@ def _drops(run: RunTelemetry) -> Iterator[Finding]:
                     f" {percent_text(dropped / packets)} of all ({found.when(found.values > 0)})"
                 )
                 lost = TimeLost(begins, ends, lost_packets * _RETRANSMISSION_SECONDS)
-                yield Finding(window.node, words, lost)
+                yield FoundDisturbance(window.node, words, lost)
 
 
 OTHER_RULES = (

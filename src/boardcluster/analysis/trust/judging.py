@@ -16,7 +16,7 @@ from boardcluster.records import (
 )
 
 if TYPE_CHECKING:
-    from boardcluster.analysis.trust.rule import Finding, RunTelemetry, TrustRule
+    from boardcluster.analysis.trust.rule import FoundDisturbance, RunTelemetry, TrustRule
 
 __all__ = ["Judgement", "judge", "judge_before"]
 
@@ -101,10 +101,10 @@ def _by_share(row: _Bound) -> float:
     return -row.found.share
 
 
-def _bound(run: RunTelemetry, rule: TrustRule, findings: Sequence[Finding]) -> _Bound:
+def _bound(run: RunTelemetry, rule: TrustRule, findings: Sequence[FoundDisturbance]) -> _Bound:
     from boardcluster.analysis.trust.effects import share_of_time  # noqa: PLC0415
 
-    def share(rows: Sequence[Finding]) -> float:
+    def share(rows: Sequence[FoundDisturbance]) -> float:
         return share_of_time(
             [row.lost for row in rows if row.lost],
             duration_seconds=run.duration_seconds,

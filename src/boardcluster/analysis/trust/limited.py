@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from boardcluster.analysis.trust.foreign_load import cores_text, quota_track
-from boardcluster.analysis.trust.rule import Finding, RunTelemetry, TrustRule
+from boardcluster.analysis.trust.rule import FoundDisturbance, RunTelemetry, TrustRule
 from boardcluster.analysis.trust.window import Window, seconds_text
 from boardcluster.records import Verdict
 
@@ -18,7 +18,7 @@ _READING_CORES = 0.002  # agents read a quota in thousandths of a core, rounded 
 _ROUNDING = 1e-9  # of sums
 
 
-def _busy_host(run: RunTelemetry) -> Iterator[Finding]:
+def _busy_host(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     asked = run.expectations.host_idle_share
     if asked is None:
         return
@@ -28,7 +28,7 @@ def _busy_host(run: RunTelemetry) -> Iterator[Finding]:
             continue
         share, begin_seconds, length_seconds = found
         if share < asked - _ROUNDING:
-            yield Finding(
+            yield FoundDisturbance(
                 window.node,
                 f"{window.node}: only {100 * share:.1f} % idle for {seconds_text(length_seconds)}"
                 f" at {seconds_text(begin_seconds)} of {seconds_text(window.span_seconds)}, where"
@@ -64,7 +64,7 @@ def _least_idle(window: Window, length_seconds: float) -> tuple[float, float, fl
     return float(shares[place]), float(begins[place]), length
 
 
-def _other_quota(run: RunTelemetry) -> Iterator[Finding]:
+def _other_quota(run: RunTelemetry) -> Iterator[FoundDisturbance]:
     known = run.expectations
     for window in run.windows:
         meant = known.quota_cores.get(window.node)
@@ -80,7 +80,7 @@ def _other_quota(run: RunTelemetry) -> Iterator[Finding]:
         places = np.flatnonzero(wrong & within)
         if len(places):
             place = int(places[0])
-            yield Finding(
+            yield FoundDisturbance(
                 window.node,
                 f"{window.node}: its CPU quota was {cores_text(float(found.values[place]))} cores"
                 f" at {found.moment(place)} instead of {cores_text(meant)}: its limits were"

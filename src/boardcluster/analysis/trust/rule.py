@@ -12,7 +12,7 @@ from boardcluster.analysis.trust.expectations import Expectations, Thresholds
 from boardcluster.analysis.trust.window import Window
 from boardcluster.records import NodeSamples, Telemetry, Verdict
 
-__all__ = ["Finding", "RunTelemetry", "TrustRule"]
+__all__ = ["FoundDisturbance", "RunTelemetry", "TrustRule"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,7 +53,7 @@ class RunTelemetry:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Finding:
+class FoundDisturbance:
     """What a rule found on one node."""
 
     node: str
@@ -73,7 +73,7 @@ class TrustRule:
     verdict: Verdict
     """INVALID if whatever it finds is the end of a run; TAINTED if that depends on how much of the
     run's time it explains."""
-    find: Callable[[RunTelemetry], Iterable[Finding]]
+    find: Callable[[RunTelemetry], Iterable[FoundDisturbance]]
     """Returns what it finds."""
     adjustable: bool = False
     """Whether a model of several runs can adjust for it."""

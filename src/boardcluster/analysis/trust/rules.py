@@ -6,8 +6,8 @@ from boardcluster.analysis.trust.clocks import CLOCK_RULES
 from boardcluster.analysis.trust.coverage import COVERAGE_RULES
 from boardcluster.analysis.trust.foreign_load import OTHER_RULES
 from boardcluster.analysis.trust.limited import LIMITED_RULES
-from boardcluster.analysis.trust.rule import Finding, RunTelemetry, TrustRule
+from boardcluster.analysis.trust.rule import FoundDisturbance, RunTelemetry, TrustRule
 
-__all__ = ["RULES", "Finding", "RunTelemetry", "TrustRule"]
+__all__ = ["RULES", "FoundDisturbance", "RunTelemetry", "TrustRule"]
 
 RULES: tuple[TrustRule, ...] = (*COVERAGE_RULES, *LIMITED_RULES, *CLOCK_RULES, *OTHER_RULES)
