@@ -45,7 +45,9 @@ def hpl(rate: str) -> tuple[str, ...]:
         ("0.219", [("0.219", "its size and time give 0.209 Gflops")]),
     ],
 )
-def test_rate_times_time_is_the_work(tmp_path: Path, rate: str, doubts: list[str]) -> None:
+def test_rate_times_time_is_the_work(
+    tmp_path: Path, rate: str, doubts: list[tuple[str, str]]
+) -> None:
     assert doubted(index_of(tmp_path, "nodes", *hpl(rate))) == doubts
 
 

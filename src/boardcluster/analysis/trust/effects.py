@@ -27,23 +27,22 @@ class TimeLost:
     """At most how much longer a run took because of one thing on one node, piece by piece."""
 
     begins: Series
-    """Begin of each piece, in seconds from the start of the run; pieces do not overlap."""
+    """Begin of each piece, in seconds from the start of the run, rising; pieces do not overlap."""
     ends: Series
     """Their ends."""
     seconds: Series
     """At most so much of each piece was lost; no more than its length counts."""
 
-    def rates(self, edges: Series) -> Series:
-        """Return the share of the time that was lost between edges, which hold all of its own."""
-        lengths = self.ends - self.begins
-        usable = lengths > 0
-        begins, ends = self.begins[usable], self.ends[usable]
-        lost = np.clip(self.seconds[usable] / lengths[usable], 0.0, 1.0)
-        rates = np.zeros(len(edges) - 1)
-        firsts, lasts = np.searchsorted(edges, begins), np.searchsorted(edges, ends)
-        for first, last, rate in zip(firsts, lasts, lost, strict=True):
-            rates[first:last] = rate
-        return rates
+    def rates(self, moments: Series) -> Series:
+        """Return which share of the time was being lost at some moments, 0 to 1."""
+        usable = self.ends > self.begins
+        begins, ends, seconds = self.begins[usable], self.ends[usable], self.seconds[usable]
+        if not len(begins):
+            return np.zeros(len(moments))
+        lost = np.clip(seconds / (ends - begins), 0.0, 1.0)
+        places = np.maximum(np.searchsorted(begins, moments, side="right") - 1, 0)
+        inside = (moments >= begins[places]) & (moments < ends[places])
+        return np.where(inside, lost[places], 0.0)
 
 
 def share_of_time(
@@ -63,8 +62,8 @@ def share_of_time(
     edges = np.unique(np.concatenate([*corners, np.ravel(timed)]))
     if not known or len(edges) < 2:
         return 0.0
-    rates = np.max([loss.rates(edges) for loss in known], axis=0)
     middles = (edges[1:] + edges[:-1]) / 2
+    rates = np.max([loss.rates(middles) for loss in known], axis=0)
     inside = np.zeros(len(rates), dtype=np.bool_)
     for begin, end in timed:
         inside |= (middles > begin) & (middles < end)
