@@ -13,7 +13,7 @@ from boardcluster.records import Telemetry
 
 __all__ = ["DisturbedTimes", "disturbances"]
 
-_SHARE = 0.05  # of its cores, or of the time; the same as in the verdict's rules
+_SHARE = 0.05  # of its cores, or of the time: what a reader would look for in the curves
 _STOLEN_SHARE = 0.02
 _QUOTA = "held back by a CPU quota"
 

@@ -55,9 +55,11 @@ _METHOD = (
         " mean, and so are warm-up runs."
     ),
     (
-        "The verdict on a run is based on the telemetry of its nodes: valid if nothing was found"
-        " that disturbed the run, tainted if something was, unjudged if the run was recorded before"
-        " verdicts existed. Tainted runs are excluded from every mean unless they were asked for."
+        "The verdict on a run is based on the telemetry of its nodes: tainted if what disturbed the"
+        " run may explain more of its time than its configuration can tell from noise, else valid;"
+        " unjudged if the run was recorded before verdicts existed. Runs that were tainted by steal"
+        " or other programs count up to a quarter of their time, since comparisons can adjust for"
+        " that. Other tainted runs are excluded from every mean unless they were asked for."
     ),
 )
 

@@ -17,7 +17,7 @@ from boardcluster.units import format_rate, format_rate_exact, format_seconds
 
 __all__ = ["BOARD_RULES"]
 
-_HELD_SHARE = 0.01  # of the run; the same as the verdict's rule
+_HELD_SHARE = 0.01  # of the run
 _LINK_SHARE = 0.99  # of the declared rate: less is another rate
 _LINK_STEP = 10  # a link of 100 Mbit/s where there could be 1 Gbit/s
 _MODELLED = re.compile(r"modelled: (\S+) was slowed down by (\w+) for (\d+) % of the run")
