@@ -3,7 +3,7 @@
 - A folder cannot be written. Fix: `sudo chown`, or another folder.
 - Home's disk is more than 90 % full (error), or less than 2 GB away from it (warning). Fix: free as
   much as is named.
-- Less than 1.2 GB is left for engines that are not installed yet. Fix: free as much as is named, or
+- Less than 1.4 GB is left for engines that are not installed yet. Fix: free as much as is named, or
   use `--cache`.
 """
 
