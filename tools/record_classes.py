@@ -1,11 +1,12 @@
-"""Record which classes the daemons of a pair load; the class-data archives are made from it.
+"""Record which classes the daemons and jobs of a pair load, for the class-data archives.
 
 Run by a maintainer, as root, when a pair is added (Java 17, so that the lists suit 17 and later):
 
     .venv/bin/python tools/record_classes.py --pair hadoop-3.4.2-spark-4.1.4
 
-Brings up a small cluster of its own in which every daemon writes its list, and takes it down again.
-Classes that several daemons share come first, so that what one daemon touches lies together.
+Brings up a small cluster of its own in which every daemon and every JVM of its jobs writes its
+list, and takes it down again. Classes that several share come first, so that what one touches lies
+together. Lambdas of jobs are left out: a JVM names them anew each time.
 
 Left out are classes older than Java 6, and whatever extends or implements one: Java 17 archives
 them (JDK-8261090), but a NodeManager of Hadoop 3.3.6 crashed in the JVM's Rewriter when it linked
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
+import re
 import struct
 import tempfile
 import time
@@ -28,8 +30,9 @@ from pathlib import Path
 from unittest import mock
 from zipfile import ZipFile
 
+from boardcluster.api import open_cluster
 from boardcluster.campaign.propose import propose, write_spec
-from boardcluster.records import NodeSpec
+from boardcluster.records import Engine, NodeSpec
 from boardcluster.services import operation
 from boardcluster.services.archive import ARCHIVES
 from boardcluster.services.install import Installation
@@ -40,8 +43,11 @@ from boardcluster.services.pair import load_pair
 MEMBERS = {
     "worker": ("datanode", "nodemanager"),
     "master": ("namenode", "resourcemanager", "jobhistory"),
-    "spark": ("sparkhistory",),
+    "mapreduce": ("mapreduce-job-*",),
+    "spark": ("sparkhistory", "spark-job-*"),
 }
+JOBS = ("wordcount", "terasort", "grep", "dfsio", "pi")
+ENTRY = re.compile(r"[\w$/-]+$|@lambda-(proxy|form-invoker) [^@]+$")
 SETTLE_SECONDS = 15.0
 JAVA_6_MAJOR = 50
 UTF8_TAG = 1
@@ -130,13 +136,20 @@ def without_old(rows: list[str], files: ClassFiles) -> list[str]:
 
 @contextmanager
 def recording(folder: Path) -> Iterator[None]:
-    """Make every daemon that starts within the block write the classes it loads."""
+    """Make every daemon and job that starts within the block write the classes it loads."""
+
+    def of_jobs(_layout: Layout, engine: Engine, **_: bool) -> list[str]:
+        return [f"-XX:DumpLoadedClassList={folder}/{engine}-job-%p.lst"]
 
     def options(layout: Layout, node: NodeSpec, daemon: str) -> list[str]:
         plain = daemon_options(replace(layout, archives=folder), node, daemon)
         return [*plain, f"-XX:DumpLoadedClassList={folder}/{daemon}.lst"]
 
-    with mock.patch("boardcluster.services.daemons.daemon_options", options):
+    with (
+        mock.patch("boardcluster.services.daemons.daemon_options", options),
+        mock.patch("boardcluster.services.conf.job_options", of_jobs),
+        mock.patch("boardcluster.services.yarn.job_options", of_jobs),
+    ):
         yield
 
 
@@ -146,27 +159,39 @@ def say(*words: object) -> None:
 
 
 def record(pair: str, folder: Path, cache: Path) -> None:
-    """Bring a cluster of one worker up, let it settle, and take it down."""
+    """Bring a cluster of two workers up, let it settle, run jobs, and take it down."""
     home = folder / "home"
     spec = propose(
-        name="record", workers=1, profile="default", engines=pair, subnet="198.18.99.0/24"
+        name="record", workers=2, profile="default", engines=pair, subnet="198.18.99.0/24"
     )
     write_spec(spec, home / "cluster.toml")
     with recording(folder):
         try:
             operation.up(home, cache=cache, progress=say, seen=say)
             time.sleep(SETTLE_SECONDS)
+            cluster = open_cluster(home=home, cache=cache, tell=say)
+            for workload in JOBS:
+                size = None if workload == "pi" else "16 MB"
+                cluster.run(workload, engine=("mapreduce", "spark"), size=size, repetitions=1)
         finally:
             operation.down(home)
 
 
 def lines_of(path: Path) -> list[str]:
-    """Return the entries of a list without its heading."""
-    return [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    """Return the entries of a list without its heading; of a job without its lambdas.
+
+    Threads of a JVM write over each other, and YARN kills the last containers of a job, so lines
+    may be broken; a JVM that meets one makes no archive at all.
+    """
+    left_out = ("#", "@") if "-job-" in path.name else ("#",)
+    whole = path.read_text().rpartition("\n")[0]
+    return [
+        line for line in whole.splitlines() if ENTRY.match(line) and not line.startswith(left_out)
+    ]
 
 
 def main() -> None:
-    """Write the three lists of a pair."""
+    """Write the lists of a pair."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -181,7 +206,8 @@ def main() -> None:
         engines = Installation(pair=pair, folder=options.cache / "engines" / pair.id)
         for archive, members in MEMBERS.items():
             files = ClassFiles(engines.jars(ARCHIVES[archive]))
-            lists = [lines_of(Path(name, f"{member}.lst")) for member in members]
+            paths = [path for each in members for path in sorted(Path(name).glob(f"{each}.lst"))]
+            lists = [lines_of(path) for path in paths]
             rows = without_old(merge(lists), files)
             path = target / f"{options.pair}.{archive}.classes.gz"
             path.write_bytes(gzip.compress(("\n".join(rows) + "\n").encode(), 9, mtime=0))

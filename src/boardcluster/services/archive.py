@@ -1,4 +1,4 @@
-"""Class-data archives: a daemon's classes parsed once per machine and shared by all daemons.
+"""Class-data archives: classes parsed once per machine and shared by all daemons and jobs.
 
 Measured on 1 + 4 nodes (benchmarks/cluster.py): up to healthy 17.5 s without, 10.0 s with; resident
 memory, shared pages counted once, 1,458 MB without, 1,065 MB with. An archive fits one Java and one
@@ -6,7 +6,7 @@ set of jars; the JVM ignores one that does not fit, so nothing depends on it but
 
 A JVM that crashes during start while it uses an archive makes us start again without, for good.
 
-The lists of classes are data beside the lock files, recorded from running daemons by
+The lists of classes are data beside the lock files, recorded from running daemons and jobs by
 tools/record_classes.py; names that a Java does not know are skipped when the archive is made.
 """
 
@@ -28,8 +28,9 @@ from boardcluster.services.java import Java
 
 __all__ = ["ARCHIVES", "archive_options", "provide_archives", "refuse_archives"]
 
-ARCHIVES = {"worker": "hadoop", "master": "hadoop", "spark": "spark"}
-"""Name of each archive and the engine whose jars it covers."""
+ARCHIVES = {"worker": "hadoop", "master": "hadoop", "mapreduce": "hadoop", "spark": "spark"}
+"""Name of each archive and the engine whose jars it covers: those of daemons, of the JVMs of a
+MapReduce job, and of Spark's history server and the JVMs of a Spark job."""
 
 _REFUSED = "refused"
 _LISTS = resources.files("boardcluster.services").joinpath("pairs")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
 from boardcluster.cluster.state import IDENTITY_VARIABLE
-from boardcluster.records import NodeSpec
+from boardcluster.records import Engine, NodeSpec
 from boardcluster.services.dilation import LONGEST_MILLISECONDS, capped, dilated
-from boardcluster.services.jvm import processor_flags
+from boardcluster.services.jvm import job_options, processor_flags
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.security import security_properties
 from boardcluster.services.settings import by_file
@@ -88,12 +88,19 @@ def _mapred(layout: Layout, node: NodeSpec) -> dict[str, str]:
     master = layout.spec.master.name
     # Hadoop before 3.4 does not open the JDK's packages to its own injection by itself.
     flags = ["-Djava.net.preferIPv4Stack=true", _ADD_OPENS]
-    every_jvm = " ".join([*flags, *processor_flags(layout, layout.spec.workers)])
+    flags += processor_flags(layout, layout.spec.workers)
+    if job_options(layout, Engine.MAPREDUCE):
+        # The container's own class path begins with folders, behind which no archive works.
+        flags += ["-cp", ":".join([*layout.engines.jars("hadoop"), "$CLASSPATH"])]
+
+    def options(*, directs: bool) -> str:
+        return " ".join([*job_options(layout, Engine.MAPREDUCE, directs=directs), *flags])
+
     return {
         "mapreduce.framework.name": "yarn",
-        "yarn.app.mapreduce.am.admin-command-opts": every_jvm,
-        "mapreduce.admin.map.child.java.opts": every_jvm,
-        "mapreduce.admin.reduce.child.java.opts": every_jvm,
+        "yarn.app.mapreduce.am.admin-command-opts": options(directs=True),
+        "mapreduce.admin.map.child.java.opts": options(directs=False),
+        "mapreduce.admin.reduce.child.java.opts": options(directs=False),
         "mapreduce.application.classpath": f"{layout.engines.hadoop_jars}/*",
         "mapreduce.jobhistory.address": f"{master}:{PORTS['jobhistory']}",
         "mapreduce.jobhistory.admin.address": f"{master}:{PORTS['jobhistory-admin']}",
@@ -110,12 +117,26 @@ down the two meet, and the application ends with a ConcurrentModificationExcepti
 
 def _spark(layout: Layout) -> dict[str, str]:
     events = f"file://{layout.spark_events}"
+    master, workers = [layout.spec.master], layout.spec.workers
     # Not the extraJavaOptions of driver and executors: those are the user's.
     jvms = {
-        "spark.driver.defaultJavaOptions": [layout.spec.master],
-        "spark.executor.defaultJavaOptions": layout.spec.workers,
-        "spark.yarn.am.extraJavaOptions": layout.spec.workers,
+        "spark.driver.defaultJavaOptions": (master, False),
+        "spark.executor.defaultJavaOptions": (workers, False),
+        "spark.yarn.am.extraJavaOptions": (workers, True),
     }
+    options = {
+        name: [
+            *processor_flags(layout, nodes),
+            *job_options(layout, Engine.SPARK, directs=directs),
+        ]
+        for name, (nodes, directs) in jvms.items()
+    }
+    # Folders come first on Spark's own class path, and behind them no archive works.
+    first = (
+        ("spark.driver.extraClassPath", "spark.executor.extraClassPath")
+        if job_options(layout, Engine.SPARK)
+        else ()
+    )
     return {
         "spark.master": "yarn",
         "spark.submit.deployMode": "client",
@@ -130,11 +151,8 @@ def _spark(layout: Layout) -> dict[str, str]:
         "spark.history.ui.port": str(PORTS["sparkhistory-web"]),
         "spark.yarn.historyServer.address": layout.url(layout.spec.master, "sparkhistory-web"),
         **(_SPARK_ON_TWINS if layout.spec.twin is not None else {}),
-        **{
-            name: " ".join(flags)
-            for name, nodes in jvms.items()
-            if (flags := processor_flags(layout, nodes))
-        },
+        **{name: " ".join(flags) for name, flags in options.items() if flags},
+        **dict.fromkeys(first, ":".join(layout.engines.jars("spark"))),
     }
 
 

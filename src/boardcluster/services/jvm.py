@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boardcluster.records import NodeSpec
+from boardcluster.records import Engine, NodeSpec
 from boardcluster.services.archive import archive_options
 from boardcluster.services.layout import Layout
 
-__all__ = ["daemon_environment", "daemon_options", "processor_flags"]
+__all__ = ["daemon_environment", "daemon_options", "job_options", "processor_flags"]
 
 _MIB = 1 << 20
 _SHARE = {
@@ -30,6 +30,11 @@ _ARCHIVE = {
     "nodemanager": "worker",
 }
 """Which class-data archive a daemon shares."""
+
+_JOB_ARCHIVE = {Engine.MAPREDUCE: "mapreduce", Engine.SPARK: "spark"}
+"""Which class-data archive the JVMs of a job share."""
+
+_DIRECTING = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 _SMALL = (
     "-XX:+UseSerialGC",  # the parallel collectors' threads and tables cost more than they save
@@ -77,6 +82,26 @@ def processor_flags(layout: Layout, nodes: Sequence[NodeSpec]) -> list[str]:
     if not layout.spec.capabilities.emulated:
         return []
     return [f"-XX:ActiveProcessorCount={min(node.cores for node in nodes)}"]
+
+
+def job_options(layout: Layout, engine: Engine, *, directs: bool = False) -> list[str]:
+    """Return what makes the JVMs of an engine's jobs start fast; nothing in profiles of others.
+
+    An archive works only behind the very jars that it was made of: they must stand first on the
+    class path, which is for the caller to see to.
+
+    Args:
+        layout: the cluster.
+        engine: the engine.
+        directs: whether the JVM only directs others, as clients and application masters do: it has
+            ended before the second compiler's work would have paid.
+    """
+    if not layout.profile.small_daemons:
+        return []
+    return [
+        *(_DIRECTING if directs else ()),
+        *archive_options(layout.archives, _JOB_ARCHIVE[engine]),
+    ]
 
 
 def daemon_environment(layout: Layout, node: NodeSpec) -> dict[str, str]:

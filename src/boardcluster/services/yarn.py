@@ -11,9 +11,10 @@ from typing import Any
 from urllib.parse import quote
 
 from boardcluster.errors import RemoteError
+from boardcluster.records import Engine
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import HttpAnswer, http, http_get_all
-from boardcluster.services.jvm import processor_flags
+from boardcluster.services.jvm import job_options, processor_flags
 from boardcluster.services.layout import Layout
 from boardcluster.waiting import wait_until
 
@@ -80,6 +81,7 @@ def hadoop_command(
     return [
         *(str(layout.java.program), "-Xmx256m", "-XX:-UsePerfData"),
         *processor_flags(layout, [layout.spec.master]),
+        *job_options(layout, Engine.MAPREDUCE, directs=True),
         "--add-opens=java.base/java.lang=ALL-UNNAMED",
         "-Djava.net.preferIPv4Stack=true",
         f"-Djava.io.tmpdir={layout.folder(layout.spec.master, 'tmp')}",

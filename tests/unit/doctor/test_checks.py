@@ -448,7 +448,7 @@ def test_no_room_for_the_engines(machine: FakeMachine, facts: Facts) -> None:
     machine.disks[facts.cache] = _disk(facts.cache, total=8, available=1)
     fault = _fault(look("disk", facts), Severity.ERROR)
     assert "1 GB free" in fault.seen
-    assert "free 200 MB there" in fault.fix
+    assert "free 400 MB there" in fault.fix
 
 
 def test_installed_engines_need_no_more_room(machine: FakeMachine, facts: Facts) -> None:

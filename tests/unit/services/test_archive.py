@@ -61,6 +61,7 @@ def test_makes_each_archive_from_its_list_and_jars(
     assert folder.parent == tmp_path / "cache" / "archives" / there.pair.id
     assert folder.name.startswith("N-A-Maker-17.0.1-")
     assert sorted(path.name for path in folder.iterdir()) == [
+        "mapreduce.jsa",
         "master.jsa",
         "spark.jsa",
         "worker.jsa",
@@ -69,6 +70,7 @@ def test_makes_each_archive_from_its_list_and_jars(
     assert by_list == {
         "classes of worker": ":".join(there.jars("hadoop")),
         "classes of master": ":".join(there.jars("hadoop")),
+        "classes of mapreduce": ":".join(there.jars("hadoop")),
         "classes of spark": ":".join(there.jars("spark")),
     }
 
@@ -81,7 +83,7 @@ def test_makes_them_once(
     for _ in range(2):
         provide_archives(there, JAVA, cache=tmp_path / "cache", progress=no_progress)
 
-    assert len(jvm.dumped) == 3
+    assert len(jvm.dumped) == len(ARCHIVES)
 
 
 def test_makes_them_again_when_the_jars_are_newer(
@@ -94,7 +96,7 @@ def test_makes_them_again_when_the_jars_are_newer(
 
     provide_archives(there, JAVA, cache=tmp_path / "cache", progress=no_progress)
 
-    assert [row["classes"] for row in jvm.dumped[3:]] == ["classes of worker"]
+    assert [row["classes"] for row in jvm.dumped[len(ARCHIVES) :]] == ["classes of worker"]
 
 
 def test_makes_others_for_other_lists(
@@ -109,7 +111,7 @@ def test_makes_others_for_other_lists(
     second = provide_archives(there, JAVA, cache=tmp_path / "cache", progress=no_progress)
 
     assert first != second
-    assert len(jvm.dumped) == 6
+    assert len(jvm.dumped) == 2 * len(ARCHIVES)
 
 
 def test_refused_archives_are_gone_and_never_made_again(
@@ -123,7 +125,7 @@ def test_refused_archives_are_gone_and_never_made_again(
     again = provide_archives(there, JAVA, cache=tmp_path / "cache", progress=no_progress)
 
     assert again == folder
-    assert len(jvm.dumped) == 3
+    assert len(jvm.dumped) == len(ARCHIVES)
     assert [path.read_text() for path in folder.iterdir()] == ["SIGSEGV in the namenode"]
 
 

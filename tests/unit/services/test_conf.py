@@ -282,15 +282,32 @@ def test_jvms_of_jobs_count_their_nodes_cores(
         "mapreduce.admin.map.child.java.opts",
         "mapreduce.admin.reduce.child.java.opts",
     ):
-        assert mapred[name].endswith(" -XX:ActiveProcessorCount=3"), name  # the fewest of workers
+        assert " -XX:ActiveProcessorCount=3" in mapred[name], name  # the fewest of workers
     spark = dict(spark_rows(files["spark-defaults.conf"]))
     assert spark["spark.driver.defaultJavaOptions"] == "-XX:ActiveProcessorCount=2"
     assert spark["spark.executor.defaultJavaOptions"] == "-XX:ActiveProcessorCount=3"
-    assert spark["spark.yarn.am.extraJavaOptions"] == "-XX:ActiveProcessorCount=3"
+    assert spark["spark.yarn.am.extraJavaOptions"].startswith("-XX:ActiveProcessorCount=3 ")
 
     boards = render_node(make_layout(board_spec), board_spec.master)
     assert not any("ActiveProcessorCount" in text for text in boards.values())
-    assert not any("avaOptions" in text for text in boards.values())
+    assert not any("defaultJavaOptions" in text for text in boards.values())
+
+
+def test_jvms_that_only_direct_others_use_the_first_compiler(
+    board_spec: ClusterSpec, make_layout: MakeLayout
+) -> None:
+    layout = make_layout(board_spec)
+    files = render_node(layout, board_spec.master)
+    mapred = dict(rows_of(files["mapred-site.xml"]))
+    first = "-XX:TieredStopAtLevel=1"
+    assert first in mapred["yarn.app.mapreduce.am.admin-command-opts"]
+    assert first not in mapred["mapreduce.admin.map.child.java.opts"]
+    assert first not in mapred["mapreduce.admin.reduce.child.java.opts"]
+    assert first in dict(spark_rows(files["spark-defaults.conf"]))["spark.yarn.am.extraJavaOptions"]
+
+    upstream = replace(layout, profile=replace(layout.profile, small_daemons=False))
+    files = render_node(upstream, board_spec.master)
+    assert not any(first in text for text in files.values())
 
 
 def test_the_pages_of_a_spark_application_are_off_on_twins_only(
@@ -302,3 +319,30 @@ def test_the_pages_of_a_spark_application_are_off_on_twins_only(
     assert "spark.ui.enabled" not in render_node(plain, plain.spec.master)["spark-defaults.conf"]
     files = render_node(twin, twin.spec.master)
     assert "spark.ui.enabled false" in files["spark-defaults.conf"]
+
+
+def test_jvms_of_jobs_share_archives_behind_the_jars_they_were_made_of(layout: Layout) -> None:
+    layout.archives.mkdir(parents=True, exist_ok=True)
+    for name in ("mapreduce", "spark"):
+        (layout.archives / f"{name}.jsa").write_text("archive")
+    hadoop, spark = (":".join(layout.engines.jars(engine)) for engine in ("hadoop", "spark"))
+
+    files = render_node(layout, layout.spec.master)
+    mapred = dict(rows_of(files["mapred-site.xml"]))
+    for name in (
+        "yarn.app.mapreduce.am.admin-command-opts",
+        "mapreduce.admin.map.child.java.opts",
+        "mapreduce.admin.reduce.child.java.opts",
+    ):
+        assert f"-XX:SharedArchiveFile={layout.archives}/mapreduce.jsa" in mapred[name], name
+        assert mapred[name].endswith(f" -cp {hadoop}:$CLASSPATH"), name
+    found = dict(spark_rows(files["spark-defaults.conf"]))
+    for who in ("driver", "executor"):
+        options = found[f"spark.{who}.defaultJavaOptions"]
+        assert f"-XX:SharedArchiveFile={layout.archives}/spark.jsa" in options
+        assert found[f"spark.{who}.extraClassPath"] == spark
+    assert "spark.jsa" in found["spark.yarn.am.extraJavaOptions"]
+
+    upstream = replace(layout, profile=replace(layout.profile, small_daemons=False))
+    for rows in (render_node(upstream, layout.spec.master), render_all(upstream)["worker1"]):
+        assert not any(".jsa" in text or "extraClassPath" in text for text in rows.values())
