@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from boardcluster.analysis.experiments import FAR_PERCENT
-from boardcluster.campaign.begin import plan
-from boardcluster.campaign.plan import workload_facts
+from boardcluster.campaign.plan import plan, workload_facts
 from boardcluster.campaign.preflight import check_preflight
 from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.campaign.twins import read_twin
