@@ -276,7 +276,7 @@ def _begun_start(store: Store, campaign: Campaign) -> tuple[int, str] | None:
     ran = [(row.trial, row.attempt) for row in store.results(campaign.id) if row.attempt]
     if not ran:
         return 0, ""
-    trial, attempt = max(ran, key=lambda row: row[1].started_utc)
+    trial, attempt = max(ran, key=lambda row: (row[1].started_utc, row[0].position))
     return trial.start, attempt.start_id
 
 

@@ -232,6 +232,7 @@ def outlook_of(**fields: Any) -> Preflight:
             "runs": 12,
             "cells": 6,
             "forms": 2,
+            "starts": 1,
             "known_seconds": 90.0,
             "unknown_runs": 1,
             "space_bytes": 5_000_000,

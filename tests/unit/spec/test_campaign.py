@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from types import ModuleType
@@ -160,7 +161,7 @@ def test_what_is_left_out_takes_the_defaults(tmp_path: Path) -> None:
     spec = _load(tmp_path, '[campaign]\nname = "A-1"\n[[matrix]]\nworkload = "pi"\n')
     expected = Matrix(workloads=("pi",), sizes_bytes=(), repetitions=3)
     assert spec == CampaignSpec(
-        name="A-1", seed=1, policy=Policy(repeat_tainted=1), matrices=(expected,)
+        name="A-1", seed=None, policy=Policy(repeat_tainted=1), matrices=(expected,)
     )
 
 
@@ -527,7 +528,11 @@ def test_the_examples_are_valid_and_can_be_planned(path: Path) -> None:
     )
     assert spec.name == path.stem
     trials = expand(
-        spec, campaign_id="c", workloads=facts, cluster_profile="default", cluster_workers=8
+        replace(spec, seed=1),
+        campaign_id="c",
+        workloads=facts,
+        cluster_profile="default",
+        cluster_workers=8,
     )
     assert len(trials) > 30
     if path.stem == "quick":
@@ -559,7 +564,9 @@ def _documented(title: str) -> dict[str, str]:
 
 def test_the_reference_has_every_key(tmp_path: Path) -> None:
     text = '[campaign]\nname = "a"\nzzz = 1\n[[matrix]]\nworkload = "pi"\nzzz = 1\n'
-    for title, line in zip(("[campaign]", "[[matrix]]"), _problems(tmp_path, text), strict=True):
+    text += '[[comparison]]\nof = "engine"\nlevels = ["spark", "mapreduce"]\nzzz = 1\n'
+    titles = ("[campaign]", "[[matrix]]", "[[comparison]]")
+    for title, line in zip(titles, _problems(tmp_path, text), strict=True):
         assert line.partition("allowed: ")[2].split(", ") == list(_documented(title))
 
 
@@ -567,6 +574,9 @@ def test_the_defaults_of_the_reference_are_the_real_ones(tmp_path: Path) -> None
     table = '[[matrix]]\nworkload = "pi"\n'
     written = {key: text.strip("`") for key, text in _documented("[campaign]").items()}
     assert written.pop("name") == "needed"
+    assert written.pop("seed") == "another one each time"
+    assert written.pop("until") == "none"
+    assert written.pop("at_most") == "ten times the fewest"
     plain = ("true", "false", *map(str, range(10)))
     rows = [f"{key} = {text if text in plain else repr(text)}" for key, text in written.items()]
     head = '[campaign]\nname = "a"\n'

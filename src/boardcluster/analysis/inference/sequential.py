@@ -8,11 +8,11 @@ of them ever misses the truth, however often one looks and for whatever reason o
 This one is for normal values of unknown variance, and holds from the first of them on. It inverts
 the t test of H. Wang and A. Ramdas, "Anytime-valid t-tests and confidence sequences for Gaussian
 means with unknown variance", *Sequential Analysis* 44(1), 2025: the likelihood ratio of the t
-statistic between an effect, in standard deviations, that is normal around 0, and no effect; the
-idea is of T. L. Lai, "On confidence sequences", *Annals of Statistics* 4(2), 1976. Under the truth it is
-a martingale that begins at 1, so that by Ville's inequality it ever reaches 1 / (1 - confidence)
-with a probability of at most 1 - confidence. What disturbs a duration multiplies it; the values are
-therefore logarithms.
+statistic between an effect, in standard deviations, that is normal around 0, and no effect. The
+idea is of T. L. Lai, "On confidence sequences", *Annals of Statistics* 4(2), 1976. Under the truth
+it is a martingale that begins at 1, so that by Ville's inequality it ever reaches
+1 / (1 - confidence) with a probability of at most 1 - confidence. What disturbs a duration
+multiplies it; the values are therefore logarithms.
 """
 
 from __future__ import annotations
