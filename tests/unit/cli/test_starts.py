@@ -144,13 +144,19 @@ def test_a_start_that_is_gone_is_another_one_with_its_own_id(
 
 def test_another_order_by_default_that_is_printed_and_can_be_had_again(desk: Desk) -> None:
     desk.is_up = True
-    seeds = []
+    orders: dict[int, list[Engine]] = {}
     for _ in range(3):
-        ran = desk("run", "wordcount", "--repetitions", "1")
-        [printed] = re.findall(r"2 runs, seed (\d+)", ran.stderr)
-        seeds.append(int(printed))
-    assert seeds == [campaign.seed for campaign in desk.campaigns()]
-    assert len(set(seeds)) > 1
+        desk.ran.clear()
+        ran = desk("run", "wordcount", "--repetitions", "4")
+        [printed] = re.findall(r"8 runs, seed (\d+)", ran.stderr)
+        orders[int(printed)] = [trial.engine for trial in desk.ran]
+    assert set(orders) == {campaign.seed for campaign in desk.campaigns()}
+    assert len(orders) > 1
+
+    for seed, order in orders.items():
+        desk.ran.clear()
+        desk("run", "wordcount", "--repetitions", "4", "--seed", str(seed))
+        assert [trial.engine for trial in desk.ran] == order
 
 
 def test_a_seed_given_with_a_file_wins_over_it(desk: Desk, pair: Callable[..., str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from boardcluster.analysis.stopping import aims_of
 from boardcluster.campaign.plan import expand, workload_facts
 from boardcluster.errors import SpecError
 from boardcluster.factors import FACTORS, Factor
@@ -700,3 +701,112 @@ def test_a_wrong_level_in_bytes_is_refused_in_words_of_sizes(
 ) -> None:
     with pytest.raises(SpecError, match=rf"matrix\[0\]\.block_size.*{words}"):
         load_levels(reader, tmp_path, BLOCK_SIZE, listed)
+
+
+# Starts, precision and declared comparisons
+
+DECLARED = """\
+[campaign]
+name = "a"
+starts = 3
+until = "3 %"
+[[matrix]]
+workload = ["grep", "wordcount"]
+engine = ["mapreduce", "spark"]
+size = ["1 GB", "2 GB"]
+profile = ["default", "mine.toml"]
+workers = [1, 2, 4]
+[matrix.settings]
+"dfs.blocksize" = ["32 MiB", "64 MiB"]
+[[comparison]]
+of = "engine"
+levels = ["mapreduce", "spark"]
+where = { workload = "grep", size = ["1 GB"], "dfs.blocksize" = "32 MiB" }
+[[comparison]]
+of = "dfs.blocksize"
+levels = ["32 MiB", "64 MiB"]
+[[comparison]]
+of = "profile"
+levels = ["default", "mine.toml"]
+[[comparison]]
+of = "workers"
+levels = [1, 4]
+"""
+
+
+def test_comparisons_are_declared_as_trials_have_their_levels(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("")
+    spec = _with_settings(tmp_path, DECLARED)
+    assert (spec.starts, spec.precision, spec.repetitions_max) == (3, 0.03, 90)
+    assert [(row.factor, row.levels) for row in spec.comparisons] == [
+        ("engine", ("mapreduce", "spark")),
+        ("dfs.blocksize", ("33554432", "67108864")),
+        ("profile", ("default", str(tmp_path / "mine.toml"))),
+        ("workers", (1, 4)),
+    ]
+    assert spec.comparisons[0].where == {
+        "workload": ("grep",),
+        "size_bytes": (10**9,),
+        "dfs.blocksize": ("33554432",),
+    }
+    trials = expand(
+        replace(spec, seed=1),
+        campaign_id="c",
+        workloads=WORKLOADS,
+        cluster_profile="default",
+        cluster_workers=4,
+    )
+    counts = [len(aims_of([row], trials)) for row in spec.comparisons]
+    assert counts == [2 * 3, 2 * 2 * 2 * 2 * 3, 2 * 2 * 2 * 3 * 2, 2 * 2 * 2 * 2 * 2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            'of = "engine"',
+            'of = "engin"',
+            '13: comparison[0].of: "engin" cannot be compared; ... did you mean "engine"?',
+        ),
+        ('of = "engine"', 'of = "workload"', '13: comparison[0].of: "workload" cannot be .'),
+        ('["mapreduce", "spark"]\nwhere', '["mapreduce"]\nwhere', "14: comparison[0].levels: ."),
+        (
+            '["mapreduce", "spark"]\nwhere',
+            '["mapreduce", "mpi"]\nwhere',
+            '14: comparison[0].levels[1]: no cell of this campaign has engine "mpi"; allowed: '
+            "mapreduce, spark",
+        ),
+        ('["mapreduce", "spark"]\nwhere', '["spark", "spark"]\nwhere', "14: comparison[0].levels"),
+        ('["mapreduce", "spark"]\nwhere', '["spark", "flink"]\nwhere', "14: comparison[0].levels"),
+        ('workload = "grep", size', 'worklod = "grep", size', "15: comparison[0].where.worklod: ."),
+        ('workload = "grep", size', 'engine = "spark", size', "15: comparison[0].where.engine: ."),
+        ('size = ["1 GB"],', 'size = ["3 GB"],', "15: comparison[0].where.size[0]: no cell of ."),
+        ('= "32 MiB" }', '= "16 MiB" }', '15: comparison[0].where."dfs.blocksize"'),
+        ("levels = [1, 4]", "levels = [1, 3]", "24: comparison[3].levels[1]: no cell of this ."),
+        ('until = "3 %"', 'until = "3"', '4: campaign.until: "3" is not valid; allowed: a per.'),
+        ('until = "3 %"', "until = 3", "4: campaign.until: 3 is not valid; allowed: a percent."),
+        ('until = "3 %"', 'until = "60 %"', '4: campaign.until: "60 %" is not valid; allowed: .'),
+        ('until = "3 %"', "at_most = 50", "4: campaign.at_most: it limits nothing without until"),
+        (
+            'until = "3 %"',
+            'until = "3 %"\nat_most = 8',
+            "5: campaign.at_most: 8 runs, but starts .",
+        ),
+        ("starts = 3", "starts = 0", "3: campaign.starts: 0 is not allowed; allowed: a whole n."),
+    ],
+)
+def test_a_wrong_declaration_is_said_with_its_line(
+    old: str, new: str, words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.toml").write_text("")
+    assert old in DECLARED
+    with pytest.raises(SpecError) as caught:
+        _with_settings(tmp_path, DECLARED.replace(old, new, 1))
+    start, _, end = words.partition(".. ")
+    lines = [
+        line.removeprefix(f"{tmp_path / 'campaign.toml'}:")
+        for line in caught.value.message.splitlines()
+    ]
+    assert len(lines) == 1
+    assert lines[0].startswith(start.rstrip("."))
+    assert end in lines[0]
