@@ -5,8 +5,8 @@
 Prints a table for campaigns with known truth: normal logarithms of times, and a heavier tail;
 blocks of one start, and starts that differ. Each row has Student's interval, as if the number of
 runs had been fixed, and the confidence sequence that ``run --until`` takes. Every number in it is
-simulated. Ends with status 1 if a confidence sequence misses in more than 5 % of the campaigns whose
-assumptions hold.
+simulated. Ends with status 1 if a confidence sequence misses in more than 5 % of the campaigns
+whose assumptions hold.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def daemons(program: Cli) -> dict[tuple[str, str], int]:
     """The process of every daemon that is up."""
     state = load_state(program.home)
     assert state is not None
-    return {(row.name, row.node): row.process.pid for row in state.daemons if row.process}
+    return {(row.name, row.node): row.process.pid for row in state.daemons}
 
 
 def test_each_start_has_daemons_of_its_own(site: Cli, tmp_path: Path) -> None:

@@ -508,7 +508,7 @@ class _ComparisonTable(StrictTable):
     """One ``[[comparison]]``; its levels are checked as those of a ``[[matrix]]``."""
 
     of: Text = Field(description="one key of a [[matrix]], or a property of the engines")
-    levels: list[Any] = Field(min_length=2, description="two or more levels, the base first")
+    levels: list[Any] = Field(description="two or more levels, the base first")
     where: dict[str, Any] = Field(
         default={}, description="a table of other keys of a [[matrix]] with levels"
     )
@@ -537,6 +537,10 @@ def _read_comparison(
         )
         return None, [Problem(path=(*at, "of"), text=text)]
     levels, problems = _levels_of(model.of, model.levels, (*at, "levels"), read, known)
+    if len(model.levels) < 2:
+        what = "only one" if model.levels else "none"
+        text = complaint(what, allowed="two or more levels, the base first")
+        problems.append(Problem(path=(*at, "levels"), text=text))
     where: dict[str, tuple[int | str, ...]] = {}
     for key, value in model.where.items():
         path = (*at, "where", key)
@@ -583,10 +587,17 @@ def _levels_of(
         elif there is not None and level not in there:
             text = complaint(
                 f"no cell of this campaign has {key} {shown(values[index])}",
-                allowed=", ".join(map(str, there)) or "nothing, since no matrix sets it",
+                allowed=", ".join(_written(key, row) for row in there)
+                or "nothing, since no matrix sets it",
             )
             problems.append(Problem(path=(*at, index), text=text))
     return levels, problems
+
+
+def _written(key: str, level: int | str) -> str:
+    """Write a level as a file may."""
+    is_size = key in _LIMITING and _LIMITING[key].unit == "bytes" and isinstance(level, int)
+    return format_bytes_exact(int(level)) if is_size else str(level)
 
 
 def _factor_levels(

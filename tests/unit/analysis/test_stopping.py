@@ -137,9 +137,9 @@ def test_the_forecast_is_from_the_variation_within_campaigns() -> None:
     first = pairs(*TIMES)
     slower = pairs(*((2 * one, 2.4 * other) for one, other in TIMES))
     aims = aims_of([ENGINES], trials(first))
+    stores: list[list[list[Result]]] = [[first], [first, slower], [[]]]
     one, both, none = (
-        forecast(aims, rows, precision=0.03, by_start=False, blocks=3)[0]
-        for rows in ([first], [first, slower], [[]])
+        forecast(aims, rows, precision=0.03, by_start=False, blocks=3)[0] for rows in stores
     )
     assert one.deviation is not None
     assert both.deviation == pytest.approx(one.deviation)  # not what lies between them
