@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
+from boardcluster.analysis.stopping import aims_of
 from boardcluster.campaign.driver import now_utc
 from boardcluster.campaign.plan import plan, spec_digest
 from boardcluster.campaign.rounds import next_round
@@ -111,14 +112,22 @@ class Design:
         for name, value in self._values():
             begun = getattr(campaign, name)
             if value is not None and value != begun:
-                words = f"{name.replace('_', ' ')} {begun}"
                 raise UsageError(
-                    f"campaign {campaign.id} was begun with {words}, not {value}",
+                    f"campaign {campaign.id} was begun with {_design_words(name, begun)}, not "
+                    f"{_design_words(name, value)}",
                     hint="continue it without the option, or start a new campaign with --new",
                 )
 
     def _values(self) -> tuple[tuple[str, float | None], ...]:
         return tuple((row.name, getattr(self, row.name)) for row in fields(self))
+
+
+def _design_words(name: str, value: float | None) -> str:
+    if name == "precision":
+        return f"until {value * 100:g} %" if value else "no precision"
+    if name == "repetitions_max":
+        return f"at most {value} runs of each cell" if value else "no maximum"
+    return f"{name} {value}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,8 +194,26 @@ def find_work(
     if spec.seed is None:
         spec = replace(spec, seed=1 + secrets.randbelow(_DRAWN_SEEDS))
     planned = plan(spec, declared, campaign_id=campaign_id)
+    _require_compared(spec, planned)
     chosen = select(planned, parse_only(request.only))
     return PlannedWork(campaign=None, spec=spec, planned=planned, chosen=chosen)
+
+
+def _require_compared(spec: CampaignSpec, planned: Sequence[Trial]) -> None:
+    """Refuse a declared comparison that no two cells can make.
+
+    Raises:
+        UsageError: names the level that is missing.
+    """
+    for row in spec.comparisons:
+        for level in row.levels[1:]:
+            pair = replace(row, levels=(row.levels[0], level))
+            if not aims_of([pair], planned):
+                raise UsageError(
+                    f"{row.factor} {level} cannot be compared with {row.levels[0]} as declared: "
+                    "no two cells of the campaign differ in nothing else",
+                    hint="correct the [[comparison]], or add the level to a [[matrix]]",
+                )
 
 
 def as_begun(spec: CampaignSpec, campaign: Campaign) -> CampaignSpec:

@@ -97,7 +97,7 @@ def _rounds_of(planned: Sequence[Trial], spec: CampaignSpec) -> int:
 
 
 def _percent(share: float) -> str:
-    return "unknown" if math.isinf(share) else f"±{share * 100:.2g} %"
+    return "unknown" if math.isinf(share) else f"±{share * 100:.3g} %"
 
 
 def _wide_words(wide: Sequence[Reached], precision: float) -> str:

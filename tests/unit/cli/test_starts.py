@@ -276,8 +276,10 @@ def test_cells_that_always_fail_do_not_run_for_ever(desk: Desk) -> None:
 def test_a_campaign_continues_as_it_was_begun(desk: Desk, pair: Callable[..., str]) -> None:
     path = pair()
     break_off(desk, path, 1, "--starts", "2")
-    with pytest.raises(UsageError, match="was begun with starts 2, not 3"):
+    with pytest.raises(UsageError, match="was begun with starts 2, not starts 3"):
         desk("run", path, "--resume", "--starts", "3")
+    with pytest.raises(UsageError, match="was begun with no precision, not until 3 %"):
+        desk("run", path, "--resume", "--until", "3 %")
 
     desk("run", path, "--resume")
 
@@ -312,6 +314,20 @@ def test_several_variants_need_several_starts(desk: Desk, tmp_path: Path) -> Non
     for start in {trial.start for trial in desk.ran}:
         workers = [trial.workers for trial in desk.ran if trial.start == start]
         assert len([key for key, _ in groupby(workers)]) == 2  # each variant once in each start
+
+
+def test_a_comparison_that_no_cells_can_make_is_refused(
+    desk: Desk, pair: Callable[..., str]
+) -> None:
+    path = Path(pair())
+    path.write_text(
+        path.read_text()
+        + '[[matrix]]\nworkload = "pi"\n[[comparison]]\nof = "engine"\n'
+        + 'levels = ["spark", "mapreduce"]\nwhere = { workload = "pi", workers = 2 }\n'
+    )
+    with pytest.raises(UsageError, match="engine mapreduce cannot be compared with spark"):
+        desk("run", str(path))
+    assert desk.campaigns() == ()
 
 
 # What it will take
