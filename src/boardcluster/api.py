@@ -177,12 +177,11 @@ class Cluster:
             settings: for a workload: engine properties of jobs, ``{"spark.executor.cores": 2}``.
             repetitions: for a workload: runs per engine, in each start; None for 3.
             seed: seed of the random order; None for the file's, or another one each time.
-            starts: how often the daemons are stopped and started, each time with every
-                repetition; None for the file's, or 1.
+            starts: how often the daemons are started, each time for every repetition; None for
+                the file's, or 1.
             until: further blocks run, or starts where there are several, until every 95 % interval
                 is within so much of its result: ``"3 %"``; None for the file's, or none.
-            at_most: with ``until``: most runs of each cell; None for the file's, or ten times the
-                fewest.
+            at_most: with ``until``: most runs of a cell; None for the file's, or 10 x the fewest.
             timeout_seconds: for a workload: longest time of one run; None for 3600 s.
             only: run only trials with ``KEY=VALUE[,VALUE]``, for example ``"workload=grep"``.
             resume: for a file: start its campaign, resume it, or do nothing if it is finished.
@@ -198,22 +197,33 @@ class Cluster:
             CapacityError: it cannot run here; with every reason.
             ClusterError: the cluster is not up, or a node or daemon was lost.
         """
-        given: dict[str, object] = {"engine": engine, "size": size, "text": text}
+        given: dict[str, Any] = {"engine": engine, "size": size, "text": text}
         given |= {"parameters": parameters, "settings": settings, "repetitions": repetitions}
         given |= {"timeout_seconds": timeout_seconds}
-        design = Design(
-            seed=_in_range(seed, "seed", 0, SEED_MAX),
-            starts=_in_range(starts, "starts", 1, STARTS_MAX),
-            precision=_precision(until),
-            repetitions_max=_in_range(at_most, "at_most", 1, REPETITIONS_MAX),
-        )
+        design = _design(seed=seed, starts=starts, until=until, at_most=at_most)
         going = {"resume": resume, "retry_failed": retry_failed, "new": new}
         if names_a_file(os.fspath(what)):
             refuse_given(given, because="with a campaign file; set it in the file", hint=_LEAVE)
             return self._run(_file_request(Path(what), _words(only), design, **going))
         refuse_given(going, because="with a workload, only with a campaign file", hint=_LEAVE)
-        request = single_workload(
-            os.fspath(what),
+        return self._run(self._workload_request(os.fspath(what), design, _words(only), **given))
+
+    def _workload_request(
+        self,
+        name: str,
+        design: Design,
+        only: tuple[str, ...],
+        *,
+        engine: str | Sequence[str] | None,
+        size: str | int | None,
+        text: AnyPath | None,
+        parameters: Mapping[str, object] | None,
+        settings: Mapping[str, object] | None,
+        repetitions: int | None,
+        timeout_seconds: float | None,
+    ) -> CampaignRequest:
+        return single_workload(
+            name,
             cache=self.cache,
             progress=self._follow.progress,
             engines=_engines(engine),
@@ -224,9 +234,8 @@ class Cluster:
             repetitions=_at_least_one(repetitions, "repetitions", default=3),
             design=design,
             timeout_seconds=_at_least_one(timeout_seconds, "timeout_seconds", default=3600.0),
-            only=_words(only),
+            only=only,
         )
-        return self._run(request)
 
     def _run(self, request: CampaignRequest) -> CampaignOutcome:
         require_cluster(self.home, options=self._options)
@@ -517,6 +526,17 @@ def _size_bytes(given: str | int | None) -> int | None:
     except ValueError as error:
         raise UsageError(f"size: {error}", hint='for example size="256 MB"') from error
     return _at_least_one(size_bytes, "size", default=1)
+
+
+def _design(
+    *, seed: int | None, starts: int | None, until: str | None, at_most: int | None
+) -> Design:
+    return Design(
+        seed=_in_range(seed, "seed", 0, SEED_MAX),
+        starts=_in_range(starts, "starts", 1, STARTS_MAX),
+        precision=_precision(until),
+        repetitions_max=_in_range(at_most, "at_most", 1, REPETITIONS_MAX),
+    )
 
 
 def _in_range(given: int | None, what: str, least: int, most: int) -> int | None:

@@ -39,7 +39,7 @@ from boardcluster.records import (
     Verdict,
 )
 
-__all__ = ["Aim", "Forecast", "Reached", "aims_of", "compared_level", "forecast", "reached"]
+__all__ = ["Aim", "AimPrecision", "Forecast", "aims_of", "compared_level", "forecast", "reached"]
 
 _Levels: TypeAlias = "tuple[Any, ...]"
 """A cell: the levels of every factor."""
@@ -65,7 +65,7 @@ class Aim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
+class AimPrecision:
     """How precise an aim is."""
 
     aim: Aim
@@ -76,6 +76,8 @@ class Reached:
     """How far the 95 % interval reaches, as a share of the result; infinite with too few values."""
     count: int
     """Number of values: blocks, or starts where there are several."""
+    is_verified: bool
+    """Whether each of its cells has a verified run, be it one that does not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +172,7 @@ def _cell_words(trial: Trial, varied: Sequence[str], without: str = "") -> str:
 
 def reached(
     aims: Sequence[Aim], results: Iterable[Result], *, by_start: bool
-) -> tuple[Reached, ...]:
+) -> tuple[AimPrecision, ...]:
     """Return how precise each aim is.
 
     Args:
@@ -178,17 +180,24 @@ def reached(
         results: the runs of one campaign, each trial with its latest attempt.
         by_start: whether starts of the cluster are the values, instead of blocks.
     """
-    runs = _logarithms(results)
+    rows = tuple(results)
+    runs = _logarithms(rows)
+    verified = {
+        levels(row.trial)
+        for row in rows
+        if row.attempt is not None and row.attempt.state is AttemptState.OK
+    }
     found = []
     for aim in aims:
         values = _values(aim, runs, by_start=by_start)
         interval = anytime_interval(values) if values else None
         found.append(
-            Reached(
+            AimPrecision(
                 aim=aim,
                 result=math.exp(interval.mean) if interval else 0.0,
                 half_width=_share(interval.half_width) if interval else math.inf,
                 count=len(values),
+                is_verified=verified.issuperset(aim.cells),
             )
         )
     return tuple(found)

@@ -134,13 +134,42 @@ def expand(
         UsageError: there are more than TRIALS_MAX trials, or blocks of several variants are to be
             added in one start.
     """
+    if spec.seed is None:
+        raise ValueError("the seed must be drawn before the order")
+    cells = _cells(spec, workloads, cluster_profile, cluster_workers, cluster_settings or {})
+    templates = _templates(campaign_id, cells)
+    groups: dict[ClusterVariant, list[_Cell]] = {}
+    for cell in sorted(cells):
+        groups.setdefault(variant_of(templates[cell]), []).append(cell)
+    if spec.precision is not None and spec.starts == 1 and len(groups) > 1:
+        raise UsageError(
+            f"a precision with {len(groups)} variants of the cluster needs several starts: another "
+            "variant restarts the daemons, and what a start draws by chance would pass for a "
+            "difference",
+            hint="set starts = 3 or more, or compare only what needs no restart",
+        )
+    rounds = _Rounds(
+        starts=spec.starts + (further if spec.starts > 1 else 0),
+        further_blocks=further if spec.starts == 1 else 0,
+    )
+    return tuple(_trials(spec.seed, list(groups.values()), templates, cells, rounds))
+
+
+def _cells(
+    spec: CampaignSpec,
+    workloads: Mapping[str, WorkloadFacts],
+    cluster_profile: str,
+    cluster_workers: int,
+    cluster_settings: Mapping[str, str],
+) -> dict[_Cell, _Runs]:
+    """Return every cell of a campaign, and how often each start runs it."""
     defaults: dict[str, Any] = {
         **{factor.name: factor.empty for factor in FACTORS},
         "profile": cluster_profile,
         "workers": cluster_workers,
     }
     lists = [
-        (matrix, _lists(matrix, workload, workloads, defaults, cluster_settings or {}))
+        (matrix, _lists(matrix, workload, workloads, defaults, cluster_settings))
         for matrix in spec.matrices
         for workload in matrix.workloads
     ]
@@ -160,7 +189,7 @@ def expand(
     cells: dict[_Cell, _Runs] = {}
     for matrix, values in lists:
         for row in product(*values):
-            cell = _without_idle_settings(row, cluster_settings or {})
+            cell = _without_idle_settings(row, cluster_settings)
             known = cells.get(cell, _Runs(0, 0))
             cells[cell] = _Runs(
                 max(known.repetitions, matrix.repetitions), max(known.warm_ups, matrix.warm_ups)
@@ -170,24 +199,7 @@ def expand(
             f"nothing to run: {len(cells)} cells, none with a repetition",
             hint="choose at least one engine and one repetition",
         )
-    if spec.seed is None:
-        raise ValueError("the seed must be drawn before the order")
-    templates = _templates(campaign_id, cells)
-    groups: dict[ClusterVariant, list[_Cell]] = {}
-    for cell in sorted(cells):
-        groups.setdefault(variant_of(templates[cell]), []).append(cell)
-    if spec.precision is not None and spec.starts == 1 and len(groups) > 1:
-        raise UsageError(
-            f"a precision with {len(groups)} variants of the cluster needs several starts: another "
-            "variant restarts the daemons, and what a start draws by chance would pass for a "
-            "difference",
-            hint="set starts = 3 or more, or compare only what needs no restart",
-        )
-    rounds = _Rounds(
-        starts=spec.starts + (further if spec.starts > 1 else 0),
-        further_blocks=further if spec.starts == 1 else 0,
-    )
-    return tuple(_trials(spec.seed, list(groups.values()), templates, cells, rounds))
+    return cells
 
 
 def _lists(

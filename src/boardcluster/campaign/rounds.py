@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis.stopping import Forecast, Reached, aims_of, forecast, reached
+from boardcluster.analysis.stopping import AimPrecision, Forecast, aims_of, forecast, reached
 from boardcluster.campaign.plan import plan
 from boardcluster.factors import levels
 from boardcluster.records import Campaign, CampaignKind, CampaignSpec, ClusterSpec, Trial
@@ -55,8 +55,8 @@ def next_round(
 ) -> Round:
     """Decide by what is stored whether a campaign has another round, and which.
 
-    Nothing is decided while trials are pending: those that ``--only`` left out, for example. What
-    failed or is invalid does not count, and does not hold up the others.
+    Nothing is decided while trials are pending: those that ``--only`` left out, for example. A
+    mean or comparison of which a cell has no verified run does not hold up the others.
 
     Args:
         store: the results.
@@ -71,8 +71,8 @@ def next_round(
         return Round()
     planned = tuple(row.trial for row in results)
     found = reached(aims_of(spec.comparisons, planned), results, by_start=spec.starts > 1)
-    measured = [row for row in found if row.count]
-    wide = [row for row in measured if row.half_width > spec.precision]
+    # What was only disturbed may be quiet in the next round; what fails, fails again.
+    wide = [row for row in found if row.is_verified and row.half_width > spec.precision]
     runs = _runs_of_each_cell(planned)
     if not wide:
         return Round(words=_narrow_words(found, spec.precision, runs))
@@ -100,7 +100,7 @@ def _percent(share: float) -> str:
     return "unknown" if math.isinf(share) else f"±{share * 100:.3g} %"
 
 
-def _wide_words(wide: Sequence[Reached], precision: float) -> str:
+def _wide_words(wide: Sequence[AimPrecision], precision: float) -> str:
     widest = sorted(wide, key=lambda row: -row.half_width)
     shown = [
         f"{row.aim.label} ({_percent(row.half_width)} after {row.count})" for row in widest[:_SHOWN]
@@ -109,13 +109,13 @@ def _wide_words(wide: Sequence[Reached], precision: float) -> str:
     return f"wanted {_percent(precision)}, and wider are {'; '.join(shown)}{rest}"
 
 
-def _narrow_words(found: Sequence[Reached], precision: float, runs: int) -> str:
-    none = [row.aim.label for row in found if not row.count]
+def _narrow_words(found: Sequence[AimPrecision], precision: float, runs: int) -> str:
+    none = [row.aim.label for row in found if not row.is_verified]
     if len(none) == len(found):
-        return f"stopped after {runs} runs of each cell: none of them counts"
+        return f"stopped after {runs} runs of each cell: none of them is verified"
     words = f"every 95 % interval is within {_percent(precision)} after {runs} runs of each cell"
     if none:
-        words += f"; without any run that counts: {', '.join(none[:_SHOWN])}"
+        words += f"; without a verified run: {', '.join(none[:_SHOWN])}"
     return words
 
 

@@ -45,6 +45,8 @@ EPILOG = (
 )
 
 
+_NOT_FOR_FILES = "with a campaign file; set it in the file"
+_ONLY_FOR_FILES = "with a workload, only with a campaign file"
 _HELP = "see `boardcluster run --help`"
 _Target = Annotated[
     str,
@@ -79,8 +81,7 @@ def command(
     reporter = Reporter()
     only = tuple(file.only or ())
     if names_a_file(target):
-        because = "with a campaign file; set it in the file"
-        refuse_given(workload.given(), because=because, hint=_HELP)
+        refuse_given(workload.given(), because=_NOT_FOR_FILES, hint=_HELP)
         request = campaign_file(
             Path(target),
             start=file.start,
@@ -89,8 +90,7 @@ def command(
             design=how.design(),
         )
     else:
-        because = "with a workload, only with a campaign file"
-        refuse_given(file.given(), because=because, hint=_HELP)
+        refuse_given(file.given(), because=_ONLY_FOR_FILES, hint=_HELP)
         request = single_workload(
             target,
             cache=store_folder,

@@ -105,7 +105,23 @@ def test_only_runs_that_count_are_in_a_value() -> None:
     assert found.count == 2
     assert math.isinf(found.half_width)
     [none] = reached(aims, [], by_start=False)
-    assert (none.count, none.result) == (0, 0.0)
+    assert (none.count, none.result, none.is_verified) == (0, 0.0, False)
+
+
+def test_what_is_only_disturbed_is_told_from_what_fails() -> None:
+    aims = aims_of([ENGINES], trials(pairs(*TIMES)))
+    disturbed = [
+        run(9.0, row.trial, verdict=Verdict.TAINTED) if row.trial.engine == "spark" else row
+        for row in pairs(*TIMES)
+    ]
+    [found] = reached(aims, disturbed, by_start=False)
+    assert (found.count, found.is_verified) == (0, True)
+    failed = [
+        run(9.0, row.trial, state=AttemptState.FAILED) if row.trial.engine == "spark" else row
+        for row in pairs(*TIMES)
+    ]
+    [found] = reached(aims, failed, by_start=False)
+    assert (found.count, found.is_verified) == (0, False)
 
 
 def started(ratios: dict[int, tuple[float, ...]]) -> list[Result]:
