@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from boardcluster.analysis.result_sets import ResultSetComparison
-from boardcluster.campaign.begin import CampaignRequest, Start
+from boardcluster.campaign.begin import CampaignRequest, Design, Start
 from boardcluster.campaign.follow import Follower, LineProgress
 from boardcluster.campaign.life import CampaignOutcome, run_campaign
 from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
@@ -46,6 +46,7 @@ from boardcluster.report.export.writers import (
 from boardcluster.services.operation import spec_as_run
 from boardcluster.services.settings import settings_of_jobs
 from boardcluster.services.status import Status, status
+from boardcluster.spec import REPETITIONS_MAX, SEED_MAX, STARTS_MAX, check_precision
 from boardcluster.store import Store
 from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload
@@ -153,6 +154,9 @@ class Cluster:
         settings: Mapping[str, object] | None = None,
         repetitions: int | None = None,
         seed: int | None = None,
+        starts: int | None = None,
+        until: str | None = None,
+        at_most: int | None = None,
         timeout_seconds: float | None = None,
         only: str | Sequence[str] = (),
         resume: bool = False,
@@ -171,8 +175,13 @@ class Cluster:
             text: for a workload: a text file of one's own to read instead of real flights.
             parameters: for a workload: values by name, ``{"seed": 2}``.
             settings: for a workload: engine properties of jobs, ``{"spark.executor.cores": 2}``.
-            repetitions: for a workload: runs per engine; None for 3.
-            seed: for a workload: seed of the random order; None for 1.
+            repetitions: for a workload: runs per engine, in each start; None for 3.
+            seed: seed of the random order; None for the file's, or another one each time.
+            starts: how often the daemons are started, each time for every repetition; None for
+                the file's, or 1.
+            until: further blocks run, or starts where there are several, until every 95 % interval
+                is within so much of its result: ``"3 %"``; None for the file's, or none.
+            at_most: with ``until``: most runs of a cell; None for the file's, or 10 x the fewest.
             timeout_seconds: for a workload: longest time of one run; None for 3600 s.
             only: run only trials with ``KEY=VALUE[,VALUE]``, for example ``"workload=grep"``.
             resume: for a file: start its campaign, resume it, or do nothing if it is finished.
@@ -188,16 +197,33 @@ class Cluster:
             CapacityError: it cannot run here; with every reason.
             ClusterError: the cluster is not up, or a node or daemon was lost.
         """
-        given: dict[str, object] = {"engine": engine, "size": size, "text": text}
+        given: dict[str, Any] = {"engine": engine, "size": size, "text": text}
         given |= {"parameters": parameters, "settings": settings, "repetitions": repetitions}
-        given |= {"seed": seed, "timeout_seconds": timeout_seconds}
+        given |= {"timeout_seconds": timeout_seconds}
+        design = _design(seed=seed, starts=starts, until=until, at_most=at_most)
         going = {"resume": resume, "retry_failed": retry_failed, "new": new}
         if names_a_file(os.fspath(what)):
             refuse_given(given, because="with a campaign file; set it in the file", hint=_LEAVE)
-            return self._run(_file_request(Path(what), _words(only), **going))
+            return self._run(_file_request(Path(what), _words(only), design, **going))
         refuse_given(going, because="with a workload, only with a campaign file", hint=_LEAVE)
-        request = single_workload(
-            os.fspath(what),
+        return self._run(self._workload_request(os.fspath(what), design, _words(only), **given))
+
+    def _workload_request(
+        self,
+        name: str,
+        design: Design,
+        only: tuple[str, ...],
+        *,
+        engine: str | Sequence[str] | None,
+        size: str | int | None,
+        text: AnyPath | None,
+        parameters: Mapping[str, object] | None,
+        settings: Mapping[str, object] | None,
+        repetitions: int | None,
+        timeout_seconds: float | None,
+    ) -> CampaignRequest:
+        return single_workload(
+            name,
             cache=self.cache,
             progress=self._follow.progress,
             engines=_engines(engine),
@@ -206,11 +232,10 @@ class Cluster:
             parameters={key: str(value) for key, value in (parameters or {}).items()},
             settings=settings_of_jobs(settings or {}),
             repetitions=_at_least_one(repetitions, "repetitions", default=3),
-            seed=1 if seed is None else seed,
+            design=design,
             timeout_seconds=_at_least_one(timeout_seconds, "timeout_seconds", default=3600.0),
-            only=_words(only),
+            only=only,
         )
-        return self._run(request)
 
     def _run(self, request: CampaignRequest) -> CampaignOutcome:
         require_cluster(self.home, options=self._options)
@@ -462,14 +487,20 @@ def _path(path: AnyPath | None) -> Path | None:
 
 
 def _file_request(
-    path: Path, only: tuple[str, ...], *, resume: bool, new: bool, retry_failed: bool
+    path: Path,
+    only: tuple[str, ...],
+    design: Design,
+    *,
+    resume: bool,
+    new: bool,
+    retry_failed: bool,
 ) -> CampaignRequest:
     if resume and new:
         raise UsageError("resume and new contradict each other", hint="give one of them")
     if retry_failed and not resume:
         raise UsageError("retry_failed needs resume=True", hint="give both")
     start = Start.CONTINUE if resume else Start.NEW if new else Start.BEGIN
-    return campaign_file(path, start=start, only=only, retry_failed=retry_failed)
+    return campaign_file(path, start=start, only=only, retry_failed=retry_failed, design=design)
 
 
 def _words(given: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -495,6 +526,32 @@ def _size_bytes(given: str | int | None) -> int | None:
     except ValueError as error:
         raise UsageError(f"size: {error}", hint='for example size="256 MB"') from error
     return _at_least_one(size_bytes, "size", default=1)
+
+
+def _design(
+    *, seed: int | None, starts: int | None, until: str | None, at_most: int | None
+) -> Design:
+    return Design(
+        seed=_in_range(seed, "seed", 0, SEED_MAX),
+        starts=_in_range(starts, "starts", 1, STARTS_MAX),
+        precision=_precision(until),
+        repetitions_max=_in_range(at_most, "at_most", 1, REPETITIONS_MAX),
+    )
+
+
+def _in_range(given: int | None, what: str, least: int, most: int) -> int | None:
+    if given is not None and not least <= given <= most:
+        raise UsageError(
+            f"{what} must be from {least} to {most}, not {given}", hint="give another number"
+        )
+    return given
+
+
+def _precision(given: str | None) -> float | None:
+    try:
+        return None if given is None else check_precision(given)
+    except ValueError as error:
+        raise UsageError(f"until: {error}", hint='for example until="3 %"') from error
 
 
 def _at_least_one(given: _Number | None, what: str, *, default: _Number) -> _Number:

@@ -32,6 +32,7 @@ __all__ = [
     "ClusterSpec",
     "Coverage",
     "Dataset",
+    "DeclaredComparison",
     "DiskLimits",
     "Disturbance",
     "Energy",
@@ -389,6 +390,21 @@ class Trial:
     settings: dict[str, str] = field(default_factory=dict)
     """Properties of the engines to values, as the engines read them; only what was set, in
     ``cluster.toml`` or for this trial."""
+    start: int = 1
+    """Which start of the cluster it belongs to, from 1; cells of one start share what a start draws
+    by chance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredComparison:
+    """One ``[[comparison]]`` of a campaign file: what the campaign was run to compare."""
+
+    factor: str
+    """What differs: the name of a factor (factors.py), or a property of the engines."""
+    levels: tuple[int | str, ...]
+    """Two or more of its levels; every other one is compared with the first."""
+    where: dict[str, tuple[int | str, ...]] = field(default_factory=dict)
+    """Names of other factors and the levels of the cells that are compared; empty for all cells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -418,6 +434,15 @@ class Campaign:
     spec_sha256: str = ""
     """Digest of what the file means; empty for a single command. A resume with another digest is
     refused."""
+    starts: int = 1
+    """Fewest starts of the cluster; more than 1 restarts the daemons before each start's runs."""
+    precision: float | None = None
+    """It runs further blocks until every 95 % interval reaches no further than this share of its
+    result; None for a campaign that runs what is planned."""
+    repetitions_max: int = 0
+    """Most measured runs of a cell with a precision; 0 without one."""
+    comparisons: tuple[DeclaredComparison, ...] = ()
+    """What it was run to compare, as its file declares it; all else is exploratory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -458,9 +483,9 @@ class Matrix:
     """Of each other factor of factors.py that is set, its levels. Left out, ``workers`` means all
     of them, and ``concurrency`` all jobs of a mix at once, and one after the other."""
     repetitions: int
-    """Measured runs of each cell."""
+    """Measured runs of each cell in each start."""
     warm_ups: int = 0
-    """Runs of each cell before its measured ones."""
+    """Runs of each cell before its measured ones, in each start."""
     input: str = ""
     """The text that text workloads read: empty for the flights, else a path."""
     parameters: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -475,12 +500,21 @@ class CampaignSpec:
 
     name: str
     """Its name."""
-    seed: int
-    """Seed of the random order."""
+    seed: int | None
+    """Seed of the random order; None draws another one for each new campaign."""
     policy: Policy
     """How every run is treated."""
     matrices: tuple[Matrix, ...]
     """What to run."""
+    starts: int = 1
+    """How often the cluster is started; each start runs every repetition."""
+    precision: float | None = None
+    """It runs further blocks until every 95 % interval reaches no further than this share of its
+    result; None runs what is planned."""
+    repetitions_max: int = 0
+    """Most measured runs of a cell with a precision; 0 without one."""
+    comparisons: tuple[DeclaredComparison, ...] = ()
+    """What it is run to compare."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1124,6 +1158,9 @@ class Attempt:
     """Folder of raw artefacts, relative to the cluster's state folder."""
     fingerprint: Fingerprint
     """What it ran on."""
+    start_id: str = ""
+    """Id of the start of the daemons that it ran on; empty where it was not recorded yet. A resume
+    in the middle of a start may have had to start them again."""
 
     @property
     def name(self) -> str:

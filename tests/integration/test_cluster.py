@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from boardcluster.campaign.begin import new_campaign, plan, single_spec
+from boardcluster.campaign.begin import new_campaign, single_spec
 from boardcluster.campaign.driver import Watch, run_trials
+from boardcluster.campaign.plan import plan, spec_digest
 from boardcluster.campaign.trial import Bench
 from boardcluster.cluster import processes
 from boardcluster.cluster.kinds.emulated import nodes as emulated
@@ -229,7 +230,12 @@ def test_a_falsified_output_is_failed_and_never_ok(
     )
     trials = plan(spec, live.spec, campaign_id="falsified")
     campaign = new_campaign(
-        spec, live.spec, trials, campaign_id="falsified", texts=lambda _: dataset
+        spec,
+        live.spec,
+        trials,
+        campaign_id="falsified",
+        texts=lambda _: dataset,
+        spec_sha256=spec_digest(spec, live.spec),
     )
     ended: list[tuple[Trial, Attempt, Measurement | None]] = []
     with Store.open(tmp_path) as store:

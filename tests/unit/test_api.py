@@ -1,5 +1,6 @@
 """The public Python API: what it offers, what it refuses, and that its import is light."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -153,7 +154,7 @@ def test_what_is_told_is_one_line_for_each_thing(desk: Desk) -> None:
     lines: list[str] = []
     bc.open(home=desk.home, tell=lines.append).run("teragen", engine="spark", repetitions=1)
 
-    assert any(line.endswith("1 runs, seed 1") for line in lines)
+    assert any(re.fullmatch(r"campaign \S+: 1 runs, seed \d+", line) for line in lines)
     assert any(line.startswith("run 1 of 1: ok, 20.0 s") for line in lines)
 
 
@@ -162,7 +163,9 @@ def test_what_is_told_is_one_line_for_each_thing(desk: Desk) -> None:
     [
         ("wordcount", {"resume": True}, "resume cannot be used with a workload"),
         ("small.toml", {"engine": "spark"}, "engine cannot be used with a campaign file"),
-        ("small.toml", {"seed": 0}, "seed cannot be used with a campaign file"),
+        ("small.toml", {"seed": -1}, "seed must be from 0 to"),
+        ("small.toml", {"starts": 0}, "starts must be from 1 to 100, not 0"),
+        ("wordcount", {"until": "3"}, 'until: "3" is not valid; allowed: a percentage'),
         ("small.toml", {"resume": True, "new": True}, "resume and new contradict each other"),
         ("small.toml", {"retry_failed": True}, "retry_failed needs resume=True"),
         ("wordcount", {"engine": "flink"}, "there is no engine 'flink'"),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import datetime
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from typing import Any
 
+from boardcluster.analysis.stopping import aims_of
 from boardcluster.campaign.driver import now_utc
-from boardcluster.campaign.plan import expand, spec_digest, workload_facts
+from boardcluster.campaign.plan import plan, spec_digest
+from boardcluster.campaign.rounds import next_round
 from boardcluster.campaign.selection import parse_only, select
 from boardcluster.errors import EmptySelectionError, UsageError
 from boardcluster.records import (
@@ -24,21 +27,26 @@ from boardcluster.records import (
     Policy,
     Trial,
 )
+from boardcluster.spec import default_repetitions_max
 from boardcluster.store import Store
 from boardcluster.workloads import load_workload
 from boardcluster.workloads.base import InputKind
 
 __all__ = [
     "CampaignRequest",
+    "Design",
     "PlannedWork",
     "Start",
+    "as_begun",
     "find_work",
     "left_of",
     "new_campaign",
     "new_campaign_id",
-    "plan",
     "single_spec",
 ]
+
+_DRAWN_SEEDS = 1_000_000
+"""A drawn seed is from 1 to this: few digits to repeat an order with."""
 
 
 class Start(StrEnum):
@@ -56,11 +64,80 @@ class Start(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """How often and in which order a new campaign runs, where that is not as its file says.
+
+    What is None is as the file says. An earlier campaign continues as it was begun.
+    """
+
+    seed: int | None = None
+    """Seed of the random order."""
+    starts: int | None = None
+    """How often the cluster is started."""
+    precision: float | None = None
+    """How far intervals may reach, as a share of the result."""
+    repetitions_max: int | None = None
+    """Most measured runs of a cell with a precision."""
+
+    def applied(self, spec: CampaignSpec) -> CampaignSpec:
+        """Return a specification with what is set here.
+
+        Raises:
+            UsageError: the maximum has nothing to limit, or is below the minimum.
+        """
+        given: dict[str, Any] = {name: value for name, value in self._values() if value is not None}
+        designed = replace(spec, **given)
+        least = designed.starts * max(matrix.repetitions for matrix in designed.matrices)
+        if designed.precision is not None and designed.repetitions_max == 0:
+            designed = replace(designed, repetitions_max=default_repetitions_max(least))
+        if designed.precision is None and self.repetitions_max is not None:
+            raise UsageError(
+                "a maximum of repetitions limits nothing without a precision",
+                hint='add --until, for example --until "3 %"',
+            )
+        if designed.precision is not None and designed.repetitions_max < least:
+            raise UsageError(
+                f"at most {designed.repetitions_max} runs of each cell, but {least} are planned "
+                f"first ({least // designed.starts} in each of {designed.starts} starts)",
+                hint="allow more with --at-most, or plan fewer",
+            )
+        return designed
+
+    def refuse_other(self, campaign: Campaign) -> None:
+        """Refuse to continue a campaign differently from how it was begun.
+
+        Raises:
+            UsageError: names what differs.
+        """
+        for name, value in self._values():
+            begun = getattr(campaign, name)
+            if value is not None and value != begun:
+                raise UsageError(
+                    f"campaign {campaign.id} was begun with {_design_words(name, begun)}, not "
+                    f"{_design_words(name, value)}",
+                    hint="continue it without the option, or start a new campaign with --new",
+                )
+
+    def _values(self) -> tuple[tuple[str, float | None], ...]:
+        return tuple((row.name, getattr(self, row.name)) for row in fields(self))
+
+
+def _design_words(name: str, value: float | None) -> str:
+    if name == "precision":
+        return f"until {value * 100:g} %" if value else "no precision"
+    if name == "repetitions_max":
+        return f"at most {value} runs of each cell" if value else "no maximum"
+    return f"{name} {value}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRequest:
     """What is asked for."""
 
     spec: CampaignSpec
     """What to run."""
+    design: Design = field(default_factory=Design)
+    """What differs from it in a new campaign."""
     is_file: bool = True
     """Whether it is a campaign file, which may change the cluster's variant; otherwise it runs on
     the cluster as it is up."""
@@ -78,10 +155,14 @@ class PlannedWork:
 
     campaign: Campaign | None
     """The stored campaign to continue; None for a new one."""
+    spec: CampaignSpec
+    """Its specification, with the seed of its order."""
     planned: tuple[Trial, ...]
     """All its trials."""
     chosen: tuple[Trial, ...]
     """Those to run now, in order; none where an earlier campaign has all it needs."""
+    further: tuple[Trial, ...] = ()
+    """Those of ``planned`` that the stored campaign does not have yet: its next round."""
 
 
 def find_work(
@@ -103,20 +184,63 @@ def find_work(
                 f"there is no campaign {request.spec.name!r} to resume",
                 hint="run it without --resume",
             )
-        return _gone_on(store, request, latest, digest)
+        return _gone_on(store, request, declared, latest, digest)
     if latest is not None and request.start is not Start.NEW:
         same = latest.spec_sha256 == digest
         if request.start is Start.CONTINUE and same:
-            return _gone_on(store, request, latest, digest)
-        _require_finished(store, latest, request.spec.name, same=same)
-    planned = plan(request.spec, declared, campaign_id=campaign_id)
+            return _gone_on(store, request, declared, latest, digest)
+        _require_finished(store, request, declared, latest, same=same)
+    spec = request.design.applied(request.spec)
+    if spec.seed is None:
+        spec = replace(spec, seed=1 + secrets.randbelow(_DRAWN_SEEDS))
+    planned = plan(spec, declared, campaign_id=campaign_id)
+    _require_compared(spec, planned)
     chosen = select(planned, parse_only(request.only))
-    return PlannedWork(campaign=None, planned=planned, chosen=chosen)
+    return PlannedWork(campaign=None, spec=spec, planned=planned, chosen=chosen)
 
 
-def _require_finished(store: Store, campaign: Campaign, name: str, *, same: bool) -> None:
-    summary = store.summary(campaign.id)
-    if summary.pending + summary.invalid:
+def _require_compared(spec: CampaignSpec, planned: Sequence[Trial]) -> None:
+    """Refuse a declared comparison that no two cells can make.
+
+    Raises:
+        UsageError: names the level that is missing.
+    """
+    for row in spec.comparisons:
+        for level in row.levels[1:]:
+            pair = replace(row, levels=(row.levels[0], level))
+            if not aims_of([pair], planned):
+                raise UsageError(
+                    f"{row.factor} {level} cannot be compared with {row.levels[0]} as declared: "
+                    "no two cells of the campaign differ in nothing else",
+                    hint="correct the [[comparison]], or add the level to a [[matrix]]",
+                )
+
+
+def as_begun(spec: CampaignSpec, campaign: Campaign) -> CampaignSpec:
+    """Return the specification of a file's campaign with what it was begun with."""
+    return replace(
+        spec,
+        seed=campaign.seed,
+        starts=campaign.starts,
+        precision=campaign.precision,
+        repetitions_max=campaign.repetitions_max,
+    )
+
+
+def _require_finished(
+    store: Store,
+    request: CampaignRequest,
+    declared: ClusterSpec,
+    campaign: Campaign,
+    *,
+    same: bool,
+) -> None:
+    summary, name = store.summary(campaign.id), request.spec.name
+    unfinished = summary.pending + summary.invalid > 0
+    if same and not unfinished:
+        spec = as_begun(request.spec, campaign)
+        unfinished = bool(next_round(store, campaign, spec, declared).trials)
+    if unfinished:
         edited = "" if same else ", though the file was edited since"
         raise UsageError(
             f"campaign {campaign.id} of {name!r} is not finished: "
@@ -126,7 +250,11 @@ def _require_finished(store: Store, campaign: Campaign, name: str, *, same: bool
 
 
 def _gone_on(
-    store: Store, request: CampaignRequest, campaign: Campaign, digest: str
+    store: Store,
+    request: CampaignRequest,
+    declared: ClusterSpec,
+    campaign: Campaign,
+    digest: str,
 ) -> PlannedWork:
     if campaign.spec_sha256 != digest:
         raise UsageError(
@@ -134,19 +262,28 @@ def _gone_on(
             "would not be comparable",
             hint="restore it, or start a new campaign with --new",
         )
+    request.design.refuse_other(campaign)
+    spec = as_begun(request.spec, campaign)
     planned = store.trials(campaign.id)
     only = parse_only(request.only)
     left = left_of(store, campaign, request.spec.policy, retry_failed=request.retry_failed)
-    if request.start is Start.CONTINUE:
-        still = {trial.id for trial in left}
-        chosen = tuple(trial for trial in select(planned, only) if trial.id in still)
-        return PlannedWork(campaign=campaign, planned=planned, chosen=chosen)
+    further: tuple[Trial, ...] = ()
     if not left:
+        further = left = next_round(store, campaign, spec, declared).trials
+        planned += further
+    if not left and request.start is not Start.CONTINUE:
         raise EmptySelectionError(
             f"there is nothing left to run of campaign {campaign.id}",
             hint=f"see `boardcluster results --campaign {campaign.id}`, or start a new one: --new",
         )
-    return PlannedWork(campaign=campaign, planned=planned, chosen=select(left, only))
+    if request.start is Start.CONTINUE:
+        still = {trial.id for trial in left}
+        chosen = tuple(trial for trial in select(planned, only) if trial.id in still)
+    else:
+        chosen = select(left, only)
+    return PlannedWork(
+        campaign=campaign, spec=spec, planned=planned, chosen=chosen, further=further
+    )
 
 
 def left_of(
@@ -185,7 +322,7 @@ def single_spec(
     engines: Sequence[Engine],
     size_bytes: int,
     repetitions: int,
-    seed: int,
+    seed: int | None,
     policy: Policy,
     text: str = "",
     parameters: Mapping[str, str] | None = None,
@@ -204,18 +341,6 @@ def single_spec(
     return CampaignSpec(name="", seed=seed, policy=policy, matrices=(matrix,))
 
 
-def plan(spec: CampaignSpec, declared: ClusterSpec, *, campaign_id: str) -> tuple[Trial, ...]:
-    """Return every trial of a specification in the order to run it."""
-    return expand(
-        spec,
-        campaign_id=campaign_id,
-        workloads=workload_facts(),
-        cluster_profile=declared.profile,
-        cluster_workers=len(declared.workers),
-        cluster_settings=declared.settings,
-    )
-
-
 def _takes_text(trial: Trial) -> bool:
     return any(
         load_workload(name).input_kind is InputKind.TEXT for name in trial.workload.split("+")
@@ -229,8 +354,23 @@ def new_campaign(
     *,
     campaign_id: str,
     texts: Callable[[Trial], Dataset],
+    spec_sha256: str,
 ) -> Campaign:
-    """Return the record of a campaign; its text is named where all trials read the same one."""
+    """Return the record of a campaign; its text is named where all trials read the same one.
+
+    Args:
+        spec: its specification, with the seed of its order.
+        declared: its cluster.
+        trials: its first trials.
+        campaign_id: its id.
+        texts: returns the prepared text of a trial.
+        spec_sha256: digest of what its file means.
+
+    Raises:
+        ValueError: no seed was drawn.
+    """
+    if spec.seed is None:
+        raise ValueError("the seed must be drawn before the order")
     readers = {(trial.input, trial.size_bytes): trial for trial in trials if _takes_text(trial)}
     text = texts(next(iter(readers.values()))) if len(readers) == 1 else None
     return Campaign(
@@ -244,5 +384,9 @@ def new_campaign(
         dataset_sha256=text.sha256 if text else "",
         dataset_source=text.source if text else "",
         name=spec.name,
-        spec_sha256=spec_digest(spec, declared),
+        spec_sha256=spec_sha256,
+        starts=spec.starts,
+        precision=spec.precision,
+        repetitions_max=spec.repetitions_max,
+        comparisons=spec.comparisons,
     )

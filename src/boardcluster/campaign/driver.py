@@ -126,7 +126,8 @@ def _run(
 ) -> TrialEnd:
     """Make one attempt at a trial; its end is stored whatever it is."""
     watch.began(trial)
-    attempt = store.begin_attempt(trial.id, fingerprint, now_utc())
+    start_id = live.state.identity
+    attempt = store.begin_attempt(trial.id, fingerprint, now_utc(), start_id=start_id)
     try:
         end = run_trial(
             live,

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boardcluster.analysis.experiments import PaperResult, column_of, is_of
-from boardcluster.campaign.begin import CampaignRequest, Start, left_of, plan
+from boardcluster.campaign.begin import CampaignRequest, Start, as_begun, left_of
 from boardcluster.campaign.follow import Follower
 from boardcluster.campaign.life import preflight_of, run_campaign
-from boardcluster.campaign.plan import spec_digest
+from boardcluster.campaign.plan import plan, spec_digest
 from boardcluster.campaign.preflight import Preflight
 from boardcluster.campaign.request import campaign_file
+from boardcluster.campaign.rounds import next_round
 from boardcluster.campaign.trial_jobs import variant_of
 from boardcluster.campaign.twins import place_twin, read_twin, twin_home
 from boardcluster.catalog.consistency import doubt_of
@@ -168,7 +169,8 @@ def _stand(
     found: list[BoardclusterError],
 ) -> Stand:
     """Look at what a twin has done and has still to do."""
-    trials = plan(campaign, spec, campaign_id="dry-run")
+    any_order = replace(campaign, seed=0)
+    trials = plan(any_order, spec, campaign_id="dry-run")
     begun, left = _progress(home, campaign, spec, trials)
     preflight: Preflight | None = None
     if left:
@@ -245,7 +247,9 @@ def _progress(
         earlier = store.find_campaigns(campaign.name)
         if not earlier or earlier[-1].spec_sha256 != spec_digest(campaign, spec):
             return None, trials
-        return earlier[-1], left_of(store, earlier[-1], campaign.policy)
+        begun = earlier[-1]
+        left = left_of(store, begun, campaign.policy)
+        return begun, left or next_round(store, begun, as_begun(campaign, begun), spec).trials
 
 
 def _columns(

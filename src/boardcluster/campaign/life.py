@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boardcluster.campaign.begin import (
@@ -17,7 +17,9 @@ from boardcluster.campaign.begin import (
 )
 from boardcluster.campaign.driver import run_trials
 from boardcluster.campaign.follow import Follower, each_health_once, each_run
+from boardcluster.campaign.plan import spec_digest
 from boardcluster.campaign.preflight import Preflight, check_preflight, free_bytes
+from boardcluster.campaign.rounds import Outlook, look_ahead, next_round
 from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench
 from boardcluster.campaign.upkeep import attach_recovered, read_declared
@@ -31,7 +33,14 @@ from boardcluster.services.boards import boards_free_bytes
 from boardcluster.store import CampaignSummary, Store
 from boardcluster.telemetry.meters.registry import meter_facts
 
-__all__ = ["CampaignOutcome", "preflight_of", "preview_campaign", "refuse_problems", "run_campaign"]
+__all__ = [
+    "CampaignOutcome",
+    "Preview",
+    "preflight_of",
+    "preview_campaign",
+    "refuse_problems",
+    "run_campaign",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +93,8 @@ def run_campaign(
     5. Look ahead: show what the runs need, and refuse what cannot run.
     6. Store the plan. From here on planned = ok + failed + invalid + pending, always.
     7. Run each trial on the cluster in the trial's variant; ``run_trials`` lists the steps of one.
+       A campaign with a precision then plans and runs another round, until its intervals are
+       narrow or each cell has run as often as it may.
     8. Leave the cluster as it was found, up or down; after an error or Ctrl-C, too.
     9. Return what the store has of the campaign now.
 
@@ -116,24 +127,59 @@ def run_campaign(
             with follow.following():  # only now: progress bars and a question do not go together
                 texts = prepared_texts(cache, follow.progress)
                 campaign = work.campaign or _store_plan(store, request, spec, work, texts)  # 6
-                with _cluster(home, found if as_it_is else None, cache, follow) as cluster:  # 8
-                    run_trials(  # 7
-                        store,
-                        campaign,
-                        work.chosen,
-                        cluster=cluster,
-                        bench=Bench(
-                            policy=request.spec.policy,
-                            cache=cache,
-                            progress=follow.progress,
-                            text=texts,
-                        ),
-                        watch=each_run(campaign, work.chosen, follow),
+                bench = Bench(
+                    policy=request.spec.policy, cache=cache, progress=follow.progress, text=texts
+                )
+                live = found if as_it_is and campaign.starts == 1 else None
+                begun = _begun_start(store, campaign)
+                with _cluster(home, live, begun, cache, follow) as cluster:  # 8
+                    work = _run_rounds(  # 7
+                        store, campaign, work, spec, cluster=cluster, bench=bench, follow=follow
                     )
             return _outcome(store, campaign, work)  # 9
 
 
-def preview_campaign(home: Path, request: CampaignRequest) -> tuple[PlannedWork, Preflight]:
+def _run_rounds(
+    store: Store,
+    campaign: Campaign,
+    work: PlannedWork,
+    declared: ClusterSpec,
+    *,
+    cluster: Callable[[Trial], operation.LiveCluster],
+    bench: Bench,
+    follow: Follower,
+) -> PlannedWork:
+    """Run what was chosen, and further rounds; return the work with all that ran."""
+    if work.further:
+        store.add_trials(campaign.id, work.further)
+    trials = work.chosen
+    while True:
+        watch = each_run(campaign, trials, follow)
+        run_trials(store, campaign, trials, cluster=cluster, bench=bench, watch=watch)
+        following = next_round(store, campaign, work.spec, declared)
+        if following.words:
+            follow.line(following.words)
+        if not (trials := following.trials):
+            return work
+        store.add_trials(campaign.id, trials)
+        work = replace(work, planned=(*work.planned, *trials), chosen=(*work.chosen, *trials))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a campaign would do."""
+
+    work: PlannedWork
+    """What would run first."""
+    preflight: Preflight
+    """What that takes."""
+    outlook: Outlook | None
+    """What its precision takes; None without one."""
+    all_preflight: Preflight | None
+    """What all the runs take that the precision asks for, as far as is known; None without one."""
+
+
+def preview_campaign(home: Path, request: CampaignRequest) -> Preview:
     """Return what ``run_campaign`` would do, and what it would need; changes nothing.
 
     Raises:
@@ -142,7 +188,18 @@ def preview_campaign(home: Path, request: CampaignRequest) -> tuple[PlannedWork,
     declared = operation.read_spec(home / "cluster.toml", meter_kinds=meter_facts())
     with Store.open(home, read_only=True) as store:
         work = find_work(store, request, declared, campaign_id="dry-run")
-        return work, preflight_of(home, declared, store, work.chosen)
+        outlook = look_ahead(store, work.spec, declared, work.planned)
+        everything: Preflight | None = None
+        if outlook is not None:
+            first = {trial.id for trial in work.planned}
+            later = tuple(trial for trial in outlook.trials if trial.id not in first)
+            everything = preflight_of(home, declared, store, (*work.chosen, *later))
+        return Preview(
+            work=work,
+            preflight=preflight_of(home, declared, store, work.chosen),
+            outlook=outlook,
+            all_preflight=everything,
+        )
 
 
 def preflight_of(
@@ -187,21 +244,40 @@ def _store_plan(
     texts: Callable[[Trial], Dataset],
 ) -> Campaign:
     campaign = new_campaign(
-        request.spec, spec, work.planned, campaign_id=work.planned[0].campaign_id, texts=texts
+        work.spec,
+        spec,
+        work.planned,
+        campaign_id=work.planned[0].campaign_id,
+        texts=texts,
+        spec_sha256=spec_digest(request.spec, spec),
     )
     store.add_campaign(campaign, work.planned)
     return campaign
 
 
 def _cluster(
-    home: Path, live: operation.LiveCluster | None, cache: Path, follow: Follower
+    home: Path,
+    live: operation.LiveCluster | None,
+    begun: tuple[int, str] | None,
+    cache: Path,
+    follow: Follower,
 ) -> contextlib.AbstractContextManager[Callable[[Trial], operation.LiveCluster]]:
-    """Return the cluster as it is up; or, without one, in the variant of each trial."""
+    """Return the cluster as it is up; or, without one, in the variant and start of each trial."""
     if live is not None:
         return contextlib.nullcontext(lambda _: live)
-    return VariantSwitcher(
-        home, cache=cache, progress=follow.progress, seen=each_health_once(follow)
-    )
+    seen = each_health_once(follow)
+    return VariantSwitcher(home, cache=cache, progress=follow.progress, seen=seen, begun=begun)
+
+
+def _begun_start(store: Store, campaign: Campaign) -> tuple[int, str] | None:
+    """Return the start in which a campaign of several ran last, and its id; None for one start."""
+    if campaign.starts == 1:
+        return None
+    ran = [(row.trial, row.attempt) for row in store.results(campaign.id) if row.attempt]
+    if not ran:
+        return 0, ""
+    trial, attempt = max(ran, key=lambda row: (row[1].started_utc, row[0].position))
+    return trial.start, attempt.start_id
 
 
 def _outcome(store: Store, campaign: Campaign, work: PlannedWork) -> CampaignOutcome:

@@ -23,7 +23,7 @@ from boardcluster.store.codec import to_json
 from boardcluster.workloads import load_workload, workload_names
 from boardcluster.workloads.base import InputKind
 
-__all__ = ["TRIALS_MAX", "expand", "spec_digest", "workload_facts"]
+__all__ = ["TRIALS_MAX", "expand", "plan", "spec_digest", "workload_facts"]
 
 TRIALS_MAX = 100_000
 """Most trials of a campaign: a bound on memory and on the time before the first one starts."""
@@ -49,6 +49,16 @@ class _Runs:
     warm_ups: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rounds:
+    """How often the cells as a whole run."""
+
+    starts: int
+    """How often the cluster is started."""
+    further_blocks: int
+    """Blocks of every cell beyond its repetitions."""
+
+
 def workload_facts() -> dict[str, WorkloadFacts]:
     """Return what campaigns must know of every workload there is, by name."""
     found = {}
@@ -67,6 +77,21 @@ def workload_facts() -> dict[str, WorkloadFacts]:
     return found
 
 
+def plan(
+    spec: CampaignSpec, declared: ClusterSpec, *, campaign_id: str, further: int = 0
+) -> tuple[Trial, ...]:
+    """Return every trial of a campaign on a cluster, in the order to run it; see ``expand``."""
+    return expand(
+        spec,
+        campaign_id=campaign_id,
+        workloads=workload_facts(),
+        cluster_profile=declared.profile,
+        cluster_workers=len(declared.workers),
+        cluster_settings=declared.settings,
+        further=further,
+    )
+
+
 def expand(
     spec: CampaignSpec,
     *,
@@ -75,17 +100,23 @@ def expand(
     cluster_profile: str,
     cluster_workers: int,
     cluster_settings: Mapping[str, str] | None = None,
+    further: int = 0,
 ) -> tuple[Trial, ...]:
     """Return every trial of a campaign in the order to run it.
 
     1. Each matrix gives its cells. A cell that two matrices give is one cell; the larger number
        of repetitions, and of warm-ups, holds.
-    2. Cells of the same cluster variant are together, because another variant (profile, workers,
-       place of the master, settings of daemons) restarts the daemons. These groups are in an order
-       drawn from the seed.
-    3. Inside a group come the warm-ups, then the measured repetitions. Each is a block that holds
+    2. Each start of the cluster runs every cell, so that what a start draws by chance can be told
+       from what a cell does (Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", ISMM
+       2013).
+    3. In a start, cells of the same cluster variant are together, because another variant (profile,
+       workers, place of the master, settings of daemons) restarts the daemons, too. These groups
+       are in an order drawn from the seed, in each start another one.
+    4. Inside a group come the warm-ups, then the measured repetitions. Each is a block that holds
        every cell once, in an order drawn from the seed, so a machine that slowly warms up or fills
-       its disk does not favour one cell.
+       its disk does not favour one cell. Blocks are numbered through over the starts.
+    5. A campaign that runs until its intervals are narrow has further rounds: starts where it has
+       several, else blocks. What comes before them does not change with their number.
 
     The order depends on the cells and the seed, not on the order in the file.
 
@@ -96,23 +127,58 @@ def expand(
         cluster_profile: the profile where a matrix names none.
         cluster_workers: the number of workers where a matrix names none.
         cluster_settings: the settings of the cluster; those of a matrix win over them.
+        further: rounds beyond those that are planned first.
 
     Raises:
         EmptySelectionError: there is nothing to run.
-        UsageError: there are more than TRIALS_MAX trials.
+        UsageError: there are more than TRIALS_MAX trials, or blocks of several variants are to be
+            added in one start.
     """
+    if spec.seed is None:
+        raise ValueError("the seed must be drawn before the order")
+    cells = _cells(spec, workloads, cluster_profile, cluster_workers, cluster_settings or {})
+    templates = _templates(campaign_id, cells)
+    groups: dict[ClusterVariant, list[_Cell]] = {}
+    for cell in sorted(cells):
+        groups.setdefault(variant_of(templates[cell]), []).append(cell)
+    if spec.precision is not None and spec.starts == 1 and len(groups) > 1:
+        raise UsageError(
+            f"a precision with {len(groups)} variants of the cluster needs several starts: another "
+            "variant restarts the daemons, and what a start draws by chance would pass for a "
+            "difference",
+            hint="set starts = 3 or more, or compare only what needs no restart",
+        )
+    rounds = _Rounds(
+        starts=spec.starts + (further if spec.starts > 1 else 0),
+        further_blocks=further if spec.starts == 1 else 0,
+    )
+    return tuple(_trials(spec.seed, list(groups.values()), templates, cells, rounds))
+
+
+def _cells(
+    spec: CampaignSpec,
+    workloads: Mapping[str, WorkloadFacts],
+    cluster_profile: str,
+    cluster_workers: int,
+    cluster_settings: Mapping[str, str],
+) -> dict[_Cell, _Runs]:
+    """Return every cell of a campaign, and how often each start runs it."""
     defaults: dict[str, Any] = {
         **{factor.name: factor.empty for factor in FACTORS},
         "profile": cluster_profile,
         "workers": cluster_workers,
     }
     lists = [
-        (matrix, _lists(matrix, workload, workloads, defaults, cluster_settings or {}))
+        (matrix, _lists(matrix, workload, workloads, defaults, cluster_settings))
         for matrix in spec.matrices
         for workload in matrix.workloads
     ]
     count = sum(
-        math.prod(map(len, values)) * (matrix.repetitions + matrix.warm_ups)
+        math.prod(map(len, values))
+        * (
+            spec.starts * matrix.warm_ups
+            + max(spec.starts * matrix.repetitions, spec.repetitions_max)
+        )
         for matrix, values in lists
     )
     if count > TRIALS_MAX:
@@ -123,7 +189,7 @@ def expand(
     cells: dict[_Cell, _Runs] = {}
     for matrix, values in lists:
         for row in product(*values):
-            cell = _without_idle_settings(row, cluster_settings or {})
+            cell = _without_idle_settings(row, cluster_settings)
             known = cells.get(cell, _Runs(0, 0))
             cells[cell] = _Runs(
                 max(known.repetitions, matrix.repetitions), max(known.warm_ups, matrix.warm_ups)
@@ -133,7 +199,7 @@ def expand(
             f"nothing to run: {len(cells)} cells, none with a repetition",
             hint="choose at least one engine and one repetition",
         )
-    return tuple(_trials(spec.seed, campaign_id, cells))
+    return cells
 
 
 def _lists(
@@ -188,38 +254,49 @@ def _tables(values: Mapping[str, Sequence[str]]) -> list[tuple[tuple[str, str], 
     return [tuple(zip(names, row, strict=True)) for row in rows]
 
 
-def _trials(seed: int, campaign_id: str, cells: Mapping[_Cell, _Runs]) -> Iterator[Trial]:
+def _trials(
+    seed: int,
+    groups: list[list[_Cell]],
+    templates: Mapping[_Cell, Trial],
+    cells: Mapping[_Cell, _Runs],
+    rounds: _Rounds,
+) -> Iterator[Trial]:
     draw = random.Random(seed)  # noqa: S311  an order to repeat, not a secret
-    templates = _templates(campaign_id, cells)
-    by_variant: dict[ClusterVariant, list[_Cell]] = {}
-    for cell in sorted(cells):
-        by_variant.setdefault(variant_of(templates[cell]), []).append(cell)
-    groups = list(by_variant.values())
-    draw.shuffle(groups)
+    before = _Runs(
+        max(runs.repetitions for runs in cells.values()),
+        max(runs.warm_ups for runs in cells.values()),
+    )
     position = 0
-    for group in groups:
-        for number, warm_up, block in _blocks(group, cells):
-            draw.shuffle(block)
-            for cell in block:
-                first = templates[cell]
-                yield replace(
-                    first,
-                    id=f"{first.id}-{'w' if warm_up else ''}{number}",
-                    position=position,
-                    repetition=number,
-                    warm_up=warm_up,
-                )
-                position += 1
+    for start in range(1, rounds.starts + 1):
+        draw.shuffle(groups)
+        for group in groups:
+            for number, warm_up, block in _blocks(group, cells, rounds.further_blocks):
+                draw.shuffle(block)
+                earlier = before.warm_ups if warm_up else before.repetitions
+                repetition = (start - 1) * earlier + number
+                for cell in block:
+                    first = templates[cell]
+                    yield replace(
+                        first,
+                        id=f"{first.id}-{'w' if warm_up else ''}{repetition}",
+                        position=position,
+                        repetition=repetition,
+                        warm_up=warm_up,
+                        start=start,
+                    )
+                    position += 1
 
 
 def _blocks(
-    group: Sequence[_Cell], cells: Mapping[_Cell, _Runs]
+    group: Sequence[_Cell], cells: Mapping[_Cell, _Runs], further: int
 ) -> Iterator[tuple[int, bool, list[_Cell]]]:
     """Yield number, whether it is a warm-up, and the cells of every block of a group."""
     for number in range(1, max(cells[cell].warm_ups for cell in group) + 1):
         yield number, True, [cell for cell in group if cells[cell].warm_ups >= number]
-    for number in range(1, max(cells[cell].repetitions for cell in group) + 1):
-        yield number, False, [cell for cell in group if cells[cell].repetitions >= number]
+    most = max(cells[cell].repetitions for cell in group)
+    for number in range(1, most + further + 1):
+        wanted = [cell for cell in group if cells[cell].repetitions >= number or number > most]
+        yield number, False, wanted
 
 
 def _templates(campaign_id: str, cells: Iterable[_Cell]) -> dict[_Cell, Trial]:
@@ -267,6 +344,7 @@ def spec_digest(spec: CampaignSpec, cluster: ClusterSpec) -> str:
     campaign, declared = to_json(spec), to_json(cluster)
     for matrix in campaign["matrices"]:  # type: ignore[index, call-overload, union-attr]
         _in_first_form(matrix)  # type: ignore[arg-type]
+    _without_later(campaign)  # type: ignore[arg-type]
     _drop_empty(declared, "settings")  # type: ignore[arg-type]
     both = {"campaign": campaign, "cluster": declared}
     names = [cluster.profile, *(name for row in spec.matrices for name in row.profiles)]
@@ -291,6 +369,15 @@ def _in_first_form(matrix: dict[str, Any]) -> None:
     for name, (plural, default) in _FIRST_LISTS.items():
         matrix[plural] = matrix["levels"].pop(name, None) or default
     _drop_empty(matrix, "levels", "settings")
+
+
+def _without_later(campaign: dict[str, Any]) -> None:
+    """Leave out what the first campaigns did not have, unless it is set."""
+    if campaign["seed"] is None:
+        campaign["seed"] = 1  # what no seed meant to them
+    if campaign["starts"] == 1:
+        del campaign["starts"]
+    _drop_empty(campaign, "precision", "repetitions_max", "comparisons")
 
 
 def _drop_empty(table: dict[str, Any], *names: str) -> None:

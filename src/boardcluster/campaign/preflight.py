@@ -57,8 +57,10 @@ class Preflight:
     """Number of different cells."""
     forms: int
     """How many variants the cluster takes."""
+    starts: int
+    """How often the cluster is started on purpose, for what a start draws by chance."""
     known_seconds: float
-    """Time as far as known, changes of variant included."""
+    """Time as far as known, with what starts and changes of variant take."""
     unknown_runs: int
     """Runs whose time nobody knows yet."""
     space_bytes: int
@@ -140,12 +142,15 @@ def check_preflight(
         ] = None
     rows = tuple(_rows(cells.values(), typical_seconds))
     known_seconds = sum(row.known_seconds for row in rows)
+    starts = len({trial.start for trial in trials})
+    brought_up = len({(trial.start, variant_of(trial)) for trial in trials})
     return Preflight(
         rows=rows,
         runs=len(trials),
         cells=len(cells),
         forms=len(known),
-        known_seconds=known_seconds + max(0, len(known) - 1) * _FORM_CHANGE_SECONDS,
+        starts=starts,
+        known_seconds=known_seconds + max(0, brought_up - 1) * _FORM_CHANGE_SECONDS,
         unknown_runs=len(trials) - sum(row.known_runs for row in rows),
         space_bytes=space_bytes,
         notes=tuple(notes),

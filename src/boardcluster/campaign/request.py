@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from boardcluster.campaign.begin import CampaignRequest, Start, single_spec
+from boardcluster.campaign.begin import CampaignRequest, Design, Start, single_spec
 from boardcluster.campaign.plan import workload_facts
 from boardcluster.datasets.text import from_file
 from boardcluster.errors import UsageError
@@ -45,8 +45,16 @@ def campaign_file(
     start: Start = Start.BEGIN,
     only: tuple[str, ...] = (),
     retry_failed: bool = False,
+    design: Design | None = None,
 ) -> CampaignRequest:
     """Read a campaign file.
+
+    Args:
+        path: the file.
+        start: how to begin.
+        only: run only trials with KEY=VALUE[,VALUE].
+        retry_failed: whether continuing runs failed trials again.
+        design: what differs from the file in a new campaign; None for nothing.
 
     Raises:
         SpecError: it is missing or wrong; names each problem with its line.
@@ -57,7 +65,13 @@ def campaign_file(
         profiles=profile_names(),
         check_setting=check_setting,
     )
-    return CampaignRequest(spec=spec, only=only, start=start, retry_failed=retry_failed)
+    return CampaignRequest(
+        spec=spec,
+        design=design or Design(),
+        only=only,
+        start=start,
+        retry_failed=retry_failed,
+    )
 
 
 def single_workload(
@@ -71,7 +85,7 @@ def single_workload(
     parameters: Mapping[str, str] | None = None,
     settings: Mapping[str, str] | None = None,
     repetitions: int = 3,
-    seed: int = 1,
+    design: Design | None = None,
     timeout_seconds: float = 3600.0,
     only: tuple[str, ...] = (),
 ) -> CampaignRequest:
@@ -86,8 +100,9 @@ def single_workload(
         text: a text file to read instead of the flights.
         parameters: values of the workload's parameters, by name, with or without ``NAME.``.
         settings: properties of the engines for its jobs, as ``services.settings`` checked them.
-        repetitions: runs per engine.
-        seed: seed of the random order.
+        repetitions: runs per engine, in each start.
+        design: seed of the random order, starts, and a precision; None draws a seed, and runs in
+            one start what is planned.
         timeout_seconds: longest time of one run.
         only: run only trials with KEY=VALUE[,VALUE].
 
@@ -118,10 +133,10 @@ def single_workload(
         engines=chosen,
         size_bytes=size_bytes,
         repetitions=repetitions,
-        seed=seed,
+        seed=None,
         policy=Policy(timeout_seconds=timeout_seconds),
         text=str(text.absolute()) if text else "",
         parameters={f"{name}.{key}": value for key, value in given.items()},
         settings=settings,
     )
-    return CampaignRequest(spec=spec, is_file=False, only=only)
+    return CampaignRequest(spec=spec, design=design or Design(), is_file=False, only=only)

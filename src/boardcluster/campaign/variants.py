@@ -23,7 +23,19 @@ __all__ = ["VariantSwitcher"]
 
 
 class VariantSwitcher:
-    """The cluster of a campaign; as a context it is left as it was found."""
+    """The cluster of a campaign; as a context it is left as it was found.
+
+    A campaign of several starts stops all daemons before each and starts them again, also where
+    the variant stays the same.
+
+    Args:
+        home: the cluster's state folder.
+        cache: folder of fetched engines.
+        progress: told what is done.
+        seen: told of the health of a cluster that starts.
+        begun: of a campaign of several starts, the number and the id of the start in which it ran
+            last: one that is still up goes on. None for a campaign that needs no restarts.
+    """
 
     def __init__(
         self,
@@ -32,12 +44,15 @@ class VariantSwitcher:
         cache: Path,
         progress: Progress,
         seen: Callable[[Health], None],
+        begun: tuple[int, str] | None = None,
     ) -> None:
         self._home = home
         self._cache = cache
         self._progress = progress
         self._seen = seen
+        self._begun = begun
         self._variant: ClusterVariant | None = None
+        self._start = 0
         self._live: LiveCluster | None = None
         self._was_up = operation.found_up(home)
 
@@ -51,12 +66,14 @@ class VariantSwitcher:
             self.abandon()
 
     def __call__(self, trial: Trial) -> LiveCluster:
-        """Return the running cluster in the variant of a trial.
+        """Return the running cluster in the variant and the start of a trial.
 
         Raises:
             ClusterError: it does not come up.
         """
         variant = variant_of(trial)
+        if self._begun is not None and trial.start != self._start:
+            self._stop_for(trial.start, self._begun)
         if self._live is None or variant != self._variant:
             words = f"{variant.workers} workers, profile {variant.profile}, master {variant.master}"
             words += f", {settings_words(dict(variant.settings))}" if variant.settings else ""
@@ -64,6 +81,15 @@ class VariantSwitcher:
             self._live = self._up(variant)
             self._variant = variant
         return self._live
+
+    def _stop_for(self, start: int, begun: tuple[int, str]) -> None:
+        """Stop all daemons before a start, unless it is the one that is up."""
+        state = load_state(self._home)
+        if state is not None and (start, state.identity) != begun:
+            self._progress(f"stopping the cluster for start {start}", 0, 0)
+            operation.down(self._home)
+        self._live = None
+        self._start = start
 
     def _up(self, variant: ClusterVariant) -> LiveCluster:
         """Bring the cluster up; one that is not whole is restarted, with its HDFS."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from boardcluster.campaign.begin import Design
 from boardcluster.campaign.demo import run_demo
 from boardcluster.campaign.request import single_workload
 from boardcluster.cli.console import Reporter, print_json, say
@@ -22,6 +23,7 @@ from boardcluster.cli.show_results import print_results
 from boardcluster.errors import RunError
 from boardcluster.records import Engine
 from boardcluster.services.pair import pair_ids
+from boardcluster.spec import SEED_MAX
 
 __all__ = ["EPILOG", "command"]
 
@@ -40,7 +42,14 @@ def command(
     ] = None,
     size: Annotated[str, typer.Option(help="Input size.")] = "256MB",
     repetitions: Annotated[int, typer.Option(min=1, max=100, help="Runs per engine.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random order.")] = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=SEED_MAX,
+            help="Seed of the random order. Default: another one each time, which is printed.",
+        ),
+    ] = None,
     engines: Annotated[
         str, typer.Option(help=f"Engine pair: {', '.join(pair_ids())}.")
     ] = pair_ids()[0],
@@ -62,7 +71,7 @@ def command(
         engines=(Engine.MAPREDUCE, Engine.SPARK),
         size_bytes=parse_size_option(size),
         repetitions=repetitions,
-        seed=seed,
+        design=Design(seed=seed),
     )
     done = run_demo(
         folder, request, cache=store_folder, follow=reporter, workers=workers, engines=engines

@@ -26,8 +26,8 @@ from boardcluster.cli.options import (
     parse_size_option,
     require_cluster,
 )
-from boardcluster.cli.run_options import FileOptions, WorkloadOptions
-from boardcluster.cli.show_preflight import print_preflight
+from boardcluster.cli.run_options import DesignOptions, FileOptions, WorkloadOptions
+from boardcluster.cli.show_preflight import print_precision, print_preflight
 from boardcluster.cli.show_results import print_results
 from boardcluster.errors import RunError, UsageError
 from boardcluster.services.settings import settings_of_submission
@@ -40,10 +40,13 @@ EPILOG = (
     "Examples: boardcluster run wordcount --size 1GB --engine spark --repetitions 5\n\n"
     "boardcluster run examples/quick.toml --dry-run\n\n"
     "boardcluster run examples/quick.toml --only workload=grep,pi --only engine=spark\n\n"
-    "boardcluster run examples/quick.toml --continue"
+    "boardcluster run examples/quick.toml --continue\n\n"
+    'boardcluster run terasort --size 1GB --starts 4 --until "3 %" --dry-run'
 )
 
 
+_NOT_FOR_FILES = "with a campaign file; set it in the file"
+_ONLY_FOR_FILES = "with a workload, only with a campaign file"
 _HELP = "see `boardcluster run --help`"
 _Target = Annotated[
     str,
@@ -57,6 +60,7 @@ def command(
     target: _Target,
     workload: WorkloadOptions,
     file: FileOptions,
+    how: DesignOptions,
     at: ChosenCluster,
     cache: CacheOption = None,
     dry_run: Annotated[
@@ -77,14 +81,16 @@ def command(
     reporter = Reporter()
     only = tuple(file.only or ())
     if names_a_file(target):
-        because = "with a campaign file; set it in the file"
-        refuse_given(workload.given(), because=because, hint=_HELP)
+        refuse_given(workload.given(), because=_NOT_FOR_FILES, hint=_HELP)
         request = campaign_file(
-            Path(target), start=file.start, only=only, retry_failed=file.retry_failed
+            Path(target),
+            start=file.start,
+            only=only,
+            retry_failed=file.retry_failed,
+            design=how.design(),
         )
     else:
-        because = "with a workload, only with a campaign file"
-        refuse_given(file.given(), because=because, hint=_HELP)
+        refuse_given(file.given(), because=_ONLY_FOR_FILES, hint=_HELP)
         request = single_workload(
             target,
             cache=store_folder,
@@ -95,7 +101,7 @@ def command(
             parameters=dict(_parameter(target, text) for text in workload.set or ()),
             settings=settings_of_submission(workload.setting or ()),
             repetitions=workload.repetitions or 3,
-            seed=1 if workload.seed is None else workload.seed,
+            design=how.design(),
             timeout_seconds=workload.timeout or 3600.0,
             only=only,
         )
@@ -132,14 +138,24 @@ def _parameter(workload: str, text: str) -> tuple[str, str]:
 
 
 def _preview(folder: Path, request: CampaignRequest, *, as_json: bool) -> None:
-    work, preflight = preview_campaign(folder, request)
+    preview = preview_campaign(folder, request)
+    work = preview.work
     if as_json:
-        print_json({"outlook": preflight, "trials": work.chosen, "policy": request.spec.policy})
+        print_json(
+            {
+                "outlook": preview.preflight,
+                "trials": work.chosen,
+                "policy": request.spec.policy,
+                "precision": preview.outlook,
+                "precision_outlook": preview.all_preflight,
+            }
+        )
     elif work.campaign is not None and not work.chosen:
         say(f"nothing is left to run of campaign {work.campaign.id}")
     else:
-        print_preflight(preflight, reporter=None)
-    refuse_problems(preflight)
+        print_preflight(preview.preflight, reporter=None)
+        print_precision(preview)
+    refuse_problems(preview.preflight)
 
 
 def _show(done: CampaignOutcome, *, as_json: bool) -> None:

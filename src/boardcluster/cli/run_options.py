@@ -8,14 +8,20 @@ from typing import Annotated
 
 import typer
 
-from boardcluster.campaign.begin import Start
+from boardcluster.campaign.begin import Design, Start
 from boardcluster.campaign.request import DEFAULT_SIZE
 from boardcluster.cli.options import SettingOption
 from boardcluster.errors import UsageError
 from boardcluster.records import Engine
-from boardcluster.spec import SEED_MAX, TIMEOUT_SECONDS_MAX
+from boardcluster.spec import (
+    REPETITIONS_MAX,
+    SEED_MAX,
+    STARTS_MAX,
+    TIMEOUT_SECONDS_MAX,
+    check_precision,
+)
 
-__all__ = ["FileOptions", "WorkloadOptions"]
+__all__ = ["DesignOptions", "FileOptions", "WorkloadOptions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +46,12 @@ class WorkloadOptions:
     ] = None
     setting: SettingOption = None
     repetitions: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Runs per engine. Default: 3.")
-    ] = None
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of the random order. Default: 1.")
+        int | None,
+        typer.Option(
+            min=1,
+            max=REPETITIONS_MAX,
+            help="Runs per engine, in each start; with --until the fewest. Default: 3.",
+        ),
     ] = None
     timeout: Annotated[
         float | None,
@@ -57,6 +65,64 @@ class WorkloadOptions:
     def given(self) -> dict[str, object]:
         """Return the options with the values that were given."""
         return {f"--{row.name}": getattr(self, row.name) for row in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class DesignOptions:
+    """How often and in which order a new campaign runs; for workloads and for campaign files."""
+
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=SEED_MAX,
+            help="Seed of the random order. Default: the file's, or another one each time, which "
+            "is printed.",
+        ),
+    ] = None
+    starts: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=STARTS_MAX,
+            help="Stop and start the cluster's daemons so often; each start runs every "
+            "repetition. Default: the file's, or 1.",
+        ),
+    ] = None
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERCENT",
+            help="Run further blocks, or starts where there are several, until every 95 % "
+            'interval is within so much of its result, for example "3 %".',
+        ),
+    ] = None
+    at_most: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=REPETITIONS_MAX,
+            help="With --until: most runs of each cell. Default: the file's, or ten times the "
+            "fewest.",
+        ),
+    ] = None
+
+    def design(self) -> Design:
+        """Return what was given.
+
+        Raises:
+            UsageError: the precision is no percentage.
+        """
+        try:
+            precision = None if self.until is None else check_precision(self.until)
+        except ValueError as error:
+            raise UsageError(f"--until: {error}", hint='for example --until "3 %"') from error
+        return Design(
+            seed=self.seed,
+            starts=self.starts,
+            precision=precision,
+            repetitions_max=self.at_most,
+        )
 
 
 @dataclass(frozen=True, slots=True)

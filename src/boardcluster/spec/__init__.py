@@ -1,8 +1,16 @@
 """TOML files -> validated specifications; pure, no input or output beyond reading the file."""
 
 from boardcluster.spec.boards import FoundBoard, propose_boards
-from boardcluster.spec.campaign import SEED_MAX, WorkloadFacts, load_campaign, mix_engines
-from boardcluster.spec.checks import TIMEOUT_SECONDS_MAX
+from boardcluster.spec.campaign import (
+    REPETITIONS_MAX,
+    SEED_MAX,
+    STARTS_MAX,
+    WorkloadFacts,
+    default_repetitions_max,
+    load_campaign,
+    mix_engines,
+)
+from boardcluster.spec.checks import TIMEOUT_SECONDS_MAX, check_precision
 from boardcluster.spec.cluster import (
     BOARDS_MAX,
     CORES_MAX,
@@ -32,7 +40,9 @@ __all__ = [
     "LOOPBACK_NAME",
     "LOOPBACK_SUBNET",
     "NODES_MAX",
+    "REPETITIONS_MAX",
     "SEED_MAX",
+    "STARTS_MAX",
     "TIMEOUT_SECONDS_MAX",
     "BoardFacts",
     "FoundBoard",
@@ -42,6 +52,8 @@ __all__ = [
     "TwinParts",
     "WorkloadFacts",
     "address_of",
+    "check_precision",
+    "default_repetitions_max",
     "host_address",
     "load_campaign",
     "load_cluster",

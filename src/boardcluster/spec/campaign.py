@@ -14,6 +14,7 @@ from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import (
     CachePolicy,
     CampaignSpec,
+    DeclaredComparison,
     Engine,
     Matrix,
     Policy,
@@ -25,6 +26,7 @@ from boardcluster.spec.checks import (
     check_choice,
     check_input_size,
     check_mix,
+    check_precision,
     check_size,
     check_timeout,
     check_wait,
@@ -38,6 +40,7 @@ from boardcluster.spec.checks import (
 from boardcluster.spec.problems import (
     Problem,
     StrictTable,
+    Text,
     key_text,
     repeated,
     spec_error,
@@ -59,8 +62,10 @@ __all__ = [
     "DEFAULT_REPETITIONS",
     "REPETITIONS_MAX",
     "SEED_MAX",
+    "STARTS_MAX",
     "WARM_UPS_MAX",
     "WorkloadFacts",
+    "default_repetitions_max",
     "load_campaign",
     "mix_engines",
 ]
@@ -68,6 +73,7 @@ __all__ = [
 DEFAULT_REPETITIONS = 3
 REPETITIONS_MAX = 1000
 WARM_UPS_MAX = 100
+STARTS_MAX = 100
 SEED_MAX = 2**63 - 1
 """The largest number that the store's tables hold."""
 
@@ -89,6 +95,11 @@ class WorkloadFacts:
     """Whether it finds a size by itself where none is given."""
     takes_text: bool
     """Whether it reads text, which may be the user's own."""
+
+
+def default_repetitions_max(least: int) -> int:
+    """Return the most runs of a cell with a precision where nobody says it: ten times the least."""
+    return max(least, min(10 * least, REPETITIONS_MAX))
 
 
 def mix_engines(workload: str, workloads: Mapping[str, WorkloadFacts]) -> tuple[Engine, ...]:
@@ -147,13 +158,20 @@ class _Campaign(StrictTable):
     name: Annotated[str, BeforeValidator(check_campaign_name)] = Field(
         description=Allowed.CAMPAIGN_NAME
     )
-    seed: int = Field(
-        default=1, ge=0, le=SEED_MAX, description=f"a whole number from 0 to {SEED_MAX}"
+    seed: int | None = Field(
+        default=None, ge=0, le=SEED_MAX, description=f"a whole number from 0 to {SEED_MAX}"
+    )
+    starts: int = Field(
+        default=1, ge=1, le=STARTS_MAX, description=f"a whole number from 1 to {STARTS_MAX}"
     )
     repetitions: int = Field(
         default=DEFAULT_REPETITIONS, ge=1, le=REPETITIONS_MAX, description=_REPETITIONS
     )
     warm_ups: int = Field(default=0, ge=0, le=WARM_UPS_MAX, description=_WARM_UPS)
+    until: Annotated[float, BeforeValidator(check_precision)] | None = Field(
+        default=None, description=Allowed.PRECISION
+    )
+    at_most: int | None = Field(default=None, ge=1, le=REPETITIONS_MAX, description=_REPETITIONS)
     timeout: _Timeout = Field(default=_POLICY.timeout_seconds, description=Allowed.TIMEOUT)
     cache: Annotated[CachePolicy, word_of(CachePolicy, "a cache policy")] = _POLICY.cache
     trim: bool = Field(default=_POLICY.trim, description="true, false")
@@ -232,6 +250,9 @@ class _CampaignFile(StrictTable):
     matrix: list[dict[str, Any]] = Field(
         min_length=1, description="one or more [[matrix]] tables, each with workloads"
     )
+    comparison: list[dict[str, Any]] = Field(
+        default=[], description="any number of [[comparison]] tables"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,9 +316,18 @@ def load_campaign(
             matrix, found = _read_matrix(document, at, table, known)
             problems += found
             read += [matrix] if matrix else []
+    comparisons: list[DeclaredComparison] = []
+    tables = document.data.get("comparison")
+    for index, table in enumerate(tables if isinstance(tables, list) else ()):
+        if isinstance(table, dict):
+            declared, found = _read_comparison(("comparison", index), table, read, known)
+            problems += found
+            comparisons += [declared] if declared else []
+    if model is not None:
+        problems += _repetition_problems(model.campaign, read)
     if model is None or problems:
         raise spec_error(document, [_as_written(document, problem) for problem in problems])
-    return _to_record(model.campaign, read, folder)
+    return replace(_to_record(model.campaign, read, folder), comparisons=tuple(comparisons))
 
 
 def _as_written(document: TomlDocument, problem: Problem) -> Problem:
@@ -471,6 +501,174 @@ def _repeated(document: TomlDocument, read: _Read) -> Iterator[Problem]:
             yield Problem(path=path, text=complaint(what, allowed="each value once"))
 
 
+# Declared comparisons
+
+
+class _ComparisonTable(StrictTable):
+    """One ``[[comparison]]``; its levels are checked as those of a ``[[matrix]]``."""
+
+    of: Text = Field(description="one key of a [[matrix]], or a property of the engines")
+    levels: list[Any] = Field(description="two or more levels, the base first")
+    where: dict[str, Any] = Field(
+        default={}, description="a table of other keys of a [[matrix]] with levels"
+    )
+
+
+_LIMITING = {row.file_key: row for row in FACTORS if row.kind is not dict and row.name != "input"}
+"""What can limit a comparison, by its key in the file."""
+
+_COMPARED = {key: row for key, row in _LIMITING.items() if not row.changes_work}
+"""What can be compared: trials of other levels of these do the same work."""
+
+
+def _read_comparison(
+    at: KeyPath, table: Mapping[str, Any], read: Sequence[_Read], known: _KnownNames
+) -> tuple[DeclaredComparison | None, list[Problem]]:
+    """Read one ``[[comparison]]`` with everything that is wrong in it."""
+    model, found = validate(_ComparisonTable, table, context={}, allowed_words={})
+    problems = [replace(problem, path=(*at, *problem.path)) for problem in found]
+    if model is None:
+        return None, problems
+    if "." not in model.of and model.of not in _COMPARED:
+        text = complaint(
+            f"{shown(model.of)} cannot be compared",
+            allowed=f"{choices_text(_COMPARED)}, or a property of the engines",
+            nearest=closest(model.of, _COMPARED),
+        )
+        return None, [Problem(path=(*at, "of"), text=text)]
+    levels, problems = _levels_of(model.of, model.levels, (*at, "levels"), read, known)
+    if len(model.levels) < 2:
+        what = "only one" if model.levels else "none"
+        text = complaint(what, allowed="two or more levels, the base first")
+        problems.append(Problem(path=(*at, "levels"), text=text))
+    where: dict[str, tuple[int | str, ...]] = {}
+    for key, value in model.where.items():
+        path = (*at, "where", key)
+        if key == model.of or ("." not in key and key not in _LIMITING):
+            what = f"{shown(key)} is what is compared" if key == model.of else "unknown key"
+            others = [name for name in _LIMITING if name != model.of]
+            text = complaint(
+                what,
+                allowed=f"{choices_text(others)}, or a property of the engines",
+                nearest="" if key == model.of else closest(key, others),
+            )
+            problems.append(Problem(path=path, text=text))
+            continue
+        listed = value if isinstance(value, list) else [value]
+        allowed, found = _levels_of(key, listed, path, read, known)
+        problems += found
+        where[_factor_name(key)] = allowed
+    if problems:
+        return None, problems
+    return DeclaredComparison(factor=_factor_name(model.of), levels=levels, where=where), []
+
+
+def _factor_name(key: str) -> str:
+    return _LIMITING[key].name if key in _LIMITING else key
+
+
+def _levels_of(
+    key: str, values: list[Any], at: KeyPath, read: Sequence[_Read], known: _KnownNames
+) -> tuple[tuple[int | str, ...], list[Problem]]:
+    """Return levels as trials have them, and what is wrong with them."""
+    if "." in key:
+        settings, found = read_settings((), {key: values}, known.check_setting, listed=True)
+        problems = [replace(row, path=(*at, *row.path[1:])) for row in found]
+        levels: tuple[int | str, ...] = settings.get(key, ())
+    else:
+        levels, problems = _factor_levels(key, values, at, known)
+    if problems:
+        return (), problems
+    there = _levels_there(key, read, known)
+    for index, level in enumerate(levels):
+        if level in levels[:index]:
+            text = complaint(f"{shown(values[index])} is here twice", allowed="each level once")
+            problems.append(Problem(path=(*at, index), text=text))
+        elif there is not None and level not in there:
+            text = complaint(
+                f"no cell of this campaign has {key} {shown(values[index])}",
+                allowed=", ".join(_written(key, row) for row in there)
+                or "nothing, since no matrix sets it",
+            )
+            problems.append(Problem(path=(*at, index), text=text))
+    return levels, problems
+
+
+def _written(key: str, level: int | str) -> str:
+    """Write a level as a file may."""
+    is_size = key in _LIMITING and _LIMITING[key].unit == "bytes" and isinstance(level, int)
+    return format_bytes_exact(int(level)) if is_size else str(level)
+
+
+def _factor_levels(
+    key: str, values: list[Any], at: KeyPath, known: _KnownNames
+) -> tuple[tuple[int | str, ...], list[Problem]]:
+    """Check levels as a ``[[matrix]]`` does."""
+    context = {
+        "workloads": known.workloads,
+        "profiles": known.profiles,
+        "folder": known.folder,
+    }
+    table = {"workload": [next(iter(known.workloads))], key: values}
+    words: dict[KeyPath, str] = {("profile",): profiles_allowed(known.profiles)}
+    model, found = validate(_Matrix, table, context=context, allowed_words=words)
+    if model is None:
+        return (), [replace(row, path=(*at, *row.path[1:])) for row in found]
+    levels: list[int | str] = getattr(model, key)
+    if key == "profile":
+        return tuple(part_name(str(name), known.folder) for name in levels), []
+    return tuple(str(level) if isinstance(level, str) else level for level in levels), []
+
+
+def _levels_there(
+    key: str, read: Sequence[_Read], known: _KnownNames
+) -> tuple[int | str, ...] | None:
+    """Return the levels in the file; None where a matrix leaves some to the cluster."""
+    found: dict[int | str, None] = {}
+    for matrix in read:
+        if "." in key:
+            found |= dict.fromkeys(matrix.settings.get(key, ()))
+            continue
+        listed: list[int | str] = getattr(matrix.model, key)
+        if key == "engine" and not listed:
+            listed = [
+                engine
+                for mix in matrix.model.workload
+                for engine in mix_engines(mix, known.workloads)
+            ]
+        if not listed:
+            return None
+        if key == "profile":
+            listed = [part_name(str(name), known.folder) for name in listed]
+        found |= dict.fromkeys(listed)
+    return tuple(found)
+
+
+def _repetition_problems(campaign: _Campaign, read: Sequence[_Read]) -> Iterator[Problem]:
+    """Check the maximum of runs against the minimum."""
+    if campaign.at_most is None:
+        return
+    path: KeyPath = ("campaign", "at_most")
+    if campaign.until is None:
+        text = complaint("it limits nothing without until", allowed='until = "3 %", for example')
+        yield Problem(path=path, text=text)
+    elif campaign.at_most < (least := campaign.starts * _repetitions(campaign, read)):
+        text = complaint(
+            f"{campaign.at_most} runs, but starts and repetitions ask for {least} of each cell",
+            allowed=f"a whole number from {least} to {REPETITIONS_MAX}",
+        )
+        yield Problem(path=path, text=text)
+
+
+def _repetitions(campaign: _Campaign, read: Sequence[_Read]) -> int:
+    """Return the repetitions of the matrix that has most."""
+    given = [row.model.repetitions for row in read]
+    return max(
+        (campaign.repetitions if each is None else each for each in given),
+        default=campaign.repetitions,
+    )
+
+
 def _to_record(campaign: _Campaign, read: Sequence[_Read], folder: Path) -> CampaignSpec:
     return CampaignSpec(
         name=campaign.name,
@@ -486,6 +684,17 @@ def _to_record(campaign: _Campaign, read: Sequence[_Read], folder: Path) -> Camp
             telemetry_hertz=campaign.telemetry_hertz,
         ),
         matrices=tuple(_to_matrix(campaign, matrix, folder) for matrix in read),
+        starts=campaign.starts,
+        precision=campaign.until,
+        repetitions_max=_repetitions_max(campaign, read),
+    )
+
+
+def _repetitions_max(campaign: _Campaign, read: Sequence[_Read]) -> int:
+    if campaign.until is None:
+        return 0
+    return campaign.at_most or default_repetitions_max(
+        campaign.starts * _repetitions(campaign, read)
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import json
+import math
 import re
 from collections.abc import Collection, Iterable
 from functools import partial
@@ -56,6 +57,7 @@ __all__ = [
     "check_mix",
     "check_name",
     "check_node_name",
+    "check_precision",
     "check_role",
     "check_size",
     "check_subnet",
@@ -99,6 +101,7 @@ _PREFIX_LENGTH_MAX = 28
 _RESERVED_NODE_NAMES = ("localhost", "switch")
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?")
 _CAMPAIGN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?")
+_PERCENTAGE = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?) ?%")
 _MIX_PART = re.compile(r"([^\s+]+)(?:\s+x\s?([0-9]{1,3}))?")
 _OBEYED = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """What terminals obey although JSON does not escape it: C1 controls, and the direction of text."""
@@ -137,6 +140,7 @@ class Allowed:
         f"{SIZE_ALLOWED}, from {format_bytes_exact(DISK_BYTES_MIN)} to "
         f"{format_bytes_exact(DISK_BYTES_MAX)}"
     )
+    PRECISION = 'a percentage from "0.1 %" to "50 %"'
     DILATION = f'"auto", or a number from 1 to {DILATION_MAX}'
     LINK = (
         f"{RATE_ALLOWED}, from {format_rate_exact(LINK_BITS_PER_SECOND_MIN)} to "
@@ -383,6 +387,19 @@ check_timeout = partial(
 check_wait = partial(
     _check_duration, least_seconds=0, most_seconds=_WAIT_SECONDS_MAX, allowed=Allowed.WAIT
 )
+
+
+def check_precision(value: Any) -> float:
+    """Return the share of a result that an interval may reach: ``"3 %"`` is 0.03.
+
+    Raises:
+        ValueError: it is not a percentage from 0.1 to 50.
+    """
+    found = _PERCENTAGE.fullmatch(value) if isinstance(value, str) else None
+    percent = float(found[1]) if found else math.nan
+    if not 0.1 <= percent <= 50:
+        raise refusal(f"{shown(value)} is not valid", allowed=Allowed.PRECISION)
+    return percent / 100
 
 
 def check_dilation(value: Any) -> float | None:

@@ -146,13 +146,7 @@ class Store:
             raise EmptySelectionError(
                 f"campaign {campaign.id} has no trials", hint="select at least one workload"
             )
-        for trial in trials:
-            check_id(trial.id)
-            if trial.campaign_id != campaign.id:
-                raise StoreError(
-                    f"trial {trial.id} belongs to campaign {trial.campaign_id}, not {campaign.id}",
-                    hint="report this: the driver broke the store's rules",
-                )
+        _check_trials(campaign.id, trials)
         path = campaign_path(self._home, campaign.id)
         with self._writing():
             rows.insert_campaign(self._connection, campaign)
@@ -161,6 +155,24 @@ class Store:
             if path.exists() and read_record(CampaignFile, path) != record:
                 raise StoreError(f"not in the store: {path}", hint=REBUILD_HINT)
             write_record(path, record)
+
+    def add_trials(self, campaign_id: str, trials: Sequence[Trial]) -> None:
+        """Plan further trials of a campaign, all of them or none; what was planned stays.
+
+        A crash between the file and the commit leaves them in the file only. Nothing has begun
+        them, and the driver plans the same ones again, since it decides by what is stored.
+
+        Raises:
+            EmptySelectionError: there is no such campaign.
+            StoreError: an id or a place is taken, or a trial belongs to another campaign.
+        """
+        _check_trials(campaign_id, trials)
+        campaign = self._campaign(campaign_id)
+        with self._writing():
+            rows.insert_trials(self._connection, trials)
+            planned = rows.select_trials(self._connection, campaign_id)
+            path = campaign_path(self._home, campaign_id)
+            write_record(path, CampaignFile(campaign=campaign, trials=planned))
 
     def campaigns(self) -> tuple[Campaign, ...]:
         """All campaigns, oldest first."""
@@ -182,8 +194,16 @@ class Store:
         with translated(self._path):
             return rows.select_trials(self._connection, campaign_id)
 
-    def begin_attempt(self, trial_id: str, fingerprint: Fingerprint, started_utc: str) -> Attempt:
+    def begin_attempt(
+        self, trial_id: str, fingerprint: Fingerprint, started_utc: str, *, start_id: str = ""
+    ) -> Attempt:
         """Begin the next attempt at a trial and make its artefact folder.
+
+        Args:
+            trial_id: the trial.
+            fingerprint: what it runs on.
+            started_utc: ISO 8601 with offset.
+            start_id: id of the start of the daemons that it runs on.
 
         Raises:
             StoreError: there is no such trial, an attempt is running, or the trial is ok already
@@ -216,6 +236,7 @@ class Store:
                 ended_utc="",
                 artefacts=str(path.parent.relative_to(self._home)),
                 fingerprint=fingerprint,
+                start_id=start_id,
             )
             rows.insert_attempt(self._connection, attempt)
             self._require_free(path)
@@ -512,3 +533,18 @@ class Store:
             attempt_path(self._home, attempt.trial_id, attempt.number),
             AttemptFile(campaign=campaign, trial=trial, attempt=attempt, measurement=measurement),
         )
+
+
+def _check_trials(campaign_id: str, trials: Sequence[Trial]) -> None:
+    """Refuse trials that have no usable id or belong to another campaign.
+
+    Raises:
+        StoreError: names the trial.
+    """
+    for trial in trials:
+        check_id(trial.id)
+        if trial.campaign_id != campaign_id:
+            raise StoreError(
+                f"trial {trial.id} belongs to campaign {trial.campaign_id}, not {campaign_id}",
+                hint="report this: the driver broke the store's rules",
+            )

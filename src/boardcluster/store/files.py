@@ -46,10 +46,11 @@ __all__ = [
 DATABASE_NAME = "store.sqlite"
 TELEMETRY_NAME = "telemetry.npz"
 POWER_NAME = "power.json"
-_FORMAT = 5
-_READABLE = (1, 2, 3, 4, 5)
+_FORMAT = 6
+_READABLE = (1, 2, 3, 4, 5, 6)
 """Earlier formats lack fields, which take the records' defaults: 1 those of campaign files, 2 those
-of verdicts and energy, 3 those of emulated boards, 4 settings of the engines."""
+of verdicts and energy, 3 those of emulated boards, 4 settings of the engines, 5 starts of the
+cluster, precisions and declared comparisons."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 
 

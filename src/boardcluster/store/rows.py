@@ -184,9 +184,12 @@ def insert_attempt(connection: sqlite3.Connection, attempt: Attempt) -> None:
     record = json.dumps(to_json(attempt.fingerprint), sort_keys=True)
     digest = hashlib.sha256(record.encode()).hexdigest()
     connection.execute("INSERT OR IGNORE INTO fingerprints VALUES (?, ?)", (digest, record))
-    connection.execute(
-        "INSERT INTO attempts VALUES (?, ?, 'running', '', ?, '', ?, ?)",
-        (attempt.trial_id, attempt.number, attempt.started_utc, attempt.artefacts, digest),
+    insert_record(
+        connection,
+        "attempts",
+        dataclasses.replace(attempt, state=AttemptState.RUNNING, reason="", ended_utc=""),
+        _ATTEMPT,
+        fingerprint_sha256=digest,
     )
 
 

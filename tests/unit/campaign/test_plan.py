@@ -26,6 +26,7 @@ from boardcluster.records import (
     CampaignSpec,
     Checksum,
     ClusterSpec,
+    DeclaredComparison,
     Engine,
     MasterPlacement,
     Matrix,
@@ -66,13 +67,16 @@ def matrix(*workloads: str, **changes: Any) -> Matrix:
     return Matrix(workloads=workloads, levels=levels, **values)
 
 
-def plan(*matrices: Matrix, seed: int = 1) -> tuple[Trial, ...]:
+def plan(
+    *matrices: Matrix, seed: int | None = 1, further: int = 0, **fields: Any
+) -> tuple[Trial, ...]:
     return expand(
-        CampaignSpec(name="test", seed=seed, policy=Policy(), matrices=matrices),
+        CampaignSpec(name="test", seed=seed, policy=Policy(), matrices=matrices, **fields),
         campaign_id=ID,
         workloads=WORKLOADS,
         cluster_profile="default",
         cluster_workers=4,
+        further=further,
     )
 
 
@@ -305,6 +309,66 @@ def test_the_seed_decides_the_order_of_forms_and_within_blocks() -> None:
     assert len({tuple(trial.engine for trial in trials) for trials in plans}) > 190
 
 
+def test_each_start_runs_every_cell_in_an_order_of_its_own() -> None:
+    matrices = (
+        matrix("grep", "pi", workers=(1, 2, 4), repetitions=2, warm_ups=1),
+        matrix("terasort", workers=(4,), repetitions=3),
+    )
+    trials = plan(*matrices, starts=4)
+    assert [trial.start for trial in trials] == sorted(trial.start for trial in trials)
+    assert [trial.position for trial in trials] == list(range(len(trials)))
+    assert len({trial.id for trial in trials}) == len(trials)
+    orders = []
+    for start, group in groupby(trials, key=lambda trial: trial.start):
+        rows = list(group)
+        changes = [key for key, _ in groupby(rows, key=form)]
+        assert len(changes) == 3  # no variant is taken twice in a start
+        orders.append(tuple(changes))
+        # Blocks are numbered through: that many are in the table with most of them.
+        blocks = {trial.repetition for trial in rows if not trial.warm_up}
+        assert blocks == {3 * (start - 1) + number for number in (1, 2, 3)}
+        assert {trial.repetition for trial in rows if trial.warm_up} == {start}
+        assert len(rows) == len(plan(*matrices))
+    assert len(set(orders)) > 1
+    first = tuple(trial for trial in trials if trial.start == 1)
+    assert first == plan(*matrices)
+
+
+@pytest.mark.parametrize("starts", [1, 3])
+def test_further_rounds_leave_what_was_planned_as_it_is(starts: int) -> None:
+    matrices = (
+        matrix("grep", "pi", repetitions=2, warm_ups=1),
+        matrix("terasort", repetitions=3),
+    )
+    rounds = [
+        plan(*matrices, starts=starts, precision=0.1, repetitions_max=99, further=number)
+        for number in range(4)
+    ]
+    for before, after in pairwise(rounds):
+        assert after[: len(before)] == before
+        added = after[len(before) :]
+        cells = Counter((trial.workload, trial.engine) for trial in added if not trial.warm_up)
+        if starts == 1:  # one block of every cell
+            assert set(cells.values()) == {1}
+            assert len({trial.repetition for trial in added}) == 1
+        else:  # one start, like the first
+            assert len(added) == len(plan(*matrices))
+            assert len({trial.start for trial in added}) == 1
+        assert len(cells) == 6
+
+
+def test_blocks_of_several_variants_are_not_added_in_one_start() -> None:
+    several = matrix("grep", workers=(1, 2))
+    with pytest.raises(UsageError, match="2 variants of the cluster needs several starts"):
+        plan(several, precision=0.03, repetitions_max=30)
+    assert plan(several, precision=0.03, repetitions_max=30, starts=2)
+
+
+def test_an_order_needs_a_seed() -> None:
+    with pytest.raises(ValueError, match="the seed must be drawn"):
+        plan(matrix("grep"), seed=None)
+
+
 def test_nothing_to_run() -> None:
     for nothing in ((), (matrix("hpl", engines=BOTH),), (matrix("pi", repetitions=0),)):
         with pytest.raises(EmptySelectionError, match="nothing to run") as caught:
@@ -335,8 +399,13 @@ def test_the_digest_is_that_of_the_meaning(make_spec: Callable[..., ClusterSpec]
         replace(spec, policy=Policy(timeout_seconds=1.0)),
         replace(spec, matrices=(matrix("grep", warm_ups=1),)),
         replace(spec, matrices=(matrix("grep", parameters={"grep.pattern": ("x",)}),)),
+        replace(spec, starts=2),
+        replace(spec, precision=0.03),
+        replace(spec, repetitions_max=9),
+        replace(spec, comparisons=(DeclaredComparison(factor="engine", levels=("a", "b")),)),
     )
-    assert len({spec_digest(other, cluster) for other in (spec, *others)}) == 6
+    assert len({spec_digest(other, cluster) for other in (spec, *others)}) == 10
+    assert spec_digest(replace(spec, seed=None), cluster) == spec_digest(spec, cluster)
 
 
 def test_the_facts_are_those_of_the_workloads() -> None:
@@ -484,8 +553,10 @@ def test_ids_and_digests_are_those_of_campaigns_that_an_earlier_version_began(
     # Each new workload is added to the example; what was begun with it stays as it was.
     path = begun if begun.exists() else root / "examples" / f"{name}.toml"
     spec = load_campaign(path, workloads=facts, profiles=profile_names())
+    # No seed meant 1 to that version.
+    ordered = replace(spec, seed=1 if spec.seed is None else spec.seed)
     trials = expand(
-        spec, campaign_id="X", workloads=facts, cluster_profile="default", cluster_workers=4
+        ordered, campaign_id="X", workloads=facts, cluster_profile="default", cluster_workers=4
     )
     ids = hashlib.sha256("".join(trial.id for trial in trials).encode()).hexdigest()
     digest = spec_digest(spec, CLUSTER)

@@ -72,9 +72,10 @@ class Machine:
         self.is_up = False
         return 1
 
-    def forms(self) -> VariantSwitcher:
+    def forms(self, begun: tuple[int, str] | None = None) -> VariantSwitcher:
         return VariantSwitcher(
             Path("/home"),
+            begun=begun,
             cache=Path("/cache"),
             progress=lambda what, *_: self.said.append(what),
             seen=lambda _: None,
@@ -187,6 +188,45 @@ def test_a_form_that_did_not_come_up_is_tried_again_by_the_next_trial(machine: M
     forms(trial_of(2))
 
     assert machine.calls == [FULL, form(2), form(2)]
+
+
+def test_each_start_stops_the_daemons_also_in_the_same_form(machine: Machine) -> None:
+    forms = machine.forms((0, ""))
+
+    for trial in (trial_of(start=1), trial_of(2, start=1), trial_of(2, start=2), trial_of(start=2)):
+        forms(trial)
+        forms(trial)
+
+    assert machine.calls == [FULL, form(2), "down", form(2), FULL]
+    assert "stopping the cluster for start 2" in machine.said
+
+
+def test_the_first_start_is_a_fresh_one(machine: Machine) -> None:
+    machine.is_up = True
+
+    machine.forms((0, ""))(trial_of(start=1))
+
+    assert machine.calls == ["down", FULL]
+
+
+def test_the_start_in_which_a_campaign_was_killed_goes_on(machine: Machine) -> None:
+    machine.is_up = True
+    forms = machine.forms((2, machine.live.state.identity))
+
+    for start in (2, 3):
+        forms(trial_of(start=start))
+
+    assert machine.calls == [FULL, "down", FULL]
+
+
+def test_without_several_starts_nothing_is_restarted(machine: Machine) -> None:
+    machine.is_up = True
+    forms = machine.forms()
+
+    for start in (1, 2):
+        forms(trial_of(start=start))
+
+    assert machine.calls == [FULL]
 
 
 Leaving = Callable[[VariantSwitcher], None]

@@ -58,6 +58,8 @@ class Desk:
         ends: what a trial comes to, by workload; good where nothing is said.
         texts: sizes of texts that were prepared.
         ended: tags of submissions of dead drivers that were ended.
+        starts: how often the daemons were started.
+        seconds: how long a trial takes that ends well.
     """
 
     home: Path
@@ -70,6 +72,8 @@ class Desk:
     ends: dict[str, TrialEnd | BaseException] = field(default_factory=dict)
     texts: list[int | None] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
+    starts: int = 0
+    seconds: Callable[[Trial], float] = lambda _: 20.0
 
     def __call__(self, *words: str, text: str | None = None) -> Ran:
         """Run the program; what it raises on purpose is raised."""
@@ -84,7 +88,7 @@ class Desk:
         words = "" if self.form is None else variant_words(self.declared, self.form)
         return LiveCluster(
             home=self.home,
-            state=make_state(form=words),
+            state=make_state(form=words, identity=f"start-{self.starts}"),
             layout=self.make_layout(spec),
             remotes={node.name: FakeRemote(node.name) for node in spec.nodes},
         )
@@ -102,6 +106,7 @@ class Desk:
     def up(self, home: Path, *, variant: ClusterVariant | None = None, **_: object) -> LiveCluster:
         assert home == self.home
         self.calls.append(variant)
+        self.starts += not self.is_up or variant != self.form
         self.is_up, self.form = True, variant
         return self.live()
 
@@ -114,7 +119,7 @@ class Desk:
     def run_trial(self, live: LiveCluster, trial: Trial, *_: object, **named: Any) -> TrialEnd:
         assert len(live.spec.workers) == trial.workers
         self.ran.append(trial)
-        end = self.ends.get(trial.workload, good())
+        end = self.ends.get(trial.workload, good(self.seconds(trial)))
         if isinstance(end, BaseException):
             raise end
         return end

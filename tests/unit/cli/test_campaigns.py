@@ -9,10 +9,10 @@ import pytest
 from tests.builders import make_trial
 from tests.unit.cli.desk import Desk, MakeLayout, good, make_desk
 
-from boardcluster.campaign.begin import new_campaign, new_campaign_id, plan, single_spec
+from boardcluster.campaign.begin import new_campaign, new_campaign_id, single_spec
 from boardcluster.campaign.driver import run_trials
 from boardcluster.campaign.follow import each_run
-from boardcluster.campaign.plan import spec_digest
+from boardcluster.campaign.plan import plan
 from boardcluster.campaign.preflight import Preflight, PreflightRow
 from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench, TrialEnd
@@ -105,10 +105,12 @@ def test_a_campaign_names_its_text_where_all_read_the_same(desk: Desk, tmp_path:
 
     def record(*trials: Trial) -> str:
         spec = spec_of()
-        found = new_campaign(spec, desk.declared, trials, campaign_id="c", texts=texts)
+        found = new_campaign(
+            spec, desk.declared, trials, campaign_id="c", texts=texts, spec_sha256="a digest"
+        )
         assert (found.id, found.kind, found.seed) == ("c", CampaignKind.RUN, 5)
         assert (found.cluster, found.emulated, found.name) == ("demo", True, "")
-        assert found.spec_sha256 == spec_digest(spec, desk.declared)
+        assert found.spec_sha256 == "a digest"
         assert bool(found.dataset) == bool(found.dataset_sha256) == bool(found.dataset_source)
         return found.dataset
 
@@ -129,7 +131,9 @@ def follow(
     def run(trials: list[Trial], end: TrialEnd) -> list[str]:
         desk.ends = {trial.workload: end for trial in trials}
         texts = prepared_texts(tmp_path / "cache", no_progress)
-        campaign = new_campaign(spec_of(), desk.declared, trials, campaign_id="c", texts=texts)
+        campaign = new_campaign(
+            spec_of(), desk.declared, trials, campaign_id="c", texts=texts, spec_sha256=""
+        )
         with Store.open(desk.home) as store:
             store.add_campaign(campaign, trials)
             run_trials(
@@ -228,6 +232,7 @@ def outlook_of(**fields: Any) -> Preflight:
             "runs": 12,
             "cells": 6,
             "forms": 2,
+            "starts": 1,
             "known_seconds": 90.0,
             "unknown_runs": 1,
             "space_bytes": 5_000_000,

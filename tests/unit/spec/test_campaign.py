@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from types import ModuleType
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from boardcluster.analysis.stopping import aims_of
 from boardcluster.campaign.plan import expand, workload_facts
 from boardcluster.errors import SpecError
 from boardcluster.factors import FACTORS, Factor
@@ -160,7 +162,7 @@ def test_what_is_left_out_takes_the_defaults(tmp_path: Path) -> None:
     spec = _load(tmp_path, '[campaign]\nname = "A-1"\n[[matrix]]\nworkload = "pi"\n')
     expected = Matrix(workloads=("pi",), sizes_bytes=(), repetitions=3)
     assert spec == CampaignSpec(
-        name="A-1", seed=1, policy=Policy(repeat_tainted=1), matrices=(expected,)
+        name="A-1", seed=None, policy=Policy(repeat_tainted=1), matrices=(expected,)
     )
 
 
@@ -232,10 +234,7 @@ SINGLE_MISTAKES = {
     "unknown key": (
         "seed = 7",
         "sead = 7",
-        (
-            "3: campaign.sead: unknown key; allowed: name, seed, repetitions, ...; did you mean "
-            '"seed"?'
-        ),
+        ('3: campaign.sead: unknown key; allowed: name, seed, starts, ...; did you mean "seed"?'),
     ),
     "unknown key in a matrix": (
         "workers = [1, 2, 4]",
@@ -527,7 +526,11 @@ def test_the_examples_are_valid_and_can_be_planned(path: Path) -> None:
     )
     assert spec.name == path.stem
     trials = expand(
-        spec, campaign_id="c", workloads=facts, cluster_profile="default", cluster_workers=8
+        replace(spec, seed=1),
+        campaign_id="c",
+        workloads=facts,
+        cluster_profile="default",
+        cluster_workers=8,
     )
     assert len(trials) > 30
     if path.stem == "quick":
@@ -559,7 +562,9 @@ def _documented(title: str) -> dict[str, str]:
 
 def test_the_reference_has_every_key(tmp_path: Path) -> None:
     text = '[campaign]\nname = "a"\nzzz = 1\n[[matrix]]\nworkload = "pi"\nzzz = 1\n'
-    for title, line in zip(("[campaign]", "[[matrix]]"), _problems(tmp_path, text), strict=True):
+    text += '[[comparison]]\nof = "engine"\nlevels = ["spark", "mapreduce"]\nzzz = 1\n'
+    titles = ("[campaign]", "[[matrix]]", "[[comparison]]")
+    for title, line in zip(titles, _problems(tmp_path, text), strict=True):
         assert line.partition("allowed: ")[2].split(", ") == list(_documented(title))
 
 
@@ -567,6 +572,9 @@ def test_the_defaults_of_the_reference_are_the_real_ones(tmp_path: Path) -> None
     table = '[[matrix]]\nworkload = "pi"\n'
     written = {key: text.strip("`") for key, text in _documented("[campaign]").items()}
     assert written.pop("name") == "needed"
+    assert written.pop("seed") == "another one each time"
+    assert written.pop("until") == "none"
+    assert written.pop("at_most") == "ten times the fewest"
     plain = ("true", "false", *map(str, range(10)))
     rows = [f"{key} = {text if text in plain else repr(text)}" for key, text in written.items()]
     head = '[campaign]\nname = "a"\n'
@@ -690,3 +698,119 @@ def test_a_wrong_level_in_bytes_is_refused_in_words_of_sizes(
 ) -> None:
     with pytest.raises(SpecError, match=rf"matrix\[0\]\.block_size.*{words}"):
         load_levels(reader, tmp_path, BLOCK_SIZE, listed)
+
+
+# Starts, precision and declared comparisons
+
+DECLARED = """\
+[campaign]
+name = "a"
+starts = 3
+until = "3 %"
+[[matrix]]
+workload = ["grep", "wordcount"]
+engine = ["mapreduce", "spark"]
+size = ["1 GB", "2 GB"]
+profile = ["default", "mine.toml"]
+workers = [1, 2, 4]
+[matrix.settings]
+"dfs.blocksize" = ["32 MiB", "64 MiB"]
+[[comparison]]
+of = "engine"
+levels = ["mapreduce", "spark"]
+where = { workload = "grep", size = ["1 GB"], "dfs.blocksize" = "32 MiB" }
+[[comparison]]
+of = "dfs.blocksize"
+levels = ["32 MiB", "64 MiB"]
+[[comparison]]
+of = "profile"
+levels = ["default", "mine.toml"]
+[[comparison]]
+of = "workers"
+levels = [1, 4]
+"""
+
+
+def test_comparisons_are_declared_as_trials_have_their_levels(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("")
+    spec = _with_settings(tmp_path, DECLARED)
+    assert (spec.starts, spec.precision, spec.repetitions_max) == (3, 0.03, 90)
+    assert [(row.factor, row.levels) for row in spec.comparisons] == [
+        ("engine", ("mapreduce", "spark")),
+        ("dfs.blocksize", ("33554432", "67108864")),
+        ("profile", ("default", str(tmp_path / "mine.toml"))),
+        ("workers", (1, 4)),
+    ]
+    assert spec.comparisons[0].where == {
+        "workload": ("grep",),
+        "size_bytes": (10**9,),
+        "dfs.blocksize": ("33554432",),
+    }
+    trials = expand(
+        replace(spec, seed=1),
+        campaign_id="c",
+        workloads=WORKLOADS,
+        cluster_profile="default",
+        cluster_workers=4,
+    )
+    counts = [len(aims_of([row], trials)) for row in spec.comparisons]
+    assert counts == [2 * 3, 2 * 2 * 2 * 2 * 3, 2 * 2 * 2 * 3 * 2, 2 * 2 * 2 * 2 * 2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            'of = "engine"',
+            'of = "engin"',
+            '14: comparison[0].of: "engin" cannot be compared; ... did you mean "engine"?',
+        ),
+        ('of = "engine"', 'of = "workload"', '14: comparison[0].of: "workload" cannot be .'),
+        (
+            '["mapreduce", "spark"]\nwhere',
+            '["mapreduce"]\nwhere',
+            "15: comparison[0].levels: only one; allowed: two or more levels, the base first",
+        ),
+        (
+            '["mapreduce", "spark"]\nwhere',
+            '["mapreduce", "mpi"]\nwhere',
+            '15: comparison[0].levels[1]: no cell of this campaign has engine "mpi"; allowed: map.',
+        ),
+        ('["mapreduce", "spark"]\nwhere', '["spark", "spark"]\nwhere', "15: comparison[0].levels"),
+        ('["mapreduce", "spark"]\nwhere', '["spark", "flink"]\nwhere', "15: comparison[0].levels"),
+        ('workload = "grep", size', 'worklod = "grep", size', "16: comparison[0].where.worklod: ."),
+        ('workload = "grep", size', 'engine = "spark", size', "16: comparison[0].where.engine: ."),
+        (
+            'size = ["1 GB"],',
+            'size = ["3 GB"],',
+            '16: comparison[0].where.size[0]: no cell of .. has size "3 GB"; allowed: 1 GB, 2 GB',
+        ),
+        ('= "32 MiB" }', '= "16 MiB" }', '16: comparison[0].where."dfs.blocksize"'),
+        ("levels = [1, 4]", "levels = [1, 3]", "25: comparison[3].levels[1]: no cell of this ."),
+        ('until = "3 %"', 'until = "3"', '4: campaign.until: "3" is not valid; allowed: a per.'),
+        ('until = "3 %"', "until = 3", "4: campaign.until: 3 is not valid; allowed: a percent."),
+        ('until = "3 %"', 'until = "60 %"', '4: campaign.until: "60 %" is not valid; allowed: .'),
+        ('until = "3 %"', "at_most = 50", "4: campaign.at_most: it limits nothing without until"),
+        (
+            'until = "3 %"',
+            'until = "3 %"\nat_most = 8',
+            "5: campaign.at_most: 8 runs, but starts .",
+        ),
+        ("starts = 3", "starts = 0", "3: campaign.starts: 0 is not allowed; allowed: a whole n."),
+    ],
+)
+def test_a_wrong_declaration_is_said_with_its_line(
+    old: str, new: str, words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.toml").write_text("")
+    assert old in DECLARED
+    with pytest.raises(SpecError) as caught:
+        _with_settings(tmp_path, DECLARED.replace(old, new, 1))
+    start, _, end = words.partition(".. ")
+    lines = [
+        line.removeprefix(f"{tmp_path / 'campaign.toml'}:")
+        for line in caught.value.message.splitlines()
+    ]
+    assert len(lines) == 1
+    assert lines[0].startswith(start.rstrip("."))
+    assert end in lines[0]

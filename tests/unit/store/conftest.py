@@ -23,6 +23,7 @@ from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import (
     Campaign,
     Checksum,
+    DeclaredComparison,
     Disturbance,
     Engine,
     Fingerprint,
@@ -65,7 +66,19 @@ def fingerprint() -> Fingerprint:
 
 @pytest.fixture
 def campaign() -> Campaign:
-    return make_campaign(id="20260801-120000", name="paper", spec_sha256=DIGEST)
+    return make_campaign(
+        id="20260801-120000",
+        name="paper",
+        spec_sha256=DIGEST,
+        starts=3,
+        precision=0.03,
+        repetitions_max=30,
+        comparisons=(
+            DeclaredComparison(
+                factor="engine", levels=("mapreduce", "spark"), where={"workers": (2, 4)}
+            ),
+        ),
+    )
 
 
 @pytest.fixture
@@ -79,6 +92,7 @@ def trials(campaign: Campaign) -> tuple[Trial, ...]:
             engine=engine,
             size_bytes=256_000_000,
             repetition=repetition + 1,
+            start=2,
             concurrency=2,
             replication=1,
             checksum=Checksum.NULL,

@@ -31,9 +31,12 @@ from boardcluster.store.migrations import MIGRATIONS
 BEGAN = "2026-08-01T12:00:01+00:00"
 ENDED = "2026-08-01T12:00:31+00:00"
 NEW = {
-    "campaign": ("name", "spec_sha256"),
+    "campaign": (
+        *("name", "spec_sha256", "starts", "precision", "repetitions_max", "comparisons"),
+    ),
     "trial": (
         *("concurrency", "replication", "checksum", "master", "warm_up", "input", "parameters"),
+        "start",
         *LATER,
     ),
     "measurement": (
@@ -46,7 +49,15 @@ NEW = {
 
 @pytest.fixture
 def old_campaign(campaign: Campaign) -> Campaign:
-    return replace(campaign, name="", spec_sha256="")
+    return replace(
+        campaign,
+        name="",
+        spec_sha256="",
+        starts=1,
+        precision=None,
+        repetitions_max=0,
+        comparisons=(),
+    )
 
 
 @pytest.fixture
@@ -61,6 +72,7 @@ def old_trials(trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
             warm_up=False,
             input="",
             parameters={},
+            start=1,
             **{factor.name: factor.empty for factor in FACTORS if factor.migration},
         )
         for trial in trials
@@ -183,8 +195,11 @@ def test_a_store_of_before_there_were_emulated_boards_reads_as_undilated(
         connection.execute(f"ALTER TABLE measurements DROP COLUMN {name}")
     for name in ("verdict", "verdict_reasons", "disturbances", "tolerated_share"):
         connection.execute(f"ALTER TABLE probe_runs DROP COLUMN {name}")
-    for name in LATER:
+    for name in (*LATER, "start"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {name}")
+    for name in ("starts", "precision", "repetitions_max", "comparisons"):
+        connection.execute(f"ALTER TABLE campaigns DROP COLUMN {name}")
+    connection.execute("ALTER TABLE attempts DROP COLUMN start_id")
     connection.execute("DELETE FROM migrations WHERE name >= '0005_twins'")
     record = json.loads(connection.execute("SELECT record FROM fingerprints").fetchone()[0])
     del record["limits"], record["twin"]
@@ -228,7 +243,7 @@ def test_files_of_the_first_format_are_read_with_defaults(
     end = attempt_path(tmp_path, old_trials[0].id, 1)
     for path in (plan, end):
         body = json.loads(path.read_text())
-        assert body["format"] == 5
+        assert body["format"] == 6
         record = body["record"]
         for part in (record["campaign"], *record.get("trials", ()), record.get("trial", {})):
             for name in (*NEW["campaign"], *NEW["trial"]):
@@ -259,5 +274,6 @@ def test_a_migration_that_was_released_never_changes() -> None:
         "0004_probes": "935fb40f6d516bda64550dad2b2accf4e469aa06bb100ee0dc070cde56437f3d",
         "0005_twins": "d9f2e75eed4329aa564a382c9ad73a4c4e26b36e5b329b660492fbdb171e7cdf",
         "0006_settings": "eb787a42f8cd6fac05e6fbc429e32be2d4e93981e14b114fa6fc25f8b50fb3f4",
+        "0007_starts": "895c00900c7a9d8e5ba510ae1b83aa0d776a5f83308394500e037891d3416e95",
         "0008_disturbances": "d87da2495acdb0bebdaf79b4ddd59fd7aeb6126c3c94bdae09903ea98880b9f6",
     }

@@ -24,7 +24,7 @@ from boardcluster.records import (
     Trial,
     Verdict,
 )
-from boardcluster.store import Store, database, files, migrations, rows
+from boardcluster.store import Store, database, files, migrations, rebuild, rows
 
 BEGAN = "2026-08-01T12:00:01+00:00"
 ENDED = "2026-08-01T12:00:31+00:00"
@@ -648,3 +648,70 @@ def test_the_best_clock_of_each_board_is_known_and_of_no_other_board(
     assert store.best_clocks(ours) == {"pi1": 2.4e9, "pi2": 2.2e9}
     assert store.best_clocks(swapped) == {"pi1": 2.4e9, "pi2": 1.8e9}
     assert store.best_clocks(make_board_fingerprint()) == {}
+
+
+# Further trials of a campaign
+
+
+def further_of(trials: tuple[Trial, ...], number: int) -> tuple[Trial, ...]:
+    last = max(trial.position for trial in trials)
+    return tuple(
+        replace(trials[0], id=f"{trials[0].id}x{place}", position=last + place, repetition=90)
+        for place in range(1, number + 1)
+    )
+
+
+def test_further_trials_come_after_the_planned_ones(
+    store: Store, campaign: Campaign, trials: tuple[Trial, ...], tmp_path: Path
+) -> None:
+    further = further_of(trials, 3)
+    planned = store.trials(campaign.id)
+
+    store.add_trials(campaign.id, further)
+
+    assert store.trials(campaign.id) == (*planned, *further)
+    assert store.summary(campaign.id).planned == len(planned) + 3
+    store.close()
+    rebuild(tmp_path)
+    with Store.open(tmp_path, read_only=True) as rebuilt:
+        assert rebuilt.trials(campaign.id) == (*planned, *further)
+
+
+def test_further_trials_are_taken_whole_or_not_at_all(
+    store: Store, campaign: Campaign, trials: tuple[Trial, ...]
+) -> None:
+    planned = store.trials(campaign.id)
+    first, second = further_of(trials, 2)
+    for wrong in (
+        (first, first),
+        (first, trials[0]),
+        (first, replace(second, position=first.position)),
+        (first, replace(second, campaign_id="another")),
+    ):
+        with pytest.raises(StoreError):
+            store.add_trials(campaign.id, wrong)
+        assert store.trials(campaign.id) == planned
+
+
+def test_a_round_that_only_its_file_has_can_be_planned_again(
+    store: Store,
+    campaign: Campaign,
+    trials: tuple[Trial, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A crash between the file and the commit."""
+    further = further_of(trials, 2)
+    planned = store.trials(campaign.id)
+
+    def crash(*_: object) -> None:
+        raise OSError("power cut")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("boardcluster.store.migrations.commit", crash)
+        with pytest.raises(StoreError, match="power cut"):
+            store.add_trials(campaign.id, further)
+    assert store.trials(campaign.id) == planned
+
+    store.mark_interrupted("the driver was killed")
+    store.add_trials(campaign.id, further)
+    assert store.trials(campaign.id) == (*planned, *further)
