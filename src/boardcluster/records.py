@@ -31,6 +31,7 @@ __all__ = [
     "Coverage",
     "Dataset",
     "DiskLimits",
+    "Disturbance",
     "Energy",
     "EnergyMethod",
     "Engine",
@@ -385,6 +386,9 @@ class Trial:
     settings: dict[str, str] = field(default_factory=dict)
     """Properties of the engines to values, as the engines read them; only what was set, in
     ``cluster.toml`` or for this trial."""
+    start: int = 1
+    """Which start of the cluster it belongs to, from 1; cells of one start share what a start draws
+    by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -798,6 +802,20 @@ class Verdict(StrEnum):
     UNJUDGED = "unjudged"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disturbance:
+    """What disturbed a run, as a bound on what it did to the result."""
+
+    cause: str
+    """``steal``, ``foreign load``, ``throttled`` and so on: the name of the rule that found it."""
+    node: str
+    """The node where it did most."""
+    share: float
+    """At most this share of the run's duration is explained by it, 0 to 1."""
+    adjustable: bool
+    """Whether a model of several runs can adjust for it (steal, foreign load); else it excludes."""
+
+
 class EnergyMethod(StrEnum):
     """Where an energy comes from: METERED by a meter, or MODELLED from utilisation."""
 
@@ -1039,6 +1057,8 @@ class Measurement:
     """By how much the nodes were slower than the boards they stand for; every time and every rate
     here is already divided or multiplied by it, so that it is the board's. See ``undilated`` for
     what is not."""
+    disturbances: tuple[Disturbance, ...] = ()
+    """What disturbed it, the largest share first; also what is too small to taint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
