@@ -102,6 +102,6 @@ def drift_words(found: CampaignDrift) -> str:
         what = f"the last runs of campaign {found.campaign} took {by} than its first"
     return (
         f"Times drift: {what}, over all of its configurations ({found.runs} runs, p"
-        f" {found.p_adjusted:.2g}). Heat, a disk that fills up or another load on the machine may be"
-        " the cause."
+        f" {found.p_adjusted:.2g}). Heat, a disk that fills up or another load on the machine may"
+        " be the cause."
     )
