@@ -973,6 +973,12 @@ class ProbeRun:
     """What was measured; empty where the reason says why."""
     reason: str = ""
     """Why it failed, in one line; empty if it did not."""
+    verdict: Verdict = Verdict.UNJUDGED
+    """Whether its figures can be trusted."""
+    verdict_reasons: tuple[str, ...] = ()
+    """Why it is not valid, in one line each."""
+    disturbances: tuple[Disturbance, ...] = ()
+    """What disturbed it, the largest share first; also what is too small to taint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

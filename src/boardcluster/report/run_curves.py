@@ -24,7 +24,7 @@ from boardcluster.analysis.telemetry import (
 from boardcluster.analysis.trust.window import Window
 from boardcluster.records import Telemetry
 from boardcluster.report.curves import COLOURS, Band, Chart, Line, Mark, Series
-from boardcluster.report.run_marks import Disturbance
+from boardcluster.report.run_marks import DisturbedTimes
 
 __all__ = ["MOST_LINES", "Section", "sections"]
 
@@ -81,7 +81,7 @@ class _Source:
     edges: Series
     phases: tuple[tuple[str, float, float], ...]
     parts: tuple[tuple[str, float, float], ...]
-    disturbances: tuple[Disturbance, ...]
+    disturbances: tuple[DisturbedTimes, ...]
 
     @property
     def machines(self) -> tuple[Window, ...]:
@@ -134,7 +134,7 @@ class _Plot:
     """Whether it is left out where every value is 0."""
 
 
-def sections(telemetry: Telemetry, disturbances: Sequence[Disturbance]) -> tuple[Section, ...]:
+def sections(telemetry: Telemetry, disturbances: Sequence[DisturbedTimes]) -> tuple[Section, ...]:
     """The charts of a run; none without samples or without a duration."""
     windows = tuple(window_of(node, telemetry) for node in telemetry.nodes)
     if not windows or telemetry.duration_seconds <= 0:

@@ -11,7 +11,7 @@ from boardcluster.analysis.telemetry import throttled, window_of
 from boardcluster.analysis.trust.window import Flags, Track, Window
 from boardcluster.records import Telemetry
 
-__all__ = ["Disturbance", "disturbances"]
+__all__ = ["DisturbedTimes", "disturbances"]
 
 _SHARE = 0.05  # of its cores, or of the time; the same as in the verdict's rules
 _STOLEN_SHARE = 0.02
@@ -19,7 +19,7 @@ _QUOTA = "held back by a CPU quota"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Disturbance:
+class DisturbedTimes:
     """One kind of disturbance of one node."""
 
     node: str
@@ -32,7 +32,7 @@ class Disturbance:
     """How long it lasted in all."""
 
 
-def disturbances(telemetry: Telemetry, *, limited: bool = False) -> tuple[Disturbance, ...]:
+def disturbances(telemetry: Telemetry, *, limited: bool = False) -> tuple[DisturbedTimes, ...]:
     """Find what disturbed the nodes, node by node.
 
     Args:
@@ -48,7 +48,7 @@ def disturbances(telemetry: Telemetry, *, limited: bool = False) -> tuple[Distur
     )
 
 
-def _of(window: Window) -> Iterator[Disturbance]:
+def _of(window: Window) -> Iterator[DisturbedTimes]:
     held = throttled(window)
     if held is not None:
         yield from _one(window, "clock held back by the firmware", *held)
@@ -64,7 +64,7 @@ def _of(window: Window) -> Iterator[Disturbance]:
             yield from _one(window, what, track, np.asarray(track.rates() > share))
 
 
-def _one(window: Window, what: str, track: Track, flags: Flags) -> Iterator[Disturbance]:
+def _one(window: Window, what: str, track: Track, flags: Flags) -> Iterator[DisturbedTimes]:
     spans: list[tuple[float, float]] = []
     for place in np.flatnonzero(flags & (track.shares > 0)):
         begin = max(float(track.begins[place]), window.start_seconds)
@@ -73,7 +73,7 @@ def _one(window: Window, what: str, track: Track, flags: Flags) -> Iterator[Dist
             begin = spans.pop()[0]
         spans.append((begin, end))
     if spans:
-        yield Disturbance(
+        yield DisturbedTimes(
             node=window.node,
             what=what,
             spans=tuple(spans),

@@ -19,7 +19,7 @@ from boardcluster.report.machine import setup_values
 from boardcluster.report.parts import present
 from boardcluster.report.render import STATE_MARKS, make_environment, style_sheets, write_texts
 from boardcluster.report.run_curves import Section, sections
-from boardcluster.report.run_marks import Disturbance, disturbances
+from boardcluster.report.run_marks import DisturbedTimes, disturbances
 from boardcluster.report.source import state_of
 from boardcluster.report.tables import Column, Display, Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes
@@ -299,7 +299,7 @@ def _number(value: float | None, decimals: int = 2, divisor: float = 1.0) -> str
     return words.NONE if value is None else f"{value / divisor:,.{decimals}f}"
 
 
-_DISTURBED: Getters[Disturbance] = (
+_DISTURBED: Getters[DisturbedTimes] = (
     Getter("Node", lambda row: row.node),
     Getter("What", lambda row: row.what),
     Getter("Seconds", lambda row: f"{row.seconds:.1f}", Display.NUMBER),

@@ -23,6 +23,7 @@ from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import (
     Campaign,
     Checksum,
+    Disturbance,
     Engine,
     Fingerprint,
     MasterPlacement,
@@ -112,4 +113,8 @@ def measurement() -> Measurement:
         verdict_reasons=("worker2 was hot before the run: 71 °C",),
         dilation=2.5,
         energy=make_energy(412.5, powers=(power,)),
+        disturbances=(
+            Disturbance(cause="steal", node="worker2", share=0.03125, adjustable=True),
+            Disturbance(cause="swap", node="worker1", share=0.015625, adjustable=False),
+        ),
     )

@@ -39,7 +39,7 @@ NEW = {
     "measurement": (
         *("figures", "phases_seconds", "intermediate_bytes", "node_written_bytes"),
         *("node_read_bytes", "remarks", "verdict", "verdict_reasons", "energy"),
-        "dilation",
+        *("dilation", "disturbances"),
     ),
 }
 
@@ -81,6 +81,7 @@ def old_measurement(measurement: Measurement) -> Measurement:
         verdict_reasons=(),
         energy=None,
         dilation=1.0,
+        disturbances=(),
     )
 
 
@@ -176,7 +177,10 @@ def test_a_store_of_before_there_were_emulated_boards_reads_as_undilated(
         store.add_campaign(campaign, trials)
         store_run(store, trials[0], measurement, fingerprint=fingerprint)
     connection = sqlite3.connect(tmp_path / "store.sqlite")
-    connection.execute("ALTER TABLE measurements DROP COLUMN dilation")
+    for name in ("dilation", "disturbances"):
+        connection.execute(f"ALTER TABLE measurements DROP COLUMN {name}")
+    for name in ("verdict", "verdict_reasons", "disturbances"):
+        connection.execute(f"ALTER TABLE probe_runs DROP COLUMN {name}")
     for name in LATER:
         connection.execute(f"ALTER TABLE trials DROP COLUMN {name}")
     connection.execute("DELETE FROM migrations WHERE name >= '0005_twins'")
@@ -187,7 +191,7 @@ def test_a_store_of_before_there_were_emulated_boards_reads_as_undilated(
     connection.close()
     with Store.open(tmp_path) as store:
         [found] = [row for row in store.results() if row.measurement]
-    assert found.measurement == replace(measurement, dilation=1.0)
+    assert found.measurement == replace(measurement, dilation=1.0, disturbances=())
     assert found.attempt is not None
     assert found.attempt.fingerprint == replace(fingerprint, limits="", twin="")
 
@@ -251,4 +255,5 @@ def test_a_migration_that_was_released_never_changes() -> None:
         "0004_probes": "935fb40f6d516bda64550dad2b2accf4e469aa06bb100ee0dc070cde56437f3d",
         "0005_twins": "d9f2e75eed4329aa564a382c9ad73a4c4e26b36e5b329b660492fbdb171e7cdf",
         "0006_settings": "eb787a42f8cd6fac05e6fbc429e32be2d4e93981e14b114fa6fc25f8b50fb3f4",
+        "0008_disturbances": "5521a10d57c2ebc129d731ca46d5428577f3459dd756e382dfbbae9eff69b7b0",
     }

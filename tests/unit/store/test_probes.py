@@ -13,7 +13,7 @@ import pytest
 from tests.builders import make_probe_run
 
 from boardcluster.errors import StoreError
-from boardcluster.records import ProbeFigure, ProbeMode, ProbeRun
+from boardcluster.records import Disturbance, ProbeFigure, ProbeMode, ProbeRun, Verdict
 from boardcluster.store import Store, files, probes, rebuild
 from boardcluster.store.probes import probe_path
 
@@ -34,6 +34,9 @@ RUN = make_probe_run(
     versions=("iperf 3.12", "tool ü"),
     hardware="pi1: a machine",
     figures=FIGURES,
+    verdict=Verdict.TAINTED,
+    verdict_reasons=("pi1: slow",),
+    disturbances=(Disturbance(cause="steal", node="pi1", share=0.25, adjustable=True),),
 )
 FAILED = replace(RUN, id="20260801-130000-1", figures=(), reason="it hung", versions=())
 
