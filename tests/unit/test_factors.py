@@ -55,7 +55,15 @@ OTHER: dict[str, Any] = {
     "settings": {"dfs.heartbeat.interval": "5"},
 }
 BASE = result(1.0).trial
-NOT_FACTORS = {"id", "campaign_id", "position", "repetition", "arguments", "warm_up"}
+NOT_FACTORS = {
+    "id",
+    "campaign_id",
+    "position",
+    "repetition",
+    "start",
+    "arguments",
+    "warm_up",
+}
 
 
 def other(factor: Factor) -> Any:

@@ -255,5 +255,6 @@ def test_a_migration_that_was_released_never_changes() -> None:
         "0004_probes": "935fb40f6d516bda64550dad2b2accf4e469aa06bb100ee0dc070cde56437f3d",
         "0005_twins": "d9f2e75eed4329aa564a382c9ad73a4c4e26b36e5b329b660492fbdb171e7cdf",
         "0006_settings": "eb787a42f8cd6fac05e6fbc429e32be2d4e93981e14b114fa6fc25f8b50fb3f4",
+        "0007_starts": "a8788f78358068134d5da7da1e55d265949bf97096dce75d9b926501612be9a6",
         "0008_disturbances": "5521a10d57c2ebc129d731ca46d5428577f3459dd756e382dfbbae9eff69b7b0",
     }
