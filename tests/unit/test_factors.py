@@ -240,8 +240,8 @@ def blocks(*sizes: str) -> tuple[Cell, ...]:
             position=place,
             settings={"spark.executor.cores": "1"} | ({"dfs.blocksize": size} if size else {}),
         )
-        for place, size in enumerate(sizes)
-        for seconds in (10.0 + place, 10.5 + place)
+        for number, size in enumerate(sizes)
+        for place, seconds in ((2 * number, 10.0 + number), (2 * number + 1, 10.5 + number))
     )
 
 

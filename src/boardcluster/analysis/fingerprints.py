@@ -37,6 +37,8 @@ OF_NODES = ("nodes", "hardware", "limits", "twin", "config_sha256")
 """What follows from the number of workers, say, so that it tells setups of one cell apart only."""
 _APART = ("boardcluster", "profile", "security", "emulated")
 """Our own version, which by itself changes no job, and what cells are told apart by already."""
+_FOLLOWING = ("config_sha256", "limits", "nodes", "node_memory_bytes", "node_cores")
+"""What mostly follows from other properties, so that it is named only where these are the same."""
 
 
 def differences(first: Fingerprint, second: Fingerprint) -> tuple[str, ...]:
@@ -97,12 +99,12 @@ def setups_among(
     setups: dict[tuple[_Key, Fingerprint], tuple[tuple[str, str], ...]] = {}
     for key, row in rows.items():
         own = [name for name in names if name in common or name in dividing[key]]
-        # A digest says nothing to a person; it is needed only where nothing else differs.
-        said = [name for name in own if name not in _DIGESTS]
-        if len({_values(found, said) for found in row}) == len(
-            {_values(found, own) for found in row}
-        ):
-            own = said
+        for name in _FOLLOWING:
+            said = [other for other in own if other != name]
+            if len({_values(found, said) for found in row}) == len(
+                {_values(found, own) for found in row}
+            ):
+                own = said
         for found in row:
             setups[key, found] = tuple((name, _setup_words(name, found, row)) for name in own)
     return setups
@@ -118,17 +120,17 @@ def _values(found: Fingerprint, names: Iterable[str]) -> tuple[Any, ...]:
 
 
 def _setup_words(name: str, found: Fingerprint, row: Sequence[Fingerprint]) -> str:
-    """Words for one property of a setup, unlike those of any other value in the group."""
+    """Words for one property of a setup; empty where it has nothing that others lack."""
     value = getattr(found, name)
     words = _WORDS.get(name, name.replace("_", " "))
     if name == "twin":
-        return value or "no boards"
+        return str(value)
     if name in _DIGESTS:
         return f"{words} {value[:8]}"
     if name in ("hardware", "limits"):
         lines = {other: _lines(getattr(other, name)) for other in row}
         common = set.intersection(*(set(own) for own in lines.values()))
-        return "; ".join(line for line in lines[found] if line not in common) or f"no other {words}"
+        return "; ".join(line for line in lines[found] if line not in common)
     return f"{words} {value}" if value else f"{words} not recorded"
 
 

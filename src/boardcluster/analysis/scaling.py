@@ -657,9 +657,9 @@ def factor_effects(cells: Iterable[Cell]) -> tuple[FactorEffect, ...]:
 
     def rest(cell: Cell, factor: str) -> tuple[object, ...]:
         security = None if factor == "security" else cell.configuration.security
-        boards = None if factor == _SETUP else (setups[id(cell)], cell.configuration.boards)
-        software = None if factor in (_SETUP, _SOFTWARE) else cell.configuration.software
-        return (*levels_without(cell.trial, factor), security, boards, software)
+        boards = None if factor == _SETUP else setups[id(cell)]
+        setup = None if factor in (_SETUP, _SOFTWARE) else cell.configuration.setup
+        return (*levels_without(cell.trial, factor), security, boards, setup)
 
     found = []
     for factor in (*_ALONE, "security", _SETUP, _SOFTWARE, *parameters, *settings):

@@ -217,8 +217,7 @@ def _comparisons(ratios: Sequence[MeasuredRatio]) -> Iterator[str]:
     if size > 1:
         correction = next(row.correction for row in ratios if row.correction)
         yield (
-            f"The p values of all {size} comparisons were corrected by the method of"
-            f" {correction}."
+            f"The p values of all {size} comparisons were corrected by the method of {correction}."
         )
 
 

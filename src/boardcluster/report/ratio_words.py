@@ -76,7 +76,9 @@ def basis(ratio: MeasuredRatio) -> str:
     """Interval of a ratio, what it is from, and of how many comparisons it is one: a sentence."""
     if ratio.interval is None:
         return f"No interval: {ratio.reason}."
-    sentence = f"95 % interval of the ratio {span(ratio)}, from {interval(ratio)}"
+    holds = ratio.interval.low <= 1 <= ratio.interval.high
+    includes = ", which includes 1" if holds else ""
+    sentence = f"95 % interval of the ratio {span(ratio)}{includes}, from {interval(ratio)}"
     if ratio.family_size > 1 and ratio.p_adjusted is not None:
         sentence += (
             f"; one of {ratio.family_size} comparisons, p {ratio.p_adjusted:.2g} corrected for"

@@ -181,7 +181,7 @@ def test_a_store_of_before_there_were_emulated_boards_reads_as_undilated(
         connection.execute(f"ALTER TABLE measurements DROP COLUMN {name}")
     for name in ("verdict", "verdict_reasons", "disturbances"):
         connection.execute(f"ALTER TABLE probe_runs DROP COLUMN {name}")
-    for name in LATER:
+    for name in (*LATER, "start"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {name}")
     connection.execute("DELETE FROM migrations WHERE name >= '0005_twins'")
     record = json.loads(connection.execute("SELECT record FROM fingerprints").fetchone()[0])
