@@ -509,7 +509,11 @@ def test_a_comparison_across_setups_names_what_differs(
     assert labels[2] == "kernel 7.0, operating system Debian 13, CPU y, Java x"
     assert labels[0] == labels[1] != labels[2]
     software = [
-        row for row in tables(report, "effects") for row in row.rows if row[0] == "software"
+        row
+        for part in report.walk()
+        for table in part.tables
+        for row in table.rows
+        if row[0] == "software"
     ]
     assert len(software) == 1
 

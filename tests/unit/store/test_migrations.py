@@ -35,6 +35,7 @@ NEW = {
     "trial": (
         *("concurrency", "replication", "checksum", "master", "warm_up", "input", "parameters"),
         *LATER,
+        "start",
     ),
     "measurement": (
         *("figures", "phases_seconds", "intermediate_bytes", "node_written_bytes"),
@@ -61,6 +62,7 @@ def old_trials(trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
             warm_up=False,
             input="",
             parameters={},
+            start=1,
             **{factor.name: factor.empty for factor in FACTORS if factor.migration},
         )
         for trial in trials

@@ -40,7 +40,7 @@ class CampaignDrift:
     campaign: str
     """Its id."""
     kind: DriftKind
-    """Which of the two is surer."""
+    """The one that is shown; of two that are, the one that explains more."""
     share: float
     """By how much the last runs took longer than the first, as a share; below 0 less."""
     position: int
@@ -102,8 +102,11 @@ def find_drift(cells: Sequence[Sequence[RunValue]]) -> tuple[CampaignDrift, ...]
 def _drift(
     name: str, table: _Table, trend: _Slope, change: _Slope, adjusted: tuple[float, float]
 ) -> CampaignDrift:
-    # Of equal p, the one that explains more.
-    is_change = (adjusted[1], -abs(change.statistic)) < (adjusted[0], -abs(trend.statistic))
+    # Shuffles bound the p of a change, so of two that are shown the one counts that explains more.
+    if max(adjusted) < _SIGNIFICANCE:
+        is_change = abs(change.statistic) > abs(trend.statistic)
+    else:
+        is_change = adjusted[1] < adjusted[0]
     chosen = change if is_change else trend
     reach = 1.0 if is_change else float(table.places.max() - table.places.min())
     return CampaignDrift(

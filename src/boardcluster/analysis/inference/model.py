@@ -484,7 +484,18 @@ def _contrast(sides: Sequence[_Side], *, allows_for_starts: bool) -> _Contrast |
         extra = 2 * ASSUMED_START_DEVIATION**2 if allows_for_starts else 0.0
         total += extra
         degrees = total**2 / weight if weight > 0 else sum(free for _, free in parts)
+        if _balanced(sides) and not names:
+            degrees = sum(free for _, free in parts[:2])
     return _Contrast(difference, math.sqrt(total), degrees, names)
+
+
+def _balanced(sides: Sequence[_Side]) -> bool:
+    """Whether two sides have as many starts, several each: of one cluster, they vary alike.
+
+    Then the degrees of freedom are those of a common variance; Welch's are too few for three.
+    """
+    counts = {len(set(side.starts)) for side in sides}
+    return len(sides) == 2 and len(counts) == 1 and counts.pop() > 1
 
 
 def _chosen(sides: Sequence[_Side], freedom: int) -> tuple[str, ...]:
