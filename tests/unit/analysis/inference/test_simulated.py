@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
-from benchmarks.inference import (
-    COUNTS,
-    draw_pair,
-    holds,
-    null_campaign,
-    shown_before,
-)
 
 from boardcluster.analysis.inference import compare
 
+_BENCHMARK = runpy.run_path(str(Path(__file__).parents[4] / "benchmarks" / "inference.py"))
+COUNTS = _BENCHMARK["COUNTS"]
+draw_pair, holds = _BENCHMARK["draw_pair"], _BENCHMARK["holds"]
+null_campaign, shown_before = _BENCHMARK["null_campaign"], _BENCHMARK["shown_before"]
 ROUNDS = 400
 
 
