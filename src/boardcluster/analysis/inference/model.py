@@ -317,38 +317,36 @@ def compare(
         method, starts = ComparisonMethod.UNPAIRED, min(len(set(side.starts)) for side in sides)
     allows = len(sides) > 1 and starts == 1 and not _same_starts(over, under)
     unadjusted = math.exp(sum(side.sign * side.centre(side.logs) for side in sides))
+    plain = MeasuredRatio(
+        value=unadjusted,
+        unadjusted=unadjusted,
+        interval=None,
+        method=ComparisonMethod.NONE,
+        counts=counts,
+        starts=starts,
+        pairs=len(pairs),
+        smallest_effect=smallest_effect,
+        reason=ONE_RUN,
+    )
     found = _contrast(sides, allows_for_starts=allows)
     if found is None:
-        return MeasuredRatio(
-            value=unadjusted,
-            unadjusted=unadjusted,
-            interval=None,
-            method=ComparisonMethod.NONE,
-            counts=counts,
-            starts=starts,
-            pairs=len(pairs),
-            smallest_effect=smallest_effect,
-            reason=ONE_RUN,
-        )
+        return plain
     half = _quantile(found.degrees, confidence) * found.error
     p_value, p_equivalence = _tests(found, math.log1p(smallest_effect))
-    return MeasuredRatio(
+    return replace(
+        plain,
         value=math.exp(found.difference),
-        unadjusted=unadjusted,
         interval=Interval(
             low=math.exp(found.difference - half), high=math.exp(found.difference + half)
         ),
         method=method,
-        counts=counts,
-        starts=starts,
-        pairs=len(pairs),
+        reason="",
         adjusted_for=found.adjusted_for,
         allows_for_starts=allows,
         p_value=p_value,
         p_equivalence=p_equivalence,
         p_adjusted=p_value,
         p_equivalence_adjusted=p_equivalence,
-        smallest_effect=smallest_effect,
         standard_error=found.error,
         agrees=(means[0] - means[1]) * found.difference > 0,
     )
