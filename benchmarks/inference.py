@@ -267,10 +267,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2000, help="for coverage and power")
     parser.add_argument("--campaigns", type=int, default=200, help="null campaigns of each kind")
+    parser.add_argument("--only", choices=tuple(TABLES), help="one table of them")
     parser.add_argument("--write", action="store_true", help=f"write the tables into {PAGE.name}")
     options = parser.parse_args()
     met = True
-    for name, (titles, make) in TABLES.items():
+    chosen = [options.only] if options.only else list(TABLES)
+    for name in chosen:
+        titles, make = TABLES[name]
         number = options.campaigns if name == "nulls" else options.rounds
         rows = list(make(number))
         text = table(titles, rows)

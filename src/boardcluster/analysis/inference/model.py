@@ -306,15 +306,9 @@ def compare(
         raise ValueError("a comparison with no values")
     means = [math.fsum(row.value for row in rows) / len(rows) for rows in (over, under)]
     counts = (len(over), len(under))
-    pairs = _pairs(over, under)
-    sides: tuple[_Side, ...]
-    if _enough(len(pairs), counts):
-        sides = (_Side.of_pairs(pairs),)
-        method, starts = ComparisonMethod.PAIRED, len(set(sides[0].starts))
-    else:
-        pairs = ()
-        sides = (_Side.of_runs(over, 1.0), _Side.of_runs(under, -1.0))
-        method, starts = ComparisonMethod.UNPAIRED, min(len(set(side.starts)) for side in sides)
+    sides = _sides(over, under)
+    pairs = len(sides[0].logs) if len(sides) == 1 else 0
+    starts = min(len(set(side.starts)) for side in sides)
     allows = len(sides) > 1 and starts == 1 and not _same_starts(over, under)
     unadjusted = math.exp(sum(side.sign * side.centre(side.logs) for side in sides))
     plain = MeasuredRatio(
@@ -324,7 +318,7 @@ def compare(
         method=ComparisonMethod.NONE,
         counts=counts,
         starts=starts,
-        pairs=len(pairs),
+        pairs=pairs,
         smallest_effect=smallest_effect,
         reason=ONE_RUN,
     )
@@ -339,7 +333,7 @@ def compare(
         interval=Interval(
             low=math.exp(found.difference - half), high=math.exp(found.difference + half)
         ),
-        method=method,
+        method=ComparisonMethod.PAIRED if pairs else ComparisonMethod.UNPAIRED,
         reason="",
         adjusted_for=found.adjusted_for,
         allows_for_starts=allows,
@@ -375,6 +369,14 @@ def _enough(pairs: int, counts: tuple[int, int]) -> bool:
     """Whether so many pairs say more than all runs unpaired."""
     most = max(counts)
     return pairs >= 2 and (pairs == most or pairs >= max(3, _LEAST_PAIRED_SHARE * most))
+
+
+def _sides(over: Sequence[RunValue], under: Sequence[RunValue]) -> tuple[_Side, ...]:
+    """Return the ratios within blocks as the one side, or both cells."""
+    pairs = _pairs(over, under)
+    if _enough(len(pairs), (len(over), len(under))):
+        return (_Side.of_pairs(pairs),)
+    return (_Side.of_runs(over, 1.0), _Side.of_runs(under, -1.0))
 
 
 def _same_starts(over: Sequence[RunValue], under: Sequence[RunValue]) -> bool:
