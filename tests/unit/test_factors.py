@@ -55,7 +55,15 @@ OTHER: dict[str, Any] = {
     "settings": {"dfs.heartbeat.interval": "5"},
 }
 BASE = result(1.0).trial
-NOT_FACTORS = {"id", "campaign_id", "position", "repetition", "arguments", "warm_up"}
+NOT_FACTORS = {
+    "id",
+    "campaign_id",
+    "position",
+    "repetition",
+    "start",
+    "arguments",
+    "warm_up",
+}
 
 
 def other(factor: Factor) -> Any:
@@ -232,8 +240,8 @@ def blocks(*sizes: str) -> tuple[Cell, ...]:
             position=place,
             settings={"spark.executor.cores": "1"} | ({"dfs.blocksize": size} if size else {}),
         )
-        for place, size in enumerate(sizes)
-        for seconds in (10.0 + place, 10.5 + place)
+        for number, size in enumerate(sizes)
+        for place, seconds in ((2 * number, 10.0 + number), (2 * number + 1, 10.5 + number))
     )
 
 

@@ -15,27 +15,16 @@ from boardcluster.analysis.cells import (
     untrusted,
     verdict_of,
 )
-from boardcluster.analysis.comparisons import (
-    ConcurrencyComparison,
-    EngineComparison,
-    compare_concurrency,
-    compare_engines,
-)
 from boardcluster.analysis.fingerprints import differences, differences_among
-from boardcluster.analysis.statistics import Drift, Interval
+from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_words, is_twin, node_words, twin_words
 
 __all__ = [
     "Cell",
-    "ConcurrencyComparison",
     "Configuration",
-    "Drift",
-    "EngineComparison",
     "Interval",
     "MeasuredFigure",
     "Untrusted",
-    "compare_concurrency",
-    "compare_engines",
     "differences",
     "differences_among",
     "dilation_words",

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from statistics import median
 from typing import Any, TypeAlias
 
-from boardcluster.analysis.fingerprints import differences_among
+from boardcluster.analysis.fingerprints import setups_among
+from boardcluster.analysis.inference import RunValue, estimate, observe
 from boardcluster.analysis.statistics import (
-    Drift,
     Interval,
-    bootstrap_interval,
     coefficient_of_variation,
-    drift,
     mean,
-    mean_interval,
     outliers,
     standard_deviation,
 )
@@ -29,7 +25,6 @@ from boardcluster.records import (
     Engine,
     Fingerprint,
     MasterPlacement,
-    Measurement,
     Result,
     Security,
     Trial,
@@ -54,6 +49,8 @@ _OWN_PROGRAM = "submit"
 _SHOWN_APART = ("workload", "engine", "profile", "size_bytes", "workers", "concurrency")
 """Factors that labels leave to columns and titles, or say in a way of their own."""
 _MIX = "+"
+_BOARDS = ("hardware", "limits", "twin")
+"""Fields of a setup that are boards and media."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -84,6 +81,19 @@ class Configuration:
     """Who could reach the cluster."""
     levels: tuple[tuple[str, Any], ...] = ()
     """What is set of the factors that came later (factors.py), by name."""
+    setup: tuple[tuple[str, str], ...] = ()
+    """What else it was measured on, where runs of the same were measured on different setups: field
+    of ``Fingerprint`` and words. Such runs are cells of their own."""
+
+    @property
+    def boards(self) -> str:
+        """Words for the boards, media and limits, as far as they tell setups apart."""
+        return ", ".join(said for name, said in self.setup if name in _BOARDS)
+
+    @property
+    def software(self) -> str:
+        """Words for what else tells setups apart."""
+        return ", ".join(said for name, said in self.setup if name not in _BOARDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +112,8 @@ class MeasuredFigure:
 class Cell(Configuration):
     """All verified and measured runs of one configuration on one engine, without warm-ups.
 
-    Of tainted runs it has those that a model can adjust for, and all if they were asked for.
+    Of a trial that was tried several times one try counts. Of tainted runs it has those that a model
+    can adjust for, and all if they were asked for.
     """
 
     engine: Engine
@@ -124,17 +135,18 @@ class Cell(Configuration):
     variation: float | None
     """Coefficient of variation, a fraction; None for one run."""
     interval_seconds: Interval | None
-    """95 % confidence interval of the mean by Student's t; None for one run."""
-    bootstrap_seconds: Interval | None
-    """The same by the bootstrap; None for fewer than five runs."""
+    """95 % confidence interval of the mean by Student's t, of the means of starts of the cluster
+    where there are several; None for one run."""
+    starts: int
+    """Starts of the cluster that its runs are from."""
+    within_share: float | None
+    """Standard deviation within a start as a share of the mean; None without two runs of one."""
+    between_share: float | None
+    """That between starts, beyond what runs within them explain; None for one start."""
     outliers: tuple[int, ...]
     """Places in ``results`` of runs beyond Tukey's fences; they count all the same."""
-    drift: Drift | None
-    """How durations changed with run order; None for fewer than five runs."""
-    warnings: tuple[str, ...]
-    """What a reader of the mean must know, one line each: drift, different setups."""
     left_out: tuple[Result, ...]
-    """Verified runs of the same that are not in it, because of what disturbed them."""
+    """Verified runs of the same that are not in it: disturbed, or tries that another one replaces."""
     throughput_bytes_per_second: float | None
     """Input of all runs over the time of all runs; None without a known input."""
     figures: dict[str, MeasuredFigure]
@@ -143,7 +155,7 @@ class Cell(Configuration):
     """Mean of what engines wrote to local storage besides the final output; None unless every run
     says it."""
     fingerprints: tuple[Fingerprint, ...]
-    """The different setups it was measured on; more than one is worth a remark."""
+    """The setups it was measured on; they differ in nothing that can change the number."""
 
     @property
     def count(self) -> int:
@@ -162,7 +174,7 @@ class Cell(Configuration):
     @property
     def configuration(self) -> Configuration:
         """What engines can be compared at."""
-        return _configuration(self.results[0])
+        return Configuration(**{row.name: getattr(self, row.name) for row in fields(Configuration)})
 
     @property
     def is_mix(self) -> bool:
@@ -171,8 +183,8 @@ class Cell(Configuration):
 
     @property
     def label(self) -> str:
-        """Short words for what is not the default: see ``label_of``."""
-        return label_of(self.results)
+        """Short words for what is not the default, and for its setup: see ``label_of``."""
+        return _label(self.results, self.setup)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,8 +200,14 @@ class Untrusted:
 
     @property
     def label(self) -> str:
-        """Short words for what is not the default: see ``label_of``."""
-        return label_of(self.results)
+        """Short words for what is not the default, and for its setup: see ``label_of``."""
+        return _label(self.results, self.configuration.setup)
+
+
+def _label(results: Sequence[Result], setup: Sequence[tuple[str, str]]) -> str:
+    known = label_of(results)  # says already what emulated boards stand for
+    parts = [said for name, said in setup if name != "twin"]
+    return ", ".join(part for part in (known, *parts) if part)
 
 
 def verdict_of(result: Result) -> Verdict:
@@ -234,8 +252,10 @@ def summarise(results: Iterable[Result], *, tainted: bool = False) -> tuple[Cell
     """Group the ok attempts into cells, ordered by configuration and engine.
 
     Failed and invalid attempts, warm-ups and the user's own programs stay out, and so do tainted
-    runs that nothing can adjust (``records.in_cell``), unless they are asked for. Configurations
-    without a run that counts have no cell; see ``untrusted``.
+    runs that nothing can adjust (``records.in_cell``), unless they are asked for. Of several tries of
+    a trial the last one that is not tainted counts, else the last. Runs of setups that differ in what
+    can change the number are never in one cell: see ``Configuration.setup``. Configurations without a
+    run that counts have no cell; see ``untrusted``.
     """
     return tuple(
         _cell(at, counting, left_out)
@@ -260,21 +280,43 @@ def _groups(
     results: Iterable[Result], *, tainted: bool
 ) -> Iterator[tuple[_Key, tuple[Result, ...], tuple[Result, ...]]]:
     """Yield each configuration and engine with its runs that count and those that do not."""
+    measured = [row for row in results if _is_measured(row)]
+    alike: dict[Configuration, list[Fingerprint]] = {}
+    for row in measured:
+        if row.attempt is not None:
+            alike.setdefault(_configuration(row), []).append(row.attempt.fingerprint)
+    setups = setups_among(alike)
     groups: dict[_Key, list[Result]] = {}
-    for result in results:
-        attempt, trial = result.attempt, result.trial
-        if attempt is None or attempt.state is not AttemptState.OK or result.measurement is None:
-            continue
-        if trial.workload != _OWN_PROGRAM and not trial.warm_up:
-            groups.setdefault((_configuration(result), trial.engine), []).append(result)
+    for row in measured:
+        if row.attempt is not None:
+            plain = _configuration(row)
+            at = replace(plain, setup=setups[plain, row.attempt.fingerprint])
+            groups.setdefault((at, row.trial.engine), []).append(row)
     for key in sorted(groups):
         ordered = sorted(groups[key], key=_run_order)
-        counting = [_counts(result, tainted=tainted) for result in ordered]
+        chosen: dict[str, Result] = {}
+        for row in ordered:
+            if _counts(row, tainted=tainted):
+                kept = chosen.get(row.trial.id)
+                if (
+                    kept is None
+                    or verdict_of(row) is not Verdict.TAINTED
+                    or (verdict_of(kept) is Verdict.TAINTED)
+                ):
+                    chosen[row.trial.id] = row
+        counting = {id(row) for row in chosen.values()}
         yield (
             key,
-            tuple(itertools.compress(ordered, counting)),
-            tuple(itertools.compress(ordered, [not counts for counts in counting])),
+            tuple(row for row in ordered if id(row) in counting),
+            tuple(row for row in ordered if id(row) not in counting),
         )
+
+
+def _is_measured(result: Result) -> bool:
+    attempt, trial = result.attempt, result.trial
+    ended_well = attempt is not None and attempt.state is AttemptState.OK
+    counts = trial.workload != _OWN_PROGRAM and not trial.warm_up
+    return ended_well and result.measurement is not None and counts
 
 
 def _counts(result: Result, *, tainted: bool) -> bool:
@@ -314,7 +356,7 @@ def _cell(at: Configuration, ordered: tuple[Result, ...], left_out: tuple[Result
     attempts = [result.attempt for result in ordered if result.attempt is not None]
     intermediate = [found for row in measurements if (found := row.intermediate_bytes) is not None]
     fingerprints = tuple(dict.fromkeys(attempt.fingerprint for attempt in attempts))
-    drifted = drift(seconds)
+    known = estimate(observe(ordered))
     return Cell(
         **{row.name: getattr(at, row.name) for row in fields(at)},
         engine=ordered[0].trial.engine,
@@ -326,37 +368,29 @@ def _cell(at: Configuration, ordered: tuple[Result, ...], left_out: tuple[Result
         maximum_seconds=max(seconds),
         deviation_seconds=standard_deviation(seconds),
         variation=coefficient_of_variation(seconds),
-        interval_seconds=mean_interval(seconds),
-        bootstrap_seconds=bootstrap_interval(seconds),
+        interval_seconds=known.interval,
+        starts=known.starts,
+        within_share=known.within_share,
+        between_share=known.between_share,
         outliers=outliers(seconds),
-        drift=drifted,
-        warnings=_warnings(drifted, fingerprints),
         left_out=left_out,
         throughput_bytes_per_second=sum(sizes) / math.fsum(seconds) if all(sizes) else None,
-        figures=_figures(measurements),
+        figures=_figures(ordered),
         mean_intermediate_bytes=mean(intermediate) if len(intermediate) == len(ordered) else None,
         fingerprints=fingerprints,
     )
 
 
-def _warnings(drifted: Drift | None, fingerprints: Sequence[Fingerprint]) -> tuple[str, ...]:
-    lines = []
-    if drifted is not None and drifted.is_shown:
-        way = "grow" if drifted.correlation > 0 else "shrink"
-        lines.append(
-            f"times {way} with run order (Spearman's rank correlation {drifted.correlation:.2f},"
-            f" p {drifted.p_value:.2g}): something drifts, such as heat or a disk that fills up"
-        )
-    lines += [f"runs of different setups: {line}" for line in differences_among(fingerprints)]
-    return tuple(lines)
+def _figures(ordered: Sequence[Result]) -> dict[str, MeasuredFigure]:
+    values: dict[str, list[RunValue]] = {}
+    for row in ordered:
+        if row.measurement is not None:
+            start = (row.trial.campaign_id, row.trial.start)
+            for name, value in row.measurement.figures.items():
+                values.setdefault(name, []).append(RunValue(value=value, start=start))
+    return {name: _figure(series) for name, series in values.items()}
 
 
-def _figures(measurements: Sequence[Measurement]) -> dict[str, MeasuredFigure]:
-    values: dict[str, list[float]] = {}
-    for measurement in measurements:
-        for name, value in measurement.figures.items():
-            values.setdefault(name, []).append(value)
-    return {
-        name: MeasuredFigure(mean=mean(series), interval=mean_interval(series), count=len(series))
-        for name, series in values.items()
-    }
+def _figure(series: Sequence[RunValue]) -> MeasuredFigure:
+    found = estimate(series)
+    return MeasuredFigure(mean=found.mean, interval=found.interval, count=found.runs)

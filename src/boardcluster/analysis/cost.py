@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis.cells import Cell, Configuration
-from boardcluster.analysis.fingerprints import differences_among
-from boardcluster.analysis.scaling import amdahl_fit, by_setup, setup_of
+from boardcluster.analysis.fingerprints import OF_NODES, differences_among
+from boardcluster.analysis.scaling import amdahl_fit, setup_of
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of, is_twin
 from boardcluster.records import Engine, Fingerprint, ProbeFigure, ProbeRun, Verdict, in_cell
@@ -206,15 +206,19 @@ def workers_to_match(points: Iterable[tuple[int, float]], seconds: float) -> flo
 def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
     """Gather what differs only in the number of workers, by number of workers."""
     groups: dict[object, list[Cell]] = {}
-    for whole in cells:
-        if whole.workload not in _FAMILIES or whole.concurrency != 1:
+    for cell in cells:
+        if cell.workload not in _FAMILIES or cell.concurrency != 1:
             continue
-        for cell in by_setup(whole):
-            first = cell.results[0]
-            common = dataclasses.replace(cell.configuration, workers=0)
-            key = (common, cell.engine, setup_of(first), dilation_of(first))
-            groups.setdefault(key, []).append(cell)
+        first = cell.results[0]
+        common = dataclasses.replace(cell.configuration, workers=0, setup=_setup(cell))
+        key = (common, cell.engine, setup_of(first), dilation_of(first))
+        groups.setdefault(key, []).append(cell)
     return [sorted(group, key=lambda cell: cell.workers) for group in groups.values()]
+
+
+def _setup(cell: Cell) -> tuple[tuple[str, str], ...]:
+    """What tells its setup apart, but for what follows from the number of workers."""
+    return tuple(row for row in cell.setup if row[0] not in OF_NODES)
 
 
 def _singles(group: Sequence[Cell], runs: Sequence[ProbeRun]) -> list[_Single | None]:

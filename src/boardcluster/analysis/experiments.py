@@ -80,8 +80,6 @@ class ExperimentEntry:
     """How far ``ratio`` is above the published one; below 0 it is less."""
     is_far: bool
     """Whether that is more than FAR_PERCENT either way."""
-    warnings: tuple[str, ...]
-    """What a reader of the mean must know, one line each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +247,6 @@ def _entry(
         published_source=said.source if said else "",
         difference_percent=difference_percent,
         is_far=difference_percent is not None and abs(difference_percent) > FAR_PERCENT,
-        warnings=cell.warnings if cell else (),
     )
 
 

@@ -1,13 +1,16 @@
-"""What two fingerprints differ in."""
+"""What fingerprints differ in, and which of them may be pooled."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from boardcluster.records import Fingerprint
 
-__all__ = ["differences", "differences_among"]
+__all__ = ["OF_NODES", "differences", "differences_among", "setups_among"]
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 _WORDS = {
     "config_sha256": "generated configuration",
@@ -30,6 +33,12 @@ _WORDS = {
 _DIGESTS = ("config_sha256",)  # whose values say nothing to a person
 _SAID = ("emulated",)  # which the kind of nodes says already
 _LATER = ("kernel_command_line", "blas", "numa", "governor")
+OF_NODES = ("nodes", "hardware", "limits", "twin", "config_sha256")
+"""What follows from the number of workers, say, so that it tells setups of one cell apart only."""
+_APART = ("boardcluster", "profile", "security", "emulated")
+"""Our own version, which by itself changes no job, and what cells are told apart by already."""
+_FOLLOWING = ("config_sha256", "limits", "nodes", "node_memory_bytes", "node_cores")
+"""What mostly follows from other properties, so that it is named only where these are the same."""
 
 
 def differences(first: Fingerprint, second: Fingerprint) -> tuple[str, ...]:
@@ -65,6 +74,68 @@ def differences_among(fingerprints: Iterable[Fingerprint]) -> tuple[str, ...]:
     rows = list(fingerprints)
     lines = [line for other in rows[1:] for line in differences(rows[0], other)]
     return tuple(dict.fromkeys(lines))
+
+
+def setups_among(
+    groups: Mapping[_Key, Iterable[Fingerprint]],
+) -> dict[tuple[_Key, Fingerprint], tuple[tuple[str, str], ...]]:
+    """Say of each fingerprint what tells its setup from others that are in a group with it.
+
+    Runs of one group whose setups differ in anything that can change the number must not be pooled.
+    A property of the machine or the software by which any group is divided is named in all groups,
+    so that cells of the same setup find each other; one of the nodes only in the groups that it
+    divides. What earlier versions did not record is no difference, where all others say the same.
+
+    Args:
+        groups: fingerprints of runs that are otherwise alike.
+
+    Returns:
+        By group and fingerprint, what it is by the name of the field; empty where nothing differs.
+    """
+    rows = {key: tuple(dict.fromkeys(group)) for key, group in groups.items()}
+    names = [item.name for item in dataclasses.fields(Fingerprint) if item.name not in _APART]
+    dividing = {key: [name for name in names if _divides(name, row)] for key, row in rows.items()}
+    common = {name for found in dividing.values() for name in found if name not in OF_NODES}
+    setups: dict[tuple[_Key, Fingerprint], tuple[tuple[str, str], ...]] = {}
+    for key, row in rows.items():
+        own = [name for name in names if name in common or name in dividing[key]]
+        for name in _FOLLOWING:
+            said = [other for other in own if other != name]
+            if len({_values(found, said) for found in row}) == len(
+                {_values(found, own) for found in row}
+            ):
+                own = said
+        for found in row:
+            setups[key, found] = tuple((name, _setup_words(name, found, row)) for name in own)
+    return setups
+
+
+def _divides(name: str, row: Sequence[Fingerprint]) -> bool:
+    values = {getattr(found, name) for found in row}
+    return len(values - {""} if name in _LATER else values) > 1
+
+
+def _values(found: Fingerprint, names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(getattr(found, name) for name in names)
+
+
+def _setup_words(name: str, found: Fingerprint, row: Sequence[Fingerprint]) -> str:
+    """Words for one property of a setup; empty where it has nothing that others lack."""
+    value = getattr(found, name)
+    words = _WORDS.get(name, name.replace("_", " "))
+    if name == "twin":
+        return str(value)
+    if name in _DIGESTS:
+        return f"{words} {value[:8]}"
+    if name in ("hardware", "limits"):
+        lines = {other: _lines(getattr(other, name)) for other in row}
+        common = set.intersection(*(set(own) for own in lines.values()))
+        return "; ".join(line for line in lines[found] if line not in common)
+    return f"{words} {value}" if value else f"{words} not recorded"
+
+
+def _lines(value: str | tuple[str, ...]) -> Sequence[str]:
+    return value.splitlines() if isinstance(value, str) else value
 
 
 def _by_node(what: str, first: Sequence[str], second: Sequence[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Whether it mattered what ran just before a run. Pure.
 
-Drift over the runs of one cell is in ``statistics.drift`` and in each cell. What a run leaves
+Drift over a campaign is in ``inference.find_drift``. What a run leaves
 behind (heat, a full page cache, dirty blocks of a card) may also carry over to the next one.
 Campaigns draw their order at random, so that such effects even out, and so that they can be seen.
 
@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boardcluster.analysis.cells import Cell
+from boardcluster.analysis.inference.families import holm
 from boardcluster.analysis.statistics import LEAST_RUNS, Interval, mean, t_quantile
 from boardcluster.records import Engine, Result
 
 __all__ = ["CarryOver", "carry_over"]
+
+_SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +43,14 @@ class CarryOver:
     """How much longer runs after it took than others of the same cell, as a share of the cell's
     mean; below 0 they were shorter."""
     interval: Interval
-    """Its 95 % interval by Student's t. Of twenty such intervals one leaves out zero by chance."""
+    """Its 95 % interval by Student's t, of this effect alone."""
+    p_value: float
+    """Two-sided p of no effect, corrected by Holm's method for all effects that were looked for."""
 
     @property
     def is_shown(self) -> bool:
-        """Whether the runs show an effect: its interval leaves out zero."""
-        return not self.interval.low <= 0 <= self.interval.high
+        """Whether the runs show an effect: p below 0.05."""
+        return self.p_value < _SIGNIFICANCE
 
 
 def carry_over(cells: Iterable[Cell], results: Iterable[Result]) -> tuple[CarryOver, ...]:
@@ -76,7 +81,10 @@ def carry_over(cells: Iterable[Cell], results: Iterable[Result]) -> tuple[CarryO
             effect = _effect(workload, engine, name, marked)
             if effect is not None:
                 found.append(effect)
-    return tuple(found)
+    adjusted = holm([row.p_value for row in found])
+    return tuple(
+        replace(row, p_value=p_value) for row, p_value in zip(found, adjusted, strict=True)
+    )
 
 
 def _key(result: Result) -> tuple[str, int]:
@@ -121,7 +129,11 @@ def _effect(
     squares = math.fsum(x * x for x in xs)
     share = math.fsum(x * y for x, y in zip(xs, ys, strict=True)) / squares
     left = math.fsum((y - share * x) ** 2 for x, y in zip(xs, ys, strict=True))
-    half = t_quantile(degrees) * math.sqrt(left / degrees / squares)
+    error = math.sqrt(left / degrees / squares)
+    half = t_quantile(degrees) * error
+    from scipy.special import stdtr  # noqa: PLC0415  most commands test nothing
+
+    p_value = 2 * float(stdtr(degrees, -abs(share) / error)) if error else float(share == 0)
     return CarryOver(
         workload=workload,
         engine=engine,
@@ -130,4 +142,5 @@ def _effect(
         others=total - runs,
         difference_share=share,
         interval=Interval(low=share - half, high=share + half),
+        p_value=p_value,
     )

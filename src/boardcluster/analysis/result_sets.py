@@ -15,8 +15,17 @@ from enum import StrEnum
 from boardcluster.analysis.cells import Cell, label_of
 from boardcluster.analysis.efficiency import watts_of
 from boardcluster.analysis.fingerprints import differences_among
-from boardcluster.analysis.ratios import PairedTest, Ratio, RatioMethod, paired, ratio_of_means
-from boardcluster.analysis.statistics import Interval, mean, mean_interval
+from boardcluster.analysis.inference import (
+    ComparisonMethod,
+    EffectVerdict,
+    MeasuredRatio,
+    RunValue,
+    compare,
+    estimate,
+    family,
+    observe,
+)
+from boardcluster.analysis.statistics import Interval, mean
 from boardcluster.analysis.twins import node_words
 from boardcluster.factors import FACTORS, engine_of_setting, setting_value
 from boardcluster.records import Engine, Fingerprint, Result
@@ -89,7 +98,17 @@ class ResultPoint:
     @property
     def interval(self) -> Interval | None:
         """95 % interval of the mean by Student's t; None for one run and for published numbers."""
-        return mean_interval(self.values) if self.cell is not None else None
+        return None if self.cell is None else estimate(self.runs).interval
+
+    @property
+    def runs(self) -> tuple[RunValue, ...]:
+        """The runs with their values; none of a published number."""
+        if self.cell is None:
+            return ()
+        rows = observe(self.cell.results)
+        return tuple(
+            replace(row, value=value) for row, value in zip(rows, self.values, strict=True)
+        )
 
     @property
     def is_published(self) -> bool:
@@ -144,17 +163,26 @@ class SetDifference:
 class MatchOutcome(StrEnum):
     """What a match says.
 
-    HIGHER and LOWER: the interval of the ratio leaves out 1. NOT_SHOWN: it holds 1. NO_INTERVAL:
-    there is none, so that nothing is shown either way. INSIDE and OUTSIDE: the published number
-    lies in the 95 % interval of our mean, or not.
+    HIGHER, LOWER, NOT_WORTHWHILE and NOT_SHOWN: see ``EffectVerdict``. NO_INTERVAL: there is none,
+    so that nothing is shown either way. INSIDE and OUTSIDE: the published number lies in the 95 %
+    interval of our mean, or not.
     """
 
     HIGHER = "higher"
     LOWER = "lower"
+    NOT_WORTHWHILE = "no worthwhile difference"
     NOT_SHOWN = "no difference shown"
     NO_INTERVAL = "no interval"
     INSIDE = "inside the interval"
     OUTSIDE = "outside the interval"
+
+
+_OUTCOMES = {
+    EffectVerdict.HIGHER: MatchOutcome.HIGHER,
+    EffectVerdict.LOWER: MatchOutcome.LOWER,
+    EffectVerdict.NOT_WORTHWHILE: MatchOutcome.NOT_WORTHWHILE,
+    EffectVerdict.NOT_SHOWN: MatchOutcome.NOT_SHOWN,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,20 +193,13 @@ class Match:
     """Of the first side."""
     second: ResultPoint
     """Of the second side."""
-    ratio: Ratio | None
-    """Mean of the first over mean of the second, unpaired; None where the second is 0."""
-    paired: PairedTest | None
-    """The paired test, where both ran in turn in one campaign and it is of durations."""
+    ratio: MeasuredRatio | None
+    """The first over the second, corrected for the number of matches; None where a value is 0."""
 
     @property
     def quantity(self) -> str:
         """What both are."""
         return self.first.quantity
-
-    @property
-    def best_ratio(self) -> Ratio | None:
-        """The paired ratio where there is one, else the unpaired one."""
-        return self.paired.ratio if self.paired is not None else self.ratio
 
     @property
     def outcome(self) -> MatchOutcome:
@@ -191,12 +212,9 @@ class Match:
                 return MatchOutcome.NO_INTERVAL
             inside = own.interval.low <= said.mean <= own.interval.high
             return MatchOutcome.INSIDE if inside else MatchOutcome.OUTSIDE
-        ratio = self.best_ratio
-        if ratio is None or ratio.interval is None:
+        if self.ratio is None or self.ratio.interval is None:
             return MatchOutcome.NO_INTERVAL
-        if not ratio.is_shown:
-            return MatchOutcome.NOT_SHOWN
-        return MatchOutcome.HIGHER if ratio.value > 1 else MatchOutcome.LOWER
+        return _OUTCOMES[self.ratio.verdict]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,9 +331,9 @@ def own_result_set(
 def compare_result_sets(first: ResultSet, second: ResultSet) -> ResultSetComparison:
     """Match the points of two sides and compare those that are alike.
 
-    The ratio is mean of the first over mean of the second; its interval, where both have two runs
-    or more, is Fieller's (``analysis.ratios``). Published numbers have no interval, and nothing is
-    made up for them: the match then says whether the number lies in the interval of our mean.
+    All matches are one family: see ``inference.family``. Published numbers have no interval, and
+    nothing is made up for them: the match then says whether the number lies in the interval of our
+    mean.
     """
     first, second = _with_every_setting(first, second)
     apart = _apart(first, second)
@@ -324,7 +342,12 @@ def compare_result_sets(first: ResultSet, second: ResultSet) -> ResultSetCompari
         point.quantity for point in second.points
     }
     taken = {id(point) for pair in pairs for point in pair}
-    matches = tuple(_match(*pair) for pair in pairs)
+    ratios = [_ratio(*pair) for pair in pairs]
+    corrected = iter(family([ratio for ratio in ratios if ratio is not None]))
+    matches = tuple(
+        Match(first=one, second=other, ratio=None if ratio is None else next(corrected))
+        for (one, other), ratio in zip(pairs, ratios, strict=True)
+    )
     return ResultSetComparison(
         first=first,
         second=second,
@@ -416,26 +439,20 @@ def _of_like_machine(one: ResultPoint, found: Sequence[ResultPoint]) -> Sequence
     return found
 
 
-def _match(one: ResultPoint, other: ResultPoint) -> Match:
-    test = None
-    if one.cell is not None and other.cell is not None and one.quantity == DURATION:
-        test = paired(one.cell, other.cell)
-        if test is not None and test.pairs < min(one.cell.count, other.cell.count):
-            test = None  # runs whose means are shown would be left out of their ratio
-    return Match(first=one, second=other, ratio=_ratio(one, other), paired=test)
-
-
-def _ratio(one: ResultPoint, other: ResultPoint) -> Ratio | None:
-    if not other.mean > 0:
+def _ratio(one: ResultPoint, other: ResultPoint) -> MeasuredRatio | None:
+    if min(*one.values, *other.values) <= 0:
         return None
     if one.is_published or other.is_published:
-        return Ratio(
-            value=one.mean / other.mean,
+        value = one.mean / other.mean
+        return MeasuredRatio(
+            value=value,
+            unadjusted=value,
             interval=None,
-            method=RatioMethod.NONE,
+            method=ComparisonMethod.NONE,
+            counts=(len(one.values), len(other.values)),
             reason=PUBLISHED_REASON,
         )
-    return ratio_of_means(one.values, other.values)
+    return compare(one.runs, other.runs)
 
 
 def _alone(

@@ -4,7 +4,10 @@ Sources: fixed work: G. M. Amdahl, "Validity of the single processor approach to
 scale computing capabilities", AFIPS 1967; work that grows with the workers: J. L. Gustafson,
 "Reevaluating Amdahl's law", *CACM* 31(5), 1988. Both are fitted by least squares of relative
 residuals, since runs scatter in proportion to their time. Coefficients are held at 0 or above,
-which keeps the serial share between 0 and 1.
+which keeps the serial share between 0 and 1. The interval of the serial share holds every share
+whose best fit is not much worse than the best of all (profile likelihood: W. Q. Meeker and
+L. A. Escobar, "Teaching about approximate confidence regions based on maximum likelihood
+estimation", *The American Statistician* 49(1), 1995), given how the runs of each point scatter.
 """
 
 from __future__ import annotations
@@ -20,10 +23,18 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TypeVar
 
-from boardcluster.analysis.cells import Cell, Configuration, summarise
-from boardcluster.analysis.fingerprints import differences_among
-from boardcluster.analysis.ratios import Ratio, ratio_of_cells, ratio_of_means
-from boardcluster.analysis.statistics import Interval, mean
+from boardcluster.analysis.cells import Cell, Configuration
+from boardcluster.analysis.fingerprints import OF_NODES, differences_among
+from boardcluster.analysis.inference import (
+    ASSUMED_START_DEVIATION,
+    Correction,
+    EffectVerdict,
+    MeasuredRatio,
+    compare,
+    family,
+    observe,
+)
+from boardcluster.analysis.statistics import Interval, mean, t_quantile
 from boardcluster.factors import FACTORS, FACTORS_BY_NAME, levels_without
 from boardcluster.records import Engine, Result
 
@@ -37,10 +48,10 @@ __all__ = [
     "SizePoint",
     "SizeScaling",
     "amdahl_fit",
-    "by_setup",
     "efficiency",
     "factor_effects",
     "gustafson_fit",
+    "in_family",
     "intermediate_share",
     "node_scalings",
     "predict",
@@ -75,9 +86,20 @@ class Fit:
     """Share of the scatter that the fit explains, weighted as the residuals are; None where the fit
     is exact or all times are equal. Below 0 it is worse than one number."""
     largest_speed_up: float | None
-    """What no number of workers exceeds: 1 / serial share; None without a bound."""
+    """What no number of workers exceeds: 1 / serial share. None without a bound, and where the
+    runs do not show one: the interval of the share begins at 0, or the law does not fit."""
     exact: bool
     """Whether there are only two points, through which the law always goes."""
+    serial_interval: Interval | None = None
+    """95 % interval of the serial share; None where a point has one run, and for Gustafson."""
+    p_fit: float | None = None
+    """P of points that are at least as far from the law, if it holds, by the scatter of their runs
+    (F test of lack of fit); None where that is not known, or the fit is exact."""
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the runs show that the law does not hold."""
+        return self.p_fit is not None and self.p_fit < _SIGNIFICANCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +116,7 @@ class NodePoint:
     """Its 95 % interval; None for one run."""
     size_bytes: int
     """Input size."""
-    speed_up: Ratio
+    speed_up: MeasuredRatio
     """Against the smallest number of workers, see ``NodeScaling``; 1 at that itself."""
     efficiency: float
     """Speed-up over how many times as many workers there are; 1 is ideal."""
@@ -129,6 +151,19 @@ class NodeScaling:
     differences: tuple[str, ...]
     """What else differs among the fingerprints of the runs, one line each, but for what follows
     from the number of nodes."""
+    bend: MeasuredRatio | None = None
+    """The time of the most workers over that of the fastest number, for the same work; None where
+    the most are the fastest."""
+
+    @property
+    def bends_back(self) -> bool:
+        """Whether the runs show that more workers take longer: no law of scaling here says so."""
+        return self.bend is not None and self.bend.verdict is EffectVerdict.HIGHER
+
+    @property
+    def fastest_workers(self) -> int:
+        """The number of workers with the smallest mean."""
+        return min(self.points, key=lambda point: point.mean_seconds).workers
 
     @property
     def fit(self) -> Fit | None:
@@ -195,8 +230,8 @@ class FactorEffect:
     """Two cells that differ in exactly one thing."""
 
     factor: str
-    """What: a factor such as ``engine`` or ``replication``, ``security``, ``boards and media``, or
-    the name of a parameter or of a setting."""
+    """What: a factor such as ``engine`` or ``replication``, ``security``, ``boards and media``,
+    ``software``, or the name of a parameter or of a setting."""
     slower: Cell
     """The cell with the larger mean."""
     faster: Cell
@@ -205,8 +240,8 @@ class FactorEffect:
     """Its value in the slower cell, as it is stored; the report says it in words."""
     faster_value: str
     """Its value in the faster cell."""
-    ratio: Ratio
-    """Mean of the slower over mean of the faster; paired where the runs are."""
+    ratio: MeasuredRatio
+    """Time of the slower over time of the faster."""
     differences: tuple[str, ...]
     """What else differs among the fingerprints of the runs, one line each."""
 
@@ -214,6 +249,9 @@ class FactorEffect:
 # Fits, over plain numbers
 
 _Points = Sequence[tuple[int, float]]
+_SIGNIFICANCE = 0.05
+_SHARES = 10_001
+"""Serial shares that are tried for its interval: steps of 0.01 %."""
 
 
 def efficiency(speed_up: float, *, workers: int, base_workers: int = 1) -> float:
@@ -227,10 +265,16 @@ def efficiency(speed_up: float, *, workers: int, base_workers: int = 1) -> float
     return speed_up * base_workers / workers
 
 
-def amdahl_fit(points: _Points) -> Fit | None:
+def amdahl_fit(points: _Points, errors: Sequence[float] = (), *, degrees: int = 0) -> Fit | None:
     """Fit Amdahl's law: T(n) = T1 * (s + (1 - s) / n), for the same work on n workers.
 
-    The points are numbers of workers and seconds. None for fewer than two different numbers.
+    Args:
+        points: numbers of workers and seconds.
+        errors: the standard error of each point as a share of its seconds; empty if not known.
+        degrees: degrees of freedom of these errors, together.
+
+    Returns:
+        None for fewer than two different numbers of workers.
 
     Raises:
         ValueError: a number of workers is below 1, or a time not above 0.
@@ -242,7 +286,37 @@ def amdahl_fit(points: _Points) -> Fit | None:
     serial, parallel = _line([1 / workers for workers, _ in rows], seconds)
     fitted = [serial + parallel / workers for workers, _ in rows]
     share = serial / (serial + parallel)
-    return _fit(Law.AMDAHL, share, serial + parallel, rows, fitted)
+    fit = _fit(Law.AMDAHL, share, serial + parallel, rows, fitted)
+    if not errors or not degrees or min(errors) <= 0:
+        return fit
+    shares = [each for _, each in sorted(zip(points, errors, strict=True))]
+    interval, p_fit = _serial_interval(rows, shares, degrees)
+    fit = dataclasses.replace(fit, serial_interval=interval, p_fit=None if fit.exact else p_fit)
+    bounded = not fit.exact and not fit.is_refuted and interval.low > 0
+    return fit if bounded else dataclasses.replace(fit, largest_speed_up=None)
+
+
+def _serial_interval(
+    rows: Sequence[tuple[int, float]], errors: Sequence[float], degrees: int
+) -> tuple[Interval, float]:
+    """Return the profile interval of the serial share, and p of the lack of fit."""
+    import numpy as np  # noqa: PLC0415  most commands fit nothing
+    from scipy.special import fdtrc  # noqa: PLC0415
+
+    workers = np.array([row[0] for row in rows], dtype=float)
+    seconds = np.array([row[1] for row in rows])
+    weights = 1 / (seconds * np.array(errors)) ** 2
+    shares = np.linspace(0, 1, _SHARES)
+    shapes = shares[:, None] + (1 - shares[:, None]) / workers[None, :]
+    scales = (shapes * seconds * weights).sum(axis=1) / (shapes**2 * weights).sum(axis=1)
+    misses = (((seconds - scales[:, None] * shapes) ** 2) * weights).sum(axis=1)
+    least = float(misses.min())
+    inside = shares[misses <= least + t_quantile(degrees) ** 2]
+    free = max(1, len(rows) - 2)
+    return (
+        Interval(low=float(inside[0]), high=float(inside[-1])),
+        float(fdtrc(free, degrees, least / free)),
+    )
 
 
 def gustafson_fit(points: _Points) -> Fit | None:
@@ -385,9 +459,10 @@ def node_scalings(cells: Iterable[Cell]) -> tuple[NodeScaling, ...]:
 
     First the cells of the same size, then those whose size is in proportion to the workers, where
     there are at least two of either. Runs of emulated boards that stand for different boards or
-    media are kept apart.
+    media are kept apart. Where a number of workers was measured on several setups, the latest one
+    is taken.
     """
-    rows = [part for cell in cells for part in _parted(cell, _twin_of)]
+    rows = list(cells)
     same = _grouped(
         rows, lambda cell: (_without(cell, workers=0), cell.engine, _twin_of(cell.results[0]))
     )
@@ -401,11 +476,25 @@ def node_scalings(cells: Iterable[Cell]) -> tuple[NodeScaling, ...]:
         ),
     )
     return tuple(
-        _node_scaling(sorted(group, key=lambda cell: cell.workers), scaled=scaled)
+        _node_scaling(chosen, scaled=scaled)
         for groups, scaled in ((same, False), (grown, True))
         for group in groups
-        if len(group) > 1
+        if len(chosen := _latest(group, lambda cell: cell.workers)) > 1
     )
+
+
+def _latest(cells: Iterable[Cell], key: Callable[[Cell], int]) -> list[Cell]:
+    """Return the cell of each number, in their order; of several setups the one that ran last."""
+    found: dict[int, Cell] = {}
+    for cell in cells:
+        kept = found.get(key(cell))
+        if kept is None or _last_utc(cell) > _last_utc(kept):
+            found[key(cell)] = cell
+    return [found[number] for number in sorted(found)]
+
+
+def _last_utc(cell: Cell) -> str:
+    return max(row.attempt.started_utc if row.attempt else "" for row in cell.results)
 
 
 def _node_scaling(cells: Sequence[Cell], *, scaled: bool) -> NodeScaling:
@@ -418,16 +507,48 @@ def _node_scaling(cells: Sequence[Cell], *, scaled: bool) -> NodeScaling:
         scaled=scaled,
         points=tuple(_node_point(cell, base, scaled=scaled) for cell in cells),
         base_workers=base.workers,
-        amdahl=None if scaled else amdahl_fit(times),
+        amdahl=None if scaled else amdahl_fit(times, *_errors(cells), degrees=_degrees(cells)),
         gustafson=gustafson_fit(times) if scaled else None,
         cells=tuple(cells),
         differences=_differences(cells, apart_from="workers"),
+        bend=None if scaled else _bend(cells),
     )
 
 
+def _replicates(cell: Cell) -> int:
+    return cell.starts if cell.starts > 1 else cell.count
+
+
+def _degrees(cells: Sequence[Cell]) -> int:
+    return sum(_replicates(cell) - 1 for cell in cells)
+
+
+def _errors(cells: Sequence[Cell]) -> tuple[list[float], ...]:
+    """Standard errors of the means as shares of them; nothing where a cell has one run.
+
+    Each number of workers is a start of the cluster of its own: see ``ASSUMED_START_DEVIATION``.
+    """
+    found = []
+    for cell in cells:
+        if cell.interval_seconds is None:
+            return ()
+        half = cell.interval_seconds.half_width / t_quantile(_replicates(cell) - 1)
+        allowance = 0.0 if cell.starts > 1 else ASSUMED_START_DEVIATION
+        found.append(math.hypot(half / cell.mean_seconds, allowance))
+    return (found,)
+
+
+def _bend(cells: Sequence[Cell]) -> MeasuredRatio | None:
+    fastest = min(cells, key=lambda cell: cell.mean_seconds)
+    return None if fastest is cells[-1] else _compared(cells[-1], fastest)
+
+
+def _compared(over: Cell, under: Cell) -> MeasuredRatio:
+    return compare(observe(over.results), observe(under.results))
+
+
 def _node_point(cell: Cell, base: Cell, *, scaled: bool) -> NodePoint:
-    # Groups of different numbers of workers run one after the other, so they are never paired.
-    speed_up = ratio_of_means(base.durations_seconds, cell.durations_seconds)
+    speed_up = _compared(base, cell)
     if scaled:
         speed_up = speed_up.times(cell.workers / base.workers)
     return NodePoint(
@@ -447,16 +568,16 @@ def _node_point(cell: Cell, base: Cell, *, scaled: bool) -> NodePoint:
 def size_scalings(cells: Iterable[Cell]) -> tuple[SizeScaling, ...]:
     """Return how the cells scale with the size of their input, where there are two or more.
 
-    Runs of emulated boards that stand for different boards or media are kept apart.
+    Setups are kept apart as in ``node_scalings``.
     """
     groups = _grouped(
-        [part for cell in cells if cell.size_bytes for part in _parted(cell, _twin_of)],
+        [cell for cell in cells if cell.size_bytes],
         lambda cell: (_without(cell, size_bytes=0), cell.engine, _twin_of(cell.results[0])),
     )
     return tuple(
         scaling
         for group in groups
-        if (scaling := _size_scaling(sorted(group, key=lambda cell: cell.size_bytes)))
+        if (scaling := _size_scaling(_latest(group, lambda cell: cell.size_bytes)))
     )
 
 
@@ -499,6 +620,7 @@ def intermediate_share(cell: Cell) -> float | None:
 
 
 _SETUP = "boards and media"
+_SOFTWARE = "software"
 _ALONE = tuple(
     factor.name
     for factor in FACTORS
@@ -510,10 +632,10 @@ _ALONE = tuple(
 def factor_effects(cells: Iterable[Cell]) -> tuple[FactorEffect, ...]:
     """Compare every two cells that differ in exactly one thing but workers and size.
 
-    A cell that was measured on different boards or media is taken apart first, so that these are a
-    factor as well: see ``setup_of``.
+    Boards and media are such a thing as well (see ``setup_of``), and so is what else tells setups
+    apart, such as the BLAS. No p value is corrected yet: see ``in_family``.
     """
-    rows = [part for cell in cells for part in by_setup(cell)]
+    rows = list(cells)
     setups = {id(cell): setup_of(cell.results[0]) for cell in rows}
     parameters, settings = (
         sorted({key for cell in rows for key in FACTORS_BY_NAME[table].level(cell.trial)})
@@ -523,6 +645,8 @@ def factor_effects(cells: Iterable[Cell]) -> tuple[FactorEffect, ...]:
     def value(cell: Cell, factor: str) -> str:
         if factor == _SETUP:
             return setups[id(cell)]
+        if factor == _SOFTWARE:
+            return cell.configuration.software
         if factor == "security":
             return str(cell.configuration.security)
         if factor in settings:
@@ -533,17 +657,20 @@ def factor_effects(cells: Iterable[Cell]) -> tuple[FactorEffect, ...]:
 
     def rest(cell: Cell, factor: str) -> tuple[object, ...]:
         security = None if factor == "security" else cell.configuration.security
-        setup = None if factor == _SETUP else setups[id(cell)]
-        return (*levels_without(cell.trial, factor), security, setup)
+        boards = None if factor == _SETUP else setups[id(cell)]
+        setup = None if factor in (_SETUP, _SOFTWARE) else cell.configuration.setup
+        return (*levels_without(cell.trial, factor), security, boards, setup)
 
     found = []
-    for factor in (*_ALONE, "security", _SETUP, *parameters, *settings):
+    for factor in (*_ALONE, "security", _SETUP, _SOFTWARE, *parameters, *settings):
         for group in _grouped(rows, functools.partial(rest, factor=factor)):
             found += [
                 _effect(factor, one, other, value)
                 for place, one in enumerate(group)
                 for other in group[place + 1 :]
-                if value(one, factor) and value(other, factor)
+                if value(one, factor)
+                and value(other, factor)
+                and value(one, factor) != value(other, factor)
             ]
     return tuple(found)
 
@@ -556,8 +683,41 @@ def _effect(factor: str, one: Cell, other: Cell, value: Callable[[Cell, str], st
         faster=faster,
         slower_value=value(slower, factor),
         faster_value=value(faster, factor),
-        ratio=ratio_of_cells(slower, faster),
+        ratio=_compared(slower, faster),
         differences=_differences((slower, faster), apart_from=factor),
+    )
+
+
+def in_family(
+    effects: Sequence[FactorEffect],
+    scalings: Sequence[NodeScaling],
+    correction: Correction = Correction.EXPLORATORY,
+) -> tuple[tuple[FactorEffect, ...], tuple[NodeScaling, ...]]:
+    """Return effects and scalings with p values that are corrected for all of them together.
+
+    They are read together, and what stands out is picked from all of them: every effect, every
+    speed-up for the same work, and every bend.
+    """
+    ratios = [row.ratio for row in effects]
+    ratios += [point.speed_up for row in scalings for point in row.points[1:]]
+    ratios += [row.bend for row in scalings if row.bend is not None]
+    new = dict(zip(map(id, ratios), family(ratios, correction), strict=True))
+    return (
+        tuple(dataclasses.replace(row, ratio=new[id(row.ratio)]) for row in effects),
+        tuple(
+            dataclasses.replace(
+                row,
+                points=(
+                    row.points[0],
+                    *(
+                        dataclasses.replace(point, speed_up=new[id(point.speed_up)])
+                        for point in row.points[1:]
+                    ),
+                ),
+                bend=None if row.bend is None else new[id(row.bend)],
+            )
+            for row in scalings
+        ),
     )
 
 
@@ -587,19 +747,6 @@ def _twin_of(result: Result) -> str:
     return " + ".join(dict.fromkeys(kinds))
 
 
-def by_setup(cell: Cell) -> tuple[Cell, ...]:
-    """Return a cell as it is, or one for each of the boards and media that it was measured on."""
-    return _parted(cell, setup_of)
-
-
-def _parted(cell: Cell, key: Callable[[Result], str]) -> tuple[Cell, ...]:
-    groups = _grouped(cell.results, key)
-    if len(groups) == 1:
-        return (cell,)
-    # What the cell holds was already asked for, tainted or not.
-    return tuple(part for group in groups for part in summarise(group, tainted=True))
-
-
 # What is common
 
 
@@ -609,6 +756,7 @@ _FOLLOWS = {
     "profile": ("profile:", "generated configuration"),
     "security": ("security:", "generated configuration"),
     _SETUP: ("boards that nodes stand for:", "board ", "limits of "),
+    _SOFTWARE: ("",),
 }
 """Beginnings of the lines on fingerprints that say nothing new where this is what differs."""
 
@@ -627,7 +775,10 @@ def _differences(cells: Sequence[Cell], *, apart_from: str = "") -> tuple[str, .
 
 
 def _without(cell: Cell, **parts: object) -> Configuration:
-    return dataclasses.replace(cell.configuration, **parts)  # type: ignore[arg-type]
+    """Return a configuration without these, nor what of its setup follows from the workers."""
+    known = cell.configuration
+    setup = tuple(row for row in known.setup if row[0] not in OF_NODES)
+    return dataclasses.replace(known, setup=setup, **parts)  # type: ignore[arg-type]
 
 
 _Row = TypeVar("_Row")

@@ -60,10 +60,6 @@ def print_experiment(
     )
     for source in sources:
         say(f"published: {source}")
-    for row in table.rows:
-        for entry in row.entries:
-            for warning in entry.warnings:
-                say(f"warning: {_cell_words(row)}, {entry.column}: {warning}")
     if table.left_out:
         _print_left_out(table.left_out)
 

@@ -10,15 +10,16 @@ from typing import Generic, TypeAlias, TypeVar
 
 from boardcluster.analysis import (
     Cell,
-    Interval,
     Untrusted,
     label_of,
     summarise,
     untrusted,
     verdict_of,
 )
+from boardcluster.analysis.inference import find_drift, observe
 from boardcluster.cli.console import print_table, say
 from boardcluster.records import Result, Trial, Verdict
+from boardcluster.report.ratio_words import drift_words
 from boardcluster.units import format_bytes, format_energy, format_seconds
 
 __all__ = ["print_results"]
@@ -40,9 +41,9 @@ def print_results(results: Sequence[Result], *, tainted: bool = False) -> None:
         warm = any(result.trial.warm_up for result in results)
         title = f"verified runs per engine{', without warm-ups' if warm else ''}"
         _print(title, _CELL_COLUMNS, rows)
-    for cell in cells:
-        for line in cell.warnings:
-            say(f"warning: {cell.workload} on {cell.engine}: {line}")
+    for found in find_drift([observe(cell.results) for cell in cells]):
+        if found.is_shown:
+            say(f"warning: {drift_words(found)}")
 
 
 def _verdicts(results: Sequence[Result]) -> str:
@@ -97,12 +98,6 @@ def _number(value: float) -> str:
 def _interval(cell: Cell) -> str:
     found = cell.interval_seconds
     return f"± {format_seconds(found.half_width)}" if found else "one run: no interval"
-
-
-def _limits(interval: Interval | None) -> str:
-    if interval is None:
-        return ""
-    return f"{format_seconds(max(0.0, interval.low))} to {format_seconds(interval.high)}"
 
 
 def _reason(result: Result) -> str:
@@ -188,7 +183,6 @@ _CELL_COLUMNS: list[_Column[_Summary]] = [
     _Column("verdicts", _counted),
     _Column("mean", _of_cell(lambda cell: format_seconds(cell.mean_seconds), "-")),
     _Column("95 % interval", _of_cell(_interval, "no valid run; --tainted counts these")),
-    _Column("by bootstrap", _of_cell(lambda cell: _limits(cell.bootstrap_seconds)), _Shown.FILLED),
     _Column("outliers", _of_cell(_outliers), _Shown.FILLED),
     _Column("figures", _of_cell(_figures), _Shown.FILLED),
 ]

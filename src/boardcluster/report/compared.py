@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from boardcluster.analysis.ratios import ONE_RUN, Ratio, geometric_mean
+from boardcluster.analysis.inference import MeasuredRatio, find_drift, observe
+from boardcluster.analysis.inference.model import ONE_RUN
+from boardcluster.analysis.ratios import geometric_mean
 from boardcluster.analysis.result_sets import (
     DURATION,
     ENERGY,
@@ -33,6 +35,8 @@ from boardcluster.report.export.frames import (
     prefixed,
     text,
 )
+from boardcluster.report.ratio_words import drift_words, needed
+from boardcluster.report.ratio_words import interval as interval_words
 from boardcluster.report.tables import Display as Shown
 from boardcluster.report.tables import Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes
@@ -49,12 +53,11 @@ __all__ = [
 Item = TypeVar("Item")
 
 _METHOD = (
-    "A / B is the mean of A divided by the mean of B; for paired runs it is the geometric mean of"
-    " the ratios of the pairs. Its 95 % interval is by Fieller's theorem, with Welch's degrees of"
-    " freedom; where both sides ran in turn in one campaign, it is computed from the logarithms of"
-    " the paired ratios, and the number of pairs is given. A difference is shown where the interval"
-    " excludes 1. There is no correction for the number of rows: of twenty rows without any"
-    " difference, one is expected to show one."
+    "A / B is the geometric mean of A divided by that of B. Its 95 % interval is of that row alone,"
+    " by Student's t of logarithms: of the ratios of pairs where both sides ran in turn in one"
+    " campaign, else of each side with Welch's degrees of freedom. A difference is shown where p,"
+    " corrected for the number of rows, is below 0.05; there is no worthwhile difference where the"
+    " runs rule out one of 5 % or more."
 )
 _PUBLISHED = (
     "Published numbers have no interval, so their ratios have none either. Such a row says whether"
@@ -181,13 +184,14 @@ def _headline(comparison: ResultSetComparison) -> str:
     kind = ("takes longer", "takes less time") if times else ("is higher", "is lower")
     said = [
         *((f"A {kind[0]}", MatchOutcome.HIGHER), (f"A {kind[1]}", MatchOutcome.LOWER)),
+        ("there is no worthwhile difference", MatchOutcome.NOT_WORTHWHILE),
         ("no difference is shown", MatchOutcome.NOT_SHOWN),
         ("the published number lies in our interval", MatchOutcome.INSIDE),
         ("the published number lies outside our interval", MatchOutcome.OUTSIDE),
         ("there is no interval", MatchOutcome.NO_INTERVAL),
     ]
     counted = ", ".join(f"{text} in {tally[key]}" for text, key in said if tally[key])
-    ratios = [ratio.value for match in times if (ratio := match.best_ratio) and ratio.value > 0]
+    ratios = [ratio.value for match in times if (ratio := match.ratio) and ratio.value > 0]
     if len(ratios) < 2 or comparison.first.is_published or comparison.second.is_published:
         return f"{what}: {counted}"
     # The cells of a paper that match one of ours are of several media: no mean is made of them.
@@ -217,13 +221,15 @@ def _table(
         *_conditions(lambda match: (match.first, match.second), is_time=is_time),
         Getter(headings[0], lambda match: _mean(match.first), Shown.NUMBER),
         Getter(headings[1], lambda match: _mean(match.second), Shown.NUMBER),
-        Getter("A / B", lambda match: _ratio(match.best_ratio), Shown.NUMBER),
-        Getter("95 % interval", lambda match: _interval(match.best_ratio), Shown.NUMBER),
+        Getter("A / B", lambda match: _ratio(match.ratio), Shown.NUMBER),
+        Getter("95 % interval", lambda match: _interval(match.ratio), Shown.NUMBER),
+        Getter("From", lambda match: _from(match.ratio)),
+        Getter("p", lambda match: _p(match.ratio), Shown.NUMBER),
         Getter("Outcome", lambda match: _outcome(match, is_time=is_time)),
         Getter("Runs of A", lambda match: _runs(match.first), Shown.NUMBER),
         Getter("Runs of B", lambda match: _runs(match.second), Shown.NUMBER),
         Getter(
-            "Pairs", lambda match: str(match.paired.pairs) if match.paired else "", Shown.NUMBER
+            "Pairs", lambda match: str(match.ratio.pairs or "") if match.ratio else "", Shown.NUMBER
         ),
         Getter("Settings of A", lambda match: match.first.label),
         Getter("Settings of B", lambda match: match.second.label),
@@ -276,7 +282,7 @@ def _condition_words(points: Sequence[ResultPoint], name: str) -> str:
     return " / ".join(dict.fromkeys(values)) or words.NONE
 
 
-def _ratio(ratio: Ratio | None) -> str:
+def _ratio(ratio: MeasuredRatio | None) -> str:
     return f"{ratio.value:.3g}" if ratio else words.NONE
 
 
@@ -302,10 +308,18 @@ def _runs(point: ResultPoint) -> str:
     return words.NONE if point.is_published else str(len(point.values))
 
 
-def _interval(ratio: Ratio | None) -> str:
+def _interval(ratio: MeasuredRatio | None) -> str:
     if ratio is None or ratio.interval is None:
         return words.NONE
     return f"{ratio.interval.low:.3g} to {ratio.interval.high:.3g}"
+
+
+def _from(ratio: MeasuredRatio | None) -> str:
+    return "" if ratio is None or ratio.interval is None else interval_words(ratio)
+
+
+def _p(ratio: MeasuredRatio | None) -> str:
+    return words.NONE if ratio is None or ratio.p_adjusted is None else f"{ratio.p_adjusted:.2g}"
 
 
 def _outcome(match: Match, *, is_time: bool) -> str:
@@ -316,8 +330,10 @@ def _outcome(match: Match, *, is_time: bool) -> str:
         return "A takes less time" if is_time else "A is lower"
     if outcome is MatchOutcome.NO_INTERVAL:
         return _no_interval(match)
+    if outcome is MatchOutcome.NOT_SHOWN and match.ratio is not None:
+        return f"no difference is shown: {needed(match.ratio)} needed"
     return {
-        MatchOutcome.NOT_SHOWN: "no difference is shown",
+        MatchOutcome.NOT_WORTHWHILE: "no worthwhile difference",
         MatchOutcome.INSIDE: "published number inside our interval",
         MatchOutcome.OUTSIDE: "published number outside our interval",
     }[outcome]
@@ -325,9 +341,9 @@ def _outcome(match: Match, *, is_time: bool) -> str:
 
 def _no_interval(match: Match) -> str:
     """Why a row shows nothing."""
-    ratio = match.best_ratio
+    ratio = match.ratio
     if ratio is None:
-        return "no ratio: B is 0"
+        return "no ratio: a value is 0"
     if match.first.is_published != match.second.is_published:
         return ONE_RUN
     return ratio.reason
@@ -367,12 +383,8 @@ def _notes(comparison: ResultSetComparison) -> tuple[str, ...]:
         for point in (match.first, match.second)
         if point.cell is not None
     }
-    notes += [
-        f"{words.workload_name(cell.workload)} on {words.engine_name(cell.engine)}: {warning}"
-        for cell in cells.values()
-        for warning in cell.warnings
-        if not warning.startswith("runs of different setups") or not comparison.machines
-    ]
+    drifts = find_drift([observe(cell.results) for cell in cells.values()])
+    notes += [drift_words(row).rstrip(".") for row in drifts if row.is_shown]
     first, second = map(_marked_kinds, (comparison.first, comparison.second))
     if first != second:
         if first and second:
@@ -450,9 +462,9 @@ class _Row:
         return tuple(point for point in (self.first, self.second) if point)
 
     @property
-    def ratio(self) -> Ratio | None:
+    def ratio(self) -> MeasuredRatio | None:
         """The ratio; None where there is none."""
-        return self.match.best_ratio if self.match else None
+        return self.match.ratio if self.match else None
 
 
 def _condition(name: str) -> Exact:
@@ -485,7 +497,7 @@ _POINT = (
 
 def _ratio_method(row: _Row) -> str:
     if row.ratio is None:
-        return "the mean of B is 0" if row.match else ""
+        return "a value is 0" if row.match else ""
     return str(row.ratio.method) if row.ratio.interval else row.ratio.reason
 
 
@@ -498,9 +510,15 @@ COMPARISON = (
     *map(_condition, _MEANINGS),
     *prefixed("a_", "first", _POINT),
     *prefixed("b_", "second", _POINT),
-    number("ratio", "mean of A over mean of B; of pairs the geometric mean", "ratio.value"),
-    number("ratio_low", "95 % interval of the ratio", "ratio.interval.low"),
-    number("ratio_high", "95 % interval of the ratio", "ratio.interval.high"),
+    number("ratio", "geometric mean of A over that of B, adjusted", "ratio.value"),
+    number("ratio_unadjusted", "the same without adjustment", "ratio.unadjusted"),
+    number("ratio_low", "95 % interval of the ratio, of this row alone", "ratio.interval.low"),
+    number("ratio_high", "95 % interval of the ratio, of this row alone", "ratio.interval.high"),
+    number(
+        "p", "two-sided p of no difference, corrected for the number of rows", "ratio.p_adjusted"
+    ),
+    integer("family", "how many rows it is corrected for", "ratio.family_size", lambda: 0),
+    integer("starts", "starts of the cluster that are replicates", "ratio.starts", lambda: 0),
     text("ratio_method", "where the interval is from, or why there is none", _ratio_method),
     integer("pairs", "pairs of runs; 0 where they are not paired", "ratio.pairs", lambda: 0),
     text("outcome", "what it shows", _said_outcome),

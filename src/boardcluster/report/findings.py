@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from boardcluster.analysis import (
-    Cell,
-    ConcurrencyComparison,
-    EngineComparison,
-    compare_concurrency,
-    compare_engines,
-)
+from boardcluster.analysis import Cell
+from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio
+from boardcluster.analysis.scaling import FactorEffect
 from boardcluster.records import Engine, Verdict
 from boardcluster.report import words
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part
+from boardcluster.report.ratio_words import basis
 from boardcluster.report.source import (
     Source,
     configuration,
@@ -47,29 +44,44 @@ class CellFinding:
     emulated: bool
     """Whether it is of emulated nodes."""
     is_shown: bool
-    """Whether the runs show a difference: its interval leaves out none."""
+    """Whether the runs show a difference."""
 
 
-def find(source: Source) -> tuple[CellFinding, ...]:
+def find(source: Source, effects: Sequence[FactorEffect]) -> tuple[CellFinding, ...]:
     """One finding per configuration, largest input first, then one per mix run both ways.
 
     Of configurations those come first whose runs show a difference of engines. The largest come
     first because small ones measure start-up.
+
+    Args:
+        source: the records.
+        effects: every comparison of two of its cells, corrected for their number.
     """
     groups = sorted(groups_of(source.cells), key=lambda group: (-len(group), -group[0].size_bytes))
-    engines = tuple(_finding(source, group, _widest(group)) for group in groups)
-    mixes = compare_concurrency(source.cells)
+    engines = tuple(_finding(source, group, _widest(group, effects)) for group in groups)
     shown_first = sorted(engines, key=lambda finding: not finding.is_shown)
-    return (*shown_first, *(_mix_finding(source, comparison) for comparison in mixes))
+    mixes = [row for row in effects if row.factor == "concurrency" and row.faster.is_mix]
+    return (
+        *shown_first,
+        *(_mix_finding(source, row) for row in mixes if "1" in _values(row)),
+    )
 
 
-def _widest(group: Sequence[Cell]) -> EngineComparison | None:
-    """The fastest and the slowest engine of a configuration; None for one engine."""
-    return max(compare_engines(group), key=lambda item: item.ratio, default=None)
+def _values(row: FactorEffect) -> tuple[str, str]:
+    return (row.faster_value, row.slower_value)
 
 
-def _mix_finding(source: Source, comparison: ConcurrencyComparison) -> CellFinding:
-    one, several = comparison.sequential, comparison.concurrent
+def _widest(group: Sequence[Cell], effects: Sequence[FactorEffect]) -> FactorEffect | None:
+    """The comparison of two engines that differ most; None for one engine."""
+    known = {id(cell) for cell in group}
+    engines = (row for row in effects if row.factor == "engine" and id(row.faster) in known)
+    return max(engines, key=lambda row: row.ratio.value, default=None)
+
+
+def _mix_finding(source: Source, row: FactorEffect) -> CellFinding:
+    one, several = row.faster, row.slower
+    if one.concurrency != 1:
+        one, several = several, one
     known = configuration(one, source.cells).split(", ")
     which = ", ".join(part for part in known if part != _ONE_BY_ONE)
     start = (
@@ -78,35 +90,30 @@ def _mix_finding(source: Source, comparison: ConcurrencyComparison) -> CellFindi
         f" {words.seconds_with_unit(one.mean_seconds)} {_ONE_BY_ONE},"
         f" {words.seconds_with_unit(several.mean_seconds)} with {several.concurrency} at once"
     )
-    ratio = words.ratio(max(comparison.ratio, 1 / comparison.ratio))
-    verdict = f"{ratio} times as {'fast' if comparison.ratio >= 1 else 'slow'}"
-    setup = _setup_words(comparison.differences) + _trust_words(one, several)
-    interval = comparison.difference_interval_seconds
-    if interval is None:
-        certainty = f"One of the two {_ONCE}"
-    elif comparison.is_shown:
-        low, high = sorted((abs(interval.low), abs(interval.high)))
-        less = "less" if comparison.ratio >= 1 else "more"
-        certainty = (
-            f"Running them at once takes {words.seconds(low)} to {words.seconds(high)} s {less}"
-            " (95 % interval of the difference)."
-        )
-    else:
-        verdict = "no difference shown"
-        certainty = "The 95 % interval of the difference includes 0: more runs are needed."
+    verdict, certainty, ratio = _said(row.ratio, "fast" if row.faster is several else "slow", "two")
     return CellFinding(
         sentence=f"{start}: {verdict}",
-        certainty=certainty + setup,
+        certainty=certainty + _setup_words(row.differences) + _trust_words(one, several),
         engines=(),
-        ratio="" if interval is not None and not comparison.is_shown else ratio,
+        ratio=ratio,
         emulated=source.are_emulated([one, several]),
-        is_shown=comparison.is_shown,
+        is_shown=row.ratio.is_shown,
     )
 
 
-def _finding(
-    source: Source, group: Sequence[Cell], comparison: EngineComparison | None
-) -> CellFinding:
+def _said(found: MeasuredRatio, how: str, what: str) -> tuple[str, str, str]:
+    """Verdict, certainty and ratio; a difference only where the runs show one."""
+    ratio = words.ratio(found.value)
+    if found.interval is None:
+        return f"{ratio} times as {how}", f"One of the {what} {_ONCE}", ratio
+    if found.is_shown:
+        return f"{ratio} times as {how}", basis(found), ratio
+    if found.verdict is EffectVerdict.NOT_WORTHWHILE:
+        return "no worthwhile difference", basis(found), ""
+    return "no difference shown", basis(found), ""
+
+
+def _finding(source: Source, group: Sequence[Cell], comparison: FactorEffect | None) -> CellFinding:
     cells = sorted(group, key=lambda cell: cell.mean_seconds)
     subject = named_cell(cells[0], source.cells)
     times = ", ".join(_time(cell) for cell in cells)
@@ -127,7 +134,7 @@ def _finding(
         ),
         ratio=ratio,
         emulated=source.are_emulated(cells),
-        is_shown=comparison is not None and comparison.is_shown,
+        is_shown=comparison is not None and comparison.ratio.is_shown,
     )
 
 
@@ -165,44 +172,24 @@ def _setup_words(differences: Sequence[str]) -> str:
 
 
 def _trust_words(*cells: Cell) -> str:
-    """Say what is tainted, left out or drifting; empty if nothing is."""
+    """Say what is tainted or left out; empty if nothing is."""
     tainted = sum(cell.counted(Verdict.TAINTED) for cell in cells)
     out = sum(len(cell.left_out) for cell in cells)
-    drifting = any(cell.drift is not None and cell.drift.is_shown for cell in cells)
     verb = "is" if tainted == 1 else "are"
     said = f" {tainted} of these runs {verb} tainted." if tainted else ""
     verb = "was" if out == 1 else "were"
     said += f" {words.count(out, 'tainted run')} {verb} left out." if out else ""
-    return said + (" Times drift with run order; see below." if drifting else "")
+    return said
 
 
-def _compared(start: str, comparison: EngineComparison, engines: int) -> tuple[str, str, str]:
-    """Sentence, certainty and ratio of two engines; a difference only where the runs show one."""
-    ratio = words.ratio(comparison.ratio)
-    faster = words.engine_name(comparison.faster.engine)
-    setup = _setup_words(comparison.differences)
-    setup += _trust_words(comparison.faster, comparison.slower)
-    slower = words.engine_name(comparison.slower.engine)
-    verdict = f"{ratio} times as fast"
-    if engines > 2:
+def _compared(start: str, row: FactorEffect, engines: int) -> tuple[str, str, str]:
+    """Sentence, certainty and ratio of two engines."""
+    verdict, certainty, ratio = _said(row.ratio, "fast", "engines")
+    faster, slower = (words.engine_name(cell.engine) for cell in (row.faster, row.slower))
+    if engines > 2 and ratio:
         verdict = f"{faster} is {verdict} as {slower}"
-    if comparison.difference_interval_seconds is None:
-        return (
-            f"{start}: {verdict}",
-            f"One of the engines {_ONCE}{setup}",
-            ratio,
-        )
-    interval = comparison.difference_interval_seconds
-    span = f"{words.seconds(abs(interval.low))} to {words.seconds(abs(interval.high))} s"
-    if comparison.is_shown:
-        certainty = f"{faster} takes {span} less (95 % interval of the difference)."
-        return f"{start}: {verdict}", certainty + setup, ratio
-    certainty = (
-        "The 95 % interval of the difference ranges from"
-        f" {words.seconds(abs(interval.low))} s in favour of one engine to"
-        f" {words.seconds(abs(interval.high))} s in favour of the other: more runs are needed."
-    )
-    return f"{start}: no difference shown", certainty + setup, ""
+    setup = _setup_words(row.differences) + _trust_words(row.faster, row.slower)
+    return f"{start}: {verdict}", certainty + setup, ratio
 
 
 def headline(source: Source, findings: Sequence[CellFinding]) -> tuple[str, str]:
@@ -232,7 +219,7 @@ def headline(source: Source, findings: Sequence[CellFinding]) -> tuple[str, str]
 
 def findings_section(material: Material) -> Iterator[Part]:
     """All findings, where there are several."""
-    findings = find(material.source)
+    findings = find(material.source, material.effects)
     if len(findings) > 1:
         yield Part(
             title="Every configuration in one line",

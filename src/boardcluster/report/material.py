@@ -8,7 +8,14 @@ from functools import cached_property
 from boardcluster.analysis import node_words
 from boardcluster.analysis.advice import Advice, AdviceEvidence, advise
 from boardcluster.analysis.cost import Cost, cost
-from boardcluster.analysis.scaling import FactorEffect, NodeScaling, factor_effects, node_scalings
+from boardcluster.analysis.inference import CampaignDrift, find_drift, observe
+from boardcluster.analysis.scaling import (
+    FactorEffect,
+    NodeScaling,
+    factor_effects,
+    in_family,
+    node_scalings,
+)
 from boardcluster.records import ClusterSpec, ProbeRun
 from boardcluster.report.evidence import Evidence
 from boardcluster.report.source import Source
@@ -38,14 +45,25 @@ class Material:
         return cluster.capabilities.short_mark
 
     @cached_property
+    def _compared(self) -> tuple[tuple[FactorEffect, ...], tuple[NodeScaling, ...]]:
+        cells = self.source.cells
+        return in_family(factor_effects(cells), node_scalings(cells))
+
+    @property
     def scalings(self) -> tuple[NodeScaling, ...]:
         """How cells scale with their number of workers."""
-        return node_scalings(self.source.cells)
+        return self._compared[1]
+
+    @property
+    def effects(self) -> tuple[FactorEffect, ...]:
+        """What changing one factor changes; one family with the scalings."""
+        return self._compared[0]
 
     @cached_property
-    def effects(self) -> tuple[FactorEffect, ...]:
-        """What changing one factor changes."""
-        return factor_effects(self.source.cells)
+    def drifts(self) -> tuple[CampaignDrift, ...]:
+        """The campaigns whose times drift or jump, over all of their cells."""
+        rows = find_drift([observe(cell.results) for cell in self.source.cells])
+        return tuple(row for row in rows if row.is_shown)
 
     @cached_property
     def costs(self) -> tuple[Cost, ...]:

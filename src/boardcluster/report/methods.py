@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from boardcluster.analysis import Cell
-from boardcluster.analysis.statistics import CONFIDENCE, LEAST_RUNS
+from boardcluster.analysis.inference import (
+    ASSUMED_START_DEVIATION,
+    ComparisonMethod,
+    MeasuredRatio,
+)
+from boardcluster.analysis.statistics import CONFIDENCE
 from boardcluster.records import CampaignKind, Energy, EnergyMethod, Fingerprint, Result, Verdict
 from boardcluster.report import words
 from boardcluster.report.material import Material
@@ -40,7 +44,7 @@ def methods_section(material: Material) -> Iterator[Part]:
         *_design(source, counted),
         *_data(source),
         *_time(counted),
-        *_statistics(source.cells),
+        *_statistics(material),
         *_trust(source, counted),
         *_energy(counted),
     )
@@ -147,20 +151,18 @@ def _time(counted: Sequence[Result]) -> Iterator[str]:
         )
 
 
-def _statistics(cells: Sequence[Cell]) -> Iterator[str]:
+def _statistics(material: Material) -> Iterator[str]:
+    cells = material.source.cells
     if all(cell.count == 1 for cell in cells):
         yield "Each configuration was run once, so no confidence intervals are given."
         return
-    bootstrap = (
-        f" and, from {LEAST_RUNS} runs on, also by the expanded-percentile bootstrap"
-        if any(cell.bootstrap_seconds for cell in cells)
-        else ""
-    )
+    most = max(cell.starts for cell in cells)
+    starts = f", computed from the means of up to {most} starts of the cluster" if most > 1 else ""
     yield (
         f"Means are given with {100 * CONFIDENCE:.0f} % confidence intervals by Student's"
-        f" t-distribution{bootstrap}; intervals of differences are by Welch's method and those of"
-        " ratios by Fieller's theorem."
+        f" t-distribution{starts}."
     )
+    yield from _comparisons(_ratios(material))
     if any(cell.count == 1 for cell in cells):
         yield "No interval is given for configurations that were run once."
     outliers = sum(len(cell.outliers) for cell in cells)
@@ -171,6 +173,52 @@ def _statistics(cells: Sequence[Cell]) -> Iterator[str]:
             else "lie beyond Tukey's fences and were"
         )
         yield f"{words.count(outliers, 'run')} {verb} kept."
+
+
+def _ratios(material: Material) -> list[MeasuredRatio]:
+    """Every comparison with an interval."""
+    ratios = [row.ratio for row in material.effects]
+    ratios += [point.speed_up for row in material.scalings for point in row.points[1:]]
+    return [row for row in ratios if row.interval is not None]
+
+
+def _comparisons(ratios: Sequence[MeasuredRatio]) -> Iterator[str]:
+    """How cells were compared, as far as any were."""
+    if not ratios:
+        return
+    methods = {row.method for row in ratios}
+    how = [
+        said
+        for method, said in (
+            (ComparisonMethod.PAIRED, "within blocks (Student's t of the logarithms of ratios)"),
+            (ComparisonMethod.UNPAIRED, "as independent runs (Welch's t of logarithms)"),
+        )
+        if method in methods
+    ]
+    yield f"Times were compared {listed(how)}."
+    if any(row.starts > 1 for row in ratios):
+        yield (
+            "Where there were several starts of the cluster, their means were the replicates"
+            " (Kalibera and Jones)."
+        )
+    if any(row.allows_for_starts for row in ratios):
+        yield (
+            "Configurations with a start of the cluster each were compared with an allowance for a"
+            f" standard deviation of {words.percent(ASSUMED_START_DEVIATION)} between starts."
+        )
+    if adjusted := listed(name for row in ratios for name in row.adjusted_for):
+        yield f"Ratios were adjusted for {adjusted} where these varied."
+    size = max(row.family_size for row in ratios)
+    smallest = words.percent(ratios[0].smallest_effect)
+    yield (
+        f"Two one-sided tests decided whether a difference of {smallest} or more could be ruled"
+        " out."
+    )
+    if size > 1:
+        correction = next(row.correction for row in ratios if row.correction)
+        yield (
+            f"The p values of all {size} comparisons were corrected by the method of {correction}."
+        )
 
 
 def _trust(source: Source, counted: Sequence[Result]) -> Iterator[str]:

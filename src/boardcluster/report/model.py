@@ -73,7 +73,7 @@ def report_of(
     material = Material(
         source=source, cluster=cluster, evidence=evidence or Evidence(), probes=tuple(probes)
     )
-    findings = find(source)
+    findings = find(source, material.effects)
     sentence, note = headline(source, findings)
     emulated = _is_emulated(source, cluster)
     names = [item.cluster for item in source.campaigns.values()]

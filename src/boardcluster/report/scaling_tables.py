@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from boardcluster.analysis import Cell
-from boardcluster.analysis.ratios import PairedTest, Ratio, paired
+from boardcluster.analysis.inference import MeasuredRatio
 from boardcluster.analysis.scaling import (
     FactorEffect,
     Fit,
@@ -17,6 +17,8 @@ from boardcluster.analysis.scaling import (
 )
 from boardcluster.factors import FACTORS_BY_NAME, setting_value
 from boardcluster.report import words
+from boardcluster.report.ratio_words import interval as interval_words
+from boardcluster.report.ratio_words import outcome
 from boardcluster.report.source import Source, configuration
 from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes
@@ -71,7 +73,7 @@ def _speed_up_interval(scaling: NodeScaling, point: NodePoint) -> str:
     return words.NONE if is_base else ratio_interval(point.speed_up)
 
 
-def ratio_interval(ratio: Ratio) -> str:
+def ratio_interval(ratio: MeasuredRatio) -> str:
     """The 95 % interval of a ratio, or a dash."""
     if ratio.interval is None:
         return words.NONE
@@ -88,18 +90,37 @@ def _workers_note(scaling: NodeScaling, scalings: Sequence[NodeScaling]) -> str:
     if base > 1:
         parts[0] += ", so it does not show how long one worker would take"
     if scaling.fit is not None:
-        parts.append(_fit(scaling.fit))
+        parts.append(_fit(scaling.fit, scaling))
     if scaling.differences:
         parts.append(f"besides the workers, these differ: {'; '.join(scaling.differences)}")
     return "; ".join(parts) + "."
 
 
-def _fit(fit: Fit) -> str:
+def _fit(fit: Fit, scaling: NodeScaling) -> str:
+    most = scaling.points[-1].workers
+    if scaling.bends_back:
+        return (
+            f"this set bends back: {most} workers take longer than"
+            f" {words.count(scaling.fastest_workers, 'worker')}, which {fit.law}'s law cannot"
+            " describe, so no limit of the speed-up follows from it"
+        )
+    if fit.is_refuted:
+        return (
+            f"{fit.law}'s law does not fit these times (lack of fit, p {fit.p_fit:.2g}), so no"
+            " limit of the speed-up follows from it"
+        )
     said = f"{fit.law}'s law fits with a serial share of {100 * fit.serial_share:.1f} %"
+    if fit.serial_interval is not None:
+        low, high = 100 * fit.serial_interval.low, 100 * fit.serial_interval.high
+        said += f" (95 % interval {low:.1f} to {high:.1f} %)"
     said += f" and {words.seconds_with_unit(fit.one_worker_seconds)} on one worker"
-    if fit.largest_speed_up is not None:
+    if scaling.bend is not None:
+        said += f"; {most} workers were no faster than {scaling.fastest_workers}, so that no limit"
+        said += " of the speed-up is given"
+    elif fit.largest_speed_up is not None and fit.serial_interval is not None:
+        low, high = 1 / fit.serial_interval.high, 1 / fit.serial_interval.low
         said += f", by which no number of workers is more than {fit.largest_speed_up:.1f} times as"
-        said += " fast as one"
+        said += f" fast as one (95 % interval {low:.1f} to {high:.1f})"
     r_squared = "" if fit.r_squared is None else f", R² {fit.r_squared:.3f}"
     return f"{said} ({_tested(fit.residuals, exact=fit.exact)}{'' if fit.exact else r_squared})"
 
@@ -169,9 +190,8 @@ def effects_table(source: Source, effects: Sequence[FactorEffect]) -> ReportTabl
         Getter("In common", lambda row: _else(row, source.cells)),
         Getter("Times as fast", lambda row: f"{row.ratio.value:.2f}", Display.NUMBER),
         Getter("95 % interval", lambda row: ratio_interval(row.ratio), Display.NUMBER),
-        Getter("Interval by", _method),
-        Getter("p (paired t)", lambda row: _p(row, lambda test: test.p_t), Display.NUMBER),
-        Getter("p (Wilcoxon)", lambda row: _p(row, lambda test: test.p_wilcoxon), Display.NUMBER),
+        Getter("Interval from", lambda row: interval_words(row.ratio)),
+        Getter("p", _p, Display.NUMBER),
         Getter("Difference", _shown),
     )
     return tabulate(
@@ -179,7 +199,14 @@ def effects_table(source: Source, effects: Sequence[FactorEffect]) -> ReportTabl
         getters,
         caption=f"{_name(cells)}: effect of changing one factor",
         emulated=source.are_emulated(cells),
-        note=f"{words.count(cut, 'smaller effect')} left out." if cut > 0 else "",
+        note=" ".join(
+            part
+            for part in (
+                _family(effects),
+                f"{words.count(cut, 'smaller effect')} left out." if cut > 0 else "",
+            )
+            if part
+        ),
     )
 
 
@@ -190,24 +217,26 @@ def _else(row: FactorEffect, cells: Sequence[Cell]) -> str:
     return ", ".join(filter(None, (engine, configuration(row.faster, [row.faster]), workers)))
 
 
-def _method(row: FactorEffect) -> str:
-    ratio = row.ratio
-    if not ratio.interval:
-        return ratio.reason
-    pairs = f", {words.count(ratio.pairs, 'pair')}" if ratio.pairs > 1 else ""
-    return f"{ratio.method}{pairs}"
+def _family(effects: Sequence[FactorEffect]) -> str:
+    """How p was corrected; empty where there is one comparison."""
+    row = next((row.ratio for row in effects if row.ratio.family_size > 1), None)
+    if row is None:
+        return ""
+    return (
+        f"p is corrected for all {row.family_size} comparisons of this report by {row.correction};"
+        " intervals are of each comparison alone."
+    )
 
 
 def _shown(row: FactorEffect) -> str:
     if not row.ratio.interval:
         return "cannot be shown by one run"
     also = f"; these differ too: {'; '.join(row.differences)}" if row.differences else ""
-    return f"{'shown' if row.ratio.is_shown else 'not shown'}{also}"
+    return f"{outcome(row.ratio)}{also}"
 
 
-def _p(row: FactorEffect, value: Callable[[PairedTest], float | None]) -> str:
-    test = paired(row.slower, row.faster) if row.ratio.pairs else None
-    p_value = None if test is None else value(test)
+def _p(row: FactorEffect) -> str:
+    p_value = row.ratio.p_adjusted
     return words.NONE if p_value is None else f"{p_value:.2g}"
 
 

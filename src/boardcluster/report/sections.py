@@ -44,11 +44,18 @@ _METHOD = (
     ),
     (
         "The 95 % confidence interval of a mean is by Student's t: mean ± t(0.975, n-1) · s / √n."
-        " It assumes independent runs from one normal distribution. From five runs on, a second"
-        " interval is given by the bootstrap, which assumes no distribution. The interval of a"
-        " difference is Welch's. Outliers lie beyond Tukey's fences; they are shown, never dropped."
+        " It assumes independent runs from one normal distribution. Where runs are from several"
+        " starts of the cluster, the means of the starts take the place of the runs. Outliers lie"
+        " beyond Tukey's fences; they are shown, never dropped."
         " CV is the standard deviation divided by the mean. Throughput is input size divided by"
         " time; 1 MB is 10⁶ bytes."
+    ),
+    (
+        "Times are compared by their ratio, with one method for the whole report: within blocks"
+        " where both ran in turn, else as independent runs, always by logarithms. A difference is"
+        " shown where p, corrected for the number of comparisons in the report, is below 0.05."
+        " There is no worthwhile difference where the runs rule out one of 5 % or more. Otherwise"
+        " the report says how many more blocks would tell."
     ),
     (
         "Failed and invalid attempts are listed with their reason. They are excluded from every"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from boardcluster.analysis import Cell
 from boardcluster.analysis.advice import Advice
-from boardcluster.analysis.ratios import Ratio
+from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio
 from boardcluster.analysis.scaling import FactorEffect, NodeScaling
 from boardcluster.factors import FACTORS_BY_NAME, setting_value
 from boardcluster.records import Engine
@@ -23,6 +23,7 @@ from boardcluster.report.cost_part import loses
 from boardcluster.report.evidence import Evidence
 from boardcluster.report.material import Material
 from boardcluster.report.parts import KeyPoint, Part
+from boardcluster.report.ratio_words import basis
 from boardcluster.report.source import Source, named_cell, workload_anchor
 from boardcluster.report.validity import Validity, validity_of
 from boardcluster.units import format_bytes
@@ -58,8 +59,8 @@ class Difference:
     """Each one in a sentence, the faster one first: ``on Spark``, ``with 4 workers``."""
     among: str
     """What both have in common, for the same sentence; may be empty."""
-    ratio: Ratio
-    """Mean of the slower over that of the faster."""
+    ratio: MeasuredRatio
+    """Time of the slower over that of the faster."""
 
 
 def summary_section(material: Material) -> Iterator[Part]:
@@ -175,20 +176,19 @@ def _difference(source: Source, differences: Sequence[Difference]) -> KeyPoint |
     ratio = found.ratio
     counts = f"{words.count(found.faster.count, 'run')} {faster},"
     counts = f"{counts} {words.count(found.slower.count, 'run')} {slower}"
+    certainty = f"{basis(ratio).removesuffix('.')} ({counts})."
     section = workload_anchor(found.faster.workload)
     emulated = source.are_emulated([found.faster, found.slower])
     if ratio.interval is not None and not ratio.is_shown:
+        worthwhile = ratio.verdict is EffectVerdict.NOT_WORTHWHILE
+        what = "there is no worthwhile difference" if worthwhile else "no difference is shown"
         return KeyPoint(
             name="What differs",
-            sentence=f"{subject}: no difference is shown between runs {faster} and {slower}",
-            certainty=f"The 95 % interval of the ratio, {_span(ratio)}, includes 1 ({counts}): more"
-            " runs are needed.",
+            sentence=f"{subject}: {what} between runs {faster} and {slower}",
+            certainty=certainty,
             section=section,
             emulated=emulated,
         )
-    certainty = f"95 % interval of the ratio {_span(ratio)} ({counts})."
-    if ratio.interval is None:
-        certainty = f"No interval: {ratio.reason} ({counts})."
     times = words.ratio(ratio.value)
     return KeyPoint(
         name="What differs most",
@@ -210,11 +210,6 @@ def _alone(source: Source) -> KeyPoint | None:
         section=workload_anchor(source.cells[0].workload),
         emulated=source.is_emulated(source.results),
     )
-
-
-def _span(ratio: Ratio) -> str:
-    interval = ratio.interval
-    return f"{interval.low:.3g} to {interval.high:.3g}" if interval else words.NONE
 
 
 def _held_back(source: Source, evidence: Evidence) -> KeyPoint | None:

@@ -9,7 +9,7 @@ from collections import Counter as Tally
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from boardcluster.analysis import Cell, differences_among, node_words, verdict_of
+from boardcluster.analysis import Cell, node_words, verdict_of
 from boardcluster.factors import FACTORS, Factor
 from boardcluster.records import Measurement, Result, in_cell
 from boardcluster.report import words
@@ -29,10 +29,6 @@ from boardcluster.report.tables import Display, Getter, Getters, ReportTable, ta
 __all__ = ["times_part"]
 
 _WHISKER = "; the whisker is the 95 % interval of the mean (Student's t)"
-_POOLED = (
-    "A row that names several setups pools runs of different machines or settings: compare with"
-    " care."
-)
 _ONE_RUN = (
     "Where an engine ran only once, no interval is given: one run cannot show how much times vary."
 )
@@ -127,14 +123,14 @@ def _outliers(cell: Cell) -> str:
     )
 
 
-def _warnings(cells: Sequence[Cell]) -> str:
-    """Every warning of every cell in sentences, with the cell's name before it."""
-    lines = []
-    for cell in cells:
-        which = configuration(cell, cells)
-        name = words.engine_name(cell.engine) + (f" over {which}" if which else "")
-        lines += [f"{name}: {line}." for line in cell.warnings]
-    return " ".join(lines)
+def _starts(cell: Cell) -> str:
+    """Of how many starts of the cluster its runs are; empty for one."""
+    return str(cell.starts) if cell.starts > 1 else ""
+
+
+def _within(cell: Cell) -> float | None:
+    """Variation within a start, where it is not all that there is."""
+    return cell.within_share if cell.starts > 1 else None
 
 
 def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> ReportTable | None:
@@ -155,9 +151,9 @@ def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> ReportTable
         Getter(
             "95 % interval (s)", lambda cell: words.interval(cell.interval_seconds), Display.NUMBER
         ),
-        Getter(
-            "by bootstrap (s)", lambda cell: words.interval(cell.bootstrap_seconds), Display.NUMBER
-        ),
+        Getter("Starts", _starts, Display.NUMBER),
+        Getter("CV within", lambda cell: words.percent(_within(cell)), Display.NUMBER),
+        Getter("CV between starts", lambda cell: words.percent(cell.between_share), Display.NUMBER),
         Getter("Median (s)", lambda cell: words.seconds(cell.median_seconds), Display.NUMBER),
         Getter("Min (s)", lambda cell: words.seconds(cell.minimum_seconds), Display.NUMBER),
         Getter("Max (s)", lambda cell: words.seconds(cell.maximum_seconds), Display.NUMBER),
@@ -168,13 +164,11 @@ def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> ReportTable
         ),
         Getter("Setup", setups),
     )
-    pooled = any(differences_among(cell.fingerprints) for cell in cells)
     return tabulate(
         cells,
         getters,
         caption=f"{name}{_shared(cells)}: results by engine",
         emulated=source.are_emulated(cells),
-        note=" ".join(filter(None, (_POOLED if pooled else "", _warnings(cells)))),
         hide=("Input", "Workers", "Profile", "Settings"),
     )
 

@@ -14,6 +14,7 @@ from boardcluster.report import words
 from boardcluster.report.evidence import Evidence
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part, present
+from boardcluster.report.ratio_words import drift_words
 from boardcluster.report.source import Source, has_ended, state_of, trial_getters
 from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
 
@@ -94,7 +95,7 @@ def validity_section(material: Material) -> Iterator[Part]:
             text=(validity_of(source).sentence,),
             tables=present(_table(source)),
             paper=True,
-            notes=(*_order(source), *_notes(material.evidence)),
+            notes=(*map(drift_words, material.drifts), *_order(source), *_notes(material.evidence)),
         )
 
 
@@ -112,7 +113,7 @@ def _order(source: Source) -> Iterator[str]:
                 f" {words.percent(abs(effect.difference_share))} {longer} right after"
                 f" {words.workload_name(name)} on {words.engine_name(Engine(engine))} than after"
                 f" anything else (95 % interval {words.percent(low)} to {words.percent(high)},"
-                f" {carried} from run to run."
+                f" p {effect.p_value:.2g}, {carried} from run to run."
             )
 
 

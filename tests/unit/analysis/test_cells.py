@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,14 +8,14 @@ import pytest
 from tests.builders import make_fingerprint, make_result
 
 from boardcluster.analysis import (
-    compare_concurrency,
-    compare_engines,
+    Cell,
     security_of,
     settings,
     summarise,
     untrusted,
     verdict_of,
 )
+from boardcluster.analysis.scaling import FactorEffect, factor_effects
 from boardcluster.records import (
     AttemptState,
     Checksum,
@@ -29,6 +30,10 @@ ENGINES = (Engine.MAPREDUCE, Engine.SPARK)
 SETUP = make_fingerprint()
 CLOSED = replace(SETUP, emulated=False, security=Security.CLOSED)
 OPEN = replace(CLOSED, security=Security.INSECURE_LAB)
+
+
+def _effects(cells: Sequence[Cell], factor: str) -> list[FactorEffect]:
+    return [row for row in factor_effects(cells) if row.factor == factor]
 
 
 def _result(engine: Engine, seconds: float, **changes: Any) -> Result:
@@ -92,29 +97,33 @@ def test_engines_are_compared_at_the_same_configuration_only() -> None:
     cells = summarise(
         [
             _result(Engine.SPARK, 20),
-            _result(Engine.SPARK, 22),
+            _result(Engine.SPARK, 22, position=1),
             _result(Engine.MAPREDUCE, 40),
-            _result(Engine.MAPREDUCE, 44),
+            _result(Engine.MAPREDUCE, 44, position=1),
             _result(Engine.MAPREDUCE, 99, size_bytes=300),
         ]
     )
-    (comparison,) = compare_engines(cells)
+    (comparison,) = _effects(cells, "engine")
     assert comparison.faster.engine is Engine.SPARK
     assert comparison.slower.engine is Engine.MAPREDUCE
-    assert comparison.ratio == pytest.approx(2)
-    assert comparison.is_shown
+    assert comparison.ratio.value == pytest.approx(2)
+    assert comparison.ratio.is_shown
     assert comparison.differences == ()
 
 
 def test_a_difference_within_the_noise_or_of_single_runs_is_not_shown() -> None:
-    noisy = [_result(engine, value) for engine in ENGINES for value in (10, 40)]
-    noisy.append(_result(Engine.SPARK, 26))
-    (comparison,) = compare_engines(summarise(noisy))
-    assert not comparison.is_shown
+    noisy = [
+        _result(engine, value, position=place)
+        for engine in ENGINES
+        for place, value in enumerate((10, 40))
+    ]
+    noisy.append(_result(Engine.SPARK, 26, position=9))
+    (comparison,) = _effects(summarise(noisy), "engine")
+    assert not comparison.ratio.is_shown
     single = [_result(Engine.SPARK, 1), _result(Engine.MAPREDUCE, 9)]
-    (comparison,) = compare_engines(summarise(single))
-    assert comparison.difference_interval_seconds is None
-    assert not comparison.is_shown
+    (comparison,) = _effects(summarise(single), "engine")
+    assert comparison.ratio.interval is None
+    assert not comparison.ratio.is_shown
 
 
 def test_different_setups_are_said() -> None:
@@ -126,8 +135,12 @@ def test_different_setups_are_said() -> None:
             _result(Engine.MAPREDUCE, 40),
         ]
     )
-    assert [len(cell.fingerprints) for cell in cells] == [1, 2]
-    assert compare_engines(cells)[0].differences
+    assert [(cell.engine, cell.label) for cell in cells] == [
+        (Engine.MAPREDUCE, f"kernel {SETUP.kernel}"),
+        (Engine.SPARK, f"kernel {SETUP.kernel}"),
+        (Engine.SPARK, "kernel other"),
+    ]
+    assert [row.factor for row in factor_effects(cells)] == ["engine", "software"]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +161,7 @@ def test_every_setting_makes_a_cell_of_its_own_and_is_named(
     cells = summarise([plain, _result(Engine.MAPREDUCE, 30), other])
     assert sorted(cell.label for cell in cells) == sorted(["", "", label])
     assert settings(other.trial, security=Security.EMULATED) == label
-    (comparison,) = compare_engines(cells)
+    (comparison,) = _effects(cells, "engine")
     assert (comparison.faster.label, comparison.slower.label) == ("", "")
 
 
@@ -203,17 +216,17 @@ def test_engines_are_compared_on_clusters_of_the_same_security_only() -> None:
         _result(Engine.SPARK, 9, workload="grep+pi", concurrency=1, setup=CLOSED),
         _result(Engine.SPARK, 5, workload="grep+pi", concurrency=2, setup=OPEN),
     ]
-    assert compare_engines(summarise(runs)) == ()
-    assert compare_concurrency(summarise(runs)) == ()
+    assert _effects(summarise(runs), "engine") == []
+    assert _effects(summarise(runs), "concurrency") == []
 
-    (comparison,) = compare_engines(summarise([*runs, _result(Engine.MAPREDUCE, 50, setup=CLOSED)]))
-    (together,) = compare_concurrency(
-        summarise(
-            [*runs, _result(Engine.SPARK, 6, workload="grep+pi", concurrency=2, setup=CLOSED)]
-        )
+    more = summarise([*runs, _result(Engine.MAPREDUCE, 50, setup=CLOSED)])
+    (comparison,) = _effects(more, "engine")
+    more = summarise(
+        [*runs, _result(Engine.SPARK, 6, workload="grep+pi", concurrency=2, setup=CLOSED)]
     )
+    (together,) = _effects(more, "concurrency")
     assert (comparison.faster.mean_seconds, comparison.slower.mean_seconds) == (20, 50)
-    assert (together.sequential.mean_seconds, together.concurrent.mean_seconds) == (9, 6)
+    assert (together.slower.mean_seconds, together.faster.mean_seconds) == (9, 6)
 
 
 def test_what_has_not_run_was_reached_by_nobody() -> None:
@@ -279,23 +292,12 @@ def test_a_mix_at_once_is_compared_with_one_after_the_other() -> None:
             _result(Engine.SPARK, 99),
         ]
     )
-    (comparison,) = compare_concurrency(cells)
-    assert comparison.sequential.mean_seconds == 254
-    assert comparison.concurrent.concurrency == 4
-    assert round(comparison.ratio, 1) == 1.9
+    (comparison,) = _effects(cells, "concurrency")
+    assert comparison.slower.mean_seconds == 254
+    assert comparison.faster.concurrency == 4
+    assert round(comparison.ratio.value, 1) == 1.9
     assert comparison.differences == ()
-    assert not comparison.is_shown
-
-
-def test_jobs_at_once_that_take_longer_have_a_ratio_below_one() -> None:
-    runs = [
-        _result(Engine.SPARK, seconds, workload="grep+pi", concurrency=count)
-        for count, times in ((1, (50, 51, 52)), (2, (100, 101, 102)))
-        for seconds in times
-    ]
-    (comparison,) = compare_concurrency(summarise(runs))
-    assert comparison.ratio == pytest.approx(51 / 101)
-    assert comparison.is_shown
+    assert not comparison.ratio.is_shown
 
 
 def test_tainted_runs_stay_out_and_are_counted() -> None:
@@ -352,54 +354,18 @@ def test_what_did_not_end_well_is_neither_in_a_cell_nor_untrusted() -> None:
     assert verdict_of(runs[-1]) is Verdict.UNJUDGED
 
 
-def test_a_cell_has_both_intervals_its_outliers_and_its_drift() -> None:
+def test_a_cell_has_its_interval_and_outliers() -> None:
     seconds = (20.0, 20.1, 20.2, 20.3, 20.4, 26.0)
     (cell,) = summarise(
         [_result(Engine.SPARK, value, position=place) for place, value in enumerate(seconds)]
     )
     assert cell.interval_seconds is not None
-    assert cell.bootstrap_seconds is not None
-    assert cell.bootstrap_seconds.low > cell.interval_seconds.low
     assert cell.outliers == (5,)
     assert cell.durations_seconds == seconds  # shown, never dropped
-    assert cell.drift is not None
-    assert cell.warnings == (
-        (
-            "times grow with run order (Spearman's rank correlation 1.00, p 0.0028): something"
-            " drifts, such as heat or a disk that fills up"
-        ),
-    )
-    (falling,) = summarise(
-        [_result(Engine.SPARK, value, position=5 - place) for place, value in enumerate(seconds)]
-    )
-    assert falling.warnings[0].startswith("times shrink with run order")
-
-
-def test_few_runs_or_runs_in_no_order_are_not_warned_of() -> None:
-    for seconds in ((20.0, 21.0, 22.0, 23.0), (21.0, 20.0, 23.0, 20.5, 22.0)):
-        (cell,) = summarise(
-            [_result(Engine.SPARK, value, position=place) for place, value in enumerate(seconds)]
-        )
-        assert cell.warnings == ()
-
-
-def test_runs_of_different_setups_are_warned_of_and_compared_with_a_remark() -> None:
-    other = replace(SETUP, governor="ondemand", numa="8 nodes")
-    judged = replace(SETUP, governor="performance", numa="8 nodes")
-    runs = [
-        _result(Engine.SPARK, 20, setup=judged),
-        _result(Engine.SPARK, 21, setup=other, position=1),
-        _result(Engine.MAPREDUCE, 40, setup=judged, position=2),
-    ]
-    cells = summarise(runs)
-    assert cells[1].warnings == ("runs of different setups: governor: performance, ondemand",)
-    (comparison,) = compare_engines(cells)
-    assert comparison.differences == ("governor: performance, ondemand",)
-    assert comparison.differences
 
 
 def test_what_was_not_recorded_earlier_is_no_difference() -> None:
     later = replace(SETUP, governor="performance", kernel_command_line="quiet", blas="b", numa="1")
     cells = summarise([_result(Engine.SPARK, 20), _result(Engine.MAPREDUCE, 40, setup=later)])
-    (comparison,) = compare_engines(cells)
+    (comparison,) = _effects(cells, "engine")
     assert comparison.differences == ()

@@ -13,7 +13,7 @@ import pytest
 from tests.builders import make_fingerprint
 from tests.unit.analysis.runs import metered, result
 
-from boardcluster.analysis import compare_concurrency, summarise
+from boardcluster.analysis import summarise
 from boardcluster.analysis.efficiency import (
     Peak,
     efficiency_of,
@@ -257,7 +257,7 @@ def test_lee_oh_park_desktop_against_the_cluster(platform: str, computer: str, s
     over = hadoop_and_spark(computer, platform)
     under = hadoop_and_spark("Desktop PC", platform)
     assert follows(sums_ratio(over, under), says)
-    assert sums_ratio(over, under) == pytest.approx(ratio_of_means(over, under).value)
+    assert sums_ratio(over, under) == pytest.approx(mean(over) / mean(under))
 
 
 def test_lee_oh_park_desktop_against_all_is_1_44_and_not_1_45() -> None:
@@ -339,11 +339,10 @@ def test_lee_park_four_jobs_at_once_are_1_9_times_as_fast() -> None:
         result(seconds, position=place, workload="grep+grep+grep+grep", concurrency=jobs_at_once)
         for place, (seconds, jobs_at_once) in enumerate(((in_turn, 1), (at_once, 4)))
     ]
-    (compared,) = compare_concurrency(summarise(runs))
-    assert round(compared.ratio, 1) == 1.9
     (effect,) = factor_effects(summarise(runs))
     assert (effect.factor, effect.slower_value, effect.faster_value) == ("concurrency", "1", "4")
-    assert effect.ratio.value == compared.ratio == ratio_of_means([in_turn], [at_once]).value
+    assert round(effect.ratio.value, 1) == 1.9
+    assert effect.ratio.value == ratio_of_means([in_turn], [at_once]).value
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,11 @@
 from __future__ import annotations
 
-import itertools
-
-import numpy as np
 import pytest
 import scipy.stats
-from scipy.special import ndtri
 
 from boardcluster.analysis.statistics import (
     LEAST_RUNS,
-    Interval,
-    bootstrap_interval,
     coefficient_of_variation,
-    difference_interval,
     drift,
     mean,
     mean_interval,
@@ -41,23 +34,8 @@ def test_interval_of_the_mean_by_hand() -> None:
     assert (interval.low + interval.high) / 2 == pytest.approx(25)
 
 
-def test_interval_of_a_difference_by_hand() -> None:
-    # Equal n and variance: df = 2 (n - 1) = 4 and the standard error is sqrt(7/3 + 7/3).
-    interval = difference_interval([value + 10 for value in VALUES], VALUES)
-    assert interval is not None
-    assert interval.low == pytest.approx(10 - T_4 * (14 / 3) ** 0.5, rel=1e-6)
-    assert interval.high == pytest.approx(10 + T_4 * (14 / 3) ** 0.5, rel=1e-6)
-
-
-def test_interval_of_a_difference_where_one_side_does_not_vary() -> None:
-    # v2 = 0 leaves df = n1 - 1 = 2.
-    interval = difference_interval(VALUES, (20.0, 20.0, 20.0))
-    assert interval is not None
-    assert interval.half_width == pytest.approx(T_2 * (7 / 3) ** 0.5, rel=1e-6)
-
-
 def test_equal_runs_have_an_interval_of_no_width() -> None:
-    interval = difference_interval((3.0, 3.0), (1.0, 1.0))
+    interval = mean_interval((2.0, 2.0))
     assert interval is not None
     assert (interval.low, interval.high) == (2.0, 2.0)
 
@@ -66,7 +44,6 @@ def test_one_run_has_no_deviation_and_no_interval() -> None:
     assert standard_deviation((3.0,)) is None
     assert coefficient_of_variation((3.0,)) is None
     assert mean_interval((3.0,)) is None
-    assert difference_interval((3.0,), VALUES) is None
 
 
 def test_no_values_are_an_error_and_a_mean_of_zero_has_no_variation() -> None:
@@ -75,57 +52,9 @@ def test_no_values_are_an_error_and_a_mean_of_zero_has_no_variation() -> None:
     assert coefficient_of_variation((-1.0, 1.0)) is None
 
 
-def test_bootstrap_interval_agrees_with_every_resample_of_five() -> None:
-    # All 5^5 resamples of these, and the quantile that the expansion asks for:
-    # Phi(-sqrt(5 / 4) * 2.776445) = Phi(-3.10416) = 0.000954.
-    values = (10.0, 11.0, 13.0, 16.0, 20.0)
-    means = np.array([sum(picked) / 5 for picked in itertools.product(values, repeat=5)])
-    low, high = np.quantile(means, (0.000954, 1 - 0.000954))
-    interval = bootstrap_interval(values)
-    assert interval is not None
-    assert interval.low == pytest.approx(low, abs=0.2)
-    assert interval.high == pytest.approx(high, abs=0.4)
-    assert (interval.low, interval.high) != (10.0, 20.0)
-
-
-def test_bootstrap_interval_is_close_to_students_where_runs_are_normal() -> None:
-    # Quantiles of the normal distribution as values: no chance in it.
-    values = [100 + 5 * float(ndtri((place + 0.5) / 40)) for place in range(40)]
-    boot, student = bootstrap_interval(values), mean_interval(values)
-    assert boot is not None
-    assert student is not None
-    assert boot.low == pytest.approx(student.low, abs=0.15)
-    assert boot.high == pytest.approx(student.high, abs=0.15)
-
-
-def test_bootstrap_interval_is_the_same_for_the_same_runs_in_any_order() -> None:
-    values = [20.0, 22.0, 21.0, 25.0, 23.0, 30.0]
-    assert bootstrap_interval(values) == bootstrap_interval(values)
-    assert bootstrap_interval(values) == bootstrap_interval(values[::-1])
-    assert bootstrap_interval(values) != bootstrap_interval([*values[:-1], 31.0])
-
-
-def test_bootstrap_interval_leans_towards_the_long_tail() -> None:
-    interval = bootstrap_interval((10.0, 10.1, 10.2, 10.3, 10.4, 10.5, 10.6, 25.0))
-    assert interval is not None
-    centre = 97.1 / 8
-    assert interval.high - centre > 2 * (centre - interval.low)
-
-
-def test_bootstrap_interval_of_equal_runs_has_no_width() -> None:
-    assert bootstrap_interval((3.0,) * 5) == Interval(low=3.0, high=3.0)
-
-
-def test_bootstrap_interval_of_very_many_runs_is_bounded_in_work() -> None:
-    interval = bootstrap_interval([1.0, 3.0] * 20_000)
-    assert interval is not None
-    assert (interval.low, interval.high) == pytest.approx((2.0, 2.0), abs=0.02)
-
-
 @pytest.mark.parametrize("count", range(LEAST_RUNS))
-def test_few_runs_have_no_bootstrap_no_outliers_and_no_drift(count: int) -> None:
+def test_few_runs_have_no_outliers_and_no_drift(count: int) -> None:
     values = [1.0, 2.0, 3.0, 99.0][:count]
-    assert bootstrap_interval(values) is None
     assert outliers(values) == ()
     assert drift(values) is None
 
@@ -179,13 +108,6 @@ def test_exact_p_of_drift_is_that_of_scipys_permutation_test(values: tuple[float
     found = drift(values)
     assert found is not None
     assert found.p_value == pytest.approx(wanted.pvalue)
-
-
-def test_difference_interval_is_welchs_where_nothing_warns_of_equal_values() -> None:
-    wanted = scipy.stats.ttest_ind(VALUES, (20.0, 22.0), equal_var=False).confidence_interval()
-    interval = difference_interval(VALUES, (20.0, 22.0))
-    assert interval is not None
-    assert (interval.low, interval.high) == pytest.approx((wanted.low, wanted.high))
 
 
 def test_drift_of_many_runs_agrees_with_scipy() -> None:

@@ -67,6 +67,10 @@ def test_a_cell_of_several_dilations_says_so() -> None:
     assert slow.attempt
     limits = "worker1: 0.125 cores"
     attempt = replace(slow.attempt, fingerprint=replace(slow.attempt.fingerprint, limits=limits))
-    [cell] = summarise([result(), replace(slow, attempt=attempt)])
+    [cell] = summarise([result(), slow])
     assert cell.label == "emulated boards, dilation 1.0, 4.0, replication 1"
-    assert cell.warnings == ("runs of different setups: limits of worker1: 0.5 cores; 0.125 cores",)
+    labels = [cell.label for cell in summarise([result(), replace(slow, attempt=attempt)])]
+    assert labels == [
+        "emulated boards, dilation 4.0, replication 1, worker1: 0.125 cores",
+        "emulated boards, dilation 1.0, replication 1, worker1: 0.5 cores",
+    ]

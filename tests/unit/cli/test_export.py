@@ -127,7 +127,8 @@ def test_cells_hold_the_statistics(home: Path) -> None:
     assert (
         float(row["duration_low_seconds"]) < sum(SECONDS) / 3 < float(row["duration_high_seconds"])
     )
-    assert row["duration_bootstrap_low_seconds"] == ""
+    assert row["starts"] == "1"
+    assert row["variation_between_share"] == ""
     assert float(row["power_mean_watts"]) == pytest.approx(3 * 812.3456789 / sum(SECONDS))
 
 

@@ -156,9 +156,10 @@ def test_mixed_versions_are_named(tmp_path: Path) -> None:
     _, markdown = _write(tmp_path)
     assert "There are 2 different setups" in markdown
     assert "| Hadoop (differs) | 3.4.2 | 3.4.3 |" in markdown
-    assert "runs of different setups: kernel: 6.6.51 aarch64, 6.12.1 aarch64" in markdown
-    assert "Hadoop 3.4.2 and 3.4.3" in markdown
-    assert "are from different setups (kernel, Hadoop)" in markdown or "pools runs" in markdown
+    assert "TeraSort over 64 MB, kernel 6.12.1 aarch64, Hadoop 3.4.3: Spark 21.5 s" in markdown
+    assert "kernel 6.6.51 aarch64, Hadoop 3.4.2" in markdown
+    assert "Hadoop 3.4.3 and 3.4.2" in markdown
+    assert "with software kernel 6.6.51 aarch64, Hadoop 3.4.2 as with software" in markdown
 
 
 def test_a_damaged_artefact_costs_only_itself(tmp_path: Path) -> None:

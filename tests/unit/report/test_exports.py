@@ -230,7 +230,7 @@ def test_configurations_without_a_valid_run_have_a_row_without_numbers(make: Mak
     (row,) = (dict(zip([f.name for f in frame.fields], row, strict=True)) for row in frame.rows)
     assert (row["runs"], row["runs_left_out"], row["duration_mean_seconds"]) == (0, 2, None)
     assert row["workload"] == "wordcount"
-    assert row["warnings"]
+    assert row["remark"]
 
 
 def test_secrets_of_own_programs_stay_hidden(make: Make) -> None:

@@ -154,7 +154,7 @@ def test_a_mix_run_both_ways_is_a_finding(
         f"WordCount + TeraSort + Grep + Pi over 256 MB on Spark: {times[0] + 1:.1f} s one after the"
         f" other, {times[1] + 1:.1f} s with 4 at once: {verdict}"
     )
-    assert "95 % interval of the difference" in finding.certainty
+    assert "95 % interval of the ratio" in finding.certainty
     once = block(build_report([runs[0], runs[3]], [campaign], cluster=None), "findings")[-1]
     assert "was run only once" in once.certainty
 

@@ -200,7 +200,7 @@ def test_dilated_and_undilated_runs_are_told_apart(
     ]
     _, markdown = _texts(runs, [campaign], None, tmp_path)
     assert "partly emulated boards, dilation 2.5" in markdown
-    assert "runs of different setups: boards that nodes stand for: none; 4 x rpi-5b" in markdown
+    assert "WordCount over 256 MB, emulated boards, dilation 2.5" in markdown
     [row] = [line for line in markdown.splitlines() if line.startswith("| 2 |")]
     assert "| emulated boards, dilation 2.5 |" in row
 

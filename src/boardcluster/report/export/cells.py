@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from boardcluster.analysis import Cell, Interval, Untrusted, security_of, twin_words
+from boardcluster.analysis import Cell, Configuration, Interval, Untrusted, security_of, twin_words
 from boardcluster.analysis.efficiency import watts_of
 from boardcluster.analysis.statistics import mean, mean_interval
 from boardcluster.analysis.twins import dilation_of
@@ -19,7 +19,6 @@ from boardcluster.report.export.frames import (
     fields_of,
     integer,
     number,
-    objects,
     text,
     values_of,
 )
@@ -29,7 +28,6 @@ from boardcluster.report.export.settings import SETTINGS, TEXT_SETTINGS
 __all__ = ["CELLS", "cell_frame", "mean_power_watts"]
 
 _INTERVAL = "95 % interval of the mean by Student's t"
-_BOOTSTRAP = "the same by the bootstrap, from 5 runs"
 
 
 class _CellRow:
@@ -72,6 +70,10 @@ class _CellRow:
         return sum(self.joules) / sum(row[1] for row in self.known) if self.known else None
 
 
+def _setup(at: Configuration) -> str:
+    return ", ".join(said for _, said in at.setup)
+
+
 def _len(path: str) -> Callable[[_CellRow], int]:
     return lambda row: len(at(path)(row))
 
@@ -85,7 +87,12 @@ _CONFIGURATION = (
     number("dilation", "by how much nodes were slower; nothing if runs differ in it"),
 )
 _STATISTICS = (
-    integer("setups", "different setups that it was measured on", _len("cell.fingerprints")),
+    text(
+        "setup",
+        "what tells its setup from others of the same configuration",
+        lambda row: _setup(row.cell.configuration),
+    ),
+    integer("starts", "starts of the cluster that its runs are from", "cell.starts"),
     integer("runs", "runs that count", "cell.count"),
     integer(
         "runs_tainted",
@@ -100,22 +107,22 @@ _STATISTICS = (
     number("duration_mean_seconds", "arithmetic mean", "cell.mean_seconds"),
     number("duration_low_seconds", _INTERVAL, "cell.interval_seconds.low"),
     number("duration_high_seconds", _INTERVAL, "cell.interval_seconds.high"),
-    number("duration_bootstrap_low_seconds", _BOOTSTRAP, "cell.bootstrap_seconds.low"),
-    number("duration_bootstrap_high_seconds", _BOOTSTRAP, "cell.bootstrap_seconds.high"),
     number("duration_median_seconds", "median", "cell.median_seconds"),
     number("duration_least_seconds", "shortest", "cell.minimum_seconds"),
     number("duration_most_seconds", "longest", "cell.maximum_seconds"),
     number("duration_deviation_seconds", "sample standard deviation", "cell.deviation_seconds"),
     number("variation_share", "deviation over mean", "cell.variation"),
+    number("variation_within_share", "the same within a start of the cluster", "cell.within_share"),
+    number(
+        "variation_between_share",
+        "deviation between starts beyond what runs within them explain, over the mean",
+        "cell.between_share",
+    ),
     integer(
         "outliers",
         "runs beyond Tukey's fences; they count all the same",
         _len("cell.outliers"),
     ),
-    number(
-        "drift_correlation", "Spearman's, of durations with run order", "cell.drift.correlation"
-    ),
-    number("drift_p", "its two-sided p", "cell.drift.p_value"),
     number(
         "throughput_bytes_per_second",
         "input of all runs over their time",
@@ -136,7 +143,7 @@ _STATISTICS = (
     number("energy_low_joules", _INTERVAL, "energy_interval.low"),
     number("energy_high_joules", _INTERVAL, "energy_interval.high"),
     number("power_mean_watts", "mean over the runs of their mean power", "watts"),
-    objects("warnings", "what a reader of the mean must know", "cell.warnings"),
+    text("remark", "why there is no mean; empty if there is one", lambda _: ""),
 )
 
 
@@ -186,13 +193,14 @@ def cell_frame(cells: Sequence[Cell], untrusted: Sequence[Untrusted] = ()) -> Fr
 
 def _no_statistics(row: Untrusted, columns: Iterable[FieldGetter]) -> Iterator[Value]:
     known: dict[str, Value] = {
-        "setups": len({item.attempt.fingerprint for item in row.results if item.attempt}),
+        "setup": _setup(row.configuration),
+        "starts": len({(item.trial.campaign_id, item.trial.start) for item in row.results}),
         "runs": 0,
         "runs_tainted": 0,
         "runs_left_out": len(row.results),
         "energy_runs": 0,
         "energy_method": "",
-        "warnings": ["no valid run: --tainted lets these count"],
+        "remark": "no valid run: --tainted lets these count",
     }
     return (known.get(column.field.name) for column in columns)
 

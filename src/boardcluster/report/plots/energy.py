@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from boardcluster.analysis import Cell
 from boardcluster.analysis.efficiency import Amount, Efficiency, efficiency_of
-from boardcluster.analysis.scaling import by_setup
 from boardcluster.records import EnergyMethod
 from boardcluster.report import words
 from boardcluster.report.plots.bar_figures import (
@@ -64,8 +63,7 @@ def energy(cells: Sequence[Cell]) -> tuple[Figure, ...]:
         Of each kind one figure, or several where there are more bars than fit a screen; none of a
         kind that no cell has.
     """
-    apart = [part for cell in cells for part in by_setup(cell)]
-    efficiencies = [(cell, efficiency_of(cell)) for cell in apart]
+    efficiencies = [(cell, efficiency_of(cell)) for cell in cells]
     return tuple(figure for kind in _KINDS for figure in _figures(kind, efficiencies))
 
 

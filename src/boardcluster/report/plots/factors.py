@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from boardcluster.analysis import Cell
-from boardcluster.analysis.scaling import by_setup, intermediate_share
+from boardcluster.analysis.scaling import intermediate_share
 from boardcluster.analysis.statistics import mean, mean_interval
 from boardcluster.errors import UsageError
 from boardcluster.factors import FACTORS_BY_NAME
@@ -63,10 +63,9 @@ def times_by_factor(cells: Sequence[Cell], factor: str) -> tuple[Figure, ...]:
             f'there is no factor "{factor}"; allowed: {", ".join(allowed)}',
             hint="use one of the allowed factors",
         )
-    apart = [part for cell in cells for part in by_setup(cell)]
     return tuple(
         figure
-        for workload, group in workload_groups(apart).items()
+        for workload, group in workload_groups(cells).items()
         for figure in _by_factor(workload, group, factor)
     )
 

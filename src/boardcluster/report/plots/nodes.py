@@ -8,7 +8,6 @@ from boardcluster.analysis import Cell
 from boardcluster.analysis.scaling import (
     NodeScaling,
     amdahl_fit,
-    by_setup,
     predict,
     predict_size,
     size_fit,
@@ -71,8 +70,7 @@ def _place(cell: Cell, factor: str) -> float:
 
 
 def _over(cells: Sequence[Cell], factor: str) -> Iterator[Figure]:
-    apart = [part for cell in cells for part in by_setup(cell)]
-    for workload, group in workload_groups(apart).items():
+    for workload, group in workload_groups(cells).items():
         rows = [row for row in _rows(group, factor) if len(row) > 1]
         parts = chunks(rows, MOST_SERIES)
         for number, part in enumerate(parts, start=1):

@@ -1,0 +1,1 @@
+"""Tests of the layer that says what times show."""

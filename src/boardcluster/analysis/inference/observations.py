@@ -1,0 +1,82 @@
+"""Records to what the model takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from boardcluster.factors import FACTORS, Acts
+from boardcluster.records import Measurement, Result
+
+__all__ = ["Block", "RunValue", "Start", "observe", "observe_values"]
+
+Start: TypeAlias = "tuple[str, int]"
+"""A start of the cluster: campaign, and number of the start."""
+Block: TypeAlias = "tuple[str, int, int]"
+"""A start and a repetition."""
+
+_ON_CLUSTER = tuple(factor for factor in FACTORS if factor.acts is Acts.CLUSTER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunValue:
+    """One value of one run, and what the model must know of the run."""
+
+    value: float
+    """What was measured, above 0: a duration in seconds, a rate, an energy."""
+    start: Start
+    """The start of the cluster that it ran in."""
+    block: int = 0
+    """The repetition within the start: runs of other cells in the same block saw the same state."""
+    position: int = 0
+    """Place in the campaign's order."""
+    variant: str = ""
+    """What the cluster was started with: another one is another start, whatever its number."""
+    disturbed: Mapping[str, float] = field(default_factory=dict)
+    """At most this share of the value is explained by each adjustable cause, 0 to 1."""
+
+
+def observe(
+    results: Iterable[Result],
+    value: Callable[[Measurement], float | None] = lambda found: found.duration_seconds,
+) -> tuple[RunValue, ...]:
+    """Return the observations of measured runs, in their order; without the others.
+
+    Args:
+        results: the runs of one cell, one for each trial.
+        value: what is compared; a run for which it is None, or not above 0, gives none.
+    """
+    rows = []
+    for row in results:
+        found = None if row.measurement is None else value(row.measurement)
+        if row.measurement is None or found is None or not 0 < found < math.inf:
+            continue
+        shares: dict[str, float] = {}
+        for each in row.measurement.disturbances:
+            if each.adjustable:
+                shares[each.cause] = max(each.share, shares.get(each.cause, 0.0))
+        rows.append(
+            RunValue(
+                value=found,
+                start=(row.trial.campaign_id, row.trial.start),
+                block=row.trial.repetition,
+                position=row.trial.position,
+                variant=repr([factor.level(row.trial) for factor in _ON_CLUSTER]),
+                disturbed=shares,
+            )
+        )
+    return tuple(rows)
+
+
+def observe_values(values: Sequence[float], *, start: Start = ("", 1)) -> tuple[RunValue, ...]:
+    """Return plain values as observations of one start that are not paired with any others.
+
+    Raises:
+        ValueError: a value is not above 0.
+    """
+    for value in values:
+        if not 0 < value < math.inf:
+            raise ValueError(f"{value:g} is not above 0, so that no ratio to it means anything")
+    return tuple(RunValue(value=value, start=start) for value in values)

@@ -1,0 +1,109 @@
+"""What a comparison shows, in the same words wherever it is stated."""
+
+from __future__ import annotations
+
+from boardcluster.analysis.inference import (
+    ASSUMED_START_DEVIATION,
+    CampaignDrift,
+    DriftKind,
+    EffectVerdict,
+    MeasuredRatio,
+)
+from boardcluster.report import words
+
+__all__ = ["basis", "drift_words", "interval", "needed", "outcome", "span"]
+
+_MOST = "over a thousand more blocks"
+
+
+def span(ratio: MeasuredRatio) -> str:
+    """The 95 % interval of a ratio, or a dash."""
+    found = ratio.interval
+    return f"{found.low:.3g} to {found.high:.3g}" if found else words.NONE
+
+
+def outcome(ratio: MeasuredRatio, *, shown: str = "shown") -> str:
+    """What it shows: ``shown``, that there is nothing worth while, or how much is missing.
+
+    Args:
+        ratio: the comparison.
+        shown: what is said of a difference that is shown, such as which side is faster.
+    """
+    if ratio.interval is None:
+        return ratio.reason
+    if ratio.is_shown:
+        return shown
+    if ratio.verdict is EffectVerdict.NOT_WORTHWHILE:
+        return f"no worthwhile difference (under {words.percent(ratio.smallest_effect)})"
+    return f"not shown: {needed(ratio)} needed"
+
+
+def needed(ratio: MeasuredRatio) -> str:
+    """How many more blocks, or starts of the cluster, would tell a smallest effect of interest."""
+    more = ratio.more_needed
+    if more is None:
+        return _MOST
+    if ratio.needs_starts:
+        return words.count(more, "more start of the cluster", "more starts of the cluster")
+    return words.count(more, "more block")
+
+
+def interval(ratio: MeasuredRatio) -> str:
+    """Where the interval is from: pairs or runs, starts, adjustment; or why there is none."""
+    if ratio.interval is None:
+        return ratio.reason
+    if ratio.pairs:
+        left = sum(ratio.counts) - 2 * ratio.pairs
+        from_what = words.count(ratio.pairs, "pair")
+        from_what += f" ({words.count(left, 'run')} without a partner left out)" if left else ""
+    else:
+        from_what = f"{ratio.counts[0]} and {ratio.counts[1]} unpaired runs"
+    if ratio.starts > 1:
+        from_what += f" in {ratio.starts} starts of the cluster"
+    elif ratio.allows_for_starts:
+        allowed = words.percent(ASSUMED_START_DEVIATION)
+        from_what += f" in a start of the cluster each, for which {allowed} are allowed"
+    else:
+        from_what += " in one start of the cluster"
+    if ratio.adjusted_for:
+        from_what += (
+            f", adjusted for {words.listed(ratio.adjusted_for)} ({ratio.unadjusted:.3g} without)"
+        )
+    return from_what
+
+
+def basis(ratio: MeasuredRatio) -> str:
+    """Interval of a ratio, what it is from, and of how many comparisons it is one: a sentence."""
+    if ratio.interval is None:
+        return f"No interval: {ratio.reason}."
+    holds = ratio.interval.low <= 1 <= ratio.interval.high
+    includes = ", which includes 1" if holds else ""
+    sentence = f"95 % interval of the ratio {span(ratio)}{includes}, from {interval(ratio)}"
+    if ratio.family_size > 1 and ratio.p_adjusted is not None:
+        sentence += (
+            f"; one of {ratio.family_size} comparisons, p {ratio.p_adjusted:.2g} corrected for"
+            f" their number by {ratio.correction}"
+        )
+    if not ratio.agrees and ratio.p_adjusted is not None and ratio.p_adjusted < 0.05:
+        sentence += "; the arithmetic means and the model differ on which is less"
+    if ratio.verdict is EffectVerdict.NOT_SHOWN:
+        sentence += (
+            f". {needed(ratio)[0].upper()}{needed(ratio)[1:]} would show a difference of"
+            f" {words.percent(ratio.smallest_effect)}"
+        )
+    return f"{sentence}."
+
+
+def drift_words(found: CampaignDrift) -> str:
+    """What run order did to the times of a campaign."""
+    longer = "longer" if found.share > 0 else "shorter"
+    by = f"{words.percent(abs(found.share))} {longer}"
+    if found.kind is DriftKind.CHANGE:
+        what = f"from run {found.position + 1} on, times of campaign {found.campaign} are {by}"
+    else:
+        what = f"the last runs of campaign {found.campaign} took {by} than its first"
+    return (
+        f"Times drift: {what}, over all of its configurations ({found.runs} runs, p"
+        f" {found.p_adjusted:.2g}). Heat, a disk that fills up or another load on the machine may"
+        " be the cause."
+    )
