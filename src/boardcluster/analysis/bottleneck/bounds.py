@@ -45,13 +45,17 @@ class PhaseDiagnosis:
     """Of the known time, by what bound it; all bounds, their sum is 1; empty if nothing is
     known."""
     first: Bound | None = None
-    """What bound most of it; None if nothing is known."""
+    """What, twice as fast, would save most of it; where nothing would, what bound most of it. None
+    if nothing is known."""
     second: Bound | None = None
     """What would bound most of it, were the first infinitely fast; None if nothing else was
     seen."""
     gains: Mapping[Bound, float] = field(default_factory=dict)
     """How many times as fast the span would be were that resource twice as fast; at least 1. Memory
     counts as sufficient instead, heat as absent, waiting as half as long."""
+    gain_bounds: Mapping[Bound, tuple[float, float]] = field(default_factory=dict)
+    """Between what each gain must lie by all that is known of how work overlapped; the gain
+    itself is the likeliest value between them."""
     limits: Mapping[Bound, float] = field(default_factory=dict)
     """The same were it infinitely fast; ``inf`` where nothing else was seen."""
     evidence: tuple[str, ...] = ()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from boardcluster.analysis.bottleneck.bounds import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.bottleneck.evidence import evidence
-from boardcluster.analysis.bottleneck.limits import node_limits
+from boardcluster.analysis.bottleneck.limits import node_limits, parallel_disks
 from boardcluster.analysis.bottleneck.model import BOUNDS, Array, Prediction, predict
+from boardcluster.analysis.bottleneck.queueing import Margin, Network, predict_tasks
 from boardcluster.analysis.bottleneck.usage import Usage, usage_of
 from boardcluster.analysis.telemetry import WHOLE_RUN
 from boardcluster.analysis.trust.window import seconds_text
@@ -43,6 +44,57 @@ class _Model:
     """Each resource twice as fast."""
     endless: Mapping[Bound, Prediction]
     """Each resource infinitely fast."""
+    extremes: Mapping[Bound, tuple[Prediction, ...]]
+    """Each resource twice as fast, by other assumptions that agree with what was seen."""
+
+    @classmethod
+    def of(cls, usage: Usage) -> Self:
+        """Make every prediction."""
+        network = usage.demand and Network.fit(usage.demand)
+        others = tuple(_others(usage))
+        return cls(
+            usage=usage,
+            seen=_predict(usage, network),
+            twice={bound: _predict(usage, network, bound, _TWICE) for bound in Bound},
+            endless={bound: _predict(usage, network, bound, math.inf) for bound in Bound},
+            extremes={
+                bound: tuple(
+                    _predict(usage, other, bound, _TWICE, margin) for other, margin in others
+                )
+                for bound in Bound
+            },
+        )
+
+
+def _others(usage: Usage) -> Iterable[tuple[Network | None, Margin]]:
+    """What tasks may have waited for as well, by what is known."""
+    demand = usage.demand
+    yield (demand and Network.fit(demand)), Margin.LEAST
+    if demand is not None:
+        yield Network.fit(demand), Margin.MOST
+        one_by_one = replace(demand, serial=np.ones_like(demand.serial))
+        yield Network.fit(one_by_one), Margin.LIKELY
+        yield Network.fit(demand, helpers_first=True), Margin.LIKELY
+
+
+def _predict(
+    usage: Usage,
+    network: Network | None,
+    bound: Bound | None = None,
+    times_as_fast: float = 1.0,
+    margin: Margin = Margin.LIKELY,
+) -> Prediction:
+    """Steps in which tasks ran by their queues; the rest of the run by what nodes did."""
+    work = usage.work if margin is not Margin.LEAST else usage.work.overlapping()
+    alone = predict(work, bound, times_as_fast)
+    if network is None:
+        return alone
+    tasks = predict_tasks(network, bound, times_as_fast, margin)
+    part = usage.tasked
+    return Prediction(
+        lengths=part * tasks.lengths + (1 - part) * alone.lengths,
+        shares=part * tasks.shares + (1 - part) * alone.shares,
+    )
 
 
 def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:
@@ -61,20 +113,17 @@ def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:
         return Diagnosis(run=_nothing(_Span(WHOLE_RUN, 0.0, 0.0)))
     fingerprint = result.attempt.fingerprint if result.attempt else None
     usage = usage_of(
-        telemetry, node_limits(fingerprint), fingerprint.link_bits_per_second if fingerprint else 0
+        telemetry,
+        node_limits(fingerprint),
+        fingerprint.link_bits_per_second if fingerprint else 0,
+        parallel_disks(fingerprint),
     )
     spans = _spans(telemetry)
     if usage is None:
         words = "no samples" if telemetry.duration_seconds > 0 else "the run took no time"
         whole, *phases = (_nothing(span, words) for span in spans)
         return Diagnosis(run=whole, phases=tuple(phases))
-    work = usage.work
-    model = _Model(
-        usage=usage,
-        seen=predict(work),
-        twice={bound: predict(work, bound, _TWICE) for bound in Bound},
-        endless={bound: predict(work, bound, math.inf) for bound in Bound},
-    )
+    model = _Model.of(usage)
     nodes = fingerprint.nodes if fingerprint else 0
     missing = (*usage.missing, *_lost(telemetry, nodes))
     whole, *phases = (_phase(span, model, missing) for span in spans)
@@ -122,7 +171,8 @@ def _phase(span: _Span, model: _Model, missing: tuple[str, ...]) -> PhaseDiagnos
     if known_seconds <= 0:
         return _nothing(span, "no samples" if length_seconds > 0 else "it took no time")
     shares = dict(zip(BOUNDS, model.seen.shares @ seconds / known_seconds, strict=True))
-    first = _largest(shares)
+    gains = {bound: _gain(row, seconds) for bound, row in model.twice.items()}
+    first = _most_saved(gains) or _largest(shares)
     second = None if first is None else _largest(_behind(first, model, seconds))
     words = [words for node in usage.nodes for words in node.missing]
     if length_seconds - known_seconds > _UNSEEN_SECONDS:
@@ -136,7 +186,12 @@ def _phase(span: _Span, model: _Model, missing: tuple[str, ...]) -> PhaseDiagnos
         shares={bound: float(share) for bound, share in shares.items()},
         first=first,
         second=second,
-        gains={bound: _gain(row, seconds) for bound, row in model.twice.items()},
+        gains=gains,
+        gain_bounds={
+            bound: (min(gains[bound], *found), max(gains[bound], *found))
+            for bound, rows in model.extremes.items()
+            for found in [[_gain(row, seconds) for row in rows]]
+        },
         limits={bound: _gain(row, seconds) for bound, row in model.endless.items()},
         evidence=tuple(evidence(bound, usage, seconds) for bound in (first, second) if bound),
         missing=(*missing, *words),
@@ -159,6 +214,18 @@ def _behind(first: Bound, model: _Model, seconds: Array) -> Mapping[Bound, float
         left[Bound.HEAT] = model.seen.shares[BOUNDS.index(Bound.HEAT)] @ seconds
     known_seconds = float(seconds.sum())
     return {bound: part / known_seconds for bound, part in left.items() if bound is not first}
+
+
+def _most_saved(gains: Mapping[Bound, float]) -> Bound | None:
+    """The bound of which half, gone, saves most; None if that is next to nothing.
+
+    A resource twice as fast is half of it gone. Memory and heat are gone as a whole.
+    """
+    saved = {
+        bound: (1 - 1 / gain) / (2 if bound in (Bound.MEMORY, Bound.HEAT) else 1)
+        for bound, gain in gains.items()
+    }
+    return _largest(saved)
 
 
 def _largest(shares: Mapping[Bound, float]) -> Bound | None:

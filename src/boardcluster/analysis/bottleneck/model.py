@@ -21,7 +21,7 @@ samples see nodes, so how tasks overlap is inferred here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -80,6 +80,14 @@ class Work:
         room = total - most
         overlap = np.divide(total - busy, room, out=np.zeros_like(room), where=room > _TINY)
         return cls(uses=uses, busy=busy, overlap=overlap)
+
+    def overlapping(self) -> Self:
+        """The same with as much overlap as there can have been, for the least that a gain can be.
+
+        A node was then busy for as long as its longest resource, and waited for the rest.
+        """
+        most = _kinds(self.uses).max(axis=0)
+        return replace(self, busy=most, overlap=np.ones_like(self.overlap))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
