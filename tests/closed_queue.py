@@ -20,11 +20,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from tests.builders import make_samples
 
-from boardcluster.records import TaskRecord, Telemetry
+from boardcluster.records import AttemptState, Engine, Result, TaskRecord, Telemetry
+from tests.builders import make_board_fingerprint, make_result, make_samples
 
-__all__ = ["MEDIA", "RESOURCES", "Simulated", "Workload", "simulate", "true_gain"]
+__all__ = ["MEDIA", "RESOURCES", "Simulated", "Workload", "board_result", "simulate", "true_gain"]
 
 RESOURCES = ("cpu", "storage", "network", "memory", "start-up")
 MEDIA = {1: "sd SD128", 32: "nvme SSD 980"}
@@ -69,6 +69,14 @@ class Workload:
     """Boards, all alike."""
     seconds: float = 40.0
     """About so long tasks run."""
+
+    def uses(self, resource: str) -> bool:
+        """Whether a faster resource can change anything."""
+        needed = {
+            "storage": self.storage + self.written,
+            "start-up": self.start_seconds + self.other,
+        }
+        return bool(needed[resource] if resource in needed else getattr(self, resource))
 
     def faster(self, resource: str) -> Workload:
         """The same with one resource twice as fast, enough memory, or half the start."""
@@ -312,9 +320,7 @@ def simulate(load: Workload, seed: int = 1, *, work: Workload | None = None) -> 
             "net_sent_bytes/eth0": 0 * link,
             "link_bits_per_second/eth0": 0 * link + _LINK_BITS_PER_SECOND,
         }
-        nodes.append(
-            make_samples(board.name, seconds=edges[1:], columns=columns, cores=load.cores)
-        )
+        nodes.append(make_samples(board.name, seconds=edges[1:], columns=columns, cores=load.cores))
     return Simulated(
         seconds=seconds,
         telemetry=Telemetry(
@@ -328,10 +334,27 @@ def simulate(load: Workload, seed: int = 1, *, work: Workload | None = None) -> 
 def true_gain(load: Workload, resource: str, seeds: int = 2) -> float:
     """How many times as fast the same work is with one resource twice as fast."""
     before = sum(simulate(load, seed).seconds for seed in range(seeds))
-    after = sum(
-        simulate(load.faster(resource), seed, work=load).seconds for seed in range(seeds)
-    )
+    after = sum(simulate(load.faster(resource), seed, work=load).seconds for seed in range(seeds))
     return before / after
+
+
+def board_result(load: Workload) -> Result:
+    """The result that a run of it has: of real boards, with the medium that its disk is."""
+    hardware = tuple(
+        f"pi{place + 1}: Raspberry Pi 5 Model B, 4 x Cortex-A76 at 2.40 GHz, 8 GiB,"
+        f" {MEDIA[load.disk_servers]}, 1 Gbit/s, 16 KiB pages, Debian 12, kernel 6.12.25"
+        for place in range(load.nodes)
+    )
+    setup = make_board_fingerprint(nodes=load.nodes, node_cores=load.cores, hardware=hardware)
+    return make_result(
+        60.0,
+        setup=setup,
+        state=AttemptState.OK,
+        workload="terasort",
+        engine=Engine.SPARK,
+        workers=load.nodes,
+        size_bytes=10**9,
+    )
 
 
 def _requests(load: Workload) -> int:

@@ -75,6 +75,10 @@ def _others(usage: Usage) -> Iterable[tuple[Network | None, Margin]]:
         one_by_one = replace(demand, serial=np.ones_like(demand.serial))
         yield Network.fit(one_by_one), Margin.LIKELY
         yield Network.fit(demand, helpers_first=True), Margin.LIKELY
+    if demand is not None and not usage.counted:
+        as_many = np.where(demand.tasks > 0, np.maximum(demand.tasks, demand.cores), 0.0)
+        yield Network.fit(replace(demand, tasks=as_many)), Margin.LIKELY
+        yield None, Margin.LIKELY
 
 
 def _predict(

@@ -63,6 +63,8 @@ class Demand:
     """CPU time used per second, and what a hypervisor kept meanwhile, in cores."""
     own_cpu: Array
     """Part of that which is known to be the tasks' own; the rest is of daemons and the like."""
+    fetching: Array
+    """Tasks that waited for shuffle data, as far as an engine says it."""
     heat: Array
     """Part of the CPU time, 0 to 1, that a lowered clock added."""
     busy: Array
@@ -117,7 +119,11 @@ class Network:
         left = left - memory
         busy = np.minimum(demand.busy, 1.0)
         most = busy / (1 - np.minimum(crowding * busy, _NEARLY_ALL))
-        queued = most * np.minimum(1.0, left / np.maximum(most.sum(axis=0), _TINY))
+        # Shuffle data comes by the link, as far as that can have been waited for.
+        fetched = np.minimum(np.minimum(demand.fetching, most[1]), left)
+        queued = np.array([np.zeros_like(fetched), fetched])
+        room = most - queued
+        queued += room * np.minimum(1.0, (left - fetched) / np.maximum(room.sum(axis=0), _TINY))
         left = left - queued.sum(axis=0)
         helped = np.clip(np.minimum(demand.cpu - own, left), 0.0, None)
         # What is read ahead or written later keeps a device busy while nobody waits for it.
@@ -204,9 +210,10 @@ def predict_tasks(
 
     # A device that serves one at a time, and the cores, can do no more than be busy all the time.
     serial = demand.serial[..., np.newaxis]
-    ceiling = np.where(serial, np.minimum(demand.busy, 1.0) * slower, 0.0).max(axis=0)
-    ceiling = np.maximum(ceiling, cpu / demand.cores)
-    least = np.maximum((cpu + devices.sum(axis=0) + delay) / tasks, ceiling)
+    full = np.array(
+        [*np.where(serial, np.minimum(demand.busy, 1.0) * slower, 0.0), cpu / demand.cores]
+    )
+    least = np.maximum((cpu + devices.sum(axis=0) + delay) / tasks, full.max(axis=0))
     low, high = np.zeros_like(tasks), 1 / np.maximum(least, _TINY)
     if bound is None:
         low = high = np.ones_like(tasks)
@@ -217,12 +224,17 @@ def predict_tasks(
         low, high = np.where(fits, middle, low), np.where(fits, high, middle)
     speed = (low + high) / 2
     at_cores, at_devices = found(speed)
+    # Where that limits them, whom no queue accounts for waits for the resource that does.
+    kept = np.maximum(tasks - at_cores - at_devices.sum(axis=0) - speed * delay, 0.0)
+    kept = kept * (full.argmax(axis=0) == np.arange(len(full))[:, np.newaxis, np.newaxis])
+    at_devices, at_cores = at_devices + kept[:-1], at_cores + kept[-1]
     weights = demand.tasks / np.maximum(demand.tasks.sum(axis=0), _TINY)
+    cool_part = np.divide(cool, cool + hot, out=np.ones_like(cool), where=cool + hot > _TINY)
     return _together(
         weights / np.maximum(speed, _TINY),
         {
-            Bound.CPU: at_cores * cool / np.maximum(cool + hot, _TINY),
-            Bound.HEAT: at_cores * hot / np.maximum(cool + hot, _TINY),
+            Bound.CPU: at_cores * cool_part,
+            Bound.HEAT: at_cores * (1 - cool_part),
             Bound.STORAGE: at_devices[0],
             Bound.NETWORK: at_devices[1],
             **{name: row * speed for name, row in fixed.items()},
@@ -234,4 +246,4 @@ def _together(lengths: Array, rows: Mapping[Bound, Array]) -> Prediction:
     """The mean over the nodes of how long a step takes, and of what tasks do in it."""
     total = np.maximum(np.sum(list(rows.values()), axis=0), _TINY)
     shares = np.array([(lengths * rows[bound] / total).sum(axis=0) for bound in BOUNDS])
-    return Prediction(lengths=lengths.sum(axis=0), shares=shares)
+    return Prediction(lengths=lengths.sum(axis=0), shares=np.maximum(shares, 0.0))

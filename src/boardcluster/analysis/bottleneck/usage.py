@@ -95,6 +95,8 @@ class Usage:
     of emulated boards, whose CPU limit is no number of cores."""
     tasked: Array
     """For how much of each step ``demand`` says what happened, 0 to 1."""
+    counted: bool = False
+    """Whether an engine said how many tasks there were; else they are guessed from samples."""
     missing: tuple[str, ...] = ()
     """What is not known of the cluster, in words."""
 
@@ -205,31 +207,31 @@ def _with_tasks(
         cores=np.array([[node.capacity_cores] for node in machines]),
         cpu=cpu,
         own_cpu=own,
+        fetching=np.array([load.fetching for load in loads]) * known / part,
         heat=np.array([node.heat for node in machines]),
-        busy=np.array(
-            [[node.disk_busy for node in machines], [node.network for node in machines]]
-        ),
+        busy=np.array([[node.disk_busy for node in machines], [node.network for node in machines]]),
         memory=np.array([node.memory for node in machines]),
         serial=np.array(
             [[node.node not in parallel_disks for node in machines], [True for _ in machines]]
         ),
     )
     tasked = np.where(in_flight.sum(axis=0) > 0, tasked, 0.0)
-    return Usage(edges=edges, nodes=nodes, demand=demand, tasked=tasked)
+    return Usage(edges=edges, nodes=nodes, demand=demand, tasked=tasked, counted=bool(tasks))
 
 
 def _unrecorded(node: NodeShares) -> TaskLoad:
     """How many tasks there must have been, by what was used, where no engine says it.
 
-    More than one core in use is more than one task. So many are taken to wait for disk and link as
-    can queue there, but no more in all than there are cores. With less than a core in use nothing
+    More than one core in use is more than one task. So many are taken to wait for disk, link and
+    memory as can do so, but no more in all than there are cores. With less than a core in use nothing
     says that there was more than one, and the samples alone are looked at.
     """
     cpu = node.busy_cores + node.stolen_cores
-    crowding = 1 - 1 / max(1.0, node.capacity_cores)
+    most = max(1.0, node.capacity_cores)
+    stalled = most * (1 - (1 - np.minimum(node.memory, 1.0)) ** (1 / most))
     devices = [np.minimum(row, 1.0) for row in (node.storage, node.network)]
-    queued = sum((row / np.maximum(1 - crowding * row, 1 - crowding) for row in devices), cpu)
-    tasks = np.maximum(np.minimum(queued, node.capacity_cores), cpu)
+    queued = [row / (1 - (1 - 1 / most) * row) for row in devices]
+    tasks = np.maximum(np.minimum(cpu + stalled + sum(queued), most), cpu)
     nothing = np.zeros_like(cpu)
     return TaskLoad(
         in_flight=np.where(cpu > 1, tasks, 0.0), overhead=nothing, own_cpu=cpu, fetching=nothing
@@ -270,7 +272,7 @@ def _machine(
         clock=clock,
         storage=storage,
         hidden=hidden,
-        disk_busy=storage if busy is None else np.minimum(busy, 1.0),
+        disk_busy=np.maximum(storage, np.minimum(reading.or_zeros(busy), 1.0)),
         memory=memory,
     )
 
