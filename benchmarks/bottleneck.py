@@ -7,13 +7,14 @@
 (tests/closed_queue.py), so that what a resource twice as fast brings is known. Their samples and
 tasks go through the code that judges real boards. Needs no cluster; minutes.
 
-``live``: emulated boards. In each round TeraSort and WordCount run on both engines on every kind of
+``live``: in each round TeraSort and WordCount run on both engines on every kind of nodes. Emulated
 boards: slow.toml and fast.toml (twice the CPU), disk.toml and link.toml (fast.toml with twice the
-disk, the link), memory.toml and start.toml (half the memory, half as many heartbeats). Rounds turn
-their order, so that runs that are compared lie close together: a pair. As root, on a quiet machine
-with 2 cores; a kind takes about ten minutes. Results are kept in --root, so what was measured is
-not measured again, and table.md there is written anew after each kind. With --minutes no kind is
-begun after so many.
+disk, the link), memory.toml and start.toml (half the memory, half as many heartbeats). Nodes
+without limits, whose runs go through the code that judges boards: plain.toml, narrow.toml (half the
+link), waiting.toml (half as many heartbeats). Rounds turn their order, so that runs that are
+compared lie close together: a pair. As root, on a quiet machine with 2 cores; a kind takes three to
+ten minutes. Results are kept in --root, so what was measured is not measured again, and table.md
+there is written anew after each kind. With --minutes no kind is begun after so many.
 
 Both print the null predictors, "nothing helps" and "the CPU's ratio only", and end with 1 if the
 median error is above 10 %, not below that of the best null predictor, or the first resource is
@@ -26,6 +27,7 @@ import argparse
 import math
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -47,15 +49,18 @@ from tests.closed_queue import RESOURCES, Workload, board_result, simulate, true
 
 CLI = (sys.executable, "-m", "boardcluster")
 FILES = Path(__file__).parent / "bottleneck"
-KINDS = ("slow", "fast", "disk", "link", "memory", "start")
-PAIRS = {
-    Bound.CPU: ("slow", "fast"),
-    Bound.STORAGE: ("fast", "disk"),
-    Bound.NETWORK: ("fast", "link"),
-    Bound.MEMORY: ("memory", "fast"),
-    Bound.START_UP: ("start", "fast"),
-}
-"""By what is faster, the kind of boards without and with it."""
+BOARDS = ("slow", "fast", "disk", "link", "memory", "start")
+KINDS = (*BOARDS, "narrow", "plain", "waiting")
+PAIRS = (
+    (Bound.CPU, "slow", "fast"),
+    (Bound.STORAGE, "fast", "disk"),
+    (Bound.NETWORK, "fast", "link"),
+    (Bound.MEMORY, "memory", "fast"),
+    (Bound.START_UP, "start", "fast"),
+    (Bound.NETWORK, "narrow", "plain"),
+    (Bound.START_UP, "waiting", "plain"),
+)
+"""What is faster, and the kinds of nodes without and with it."""
 LEAST_PAIRS = 5
 
 ERROR_MOST = 0.10
@@ -125,9 +130,8 @@ class Score:
             return "nothing was measured"
         ours, *null = (statistics.median(errors) for errors in self._errors(self.cases).values())
         if ours > ERROR_MOST or ours >= min(null):
-            return f"the median error is {100 * ours:.1f} %, of the best null predictor" + (
-                f" {100 * min(null):.1f} %"
-            )
+            best = f"{100 * min(null):.1f} %"
+            return f"the median error is {100 * ours:.1f} %, of the best null predictor {best}"
         if self.firsts and sum(self.firsts) < RIGHT_LEAST * len(self.firsts):
             return "the first resource is wrong too often"
         return ""
@@ -238,7 +242,11 @@ def measure(root: Path, rounds: int, kinds: Sequence[str], until: float) -> None
                 return
             home.mkdir(parents=True, exist_ok=True)
             try:
-                command(home, "up", "--twin", str(FILES / f"{name}.toml"), "--home", str(home))
+                file = FILES / f"{name}.toml"
+                if name not in BOARDS:
+                    shutil.copy(file, home / "cluster.toml")
+                twin = ("--twin", str(file)) if name in BOARDS else ()
+                command(home, "up", *twin, "--home", str(home))
                 command(
                     home, "run", str(FILES / "campaign.toml"), "--new", "--yes", codes=RUN_CODES
                 )
@@ -248,7 +256,7 @@ def measure(root: Path, rounds: int, kinds: Sequence[str], until: float) -> None
 
 
 def _rounds(home: Path) -> list[dict[str, Run]]:
-    """The runs of each round of a home that has ended, by workload and engine; those that are ok."""
+    """The runs of each round of a home that has ended, by workload and engine; only what is ok."""
     found: list[dict[str, Run]] = []
     ended = (AttemptState.OK, AttemptState.FAILED, AttemptState.INVALID)
     with Store.open(home, read_only=True) as store:
@@ -292,7 +300,7 @@ def show(root: Path, rounds: int) -> tuple[Score, list[str]]:
     score, missing, lines, doubts = Score(), [], list(_HEAD), []
     gains: dict[str, dict[Bound, float]] = {}
     firsts: dict[str, Bound | None] = {}
-    for bound, (slow, fast) in PAIRS.items():
+    for bound, slow, fast in PAIRS:
         pairs = list(zip(measured[slow], measured[fast], strict=False))
         for cell in sorted({name for pair in pairs for runs in pair for name in runs}):
             both = [(one[cell], two[cell]) for one, two in pairs if cell in one and cell in two]
@@ -301,11 +309,13 @@ def show(root: Path, rounds: int) -> tuple[Score, list[str]]:
             if both:
                 case = _case(bound, both)
                 score.cases.append(case)
-                gains.setdefault(cell, {})[bound] = case.truth
-                firsts.setdefault(cell, both[0][0].found.first)
-                lines.append(_row(cell, case, both))
+                base = f"{cell}, {'boards' if slow in BOARDS else 'without limits'}"
+                gains.setdefault(base, {})[bound] = case.truth
+                firsts.setdefault(base, both[0][0].found.first)
+                lines.append(_row(base, case, both))
         if len(pairs) < max(rounds, LEAST_PAIRS):
-            missing.append(f"{bound}: {len(pairs)} of {max(rounds, LEAST_PAIRS)} pairs")
+            wanted = max(rounds, LEAST_PAIRS)
+            missing.append(f"{bound}, {slow} and {fast}: {len(pairs)} of {wanted} pairs")
     score.firsts = [
         first_is_right(firsts[cell], found) for cell, found in gains.items() if len(found) > 1
     ]
@@ -319,8 +329,7 @@ def show(root: Path, rounds: int) -> tuple[Score, list[str]]:
 
 
 _HEAD = (
-    "| Workload | Faster | Pairs | As it was (s) | Then (s) | Its share | Predicted (bounds) "
-    "| Measured (95 %) | Error |",
+    "| Workload | Faster | Pairs | Before (s) | Then (s) | Share | Predicted | Measured | Error |",
     "|---|---|--:|--:|--:|--:|--:|--:|--:|",
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from boardcluster.analysis.advice.evidence import Advice
 from boardcluster.analysis.advice.published import published
-from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words
+from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words, predicted_words
 from boardcluster.analysis.advice.settings import policy_key
 from boardcluster.analysis.advice.view import Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
@@ -19,6 +19,7 @@ _MEDIUM_GAIN = 1.10  # of storage twice as fast; less is not worth a purchase
 _HEAT_SHARE = 0.01
 _FLASH = (" sd ", " emmc ", " ssd ", " usb-ssd ", " nvme ")
 _SLOW = (" sd ", " emmc ", " usb ", " hdd ")
+_SSDS = (" ssd ", " usb-ssd ", " nvme ")
 _UNTRIMMED = "unused blocks not discarded"
 
 
@@ -95,7 +96,7 @@ def _medium(rule: Rule, view: View) -> Iterator[Advice]:
             seen=f"{run.bound_words}{wrote}; {seen} ({group.where})",
             setting=setting,
             brings=(
-                f"{gain_words(gain, at_most=False, emulated=group.emulated)} if storage were twice"
+                f"{predicted_words(run, Bound.STORAGE, emulated=group.emulated)} if storage were twice"
                 f" as fast; the 2026 paper's cluster was up to {published()['storage'].value:g}"
                 " times as fast with NVMe SSDs as with microSD cards"
             ),
@@ -130,6 +131,14 @@ def _change(group: Group) -> tuple[str, str, str] | None:
             "Let the SSDs use PCIe 3",
             "`dtparam=pciex1_gen=3` in /boot/firmware/config.txt of each Pi 5, then a reboot",
             f"{_named(old)} {'reach' if len(old) > 1 else 'reaches'} their SSD by PCIe 2",
+        )
+    if fast := _media(run, _SSDS):
+        return (
+            "Keep more requests at the SSDs, or take faster ones",
+            "more tasks at once than cores (`spark.executor.cores` of `[matrix.settings]`, or smaller"
+            " containers of MapReduce), where memory has room for them; or SSDs that answer sooner",
+            f"{_named(fast)} {'have' if len(fast) > 1 else 'has'} an SSD, which serves many requests"
+            " at once, and the tasks wait for its answers",
         )
     return None
 

@@ -40,6 +40,8 @@ class _Model:
     usage: Usage
     seen: Prediction
     """The run as it was."""
+    tasks: Prediction | None
+    """Of the run as it was what its tasks did; None where no engine accounts for them."""
     twice: Mapping[Bound, Prediction]
     """Each resource twice as fast."""
     endless: Mapping[Bound, Prediction]
@@ -55,6 +57,7 @@ class _Model:
         return cls(
             usage=usage,
             seen=_predict(usage, network),
+            tasks=predict_tasks(network) if network and usage.counted else None,
             twice={bound: _predict(usage, network, bound, _TWICE) for bound in Bound},
             endless={bound: _predict(usage, network, bound, math.inf) for bound in Bound},
             extremes={
@@ -64,6 +67,13 @@ class _Model:
                 for bound in Bound
             },
         )
+
+    def of_tasks(self, bound: Bound, seconds: Array) -> float | None:
+        """The share of the tasks' time that a bound had; None where they are not accounted for."""
+        weights = seconds * self.usage.tasked
+        if self.tasks is None or not weights.any():
+            return None
+        return float(self.tasks.shares[BOUNDS.index(bound)] @ weights / weights.sum())
 
 
 def _others(usage: Usage) -> Iterable[tuple[Network | None, Margin]]:
@@ -75,6 +85,7 @@ def _others(usage: Usage) -> Iterable[tuple[Network | None, Margin]]:
         one_by_one = replace(demand, serial=np.ones_like(demand.serial))
         yield Network.fit(one_by_one), Margin.LIKELY
         yield Network.fit(demand, helpers_first=True), Margin.LIKELY
+        yield Network.fit(demand, written_later=True), Margin.LIKELY
     if demand is not None and not usage.counted:
         as_many = np.where(demand.tasks > 0, np.maximum(demand.tasks, demand.cores), 0.0)
         yield Network.fit(replace(demand, tasks=as_many)), Margin.LIKELY
@@ -197,7 +208,11 @@ def _phase(span: _Span, model: _Model, missing: tuple[str, ...]) -> PhaseDiagnos
             for found in [[_gain(row, seconds) for row in rows]]
         },
         limits={bound: _gain(row, seconds) for bound, row in model.endless.items()},
-        evidence=tuple(evidence(bound, usage, seconds) for bound in (first, second) if bound),
+        evidence=tuple(
+            evidence(bound, usage, seconds, model.of_tasks(bound, seconds))
+            for bound in (first, second)
+            if bound
+        ),
         missing=(*missing, *words),
     )
 

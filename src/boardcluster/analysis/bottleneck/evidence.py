@@ -21,12 +21,29 @@ _HALF = 0.5
 _Mean: TypeAlias = Callable[[Array], float]
 
 
-def evidence(bound: Bound, usage: Usage, seconds: Array) -> str:
+_TASKS_DID = {
+    Bound.CPU: "computing or waiting for a core",
+    Bound.STORAGE: "waiting for disks",
+    Bound.NETWORK: "waiting for links",
+    Bound.MEMORY: "waiting for memory",
+    Bound.START_UP: "waiting for none of CPU, disk, link and memory",
+}
+
+
+def evidence(bound: Bound, usage: Usage, seconds: Array, of_tasks: float | None = None) -> str:
     """Say in a sentence what the samples show of a bound, in so many seconds of each step.
 
     Of the node that shows most of it, when and how much; of START_UP, for how long no node was
-    busy.
+    busy. Where the engine accounts for its tasks, ``of_tasks`` is the share of their time that the
+    bound had.
     """
+    shown = _shown(bound, usage, seconds)
+    if of_tasks is None or bound not in _TASKS_DID:
+        return shown
+    return f"{shown}; tasks spent {100 * of_tasks:.0f} % of their time {_TASKS_DID[bound]}"
+
+
+def _shown(bound: Bound, usage: Usage, seconds: Array) -> str:
     if bound is Bound.START_UP:
         return _idle(usage, seconds)
     share, words = _SHOWN[bound]

@@ -69,6 +69,8 @@ class Demand:
     """Part of the CPU time, 0 to 1, that a lowered clock added."""
     busy: Array
     """By device (disk, link), node and step: for how much of the step it was at work, 0 to 1."""
+    at_once: Array
+    """Of what the disk does, 0 to 1, what is not the writing back of what is in memory."""
     memory: Array
     """For how much of each step something waited for memory, 0 to 1."""
     serial: Array
@@ -95,7 +97,9 @@ class Network:
     """Tasks that wait for none of these: ``Z``."""
 
     @classmethod
-    def fit(cls, demand: Demand, *, helpers_first: bool = False) -> Self:
+    def fit(
+        cls, demand: Demand, *, helpers_first: bool = False, written_later: bool = False
+    ) -> Self:
         """Say where the tasks were, so that they are all accounted for.
 
         A task is computing for its own CPU time. The rest of its time it waits: for memory, for as
@@ -106,6 +110,7 @@ class Network:
         Args:
             demand: what was seen.
             helpers_first: whether to count the CPU time of other processes before the devices.
+            written_later: whether nobody waits while a disk writes back what is in memory.
         """
         tasks = np.maximum(demand.tasks, _TINY)
         crowding = np.clip(1 - 1 / tasks, 0.0, 1.0)
@@ -118,6 +123,8 @@ class Network:
         memory = np.minimum(stalled, left)
         left = left - memory
         busy = np.minimum(demand.busy, 1.0)
+        if written_later:
+            busy = busy * np.array([demand.at_once, np.ones_like(left)])
         most = busy / (1 - np.minimum(crowding * busy, _NEARLY_ALL))
         # Shuffle data comes by the link, as far as that can have been waited for.
         fetched = np.minimum(np.minimum(demand.fetching, most[1]), left)

@@ -66,6 +66,8 @@ class NodeShares:
     """Part of ``storage`` in which programs are known to have been on a core."""
     disk_busy: Array
     """Its busiest disk was at work, for whomever."""
+    at_once: Array
+    """Part of what its disks did that was not the writing back of what is in memory."""
     network: Array
     """Its link was carrying data."""
     memory: Array
@@ -166,7 +168,10 @@ def usage_of(
         # Without limits they share its cores and disks, and what bounds them is seen there alone.
         below = _machine(host, 0, linked=False)
         tasks = [replace(task, node=below.node) for task in telemetry.tasks]
-        found = _with_tasks(edges, (*nodes, below), (below,), tasks, ())
+        # Its disk and cores are theirs, and of their links the busiest counts.
+        links = np.max([node.network for node in nodes], axis=0)
+        machine = replace(below, network=links)
+        found = _with_tasks(edges, (*nodes, below), (machine,), tasks, ())
         return replace(found, missing=tuple(missing))
     nothing = np.zeros(len(edges) - 1)
     return Usage(edges=edges, nodes=tuple(nodes), tasked=nothing, missing=tuple(missing))
@@ -210,6 +215,7 @@ def _with_tasks(
         fetching=np.array([load.fetching for load in loads]) * known / part,
         heat=np.array([node.heat for node in machines]),
         busy=np.array([[node.disk_busy for node in machines], [node.network for node in machines]]),
+        at_once=np.array([node.at_once for node in machines]),
         memory=np.array([node.memory for node in machines]),
         serial=np.array(
             [[node.node not in parallel_disks for node in machines], [True for _ in machines]]
@@ -223,8 +229,8 @@ def _unrecorded(node: NodeShares) -> TaskLoad:
     """How many tasks there must have been, by what was used, where no engine says it.
 
     More than one core in use is more than one task. So many are taken to wait for disk, link and
-    memory as can do so, but no more in all than there are cores. With less than a core in use nothing
-    says that there was more than one, and the samples alone are looked at.
+    memory as can do so, but no more in all than there are cores. With less than a core in use
+    nothing says that there was more than one, and the samples alone are looked at.
     """
     cpu = node.busy_cores + node.stolen_cores
     most = max(1.0, node.capacity_cores)
@@ -263,7 +269,7 @@ def _machine(
     )
     clock = clock_of(reading, node.busy_cores)
     busy = reading.most("disk_busy_seconds")
-    storage, hidden = storage_of(
+    storage, hidden, at_once = storage_of(
         reading, cpu=node.cpu + node.own_cpu, network=node.network, memory=memory
     )
     return replace(
@@ -272,6 +278,7 @@ def _machine(
         clock=clock,
         storage=storage,
         hidden=hidden,
+        at_once=at_once,
         disk_busy=np.maximum(storage, np.minimum(reading.or_zeros(busy), 1.0)),
         memory=memory,
     )
@@ -318,6 +325,7 @@ def _node_use(
         storage=nothing,
         hidden=nothing,
         disk_busy=nothing,
+        at_once=np.ones_like(cores),
         network=share,
         memory=nothing,
         read_bytes_per_second=reading.or_zeros(reading.sum(f"{disk}_read_bytes")),
