@@ -86,6 +86,7 @@ def _medium(rule: Rule, view: View) -> Iterator[Advice]:
         if run.first is not Bound.STORAGE or change is None or gain < _MEDIUM_GAIN:
             continue
         title, setting, seen = change
+        brings = predicted_words(run, Bound.STORAGE, emulated=group.emulated)
         written_bytes = sum(run.measurement.node_written_bytes.values())
         wrote = f"; nodes wrote {format_bytes(written_bytes)}" if written_bytes else ""
         yield advice(
@@ -95,13 +96,19 @@ def _medium(rule: Rule, view: View) -> Iterator[Advice]:
             subject="storage",
             seen=f"{run.bound_words}{wrote}; {seen} ({group.where})",
             setting=setting,
-            brings=(
-                f"{predicted_words(run, Bound.STORAGE, emulated=group.emulated)} if storage were twice"
-                f" as fast; the 2026 paper's cluster was up to {published()['storage'].value:g}"
-                " times as fast with NVMe SSDs as with microSD cards"
-            ),
+            brings=f"{brings} if storage were twice as fast{_published(run)}",
             gain=gain,
         )
+
+
+def _published(run: RunView) -> str:
+    """What others saw where cards were replaced; empty where there are none to replace."""
+    if _media(run, _SSDS):
+        return ""
+    return (
+        f"; the 2026 paper's cluster was up to {published()['storage'].value:g} times as fast with"
+        " NVMe SSDs as with microSD cards"
+    )
 
 
 def _change(group: Group) -> tuple[str, str, str] | None:
@@ -133,12 +140,15 @@ def _change(group: Group) -> tuple[str, str, str] | None:
             f"{_named(old)} {'reach' if len(old) > 1 else 'reaches'} their SSD by PCIe 2",
         )
     if fast := _media(run, _SSDS):
+        have = "have SSDs" if len(fast) > 1 else "has an SSD"
         return (
-            "Keep more requests at the SSDs, or take faster ones",
-            "more tasks at once than cores (`spark.executor.cores` of `[matrix.settings]`, or smaller"
-            " containers of MapReduce), where memory has room for them; or SSDs that answer sooner",
-            f"{_named(fast)} {'have' if len(fast) > 1 else 'has'} an SSD, which serves many requests"
-            " at once, and the tasks wait for its answers",
+            f"Let more tasks of {group.subject} wait for the SSDs at once",
+            (
+                "more tasks at once than cores, where memory has room for them, in"
+                " `[matrix.settings]`: `spark.executor.cores`, or for MapReduce smaller containers;"
+                " or faster SSDs"
+            ),
+            f"{_named(fast)} {have}, which serve many requests at once",
         )
     return None
 
