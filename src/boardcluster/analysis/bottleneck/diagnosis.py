@@ -86,6 +86,9 @@ def _others(usage: Usage) -> Iterable[tuple[Network | None, Margin]]:
         yield Network.fit(one_by_one), Margin.LIKELY
         yield Network.fit(demand, helpers_first=True), Margin.LIKELY
         yield Network.fit(demand, written_later=True), Margin.LIKELY
+        if demand.memory.any():
+            yield Network.fit(demand, stalled=Margin.LEAST), Margin.LIKELY
+            yield Network.fit(demand, stalled=Margin.MOST), Margin.LIKELY
     if demand is not None and not usage.counted:
         as_many = np.where(demand.tasks > 0, np.maximum(demand.tasks, demand.cores), 0.0)
         yield Network.fit(replace(demand, tasks=as_many)), Margin.LIKELY

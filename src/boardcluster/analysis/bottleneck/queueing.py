@@ -98,7 +98,12 @@ class Network:
 
     @classmethod
     def fit(
-        cls, demand: Demand, *, helpers_first: bool = False, written_later: bool = False
+        cls,
+        demand: Demand,
+        *,
+        helpers_first: bool = False,
+        written_later: bool = False,
+        stalled: Margin = Margin.LIKELY,
     ) -> Self:
         """Say where the tasks were, so that they are all accounted for.
 
@@ -111,6 +116,8 @@ class Network:
             demand: what was seen.
             helpers_first: whether to count the CPU time of other processes before the devices.
             written_later: whether nobody waits while a disk writes back what is in memory.
+            stalled: how many tasks wait for memory while any does: one, independently of one
+                another, or all of them.
         """
         tasks = np.maximum(demand.tasks, _TINY)
         crowding = np.clip(1 - 1 / tasks, 0.0, 1.0)
@@ -119,8 +126,10 @@ class Network:
         cpu = np.minimum(_at_cores(own, 1.0, demand.cores, crowding), left)
         left = left - cpu
         # So many of N tasks that nobody makes wait, if for so much of the time at least one does.
-        stalled = tasks * (1 - (1 - np.minimum(demand.memory, _NEARLY_ALL)) ** (1 / tasks))
-        memory = np.minimum(stalled, left)
+        short = np.minimum(demand.memory, _NEARLY_ALL)
+        likely = tasks * (1 - (1 - short) ** (1 / tasks))
+        memory = {Margin.LEAST: short, Margin.LIKELY: likely, Margin.MOST: tasks * short}[stalled]
+        memory = np.minimum(memory, left)
         left = left - memory
         busy = np.minimum(demand.busy, 1.0)
         if written_later:
