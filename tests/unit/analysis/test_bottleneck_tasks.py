@@ -78,6 +78,7 @@ GRID: Mapping[str, Workload] = {
     "card and link": Workload(cpu=20, storage=25, network=6, nodes=2),
     "memory": Workload(cpu=40, memory=25),
     "steal": Workload(cpu=40, storage=12, steal=0.2, tasks=2),
+    "steal and more tasks than cores": Workload(cpu=40, other=3, steal=0.1, tasks=8),
     "long start": Workload(cpu=40, storage=6, start_seconds=30),
     "waiting in tasks": Workload(cpu=10, other=25),
     "one task": Workload(cpu=40, storage=25, tasks=1),

@@ -13,7 +13,7 @@ from boardcluster.analysis.bottleneck.bounds import Bound, Diagnosis, PhaseDiagn
 from boardcluster.analysis.bottleneck.evidence import evidence
 from boardcluster.analysis.bottleneck.limits import node_limits, parallel_disks
 from boardcluster.analysis.bottleneck.model import BOUNDS, Array, Prediction, predict
-from boardcluster.analysis.bottleneck.queueing import Margin, Network, predict_tasks
+from boardcluster.analysis.bottleneck.queueing import Margin, TaskNetwork, predict_tasks
 from boardcluster.analysis.bottleneck.usage import Usage, usage_of
 from boardcluster.analysis.telemetry import WHOLE_RUN
 from boardcluster.analysis.trust.window import seconds_text
@@ -52,7 +52,7 @@ class _Model:
     @classmethod
     def of(cls, usage: Usage) -> Self:
         """Make every prediction."""
-        network = usage.demand and Network.fit(usage.demand)
+        network = usage.demand and TaskNetwork.fit(usage.demand)
         others = tuple(_others(usage))
         return cls(
             usage=usage,
@@ -76,28 +76,28 @@ class _Model:
         return float(self.tasks.shares[BOUNDS.index(bound)] @ weights / weights.sum())
 
 
-def _others(usage: Usage) -> Iterable[tuple[Network | None, Margin]]:
+def _others(usage: Usage) -> Iterable[tuple[TaskNetwork | None, Margin]]:
     """What tasks may have waited for as well, by what is known."""
     demand = usage.demand
-    yield (demand and Network.fit(demand)), Margin.LEAST
+    yield (demand and TaskNetwork.fit(demand)), Margin.LEAST
     if demand is not None:
-        yield Network.fit(demand), Margin.MOST
+        yield TaskNetwork.fit(demand), Margin.MOST
         one_by_one = replace(demand, serial=np.ones_like(demand.serial))
-        yield Network.fit(one_by_one), Margin.LIKELY
-        yield Network.fit(demand, helpers_first=True), Margin.LIKELY
-        yield Network.fit(demand, written_later=True), Margin.LIKELY
+        yield TaskNetwork.fit(one_by_one), Margin.LIKELY
+        yield TaskNetwork.fit(demand, helpers_first=True), Margin.LIKELY
+        yield TaskNetwork.fit(demand, written_later=True), Margin.LIKELY
         if demand.memory.any():
-            yield Network.fit(demand, stalled=Margin.LEAST), Margin.LIKELY
-            yield Network.fit(demand, stalled=Margin.MOST), Margin.LIKELY
+            yield TaskNetwork.fit(demand, stalled=Margin.LEAST), Margin.LIKELY
+            yield TaskNetwork.fit(demand, stalled=Margin.MOST), Margin.LIKELY
     if demand is not None and not usage.counted:
         as_many = np.where(demand.tasks > 0, np.maximum(demand.tasks, demand.cores), 0.0)
-        yield Network.fit(replace(demand, tasks=as_many)), Margin.LIKELY
+        yield TaskNetwork.fit(replace(demand, tasks=as_many)), Margin.LIKELY
         yield None, Margin.LIKELY
 
 
 def _predict(
     usage: Usage,
-    network: Network | None,
+    network: TaskNetwork | None,
     bound: Bound | None = None,
     times_as_fast: float = 1.0,
     margin: Margin = Margin.LIKELY,

@@ -32,7 +32,7 @@ import numpy as np
 from boardcluster.analysis.bottleneck.bounds import Bound
 from boardcluster.analysis.bottleneck.model import BOUNDS, Array, Prediction
 
-__all__ = ["Demand", "Margin", "Network", "predict_tasks"]
+__all__ = ["Demand", "Margin", "TaskNetwork", "predict_tasks"]
 
 _TINY = 1e-9
 _HALVINGS = 40  # of the interval that the speed lies in: more exact than samples ever are
@@ -78,7 +78,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Network:
+class TaskNetwork:
     """A closed network for each node and step, fitted to what was seen."""
 
     demand: Demand
@@ -158,7 +158,8 @@ class Network:
     @property
     def queued(self) -> Array:
         """By device, node and step: tasks that were at it."""
-        return self.devices / (1 - np.minimum(self.waiting * self.devices, _NEARLY_ALL))
+        blocked = np.minimum(self.waiting * self.devices, _NEARLY_ALL)
+        return np.asarray(self.devices / (1 - blocked))
 
     def at(self, margin: Margin, bound: Bound) -> Self:
         """The same with what is known least, or most, in favour of a faster resource.
@@ -187,7 +188,7 @@ def _at_cores(cpu: Array, speed: Array | float, cores: Array, crowding: Array) -
 
 
 def predict_tasks(
-    network: Network,
+    network: TaskNetwork,
     bound: Bound | None = None,
     times_as_fast: float = 1.0,
     margin: Margin = Margin.LIKELY,

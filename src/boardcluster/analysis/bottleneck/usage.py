@@ -202,7 +202,8 @@ def _with_tasks(
     known = np.array([node.known for node in machines])
     in_flight = np.array([load.in_flight for load in loads]) * known
     cpu = np.array([node.busy_cores + node.stolen_cores for node in machines])
-    own = np.array([_of_tasks(load, row) for load, row in zip(loads, cpu, strict=True)])
+    shares = [_of_tasks(load, node.busy_cores) for load, node in zip(loads, machines, strict=True)]
+    own = cpu * np.array(shares)[:, np.newaxis]
     tasked = covered(tasks, edges) if tasks else (in_flight > 0).any(axis=0).astype(np.float64)
     # Of a step that tasks fill in part, the rates are those of the part.
     part = np.where(tasked > 0, tasked, 1.0)
@@ -244,11 +245,10 @@ def _unrecorded(node: NodeShares) -> TaskLoad:
     )
 
 
-def _of_tasks(load: TaskLoad, cpu: Array) -> Array:
-    """CPU time of tasks in each step, by what samples say of when and the engine of how much."""
-    with_tasks = float(np.minimum(load.in_flight, 1.0) @ cpu)
-    share = float(load.own_cpu.sum()) / with_tasks if with_tasks > 0 else 0.0
-    return np.asarray(cpu * min(1.0, share))
+def _of_tasks(load: TaskLoad, busy_cores: Array) -> float:
+    """Which share of the CPU time was the tasks' own; samples say when, the engine how much."""
+    with_tasks = float(np.minimum(load.in_flight, 1.0) @ busy_cores)
+    return min(1.0, float(load.own_cpu.sum()) / with_tasks) if with_tasks > 0 else 0.0
 
 
 def _machine(
