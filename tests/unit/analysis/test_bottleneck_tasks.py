@@ -152,15 +152,19 @@ def test_the_bounds_hold_what_is_true() -> None:
                 assert low / 1.02 < true_gain(load, kind) < high * 1.02
 
 
-def task(begin: float, end: float, **seconds: float) -> TaskRecord:
+def task(begin: float, end: float, *, cpu: float = 0.0, fetch: float = 0.0) -> TaskRecord:
     return TaskRecord(
-        node="pi1", begin_seconds=begin, end_seconds=end, **{"cpu_seconds": 0.0, **seconds}
+        node="pi1",
+        begin_seconds=begin,
+        end_seconds=end,
+        cpu_seconds=cpu,
+        fetch_wait_seconds=fetch,
     )
 
 
 def test_tasks_are_spread_over_their_time() -> None:
     edges = np.arange(0.0, 5.0)
-    tasks = [task(0.5, 2.5, cpu_seconds=1.0), task(2.0, 4.0, fetch_wait_seconds=0.5)]
+    tasks = [task(0.5, 2.5, cpu=1.0), task(2.0, 4.0, fetch=0.5)]
     found = task_load([*tasks, task(3.0, 3.0)], edges)
     assert list(found.in_flight) == pytest.approx([0.5, 1.0, 1.5, 1.0])
     assert list(found.own_cpu) == pytest.approx([0.25, 0.5, 0.25, 0.0])

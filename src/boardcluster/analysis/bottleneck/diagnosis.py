@@ -52,7 +52,7 @@ class _Model:
     @classmethod
     def of(cls, usage: Usage) -> Self:
         """Make every prediction."""
-        network = usage.demand and TaskNetwork.fit(usage.demand)
+        network = None if usage.demand is None else TaskNetwork.fit(usage.demand)
         others = tuple(_others(usage))
         return cls(
             usage=usage,
@@ -79,17 +79,20 @@ class _Model:
 def _others(usage: Usage) -> Iterable[tuple[TaskNetwork | None, Margin]]:
     """What tasks may have waited for as well, by what is known."""
     demand = usage.demand
-    yield (demand and TaskNetwork.fit(demand)), Margin.LEAST
-    if demand is not None:
-        yield TaskNetwork.fit(demand), Margin.MOST
-        one_by_one = replace(demand, serial=np.ones_like(demand.serial))
-        yield TaskNetwork.fit(one_by_one), Margin.LIKELY
-        yield TaskNetwork.fit(demand, helpers_first=True), Margin.LIKELY
-        yield TaskNetwork.fit(demand, written_later=True), Margin.LIKELY
-        if demand.memory.any():
-            yield TaskNetwork.fit(demand, stalled=Margin.LEAST), Margin.LIKELY
-            yield TaskNetwork.fit(demand, stalled=Margin.MOST), Margin.LIKELY
-    if demand is not None and not usage.counted:
+    if demand is None:
+        yield None, Margin.LEAST
+        return
+    likely = TaskNetwork.fit(demand)
+    yield likely, Margin.LEAST
+    yield likely, Margin.MOST
+    one_by_one = replace(demand, serial=np.ones_like(demand.serial))
+    yield TaskNetwork.fit(one_by_one), Margin.LIKELY
+    yield TaskNetwork.fit(demand, helpers_first=True), Margin.LIKELY
+    yield TaskNetwork.fit(demand, written_later=True), Margin.LIKELY
+    if demand.memory.any():
+        yield TaskNetwork.fit(demand, stalled=Margin.LEAST), Margin.LIKELY
+        yield TaskNetwork.fit(demand, stalled=Margin.MOST), Margin.LIKELY
+    if not usage.counted:
         as_many = np.where(demand.tasks > 0, np.maximum(demand.tasks, demand.cores), 0.0)
         yield TaskNetwork.fit(replace(demand, tasks=as_many)), Margin.LIKELY
         yield None, Margin.LIKELY
