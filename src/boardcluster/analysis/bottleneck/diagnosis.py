@@ -85,10 +85,13 @@ def _others(usage: Usage) -> Iterable[tuple[TaskNetwork | None, Margin]]:
     likely = TaskNetwork.fit(demand)
     yield likely, Margin.LEAST
     yield likely, Margin.MOST
-    one_by_one = replace(demand, serial=np.ones_like(demand.serial))
-    yield TaskNetwork.fit(one_by_one), Margin.LIKELY
-    yield TaskNetwork.fit(demand, helpers_first=True), Margin.LIKELY
-    yield TaskNetwork.fit(demand, written_later=True), Margin.LIKELY
+    if not demand.serial.all():
+        one_by_one = replace(demand, serial=np.ones_like(demand.serial))
+        yield TaskNetwork.fit(one_by_one), Margin.LIKELY
+    if (demand.own_cpu < demand.cpu).any():
+        yield TaskNetwork.fit(demand, helpers_first=True), Margin.LIKELY
+    if (demand.at_once < 1).any():
+        yield TaskNetwork.fit(demand, written_later=True), Margin.LIKELY
     if demand.memory.any():
         yield TaskNetwork.fit(demand, stalled=Margin.LEAST), Margin.LIKELY
         yield TaskNetwork.fit(demand, stalled=Margin.MOST), Margin.LIKELY

@@ -22,7 +22,7 @@ approximation); Y. Bard, "Some Extensions to Multiclass Queueing Network Analysi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Self
@@ -35,7 +35,7 @@ from boardcluster.analysis.bottleneck.model import BOUNDS, Array, Prediction
 __all__ = ["Demand", "Margin", "TaskNetwork", "predict_tasks"]
 
 _TINY = 1e-9
-_HALVINGS = 40  # of the interval that the speed lies in: more exact than samples ever are
+_HALVINGS = 14  # of the interval that the speed lies in, before its ends are joined by a line
 _NEARLY_ALL = 1 - 1e-6
 
 _DEVICES = (Bound.STORAGE, Bound.NETWORK)
@@ -231,15 +231,14 @@ def predict_tasks(
         [*np.where(serial, np.minimum(demand.busy, 1.0) * slower, 0.0), cpu / demand.cores]
     )
     least = np.maximum((cpu + devices.sum(axis=0) + delay) / tasks, full.max(axis=0))
-    low, high = np.zeros_like(tasks), 1 / np.maximum(least, _TINY)
-    if bound is None:
-        low = high = np.ones_like(tasks)
-    for _ in range(0 if bound is None else _HALVINGS):
-        middle = (low + high) / 2
-        at_cores, at_devices = found(middle)
-        fits = at_cores + at_devices.sum(axis=0) + middle * delay <= tasks
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    speed = (low + high) / 2
+    speed = np.ones_like(tasks)
+    if bound is not None:
+
+        def surplus(speed: Array) -> Array:
+            at_cores, at_devices = found(speed)
+            return np.asarray(at_cores + at_devices.sum(axis=0) + speed * delay - tasks)
+
+        speed = _zero(surplus, 1 / np.maximum(least, _TINY))
     at_cores, at_devices = found(speed)
     # Where that limits them, whom no queue accounts for waits for the resource that does.
     kept = np.maximum(tasks - at_cores - at_devices.sum(axis=0) - speed * delay, 0.0)
@@ -257,6 +256,19 @@ def predict_tasks(
             **{name: row * speed for name, row in fixed.items()},
         },
     )
+
+
+def _zero(surplus: Callable[[Array], Array], high: Array) -> Array:
+    """Where a growing function is 0, between 0 and a limit; the limit where it is not yet."""
+    low = np.where(surplus(high) <= 0, high, 0.0)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        fits = surplus(middle) <= 0
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+    under, over = surplus(low), surplus(high)
+    rise = over - under
+    part = np.divide(-under, rise, out=np.zeros_like(rise), where=rise > 0)
+    return np.asarray(low + np.clip(part, 0.0, 1.0) * (high - low))
 
 
 def _together(lengths: Array, rows: Mapping[Bound, Array]) -> Prediction:
