@@ -164,6 +164,15 @@ def test_without_pressure_swap_is_seen_by_its_share_of_the_disk() -> None:
     assert found.shares[Bound.STORAGE] == pytest.approx(0.2)
 
 
+def test_what_other_programs_used_is_not_what_the_run_waited_for() -> None:
+    found = of_run(board(cpu_user_seconds=2.0, foreign_cpu_seconds=1.8))
+    assert found.shares[Bound.CPU] == pytest.approx(0.2)
+    assert found.gains[Bound.CPU] == pytest.approx(1 / 0.9)
+    assert found.evidence[1] == (
+        "worker1 used 0.2 of 4 cores (other programs 1.8) for 60 s of 60 s"
+    )
+
+
 # Heat
 
 

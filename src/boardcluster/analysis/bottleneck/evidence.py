@@ -17,6 +17,7 @@ from boardcluster.units import format_bytes, format_rate
 __all__ = ["evidence"]
 
 _HALF = 0.5
+_WORTH_A_WORD = 0.02  # of the cores
 
 _Mean: TypeAlias = Callable[[Array], float]
 
@@ -73,6 +74,16 @@ def _storage_words(node: NodeShares, mean: _Mean) -> str:
     return f"{waited}, reading {format_bytes(read)}/s and writing {format_bytes(written)}/s,"
 
 
+def _cpu_words(node: NodeShares, mean: _Mean) -> str:
+    used = f"used {mean(node.busy_cores):.2g} of {cores_text(node.capacity_cores)} cores"
+    taken = [
+        f"{what} {mean(row):.2g}"
+        for what, row in (("other programs", node.foreign_cores), ("steal", node.stolen_cores))
+        if mean(row) >= _WORTH_A_WORD * node.capacity_cores
+    ]
+    return f"{used} ({', '.join(taken)})" if taken else used
+
+
 def _network_words(node: NodeShares, mean: _Mean) -> str:
     carried = format_rate(mean(node.net_bits_per_second))
     return f"had {carried} on its link of {format_rate(node.link_bits_per_second)}"
@@ -81,9 +92,7 @@ def _network_words(node: NodeShares, mean: _Mean) -> str:
 _SHOWN: Mapping[Bound, tuple[Callable[[NodeShares], Array], Callable[[NodeShares, _Mean], str]]] = {
     Bound.CPU: (
         lambda node: node.cpu + node.own_cpu,
-        lambda node, mean: (
-            f"used {mean(node.busy_cores):.2g} of {cores_text(node.capacity_cores)} cores"
-        ),
+        _cpu_words,
     ),
     Bound.HEAT: (
         lambda node: node.cpu * node.heat,

@@ -58,7 +58,7 @@ class Demand:
     overhead: Array
     """Of those, tasks that were not at work yet, or no longer."""
     cores: Array
-    """What the node has, one number for each node."""
+    """What the node has and other programs leave."""
     cpu: Array
     """CPU time used per second, and what a hypervisor kept meanwhile, in cores."""
     own_cpu: Array

@@ -16,6 +16,7 @@ from boardcluster.analysis.bottleneck.model import Array, Work
 from boardcluster.analysis.bottleneck.processors import (
     busy_cores,
     clock_of,
+    foreign_cores,
     held_back,
     quota_of,
     steered,
@@ -36,6 +37,7 @@ from boardcluster.records import TaskRecord, Telemetry
 __all__ = ["NodeShares", "Usage", "usage_of"]
 
 _MACHINE = "machine"
+_LEAST_CORES = 0.1  # that a task can have, however much other programs use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,9 +49,11 @@ class NodeShares:
     known: Flags
     """Whether samples are near."""
     busy_cores: Array
-    """CPU time used per second."""
+    """CPU time per second that the cluster used."""
     stolen_cores: Array
     """CPU time per second that a hypervisor kept; 0 where it is not known."""
+    foreign_cores: Array
+    """CPU time per second that went to programs that are not the cluster's."""
     capacity_cores: float
     """What it can have."""
     cpu: Array
@@ -210,7 +214,7 @@ def _with_tasks(
     demand = Demand(
         tasks=in_flight / part,
         overhead=np.array([load.overhead for load in loads]) * known / part,
-        cores=np.array([[node.capacity_cores] for node in machines]),
+        cores=np.array([_left_cores(node) for node in machines]),
         cpu=cpu,
         own_cpu=own,
         fetching=np.array([load.fetching for load in loads]) * known / part,
@@ -243,6 +247,12 @@ def _unrecorded(node: NodeShares) -> TaskLoad:
     return TaskLoad(
         in_flight=np.where(cpu > 1, tasks, 0.0), overhead=nothing, own_cpu=cpu, fetching=nothing
     )
+
+
+def _left_cores(node: NodeShares) -> Array:
+    """Cores that other programs left; at least what the cluster used."""
+    used = node.busy_cores + node.stolen_cores
+    return np.maximum(np.maximum(node.capacity_cores - node.foreign_cores, used), _LEAST_CORES)
 
 
 def _of_tasks(load: TaskLoad, busy_cores: Array) -> float:
@@ -317,6 +327,7 @@ def _node_use(
         known=reading.known,
         busy_cores=cores,
         stolen_cores=reading.or_zeros(reading.sum("cpu_steal_seconds")),
+        foreign_cores=foreign_cores(reading),
         capacity_cores=capacity,
         cpu=cpu,
         own_cpu=own_cpu,
