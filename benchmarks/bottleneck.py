@@ -1,6 +1,6 @@
 """How near predicted gains come to true ones, beside predictors that look at nothing.
 
-    benchmarks/bottleneck.py model [--workloads 120]
+    benchmarks/bottleneck.py model [--workloads 120] [--without-tasks]
     benchmarks/bottleneck.py live --root DIR [--rounds 5] [--kinds slow,fast] [--minutes 15]
 
 ``model``: boards with four cores as a closed queueing network, simulated request by request
@@ -33,7 +33,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from scipy.stats import t as student
@@ -179,12 +179,15 @@ def workloads(count: int, seed: int = 5) -> Iterator[Workload]:
         )
 
 
-def model(count: int) -> Score:
+def model(count: int, *, with_tasks: bool) -> Score:
     """Predict and simulate; print the worst cases."""
     score = Score()
     worst: list[tuple[float, str]] = []
     for load in workloads(count):
-        found = diagnose(board_result(load), simulate(load).telemetry).run
+        telemetry = simulate(load).telemetry
+        if not with_tasks:
+            telemetry = replace(telemetry, tasks=())
+        found = diagnose(board_result(load), telemetry).run
         truths = {Bound(name): true_gain(load, name) for name in RESOURCES if load.uses(name)}
         for bound, truth in truths.items():
             low, high = found.gain_bounds[bound]
@@ -376,6 +379,7 @@ def main() -> None:
     parts = parser.add_subparsers(dest="part", required=True)
     simulated = parts.add_parser("model", help="against simulated queues")
     simulated.add_argument("--workloads", type=int, default=120)
+    simulated.add_argument("--without-tasks", action="store_true", help="from samples alone")
     real = parts.add_parser("live", help="against emulated boards; as root")
     real.add_argument("--root", type=Path, default=Path("bottleneck-results"))
     real.add_argument("--rounds", type=int, default=LEAST_PAIRS, help="how often all is run")
@@ -383,7 +387,7 @@ def main() -> None:
     real.add_argument("--minutes", type=float, default=math.inf, help="begin none after so many")
     given = parser.parse_args()
     if given.part == "model":
-        score = model(given.workloads)
+        score = model(given.workloads, with_tasks=not given.without_tasks)
         print("", *score.lines(), sep="\n")
         missing: list[str] = []
     else:
