@@ -84,6 +84,7 @@ GRID: Mapping[str, Workload] = {
     "one task": Workload(cpu=40, storage=25, tasks=1),
     "constant times": Workload(cpu=20, storage=12, tasks=6, spread="constant"),
     "written later": Workload(cpu=20, written=12),
+    "written later, tasks held up": Workload(cpu=40, written=50, tasks=2),
 }
 
 

@@ -37,6 +37,7 @@ __all__ = ["Demand", "Margin", "TaskNetwork", "predict_tasks"]
 _TINY = 1e-9
 _HALVINGS = 14  # of the interval that the speed lies in, before its ends are joined by a line
 _NEARLY_ALL = 1 - 1e-6
+_NEARLY_FULL = (0.80, 0.95)  # of the time a disk is busy, between which writers begin to be held up
 
 _DEVICES = (Bound.STORAGE, Bound.NETWORK)
 
@@ -142,6 +143,10 @@ class TaskNetwork:
         queued += room * np.minimum(1.0, (left - fetched) / np.maximum(room.sum(axis=0), _TINY))
         left = left - queued.sum(axis=0)
         helped = np.clip(np.minimum(demand.cpu - own, left), 0.0, None)
+        # Who writes waits for a disk only while it can do no more, and no longer as soon as it can.
+        # So these tasks wait nowhere in the network: that the disk is busy limits their speed.
+        full = np.interp(demand.busy[0], _NEARLY_FULL, (0.0, 1.0)) * demand.serial[0][:, np.newaxis]
+        queued[0] *= 1 - full * (1 - demand.at_once)
         # What is read ahead or written later keeps a device busy while nobody waits for it.
         needed = np.where(demand.serial[..., np.newaxis], np.minimum(busy, queued), queued)
         gap = 1 - needed / np.maximum(queued, _TINY)
