@@ -1021,9 +1021,9 @@ class Telemetry:
     phases: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Name to start and end of each submission, and as ``SUBMISSION/PHASE`` of the engine's own
     phases inside it, in seconds from the start of the run; see analysis/phases.py."""
-    tasks: tuple[TaskRecord, ...] = ()
+    tasks: tuple[TaskRecord, ...] | None = ()
     """What the engine says of each task, in the order of their beginnings; empty where it keeps no
-    account, and in runs from before it was kept."""
+    account, None in runs from before it was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

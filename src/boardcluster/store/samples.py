@@ -63,17 +63,16 @@ def write_telemetry(folder: Path, telemetry: Telemetry) -> Path:
         }
         for node in telemetry.nodes
     ]
-    meta = {
+    meta: dict[str, Any] = {
         "format": _FORMAT,
         "duration_seconds": telemetry.duration_seconds,
         "phases": {name: list(span) for name, span in telemetry.phases.items()},
-        "tasks": {
-            "columns": _TASK,
-            "rows": [[getattr(task, name) for name in _TASK] for task in telemetry.tasks],
-        },
         "nodes": nodes,
         "scales": {name: _scale(name) for name in arrays},
     }
+    if telemetry.tasks is not None:
+        rows = [[getattr(task, name) for name in _TASK] for task in telemetry.tasks]
+        meta["tasks"] = {"columns": _TASK, "rows": rows}
     arrays[_META] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
     return _save(folder / TELEMETRY_NAME, arrays)
 
@@ -172,11 +171,13 @@ def _telemetry(
                 place += row["samples"]
         if place != len(values):
             raise ValueError(f"{name} has {len(values)} values, not {place}")
-    tasks = meta.get("tasks", {"columns": (), "rows": ()})  # none before they were kept
+    tasks = meta.get("tasks")  # absent before they were kept
     return Telemetry(
         duration_seconds=meta["duration_seconds"],
         phases={name: (span[0], span[1]) for name, span in meta["phases"].items()},
-        tasks=tuple(
+        tasks=None
+        if tasks is None
+        else tuple(
             TaskRecord(**dict(zip(tasks["columns"], row, strict=True))) for row in tasks["rows"]
         ),
         nodes=tuple(

@@ -59,6 +59,16 @@ def test_an_ssd_that_serves_all_at_once_shortens_waiting_by_no_queue(counted: bo
     assert low < 1.54 < high
 
 
+def test_a_run_from_before_tasks_were_recorded_keeps_its_number_and_says_what_it_hides() -> None:
+    telemetry = replace(simulate(CARD).telemetry, tasks=None)
+    found = diagnose(board_result(CARD), telemetry).run
+    check(found)
+    assert found.gains[Bound.STORAGE] == pytest.approx(1.0, abs=0.01)
+    low, high = found.gain_bounds[Bound.STORAGE]
+    assert low < 1.69 < high
+    assert any("from before they were recorded" in words for words in found.missing)
+
+
 def test_where_the_medium_is_not_known_both_kinds_are_within_the_bounds() -> None:
     telemetry = simulate(SSD).telemetry
     result = board_result(SSD)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,14 @@ def test_numpy_alone_reads_the_file(tmp_path: Path) -> None:
         assert archive["temperature_celsius"].dtype == np.int32
 
 
+def test_that_tasks_were_not_kept_stays_known(tmp_path: Path) -> None:
+    for given in (None, ()):
+        write_telemetry(tmp_path, replace(GIVEN, tasks=given))
+        found = read_telemetry(tmp_path)
+        assert found is not None
+        assert found.tasks == given
+
+
 def test_runs_from_before_tasks_were_kept_have_none() -> None:
     kept = sorted(STORES.rglob(TELEMETRY_NAME))
     assert kept
@@ -95,7 +104,7 @@ def test_runs_from_before_tasks_were_kept_have_none() -> None:
         found = read_telemetry(path.parent)
         assert found is not None
         assert found.nodes
-        assert found.tasks == ()
+        assert found.tasks is None
 
 
 def test_no_samples_and_no_file(tmp_path: Path) -> None:

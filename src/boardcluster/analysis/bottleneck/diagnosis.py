@@ -24,6 +24,10 @@ __all__ = ["diagnose"]
 _TWICE = 2.0
 _LEAST_SHARE = 0.01  # of the time; what is less is no bound
 _ROUNDING = 1e-6  # parts of the time that floating point may leave of nothing
+_AGED = (
+    "what tasks waited for: the run is from before they were recorded, so a node that computes at"
+    " all counts as bound by its CPU"
+)
 _UNSEEN_SECONDS = 0.5  # less than this is not worth a word
 
 
@@ -50,10 +54,19 @@ class _Model:
     """Each resource twice as fast, by other assumptions that agree with what was seen."""
 
     @classmethod
-    def of(cls, usage: Usage) -> Self:
-        """Make every prediction."""
-        network = None if usage.demand is None else TaskNetwork.fit(usage.demand)
+    def of(cls, usage: Usage, *, aged: bool) -> Self:
+        """Make every prediction.
+
+        Args:
+            usage: what every node did.
+            aged: whether the run is from before tasks were recorded. What was predicted of it then
+                stays, by nodes alone; what is known by now of its tasks widens the bounds.
+        """
+        fitted = None if usage.demand is None else TaskNetwork.fit(usage.demand)
+        network = None if aged else fitted
         others = tuple(_others(usage))
+        if aged and fitted is not None:
+            others = (*others, (fitted, Margin.LIKELY))
         return cls(
             usage=usage,
             seen=_predict(usage, network),
@@ -147,9 +160,11 @@ def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:
         words = "no samples" if telemetry.duration_seconds > 0 else "the run took no time"
         whole, *phases = (_nothing(span, words) for span in spans)
         return Diagnosis(run=whole, phases=tuple(phases))
-    model = _Model.of(usage)
+    model = _Model.of(usage, aged=telemetry.tasks is None)
     nodes = fingerprint.nodes if fingerprint else 0
     missing = (*usage.missing, *_lost(telemetry, nodes))
+    if telemetry.tasks is None and usage.demand is not None:
+        missing = (*missing, _AGED)
     whole, *phases = (_phase(span, model, missing) for span in spans)
     return Diagnosis(run=whole, phases=tuple(phases))
 

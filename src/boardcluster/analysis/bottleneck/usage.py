@@ -152,7 +152,7 @@ def usage_of(
     host = next((row for row in readings if row.window.scope == _MACHINE), None)
     if not own:
         machines = tuple(_machine(row, link_bits_per_second) for row in readings)
-        return _with_tasks(edges, machines, machines, telemetry.tasks, parallel_disks)
+        return _with_tasks(edges, machines, machines, telemetry.tasks or (), parallel_disks)
     nodes = [_emulated(row, limits.get(row.window.node), link_bits_per_second) for row in own]
     missing = [] if host is not None else ["no samples of the machine that all nodes share"]
     if any(row.window.node in limits for row in own):
@@ -171,7 +171,7 @@ def usage_of(
     elif host is not None:
         # Without limits they share its cores and disks, and what bounds them is seen there alone.
         below = _machine(host, 0, linked=False)
-        tasks = [replace(task, node=below.node) for task in telemetry.tasks]
+        tasks = [replace(task, node=below.node) for task in telemetry.tasks or ()]
         # Its disk and cores are theirs, and of their links the busiest counts.
         links = np.max([node.network for node in nodes], axis=0)
         machine = replace(below, network=links)
