@@ -188,6 +188,6 @@ def test_tasks_are_spread_over_their_time() -> None:
 
 def test_tasks_of_nodes_without_samples_do_no_harm() -> None:
     telemetry = simulate(replace(CARD, seconds=10.0)).telemetry
-    lost = tuple(replace(row, node="elsewhere") for row in telemetry.tasks)
+    lost = tuple(replace(row, node="elsewhere") for row in telemetry.tasks or ())
     found = diagnose(board_result(CARD), replace(telemetry, tasks=lost)).run
     check(found)

@@ -64,6 +64,7 @@ def test_every_node_and_the_machine_are_watched(
     telemetry = recorded.telemetry(
         started_seconds=began, duration_seconds=5.0, phases={}, tasks=[task]
     )
+    assert telemetry.tasks is not None
     (placed,) = telemetry.tasks
     assert (placed.begin_seconds, placed.end_seconds) == pytest.approx((1.0, 3.0))
     assert [node.scope for node in telemetry.nodes] == ["node"] * len(live.remotes) + ["machine"]

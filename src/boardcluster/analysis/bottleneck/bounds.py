@@ -12,10 +12,11 @@ __all__ = ["Bound", "Diagnosis", "PhaseDiagnosis"]
 class Bound(StrEnum):
     """What a run can wait for.
 
-    CPU: a program was on a core, or held back by its CPU limit. STORAGE: waiting for a disk.
-    NETWORK: its link was carrying data. MEMORY: waiting for memory to be freed or read back from
-    swap. HEAT: the part of the CPU time that a clock, lowered by heat or a weak supply, has added.
-    START_UP: no resource of any node was busy: scheduling, heartbeats, waiting for one another.
+    CPU: it was on a core, waited for one, or was held back by a hypervisor or its CPU limit.
+    STORAGE, NETWORK: it waited for a disk, for a link. MEMORY: it waited for memory to be freed or
+    read back from swap. HEAT: the part of the CPU time that a clock, lowered by heat or a weak
+    supply, has added. START_UP: none of these: scheduling, heartbeats, locks, waiting for one
+    another.
     """
 
     CPU = "cpu"

@@ -137,11 +137,13 @@ def _predict(
 def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:
     """Say what bound a run and each of its phases, and what it would gain.
 
-    Blocked-time analysis on samples: the run is cut into steps as long as samples are apart; what
-    each node did in each of them says what its busiest node waited for, and how long the step would
-    take were one resource faster (``boardcluster.analysis.bottleneck.model`` has the formula and
-    its sources). Shares are parts of the time, 0 to 1; gains and limits are times as fast, at least
-    1. They are predictions: how near they came is in docs/explanation/bottleneck.md.
+    The run is cut into steps as long as samples are apart. Where tasks ran, what they waited for,
+    and how long the step would take were one resource faster, follows from a closed queueing
+    network (``boardcluster.analysis.bottleneck.queueing`` has the formulas and their sources);
+    elsewhere, and for emulated boards with a CPU limit, from what the busiest node did
+    (``boardcluster.analysis.bottleneck.model``). Shares are parts of the time, 0 to 1; gains and
+    limits are times as fast, at least 1. They are predictions: how near they came is in
+    docs/explanation/bottleneck.md.
 
     Of the result only the fingerprint is read, for what limited emulated boards. Without telemetry,
     or where it says nothing, there is no bound, and ``missing`` says why.

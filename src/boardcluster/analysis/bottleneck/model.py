@@ -1,4 +1,6 @@
-"""How long moments of a run would take were a resource faster.
+"""How long moments of a run would take were a resource faster, where only nodes are known.
+
+That is where no task runs, and of emulated boards with a CPU limit.
 
 Each node spends a step of time with its resources at work: CPU, storage, network, memory. Where
 what they need adds up to less than the step, they took turns, and the rest is waiting. Where it is
