@@ -86,6 +86,8 @@ class TaskNetwork:
     """What it was fitted to."""
     cpu: Array
     """CPU time that tasks wait for, in tasks; queueing for a core is not in it."""
+    cores: Array
+    """So many cores that as many tasks compute or wait for one as were left to do so."""
     crowding: Array
     """``1 - 1/N``: of the others, how many a task finds on its arrival."""
     devices: Array
@@ -150,9 +152,13 @@ class TaskNetwork:
         # What is read ahead or written later keeps a device busy while nobody waits for it.
         needed = np.where(demand.serial[..., np.newaxis], np.minimum(busy, queued), queued)
         gap = 1 - needed / np.maximum(queued, _TINY)
+        total, at_cores = own + helped, cpu + helped
+        crowded = total * (1 + crowding * at_cores) / np.maximum(at_cores, _TINY)
+        enough = np.maximum(demand.cores, 1 + crowding * total)
         return cls(
             demand=demand,
-            cpu=own + helped,
+            cpu=total,
+            cores=np.where(at_cores > total + _TINY, crowded, enough),
             crowding=crowding,
             devices=needed,
             waiting=np.where(queued > _TINY, gap / np.maximum(needed, _TINY), 0.0),
@@ -228,12 +234,12 @@ def predict_tasks(
         """Tasks at the cores, and at each device."""
         blocked = np.minimum(waiting * devices * speed, _NEARLY_ALL)
         at_devices = speed * devices / (1 - blocked)
-        return _at_cores(cpu, speed, demand.cores, network.crowding), at_devices
+        return _at_cores(cpu, speed, network.cores, network.crowding), at_devices
 
     # A device that serves one at a time, and the cores, can do no more than be busy all the time.
     serial = demand.serial[..., np.newaxis]
     full = np.array(
-        [*np.where(serial, np.minimum(demand.busy, 1.0) * slower, 0.0), cpu / demand.cores]
+        [*np.where(serial, np.minimum(demand.busy, 1.0) * slower, 0.0), cpu / network.cores]
     )
     least = np.maximum((cpu + devices.sum(axis=0) + delay) / tasks, full.max(axis=0))
     speed = np.ones_like(tasks)
