@@ -37,7 +37,7 @@ __all__ = ["Demand", "Margin", "TaskNetwork", "predict_tasks"]
 _TINY = 1e-9
 _HALVINGS = 14  # of the interval that the speed lies in, before its ends are joined by a line
 _NEARLY_ALL = 1 - 1e-6
-_NEARLY_FULL = (0.80, 0.95)  # of the time a disk is busy, between which writers begin to be held up
+_NEARLY_FULL = (0.80, 0.95)  # of the time disk or cores are busy: between them others begin to wait
 
 _DEVICES = (Bound.STORAGE, Bound.NETWORK)
 
@@ -152,7 +152,9 @@ class TaskNetwork:
         # What is read ahead or written later keeps a device busy while nobody waits for it.
         needed = np.where(demand.serial[..., np.newaxis], np.minimum(busy, queued), queued)
         gap = 1 - needed / np.maximum(queued, _TINY)
-        total, at_cores = own + helped, cpu + helped
+        # While all cores are busy, what else is left waits for one: other programs have them.
+        taken = np.interp(demand.cpu / demand.cores, _NEARLY_FULL, (0.0, 1.0)) * (left - helped)
+        total, at_cores = own + helped, cpu + helped + taken
         crowded = total * (1 + crowding * at_cores) / np.maximum(at_cores, _TINY)
         enough = np.maximum(demand.cores, 1 + crowding * total)
         return cls(
@@ -163,7 +165,7 @@ class TaskNetwork:
             devices=needed,
             waiting=np.where(queued > _TINY, gap / np.maximum(needed, _TINY), 0.0),
             memory=memory,
-            other=left - helped + np.minimum(demand.overhead, demand.tasks),
+            other=left - helped - taken + np.minimum(demand.overhead, demand.tasks),
         )
 
     @property
