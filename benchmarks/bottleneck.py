@@ -1,65 +1,229 @@
-"""How near predicted gains come: one resource of emulated boards twice as fast, and measured again.
+"""How near predicted gains come to true ones, beside predictors that look at nothing.
 
-    benchmarks/bottleneck.py --root DIR [--runs 2]
+    benchmarks/bottleneck.py model [--workloads 120] [--without-tasks]
+    benchmarks/bottleneck.py live --root DIR [--rounds 5] [--kinds slow,fast] [--minutes 15]
 
-Brings up the boards of each file of benchmarks/bottleneck in turn and runs campaign.toml on them:
-slow.toml, fast.toml with twice its CPU, and disk.toml and link.toml with twice the disk and the
-link of fast.toml. As root, on a quiet machine with 2 cores; a round takes about 15 minutes. What
-the samples of the slower ones predict stands beside what was measured, every cell, also the bad
-ones. Ends with 1 if the median error is above 15 % or a cell was not measured. Results are kept in
---root, so that what was measured once is not measured again: repeat the command to see the tables.
+``model``: boards with four cores as a closed queueing network, simulated request by request
+(tests/closed_queue.py), so that what a resource twice as fast brings is known. Their samples and
+tasks go through the code that judges real boards. Needs no cluster; minutes.
+
+``live``: in each round TeraSort and WordCount run on both engines on every kind of nodes. Emulated
+boards: slow.toml and fast.toml (twice the CPU), disk.toml and link.toml (fast.toml with twice the
+disk, the link), memory.toml and start.toml (half the memory, half as many heartbeats). Nodes
+without limits, whose runs go through the code that judges boards: plain.toml, narrow.toml (half the
+link), waiting.toml (half as many heartbeats). Rounds turn their order, so that runs that are
+compared lie close together: a pair. As root, on a quiet machine with 2 cores; a kind takes three to
+ten minutes. Results are kept in --root, so what was measured is not measured again, and table.md
+there is written anew after each kind. With --minutes no kind is begun after so many.
+
+Both print the null predictors, "nothing helps" and "the CPU's ratio only", and end with 1 if the
+median error is above 10 %, not below that of the best null predictor, or the first resource is
+wrong in more than one case of ten. ``live`` ends with 1, too, while pairs are missing.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
+import random
+import shutil
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from scipy.stats import t as student
+
 from boardcluster.analysis.bottleneck import Bound, PhaseDiagnosis, diagnose
-from boardcluster.analysis.phases import submissions
-from boardcluster.analysis.ratios import Ratio, ratio_of_means
-from boardcluster.records import AttemptState, Result, Verdict
+from boardcluster.analysis.bottleneck.limits import node_limits
+from boardcluster.records import AttemptState, Fingerprint, Result, Verdict
 from boardcluster.store import Store
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the tests' simulation
+
+from tests.closed_queue import RESOURCES, Workload, board_result, simulate, true_gain
 
 CLI = (sys.executable, "-m", "boardcluster")
 FILES = Path(__file__).parent / "bottleneck"
-KINDS = ("slow", "fast", "disk", "link")
-SPED_UP = {
-    Bound.CPU: ("slow", "fast"),
-    Bound.STORAGE: ("fast", "disk"),
-    Bound.NETWORK: ("fast", "link"),
-}
-"""What is twice as fast on the boards of the second file as on those of the first."""
+BOARDS = ("slow", "fast", "disk", "link", "memory", "start")
+KINDS = (*BOARDS, "narrow", "plain", "waiting")
+PAIRS = (
+    (Bound.CPU, "slow", "fast"),
+    (Bound.STORAGE, "fast", "disk"),
+    (Bound.NETWORK, "fast", "link"),
+    (Bound.MEMORY, "memory", "fast"),
+    (Bound.START_UP, "start", "fast"),
+    (Bound.NETWORK, "narrow", "plain"),
+    (Bound.START_UP, "waiting", "plain"),
+)
+"""What is faster, and the kinds of nodes without and with it."""
+LEAST_PAIRS = 5
 
-WHOLE = ""
-ERROR_MOST = 0.15
-BOUND_SHARE = 0.1
-"""Where a resource has less of the time, no gain is predicted and none is easily found."""
+ERROR_MOST = 0.10
+RIGHT_LEAST = 0.90
+SAME_SAVING = 0.02
+"""Of the time: two resources that save the same but for so much are both right as the first."""
+HELPS = 1.10
+"""A true gain of which more than next to nothing is to be predicted."""
 
 RUN_CODES = (0, 9)  # 9: some runs are not ok; they are named in the table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A run, or one of its submissions.
+class Case:
+    """One resource of one workload."""
 
-    Attributes:
-        workload: with its engine, in words.
-        name: of the submission; empty for the whole run.
-        seconds: how long it took.
-        found: what bound it.
-    """
+    bound: Bound
+    """What is twice as fast."""
+    truth: float
+    """How many times as fast the run then is."""
+    predicted: float
+    """The same by the diagnosis."""
+    low: float
+    """At least, by the diagnosis."""
+    high: float
+    """At most, by the diagnosis."""
+    cpu_ratio: float
+    """The same by the CPU's ratio only."""
 
-    workload: str
-    name: str
+
+@dataclass(slots=True)
+class Score:
+    """What was right and what was not."""
+
+    cases: list[Case] = field(default_factory=list)
+    firsts: list[bool] = field(default_factory=list)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the figures of each predictor."""
+        yield "| Predictor | Cases | Median error | Mean error | 90 % of errors below |"
+        yield "|---|--:|--:|--:|--:|"
+        for title, cases in (
+            ("", self.cases),
+            (f", true gains of {HELPS:g} and more", [c for c in self.cases if c.truth >= HELPS]),
+        ):
+            for name, errors in self._errors(cases).items():
+                yield f"| {name}{title} | {len(cases)} | {' | '.join(_figures(errors))} |"
+        if self.firsts:
+            right = 100 * sum(self.firsts) / len(self.firsts)
+            yield f"\nThe first resource was right in {right:.0f} % of {len(self.firsts)} runs."
+        if self.cases:
+            inside = sum(row.low / 1.02 <= row.truth <= row.high * 1.02 for row in self.cases)
+            share = 100 * inside / len(self.cases)
+            yield f"{share:.0f} % of the true gains lay within the bounds, or within 2 % of them."
+
+    @staticmethod
+    def _errors(cases: Sequence[Case]) -> dict[str, list[float]]:
+        return {
+            "the diagnosis": [abs(row.predicted / row.truth - 1) for row in cases],
+            "nothing helps": [abs(1 / row.truth - 1) for row in cases],
+            "the CPU's ratio only": [abs(row.cpu_ratio / row.truth - 1) for row in cases],
+        }
+
+    def missed(self) -> str:
+        """Say which goal was missed; empty if none was."""
+        if not self.cases:
+            return "nothing was measured"
+        ours, *null = (statistics.median(errors) for errors in self._errors(self.cases).values())
+        if ours > ERROR_MOST or ours >= min(null):
+            best = f"{100 * min(null):.1f} %"
+            return f"the median error is {100 * ours:.1f} %, of the best null predictor {best}"
+        if self.firsts and sum(self.firsts) < RIGHT_LEAST * len(self.firsts):
+            return "the first resource is wrong too often"
+        return ""
+
+
+def _figures(errors: Sequence[float]) -> list[str]:
+    if not errors:
+        return ["-", "-", "-"]
+    late = sorted(errors)[min(len(errors) - 1, math.ceil(0.9 * len(errors)) - 1)]
+    values = (statistics.median(errors), statistics.fmean(errors), late)
+    return [f"{100 * value:.1f} %" for value in values]
+
+
+def saving(bound: Bound, gain: float) -> float:
+    """What half of a resource gone saves of the time; memory is gone as a whole."""
+    return (1 - 1 / gain) / (2 if bound is Bound.MEMORY else 1)
+
+
+def first_is_right(first: Bound | None, gains: Mapping[Bound, float]) -> bool:
+    """Whether nothing saves clearly more than the bound that is named first."""
+    saved = {bound: saving(bound, gain) for bound, gain in gains.items()}
+    return first is not None and saved.get(first, 0.0) >= max(saved.values()) - SAME_SAVING
+
+
+# The model
+
+
+def workloads(count: int, seed: int = 5) -> Iterator[Workload]:
+    """Draw what boards do: one to three things besides computing, and how all of it is spread."""
+    draw = random.Random(seed)
+    for _ in range(count):
+        times: dict[str, float] = {"cpu": draw.choice([5, 10, 20, 40, 80])}
+        kinds = ["storage", "network", "memory", "other", "written", "start_seconds"]
+        for kind in draw.sample(kinds, k=draw.choice([1, 1, 2, 2, 3])):
+            waits = [4, 10, 20] if kind == "start_seconds" else [3, 6, 12, 25, 50]
+            times[kind] = draw.choice(waits)
+        yield Workload(
+            **times,  # type: ignore[arg-type]
+            tasks=draw.choice([1, 2, 4, 4, 4, 6, 8]),
+            disk_servers=draw.choice([1, 1, 32]),
+            spread=draw.choice(["exponential", "exponential", "uniform", "constant"]),
+            steal=draw.choice([0.0, 0.0, 0.1]),
+            nodes=draw.choice([1, 1, 3]),
+            seconds=30,
+        )
+
+
+def model(count: int, *, with_tasks: bool) -> Score:
+    """Predict and simulate; print the worst cases."""
+    score = Score()
+    worst: list[tuple[float, str]] = []
+    for load in workloads(count):
+        telemetry = simulate(load).telemetry
+        if not with_tasks:
+            telemetry = replace(telemetry, tasks=())
+        found = diagnose(board_result(load), telemetry).run
+        truths = {Bound(name): true_gain(load, name) for name in RESOURCES if load.uses(name)}
+        for bound, truth in truths.items():
+            low, high = found.gain_bounds[bound]
+            case = Case(
+                bound=bound,
+                truth=truth,
+                predicted=found.gains[bound],
+                low=low,
+                high=high,
+                cpu_ratio=2.0 if bound is Bound.CPU else 1.0,
+            )
+            score.cases.append(case)
+            words = f"{case.predicted:.2f} ({low:.2f} to {high:.2f}) for {truth:.2f}: {bound}"
+            worst.append((abs(case.predicted / truth - 1), f"{words} of {load}"))
+        score.firsts.append(first_is_right(found.first, truths))
+    print("The worst predictions:\n")
+    for error, words in sorted(worst, reverse=True)[:8]:
+        print(f"- {100 * error:.0f} %: {words}")
+    return score
+
+
+# Live
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A measured run."""
+
     seconds: float
+    """How long it took."""
     found: PhaseDiagnosis
+    """What bound it."""
+    cores: float
+    """CPU limit of its boards together, in cores of this machine."""
+    doubt: str
+    """Why it is not valid; empty if it is."""
 
 
 def command(home: Path, *arguments: str, codes: Sequence[int] = (0,)) -> None:
@@ -70,174 +234,170 @@ def command(home: Path, *arguments: str, codes: Sequence[int] = (0,)) -> None:
         sys.exit(f"{' '.join(arguments)} ended with {done.returncode}")
 
 
-def results(home: Path) -> Iterator[tuple[Result, tuple[Part, ...]]]:
-    """Yield every run of a home with its parts; one that is not ok has none."""
+def measure(root: Path, rounds: int, kinds: Sequence[str], until: float) -> None:
+    """Run what is missing: every kind of boards once in each round, in turned order."""
+    for turn in range(rounds):
+        for name in KINDS if turn % 2 == 0 else reversed(KINDS):
+            home = root / name
+            if name not in kinds or (home.exists() and len(_rounds(home)) > turn):
+                continue
+            if time.monotonic() > until:
+                return
+            home.mkdir(parents=True, exist_ok=True)
+            try:
+                file = FILES / f"{name}.toml"
+                if name not in BOARDS:
+                    shutil.copy(file, home / "cluster.toml")
+                twin = ("--twin", str(file)) if name in BOARDS else ()
+                command(home, "up", *twin, "--home", str(home))
+                command(
+                    home, "run", str(FILES / "campaign.toml"), "--new", "--yes", codes=RUN_CODES
+                )
+            finally:
+                command(home, "down", "--wipe")
+            show(root, rounds)
+
+
+def _rounds(home: Path) -> list[dict[str, Run]]:
+    """The runs of each round of a home that has ended, by workload and engine; only what is ok."""
+    found: list[dict[str, Run]] = []
+    ended = (AttemptState.OK, AttemptState.FAILED, AttemptState.INVALID)
     with Store.open(home, read_only=True) as store:
-        for result in store.results():
-            yield result, tuple(_parts(store, result))
+        for campaign in store.campaigns():
+            if not all(state in ended for state in store.states(campaign.id).values()):
+                continue
+            rows = [row for row in store.results() if row.trial.campaign_id == campaign.id]
+            runs = {_words(row): _run(store, row) for row in rows}
+            found.append({name: run for name, run in runs.items() if run is not None})
+    return found
 
 
-def _parts(store: Store, result: Result) -> Iterator[Part]:
+def _run(store: Store, result: Result) -> Run | None:
     attempt, measurement = result.attempt, result.measurement
     if attempt is None or measurement is None or attempt.state is not AttemptState.OK:
-        return
+        return None
     telemetry = store.telemetry(attempt)
     if telemetry is None:
-        return
-    found = diagnose(result, telemetry)
-    words = _words(result)
-    yield Part(workload=words, name=WHOLE, seconds=measurement.duration_seconds, found=found.run)
-    spans = submissions(telemetry.phases)
-    if len(spans) > 1:  # else it is the run
-        for row in found.phases:
-            if row.phase in spans:
-                yield Part(workload=words, name=row.phase, seconds=row.duration_seconds, found=row)
+        return None
+    return Run(
+        seconds=measurement.duration_seconds,
+        found=diagnose(result, telemetry).run,
+        cores=_cores(attempt.fingerprint),
+        doubt=""
+        if measurement.verdict is Verdict.VALID
+        else f"{measurement.verdict}: {'; '.join(measurement.verdict_reasons)}",
+    )
+
+
+def _cores(fingerprint: Fingerprint) -> float:
+    return sum(row.cpu_cores or 0.0 for row in node_limits(fingerprint).values())
 
 
 def _words(result: Result) -> str:
     return f"{result.trial.workload}, {result.trial.engine}"
 
 
-def measure(root: Path, runs: int) -> None:
-    """Run what is missing: every kind of boards once in each round, in turned order."""
-    for turn in range(runs):
-        for name in KINDS if turn % 2 == 0 else reversed(KINDS):
-            home = root / name
-            if home.exists() and _rounds(home) > turn:
-                continue
-            home.mkdir(parents=True, exist_ok=True)
-            command(home, "up", "--twin", str(FILES / f"{name}.toml"), "--home", str(home))
-            try:
-                command(
-                    home, "run", str(FILES / "campaign.toml"), "--new", "--yes", codes=RUN_CODES
-                )
-            finally:
-                command(home, "down", "--wipe")
+def show(root: Path, rounds: int) -> tuple[Score, list[str]]:
+    """Write and print the table of all pairs so far; return its score and what is missing."""
+    measured = {name: _rounds(root / name) if (root / name).exists() else [] for name in KINDS}
+    score, missing, lines, doubts = Score(), [], list(_HEAD), []
+    gains: dict[str, dict[Bound, float]] = {}
+    firsts: dict[str, Bound | None] = {}
+    for bound, slow, fast in PAIRS:
+        pairs = list(zip(measured[slow], measured[fast], strict=False))
+        for cell in sorted({name for pair in pairs for runs in pair for name in runs}):
+            both = [(one[cell], two[cell]) for one, two in pairs if cell in one and cell in two]
+            doubts += [f"{cell}, {slow}: {run.doubt}" for run, _ in both if run.doubt]
+            doubts += [f"{cell}, {fast}: {run.doubt}" for _, run in both if run.doubt]
+            if both:
+                case = _case(bound, both)
+                score.cases.append(case)
+                base = f"{cell}, {'boards' if slow in BOARDS else 'without limits'}"
+                gains.setdefault(base, {})[bound] = case.truth
+                firsts.setdefault(base, both[0][0].found.first)
+                lines.append(_row(base, case, both))
+        if len(pairs) < max(rounds, LEAST_PAIRS):
+            wanted = max(rounds, LEAST_PAIRS)
+            missing.append(f"{bound}, {slow} and {fast}: {len(pairs)} of {wanted} pairs")
+    score.firsts = [
+        first_is_right(firsts[cell], found) for cell, found in gains.items() if len(found) > 1
+    ]
+    lines += ["", *score.lines(), ""]
+    lines += [f"Not measured yet: {'; '.join(missing)}."] if missing else []
+    lines += [f"Not valid: {line}" for line in dict.fromkeys(doubts)]
+    text = "\n".join(lines)
+    (root / "table.md").write_text(text + "\n")
+    print(text, flush=True)
+    return score, missing
 
 
-def _rounds(home: Path) -> int:
-    """How many campaigns of a home have no run left to do."""
-    with Store.open(home, read_only=True) as store:
-        states = [store.states(campaign.id).values() for campaign in store.campaigns()]
-    ended = (AttemptState.OK, AttemptState.FAILED, AttemptState.INVALID)
-    return sum(all(state in ended for state in row) for row in states)
+_HEAD = (
+    "| Workload | Faster | Pairs | Before (s) | Then (s) | Share | Predicted | Measured | Error |",
+    "|---|---|--:|--:|--:|--:|--:|--:|--:|",
+)
 
 
-class Table:
-    """The rows of the validation, and what is wrong with them.
-
-    Attributes:
-        errors: of every whole run, without sign.
-        bound: of those in which the resource had so much of the time that a gain was predicted.
-        lost: rows that could not be measured.
-    """
-
-    def __init__(self) -> None:
-        self.errors: list[float] = []
-        self.bound: list[float] = []
-        self.lost: list[str] = []
-
-    def row(
-        self, key: tuple[str, str], bound: Bound, base: Sequence[Part], fast: Sequence[Part]
-    ) -> str:
-        """Return a row, and remember its error if it is of a whole run."""
-        workload, part = key
-        cells = [workload, part or "the run", bound, _seconds(base), _seconds(fast)]
-        if not base or not fast:
-            self.lost.append(f"{bound} of {workload} {part}".rstrip())
-            return _line([*cells, "-", "-", "-", "not measured"])
-        share = statistics.fmean(row.found.shares.get(bound, 0.0) for row in base)
-        predicted = statistics.fmean(row.found.gains.get(bound, 1.0) for row in base)
-        measured = ratio_of_means([row.seconds for row in base], [row.seconds for row in fast])
-        error = predicted / measured.value - 1
-        if part == WHOLE:
-            self.errors.append(abs(error))
-            if share >= BOUND_SHARE:
-                self.bound.append(abs(error))
-        shown = (f"{100 * share:.0f} %", f"{predicted:.2f}", _ratio(measured))
-        return _line([*cells, *shown, f"{100 * error:+.0f} %"])
-
-
-def _seconds(rows: Sequence[Part]) -> str:
-    return ", ".join(f"{row.seconds:.1f}" for row in rows) + " s" if rows else "none"
-
-
-def _ratio(ratio: Ratio) -> str:
-    if ratio.interval is None:
-        return f"{ratio.value:.2f} ({ratio.reason})"
-    return f"{ratio.value:.2f} ({ratio.interval.low:.2f} to {ratio.interval.high:.2f})"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def show(root: Path) -> Table:
-    """Print what bound the runs of the base, and every prediction beside its measurement."""
-    parts: dict[str, dict[tuple[str, str], list[Part]]] = {}
-    for name in KINDS:
-        kept = parts.setdefault(name, {})
-        for result, found in results(root / name):
-            if not found:
-                print(f"not measured on {name}: {_words(result)}: {_why(result)}")
-            elif result.measurement and result.measurement.verdict is not Verdict.VALID:
-                reasons = "; ".join(result.measurement.verdict_reasons)
-                print(f"{result.measurement.verdict} on {name}: {_words(result)}: {reasons}")
-            for part in found:
-                kept.setdefault((part.workload, part.name), []).append(part)
-    keys = sorted({key for kept in parts.values() for key in kept})
-    for name in ("slow", "fast"):
-        _bounds(name, keys, parts[name])
-    table = Table()
-    print(
-        "\n| workload | part | twice as fast | as it was | then | share | predicted "
-        "| measured (95 %) | error |\n|---|---|---|--:|--:|--:|--:|--:|--:|"
+def _case(bound: Bound, both: Sequence[tuple[Run, Run]]) -> Case:
+    logs = [math.log(one.seconds / two.seconds) for one, two in both]
+    found = [one.found for one, _ in both]
+    cores = statistics.fmean(two.cores / one.cores if one.cores else 1.0 for one, two in both)
+    return Case(
+        bound=bound,
+        truth=math.exp(statistics.fmean(logs)),
+        predicted=statistics.fmean(row.gains.get(bound, 1.0) for row in found),
+        low=statistics.fmean(row.gain_bounds.get(bound, (1.0, 1.0))[0] for row in found),
+        high=statistics.fmean(row.gain_bounds.get(bound, (1.0, 1.0))[1] for row in found),
+        cpu_ratio=cores if bound is Bound.CPU else 1.0,
     )
-    for key in keys:
-        for bound, (base, fast) in SPED_UP.items():
-            print(table.row(key, bound, parts[base].get(key, ()), parts[fast].get(key, ())))
-    return table
 
 
-def _why(result: Result) -> str:
-    return f"{result.attempt.state}, {result.attempt.reason}" if result.attempt else "never begun"
-
-
-def _bounds(
-    name: str, keys: Sequence[tuple[str, str]], base: Mapping[tuple[str, str], Sequence[Part]]
-) -> None:
-    """Print what bound the first run of each part on one kind of boards, and what shows it."""
-    print(f"\nWhat bound the first run on {name}.toml:\n")
-    print("| workload | part | " + " | ".join(Bound) + " | evidence |")
-    print("|---|---|" + "--:|" * len(Bound) + "---|")
-    for key in keys:
-        for part in base.get(key, ())[:1]:
-            shares = [f"{100 * part.found.shares.get(bound, 0.0):.0f} %" for bound in Bound]
-            print(_line([key[0], key[1] or "the run", *shares, "; ".join(part.found.evidence)]))
+def _row(cell: str, case: Case, both: Sequence[tuple[Run, Run]]) -> str:
+    logs = [math.log(one.seconds / two.seconds) for one, two in both]
+    wide = "one pair"
+    if len(logs) > 1:
+        half = student.ppf(0.975, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
+        middle = statistics.fmean(logs)
+        wide = f"{math.exp(middle - half):.2f} to {math.exp(middle + half):.2f}"
+    share = statistics.fmean(one.found.shares.get(case.bound, 0.0) for one, _ in both)
+    cells = (
+        cell,
+        str(case.bound),
+        str(len(both)),
+        f"{statistics.fmean(one.seconds for one, _ in both):.1f}",
+        f"{statistics.fmean(two.seconds for _, two in both):.1f}",
+        f"{100 * share:.0f} %",
+        f"{case.predicted:.2f} ({case.low:.2f} to {case.high:.2f})",
+        f"{case.truth:.2f} ({wide})",
+        f"{100 * (case.predicted / case.truth - 1):+.0f} %",
+    )
+    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
     """Measure what is missing, print the tables, and judge them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--root", type=Path, default=Path("bottleneck-results"))
-    parser.add_argument("--runs", type=int, default=2, help="how often everything is run")
+    parts = parser.add_subparsers(dest="part", required=True)
+    simulated = parts.add_parser("model", help="against simulated queues")
+    simulated.add_argument("--workloads", type=int, default=120)
+    simulated.add_argument("--without-tasks", action="store_true", help="from samples alone")
+    real = parts.add_parser("live", help="against emulated boards; as root")
+    real.add_argument("--root", type=Path, default=Path("bottleneck-results"))
+    real.add_argument("--rounds", type=int, default=LEAST_PAIRS, help="how often all is run")
+    real.add_argument("--kinds", default=",".join(KINDS), help="kinds of boards to run")
+    real.add_argument("--minutes", type=float, default=math.inf, help="begin none after so many")
     given = parser.parse_args()
-    root = given.root.resolve()
-    measure(root, given.runs)
-    table = show(root)
-    print(f"\nMedian error of {_median(table.errors)}; of {_median(table.bound)} among them whose")
-    print(f"resource had at least {100 * BOUND_SHARE:.0f} % of the time. Asked: at most 15 %.")
-    judged = table.bound or table.errors
-    if judged and statistics.median(judged) > ERROR_MOST:
-        sys.exit(f"missed: the median error is {_median(judged)}")
-    if table.lost or not judged:
-        sys.exit(f"not measured: {'; '.join(table.lost) or 'anything'}")
-
-
-def _median(errors: Sequence[float]) -> str:
-    if not errors:
-        return "no predictions"
-    return f"{len(errors)} predictions: {100 * statistics.median(errors):.0f} %"
+    if given.part == "model":
+        score = model(given.workloads, with_tasks=not given.without_tasks)
+        print("", *score.lines(), sep="\n")
+        missing: list[str] = []
+    else:
+        root = given.root.resolve()
+        root.mkdir(parents=True, exist_ok=True)
+        until = time.monotonic() + 60 * given.minutes
+        measure(root, given.rounds, given.kinds.split(","), until)
+        score, missing = show(root, given.rounds)
+    if words := score.missed() or "; ".join(missing):
+        sys.exit(f"missed: {words}")
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ __all__ = [
     "Security",
     "Sudo",
     "Swap",
+    "TaskRecord",
     "Telemetry",
     "Trial",
     "TwinSpec",
@@ -1053,6 +1054,32 @@ class NodeSamples:
     """Foreign programs with the CPU time that they took, one a line: ``make 3.5 s``."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRecord:
+    """One try at a task, as its engine accounts for it; times in seconds of the run itself.
+
+    They are not divided by a dilation. What an engine does not account for is 0.
+    """
+
+    node: str
+    """The node that it ran on."""
+    begin_seconds: float
+    """By the clock that ``Telemetry.phases`` has: 0 is the start of the run."""
+    end_seconds: float
+    """Likewise."""
+    cpu_seconds: float
+    """CPU time of the task: of its thread (Spark), or of its process with all that belongs to it
+    (MapReduce)."""
+    collection_seconds: float = 0.0
+    """In which garbage collection stopped it; 0 where that is part of ``cpu_seconds``."""
+    fetch_wait_seconds: float = 0.0
+    """It waited for shuffle data, of other nodes or its own."""
+    overhead_seconds: float = 0.0
+    """It was not at work yet, or no longer: scheduling, deserialising, handing in its result."""
+    spilled_bytes: int = 0
+    """Written to disk because memory did not suffice."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Telemetry:
     """Telemetry of one run."""
@@ -1064,6 +1091,9 @@ class Telemetry:
     phases: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Name to start and end of each submission, and as ``SUBMISSION/PHASE`` of the engine's own
     phases inside it, in seconds from the start of the run; see analysis/phases.py."""
+    tasks: tuple[TaskRecord, ...] | None = ()
+    """What the engine says of each task, in the order of their beginnings; empty where it keeps no
+    account, None in runs from before it was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from boardcluster.campaign.spans import EngineSpans, Span
 from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import BoardclusterError, RemoteError, RemoteTimeoutError, StalledError
-from boardcluster.records import Engine, NodeSpec
+from boardcluster.records import Engine, NodeSpec, TaskRecord
 from boardcluster.redaction import redact
 from boardcluster.remote.gate import tail_text
 from boardcluster.remote.node_rpc import end_marked
@@ -23,6 +23,7 @@ from boardcluster.services.operation import LiveCluster
 from boardcluster.services.spark import (
     read_event_log,
     read_stages,
+    read_tasks,
     stages_seconds,
     submit_environment,
 )
@@ -108,6 +109,8 @@ class _Account:
     """The node by whose wall clock the spans are."""
     spans: Mapping[str, Span] = field(default_factory=dict)
     """Begin and end of those phases that have them, in seconds since 1970."""
+    tasks: tuple[TaskRecord, ...] = ()
+    """What it says of each task, by the same clock."""
 
 
 def attempt_tag(trial_id: str, number: int) -> str:
@@ -331,6 +334,7 @@ class Execution:
         counters: dict[str, int] = {}
         phases: dict[str, float] = {}
         spans: dict[str, dict[str, Span]] = {}
+        tasks: dict[str, tuple[TaskRecord, ...]] = {}
         for number, row in enumerate(rows, start=1):
             account = self._account(row.id)
             for name, value in account.counters.items():
@@ -339,6 +343,7 @@ class Execution:
             phases |= {prefix + name: took for name, took in account.phases_seconds.items()}
             parts = spans.setdefault(account.clock_node, {})
             parts |= {prefix + name: span for name, span in account.spans.items()}
+            tasks[account.clock_node] = tasks.get(account.clock_node, ()) + account.tasks
             self._fetch_container_logs(row.id)
         if rows:
             (self._folder / "application.json").write_text(
@@ -355,7 +360,7 @@ class Execution:
             diagnostics=self._words(bad, exit_status),
             counters=counters,
             phases_seconds=phases,
-            engine=EngineSpans(parts=spans),
+            engine=EngineSpans(parts=spans, tasks=tasks),
         )
 
     def _words(self, application: YarnApplication | None, exit_status: int) -> str:
@@ -420,6 +425,7 @@ class Execution:
                     phases_seconds=history.phases_seconds,
                     clock_node=history.clock_node,
                     spans=history.phase_spans,
+                    tasks=history.tasks,
                 )
             log = self._folder / f"{application_id}.events.jsonl"
             self._live.master.get(f"{self._live.layout.spark_events}/{application_id}", log)
@@ -429,6 +435,7 @@ class Execution:
                 phases_seconds=stages_seconds(stages),
                 clock_node=self._live.spec.master.name,
                 spans={stage.label: (stage.begin_seconds, stage.end_seconds) for stage in stages},
+                tasks=read_tasks(log),
             )
         return _Account()
 

@@ -13,7 +13,7 @@ from boardcluster.analysis.energy import energy_of_run
 from boardcluster.analysis.trust import Judgement, expect, judge, judge_before
 from boardcluster.campaign.execution import ATTEMPT_VARIABLE
 from boardcluster.campaign.limit_monitor import LimitMonitor
-from boardcluster.campaign.spans import EngineSpans, with_engine_phases
+from boardcluster.campaign.spans import EngineSpans, engine_tasks, with_engine_phases
 from boardcluster.errors import HostError
 from boardcluster.records import (
     SMALLEST_EFFECT_SHARE,
@@ -145,22 +145,19 @@ class Observation:
             started_seconds: its start by the driver's monotonic clock.
             ended_seconds: its end by the same clock.
             phases: name to start and end of each submission, by the same clock.
-            engine: name of a submission to the engine's phases in it.
+            engine: name of a submission to the engine's phases and tasks in it.
             earlier: what earlier runs say.
         """
         self.recorded.end()
         broken = self.monitor.end()
+        ahead_seconds = {
+            name: samples.clock_offset_seconds for name, samples in self.recorded.samples.items()
+        }
         telemetry = self.recorded.telemetry(
             started_seconds=started_seconds,
             duration_seconds=ended_seconds - started_seconds,
-            phases=with_engine_phases(
-                phases,
-                engine,
-                ahead_seconds={
-                    name: samples.clock_offset_seconds
-                    for name, samples in self.recorded.samples.items()
-                },
-            ),
+            phases=with_engine_phases(phases, engine, ahead_seconds=ahead_seconds),
+            tasks=engine_tasks(phases, engine, ahead_seconds=ahead_seconds),
         )
         limits = self.monitor.limits
         expectations = expect(

@@ -1,4 +1,4 @@
-"""When the engine's own phases were at work, on the driver's clock. Pure.
+"""When the engine's own phases and tasks were at work, on the driver's clock. Pure.
 
 Engines date what they do by the wall clock of the node that leads a job. A submission's start is
 known by three clocks: the driver's monotonic one, the driver's wall clock, and, through the
@@ -9,9 +9,11 @@ the start of its submission, and a clock that is wrong by minutes moves none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-__all__ = ["MOST_PARTS", "EngineSpans", "Span", "with_engine_phases"]
+from boardcluster.records import TaskRecord
+
+__all__ = ["MOST_PARTS", "EngineSpans", "Span", "engine_tasks", "with_engine_phases"]
 
 MOST_PARTS = 100
 """Of a submission with more phases, so many of the longest are kept: loops make stages without
@@ -29,6 +31,8 @@ class EngineSpans:
     """The driver's wall clock just before the submission, since 1970."""
     parts: Mapping[str, Mapping[str, Span]] = field(default_factory=dict)
     """By the node whose wall clock tells, name to begin and end in seconds since 1970."""
+    tasks: Mapping[str, tuple[TaskRecord, ...]] = field(default_factory=dict)
+    """By the same nodes, what the engine says of its tasks, in seconds since 1970 as well."""
 
 
 def with_engine_phases(
@@ -56,7 +60,7 @@ def with_engine_phases(
         found = engine.get(name, EngineSpans())
         inside: list[tuple[float, float, str]] = []
         for node, parts in found.parts.items():
-            shift = begin - found.began_wall_seconds - ahead_seconds.get(node, 0.0)
+            shift = _shift(begin, found, node, ahead_seconds)
             for part, (first, last) in parts.items():
                 cut = (max(begin, first + shift), min(end, last + shift))
                 if cut[0] < cut[1]:
@@ -64,3 +68,33 @@ def with_engine_phases(
         longest = sorted(inside, key=lambda row: row[0] - row[1])[:MOST_PARTS]
         spans |= {f"{name}/{part}": (first, last) for first, last, part in sorted(longest)}
     return spans
+
+
+def engine_tasks(
+    submissions: Mapping[str, Span],
+    engine: Mapping[str, EngineSpans],
+    *,
+    ahead_seconds: Mapping[str, float],
+) -> tuple[TaskRecord, ...]:
+    """Return the engine's tasks on the driver's monotonic clock, in the order of their beginnings.
+
+    Tasks are cut to their submission like phases; the arguments are the same.
+    """
+    placed = []
+    for name, (begin, end) in submissions.items():
+        found = engine.get(name, EngineSpans())
+        for node, tasks in found.tasks.items():
+            shift = _shift(begin, found, node, ahead_seconds)
+            for task in tasks:
+                first = max(begin, task.begin_seconds + shift)
+                last = min(end, task.end_seconds + shift)
+                if first < last:
+                    placed.append(replace(task, begin_seconds=first, end_seconds=last))
+    return tuple(sorted(placed, key=lambda task: (task.begin_seconds, task.end_seconds)))
+
+
+def _shift(
+    begin: float, found: EngineSpans, node: str, ahead_seconds: Mapping[str, float]
+) -> float:
+    """What to add to a node's wall clock for the driver's monotonic one."""
+    return begin - found.began_wall_seconds - ahead_seconds.get(node, 0.0)

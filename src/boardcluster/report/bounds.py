@@ -39,9 +39,11 @@ _WHOLE = 0.99
 """A phase that takes so much of the run is the run, and has no row of its own."""
 _PHASES_MOST = 12
 _METHOD = (
-    "The method is that of blocked time: a share is the part of the time in which a resource held"
-    " the run back, as a mean over the runs. What a change would bring is predicted from the"
-    " samples, not measured; it is given as the mean over the runs with their range."
+    "A share is the part of the time that tasks spent at a resource or waiting for it, as a mean"
+    " over the runs; where no task ran, it is what the busiest node did. The first bound is the"
+    " resource that would save most if it were twice as fast. What a change would bring is"
+    " predicted, not measured: the likeliest value, as a mean over the runs, and the bounds between"
+    " which it lies in all runs by what is known of how work overlapped."
 )
 _OWN_TIME = "Seconds are in the time of this machine, as in the telemetry."
 
@@ -61,11 +63,12 @@ class CellBound:
     shares: Mapping[Bound, float]
     """Share of the time that each bound held it back, mean over the runs."""
     first: Bound | None
-    """What bound it most; None where nothing is known."""
+    """What would save most, twice as fast; None where nothing is known."""
     second: Bound | None
     """What would bind it next."""
     gains: Mapping[Bound, tuple[float, float, float]]
-    """Times as fast with that resource twice as fast: mean, lowest and highest of the runs."""
+    """Times as fast with that resource twice as fast: mean of the runs, lowest and highest bound
+    of any of them."""
     evidence: tuple[str, ...]
     """Numbers from the samples of the run nearest the median."""
     missing: tuple[str, ...]
@@ -133,9 +136,15 @@ def _together(cell: Cell, rows: Sequence[PhaseDiagnosis], shown: PhaseDiagnosis)
         shares[bound] = mean([row.shares.get(bound, 0.0) for row in known])
         values = [row.gains[bound] for row in known if bound in row.gains]
         if values:
-            gains[bound] = (mean(values), min(values), max(values))
+            ends = [row.gain_bounds[bound] for row in known if bound in row.gain_bounds]
+            gains[bound] = (
+                mean(values),
+                min([*values, *(low for low, _ in ends)]),
+                max([*values, *(high for _, high in ends)]),
+            )
     behind = Tally(row.second for row in known if row.second is not None)
-    first = max(shares, key=lambda bound: shares[bound], default=None)
+    ahead = Tally(row.first for row in known if row.first is not None).most_common(1)
+    first = ahead[0][0] if ahead else None
     return CellBound(
         cell=cell,
         phase=shown.phase,

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from boardcluster.errors import RemoteError
+from boardcluster.records import TaskRecord
 from boardcluster.services.layout import Layout
 
 __all__ = [
     "Stage",
     "read_event_log",
     "read_stages",
+    "read_tasks",
     "spark_submit_command",
     "stages_seconds",
     "submit_environment",
@@ -165,6 +167,44 @@ def read_stages(path: Path) -> tuple[Stage, ...]:
             for info in rows
             if "Submission Time" in info and "Completion Time" in info  # a skipped one has no times
         )
+
+
+def read_tasks(path: Path) -> tuple[TaskRecord, ...]:
+    """Return what the log says of each try at a task, in the order of their ends.
+
+    Begin and end are in seconds since 1970 by the wall clock of Spark's driver. What a task neither
+    ran nor deserialised is overhead: Spark's own pages call it scheduler delay (AppStatusUtils).
+    Tries of which Spark has no metrics, because their executor was lost, have no CPU time.
+
+    Raises:
+        RemoteError: the file is not an event log.
+    """
+    with _events(path, "TaskEnd") as events:
+        return tuple(
+            _task(event["Task Info"], event.get("Task Metrics") or {})
+            for event in events
+            if "Task Info" in event
+        )
+
+
+def _task(info: dict[str, Any], metrics: dict[str, Any]) -> TaskRecord:
+    begin, end = info["Launch Time"] / 1000, info["Finish Time"] / 1000
+    deserialised, run = (
+        metrics.get(f"Executor {what} Time", 0) / 1000 for what in ("Deserialize", "Run")
+    )
+    cpu = metrics.get("Executor Deserialize CPU Time", 0) / 1e9
+    at_work = cpu + run if metrics else end - begin
+    fetch = metrics.get("Shuffle Read Metrics") or {}
+    return TaskRecord(
+        node=str(info["Host"]),
+        begin_seconds=begin,
+        end_seconds=end,
+        cpu_seconds=min(cpu, deserialised) + metrics.get("Executor CPU Time", 0) / 1e9,
+        collection_seconds=metrics.get("JVM GC Time", 0) / 1000,
+        fetch_wait_seconds=fetch.get("Fetch Wait Time", 0) / 1000,
+        overhead_seconds=max(0.0, end - begin - at_work),
+        spilled_bytes=metrics.get("Disk Bytes Spilled", 0),
+    )
 
 
 def stages_seconds(stages: Iterable[Stage]) -> dict[str, float]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from boardcluster.errors import RemoteError
-from boardcluster.records import Engine
+from boardcluster.errors import BoardclusterError, RemoteError
+from boardcluster.records import Engine, TaskRecord
 from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import HttpAnswer, http, http_get_all
 from boardcluster.services.jvm import job_options, processor_flags
@@ -33,6 +33,9 @@ __all__ = [
 _HISTORY_WAIT_SECONDS = 20.0
 _ANSWER_SECONDS = 20.0
 _DOCUMENT_SECONDS = 5.0
+_MOST_TASKS = 500  # the server answers two questions on each; a job of a board cluster has fewer
+_CPU = "CPU_MILLISECONDS"
+_SPILLED = "FILE_BYTES_WRITTEN"
 _ENDED = ("FINISHED", "FAILED", "KILLED")
 
 
@@ -68,6 +71,9 @@ class JobHistory:
     master's where the history does not say."""
     document: dict[str, Any]
     """The server's answers, unchanged."""
+    tasks: tuple[TaskRecord, ...] = ()
+    """What is known of each task, by the clock of ``clock_node``; empty where the server does not
+    say, or where there are more than a few hundred."""
 
 
 def hadoop_command(
@@ -192,6 +198,7 @@ def job_history(layout: Layout, remote: Remote, application_id: str) -> JobHisto
     described, tasks, counters, attempts = (answer.json() for answer in answers)
     rows = (tasks.get("tasks") or {}).get("task") or []
     spans = _spans(described["job"], rows)
+    each = _ask_of_tasks(layout, remote, base, rows)
     return JobHistory(
         counters={
             f"{group['counterGroupName']}/{counter['name']}": int(counter["totalCounterValue"])
@@ -207,8 +214,72 @@ def job_history(layout: Layout, remote: Remote, application_id: str) -> JobHisto
             "tasks": tasks,
             "counters": counters,
             "attempts": attempts,
+            "task_attempts": each,
         },
+        tasks=_tasks(layout, rows, each),
     )
+
+
+def _ask_of_tasks(
+    layout: Layout, remote: Remote, base: str, tasks: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the server's answers on the try at each task that succeeded; none if it gives none.
+
+    They say what a run waited for, which is worth a second question but no failure.
+    """
+    ids = [
+        (str(task["id"]), str(task["successfulAttempt"]))
+        for task in tasks
+        if task.get("id") and task.get("successfulAttempt")
+    ]
+    if not ids or len(ids) > _MOST_TASKS:
+        return []
+    of_each = [f"{base}/tasks/{task}/attempts/{attempt}" for task, attempt in ids]
+    urls = [url + ending for url in of_each for ending in ("", "/counters")]
+    try:
+        answers = http_get_all(remote, urls, timeout_seconds=_DOCUMENT_SECONDS * layout.dilation)
+        documents = [answer.json() for answer in answers if answer.status == 200]
+    except (BoardclusterError, ValueError):
+        return []
+    if len(documents) < len(urls):
+        return []
+    return [documents[place] | documents[place + 1] for place in range(0, len(documents), 2)]
+
+
+def _tasks(
+    layout: Layout, tasks: list[dict[str, Any]], answers: list[dict[str, Any]]
+) -> tuple[TaskRecord, ...]:
+    """What is known of each task, in seconds.
+
+    A reducer begins while maps run, and then mostly waits for them. What holds up the job is the
+    maps, so until the last of them ends a reducer counts only from the end of its own shuffle.
+    """
+    mapped = max((task["finishTime"] for task in tasks if task["type"] == "MAP"), default=0)
+    known = {node.name for node in layout.spec.nodes}
+    found = []
+    for answer in answers:
+        row = answer["taskAttempt"]
+        counts = {
+            counter["name"]: int(counter["value"])
+            for group in answer["jobTaskAttemptCounters"].get("taskAttemptCounterGroup") or []
+            for counter in group["counter"]
+        }
+        begin, end = int(row["startTime"]), int(row["finishTime"])
+        shuffled = int(row.get("shuffleFinishTime") or begin)
+        started = max(begin, min(mapped, shuffled)) if row["type"] == "REDUCE" else begin
+        node = str(row["nodeHttpAddress"]).partition(":")[0]
+        if node in known and started < end:
+            found.append(
+                TaskRecord(
+                    node=node,
+                    begin_seconds=started / 1000,
+                    end_seconds=end / 1000,
+                    cpu_seconds=min(counts.get(_CPU, 0), end - started) / 1000,
+                    fetch_wait_seconds=max(0, shuffled - started) / 1000,
+                    spilled_bytes=counts.get(_SPILLED, 0),
+                )
+            )
+    return tuple(found)
 
 
 def _clock_node(layout: Layout, attempts: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boardcluster.errors import StoreError
-from boardcluster.records import NodeSamples, Telemetry
+from boardcluster.records import NodeSamples, TaskRecord, Telemetry
 from boardcluster.store.files import TELEMETRY_NAME, replacing
 
 __all__ = ["read_telemetry", "write_telemetry"]
@@ -31,6 +32,7 @@ _META = "meta"
 _SECONDS = "seconds"
 _SCALES = {"seconds": 1e-6, "bytes": 1.0, "hertz": 1e3, "celsius": 1e-3, "cores": 1e-3}
 """Resolution by the unit at the end of a column's name; 1 for what is counted."""
+_TASK = tuple(row.name for row in fields(TaskRecord))
 _TYPES = (np.int8, np.int16, np.int32, np.int64)
 
 
@@ -61,13 +63,16 @@ def write_telemetry(folder: Path, telemetry: Telemetry) -> Path:
         }
         for node in telemetry.nodes
     ]
-    meta = {
+    meta: dict[str, Any] = {
         "format": _FORMAT,
         "duration_seconds": telemetry.duration_seconds,
         "phases": {name: list(span) for name, span in telemetry.phases.items()},
         "nodes": nodes,
         "scales": {name: _scale(name) for name in arrays},
     }
+    if telemetry.tasks is not None:
+        rows = [[getattr(task, name) for name in _TASK] for task in telemetry.tasks]
+        meta["tasks"] = {"columns": _TASK, "rows": rows}
     arrays[_META] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
     return _save(folder / TELEMETRY_NAME, arrays)
 
@@ -166,9 +171,15 @@ def _telemetry(
                 place += row["samples"]
         if place != len(values):
             raise ValueError(f"{name} has {len(values)} values, not {place}")
+    tasks = meta.get("tasks")  # absent before they were kept
     return Telemetry(
         duration_seconds=meta["duration_seconds"],
         phases={name: (span[0], span[1]) for name, span in meta["phases"].items()},
+        tasks=None
+        if tasks is None
+        else tuple(
+            TaskRecord(**dict(zip(tasks["columns"], row, strict=True))) for row in tasks["rows"]
+        ),
         nodes=tuple(
             NodeSamples(
                 node=row["node"],

@@ -8,14 +8,14 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.state import IDENTITY_VARIABLE, boot_id
 from boardcluster.errors import BoardclusterError
-from boardcluster.records import NodeSamples, Telemetry
+from boardcluster.records import NodeSamples, TaskRecord, Telemetry
 from boardcluster.remote.base import ProcessRef, Remote
 from boardcluster.remote.node_rpc import end_processes, node_program, rpc, without_limits
 from boardcluster.services.operation import HOST, LiveCluster
@@ -99,6 +99,7 @@ class Recording:
         started_seconds: float,
         duration_seconds: float,
         phases: Mapping[str, tuple[float, float]],
+        tasks: Sequence[TaskRecord] = (),
     ) -> Telemetry:
         """Return the samples on the run's own time.
 
@@ -107,6 +108,7 @@ class Recording:
             duration_seconds: from there to its end.
             phases: name to start and end of each submission and of each phase of the engine, by the
                 same clock.
+            tasks: of the engine, likewise.
         """
         return Telemetry(
             duration_seconds=duration_seconds,
@@ -119,6 +121,14 @@ class Recording:
                 name: (begin - started_seconds, end - started_seconds)
                 for name, (begin, end) in phases.items()
             },
+            tasks=tuple(
+                replace(
+                    task,
+                    begin_seconds=task.begin_seconds - started_seconds,
+                    end_seconds=task.end_seconds - started_seconds,
+                )
+                for task in tasks
+            ),
         )
 
 

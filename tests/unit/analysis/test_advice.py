@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.closed_queue import Workload, board_result, simulate
 from tests.unit.analysis.advising import (
     BOARDS,
     EMULATED,
@@ -26,7 +27,7 @@ from tests.unit.analysis.advising import (
 from boardcluster.analysis.advice import Advice, AdviceEvidence, Certainty, advise
 from boardcluster.analysis.advice.published import published
 from boardcluster.analysis.advice.rules import RULES
-from boardcluster.analysis.bottleneck import Bound
+from boardcluster.analysis.bottleneck import Bound, diagnose
 from boardcluster.analysis.cells import summarise
 from boardcluster.records import (
     AttemptState,
@@ -513,11 +514,43 @@ def test_a_slow_medium() -> None:
     assert "pciex1_gen=3" in only(advised(old, rule="medium", diagnosed=bound)).setting
 
 
+def test_an_ssd_that_is_waited_for_can_serve_more_tasks_at_once() -> None:
+    bound = diagnosis(Bound.STORAGE, 0.7, twice=1.54)
+    new = run(setup=hardware("nvme GOLD P31, PCIe 3 x1"))
+    row = only(advised(new, rule="medium", diagnosed=bound))
+    assert "more tasks at once" in row.setting
+    assert "microSD" not in row.brings
+
+
+@pytest.mark.parametrize(
+    ("load", "title"),
+    [
+        (Workload(cpu=30, storage=20, seconds=20), "Put the data on a faster medium"),
+        (
+            Workload(cpu=30, storage=70, disk_servers=32, seconds=20),
+            "Let more tasks of terasort on spark wait for the SSDs at once",
+        ),
+    ],
+    ids=["card", "ssd"],
+)
+def test_tasks_that_wait_for_a_disk_while_others_compute_get_advice(
+    load: Workload, title: str
+) -> None:
+    """Four tasks on four cores: somebody always computes, and the disk is what limits."""
+    result = board_result(load)
+    found = diagnose(result, simulate(load).telemetry)
+    row = only(advised(result, rule="medium", diagnosed=found))
+    assert row.title == title
+    low, high = found.run.gain_bounds[Bound.STORAGE]
+    assert row.gain == found.run.gains[Bound.STORAGE] > 1.4
+    assert f"(between {low:.3g} and {high:.3g})" in row.brings
+
+
 def test_a_medium_that_is_fast_enough() -> None:
     bound = diagnosis(Bound.STORAGE, 0.8, twice=1.6)
     assert advised(run(setup=EMULATED), rule="medium", diagnosed=bound) == ()
-    new = run(setup=hardware("nvme GOLD P31, PCIe 3 x1"))
-    assert advised(new, rule="medium", diagnosed=bound) == ()
+    unknown = run(setup=hardware("virtual"))
+    assert advised(unknown, rule="medium", diagnosed=bound) == ()
     little = diagnosis(Bound.STORAGE, 0.4, twice=1.05)
     assert advised(run(), rule="medium", diagnosed=little) == ()
     assert advised(run(), rule="medium", diagnosed=diagnosis(Bound.CPU)) == ()

@@ -164,6 +164,15 @@ def test_without_pressure_swap_is_seen_by_its_share_of_the_disk() -> None:
     assert found.shares[Bound.STORAGE] == pytest.approx(0.2)
 
 
+def test_what_other_programs_used_is_not_what_the_run_waited_for() -> None:
+    found = of_run(board(cpu_user_seconds=2.0, foreign_cpu_seconds=1.8))
+    assert found.shares[Bound.CPU] == pytest.approx(0.2)
+    assert found.gains[Bound.CPU] == pytest.approx(1 / 0.9)
+    assert found.evidence[1] == (
+        "worker1 used 0.2 of 4 cores (other programs 1.8) for 60 s of 60 s"
+    )
+
+
 # Heat
 
 
@@ -432,7 +441,7 @@ def test_nodes_without_limits_are_bound_by_the_machine_that_they_share() -> None
     machine = host(cpu_user_seconds=1.9, pressure_io_seconds=0.1, pressure_io_full_seconds=0.0)
     found = diagnose(result(replace(SETUP, nodes=2)), world(*nodes, machine)).run
     assert found.first is Bound.CPU
-    assert found.shares[Bound.CPU] == pytest.approx(1.0)
+    assert found.shares[Bound.CPU] == pytest.approx(0.95)  # more than one program: one waits
     assert found.evidence[0] == "host used 1.9 of 2 cores for 60 s of 60 s"
     assert found.missing == ()
 
@@ -517,6 +526,8 @@ def check(found: PhaseDiagnosis) -> None:
     for bound in Bound:
         assert 0 <= found.shares[bound] <= 1 + 1e-9
         assert 1 <= found.gains[bound] <= found.limits[bound] * (1 + 1e-9)
+        low, high = found.gain_bounds[bound]
+        assert 1 <= low <= found.gains[bound] <= high
         if bound not in (Bound.MEMORY, Bound.HEAT):
             assert found.gains[bound] <= 2 + 1e-9
     assert len(found.evidence) == sum(bound is not None for bound in (found.first, found.second))

@@ -272,7 +272,7 @@ def test_the_history_of_a_job_is_kept_as_it_was_answered(
 
     kept = json.loads((folder / "one" / "application_1_0001.history.json").read_text())
     assert kept["counters"] == world.counters
-    assert set(kept) == {"job", "tasks", "counters", "attempts"}
+    assert set(kept) == {"job", "tasks", "counters", "attempts", "task_attempts"}
 
 
 def test_what_does_not_run_on_yarn_asks_yarn_nothing(

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from boardcluster.campaign.spans import MOST_PARTS, EngineSpans, Span, with_engine_phases
+from boardcluster.campaign.spans import (
+    MOST_PARTS,
+    EngineSpans,
+    Span,
+    engine_tasks,
+    with_engine_phases,
+)
+from boardcluster.records import TaskRecord
 
 BEGAN_WALL = 1_760_000_000.0
 SORT = {"sort": (100.0, 130.0)}
@@ -88,3 +95,24 @@ def test_of_very_many_phases_the_longest_are_kept() -> None:
 
 def test_a_submission_that_the_engine_says_nothing_of_stays_as_it_is() -> None:
     assert with_engine_phases(SORT, {}, ahead_seconds={"master": 3.0}) == SORT
+
+
+@pytest.mark.parametrize("ahead", [-7200.0, 0.25, 86400.0])
+def test_tasks_lie_as_far_from_the_start_as_phases_whatever_the_clock_says(ahead: float) -> None:
+    def task(begin: float, end: float) -> TaskRecord:
+        return TaskRecord(
+            node="worker1",
+            begin_seconds=BEGAN_WALL + ahead + begin,
+            end_seconds=BEGAN_WALL + ahead + end,
+            cpu_seconds=1.0,
+        )
+
+    rows = (task(5.0, 31.0), task(2.0, 4.0), task(31.0, 40.0))
+    engine = {"sort": EngineSpans(began_wall_seconds=BEGAN_WALL, tasks={"worker3": rows})}
+
+    found = engine_tasks(SORT, engine, ahead_seconds={"worker3": ahead})
+
+    assert [row.begin_seconds for row in found] == pytest.approx([102.0, 105.0], abs=1e-3)
+    # The second is cut to its submission.
+    assert [row.end_seconds for row in found] == pytest.approx([104.0, 130.0], abs=1e-3)
+    assert engine_tasks(SORT, {}, ahead_seconds={}) == ()

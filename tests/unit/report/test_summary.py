@@ -9,6 +9,7 @@ from tests.unit.report.shown import block, build_report, part
 from tests.unit.report.stored import board_telemetry
 
 from boardcluster.analysis import twin_words
+from boardcluster.analysis.bottleneck import Bound
 from boardcluster.analysis.cost import Cost, CostPoint
 from boardcluster.records import (
     AttemptState,
@@ -19,7 +20,7 @@ from boardcluster.records import (
     Result,
     Verdict,
 )
-from boardcluster.report.bounds import bounds_of
+from boardcluster.report.bounds import bounds_of, gain_words
 from boardcluster.report.cost_part import cost_part, loses
 from boardcluster.report.evidence import Evidence, Gatherer, condense, key_of, representatives
 from boardcluster.report.latex import escape
@@ -149,6 +150,20 @@ def test_the_bound_of_what_takes_most_time_is_said(make: Make, campaign: Campaig
     assert figure.emulated
     shares = [row.shares for row in bounds_of(source.cells[0], _watched(runs))]
     assert sum(shares[0].values()) == pytest.approx(1.0)
+
+
+def test_a_predicted_gain_is_shown_with_the_bounds_of_every_run(
+    make: Make, campaign: Campaign
+) -> None:
+    runs = _runs(make, (SPARK, (20.0, 21.0), {}))
+    evidence = _watched(runs, busy_cores=2.0)
+    row = bounds_of(Source.of(runs, [campaign]).cells[0], evidence)[0]
+    ends = [evidence.diagnoses[key_of(run)].run.gain_bounds[Bound.CPU] for run in runs]
+    middle, low, high = row.gains[Bound.CPU]
+    assert low == min(low for low, _ in ends) < middle < high == max(high for _, high in ends)
+    assert gain_words(row, Bound.CPU) == (
+        f"a CPU twice as fast: {middle:.2f} times as fast ({low:.2f} to {high:.2f})"
+    )
 
 
 def _cost(ratio: float, *, nodes: int | None) -> Cost:

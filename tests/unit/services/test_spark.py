@@ -1,16 +1,19 @@
 """Spark: the submission, and the event log as Spark writes it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from boardcluster.errors import RemoteError
+from boardcluster.records import TaskRecord
 from boardcluster.services.layout import Layout
 from boardcluster.services.spark import (
     read_event_log,
     read_stages,
+    read_tasks,
     spark_submit_command,
     stages_seconds,
     submit_environment,
@@ -288,3 +291,53 @@ def test_a_stage_without_times_was_skipped(tmp_path: Path) -> None:
     )
 
     assert read_stages(path) == ()
+
+
+def timed(**metrics: Any) -> dict[str, Any]:
+    """A task of five seconds."""
+    event = task(**metrics)
+    event["Task Info"] |= {"Launch Time": 1_000_000, "Finish Time": 1_005_000}
+    return event
+
+
+def test_a_task_says_what_it_computed_and_what_it_waited_for(tmp_path: Path) -> None:
+    event = timed(
+        **{
+            "Executor Deserialize Time": 600,
+            "Executor Deserialize CPU Time": 100_000_000,
+            "Executor Run Time": 3_900,
+            "Executor CPU Time": 1_500_000_000,
+            "JVM GC Time": 250,
+            "Shuffle Read Metrics": {"Fetch Wait Time": 700, "Local Bytes Read": 1},
+            "Disk Bytes Spilled": 4_096,
+        }
+    )
+
+    (found,) = read_tasks(log(tmp_path, START, event))
+
+    assert (found.cpu_seconds, found.overhead_seconds) == pytest.approx((1.6, 5.0 - 3.9 - 0.1))
+    assert replace(found, cpu_seconds=1.6, overhead_seconds=1.0) == TaskRecord(
+        node="worker2",
+        begin_seconds=1_000.0,
+        end_seconds=1_005.0,
+        cpu_seconds=1.6,
+        collection_seconds=0.25,
+        fetch_wait_seconds=0.7,
+        overhead_seconds=1.0,
+        spilled_bytes=4_096,
+    )
+
+
+def test_a_task_of_a_lost_executor_computed_nothing_that_is_known(tmp_path: Path) -> None:
+    event = timed()
+    event["Task Metrics"] = None
+
+    (found,) = read_tasks(log(tmp_path, START, event))
+
+    assert (found.cpu_seconds, found.overhead_seconds) == (0.0, 0.0)
+
+
+def test_a_log_of_tasks_that_is_none_is_a_remote_error(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("no\n")
+    with pytest.raises(RemoteError, match="not a Spark event log"):
+        read_tasks(tmp_path / "log")

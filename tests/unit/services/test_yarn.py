@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from boardcluster.errors import RemoteError
-from boardcluster.records import ClusterSpec
+from boardcluster.records import ClusterSpec, TaskRecord
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.services import yarn
 from boardcluster.services.layout import Layout
@@ -220,6 +220,7 @@ def test_counters_of_a_job_unchanged_with_their_group(layout: Layout, remote: Fa
         "tasks": TASKS,
         "counters": COUNTERS,
         "attempts": ATTEMPTS,
+        "task_attempts": [],
     }
     base = "http://master:19888/ws/v1/history/mapreduce/jobs/job_1700000000000_0001"
     (request,) = remote.requests
@@ -386,3 +387,98 @@ def test_a_client_on_a_board_sees_the_cores_by_itself(
     command = file_system_command(make_layout(board_spec), conf="/c", arguments=["-ls"])
 
     assert not any("ActiveProcessorCount" in word for word in command)
+
+
+def described(kind: str, number: int, begin: int, end: int) -> dict[str, Any]:
+    name = f"1700000000000_0001_{kind[0].lower()}_{number:06}"
+    return {
+        "id": f"task_{name}",
+        "type": kind,
+        "startTime": begin,
+        "finishTime": end,
+        "successfulAttempt": f"attempt_{name}_0",
+    }
+
+
+def answered(
+    task: dict[str, Any], *, node: str = "worker1", shuffled: int = 0, **counts: int
+) -> list[dict[str, Any]]:
+    """What the server says of the try at a task, and of its counters."""
+    attempt = {
+        "id": task["successfulAttempt"],
+        "type": task["type"],
+        "startTime": task["startTime"],
+        "finishTime": task["finishTime"],
+        "nodeHttpAddress": f"{node}:8042",
+        **({"shuffleFinishTime": shuffled} if shuffled else {}),
+    }
+    group = {
+        "counterGroupName": "org.apache.hadoop.mapreduce.TaskCounter",
+        "counter": [{"name": name, "value": value} for name, value in counts.items()],
+    }
+    counters = {"id": attempt["id"], "taskAttemptCounterGroup": [group]}
+    return [*ok({"taskAttempt": attempt}), *ok({"jobTaskAttemptCounters": counters})]
+
+
+def test_a_reducer_counts_from_when_no_map_kept_it_waiting(
+    layout: Layout, remote: FakeRemote
+) -> None:
+    one = described("MAP", 0, 4_000, 8_000)
+    two = described("REDUCE", 0, 5_000, 12_000)
+    remote.tell_node_agent("http", history(tasks={"tasks": {"task": [one, two]}}))
+    remote.tell_node_agent(
+        "http",
+        [
+            *answered(one, CPU_MILLISECONDS=1_500, GC_TIME_MILLIS=99, FILE_BYTES_WRITTEN=7),
+            *answered(two, node="worker2", shuffled=9_000, CPU_MILLISECONDS=9_999),
+        ],
+    )
+
+    found = job_history(layout, remote, "application_1700000000000_0001")
+
+    assert found.tasks == (
+        TaskRecord(
+            node="worker1", begin_seconds=4.0, end_seconds=8.0, cpu_seconds=1.5, spilled_bytes=7
+        ),
+        TaskRecord(
+            node="worker2",
+            begin_seconds=8.0,
+            end_seconds=12.0,
+            cpu_seconds=4.0,  # no more than it took: a process may use several cores
+            fetch_wait_seconds=1.0,
+        ),
+    )
+    asked = [row["url"] for row in remote.requests[1]["requests"]]
+    end = "tasks/task_1700000000000_0001_m_000000/attempts/attempt_1700000000000_0001_m_000000_0"
+    assert asked[0].endswith(end)
+    assert asked[1] == f"{asked[0]}/counters"
+    assert len(found.document["task_attempts"]) == 2
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [],
+        [{"status": 404, "body": "", "location": None}] * 2,
+        [{"status": 200, "body": "<html>", "location": None}] * 2,
+    ],
+)
+def test_a_history_without_tasks_is_still_a_history(
+    answers: list[dict[str, Any]], layout: Layout, remote: FakeRemote
+) -> None:
+    tasks = {"tasks": {"task": [described("MAP", 0, 4_000, 8_000)]}}
+    remote.tell_node_agent("http", history(tasks=tasks))
+    remote.tell_node_agent("http", answers)
+
+    found = job_history(layout, remote, "application_1700000000000_0001")
+
+    assert found.tasks == ()
+    assert found.counters
+
+
+def test_of_thousands_of_tasks_none_is_asked(layout: Layout, remote: FakeRemote) -> None:
+    rows = [described("MAP", number, 4_000, 8_000) for number in range(501)]
+    remote.tell_node_agent("http", history(tasks={"tasks": {"task": rows}}))
+
+    assert job_history(layout, remote, "application_1700000000000_0001").tasks == ()
+    assert len(remote.requests) == 1

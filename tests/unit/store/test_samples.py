@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,12 @@ import pytest
 from tests.builders import make_samples, make_telemetry
 
 from boardcluster.errors import StoreError
-from boardcluster.records import NodeSamples, Telemetry
+from boardcluster.records import NodeSamples, TaskRecord, Telemetry
 from boardcluster.store.files import TELEMETRY_NAME
 from boardcluster.store.samples import read_telemetry, write_telemetry
 
 NAN = math.nan
+STORES = Path(__file__).parents[2] / "fixtures"
 GIVEN = make_telemetry(
     make_samples(
         "pi0",
@@ -35,6 +37,18 @@ GIVEN = make_telemetry(
     ),
     duration_seconds=2.5,
     phases={"sort": (0.0, 2.25)},
+    tasks=(
+        TaskRecord(
+            node="pi-ü",
+            begin_seconds=0.125,
+            end_seconds=2.0,
+            cpu_seconds=1.5,
+            collection_seconds=0.0625,
+            fetch_wait_seconds=0.25,
+            overhead_seconds=0.03,
+            spilled_bytes=2**40,
+        ),
+    ),
 )
 
 
@@ -55,6 +69,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     found = read_telemetry(tmp_path)
     assert found is not None
     assert (found.duration_seconds, dict(found.phases)) == (2.5, {"sort": (0.0, 2.25)})
+    assert found.tasks == GIVEN.tasks
     for given, read in zip(GIVEN.nodes, found.nodes, strict=True):
         same(given, read)
     assert [path.name for path in tmp_path.iterdir()] == [TELEMETRY_NAME]
@@ -72,6 +87,24 @@ def test_numpy_alone_reads_the_file(tmp_path: Path) -> None:
     with np.load(write_telemetry(tmp_path, GIVEN)) as archive:
         assert archive["disk_read_bytes!mmcblk0"][1] == 2**40
         assert archive["temperature_celsius"].dtype == np.int32
+
+
+def test_that_tasks_were_not_kept_stays_known(tmp_path: Path) -> None:
+    for given in (None, ()):
+        write_telemetry(tmp_path, replace(GIVEN, tasks=given))
+        found = read_telemetry(tmp_path)
+        assert found is not None
+        assert found.tasks == given
+
+
+def test_runs_from_before_tasks_were_kept_have_none() -> None:
+    kept = sorted(STORES.rglob(TELEMETRY_NAME))
+    assert kept
+    for path in kept:
+        found = read_telemetry(path.parent)
+        assert found is not None
+        assert found.nodes
+        assert found.tasks is None
 
 
 def test_no_samples_and_no_file(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from tests.unit.campaign.world import AGENT, World, live_cluster
 
 from boardcluster.cluster.state import boot_id
 from boardcluster.errors import UnreachableError
+from boardcluster.records import TaskRecord
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import HOST, LiveCluster
 from boardcluster.telemetry import collector
@@ -56,9 +57,16 @@ def test_every_node_and_the_machine_are_watched(
     assert recorded.samples == first
     assert set(first) == {*live.remotes, HOST}
     assert recorded.remarks == []
-    telemetry = recorded.telemetry(
-        started_seconds=time.monotonic(), duration_seconds=5.0, phases={}
+    began = time.monotonic()
+    task = TaskRecord(
+        node="worker1", begin_seconds=began + 1, end_seconds=began + 3, cpu_seconds=0.5
     )
+    telemetry = recorded.telemetry(
+        started_seconds=began, duration_seconds=5.0, phases={}, tasks=[task]
+    )
+    assert telemetry.tasks is not None
+    (placed,) = telemetry.tasks
+    assert (placed.begin_seconds, placed.end_seconds) == pytest.approx((1.0, 3.0))
     assert [node.scope for node in telemetry.nodes] == ["node"] * len(live.remotes) + ["machine"]
     assert not list(tmp_path.glob("telemetry-*"))
 

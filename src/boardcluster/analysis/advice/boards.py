@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 from boardcluster.analysis.advice.evidence import Advice, Certainty
 from boardcluster.analysis.advice.published import published
-from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words, percent, shrunk
+from boardcluster.analysis.advice.rule import (
+    LEAST_GAIN,
+    Rule,
+    advice,
+    gain_words,
+    percent,
+    predicted_words,
+    shrunk,
+)
 from boardcluster.analysis.advice.settings import network_key, policy_key
 from boardcluster.analysis.advice.view import Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
@@ -183,7 +191,7 @@ def _slow_links(rule: Rule, group: Group) -> Iterator[Advice]:
             seen=f"{node} was linked at {format_rate(rate)}, where the others have, or cluster.toml"
             f" declares, {format_rate(best)} ({group.where})",
             setting=_better_link(rate, best),
-            brings=f"{gain_words(gain, at_most=False)} if every link were twice as fast"
+            brings=f"{predicted_words(run, Bound.NETWORK)} if every link were twice as fast"
             if known
             else "no gain in these runs, which were bound by other resources",
             gain=gain if known else None,
@@ -222,7 +230,7 @@ def _narrow_link(rule: Rule, group: Group) -> Iterator[Advice]:
         " lists them"
         if is_port
         else twice,
-        brings=f"{gain_words(gain, at_most=False, emulated=group.emulated)} if every link were"
+        brings=f"{predicted_words(run, Bound.NETWORK, emulated=group.emulated)} if every link were"
         " twice as fast",
         gain=gain,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from boardcluster.analysis.advice.evidence import Advice
 from boardcluster.analysis.advice.published import published
-from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words
+from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_words, predicted_words
 from boardcluster.analysis.advice.settings import policy_key
 from boardcluster.analysis.advice.view import Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
@@ -19,6 +19,7 @@ _MEDIUM_GAIN = 1.10  # of storage twice as fast; less is not worth a purchase
 _HEAT_SHARE = 0.01
 _FLASH = (" sd ", " emmc ", " ssd ", " usb-ssd ", " nvme ")
 _SLOW = (" sd ", " emmc ", " usb ", " hdd ")
+_SSDS = (" ssd ", " usb-ssd ", " nvme ")
 _UNTRIMMED = "unused blocks not discarded"
 
 
@@ -85,6 +86,7 @@ def _medium(rule: Rule, view: View) -> Iterator[Advice]:
         if run.first is not Bound.STORAGE or change is None or gain < _MEDIUM_GAIN:
             continue
         title, setting, seen = change
+        brings = predicted_words(run, Bound.STORAGE, emulated=group.emulated)
         written_bytes = sum(run.measurement.node_written_bytes.values())
         wrote = f"; nodes wrote {format_bytes(written_bytes)}" if written_bytes else ""
         yield advice(
@@ -94,13 +96,19 @@ def _medium(rule: Rule, view: View) -> Iterator[Advice]:
             subject="storage",
             seen=f"{run.bound_words}{wrote}; {seen} ({group.where})",
             setting=setting,
-            brings=(
-                f"{gain_words(gain, at_most=False, emulated=group.emulated)} if storage were twice"
-                f" as fast; the 2026 paper's cluster was up to {published()['storage'].value:g}"
-                " times as fast with NVMe SSDs as with microSD cards"
-            ),
+            brings=f"{brings} if storage were twice as fast{_published(run)}",
             gain=gain,
         )
+
+
+def _published(run: RunView) -> str:
+    """What others saw where cards were replaced; empty where there are none to replace."""
+    if _media(run, _SSDS):
+        return ""
+    return (
+        f"; the 2026 paper's cluster was up to {published()['storage'].value:g} times as fast with"
+        " NVMe SSDs as with microSD cards"
+    )
 
 
 def _change(group: Group) -> tuple[str, str, str] | None:
@@ -130,6 +138,17 @@ def _change(group: Group) -> tuple[str, str, str] | None:
             "Let the SSDs use PCIe 3",
             "`dtparam=pciex1_gen=3` in /boot/firmware/config.txt of each Pi 5, then a reboot",
             f"{_named(old)} {'reach' if len(old) > 1 else 'reaches'} their SSD by PCIe 2",
+        )
+    if fast := _media(run, _SSDS):
+        have = "have SSDs" if len(fast) > 1 else "has an SSD"
+        return (
+            f"Let more tasks of {group.subject} wait for the SSDs at once",
+            (
+                "more tasks at once than cores, where memory has room for them, in"
+                " `[matrix.settings]`: `spark.executor.cores`, or for MapReduce smaller containers;"
+                " or faster SSDs"
+            ),
+            f"{_named(fast)} {have}, which serve many requests at once",
         )
     return None
 

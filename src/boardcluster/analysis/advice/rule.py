@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from boardcluster.analysis.advice.compared import Pair, pairs_by
 from boardcluster.analysis.advice.evidence import Advice, Certainty
 from boardcluster.analysis.advice.settings import matrix_key
-from boardcluster.analysis.advice.view import Group, View
+from boardcluster.analysis.advice.view import Group, RunView, View
+from boardcluster.analysis.bottleneck import Bound
 from boardcluster.analysis.ratios import Ratio
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "measured",
     "measured_advice",
     "percent",
+    "predicted_words",
     "shrunk",
 ]
 
@@ -55,6 +57,19 @@ def gain_words(gain: float, *, at_most: bool = True, emulated: str = "") -> str:
     """A computed gain for people: ``at most 1.4 times as fast (emulated nodes)``."""
     times = f"{'at most ' if at_most else ''}{gain:.3g} times as fast"
     return f"{times} ({emulated})" if emulated else times
+
+
+def predicted_words(run: RunView, bound: Bound, *, emulated: str = "") -> str:
+    """What a resource twice as fast brings, with the bounds that are known of it.
+
+    ``about 1.63 times as fast (between 1.46 and 1.97; emulated nodes)``. Bounds that round to the
+    same are left out.
+    """
+    low, high = run.twice_bounds(bound)
+    between = f"between {low:.3g} and {high:.3g}" if f"{low:.3g}" != f"{high:.3g}" else ""
+    notes = "; ".join(words for words in (between, emulated) if words)
+    times = f"about {run.twice(bound):.3g} times as fast"
+    return f"{times} ({notes})" if notes else times
 
 
 def _ratio_words(ratio: Ratio, *, emulated: str = "") -> str:

@@ -248,7 +248,7 @@ def _start_of(run: RunView) -> tuple[float, str]:
     CPU alone shows no work. When tasks ran, the engine says.
     """
     if run.first is Bound.START_UP:
-        return run.share(Bound.START_UP), "no resource of any node was busy"
+        return run.share(Bound.START_UP), "no CPU, disk or link held it up"
     tasks = _tasks_of(run)
     if tasks is None or not tasks.wall_seconds:
         return 0.0, ""

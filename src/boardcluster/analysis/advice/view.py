@@ -87,6 +87,13 @@ class RunView:
         """How many times as fast it would be were a resource twice as fast; 1 if not known."""
         return 1.0 if self.whole is None else self.whole.gains.get(bound, 1.0)
 
+    def twice_bounds(self, bound: Bound) -> tuple[float, float]:
+        """Between what ``twice`` must lie by all that is known; itself where nothing more is."""
+        gain = self.twice(bound)
+        return (
+            (gain, gain) if self.whole is None else self.whole.gain_bounds.get(bound, (gain, gain))
+        )
+
     def counter(self, name: str) -> int:
         """One of the engine's own counters; 0 where it was not given."""
         return self.measurement.counters.get(name, 0)

@@ -1,4 +1,4 @@
-"""What bound each run and phase, and what it would gain; by blocked time. Pure.
+"""What bound each run and phase, and what it would gain; by blocked time of its tasks. Pure.
 
 The method, its limits and how near its predictions came: docs/explanation/bottleneck.md.
 """

@@ -12,10 +12,11 @@ __all__ = ["Bound", "Diagnosis", "PhaseDiagnosis"]
 class Bound(StrEnum):
     """What a run can wait for.
 
-    CPU: a program was on a core, or held back by its CPU limit. STORAGE: waiting for a disk.
-    NETWORK: its link was carrying data. MEMORY: waiting for memory to be freed or read back from
-    swap. HEAT: the part of the CPU time that a clock, lowered by heat or a weak supply, has added.
-    START_UP: no resource of any node was busy: scheduling, heartbeats, waiting for one another.
+    CPU: it was on a core, waited for one, or was held back by a hypervisor or its CPU limit.
+    STORAGE, NETWORK: it waited for a disk, for a link. MEMORY: it waited for memory to be freed or
+    read back from swap. HEAT: the part of the CPU time that a clock, lowered by heat or a weak
+    supply, has added. START_UP: none of these: scheduling, heartbeats, locks, waiting for one
+    another.
     """
 
     CPU = "cpu"
@@ -45,13 +46,17 @@ class PhaseDiagnosis:
     """Of the known time, by what bound it; all bounds, their sum is 1; empty if nothing is
     known."""
     first: Bound | None = None
-    """What bound most of it; None if nothing is known."""
+    """What, twice as fast, would save most of it; where nothing would, what bound most of it. None
+    if nothing is known."""
     second: Bound | None = None
     """What would bound most of it, were the first infinitely fast; None if nothing else was
     seen."""
     gains: Mapping[Bound, float] = field(default_factory=dict)
     """How many times as fast the span would be were that resource twice as fast; at least 1. Memory
     counts as sufficient instead, heat as absent, waiting as half as long."""
+    gain_bounds: Mapping[Bound, tuple[float, float]] = field(default_factory=dict)
+    """Between what each gain must lie by all that is known of how work overlapped; the gain
+    itself is the likeliest value between them."""
     limits: Mapping[Bound, float] = field(default_factory=dict)
     """The same were it infinitely fast; ``inf`` where nothing else was seen."""
     evidence: tuple[str, ...] = ()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from boardcluster.analysis.bottleneck.bounds import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.bottleneck.evidence import evidence
-from boardcluster.analysis.bottleneck.limits import node_limits
+from boardcluster.analysis.bottleneck.limits import node_limits, parallel_disks
 from boardcluster.analysis.bottleneck.model import BOUNDS, Array, Prediction, predict
+from boardcluster.analysis.bottleneck.queueing import Margin, TaskNetwork, predict_tasks
 from boardcluster.analysis.bottleneck.usage import Usage, usage_of
 from boardcluster.analysis.telemetry import WHOLE_RUN
 from boardcluster.analysis.trust.window import seconds_text
@@ -23,6 +24,10 @@ __all__ = ["diagnose"]
 _TWICE = 2.0
 _LEAST_SHARE = 0.01  # of the time; what is less is no bound
 _ROUNDING = 1e-6  # parts of the time that floating point may leave of nothing
+_AGED = (
+    "what tasks waited for: the run is from before they were recorded, so a node that computes at"
+    " all counts as bound by its CPU"
+)
 _UNSEEN_SECONDS = 0.5  # less than this is not worth a word
 
 
@@ -39,20 +44,106 @@ class _Model:
     usage: Usage
     seen: Prediction
     """The run as it was."""
+    tasks: Prediction | None
+    """Of the run as it was what its tasks did; None where no engine accounts for them."""
     twice: Mapping[Bound, Prediction]
     """Each resource twice as fast."""
     endless: Mapping[Bound, Prediction]
     """Each resource infinitely fast."""
+    extremes: Mapping[Bound, tuple[Prediction, ...]]
+    """Each resource twice as fast, by other assumptions that agree with what was seen."""
+
+    @classmethod
+    def of(cls, usage: Usage, *, aged: bool) -> Self:
+        """Make every prediction.
+
+        Args:
+            usage: what every node did.
+            aged: whether the run is from before tasks were recorded. What was predicted of it then
+                stays, by nodes alone; what is known by now of its tasks widens the bounds.
+        """
+        fitted = None if usage.demand is None else TaskNetwork.fit(usage.demand)
+        network = None if aged else fitted
+        others = tuple(_others(usage))
+        if aged and fitted is not None:
+            others = (*others, (fitted, Margin.LIKELY))
+        return cls(
+            usage=usage,
+            seen=_predict(usage, network),
+            tasks=predict_tasks(network) if network and usage.counted else None,
+            twice={bound: _predict(usage, network, bound, _TWICE) for bound in Bound},
+            endless={bound: _predict(usage, network, bound, math.inf) for bound in Bound},
+            extremes={
+                bound: tuple(
+                    _predict(usage, other, bound, _TWICE, margin) for other, margin in others
+                )
+                for bound in Bound
+            },
+        )
+
+    def of_tasks(self, bound: Bound, seconds: Array) -> float | None:
+        """The share of the tasks' time that a bound had; None where they are not accounted for."""
+        weights = seconds * self.usage.tasked
+        if self.tasks is None or not weights.any():
+            return None
+        return float(self.tasks.shares[BOUNDS.index(bound)] @ weights / weights.sum())
+
+
+def _others(usage: Usage) -> Iterable[tuple[TaskNetwork | None, Margin]]:
+    """What tasks may have waited for as well, by what is known."""
+    demand = usage.demand
+    if demand is None:
+        yield None, Margin.LEAST
+        return
+    likely = TaskNetwork.fit(demand)
+    yield likely, Margin.LEAST
+    yield likely, Margin.MOST
+    if not demand.serial.all():
+        one_by_one = replace(demand, serial=np.ones_like(demand.serial))
+        yield TaskNetwork.fit(one_by_one), Margin.LIKELY
+    if (demand.own_cpu < demand.cpu).any():
+        yield TaskNetwork.fit(demand, helpers_first=True), Margin.LIKELY
+    if (demand.at_once < 1).any():
+        yield TaskNetwork.fit(demand, written_later=True), Margin.LIKELY
+    if demand.memory.any():
+        yield TaskNetwork.fit(demand, stalled=Margin.LEAST), Margin.LIKELY
+        yield TaskNetwork.fit(demand, stalled=Margin.MOST), Margin.LIKELY
+    if not usage.counted:
+        as_many = np.where(demand.tasks > 0, np.maximum(demand.tasks, demand.cores), 0.0)
+        yield TaskNetwork.fit(replace(demand, tasks=as_many)), Margin.LIKELY
+        yield None, Margin.LIKELY
+
+
+def _predict(
+    usage: Usage,
+    network: TaskNetwork | None,
+    bound: Bound | None = None,
+    times_as_fast: float = 1.0,
+    margin: Margin = Margin.LIKELY,
+) -> Prediction:
+    """Steps in which tasks ran by their queues; the rest of the run by what nodes did."""
+    work = usage.work if margin is not Margin.LEAST else usage.work.overlapping()
+    alone = predict(work, bound, times_as_fast)
+    if network is None:
+        return alone
+    tasks = predict_tasks(network, bound, times_as_fast, margin)
+    part = usage.tasked
+    return Prediction(
+        lengths=part * tasks.lengths + (1 - part) * alone.lengths,
+        shares=part * tasks.shares + (1 - part) * alone.shares,
+    )
 
 
 def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:
     """Say what bound a run and each of its phases, and what it would gain.
 
-    Blocked-time analysis on samples: the run is cut into steps as long as samples are apart; what
-    each node did in each of them says what its busiest node waited for, and how long the step would
-    take were one resource faster (``boardcluster.analysis.bottleneck.model`` has the formula and
-    its sources). Shares are parts of the time, 0 to 1; gains and limits are times as fast, at least
-    1. They are predictions: how near they came is in docs/explanation/bottleneck.md.
+    The run is cut into steps as long as samples are apart. Where tasks ran, what they waited for,
+    and how long the step would take were one resource faster, follows from a closed queueing
+    network (``boardcluster.analysis.bottleneck.queueing`` has the formulas and their sources);
+    elsewhere, and for emulated boards with a CPU limit, from what the busiest node did
+    (``boardcluster.analysis.bottleneck.model``). Shares are parts of the time, 0 to 1; gains and
+    limits are times as fast, at least 1. They are predictions: how near they came is in
+    docs/explanation/bottleneck.md.
 
     Of the result only the fingerprint is read, for what limited emulated boards. Without telemetry,
     or where it says nothing, there is no bound, and ``missing`` says why.
@@ -61,22 +152,21 @@ def diagnose(result: Result, telemetry: Telemetry | None) -> Diagnosis:
         return Diagnosis(run=_nothing(_Span(WHOLE_RUN, 0.0, 0.0)))
     fingerprint = result.attempt.fingerprint if result.attempt else None
     usage = usage_of(
-        telemetry, node_limits(fingerprint), fingerprint.link_bits_per_second if fingerprint else 0
+        telemetry,
+        node_limits(fingerprint),
+        fingerprint.link_bits_per_second if fingerprint else 0,
+        parallel_disks(fingerprint),
     )
     spans = _spans(telemetry)
     if usage is None:
         words = "no samples" if telemetry.duration_seconds > 0 else "the run took no time"
         whole, *phases = (_nothing(span, words) for span in spans)
         return Diagnosis(run=whole, phases=tuple(phases))
-    work = usage.work
-    model = _Model(
-        usage=usage,
-        seen=predict(work),
-        twice={bound: predict(work, bound, _TWICE) for bound in Bound},
-        endless={bound: predict(work, bound, math.inf) for bound in Bound},
-    )
+    model = _Model.of(usage, aged=telemetry.tasks is None)
     nodes = fingerprint.nodes if fingerprint else 0
     missing = (*usage.missing, *_lost(telemetry, nodes))
+    if telemetry.tasks is None and usage.demand is not None:
+        missing = (*missing, _AGED)
     whole, *phases = (_phase(span, model, missing) for span in spans)
     return Diagnosis(run=whole, phases=tuple(phases))
 
@@ -122,7 +212,8 @@ def _phase(span: _Span, model: _Model, missing: tuple[str, ...]) -> PhaseDiagnos
     if known_seconds <= 0:
         return _nothing(span, "no samples" if length_seconds > 0 else "it took no time")
     shares = dict(zip(BOUNDS, model.seen.shares @ seconds / known_seconds, strict=True))
-    first = _largest(shares)
+    gains = {bound: _gain(row, seconds) for bound, row in model.twice.items()}
+    first = _most_saved(gains) or _largest(shares)
     second = None if first is None else _largest(_behind(first, model, seconds))
     words = [words for node in usage.nodes for words in node.missing]
     if length_seconds - known_seconds > _UNSEEN_SECONDS:
@@ -136,9 +227,18 @@ def _phase(span: _Span, model: _Model, missing: tuple[str, ...]) -> PhaseDiagnos
         shares={bound: float(share) for bound, share in shares.items()},
         first=first,
         second=second,
-        gains={bound: _gain(row, seconds) for bound, row in model.twice.items()},
+        gains=gains,
+        gain_bounds={
+            bound: (min(gains[bound], *found), max(gains[bound], *found))
+            for bound, rows in model.extremes.items()
+            for found in [[_gain(row, seconds) for row in rows]]
+        },
         limits={bound: _gain(row, seconds) for bound, row in model.endless.items()},
-        evidence=tuple(evidence(bound, usage, seconds) for bound in (first, second) if bound),
+        evidence=tuple(
+            evidence(bound, usage, seconds, model.of_tasks(bound, seconds))
+            for bound in (first, second)
+            if bound
+        ),
         missing=(*missing, *words),
     )
 
@@ -159,6 +259,18 @@ def _behind(first: Bound, model: _Model, seconds: Array) -> Mapping[Bound, float
         left[Bound.HEAT] = model.seen.shares[BOUNDS.index(Bound.HEAT)] @ seconds
     known_seconds = float(seconds.sum())
     return {bound: part / known_seconds for bound, part in left.items() if bound is not first}
+
+
+def _most_saved(gains: Mapping[Bound, float]) -> Bound | None:
+    """The bound of which half, gone, saves most; None if that is next to nothing.
+
+    A resource twice as fast is half of it gone. Memory and heat are gone as a whole.
+    """
+    saved = {
+        bound: (1 - 1 / gain) / (2 if bound in (Bound.MEMORY, Bound.HEAT) else 1)
+        for bound, gain in gains.items()
+    }
+    return _largest(saved)
 
 
 def _largest(shares: Mapping[Bound, float]) -> Bound | None:

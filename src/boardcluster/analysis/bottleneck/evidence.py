@@ -17,16 +17,34 @@ from boardcluster.units import format_bytes, format_rate
 __all__ = ["evidence"]
 
 _HALF = 0.5
+_WORTH_A_WORD = 0.02  # of the cores
 
 _Mean: TypeAlias = Callable[[Array], float]
 
 
-def evidence(bound: Bound, usage: Usage, seconds: Array) -> str:
+_TASKS_DID = {
+    Bound.CPU: "computing or waiting for a core",
+    Bound.STORAGE: "waiting for disks",
+    Bound.NETWORK: "waiting for links",
+    Bound.MEMORY: "waiting for memory",
+    Bound.START_UP: "waiting for none of CPU, disk, link and memory",
+}
+
+
+def evidence(bound: Bound, usage: Usage, seconds: Array, of_tasks: float | None = None) -> str:
     """Say in a sentence what the samples show of a bound, in so many seconds of each step.
 
     Of the node that shows most of it, when and how much; of START_UP, for how long no node was
-    busy.
+    busy. Where the engine accounts for its tasks, ``of_tasks`` is the share of their time that the
+    bound had.
     """
+    shown = _shown(bound, usage, seconds)
+    if of_tasks is None or bound not in _TASKS_DID:
+        return shown
+    return f"{shown}; tasks spent {100 * of_tasks:.0f} % of their time {_TASKS_DID[bound]}"
+
+
+def _shown(bound: Bound, usage: Usage, seconds: Array) -> str:
     if bound is Bound.START_UP:
         return _idle(usage, seconds)
     share, words = _SHOWN[bound]
@@ -56,6 +74,16 @@ def _storage_words(node: NodeShares, mean: _Mean) -> str:
     return f"{waited}, reading {format_bytes(read)}/s and writing {format_bytes(written)}/s,"
 
 
+def _cpu_words(node: NodeShares, mean: _Mean) -> str:
+    used = f"used {mean(node.busy_cores):.2g} of {cores_text(node.capacity_cores)} cores"
+    taken = [
+        f"{what} {mean(row):.2g}"
+        for what, row in (("other programs", node.foreign_cores), ("steal", node.stolen_cores))
+        if mean(row) >= _WORTH_A_WORD * node.capacity_cores
+    ]
+    return f"{used} ({', '.join(taken)})" if taken else used
+
+
 def _network_words(node: NodeShares, mean: _Mean) -> str:
     carried = format_rate(mean(node.net_bits_per_second))
     return f"had {carried} on its link of {format_rate(node.link_bits_per_second)}"
@@ -64,9 +92,7 @@ def _network_words(node: NodeShares, mean: _Mean) -> str:
 _SHOWN: Mapping[Bound, tuple[Callable[[NodeShares], Array], Callable[[NodeShares, _Mean], str]]] = {
     Bound.CPU: (
         lambda node: node.cpu + node.own_cpu,
-        lambda node, mean: (
-            f"used {mean(node.busy_cores):.2g} of {cores_text(node.capacity_cores)} cores"
-        ),
+        _cpu_words,
     ),
     Bound.HEAT: (
         lambda node: node.cpu * node.heat,

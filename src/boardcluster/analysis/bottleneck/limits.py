@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from boardcluster.records import Fingerprint
 from boardcluster.units import parse_rate, parse_size
 
-__all__ = ["NodeLimit", "node_limits"]
+__all__ = ["NodeLimit", "node_limits", "parallel_disks"]
 
 _NUMBER = r"(?<![0-9.])[0-9]+(?:\.[0-9]+)?"
 _CORES = re.compile(rf"({_NUMBER}(?:e-[0-9]+)?) cores of this machine\b")
 _LINK = re.compile(rf"\blink ({_NUMBER} [kMG]?bit/s)")
+_PARALLEL = re.compile(r"^([^:]+): .*, (?:nvme|ssd|usb-ssd)\b")
 _DISK = re.compile(
     rf"\breading ({_NUMBER} [KMGT]?B)/s and [0-9]+ requests/s,"
     rf" writing ({_NUMBER} [KMGT]?B)/s and [0-9]+ requests/s"
@@ -43,6 +44,16 @@ def node_limits(fingerprint: Fingerprint | None) -> Mapping[str, NodeLimit]:
     lines = fingerprint.limits.splitlines() if fingerprint else []
     parted = (line.partition(": ") for line in lines)
     return {name: _limit(words) for name, _, words in parted if words}
+
+
+def parallel_disks(fingerprint: Fingerprint | None) -> frozenset[str]:
+    """Return the boards whose medium serves many requests at once: an SSD, by NVMe, SATA or USB.
+
+    An SD card and a disk that turns serve one after the other. The lines are those of
+    ``Fingerprint.hardware``; a board without one, or of unknown medium, is not in the set.
+    """
+    lines = fingerprint.hardware if fingerprint else ()
+    return frozenset(found[1] for line in lines if (found := _PARALLEL.match(line)))
 
 
 def _limit(words: str) -> NodeLimit:

@@ -1,4 +1,6 @@
-"""How long moments of a run would take were a resource faster.
+"""How long moments of a run would take were a resource faster, where only nodes are known.
+
+That is where no task runs, and of emulated boards with a CPU limit.
 
 Each node spends a step of time with its resources at work: CPU, storage, network, memory. Where
 what they need adds up to less than the step, they took turns, and the rest is waiting. Where it is
@@ -21,7 +23,7 @@ samples see nodes, so how tasks overlap is inferred here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -80,6 +82,14 @@ class Work:
         room = total - most
         overlap = np.divide(total - busy, room, out=np.zeros_like(room), where=room > _TINY)
         return cls(uses=uses, busy=busy, overlap=overlap)
+
+    def overlapping(self) -> Self:
+        """The same with as much overlap as there can have been, for the least that a gain can be.
+
+        A node was then busy for as long as its longest resource, and waited for the rest.
+        """
+        most = _kinds(self.uses).max(axis=0)
+        return replace(self, busy=most, overlap=np.ones_like(self.overlap))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,7 +9,7 @@ from boardcluster.analysis.bottleneck.readings import NodeReading
 from boardcluster.analysis.telemetry import throttled
 from boardcluster.analysis.trust.foreign_load import quota_track
 
-__all__ = ["busy_cores", "clock_of", "held_back", "quota_of", "steered"]
+__all__ = ["busy_cores", "clock_of", "foreign_cores", "held_back", "quota_of", "steered"]
 
 _HOT_CELSIUS = 70.0  # below it no board of the catalog lowers its clock; our choice
 _SLOW_CLOCK = 0.95  # of the nominal clock: a timed loop on a busy core sees some percent less
@@ -19,9 +19,15 @@ _TINY = 1e-9
 
 
 def busy_cores(reading: NodeReading) -> Array:
-    """CPU time used per second, I/O wait and steal left out."""
+    """CPU time used per second; I/O wait, steal and what other programs used left out."""
     names = ("cpu_user_seconds", "cpu_system_seconds", "cpu_irq_seconds")
-    return reading.or_zeros(reading.sum(*names))
+    used = reading.or_zeros(reading.sum(*names))
+    return np.maximum(used - foreign_cores(reading), 0.0)
+
+
+def foreign_cores(reading: NodeReading) -> Array:
+    """CPU time per second that programs used which are not the cluster's; 0 where not known."""
+    return reading.or_zeros(reading.sum("foreign_cpu_seconds"))
 
 
 def quota_of(reading: NodeReading, declared_cores: float | None) -> Array | None:

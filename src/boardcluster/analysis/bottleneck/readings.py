@@ -27,6 +27,7 @@ _STEPS_MOST = 3600
 _NEEDED = frozenset(
     (
         *("cpu_user_seconds", "cpu_system_seconds", "cpu_irq_seconds", "cpu_iowait_seconds"),
+        *("cpu_steal_seconds", "foreign_cpu_seconds"),
         *("pressure_io_seconds", "pressure_io_full_seconds", "pressure_memory_seconds"),
         *("disk_busy_seconds", "disk_read_bytes", "disk_written_bytes", "disk_writes"),
         *("memory_dirty_bytes", "memory_available_bytes"),

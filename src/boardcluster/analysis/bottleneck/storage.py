@@ -27,10 +27,11 @@ def knows_storage(reading: NodeReading) -> bool:
 
 def storage_of(
     reading: NodeReading, *, cpu: Array, network: Array, memory: Array
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, Array]:
     """For how much of each step something waited for a disk, and how much of that beside a program.
 
-    The kernel's pressure says both. Without it, I/O wait says for how long nothing else ran, and a
+    As third, which part of what the disks did was not the writing back of what is in memory. The
+    kernel's pressure says both. Without it, I/O wait says for how long nothing else ran, and a
     busy disk may have been waited for while others ran.
 
     Args:
@@ -59,7 +60,7 @@ def storage_of(
     # Reading back from swap counts as waiting for a disk, too.
     waited = np.maximum(waited - memory, 0.0)
     storage = _blocked(waited, at_once, cpu + network)
-    return storage, np.minimum(beside * at_once, storage)
+    return storage, np.minimum(beside * at_once, storage), at_once
 
 
 def shared_storage(
