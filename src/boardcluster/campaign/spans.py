@@ -8,10 +8,11 @@ the start of its submission, and a clock that is wrong by minutes moves none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["MOST_PARTS", "EngineSpans", "Span", "with_engine_phases"]
+__all__ = ["MOST_PARTS", "EngineSpans", "Span", "printed_spans", "with_engine_phases"]
 
 MOST_PARTS = 100
 """Of a submission with more phases, so many of the longest are kept: loops make stages without
@@ -29,6 +30,18 @@ class EngineSpans:
     """The driver's wall clock just before the submission, since 1970."""
     parts: Mapping[str, Mapping[str, Span]] = field(default_factory=dict)
     """By the node whose wall clock tells, name to begin and end in seconds since 1970."""
+
+
+_PRINTED = re.compile(r"^boardcluster phase (\w+) (\d+\.\d+) (\d+\.\d+)$", re.MULTILINE)
+
+
+def printed_spans(text: str) -> dict[str, Span]:
+    """Return the phases that a program dated in its output.
+
+    Each is a line ``boardcluster phase NAME BEGIN END`` with seconds since 1970 by the wall clock of
+    its node. Of a phase that came more than once the last one counts.
+    """
+    return {name: (float(begin), float(end)) for name, begin, end in _PRINTED.findall(text)}
 
 
 def with_engine_phases(
