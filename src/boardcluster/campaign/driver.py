@@ -121,10 +121,9 @@ def _installed(
         The fingerprint with the BLAS that came with it, and why it cannot be had; empty if it can.
     """
     context = InstallContext(live=live, cache=bench.cache, progress=bench.progress)
-    found: list[str] = []
     try:
-        for job in jobs_of(trial, live.spec, live.layout.profile):
-            found.append(job.workload.install(context, job.spec))
+        jobs = jobs_of(trial, live.spec, live.layout.profile)
+        found = [job.workload.install(context, job.spec) for job in jobs]
     except HostError as error:
         return fingerprint, " ".join(f"host: {error.message}; {error.hint}".split())[:1000]
     except BoardclusterError:  # the attempt meets it again and says whether the trial failed by it

@@ -38,8 +38,8 @@ _PRINTED = re.compile(r"^boardcluster phase (\w+) (\d+\.\d+) (\d+\.\d+)$", re.MU
 def printed_spans(text: str) -> dict[str, Span]:
     """Return the phases that a program dated in its output.
 
-    Each is a line ``boardcluster phase NAME BEGIN END`` with seconds since 1970 by the wall clock of
-    its node. Of a phase that came more than once the last one counts.
+    Each is a line ``boardcluster phase NAME BEGIN END`` with seconds since 1970 by the wall clock
+    of its node. Of a phase that came more than once the last one counts.
     """
     return {name: (float(begin), float(end)) for name, begin, end in _PRINTED.findall(text)}
 

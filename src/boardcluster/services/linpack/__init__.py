@@ -1,7 +1,7 @@
 """HPL and a DGEMM with one OpenBLAS, built from Debian's sources and packages.
 
-Debian packages HPL only inside its HPC Challenge suite, ``hpcc``, which runs seven other tests first
-and takes whatever BLAS the node has. Here the same sources become a program of their own.
+Debian packages HPL only inside its HPC Challenge suite, ``hpcc``, which runs seven other tests
+first and takes whatever BLAS the node has. Here the same sources become a program of their own.
 ``bundle.py`` says what is fetched and built, and where it is kept.
 """
 

@@ -60,7 +60,8 @@ _COMPILED = re.compile(r"hpl/(src/\w+|testing/(p?matgen|ptest|p?timer))/\w+\.c")
 _POOL = re.compile(r"'(\S+/)[^/'\s]+\.deb'")
 
 _KERNELS_VARIABLE = "OPENBLAS_CORETYPE"
-_CPU_LINES = "^(model name|flags|CPU (implementer|part)|Features)"
+_CPU_LINES = "model name|flags|CPU (implementer|part)|Features"
+_LOOK = f"uname -m; cat /etc/os-release; grep -E '^({_CPU_LINES})' /proc/cpuinfo"
 _CLEARLY = 1.2
 _EQUAL = 0.9
 _TRIES = 3
@@ -140,23 +141,24 @@ def have_linpack(remote: Remote, *, cache: Path, folder: str, tell: Tell) -> Lin
         HostError: they cannot be built; says what is missing and what helps.
         RemoteError: the node cannot be reached.
     """
-    kind = _kind_of(remote)
-    key = f"{kind}-{_recipe()}"
+    seen = _look(remote)
+    key = f"{seen.kind}-{_recipe()}"
     place = cache.absolute() / "linpack" / key
     if not (place / _FACTS).is_file():
         here = LocalRemote("this machine")
-        if _kind_of(here) == kind:
-            _build(here, place, _new_folder(place.parent), tell)
+        if _look(here).kind == seen.kind:
+            _build(here, seen.machine, place, _new_folder(place.parent), tell)
         else:
-            _build(remote, place, f"{folder}/linpack-{secrets.token_hex(4)}", tell)
+            work = f"{folder}/linpack-{secrets.token_hex(4)}"
+            _build(remote, seen.machine, place, work, tell)
     there = str(place)
     if not _is_there(remote, there):
-        there = f"{folder}/linpack-{key}"
+        there = f"{folder}/linpack-{_recipe()}"  # one path on boards of different kinds
         if not _is_there(remote, there):
             tell(f"copying HPL and OpenBLAS to {remote.name}")
             remote.put(place, there)
     facts = json.loads((place / _FACTS).read_text())
-    asked, named = _kernels(remote, there, place, tell)
+    asked, named = _kernels(remote, seen, there, place, tell)
     words = f"{facts['blas']}, kernels for {named}"
     return Linpack(folder=there, blas=words, kernels=asked, key=key)
 
@@ -177,13 +179,28 @@ def _recipe() -> str:
     return digest.hexdigest()[:12]
 
 
-def _kind_of(remote: Remote) -> str:
-    """Return processor and system: what was built on one machine of a kind runs on all of them."""
-    machine = remote.run(["uname", "-m"]).text.strip()
-    rows = remote.run(["cat", "/etc/os-release"], check=False).text.splitlines()
-    told = dict(row.split("=", 1) for row in rows if "=" in row)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What kind of machine a node is."""
+
+    machine: str
+    """As ``uname -m`` says it."""
+    kind: str
+    """Processor and system: what was built on one machine of a kind runs on all of them."""
+    cpu: str
+    """Digest of its CPUs' names and features."""
+
+
+def _look(remote: Remote) -> _Seen:
+    machine, _, rest = remote.run(["sh", "-c", _LOOK]).text.partition("\n")
+    told = dict(row.split("=", 1) for row in rest.splitlines() if re.match(r"\w+=", row))
     system = "".join(told.get(name, "").strip('"') for name in ("ID", "VERSION_ID"))
-    return re.sub(r"[^A-Za-z0-9._-]", "", f"{machine}-{system}")
+    lines = sorted({row for row in rest.splitlines() if re.match(_CPU_LINES, row)})
+    return _Seen(
+        machine=machine.strip(),
+        kind=re.sub(r"[^A-Za-z0-9._-]", "", f"{machine.strip()}-{system}"),
+        cpu=hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12],
+    )
 
 
 def _is_there(remote: Remote, folder: str) -> bool:
@@ -208,24 +225,21 @@ def choose_kernels(rates: Mapping[str, Sequence[float]]) -> str:
     return next((name for name, rate in best.items() if rate >= _EQUAL * most), "")
 
 
-def _kernels(remote: Remote, folder: str, place: Path, tell: Tell) -> tuple[str, str]:
+def _kernels(remote: Remote, seen: _Seen, folder: str, place: Path, tell: Tell) -> tuple[str, str]:
     """Return which kernels to ask OpenBLAS for on a node, and how it calls those that it takes.
 
-    An OpenBLAS that is older than the CPU does not know it and takes those of a much older one, at a
-    quarter of the speed or less (0.3.21 takes Prescott's on Xeons of 2023). So each that may fit is
-    tried; one that the CPU cannot execute ends with a signal, and that is an answer, too.
+    An OpenBLAS that is older than the CPU does not know it and takes those of a much older one, at
+    a quarter of the speed or less (0.3.21 takes Prescott's on Xeons of 2023). So each that may fit
+    is tried; one that the CPU cannot execute ends with a signal, and that is an answer, too.
     """
-    shown = remote.run(["grep", "-E", _CPU_LINES, "/proc/cpuinfo"], check=False).text
-    cpu = hashlib.sha256("\n".join(sorted(set(shown.splitlines()))).encode()).hexdigest()[:12]
-    kept = place.with_name(f"{place.name}-kernels-{cpu}.json")
+    kept = place.with_name(f"{place.name}-kernels-{seen.cpu}.json")
     if kept.is_file():
         told = json.loads(kept.read_text())
         return str(told["asked"]), str(told["named"])
     tell(f"choosing the kernels of OpenBLAS for {remote.name}")
-    machine = remote.run(["uname", "-m"]).text.strip()
     rates: dict[str, list[float]] = {}
     names: dict[str, str] = {}
-    for asked in _TRIES * ("", *read_lock().machines[machine].kernels):
+    for asked in _TRIES * ("", *read_lock().machines[seen.machine].kernels):
         done = remote.run(
             [f"{folder}/dgemm", "1", str(_TRIED_ORDER), str(_TRIED_SECONDS)],
             env={_KERNELS_VARIABLE: asked} if asked else {},
@@ -291,9 +305,8 @@ def _new_folder(parent: Path) -> str:
 # Building
 
 
-def _build(builder: Remote, place: Path, work: str, tell: Tell) -> None:
+def _build(builder: Remote, machine: str, place: Path, work: str, tell: Tell) -> None:
     """Build in a folder of the builder's, and move the result to its place in the cache."""
-    machine = builder.run(["uname", "-m"]).text.strip()
     known = read_lock().machines
     if machine not in known:
         raise HostError(
@@ -381,8 +394,10 @@ def _fetch(builder: _Builder, lock: _Lock) -> str:
             hint=f"{hint}, {_OTHERWISE}",
         )
     builder.run(
-        [_HELPER, "download-file", f"{pool[1]}{source.archive}", "hpl.tar.gz"]
-        + [f"SHA256:{source.sha256}"],
+        [
+            *(_HELPER, "download-file", f"{pool[1]}{source.archive}", "hpl.tar.gz"),
+            f"SHA256:{source.sha256}",
+        ],
         f"{source.archive} cannot be fetched",
         hint,
         seconds=_LONG_SECONDS,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
+from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import HostError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Engine
@@ -107,8 +108,9 @@ class _Hpl(Workload):
         tried = candidates(spec)
         if tried is None:
             return str(plan(spec))
-        return f"{plan(spec)}; before the first run a search of at most {tried.seconds:g} s " + (
-            f"among {len(tried.nbs)} NB and {len(tried.grids)} grids"
+        return (
+            f"{plan(spec)}; before the first run a search of at most {tried.seconds:g} s among "
+            f"{len(tried.nbs)} NB and {len(tried.grids)} grids"
         )
 
     def install(self, context: InstallContext, spec: JobSpec) -> str:
@@ -233,15 +235,22 @@ def _settled(spec: JobSpec, staged: StagedInput) -> JobSpec:
 
 def _programs(live: LiveCluster, cache: Path, progress: Progress) -> tuple[Linpack, ...]:
     """Return HPL on every worker; fetched, built and copied where it is not there."""
-    return tuple(
-        have_linpack(
-            live.remotes[worker.name],
+    workers = {worker.name: worker for worker in live.spec.workers}
+
+    def one(name: str) -> Linpack:
+        return have_linpack(
+            live.remotes[name],
             cache=cache,
-            folder=live.layout.folder(worker, "tmp"),
+            folder=live.layout.folder(workers[name], "tmp"),
             tell=lambda words: progress(words, 0, 0),
         )
-        for worker in live.spec.workers
-    )
+
+    first, *others = workers
+    found = {first: one(first)}  # it builds what the others then have
+    more, errors = each_node(others, one)
+    for error in errors.values():
+        raise error
+    return tuple((found | more)[name] for name in workers)
 
 
 def _same_path(found: Sequence[Linpack]) -> str:
