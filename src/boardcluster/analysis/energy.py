@@ -286,10 +286,13 @@ def idle_power(
         Watts, and in one line why there are none.
     """
     since = started_seconds - IDLE_SECONDS
-    known = np.isfinite(trace.watts)
-    seconds, watts = trace.seconds[known], trace.watts[known]
-    within = (seconds >= since - trace.interval_seconds) & (seconds <= started_seconds)
-    seconds, watts = seconds[within], watts[within]
+    drawn = bool(np.any(np.isfinite(trace.watts)))
+    values = trace.watts if drawn else trace.counted_joules
+    within = (trace.seconds >= since - trace.interval_seconds) & (trace.seconds <= started_seconds)
+    seconds, values = (
+        trace.seconds[within & np.isfinite(values)],
+        values[within & np.isfinite(values)],
+    )
     if len(seconds) < _IDLE_READINGS or seconds[-1] - seconds[0] < _IDLE_COVERED * IDLE_SECONDS:
         return None, f"it was not read for {IDLE_SECONDS:.0f} s before the run"
     at, busy = load if load is not None else (np.empty(0), np.empty(0))
@@ -298,7 +301,9 @@ def idle_power(
         return None, "it is not known whether the nodes were idle before the run"
     if (share := float(np.mean(busy[before]))) > _IDLE_SHARE:
         return None, f"{share:.0%} of the cores were busy before the run"
-    return float(np.trapezoid(watts, seconds) / (seconds[-1] - seconds[0])), ""
+    rise = float(np.trapezoid(values, seconds)) if drawn else float(values[-1] - values[0])
+    watts = rise / float(seconds[-1] - seconds[0])
+    return (watts, "") if watts >= 0 else (None, "its count of energy began again before the run")
 
 
 def _usable(trace: Trace, remarks: list[str], started: float, ended: float) -> Trace:

@@ -311,7 +311,7 @@ class _Watch:
         kept = _Kept()
         if isinstance(self.meter, Recorded):
             try:
-                for row in self.meter.between(started_seconds, ended_seconds):
+                for row in self.meter.between(started_seconds - IDLE_SECONDS, ended_seconds):
                     kept.add(row)
             except BoardclusterError as error:
                 text = error.message.partition("\n")[0]
@@ -484,9 +484,8 @@ class Metering:
         )
 
     def idle(self) -> None:
-        """Wait until every meter that is read live has been for ``IDLE_SECONDS``; nothing runs."""
-        live = [watch for watch in self._watches if not isinstance(watch.meter, Recorded)]
-        if live:
+        """Wait until the meters have been read for ``IDLE_SECONDS``, while nothing runs."""
+        if self._watches:
             left = self._began_seconds + IDLE_SECONDS - time.monotonic()
             time.sleep(max(0.0, left))
 
