@@ -523,7 +523,8 @@ class Fingerprint:
     """Of the machine that ``kernel`` is of, without what differs from card to card or is secret;
     empty if unknown, as in results from before it was recorded."""
     blas: str = ""
-    """The library that linear algebra comes from on that machine; empty if unknown."""
+    """The library that linear algebra comes from: the one that a workload's program brought, with
+    its kernels, else that of the machine; empty if unknown."""
     numa: str = ""
     """Its NUMA nodes and settings, in words; empty if unknown."""
     governor: str = ""

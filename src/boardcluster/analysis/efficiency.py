@@ -351,8 +351,6 @@ def efficiency_of(
     """
     runs = [row.measurement for row in cell.results if row.measurement is not None]
     energies = [run.energy for run in runs if run.energy and _joules(run) is not None]
-    modelled = sum(energy.method is EnergyMethod.MODELLED for energy in energies)
-    mixed = 0 < modelled < len(energies)
     no_rate = "no price per kWh is declared in [prices] of cluster.toml"
     most = peak or Peak(gflops=None, reason="the peak of the boards is not known")
     multiplied = dgemm or Peak(gflops=None, reason="DGEMM was not measured")
@@ -365,13 +363,12 @@ def efficiency_of(
 
     no_energy = _no_energy(runs)
     joules = _Given([_joules(run) for run in runs], no_energy)
-    watts = _Given(
-        [watts_of(run.energy, run.duration_seconds) if run.energy else None for run in runs],
-        no_energy,
-    )
-    core_watts = _Given(
-        [core_watts_of(run.energy, run.duration_seconds) if run.energy else None for run in runs],
-        no_energy,
+    watts, core_watts = (
+        _Given(
+            [of(run.energy, run.duration_seconds) if run.energy else None for run in runs],
+            no_energy,
+        )
+        for of in (watts_of, core_watts_of)
     )
     seconds = _Given([run.duration_seconds for run in runs])
     size = _Given(
@@ -400,13 +397,11 @@ def efficiency_of(
         yearly_energy_cost=_amount(yearly_energy_cost, watts, per_kwh),
         gigabytes_per_second_per_price=_amount(_gigabytes_per_price, size, seconds, total),
         gflops_per_price=_amount(performance_per_price, rmax, total),
-        method=None
-        if not energies
-        else (EnergyMethod.MODELLED if modelled else EnergyMethod.METERED),
+        method=_method(energies),
         level=min((energy.level for energy in energies), default=None),
         core_level=min((energy.level for energy in cores), default=None),
         uncertainty=share,
-        remark=f"{modelled} of {len(energies)} energies are modelled" if mixed else "",
+        remark=_mixture(energies),
         currency=prices.currency if prices else "",
     )
 
@@ -429,6 +424,22 @@ def _amount(formula: Callable[..., float], *given: _Given) -> Amount:
         count=len(values),
         reason=some if len(values) < len(rows) else "",
     )
+
+
+def _modelled(energies: Sequence[Energy]) -> int:
+    return sum(energy.method is EnergyMethod.MODELLED for energy in energies)
+
+
+def _method(energies: Sequence[Energy]) -> EnergyMethod | None:
+    if not energies:
+        return None
+    return EnergyMethod.MODELLED if _modelled(energies) else EnergyMethod.METERED
+
+
+def _mixture(energies: Sequence[Energy]) -> str:
+    modelled = _modelled(energies)
+    mixed = 0 < modelled < len(energies)
+    return f"{modelled} of {len(energies)} energies are modelled" if mixed else ""
 
 
 def _widened(amount: Amount, share: float) -> Amount:

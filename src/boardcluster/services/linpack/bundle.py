@@ -73,7 +73,7 @@ _ROW = re.compile(r"process (\d+) order (\d+) times (\d+) in (\d+\.\d{9}) s, eve
 Tell = Callable[[str], None]
 
 
-class _Source(StrictTable):
+class _HplSource(StrictTable):
     package: Text
     archive: Text
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
@@ -94,7 +94,7 @@ class _Machine(StrictTable):
 
 
 class _Lock(StrictTable):
-    source: _Source
+    source: _HplSource
     packages: _Packages
     machines: dict[str, _Machine]
 
@@ -180,7 +180,7 @@ def _recipe() -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
+class _KindOfMachine:
     """What kind of machine a node is."""
 
     machine: str
@@ -191,12 +191,12 @@ class _Seen:
     """Digest of its CPUs' names and features."""
 
 
-def _look(remote: Remote) -> _Seen:
+def _look(remote: Remote) -> _KindOfMachine:
     machine, _, rest = remote.run(["sh", "-c", _LOOK]).text.partition("\n")
     told = dict(row.split("=", 1) for row in rest.splitlines() if re.match(r"\w+=", row))
     system = "".join(told.get(name, "").strip('"') for name in ("ID", "VERSION_ID"))
     lines = sorted({row for row in rest.splitlines() if re.match(_CPU_LINES, row)})
-    return _Seen(
+    return _KindOfMachine(
         machine=machine.strip(),
         kind=re.sub(r"[^A-Za-z0-9._-]", "", f"{machine.strip()}-{system}"),
         cpu=hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12],
@@ -225,7 +225,9 @@ def choose_kernels(rates: Mapping[str, Sequence[float]]) -> str:
     return next((name for name, rate in best.items() if rate >= _EQUAL * most), "")
 
 
-def _kernels(remote: Remote, seen: _Seen, folder: str, place: Path, tell: Tell) -> tuple[str, str]:
+def _kernels(
+    remote: Remote, seen: _KindOfMachine, folder: str, place: Path, tell: Tell
+) -> tuple[str, str]:
     """Return which kernels to ask OpenBLAS for on a node, and how it calls those that it takes.
 
     An OpenBLAS that is older than the CPU does not know it and takes those of a much older one, at
