@@ -15,7 +15,7 @@ from boardcluster.workloads.hpl.search import (
 LARGE = 8 * 6144 * 6144
 
 
-def test_a_large_matrix_tries_every_nb_on_the_flattest_two_grids() -> None:
+def test_a_large_matrix_tries_every_nb_on_the_two_squarest_grids() -> None:
     found = candidates(case(LARGE, workers=4))
     assert found == Candidates(nbs=(64, 128, 192, 256), grids=((2, 2), (1, 4)), seconds=60.0)
     assert found.count == 8
