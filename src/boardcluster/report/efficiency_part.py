@@ -232,7 +232,9 @@ def _how(efficiency: Efficiency) -> str:
     if efficiency.method is None:
         return ""
     method = "modelled" if efficiency.method is EnergyMethod.MODELLED else "metered"
-    level = f", level {efficiency.level}" if efficiency.level else ""
+    # Level 0 is said where lists would be misled by its absence.
+    ranked = efficiency.mflops_per_watt.value is not None
+    level = f", level {efficiency.level}" if efficiency.level or ranked else ""
     if efficiency.core_level is not None:
         level += f"; Mflops/W over the core phase, level {efficiency.core_level}"
     meters = f"; meters within {efficiency.uncertainty:.1%}" if efficiency.uncertainty else ""

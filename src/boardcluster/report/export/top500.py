@@ -73,7 +73,7 @@ def _remarks(cell: Cell) -> tuple[str, ...]:
     setups = [row.attempt.fingerprint for row in cell.results if row.attempt is not None]
     nodes = sorted({setup.nodes for setup in setups})
     words = [
-        f"{nodes[0]} nodes" if nodes == [cell.workers] else f"{cell.workers} workers",
+        _counted(nodes[0], "node") if nodes == [cell.workers] else _counted(cell.workers, "worker"),
         cell.label,
         "" if cell.count == 1 else f"mean of {cell.count} runs",
         "one run" if cell.count == 1 else "",
@@ -81,3 +81,7 @@ def _remarks(cell: Cell) -> tuple[str, ...]:
     if not twin_words(cell.results):
         words += dict.fromkeys(setup.mark for setup in setups)
     return tuple(word for word in words if word)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
