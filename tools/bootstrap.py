@@ -38,7 +38,7 @@ PROGRAMS = {
     "sort": "coreutils",
     "mvn": "maven",
     "mpirun": "openmpi-bin",
-    "hpcc": "hpcc",
+    "gcc": "build-essential",
     "NPtcp": "netpipe-tcp",
     "NPopenmpi": "netpipe-openmpi",
 }
@@ -48,7 +48,7 @@ DEV_PROGRAMS = {
     "sysbench": "sysbench",
     "7z": "p7zip-full",
     "openssl": "openssl",
-    "gcc": "build-essential",
+    "hpcc": "hpcc",
     "make": "build-essential",
     "lame": "lame",
     "flac": "flac",

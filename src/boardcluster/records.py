@@ -562,7 +562,8 @@ class Fingerprint:
     """Of the machine that ``kernel`` is of, without what differs from card to card or is secret;
     empty if unknown, as in results from before it was recorded."""
     blas: str = ""
-    """The library that linear algebra comes from on that machine; empty if unknown."""
+    """The library that linear algebra comes from: the one that a workload's program brought, with
+    its kernels, else that of the machine; empty if unknown."""
     numa: str = ""
     """Its NUMA nodes and settings, in words; empty if unknown."""
     governor: str = ""
@@ -931,6 +932,15 @@ class Power:
     """What was odd: gaps, resets, frozen values; one line each."""
     reason: str = ""
     """Why there is no energy, in one line; empty if there is."""
+    idle_watts: float | None = None
+    """Mean power while the cluster was up and idle just before the run; None where that is not
+    known."""
+    idle_reason: str = ""
+    """Why it is not, in one line; empty if it is, and in runs from before it was read."""
+    uncertainty_joules: float | None = None
+    """By how much the energy may be wrong at most: by the accuracy that the meter's maker states,
+    and by its lag at begin and end; None where no accuracy is stated, and in runs from before it
+    was computed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -967,6 +977,14 @@ class Energy:
     """What each meter recorded."""
     reason: str = ""
     """Why there is no sum, in one line; empty if there is."""
+    uncertainty_joules: float | None = None
+    """By how much the sum may be wrong at most; None where a part of it is not known."""
+    idle_watts: float | None = None
+    """Power of the whole cluster, up and idle, just before the run; None where a part of it is not
+    known."""
+    core: Energy | None = None
+    """The same over the core phase alone, where the program dates one: in HPL the solution, without
+    the making and checking of the matrix; None for others. Its level is of that span."""
 
 
 class ProbeMode(StrEnum):

@@ -112,8 +112,8 @@ class MeasuredFigure:
 class Cell(Configuration):
     """All verified and measured runs of one configuration on one engine, without warm-ups.
 
-    Of a trial that was tried several times one try counts. Of tainted runs it has those that a model
-    can adjust for, and all if they were asked for.
+    Of a trial that was tried several times one try counts. Of tainted runs it has those that a
+    model can adjust for, and all if they were asked for.
     """
 
     engine: Engine
@@ -146,7 +146,7 @@ class Cell(Configuration):
     outliers: tuple[int, ...]
     """Places in ``results`` of runs beyond Tukey's fences; they count all the same."""
     left_out: tuple[Result, ...]
-    """Verified runs of the same that are not in it: disturbed, or tries that another one replaces."""
+    """Verified runs of the same that are not in it: disturbed, or replaced by another try."""
     throughput_bytes_per_second: float | None
     """Input of all runs over the time of all runs; None without a known input."""
     figures: dict[str, MeasuredFigure]
@@ -252,10 +252,10 @@ def summarise(results: Iterable[Result], *, tainted: bool = False) -> tuple[Cell
     """Group the ok attempts into cells, ordered by configuration and engine.
 
     Failed and invalid attempts, warm-ups and the user's own programs stay out, and so do tainted
-    runs that nothing can adjust (``records.in_cell``), unless they are asked for. Of several tries of
-    a trial the last one that is not tainted counts, else the last. Runs of setups that differ in what
-    can change the number are never in one cell: see ``Configuration.setup``. Configurations without a
-    run that counts have no cell; see ``untrusted``.
+    runs that nothing can adjust (``records.in_cell``), unless they are asked for. Of several tries
+    of a trial the last one that is not tainted counts, else the last. Runs of setups that differ in
+    what can change the number are never in one cell: see ``Configuration.setup``. Configurations
+    without a run that counts have no cell; see ``untrusted``.
     """
     return tuple(
         _cell(at, counting, left_out)

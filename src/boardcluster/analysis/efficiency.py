@@ -11,19 +11,28 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.ratios import quotient
 from boardcluster.analysis.statistics import Interval, mean, mean_interval
-from boardcluster.records import Energy, EnergyMethod, Measurement
+from boardcluster.records import (
+    Energy,
+    EnergyMethod,
+    Fingerprint,
+    Measurement,
+    ProbeRun,
+)
 
 __all__ = [
+    "DGEMM_FIGURE",
     "Amount",
     "Efficiency",
     "Peak",
     "PriceList",
     "PricePart",
+    "core_watts_of",
+    "dgemm_peak",
     "efficiency_of",
     "energy_cost",
     "hpl_efficiency",
@@ -32,6 +41,7 @@ __all__ = [
     "mflops_per_watt",
     "performance_per_price",
     "performance_per_watt",
+    "uncertainty_share",
     "watts_of",
     "yearly_energy_cost",
 ]
@@ -174,6 +184,45 @@ class Peak:
     """Why it is not known, in one line; empty if it is."""
 
 
+DGEMM_FIGURE = "dgemm_gflops_per_second"
+"""The figure of the probe ``dgemm``."""
+
+
+def dgemm_peak(workers: Sequence[str], setup: Fingerprint, probes: Sequence[ProbeRun]) -> Peak:
+    """Return the rate of DGEMM on the cores that HPL had, as the probe ``dgemm`` measured it.
+
+    Of nodes with cores of their own it is the sum over the workers, each with its newest run on all
+    its cores. Plain emulated nodes share this machine's, so theirs is what one process reached for
+    each core, or all together if a node has all the cores.
+
+    Args:
+        workers: names of the nodes that took part.
+        setup: what the result was measured on.
+        probes: runs of probes on the cluster's nodes, oldest first.
+    """
+    found: dict[str, tuple[int, float]] = {}
+    for run in probes:
+        rows = [row for row in run.figures if row.name == DGEMM_FIGURE]
+        if setup.blas:
+            rows = [row for row in rows if row.conditions.get("blas") == setup.blas]
+        if rows:
+            widest = max(rows, key=lambda row: int(row.conditions["processes"]))
+            found[run.node] = (int(widest.conditions["processes"]), widest.value)
+    known = [found[name] for name in workers if name in found]
+    shared = setup.emulated and not setup.limits
+    if not known or (len(known) < len(workers) and not shared):
+        lacking = ", ".join(name for name in workers if name not in found)
+        of_blas = f" with {setup.blas}" if setup.blas else ""
+        return Peak(gflops=None, reason=f"the probe dgemm was not run on {lacking}{of_blas}")
+    if shared:
+        cores, rate = max(known)
+        used = min(setup.cpu_cores, len(workers) * setup.node_cores)
+        words = f"probe dgemm, {cores} processes on this machine"
+        return Peak(gflops=rate / cores * used, source=words)
+    rates = math.fsum(rate for _, rate in known)
+    return Peak(gflops=rates, source=f"probe dgemm on {', '.join(workers)}")
+
+
 # Worth of a cell
 
 
@@ -209,6 +258,8 @@ class Efficiency:
     """Rmax per W, in 10^6 operations per second and W."""
     hpl_efficiency: Amount
     """Rmax over Rpeak, a share of 1."""
+    dgemm_efficiency: Amount
+    """Rmax over the rate of DGEMM that was measured on the same cores, a share of 1."""
     energy_cost: Amount
     """Price of a run's energy, in the currency."""
     yearly_energy_cost: Amount
@@ -221,10 +272,35 @@ class Efficiency:
     """METERED only if every run that counts is; None without energy."""
     level: int | None
     """Lowest level of power measurement among them; None without energy."""
+    core_level: int | None
+    """The same over the core phase, which Mflops/W are of; None where no run has one."""
+    uncertainty: float
+    """Largest share by which a run's energy may be wrong by accuracy and lag of its meters; the
+    intervals of energy and power contain it. 0 where it is not known."""
     remark: str
     """Where energies are of different methods, how many are modelled; else empty."""
     currency: str
     """Of the prices; empty without any."""
+
+
+def core_watts_of(energy: Energy, duration_seconds: float) -> float | None:
+    """Mean power over the core phase; over the run where the program does not date one, in W.
+
+    Args:
+        energy: of the run.
+        duration_seconds: of the run; what counts where no meter tells the span.
+    """
+    return watts_of(energy.core or energy, duration_seconds)
+
+
+def uncertainty_share(energy: Energy) -> float:
+    """By how large a share an energy, or the power of its span, may be wrong: accuracy and lag.
+
+    0 where it is not known, as of models and of meters without a stated accuracy.
+    """
+    if not energy.energy_joules or energy.uncertainty_joules is None:
+        return 0.0
+    return energy.uncertainty_joules / energy.energy_joules
 
 
 def watts_of(energy: Energy, duration_seconds: float) -> float | None:
@@ -259,24 +335,40 @@ class _Given:
 
 
 def efficiency_of(
-    cell: Cell, prices: PriceList | None = None, *, peak: Peak | None = None
+    cell: Cell,
+    prices: PriceList | None = None,
+    *,
+    peak: Peak | None = None,
+    dgemm: Peak | None = None,
 ) -> Efficiency:
-    """Return what the runs of a cell took and gave, by prices and Rpeak of what took part."""
+    """Return what the runs of a cell took and gave.
+
+    Args:
+        cell: the runs.
+        prices: of what took part.
+        peak: Rpeak of what took part.
+        dgemm: what its cores were measured to give in matrix multiplication.
+    """
     runs = [row.measurement for row in cell.results if row.measurement is not None]
     energies = [run.energy for run in runs if run.energy and _joules(run) is not None]
-    modelled = sum(energy.method is EnergyMethod.MODELLED for energy in energies)
-    mixed = 0 < modelled < len(energies)
     no_rate = "no price per kWh is declared in [prices] of cluster.toml"
     most = peak or Peak(gflops=None, reason="the peak of the boards is not known")
+    multiplied = dgemm or Peak(gflops=None, reason="DGEMM was not measured")
+    cores = [energy.core for energy in energies if energy.core is not None]
+    share = max(map(uncertainty_share, energies), default=0.0)
+    core_share = max(map(uncertainty_share, cores), default=share)
 
     def of_all(value: float | None, reason: str) -> _Given:
         return _Given([value] * len(runs), reason)
 
     no_energy = _no_energy(runs)
     joules = _Given([_joules(run) for run in runs], no_energy)
-    watts = _Given(
-        [watts_of(run.energy, run.duration_seconds) if run.energy else None for run in runs],
-        no_energy,
+    watts, core_watts = (
+        _Given(
+            [of(run.energy, run.duration_seconds) if run.energy else None for run in runs],
+            no_energy,
+        )
+        for of in (watts_of, core_watts_of)
     )
     seconds = _Given([run.duration_seconds for run in runs])
     size = _Given(
@@ -291,22 +383,25 @@ def efficiency_of(
     per_kwh = of_all(rate, no_rate if rate is None else "")
     total = of_all(*_total(prices))
     return Efficiency(
-        energy_joules=_amount(float, joules),
-        joules_per_gigabyte=_amount(joules_per_gigabyte, joules, size),
-        mean_watts=_amount(float, watts),
-        performance_per_watt=_amount(performance_per_watt, size, seconds, watts),
+        energy_joules=_widened(_amount(float, joules), share),
+        joules_per_gigabyte=_widened(_amount(joules_per_gigabyte, joules, size), share),
+        mean_watts=_widened(_amount(float, watts), share),
+        performance_per_watt=_widened(_amount(performance_per_watt, size, seconds, watts), share),
         gflops_per_second=_amount(float, rmax),
-        mflops_per_watt=_amount(mflops_per_watt, rmax, watts),
+        mflops_per_watt=_widened(_amount(mflops_per_watt, rmax, core_watts), core_share),
         hpl_efficiency=_amount(hpl_efficiency, rmax, of_all(most.gflops, most.reason)),
+        dgemm_efficiency=_amount(
+            hpl_efficiency, rmax, of_all(multiplied.gflops, multiplied.reason)
+        ),
         energy_cost=_amount(energy_cost, joules, per_kwh),
         yearly_energy_cost=_amount(yearly_energy_cost, watts, per_kwh),
         gigabytes_per_second_per_price=_amount(_gigabytes_per_price, size, seconds, total),
         gflops_per_price=_amount(performance_per_price, rmax, total),
-        method=None
-        if not energies
-        else (EnergyMethod.MODELLED if modelled else EnergyMethod.METERED),
+        method=_method(energies),
         level=min((energy.level for energy in energies), default=None),
-        remark=f"{modelled} of {len(energies)} energies are modelled" if mixed else "",
+        core_level=min((energy.level for energy in cores), default=None),
+        uncertainty=share,
+        remark=_mixture(energies),
         currency=prices.currency if prices else "",
     )
 
@@ -329,6 +424,31 @@ def _amount(formula: Callable[..., float], *given: _Given) -> Amount:
         count=len(values),
         reason=some if len(values) < len(rows) else "",
     )
+
+
+def _modelled(energies: Sequence[Energy]) -> int:
+    return sum(energy.method is EnergyMethod.MODELLED for energy in energies)
+
+
+def _method(energies: Sequence[Energy]) -> EnergyMethod | None:
+    if not energies:
+        return None
+    return EnergyMethod.MODELLED if _modelled(energies) else EnergyMethod.METERED
+
+
+def _mixture(energies: Sequence[Energy]) -> str:
+    modelled = _modelled(energies)
+    mixed = 0 < modelled < len(energies)
+    return f"{modelled} of {len(energies)} energies are modelled" if mixed else ""
+
+
+def _widened(amount: Amount, share: float) -> Amount:
+    """Add to an interval what its meters may be wrong by; more runs do not make that smaller."""
+    if amount.interval is None or not share:
+        return amount
+    low, high = amount.interval.low, amount.interval.high
+    over = high / (1 - share) if share < 1 else math.inf
+    return replace(amount, interval=replace(amount.interval, low=low / (1 + share), high=over))
 
 
 def _gigabytes_per_price(size_bytes: float, duration_seconds: float, price: float) -> float:

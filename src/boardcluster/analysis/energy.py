@@ -12,6 +12,7 @@ in docs/explanation/energy.md.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -32,13 +33,16 @@ from boardcluster.records import (
 __all__ = [
     "GAP_INTERVALS",
     "GAP_SECONDS",
+    "IDLE_SECONDS",
     "Instrument",
     "Integral",
     "Trace",
     "Trouble",
     "busy_cores",
+    "core_span",
     "energy_of_run",
     "gap_limit_seconds",
+    "idle_power",
     "integrate",
     "model_power",
     "sum_energy",
@@ -118,6 +122,8 @@ class Integral:
     """What was odd, one line each."""
     reason: str = ""
     """Why there is no energy."""
+    lag_joules: float = 0.0
+    """By how much the energy may be wrong at most because readings are late, see ``_lagging``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +240,70 @@ def integrate(
         rate_hertz=float(rate_hertz),
         remarks=tuple(remarks),
         reason="" if energy is not None else reason or counted_reason or "it reported no power",
+        lag_joules=0.0 if energy is None else _lagging(use, started_seconds, ended_seconds),
     )
+
+
+def _lagging(trace: Trace, started: float, ended: float) -> float:
+    """Return by how much the energy may be wrong at most because readings are late, in J.
+
+    A reading is taken to be up to one interval old. Then that long at the begin, and at the end,
+    may have been counted with the power of before it: an error of at most the interval times the
+    change of power around that end.
+    """
+    known = np.isfinite(trace.watts)
+    seconds, watts = trace.seconds[known], trace.watts[known]
+    interval = trace.interval_seconds
+    total = 0.0
+    for end in (started, ended):
+        near = watts[np.abs(seconds - end) <= 2 * interval]
+        if len(near):
+            total += interval * float(np.max(near) - np.min(near))
+    return total
+
+
+IDLE_SECONDS = 10.0
+"""So long before a run the meters are read with nothing to do."""
+
+_IDLE_SHARE = 0.1
+"""More of its cores' time in use, and a node is not idle: daemons alone take less."""
+
+_IDLE_COVERED = 0.8
+_IDLE_READINGS = 5
+
+
+def idle_power(
+    trace: Trace, *, load: tuple[Array, Array] | None = None, started_seconds: float = 0.0
+) -> tuple[float | None, str]:
+    """Return the mean power of the idle moments just before a run, or why it is not known.
+
+    Args:
+        trace: readings, also from before the run.
+        load: from ``busy_cores``, on the trace's clock; None if not known.
+        started_seconds: of the run, on the trace's clock.
+
+    Returns:
+        Watts, and in one line why there are none.
+    """
+    since = started_seconds - IDLE_SECONDS
+    drawn = bool(np.any(np.isfinite(trace.watts)))
+    values = trace.watts if drawn else trace.counted_joules
+    within = (trace.seconds >= since - trace.interval_seconds) & (trace.seconds <= started_seconds)
+    seconds, values = (
+        trace.seconds[within & np.isfinite(values)],
+        values[within & np.isfinite(values)],
+    )
+    if len(seconds) < _IDLE_READINGS or seconds[-1] - seconds[0] < _IDLE_COVERED * IDLE_SECONDS:
+        return None, f"it was not read for {IDLE_SECONDS:.0f} s before the run"
+    at, busy = load if load is not None else (np.empty(0), np.empty(0))
+    before = (at > since) & (at <= started_seconds)
+    if not np.any(before):
+        return None, "it is not known whether the nodes were idle before the run"
+    if (share := float(np.mean(busy[before]))) > _IDLE_SHARE:
+        return None, f"{share:.0%} of the cores were busy before the run"
+    rise = float(np.trapezoid(values, seconds)) if drawn else float(values[-1] - values[0])
+    watts = rise / float(seconds[-1] - seconds[0])
+    return (watts, "") if watts >= 0 else (None, "its count of energy began again before the run")
 
 
 def _usable(trace: Trace, remarks: list[str], started: float, ended: float) -> Trace:
@@ -425,6 +494,7 @@ def model_power(
     telemetry: Telemetry,
     *,
     capacity_cores: Mapping[str, float] | None = None,
+    span_seconds: tuple[float, float] | None = None,
 ) -> tuple[Power, ...]:
     """Model each node's power from its CPU utilisation.
 
@@ -438,16 +508,27 @@ def model_power(
         capacity_cores: by emulated board, its CPU quota: the CPU time per second, in seconds of
             this machine's cores, at which all the board's cores are busy. Other nodes are busy
             when all the cores of their telemetry are.
+        span_seconds: begin and end of what is modelled, from the start of the run; None is the
+            whole run.
 
     Returns:
-        One for each model; without energy where telemetry covers less than 90 % of the run.
+        One for each model; without energy where telemetry covers less than 90 % of the span.
     """
     quotas = capacity_cores or {}
-    return tuple(_modelled(row, telemetry, quota_cores=quotas.get(row.node)) for row in models)
+    span = span_seconds or (0.0, telemetry.duration_seconds)
+    return tuple(
+        _modelled(row, telemetry, span, quota_cores=quotas.get(row.node)) for row in models
+    )
 
 
-def _modelled(model: PowerModel, telemetry: Telemetry, *, quota_cores: float | None) -> Power:
-    duration_seconds = telemetry.duration_seconds
+def _modelled(
+    model: PowerModel,
+    telemetry: Telemetry,
+    span: tuple[float, float],
+    *,
+    quota_cores: float | None,
+) -> Power:
+    duration_seconds = span[1] - span[0]
     samples = next((row for row in telemetry.nodes if row.node == model.node), None)
     power = Power(
         meter=f"model of {model.node}",
@@ -465,7 +546,7 @@ def _modelled(model: PowerModel, telemetry: Telemetry, *, quota_cores: float | N
     )
     if samples is None or not len(samples.seconds):
         return replace(power, reason=f"modelled, but there is no telemetry of {model.node}")
-    window = Window.of(samples, start_seconds=0.0, end_seconds=duration_seconds)
+    window = Window.of(samples, start_seconds=span[0], end_seconds=span[1])
     at, total = _busy_sum(window) or (np.zeros(1), np.zeros(1))
     spans = np.diff(at)
     covered = float(np.sum(spans))
@@ -516,7 +597,6 @@ def sum_energy(
     *,
     nodes: Sequence[str],
     instruments: Mapping[str, Instrument],
-    idle_measured: bool = False,
 ) -> Energy | None:
     """Sum what the meters recorded over one run.
 
@@ -527,8 +607,6 @@ def sum_energy(
         powers: of every meter, and of every modelled node.
         nodes: of the cluster in the variant that ran.
         instruments: by name of meter.
-        idle_measured: whether the cluster's idle power was measured with the same meters. No run
-            measures it yet, so none has a level above 1.
 
     Returns:
         The energy with its level; None if there is neither a meter nor a model.
@@ -537,7 +615,7 @@ def sum_energy(
         return None
     chosen, reason = _choose(powers, nodes)
     modelled = any(row.method is EnergyMethod.MODELLED for row in chosen)
-    level, why = _level(chosen, instruments, idle_measured=idle_measured)
+    level, why = _level(chosen, instruments)
     found = replace(
         _no_energy(reason),
         method=EnergyMethod.MODELLED if modelled else EnergyMethod.METERED,
@@ -545,8 +623,40 @@ def sum_energy(
     )
     if reason:
         return found
-    total = sum(row.energy_joules or 0.0 for row in chosen)
-    return replace(found, energy_joules=total, level=level, level_reason=why)
+    errors = [row.uncertainty_joules for row in chosen]
+    idle = [row.idle_watts for row in chosen]
+    return replace(
+        found,
+        energy_joules=math.fsum(row.energy_joules or 0.0 for row in chosen),
+        level=level,
+        level_reason=why,
+        uncertainty_joules=_all_or_none(errors),
+        idle_watts=_all_or_none(idle),
+    )
+
+
+def _all_or_none(values: Sequence[float | None]) -> float | None:
+    """Sum what every part has; None where one has it not.
+
+    Errors of meters are added up, too, not in quadrature: meters of one make are wrong alike.
+    """
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if len(known) == len(values) else None
+
+
+CORE_PHASE = "core"
+"""Name of the phase by which benchmarks are ranked: in HPL the solution."""
+
+
+def core_span(telemetry: Telemetry) -> tuple[float, float] | None:
+    """Return begin and end of a run's core phase, from its start; None if it has not exactly one.
+
+    Phases of a program are named ``SUBMISSION/PHASE``.
+    """
+    found = [
+        span for name, span in telemetry.phases.items() if name.rpartition("/")[2] == CORE_PHASE
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def energy_of_run(
@@ -557,6 +667,7 @@ def energy_of_run(
     models: Sequence[PowerModel] = (),
     telemetry: Telemetry | None = None,
     capacity_cores: Mapping[str, float] | None = None,
+    span_seconds: tuple[float, float] | None = None,
 ) -> Energy | None:
     """Sum the meters, and model the nodes that no meter covers.
 
@@ -571,16 +682,17 @@ def energy_of_run(
         telemetry: of the run; without it nothing is modelled.
         capacity_cores: by emulated board, its CPU quota, see ``model_power``; None or empty where
             nodes are none.
+        span_seconds: begin and end, from the start of the run, of what ``powers`` are of; None is
+            the whole run.
 
     Returns:
-        The energy with its level, 1 at most, because no run measures idle power yet; None if there
-        is neither a meter nor a model.
+        The energy with its level; None if there is neither a meter nor a model.
     """
     counted = () if capacity_cores else tuple(powers)
     metered = {name for power in counted for name in power.nodes}
     wanted = [row for row in models if row.node in nodes and row.node not in metered]
     modelled = (
-        model_power(wanted, telemetry, capacity_cores=capacity_cores)
+        model_power(wanted, telemetry, capacity_cores=capacity_cores, span_seconds=span_seconds)
         if telemetry is not None
         else ()
     )
@@ -630,8 +742,11 @@ def undilated_energy(energy: Energy, dilation: float) -> Energy:
     )
     if lost:
         return replace(_no_energy(_OF_THIS_MACHINE), powers=powers)
+    core = None if energy.core is None else undilated_energy(energy.core, dilation)
     total = energy.energy_joules
-    return replace(energy, energy_joules=None if total is None else total / dilation, powers=powers)
+    return replace(
+        energy, energy_joules=None if total is None else total / dilation, powers=powers, core=core
+    )
 
 
 def _undilated_power(power: Power, dilation: float) -> Power:
@@ -707,17 +822,17 @@ def _no_sum(chosen: Sequence[Power], by_node: Mapping[str, Power], nodes: Sequen
     return ""
 
 
-def _level(
-    chosen: Sequence[Power], instruments: Mapping[str, Instrument], *, idle_measured: bool
-) -> tuple[int, str]:
+def _level(chosen: Sequence[Power], instruments: Mapping[str, Instrument]) -> tuple[int, str]:
     """Return the level that is reached and why it is not the next."""
     reached: list[tuple[int, str]] = []
     for power in chosen:
         reached += _levels_of(power, instruments.get(power.meter))
     if not any(power.switch for power in chosen):
         reached.append((0, "the network switch is not measured"))
-    if not idle_measured:
-        reached.append((1, "idle power is not measured"))
+    if any(power.idle_watts is None for power in chosen):
+        words = dict.fromkeys(power.idle_reason for power in chosen if power.idle_reason)
+        said = f": {'; '.join(words)}" if words else ""
+        reached.append((1, f"idle power is not measured{said}"))
     level = min((row[0] for row in reached), default=3)
     if level == 3:
         return 3, "the highest"

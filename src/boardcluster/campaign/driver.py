@@ -12,7 +12,8 @@ from boardcluster.campaign.execution import attempt_tag
 from boardcluster.campaign.fingerprint import take_fingerprint
 from boardcluster.campaign.observation import EarlierRuns
 from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
-from boardcluster.errors import ClusterError
+from boardcluster.campaign.trial_jobs import jobs_of
+from boardcluster.errors import BoardclusterError, ClusterError, HostError
 from boardcluster.factors import levels
 from boardcluster.records import (
     Attempt,
@@ -26,6 +27,7 @@ from boardcluster.records import (
 from boardcluster.services.disk_space import require_disk_space
 from boardcluster.services.operation import LiveCluster
 from boardcluster.store import Store
+from boardcluster.workloads.base import InstallContext
 
 __all__ = ["Watch", "interruption", "now_utc", "run_trials"]
 
@@ -72,7 +74,8 @@ def run_trials(
 
     1. For each trial to run, in the planned order:
        a. have the cluster in the trial's form: its workers, its profile, its master;
-       b. refuse to continue where the driver's disk is full: results must not be lost;
+       b. refuse to continue where the driver's disk is full: results must not be lost; have on
+          the nodes the programs that come in no package;
        c. begin an attempt (state ``running``) with the fingerprint of what it runs on;
        d. put the input in place and find out, independently, what the output must be;
        e. bring about the conditions: cool down, trim, drop page caches;
@@ -114,6 +117,26 @@ def run_trials(
             )
 
 
+def _installed(
+    live: LiveCluster, fingerprint: Fingerprint, trial: Trial, bench: Bench
+) -> tuple[Fingerprint, str]:
+    """Have what a trial's workloads run.
+
+    Returns:
+        The fingerprint with the BLAS that came with it, and why it cannot be had; empty if it can.
+    """
+    context = InstallContext(live=live, cache=bench.cache, progress=bench.progress)
+    try:
+        jobs = jobs_of(trial, live.spec, live.layout.profile)
+        found = [job.workload.install(context, job.spec) for job in jobs]
+    except HostError as error:
+        return fingerprint, " ".join(f"host: {error.message}; {error.hint}".split())[:1000]
+    except BoardclusterError:  # the attempt meets it again and says whether the trial failed by it
+        return fingerprint, ""
+    blas = ", ".join(dict.fromkeys(words for words in found if words))
+    return (replace(fingerprint, blas=blas) if blas else fingerprint), ""
+
+
 def _run(
     store: Store,
     live: LiveCluster,
@@ -126,17 +149,21 @@ def _run(
 ) -> TrialEnd:
     """Make one attempt at a trial; its end is stored whatever it is."""
     watch.began(trial)
+    fingerprint, refusal = _installed(live, fingerprint, trial, bench)
     start_id = live.state.identity
     attempt = store.begin_attempt(trial.id, fingerprint, now_utc(), start_id=start_id)
     try:
-        end = run_trial(
-            live,
-            trial,
-            bench,
-            folder=store.artefact_folder(attempt),
-            attempt=attempt_tag(trial.id, attempt.number),
-            earlier=_earlier(store, trial, fingerprint),
-        )
+        if refusal:
+            end = TrialEnd(state=AttemptState.INVALID, reason=refusal, measurement=None)
+        else:
+            end = run_trial(
+                live,
+                trial,
+                bench,
+                folder=store.artefact_folder(attempt),
+                attempt=attempt_tag(trial.id, attempt.number),
+                earlier=_earlier(store, trial, fingerprint),
+            )
     except BaseException as error:
         lost = TrialEnd(state=AttemptState.INVALID, reason=interruption(error), measurement=None)
         _finish(store, attempt, lost)

@@ -8,7 +8,7 @@ import math
 import shutil
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from boardcluster.campaign.conditions import drop_node_caches
@@ -20,7 +20,7 @@ from boardcluster.campaign.execution import (
     scratch_of,
     write_configuration,
 )
-from boardcluster.campaign.spans import EngineSpans
+from boardcluster.campaign.spans import EngineSpans, printed_spans
 from boardcluster.campaign.trial_jobs import TrialJob
 from boardcluster.errors import BoardclusterError, RunError, StalledError
 from boardcluster.fetch.cache import Progress
@@ -194,6 +194,8 @@ class JobRun:
             self._serve(stack, phase, execution, cwd)
             outcome = execution.run(phase.command, timeout_seconds=timeout_seconds, cwd=cwd)
         self._check(phase, outcome)
+        if phase.dated:
+            outcome = _dated(outcome, remote.name, execution.stdout)
         results = {}
         for result in phase.results:
             remote.get(f"{cwd}/{result}", folder / result)
@@ -283,3 +285,13 @@ class JobRun:
                 self._live.remotes[node].run(["rm", "-rf", folder])
         with contextlib.suppress(BoardclusterError):
             self._context.hdfs.delete(self._job.output_path)
+
+
+def _dated(outcome: SubmissionOutcome, node: str, stdout: Path) -> SubmissionOutcome:
+    """Add to an outcome the phases that the program dated itself, by the clock of its node."""
+    spans = printed_spans(stdout.read_text(errors="replace"))
+    return replace(
+        outcome,
+        phases_seconds={name: end - begin for name, (begin, end) in spans.items()},
+        engine=replace(outcome.engine, parts={node: spans}),
+    )

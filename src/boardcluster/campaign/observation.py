@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from boardcluster.analysis.energy import energy_of_run
+from boardcluster.analysis.energy import core_span, energy_of_run
 from boardcluster.analysis.trust import Judgement, expect, judge, judge_before
 from boardcluster.campaign.execution import ATTEMPT_VARIABLE
 from boardcluster.campaign.limit_monitor import LimitMonitor
@@ -125,6 +125,7 @@ class Observation:
                 hint="a run is only ok with samples of every node; see `boardcluster doctor`",
             )
         self.recorded.settle()
+        self.meters.idle()
 
     def hurry(self) -> None:
         """Do not wait for nodes that do not answer: something was lost."""
@@ -178,21 +179,35 @@ class Observation:
             lines = tuple(f"limits were changed from outside: {line}" for line in broken)
             reasons = (*lines, *found.reasons)
             found = replace(found, verdict=Verdict.INVALID, reasons=reasons)
-        powers = self.meters.powers(started_seconds, ended_seconds, telemetry=telemetry)
+        energy = self._energy(started_seconds, ended_seconds, telemetry)
         lost = keep_readings(self.meters.samples(started_seconds, ended_seconds), self.folder)
         return Observed(
             telemetry=telemetry,
             judgement=found,
             remarks=(*self.recorded.remarks, *before, *self.monitor.remarks, *lost),
-            energy=energy_of_run(
-                powers,
+            energy=energy,
+        )
+
+    def _energy(
+        self, started_seconds: float, ended_seconds: float, telemetry: Telemetry
+    ) -> Energy | None:
+        """Return the energy of the run, with that of its core phase where it has one."""
+
+        def over(span: tuple[float, float] | None) -> Energy | None:
+            return energy_of_run(
+                self.meters.powers(
+                    started_seconds, ended_seconds, telemetry=telemetry, span_seconds=span
+                ),
                 nodes=[node.name for node in self.live.spec.nodes],
                 instruments=self.meters.instruments,
                 models=self.live.spec.power_models or self.monitor.power_models,
                 telemetry=telemetry,
-                capacity_cores={node.node: node.cpu_cores for node in limits},
-            ),
-        )
+                capacity_cores={node.node: node.cpu_cores for node in self.monitor.limits},
+                span_seconds=span,
+            )
+
+        whole, core = over(None), core_span(telemetry)
+        return whole if whole is None or core is None else replace(whole, core=over(core))
 
 
 @contextlib.contextmanager

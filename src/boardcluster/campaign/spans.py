@@ -8,12 +8,20 @@ the start of its submission, and a clock that is wrong by minutes moves none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from boardcluster.records import TaskRecord
 
-__all__ = ["MOST_PARTS", "EngineSpans", "Span", "engine_tasks", "with_engine_phases"]
+__all__ = [
+    "MOST_PARTS",
+    "EngineSpans",
+    "Span",
+    "engine_tasks",
+    "printed_spans",
+    "with_engine_phases",
+]
 
 MOST_PARTS = 100
 """Of a submission with more phases, so many of the longest are kept: loops make stages without
@@ -33,6 +41,18 @@ class EngineSpans:
     """By the node whose wall clock tells, name to begin and end in seconds since 1970."""
     tasks: Mapping[str, tuple[TaskRecord, ...]] = field(default_factory=dict)
     """By the same nodes, what the engine says of its tasks, in seconds since 1970 as well."""
+
+
+_PRINTED = re.compile(r"^boardcluster phase (\w+) (\d+\.\d+) (\d+\.\d+)$", re.MULTILINE)
+
+
+def printed_spans(text: str) -> dict[str, Span]:
+    """Return the phases that a program dated in its output.
+
+    Each is a line ``boardcluster phase NAME BEGIN END`` with seconds since 1970 by the wall clock
+    of its node. Of a phase that came more than once the last one counts.
+    """
+    return {name: (float(begin), float(end)) for name, begin, end in _PRINTED.findall(text)}
 
 
 def with_engine_phases(

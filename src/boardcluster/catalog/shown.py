@@ -22,6 +22,7 @@ _UNITS: Mapping[str, tuple[str, float]] = {
     "signatures_per_second": ("sign/s", 1.0),
     "verifications_per_second": ("verify/s", 1.0),
     "operations_per_second": ("operations/s", 1.0),
+    "gflops_per_second": ("Gflop/s", 1.0),
     "times_real_time": ("times real time", 1.0),
     "milliseconds": ("ms", 1.0),
     "microseconds": ("µs", 1.0),

@@ -12,12 +12,13 @@ from boardcluster.analysis.efficiency import (
     Peak,
     PriceList,
     PricePart,
+    dgemm_peak,
     efficiency_of,
 )
 from boardcluster.catalog.peak import peak_of
 from boardcluster.catalog.prices import price_list
 from boardcluster.errors import BoardclusterError
-from boardcluster.records import ClusterSpec, EnergyMethod, Engine
+from boardcluster.records import ClusterSpec, EnergyMethod, Engine, ProbeRun
 from boardcluster.report import words
 from boardcluster.report.parts import Part, named, present
 from boardcluster.report.plots import energy
@@ -29,8 +30,12 @@ __all__ = ["Declared", "efficiency_part", "prices_table"]
 _FORMULAS = (
     "Energy is that of the whole cluster during a run, and power is its mean. J/GB is per 10⁹ bytes"
     " of input. (MB/s)/W is input per second and watt; divided by 1000 it is the (GB/s)/W of Lee"
-    " and Park (2026). Mflops/W is defined as in the Green500. A year is 365.25 days at the mean"
-    " power of the runs (Baun 2016, equation 1)."
+    " and Park (2026). Mflops/W is defined as in the Green500: Rmax over the mean power of the core"
+    " phase, which in HPL is the solution alone, where the program dates it. Level is that of the"
+    " EE HPC WG's methodology; level 0 meets none. Intervals of energy and power contain accuracy"
+    " and lag of the meters, where accuracy is stated. DGEMM is the rate of matrix multiplication"
+    " that the probe dgemm measured on the same cores with the same library. A year is 365.25 days"
+    " at the mean power of the runs (Baun 2016, equation 1)."
 )
 
 
@@ -40,6 +45,8 @@ class Declared:
 
     cluster: ClusterSpec | None
     """The cluster; None where it is not known."""
+    probes: tuple[ProbeRun, ...] = ()
+    """Runs of probes on its nodes, oldest first."""
 
     def prices(self, nodes: int) -> PriceList | None:
         """What the first nodes cost; None where it is not known."""
@@ -58,6 +65,13 @@ class Declared:
             return peak_of(self.cluster, cell.fingerprints[0], workers=cell.workers)
         except BoardclusterError:
             return None
+
+    def dgemm(self, cell: Cell) -> Peak | None:
+        """What the workers of a cell were measured to multiply; None where it is not known."""
+        if self.cluster is None or cell.engine is not Engine.MPI:
+            return None
+        workers = [node.name for node in self.cluster.workers[: cell.workers]]
+        return dgemm_peak(workers, cell.fingerprints[0], self.probes)
 
 
 def prices_table(prices: PriceList | None, *, emulated: bool) -> ReportTable | None:
@@ -110,7 +124,9 @@ def efficiency_part(
 
 def _worth(cell: Cell, declared: Declared) -> Efficiency:
     nodes = max((setup.nodes for setup in cell.fingerprints), default=0)
-    return efficiency_of(cell, declared.prices(nodes), peak=declared.peak(cell))
+    return efficiency_of(
+        cell, declared.prices(nodes), peak=declared.peak(cell), dgemm=declared.dgemm(cell)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +180,7 @@ _WHATS = (
     ),
     _What(title="Mflops/W", of=lambda efficiency: efficiency.mflops_per_watt, unit="Mflops/W"),
     _What(title="Rmax/Rpeak (%)", of=lambda efficiency: efficiency.hpl_efficiency, scale=100.0),
+    _What(title="Rmax/DGEMM (%)", of=lambda efficiency: efficiency.dgemm_efficiency, scale=100.0),
 )
 _PRICES = (
     _What(title="Energy of a run ({})", of=lambda efficiency: efficiency.energy_cost),
@@ -215,8 +232,13 @@ def _how(efficiency: Efficiency) -> str:
     if efficiency.method is None:
         return ""
     method = "modelled" if efficiency.method is EnergyMethod.MODELLED else "metered"
-    level = f", level {efficiency.level}" if efficiency.level else ""
-    return f"{method}{level}{f' ({efficiency.remark})' if efficiency.remark else ''}"
+    # Level 0 is said where lists would be misled by its absence.
+    ranked = efficiency.mflops_per_watt.value is not None
+    level = f", level {efficiency.level}" if efficiency.level or ranked else ""
+    if efficiency.core_level is not None:
+        level += f"; Mflops/W over the core phase, level {efficiency.core_level}"
+    meters = f"; meters within {efficiency.uncertainty:.1%}" if efficiency.uncertainty else ""
+    return f"{method}{level}{meters}{f' ({efficiency.remark})' if efficiency.remark else ''}"
 
 
 def _reasons(found: Sequence[tuple[Cell, Efficiency]]) -> list[str]:

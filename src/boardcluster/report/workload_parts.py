@@ -102,7 +102,12 @@ def _parts(material: Material, cells: Sequence[Cell]) -> Iterator[Part]:
         ),
         bounds_part(source, cells, evidence, name=f"{name}-bounds"),
         *_curves(source, cells, evidence, name),
-        efficiency_part(source, cells, Declared(cluster=material.cluster), name=f"{name}-worth"),
+        efficiency_part(
+            source,
+            cells,
+            Declared(cluster=material.cluster, probes=material.probes),
+            name=f"{name}-worth",
+        ),
     )
     return (part for part in found if not part.is_empty())
 

@@ -21,11 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from boardcluster.analysis.energy import (
+    IDLE_SECONDS,
     Instrument,
     Trace,
     Trouble,
     busy_cores,
     gap_limit_seconds,
+    idle_power,
     integrate,
 )
 from boardcluster.errors import BoardclusterError, SpecError
@@ -309,7 +311,7 @@ class _Watch:
         kept = _Kept()
         if isinstance(self.meter, Recorded):
             try:
-                for row in self.meter.between(started_seconds, ended_seconds):
+                for row in self.meter.between(started_seconds - IDLE_SECONDS, ended_seconds):
                     kept.add(row)
             except BoardclusterError as error:
                 text = error.message.partition("\n")[0]
@@ -358,16 +360,18 @@ class _Watch:
         )
 
     def power(
-        self, started_seconds: float, ended_seconds: float, telemetry: Telemetry | None
+        self,
+        started_seconds: float,
+        ended_seconds: float,
+        telemetry: Telemetry | None,
+        span: tuple[float, float] | None,
     ) -> Power:
-        """Return what the meter recorded over a run."""
+        """Return what the meter recorded over a run, or over a span of it."""
         load = busy_cores(telemetry, {*self.spec.nodes, "host"}) if telemetry else None
-        found = integrate(
-            self.trace(started_seconds, ended_seconds),
-            started_seconds=0.0,
-            ended_seconds=ended_seconds - started_seconds,
-            load=load,
-        )
+        begin, end = span or (0.0, ended_seconds - started_seconds)
+        trace = self.trace(started_seconds, ended_seconds)
+        found = integrate(trace, started_seconds=begin, ended_seconds=end, load=load)
+        idle_watts, idle_reason = idle_power(trace, load=self._load_before(telemetry))
         percent = _accuracy(self.kind, self.settings)
         return Power(
             meter=self.spec.name,
@@ -383,7 +387,21 @@ class _Watch:
             readings=found.readings,
             remarks=found.remarks,
             reason=found.reason,
+            idle_watts=idle_watts,
+            idle_reason=f"{self.spec.name}: {idle_reason}" if idle_reason else "",
+            uncertainty_joules=None
+            if percent is None or found.energy_joules is None
+            else percent / 100 * found.energy_joules + found.lag_joules,
         )
+
+    def _load_before(self, telemetry: Telemetry | None) -> tuple[_Array, _Array] | None:
+        """Return how busy the nodes were before the run; None if not known."""
+        if telemetry is None:
+            return None
+        nodes = tuple(replace(row, seconds=row.seconds + IDLE_SECONDS) for row in telemetry.nodes)
+        earlier = replace(telemetry, nodes=nodes, duration_seconds=IDLE_SECONDS, phases={})
+        at, busy = busy_cores(earlier, {*self.spec.nodes, "host"})
+        return at - IDLE_SECONDS, busy
 
 
 def _number(value: float | None) -> float:
@@ -421,6 +439,7 @@ class Metering:
 
     def __init__(self, watches: Sequence[_Watch]) -> None:
         self._watches = tuple(watches)
+        self._began_seconds = time.monotonic()
 
     @property
     def instruments(self) -> Mapping[str, Instrument]:
@@ -434,7 +453,12 @@ class Metering:
         }
 
     def powers(
-        self, started_seconds: float, ended_seconds: float, *, telemetry: Telemetry | None = None
+        self,
+        started_seconds: float,
+        ended_seconds: float,
+        *,
+        telemetry: Telemetry | None = None,
+        span_seconds: tuple[float, float] | None = None,
     ) -> tuple[Power, ...]:
         """Return what each meter recorded over a run that has ended.
 
@@ -444,7 +468,10 @@ class Metering:
         Args:
             started_seconds: of the run, by the driver's monotonic clock.
             ended_seconds: likewise, later.
-            telemetry: of the run; with it a frozen meter is told from a constant load.
+            telemetry: of the run; with it a frozen meter is told from a constant load, and what was
+                drawn before the run from work.
+            span_seconds: begin and end, from the start of the run, of what is wanted; None is the
+                whole run.
         """
         if not ended_seconds > started_seconds:
             raise ValueError("a run ends after its start")
@@ -452,8 +479,15 @@ class Metering:
         for watch in self._watches:
             watch.wait_until(ended_seconds, deadline)
         return tuple(
-            watch.power(started_seconds, ended_seconds, telemetry) for watch in self._watches
+            watch.power(started_seconds, ended_seconds, telemetry, span_seconds)
+            for watch in self._watches
         )
+
+    def idle(self) -> None:
+        """Wait until the meters have been read for ``IDLE_SECONDS``, while nothing runs."""
+        if self._watches:
+            left = self._began_seconds + IDLE_SECONDS - time.monotonic()
+            time.sleep(max(0.0, left))
 
     def samples(self, started_seconds: float, ended_seconds: float) -> tuple[PowerSamples, ...]:
         """Return the readings of each meter over a run; call it after ``powers``, which waits.

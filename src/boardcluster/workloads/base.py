@@ -17,6 +17,7 @@ from boardcluster.services.webhdfs import WebHdfs
 __all__ = [
     "Context",
     "InputKind",
+    "InstallContext",
     "Job",
     "JobSpec",
     "Need",
@@ -134,6 +135,9 @@ class Phase:
     """Files to write into its working folder first: name to content."""
     results: tuple[str, ...] = ()
     """Files it leaves in its working folder that are part of the answer."""
+    dated: bool = False
+    """Whether it prints begin and end of its own phases, as ``campaign.spans.printed_spans`` reads
+    them."""
     drops_caches: bool = False
     """Whether page caches must be dropped just before, whatever the policy."""
     yarn: bool = True
@@ -181,6 +185,18 @@ class Context:
     argument is the engine, its second the conf folder to command maker."""
     work: Path
     """Folder of the driver for scratch files; deleted after the job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallContext:
+    """What a workload may use before an attempt begins."""
+
+    live: LiveCluster
+    """The running cluster."""
+    cache: Path
+    """The driver's cache folder."""
+    progress: Progress
+    """Told what is being done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,6 +277,18 @@ class Workload(Protocol):
             CapacityError: the nodes cannot hold it; shows the arithmetic.
         """
         del spec  # every size and every combination of parameters can run
+
+    def install(self, context: InstallContext, spec: JobSpec) -> str:
+        """Have on every worker what it runs and no package brings; called before each attempt.
+
+        Returns:
+            The BLAS that comes with it, for the fingerprint; empty where that of the nodes counts.
+
+        Raises:
+            HostError: it cannot be had; says what is missing and what helps.
+        """
+        del context, spec
+        return ""
 
     def need(self, spec: JobSpec) -> Need:
         """Return the space that a job spec needs. Pure."""

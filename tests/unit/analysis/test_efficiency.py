@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from tests.builders import make_board_fingerprint, make_fingerprint, make_probe_run
 from tests.unit.analysis.runs import metered, result
 
 from boardcluster.analysis import summarise
 from boardcluster.analysis.efficiency import (
+    DGEMM_FIGURE,
     Amount,
     Efficiency,
     Peak,
     PriceList,
     PricePart,
+    dgemm_peak,
     efficiency_of,
     energy_cost,
     hpl_efficiency,
@@ -26,7 +30,7 @@ from boardcluster.analysis.efficiency import (
     watts_of,
     yearly_energy_cost,
 )
-from boardcluster.records import EnergyMethod, Engine
+from boardcluster.records import Energy, EnergyMethod, Engine, ProbeFigure, ProbeRun
 
 GB = 10**9
 PRICES = PriceList(
@@ -101,6 +105,7 @@ def test_the_efficiency_of_a_cell_with_everything() -> None:
             "gflops_per_second": 1.5,
             "mflops_per_watt": 50,
             "hpl_efficiency": 0.25,
+            "dgemm_efficiency": None,
             "energy_cost": 3000 / 3.6e6 * 0.25,
             "yearly_energy_cost": 0.03 * 24 * 365.25 * 0.25,
             "gigabytes_per_second_per_price": 2 / 500 * (1 / 90 + 1 / 100 + 1 / 110) / 3,
@@ -109,7 +114,8 @@ def test_the_efficiency_of_a_cell_with_everything() -> None:
     )
     assert all(
         (amount.count, amount.reason) == (3, "") and amount.interval is not None
-        for amount in amounts(efficiency).values()
+        for name, amount in amounts(efficiency).items()
+        if name != "dgemm_efficiency"
     )
     interval = efficiency.energy_joules.interval
     assert interval is not None
@@ -206,3 +212,79 @@ def test_electricity_that_costs_nothing_is_a_price() -> None:
     (cell,) = summarise([result(100, energy=metered(3000, mean_watts=30))])
     cost = efficiency_of(cell, replace(PRICES, per_kwh=0.0)).yearly_energy_cost
     assert (cost.value, cost.reason) == (0, "")
+
+
+# The core phase, DGEMM, and what meters may be wrong by
+
+
+def test_flops_per_watt_are_of_the_power_of_the_core_phase() -> None:
+    """A job of 100 s at 10 W with a solution of 10 s at 25 W: 1.5 Gflops take 25 W."""
+    core = metered(250, mean_watts=25.0, level=2)
+    energy = replace(metered(1000, mean_watts=10.0, level=1), core=core)
+    figures = {"gflops_per_second": 1.5}
+    (cell,) = summarise([result(100, energy=energy, figures=figures)])
+    found = efficiency_of(cell)
+    assert found.mflops_per_watt.value == pytest.approx(60)
+    assert found.mean_watts.value == pytest.approx(10)
+    assert (found.level, found.core_level) == (1, 2)
+
+
+def test_intervals_contain_what_the_meters_may_be_wrong_by() -> None:
+    exact = [metered(joules, mean_watts=10) for joules in (990, 1000, 1010)]
+    inexact = [replace(row, uncertainty_joules=20.0) for row in exact]
+
+    def interval(energies: list[Energy]) -> Any:
+        (cell,) = summarise([result(100, energy=row) for row in energies])
+        return efficiency_of(cell).energy_joules.interval
+
+    plain, wide = interval(exact), interval(inexact)
+    share = 20 / 990
+    assert wide.low == pytest.approx(plain.low / (1 + share))
+    assert wide.high == pytest.approx(plain.high / (1 - share))
+
+
+def probed(node: str, *rates: float, blas: str = "b") -> ProbeRun:
+    return make_probe_run(
+        "dgemm",
+        node=node,
+        figures=tuple(
+            ProbeFigure(
+                name=DGEMM_FIGURE,
+                value=rate,
+                conditions={"processes": str(processes), "blas": blas},
+            )
+            for processes, rate in enumerate(rates, start=1)
+        ),
+    )
+
+
+def test_boards_add_up_to_a_dgemm_peak_each_with_all_its_cores() -> None:
+    setup = make_board_fingerprint(blas="b")
+    probes = [probed("w1", 9, 17), probed("w1", 10, 20), probed("w2", 10, 19)]
+    found = dgemm_peak(["w1", "w2"], setup, probes)
+    assert (found.gflops, found.source) == (39, "probe dgemm on w1, w2")
+    assert dgemm_peak(["w1", "w2", "w3"], setup, probes).reason == (
+        "the probe dgemm was not run on w3 with b"
+    )
+    assert "not run on w1, w2" in dgemm_peak(["w1", "w2"], setup, []).reason
+
+
+def test_a_peak_of_another_blas_does_not_count() -> None:
+    setup = make_board_fingerprint(blas="b")
+    assert dgemm_peak(["w1"], setup, [probed("w1", 99, blas="other")]).gflops is None
+
+
+def test_plain_emulated_nodes_share_one_machine_and_so_one_peak() -> None:
+    setup = make_fingerprint(blas="b", cpu_cores=2, node_cores=2)
+    probes = [probed("w1", 80, 160), probed("w2", 79, 158)]
+    assert dgemm_peak(["w1", "w2", "w3", "w4"], setup, probes).gflops == 160
+    one = make_fingerprint(blas="b", cpu_cores=2, node_cores=1)
+    assert dgemm_peak(["w1"], one, [probed("w1", 80)]).gflops == 80
+    assert dgemm_peak(["w1", "w2"], one, [probed("w1", 80)]).gflops == 160
+
+
+def test_the_rate_of_hpl_is_compared_with_that_of_dgemm() -> None:
+    (cell,) = summarise([result(100, figures={"gflops_per_second": 136.0})])
+    peak = Peak(gflops=160.0, source="probe dgemm on w1")
+    assert efficiency_of(cell, dgemm=peak).dgemm_efficiency.value == 0.85
+    assert efficiency_of(cell).dgemm_efficiency.reason == "DGEMM was not measured"

@@ -14,8 +14,10 @@ from boardcluster.analysis.energy import (
     Trace,
     Trouble,
     busy_cores,
+    core_span,
     energy_of_run,
     gap_limit_seconds,
+    idle_power,
     integrate,
     model_power,
     sum_energy,
@@ -429,15 +431,16 @@ def test_a_steady_load_that_is_read_rarely_does_not_make_a_meter_frozen() -> Non
 
 def power(name: str, nodes: str, joules: float | None = 100.0, **more: object) -> Power:
     own = {"meter": name, "nodes": tuple(nodes.split()), "switch": False, "readings": 60}
+    own |= {"idle_watts": 2.0}
     return make_power(joules, **(own | more))
 
 
 GOOD = Instrument(integrates=True, accuracy_percent=0.5)
 
 
-def summed(*powers: Power, nodes: str = "a b", idle: bool = True, **instruments: Instrument):  # type: ignore[no-untyped-def]
+def summed(*powers: Power, nodes: str = "a b", **instruments: Instrument):  # type: ignore[no-untyped-def]
     known = {row.meter: GOOD for row in powers} | instruments
-    return sum_energy(powers, nodes=nodes.split(), instruments=known, idle_measured=idle)
+    return sum_energy(powers, nodes=nodes.split(), instruments=known)
 
 
 def test_nothing_to_measure_with_is_no_energy() -> None:
@@ -650,20 +653,114 @@ def test_the_lowest_aspect_decides_the_level(
 
 
 def test_without_idle_power_there_is_no_second_level() -> None:
-    found = summed(power("p", "a b", switch=True), idle=False)
+    found = summed(power("p", "a b", switch=True, idle_watts=None))
     assert (found.level, found.level_reason) == (1, "idle power is not measured")
+    busy = power("p", "a b", switch=True, idle_watts=None, idle_reason="p: 40% of the cores busy")
+    assert summed(busy).level_reason == "idle power is not measured: p: 40% of the cores busy"
 
 
-def test_no_run_has_more_than_the_first_level_because_idle_power_is_not_measured() -> None:
+def test_a_run_whose_idle_power_was_read_reaches_the_third_level() -> None:
+    """It had level 1 at most while nothing read idle power."""
     found = energy_of_run(
-        [power("p", "a b", switch=True)], nodes=["a", "b"], instruments={"p": GOOD}
+        [power("p", "a", switch=True, idle_watts=3.0), power("q", "b", idle_watts=2.5)],
+        nodes=["a", "b"],
+        instruments={"p": GOOD, "q": GOOD},
     )
     assert found is not None
-    assert (found.level, found.level_reason) == (1, "idle power is not measured")
+    assert (found.level, found.level_reason) == (3, "the highest")
+    assert found.idle_watts == 5.5
+
+
+# Before the run, and how wrong it may be
+
+
+def quiet(busy: float) -> tuple[Any, Any]:
+    at = np.arange(-9.0, 1.0)
+    return at, np.full(len(at), busy)
+
+
+def test_idle_power_is_the_mean_of_the_ten_seconds_before() -> None:
+    seconds = each(-20, 29)
+    watts = [9.0] * 9 + [3.0] * 12 + [12.0] * 29
+    found, reason = idle_power(trace(seconds, watts), load=quiet(0.02))
+    assert (found, reason) == (3.0, "")
+
+
+def test_idle_power_of_a_mere_count_is_its_rise() -> None:
+    seconds = each(-12, 4)
+    counts = trace(seconds, counted=[100 + 3.0 * at for at in seconds])
+    assert idle_power(counts, load=quiet(0.02))[0] == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "load", "reason"),
+    [
+        (-5.0, quiet(0.0), "not read for 10 s before"),
+        (-20.0, None, "not known whether the nodes were idle"),
+        (-20.0, quiet(0.4), "40% of the cores were busy"),
+    ],
+)
+def test_power_that_may_not_be_idle_is_none(first: float, load: Any, reason: str) -> None:
+    seconds = each(first, 4)
+    watts, why = idle_power(trace(seconds, [3.0] * len(seconds)), load=load)
+    assert watts is None
+    assert reason in why
+
+
+def test_a_late_meter_may_be_wrong_by_the_steps_at_both_ends() -> None:
+    seconds = each(-10, 69)
+    step = trace(seconds, [2.0] * 10 + [12.0] * 60 + [2.0] * 10)
+    assert over(step).lag_joules == pytest.approx(2 * 1.0 * 10.0)
+    assert over(trace(seconds, [5.0] * 80)).lag_joules == 0
+
+
+def test_what_meters_may_be_wrong_by_adds_up_and_one_unknown_makes_all_unknown() -> None:
+    first, second = power("p", "a", 100), power("q", "b", 50)
+    known = [replace(row, uncertainty_joules=error) for row, error in ((first, 2.0), (second, 1.0))]
+    assert summed(*known).uncertainty_joules == 3.0
+    assert summed(known[0], second).uncertainty_joules is None
+
+
+# The core phase
+
+
+def test_the_core_phase_is_found_by_its_name() -> None:
+    def phased(**phases: tuple[float, float]) -> Telemetry:
+        named = {name.replace("_", "/"): span for name, span in phases.items()}
+        return Telemetry(duration_seconds=60.0, nodes=(), phases=named)
+
+    assert core_span(phased(solve=(0, 60), solve_core=(20, 40))) == (20, 40)
+    assert core_span(phased(solve=(0, 60))) is None
+    assert core_span(phased(a_core=(0, 6), b_core=(10, 20))) is None
+
+
+def test_power_of_a_core_phase_is_not_that_of_the_job() -> None:
+    """Of a job of 146 s HPL takes a few, and its power was averaged over all of it."""
+    models = [PowerModel(node="a", idle_watts=2.0, stress_watts=6.0)]
+    busy = [0.0] * 100 + [4.0] * 20 + [0.0] * 26
+    telemetry = Telemetry(duration_seconds=146.0, nodes=(samples("a", busy),))
+
+    def run(span: tuple[float, float] | None) -> float | None:
+        found = energy_of_run(
+            (), nodes=["a"], instruments={}, models=models, telemetry=telemetry, span_seconds=span
+        )
+        assert found is not None
+        return found.powers[0].mean_watts
+
+    assert run(None) == pytest.approx(2 + 4 * 20 / 146, rel=0.05)
+    assert run((101.0, 119.0)) == pytest.approx(6.0, rel=0.01)
+
+
+def test_a_core_phase_is_divided_by_the_dilation_too() -> None:
+    whole = summed(replace(power("m", "a b", 100, method=EnergyMethod.MODELLED), mean_watts=5.0))
+    core = summed(replace(power("m", "a b", 40, method=EnergyMethod.MODELLED), mean_watts=8.0))
+    found = undilated_energy(replace(whole, core=core), 4.0)
+    assert found.core is not None
+    assert found.core.energy_joules == pytest.approx(10)
 
 
 def test_all_that_limits_is_named() -> None:
-    found = summed(power("p", "a b", rate_hertz=0.1), idle=False)
+    found = summed(power("p", "a b", rate_hertz=0.1, idle_watts=None))
     assert found.level_reason == (
         "p gave 0.10 readings a second, not 1; the network switch is not measured"
     )

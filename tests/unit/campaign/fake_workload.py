@@ -10,6 +10,7 @@ from boardcluster.records import Dataset, Engine, Verification
 from boardcluster.workloads.base import (
     Context,
     InputKind,
+    InstallContext,
     Job,
     JobSpec,
     Need,
@@ -40,6 +41,8 @@ class FakeWorkload:
     Attributes:
         space: what need() answers.
         words: what describe() answers.
+        blas: what install() answers.
+        lacking: what install() raises.
         refuses: what check() raises.
         made: its phases; None is one good submission.
         preparing: what prepare() does besides.
@@ -59,6 +62,8 @@ class FakeWorkload:
     tools: Mapping[str, str] = field(default_factory=dict)
     space: Need = field(default_factory=lambda: Need(input_bytes=1000, run_bytes=0))
     words: str = ""
+    blas: str = ""
+    lacking: Exception | None = None
     refuses: Exception | None = None
     made: tuple[Phase, ...] | None = None
     preparing: Callable[[Context, JobSpec], None] = nothing
@@ -78,6 +83,11 @@ class FakeWorkload:
 
     def need(self, job_spec: JobSpec) -> Need:
         return self.space
+
+    def install(self, context: InstallContext, job_spec: JobSpec) -> str:
+        if self.lacking:
+            raise self.lacking
+        return self.blas
 
     def describe(self, job_spec: JobSpec) -> str:
         return self.words

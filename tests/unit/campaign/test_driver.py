@@ -19,6 +19,7 @@ from boardcluster.campaign.trial import Bench, TrialEnd, run_trial
 from boardcluster.errors import (
     CapacityError,
     ClusterError,
+    HostError,
     RemoteError,
     RemoteTimeoutError,
     VerificationError,
@@ -231,6 +232,25 @@ def test_a_full_disk_of_the_driver_stops_before_an_attempt_begins(
     assert looked == [stage.live.home] * 3
     assert stage.counts() == (2, 0, 0, 2)
     assert len(stage.began) == 2
+
+
+def test_the_blas_that_a_workload_brings_is_in_the_fingerprint(stage: Stage) -> None:
+    """Two runs of HPL with different libraries were one cell of 14.69 Gflop/s."""
+    stage.workload.blas = "OpenBLAS 0.3.21, kernels for Haswell"
+    stage.run()
+
+    assert {row.fingerprint.blas for row in stage.attempts()} == {stage.workload.blas}
+
+
+def test_a_program_that_cannot_be_had_makes_attempts_invalid_with_the_way_out(stage: Stage) -> None:
+    stage.workload.lacking = HostError("HPL cannot be built: no compiler", hint="install gcc")
+    stage.run()
+
+    assert stage.counts() == (0, 0, 4, 0)
+    assert {row.reason for row in stage.attempts()} == {
+        "host: HPL cannot be built: no compiler; install gcc"
+    }
+    assert not stage.world.submissions
 
 
 def test_warm_ups_are_run_like_others(stage: Stage) -> None:

@@ -9,6 +9,7 @@ from boardcluster.campaign.spans import (
     EngineSpans,
     Span,
     engine_tasks,
+    printed_spans,
     with_engine_phases,
 )
 from boardcluster.records import TaskRecord
@@ -21,6 +22,17 @@ SORT = {"sort": (100.0, 130.0)}
 def spans(parts: dict[str, Span], node: str = "master") -> dict[str, EngineSpans]:
     wall = {name: (BEGAN_WALL + begin, BEGAN_WALL + end) for name, (begin, end) in parts.items()}
     return {"sort": EngineSpans(began_wall_seconds=BEGAN_WALL, parts={node: wall})}
+
+
+def test_what_a_program_dates_itself_is_read_among_all_else_it_prints() -> None:
+    text = (
+        "[host] some warning\n"
+        "boardcluster phase core 1760000001.000000100 1760000009.500000000\n"
+        "boardcluster phase core 1760000020.250000000 1760000030.750000000\n"
+        "boardcluster phase core 17 \n"
+    )
+    assert printed_spans(text) == {"core": (1760000020.25, 1760000030.75)}
+    assert printed_spans("nothing of the kind") == {}
 
 
 def test_a_phase_lies_as_far_from_the_start_of_its_submission_as_the_engine_says() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import make_energy, make_probe_run
+from tests.builders import make_energy, make_power, make_probe_run
 from tests.unit.cli.stocked import stock
 from typer.testing import CliRunner, Result
 
@@ -214,9 +214,13 @@ def test_probes(home: Path) -> None:
         (
             (780.0, 780.0),
             EnergyMethod.METERED,
-            "1.367 Gflops at 26 W = 0.0526 Gflops/W (Level 1, metered,",
+            "1.367 Gflops at 26 W = 0.0526 Gflops/W (level 1, metered, power of the whole job,",
         ),
-        ((780.0, 780.0), EnergyMethod.MODELLED, "= 0.0526 Gflops/W (Level 1, modelled,"),
+        (
+            (780.0, 780.0),
+            EnergyMethod.MODELLED,
+            "= 0.0526 Gflops/W (level 1, modelled, power of the whole job,",
+        ),
         (
             (None, None),
             EnergyMethod.METERED,
@@ -242,6 +246,20 @@ def test_top500(
     shown = export(tmp_path, "--format", "top500").stdout
     assert line in shown
     assert "5 nodes, mean of 2 runs)" in shown
+
+
+def test_top500_takes_the_power_of_the_core_phase_and_states_its_level(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {"workload": "hpl", "engine": Engine.MPI, "size_bytes": 0}
+    core = make_energy(500.0, level=0, powers=(make_power(500.0, mean_watts=50.0),))
+    measured = {
+        "figures": {"gflops_per_second": 100.0},
+        "energy": make_energy(900.0, core=core),
+    }
+    stock(tmp_path, "c", (30.0,), measured=measured, **fields)
+    assert export(tmp_path, "--format", "top500").stdout == (
+        "100 Gflops at 50 W = 2 Gflops/W (level 0, none of the EE HPC WG methodology, metered, "
+        "power of the core phase, 4 workers, one run)\n"
+    )
 
 
 def test_top500_without_hpl_or_energy(home: Path, tmp_path: Path) -> None:

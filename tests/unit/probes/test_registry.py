@@ -12,7 +12,7 @@ from boardcluster.probes.registry import AREAS, all_probes, choose_probes
 
 def test_every_probe_of_the_issue_is_there() -> None:
     assert {probe.name for probe in all_probes()} == {
-        *("sysbench-cpu", "seven-zip", "openssl", "build", "audio"),
+        *("sysbench-cpu", "seven-zip", "openssl", "build", "audio", "dgemm"),
         *("stream", "sysbench-memory", "fio", "iperf3", "tcp-latency", "netpipe"),
         *("heat", "power", "single-sort", "single-grep", "single-count"),
     }

@@ -100,7 +100,6 @@ def trials(campaign: Campaign) -> tuple[Trial, ...]:
             warm_up=repetition == 0,
             input="/data/text",
             parameters={"wordcount.b": "1", "wordcount.a": "ü"},
-            start=2,
             **LATER,
         )
         for repetition in range(3)

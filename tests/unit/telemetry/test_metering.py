@@ -353,6 +353,40 @@ def test_telemetry_tells_a_frozen_meter(tmp_path: Path) -> None:
     assert "it is frozen" in power.remarks[0]
 
 
+@pytest.mark.parametrize(("before", "idle"), [(0.1, 3.0), (2.0, None)])
+def test_a_core_phase_and_the_idle_moments_before_the_run_have_their_own_power(
+    tmp_path: Path, before: float, idle: float | None
+) -> None:
+    """3 W before, 5 W while the matrix is made, 9 W while it is solved."""
+    path = tmp_path / "log.csv"
+    ended, wall = time.monotonic(), time.time()
+    watts = [3] * 30 + [5] * 20 + [9] * 40
+    rows = "".join(f"{wall - 90 + at},{each}\n" for at, each in enumerate(watts))
+    path.write_text("time,watts\n" + rows)
+    options = {"path": str(path), "time_format": "unix", "accuracy_percent": "1"}
+    spec = MeterSpec(name="log", kind="logger-csv", nodes=("pi0",), options=options)
+    at = np.arange(-20.0, 60.0)
+    columns = {
+        "cpu_user_seconds": np.where(at <= 0, before, 3.9),
+        "cpu_system_seconds": np.full(len(at), 0.01),
+    }
+    samples = make_samples("pi0", seconds=at, columns=columns)
+    telemetry = make_telemetry(samples, duration_seconds=60.0)
+    with metering([spec], {}) as meters:
+        (whole,) = meters.powers(ended - 60, ended, telemetry=telemetry)
+        (core,) = meters.powers(ended - 60, ended, telemetry=telemetry, span_seconds=(21.0, 59.0))
+    assert whole.energy_joules == pytest.approx(20 * 5 + 40 * 9, rel=0.02)
+    assert core.mean_watts == pytest.approx(9)
+    assert core.energy_joules == pytest.approx(38 * 9)
+    for power in (whole, core):
+        assert power.idle_watts == (None if idle is None else pytest.approx(idle))
+        assert bool(power.idle_reason) == (idle is None)
+    assert core.uncertainty_joules is not None
+    assert core.uncertainty_joules >= 0.01 * 38 * 9
+    assert whole.uncertainty_joules is not None
+    assert whole.uncertainty_joules >= 0.01 * 460 + 2  # a step of 2 W at the begin, 1 s old
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [(SpecError("no", hint="h"), SpecError), (HostError("no"), HostError)],

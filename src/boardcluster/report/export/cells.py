@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from boardcluster.analysis import Cell, Configuration, Interval, Untrusted, security_of, twin_words
-from boardcluster.analysis.efficiency import watts_of
+from boardcluster.analysis.efficiency import core_watts_of, watts_of
 from boardcluster.analysis.statistics import mean, mean_interval
 from boardcluster.analysis.twins import dilation_of
 from boardcluster.records import EnergyMethod, Result, Verdict
@@ -25,7 +25,7 @@ from boardcluster.report.export.frames import (
 from boardcluster.report.export.runs import EMULATED, TWIN
 from boardcluster.report.export.settings import SETTINGS, TEXT_SETTINGS
 
-__all__ = ["CELLS", "cell_frame", "mean_power_watts"]
+__all__ = ["CELLS", "cell_frame", "core_power_watts", "mean_power_watts"]
 
 _INTERVAL = "95 % interval of the mean by Student's t"
 
@@ -203,6 +203,18 @@ def _no_statistics(row: Untrusted, columns: Iterable[FieldGetter]) -> Iterator[V
         "remark": "no valid run: --tainted lets these count",
     }
     return (known.get(column.field.name) for column in columns)
+
+
+def core_power_watts(results: Sequence[Result]) -> float | None:
+    """Mean over runs of the power of their core phase; None where one of them has no energy.
+
+    A run without a core phase counts with the power of all of it.
+    """
+    found = [row.measurement for row in results if row.measurement is not None]
+    energies = [(row.energy, row.duration_seconds) for row in found if row.energy is not None]
+    watts = [core_watts_of(energy, seconds) for energy, seconds in energies]
+    known = [each for each in watts if each is not None]
+    return mean(known) if known and len(known) == len(found) else None
 
 
 def mean_power_watts(results: Sequence[Result]) -> float | None:

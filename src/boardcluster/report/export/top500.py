@@ -1,6 +1,8 @@
 """HPL as the lists of the fastest and the greenest have it: ``Gflops at W = Gflops/W``.
 
-Rate over mean power while it runs: Green500's performance per watt (W. Feng and K. W. Cameron, "The
+Rate over mean power in the core phase, which is the solution without the making and checking of the
+matrix; where the program does not date it (hpcc, an xhpl of one's own), over the whole run, and the
+line says so. Green500's performance per watt (W. Feng and K. W. Cameron, "The
 Green500 List", *IEEE Computer* 40(12), 2007), and Baun 2016, equation 4. The rate of a cell is the
 mean of its runs, not the best of them.
 """
@@ -11,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from boardcluster.analysis import Cell, twin_words
 from boardcluster.records import Energy, EnergyMethod, Result
-from boardcluster.report.export.cells import mean_power_watts
+from boardcluster.report.export.cells import core_power_watts
 
 __all__ = ["top500_lines"]
 
@@ -29,7 +31,7 @@ def top500_lines(cells: Iterable[Cell]) -> tuple[str, ...]:
 
 def _line(cell: Cell) -> str:
     gflops = cell.figures[_RATE].mean
-    watts = mean_power_watts(cell.results)
+    watts = core_power_watts(cell.results)
     if watts is None or not watts > 0:
         said = ", ".join((_missing(cell.results), *_remarks(cell)))
         return f"{gflops:.4g} Gflops ({said})"
@@ -53,13 +55,17 @@ def _missing(results: Sequence[Result]) -> str:
     return "; ".join(("no power was measured", *reasons))
 
 
-def _powered(results: Sequence[Result]) -> tuple[str, str]:
+def _powered(results: Sequence[Result]) -> tuple[str, ...]:
     energies = _energies(results)
-    level = min(energy.level for energy in energies)
+    dated = all(energy.core is not None for energy in energies)
+    level = min((energy.core or energy).level for energy in energies)
     modelled = any(energy.method is EnergyMethod.MODELLED for energy in energies)
     return (
-        f"Level {level}" if level else "no level of the EE HPC WG methodology",
+        f"level {level}" if level else "level 0, none of the EE HPC WG methodology",
         str(EnergyMethod.MODELLED if modelled else EnergyMethod.METERED),
+        "power of the core phase"
+        if dated
+        else "power of the whole job, not of the core phase alone",
     )
 
 
@@ -67,7 +73,7 @@ def _remarks(cell: Cell) -> tuple[str, ...]:
     setups = [row.attempt.fingerprint for row in cell.results if row.attempt is not None]
     nodes = sorted({setup.nodes for setup in setups})
     words = [
-        f"{nodes[0]} nodes" if nodes == [cell.workers] else f"{cell.workers} workers",
+        _counted(nodes[0], "node") if nodes == [cell.workers] else _counted(cell.workers, "worker"),
         cell.label,
         "" if cell.count == 1 else f"mean of {cell.count} runs",
         "one run" if cell.count == 1 else "",
@@ -75,3 +81,7 @@ def _remarks(cell: Cell) -> tuple[str, ...]:
     if not twin_words(cell.results):
         words += dict.fromkeys(setup.mark for setup in setups)
     return tuple(word for word in words if word)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -14,7 +15,15 @@ from boardcluster.errors import VerificationError
 from boardcluster.records import Verification
 from boardcluster.workloads.hpl.plan import HplPlan
 
-__all__ = ["THRESHOLD", "HplResult", "input_text", "parse_output", "prove"]
+__all__ = [
+    "THRESHOLD",
+    "HplResult",
+    "input_text",
+    "parse_output",
+    "parse_several",
+    "prove",
+    "several_text",
+]
 
 THRESHOLD = 16.0
 """A scaled residual must be below this (HPL's own default)."""
@@ -26,10 +35,10 @@ HPL.out      output file name (if any)
 6            device out (6=stdout,7=stderr,file)
 1            # of problems sizes (N)
 {n}          Ns
-1            # of NBs
+{nbs}            # of NBs
 {nb}         NBs
 0            PMAP process mapping (0=Row-,1=Column-major)
-1            # of process grids (P x Q)
+{grids}            # of process grids (P x Q)
 {p}          Ps
 {q}          Qs
 {threshold}  threshold
@@ -101,14 +110,51 @@ class HplResult:
 
 def input_text(plan: HplPlan, *, hpcc: bool) -> str:
     """Return ``HPL.dat``, or ``hpccinf.txt``, whose first 31 lines mean the same."""
-    text = _INPUT.format(n=plan.n, nb=plan.nb, p=plan.p, q=plan.q, threshold=THRESHOLD)
-    return text + (_HPCC_INPUT if hpcc else "")
+    return several_text(plan.n, nbs=[plan.nb], grids=[(plan.p, plan.q)]) + (
+        _HPCC_INPUT if hpcc else ""
+    )
+
+
+def several_text(n: int, *, nbs: Sequence[int], grids: Sequence[tuple[int, int]]) -> str:
+    """Return ``HPL.dat`` for one order with every block size on every grid, one after the other."""
+    return _INPUT.format(
+        n=n,
+        nbs=len(nbs),
+        nb=" ".join(map(str, nbs)),
+        grids=len(grids),
+        p=" ".join(str(p) for p, _ in grids),
+        q=" ".join(str(q) for _, q in grids),
+        threshold=THRESHOLD,
+    )
+
+
+def parse_several(text: str, *, n: int, solutions: int) -> tuple[tuple[int, int, int, float], ...]:
+    """Read the output of several solutions of systems of one order.
+
+    Returns:
+        NB, P, Q and rate in 10^9 operations per second of each, in their order.
+
+    Raises:
+        VerificationError: it is not whole, of another order, or a residual is too large.
+    """
+    rows = _ROW.findall(text)
+    verdicts = _RESIDUAL.findall(text)
+    right = all(verdict == "PASSED" and float(value) < THRESHOLD for value, verdict in verdicts)
+    whole = len(rows) == len(verdicts) == solutions and "End of Tests." in text
+    if not (whole and right and {int(row[0]) for row in rows} == {n}):
+        raise VerificationError(
+            f"the search of HPL did not give {solutions} right solutions of N {n}: {len(rows)} "
+            f"results, {sum(verdict == 'PASSED' for _, verdict in verdicts)} residuals passed",
+            hint="look at the attempt's folder; hpl.search = 0 leaves the search out",
+        )
+    return tuple((int(row[1]), int(row[2]), int(row[3]), float(row[5])) for row in rows)
 
 
 def parse_output(text: str, *, hpcc: bool) -> HplResult:
     """Read the output of one solution.
 
-    With hpcc, time and rate are taken from its summary, which has more digits.
+    With hpcc and the HPL that is built here, time and rate are taken from the summary, which has
+    more digits.
 
     Raises:
         VerificationError: it is not whole, or holds more than one solution.
@@ -129,7 +175,7 @@ def parse_output(text: str, *, hpcc: bool) -> HplResult:
         summary = dict(_SUMMARY.findall(text))
         if set(summary) != {"HPL_time", "HPL_Tflops", "Success"} or summary["Success"] != "1":
             raise VerificationError(
-                f"hpcc did not succeed; its summary says {summary or 'nothing'}",
+                f"HPL did not succeed; its summary says {summary or 'nothing'}",
                 hint="look at hpccoutf.txt in the attempt's folder",
             )
         _check_same(float(summary["HPL_time"]), seconds)
@@ -151,7 +197,7 @@ def parse_output(text: str, *, hpcc: bool) -> HplResult:
 def _check_same(summary_seconds: float, printed: str) -> None:
     if abs(summary_seconds - float(printed)) > _half_digit(printed) * 1.01:
         raise VerificationError(
-            f"hpcc reports two different times for one solution: {summary_seconds} s and "
+            f"HPL reports two different times for one solution: {summary_seconds} s and "
             f"{printed} s",
             hint="look at hpccoutf.txt in the attempt's folder",
         )

@@ -7,6 +7,7 @@ For workers with M bytes of declared memory each, and W of them:
     N       = sqrt(matrix / 8)                 8 bytes per number; rounded down to a multiple of NB
     ranks   = W x ranks_per_node               one per core, if not said otherwise
     P x Q   = ranks                            P <= Q, near a square, if P is not given
+    NB, P                                      of a large matrix by a search, see ``search.py``
 
 No worker may hold more of the matrix than is free on it. What is not taken by the matrix is left to
 HPL's own buffers and to Open MPI (measured with 4.1.4: about 20 MB per process).
@@ -26,7 +27,10 @@ from boardcluster.services.sizing import available_mib
 from boardcluster.units import format_bytes
 from boardcluster.workloads.base import JobSpec
 
-__all__ = ["HplPlan", "plan", "process_grid"]
+__all__ = ["NB_UNSEARCHED", "HplPlan", "plan", "process_grid"]
+
+NB_UNSEARCHED = 128
+"""Order of the blocks where it is neither given nor searched for."""
 
 _MIB = 1 << 20
 _NUMBER_BYTES = 8
@@ -98,7 +102,7 @@ def plan(spec: JobSpec) -> HplPlan:
         UsageError: the matrix is smaller than one block, or P does not divide the processes.
         CapacityError: the matrix does not fit into the workers' memory.
     """
-    nb = int(spec.parameters["nb"])
+    nb = int(spec.parameters["nb"]) or NB_UNSEARCHED
     ranks_per_node = int(spec.parameters["ranks_per_node"]) or spec.worker_cores
     p, q = process_grid(spec.workers * ranks_per_node, int(spec.parameters["p"]))
     smallest = NodeSpec(

@@ -129,7 +129,8 @@ def test_refuses_a_worker_without_free_memory() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("nb", "0"),
+        ("search", "-1"),
+        ("search", "86401"),
         ("nb", "1025"),
         ("nb", "x"),
         ("memory_share", "69"),

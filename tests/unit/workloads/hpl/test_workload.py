@@ -1,21 +1,26 @@
 """The verbs of HPL, without running it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from boardcluster.cluster.state import LiveState
-from boardcluster.errors import VerificationError
+from boardcluster.errors import HostError, VerificationError
 from boardcluster.records import Checksum, Engine
+from boardcluster.remote.fake import FakeRemote
 from boardcluster.services.layout import Layout
+from boardcluster.services.linpack import Linpack
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.webhdfs import WebHdfs
 from boardcluster.workloads.base import (
     Context,
+    InstallContext,
     Job,
     JobSpec,
+    Phase,
     PhaseOutcome,
     StagedInput,
     check_parameters,
@@ -27,6 +32,21 @@ OUTPUT = Path(__file__).with_name("hpccoutf.txt")
 
 def never(*_: Any) -> Any:
     raise AssertionError("not to be called")
+
+
+BUILT = Linpack(folder="/cache/linpack/k", blas="OpenBLAS 1", kernels="SKYLAKEX", key="k")
+
+
+@pytest.fixture(autouse=True)
+def built(monkeypatch: pytest.MonkeyPatch) -> dict[str, Linpack]:
+    """HPL is on each node, as told by its name; nothing is fetched or built."""
+    nodes = {"worker1": BUILT, "worker2": BUILT}
+
+    def have(remote: Any, **_: Any) -> Linpack:
+        return nodes[remote.name]
+
+    monkeypatch.setattr("boardcluster.workloads.hpl.workload.have_linpack", have)
+    return nodes
 
 
 @pytest.fixture
@@ -42,7 +62,8 @@ def context(
     said: list[str],
 ) -> Context:
     layout = make_layout(make_spec(workers=2))
-    live = LiveCluster(home=tmp_path, state=cast("LiveState", None), layout=layout, remotes={})
+    remotes = {name: FakeRemote(name) for name in ("worker1", "worker2")}
+    live = LiveCluster(home=tmp_path, state=cast("LiveState", None), layout=layout, remotes=remotes)
     return Context(
         live=live,
         hdfs=cast("WebHdfs", None),
@@ -96,11 +117,125 @@ def test_runs_on_the_workers_only_and_from_the_first(context: Context) -> None:
     assert phase.mpi_hosts == ("worker1", "worker2")
     assert phase.command[0] == "mpirun"
     assert phase.command[phase.command.index("--host") + 1] == "worker1:1,worker2:1"
-    assert phase.command[-1] == "hpcc"
+    assert phase.command[-1] == "/cache/linpack/k/xhpl"
     assert "OMP_NUM_THREADS=1" in phase.command
+    assert "OPENBLAS_CORETYPE=SKYLAKEX" in phase.command
     assert list(phase.files) == ["hpccinf.txt"]
     assert phase.results == ("hpccoutf.txt",)
+    assert phase.dated
     assert not phase.yarn
+
+
+def test_debians_hpcc_can_still_be_asked_for(context: Context) -> None:
+    (phase,) = WORKLOAD.phases(context, StagedInput(), job(binary="hpcc"))
+    assert phase.command[-1] == "hpcc"
+    assert not any("CORETYPE" in word for word in phase.command)
+    assert not phase.dated
+    assert WORKLOAD.install(installing(context), job(binary="hpcc").spec) == ""
+
+
+def installing(context: Context) -> InstallContext:
+    return InstallContext(live=context.live, cache=context.cache, progress=context.progress)
+
+
+def test_says_which_blas_it_brings_of_every_kind_of_worker(
+    context: Context, built: dict[str, Linpack]
+) -> None:
+    assert WORKLOAD.install(installing(context), job().spec) == "OpenBLAS 1"
+    built["worker2"] = replace(BUILT, blas="OpenBLAS 2")
+    assert WORKLOAD.install(installing(context), job().spec) == "OpenBLAS 1, OpenBLAS 2"
+
+
+def test_workers_that_need_different_kernels_choose_their_own(
+    context: Context, built: dict[str, Linpack]
+) -> None:
+    built["worker2"] = replace(BUILT, kernels="")
+    (phase,) = WORKLOAD.phases(context, StagedInput(), job())
+    assert not any("CORETYPE" in word for word in phase.command)
+
+
+def test_refuses_workers_that_have_hpl_in_different_folders(
+    context: Context, built: dict[str, Linpack]
+) -> None:
+    built["worker2"] = replace(BUILT, folder="/elsewhere")
+    with pytest.raises(HostError, match="/cache/linpack/k/xhpl, /elsewhere/xhpl"):
+        WORKLOAD.phases(context, StagedInput(), job())
+
+
+LARGE = 8 * 6144 * 6144
+
+
+def answering(tmp_path: Path, rates: dict[tuple[int, int], float]) -> tuple[list[str], Any]:
+    """HPL that solves whatever it is given, at rates by NB and P."""
+    asked: list[str] = []
+
+    def run(engine: Engine, maker: Callable[[str], Phase]) -> PhaseOutcome:
+        assert engine is Engine.MPI
+        phase = maker("/conf")
+        text = phase.files["hpccinf.txt"]
+        asked.append(text)
+        lines = [line.split() for line in text.splitlines()]
+        count, grids = int(lines[6][0]), int(lines[9][0])
+        n, nbs = lines[5][0], lines[7][:count]
+        rows = [
+            f"WR11C2R4 {n} {nb} {p} {q} 1.00 {rates.get((int(nb), int(p)), 1.0):.3e}"
+            for p, q in zip(lines[10][:grids], lines[11][:grids], strict=True)
+            for nb in nbs
+        ]
+        right = "||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)= 0.005 ...... PASSED"
+        path = tmp_path / f"search-{len(asked)}"
+        path.write_text("\n".join([*(f"{row}\n{right}" for row in rows), "End of Tests."]))
+        results = {"hpccoutf.txt": path}
+        return PhaseOutcome(
+            name=phase.name, duration_seconds=1.0, stdout=path, stderr=path, results=results
+        )
+
+    return asked, run
+
+
+def test_a_search_decides_once_and_what_it_found_is_run_and_proved(
+    context: Context, tmp_path: Path, said: list[str]
+) -> None:
+    asked, run = answering(tmp_path, {(128, 2): 10.0, (192, 1): 30.0, (192, 2): 20.0})
+    searching = replace(context, run_job=run)
+    wanted = job()
+    wanted = replace(
+        wanted,
+        spec=replace(
+            wanted.spec,
+            size_bytes=LARGE,
+            parameters={**wanted.spec.parameters, "ranks_per_node": "2"},
+        ),
+    )
+
+    staged = WORKLOAD.prepare(searching, wanted.spec)
+
+    first, second = ([line.split() for line in text.splitlines()] for text in asked)
+    assert first[5][0] == "2048"
+    assert second[7][:4] == ["64", "128", "192", "256"]
+    assert (second[10][:2], second[11][:2]) == (["2", "1"], ["2", "4"])
+    assert "N 6144, NB 192, 1 x 4 processes" in said[-1]
+    (phase,) = WORKLOAD.phases(searching, staged, wanted)
+    lines = phase.files["hpccinf.txt"].splitlines()
+    assert [lines[at].split()[0] for at in (7, 10, 11)] == ["192", "1", "4"]
+    assert WORKLOAD.prepare(searching, wanted.spec) == staged
+    assert len(asked) == 2
+    wrong = outcome(tmp_path, OUTPUT.read_text())
+    with pytest.raises(VerificationError, match="NB: expected 192, found 128"):
+        WORKLOAD.verify(searching, staged, wanted, wrong)
+
+
+def test_a_search_that_got_a_wrong_solution_is_an_error(context: Context, tmp_path: Path) -> None:
+    _, run = answering(tmp_path, {})
+
+    def failing(engine: Engine, maker: Callable[[str], Phase]) -> PhaseOutcome:
+        done = run(engine, maker)
+        path = done.results["hpccoutf.txt"]
+        path.write_text(path.read_text().replace("0.005 ...... PASSED", "16.1 ...... FAILED"))
+        return cast("PhaseOutcome", done)
+
+    with pytest.raises(VerificationError, match="search of HPL did not give 1 right solutions"):
+        WORKLOAD.prepare(replace(context, run_job=failing), replace(job().spec, size_bytes=LARGE))
 
 
 def test_another_binary_reads_its_own_file_and_prints_its_result(

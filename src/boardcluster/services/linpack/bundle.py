@@ -1,0 +1,457 @@
+"""Fetch, build and keep the programs of HPL: one folder that runs on every equal machine.
+
+The sources are Debian's archive of ``hpcc``, whose SHA-256 stands in ``linpack.toml``; the BLAS and
+what it needs are Debian's packages, which apt checks. None of them is installed: packages are
+unpacked in a folder of ours, so that it takes no root and changes no other program's BLAS. What is
+built finds its libraries beside itself, and only Open MPI is the machine's own.
+
+Built once for each kind of machine (processor, system) and kept in the driver's cache: on this
+machine where it is of that kind, else on the node that asks first. Nodes with files of their own
+get a copy.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import re
+import secrets
+import shutil
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path, PurePosixPath
+
+from pydantic import Field
+
+from boardcluster.errors import HostError, RemoteError
+from boardcluster.remote.base import Remote
+from boardcluster.remote.gate import Completed
+from boardcluster.remote.local import LocalRemote
+from boardcluster.spec.problems import StrictTable, Text
+
+__all__ = [
+    "DgemmRates",
+    "Linpack",
+    "choose_kernels",
+    "have_linpack",
+    "read_dgemm",
+    "read_lock",
+]
+
+_FACTS = "linpack.json"
+_SOURCES = ("xhpl_main.c", "dgemm.c")
+_SHORT_SECONDS = 120.0
+_LONG_SECONDS = 1800.0
+_HELPER = "/usr/lib/apt/apt-helper"
+_COMPILER = ("gcc", "-std=gnu11", "-O2", "-w")
+# NO_MPI_DATATYPE: HPL_packL.c calls functions that MPI 3 dropped.
+_DEFINES = ("-D_GNU_SOURCE", "-DHPL_NO_MPI_DATATYPE", "-DHPL_CALL_CBLAS")
+# Of the old kind, because it also holds for the libraries that the libraries need.
+_BESIDE = ("-Wl,--disable-new-dtags,-rpath,$ORIGIN", "-Wl,-rpath-link,bundle")
+_OTHERWISE = (
+    "or set hpl.binary to hpcc, whose BLAS is the node's own, or to the path of an xhpl that is on "
+    "every worker"
+)
+_COMPILED = re.compile(r"hpl/(src/\w+|testing/(p?matgen|ptest|p?timer))/\w+\.c")
+_POOL = re.compile(r"'(\S+/)[^/'\s]+\.deb'")
+
+_KERNELS_VARIABLE = "OPENBLAS_CORETYPE"
+_CPU_LINES = "model name|flags|CPU (implementer|part)|Features"
+_LOOK = f"uname -m; cat /etc/os-release; grep -E '^({_CPU_LINES})' /proc/cpuinfo"
+_CLEARLY = 1.2
+_EQUAL = 0.9
+_TRIES = 3
+_TRIED_ORDER = 768
+_TRIED_SECONDS = 0.3
+_HEAD = re.compile(r"kernels (\S+) processes (\d+)")
+_ROW = re.compile(r"process (\d+) order (\d+) times (\d+) in (\d+\.\d{9}) s, every number right")
+
+Tell = Callable[[str], None]
+
+
+class _HplSource(StrictTable):
+    package: Text
+    archive: Text
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    tree: Text
+    version: Text
+
+
+class _Packages(StrictTable):
+    blas: Text
+    headers: Text
+    runtime: list[Text]
+
+
+class _Machine(StrictTable):
+    triplet: Text
+    runtime: list[Text]
+    kernels: list[Text]
+
+
+class _Lock(StrictTable):
+    source: _HplSource
+    packages: _Packages
+    machines: dict[str, _Machine]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linpack:
+    """The programs on one node."""
+
+    folder: str
+    """Where they are, as the node sees it."""
+    blas: str
+    """The BLAS they are linked with and the kernels it chose for the node's CPU."""
+    kernels: str = ""
+    """Name of the kernels to ask that BLAS for; empty where its own choice is good."""
+    key: str
+    """Of what they were built from and for which kind of machine; equal ones are the same."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that each process of these programs needs."""
+        return {_KERNELS_VARIABLE: self.kernels} if self.kernels else {}
+
+    @property
+    def xhpl(self) -> str:
+        """Path of HPL."""
+        return f"{self.folder}/xhpl"
+
+    @property
+    def dgemm(self) -> str:
+        """Path of the program of the probe ``dgemm``."""
+        return f"{self.folder}/dgemm"
+
+
+def have_linpack(remote: Remote, *, cache: Path, folder: str, tell: Tell) -> Linpack:
+    """Return the programs on a node; fetch, build and copy them if they are not there.
+
+    Args:
+        remote: the node.
+        cache: the driver's cache folder.
+        folder: a folder of the node for a copy, if it does not see the cache.
+        tell: told what is being done.
+
+    Raises:
+        HostError: they cannot be built; says what is missing and what helps.
+        RemoteError: the node cannot be reached.
+    """
+    seen = _look(remote)
+    key = f"{seen.kind}-{_recipe()}"
+    place = cache.absolute() / "linpack" / key
+    if not (place / _FACTS).is_file():
+        here = LocalRemote("this machine")
+        if _look(here).kind == seen.kind:
+            _build(here, seen.machine, place, _new_folder(place.parent), tell)
+        else:
+            work = f"{folder}/linpack-{secrets.token_hex(4)}"
+            _build(remote, seen.machine, place, work, tell)
+    there = str(place)
+    if not _is_there(remote, there):
+        there = f"{folder}/linpack-{_recipe()}"  # one path on boards of different kinds
+        if not _is_there(remote, there):
+            tell(f"copying HPL and OpenBLAS to {remote.name}")
+            remote.put(place, there)
+    facts = json.loads((place / _FACTS).read_text())
+    asked, named = _kernels(remote, seen, there, place, tell)
+    words = f"{facts['blas']}, kernels for {named}"
+    return Linpack(folder=there, blas=words, kernels=asked, key=key)
+
+
+@functools.cache
+def read_lock() -> _Lock:
+    """Read ``linpack.toml``."""
+    text = resources.files(__package__).joinpath("linpack.toml").read_text(encoding="utf-8")
+    return _Lock.model_validate(tomllib.loads(text))
+
+
+def _recipe() -> str:
+    """Return a digest of all that decides what is built."""
+    files = [resources.files(__package__).joinpath(name) for name in ("linpack.toml", *_SOURCES)]
+    digest = hashlib.sha256(repr((_COMPILER, _DEFINES, _BESIDE)).encode())
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KindOfMachine:
+    """What kind of machine a node is."""
+
+    machine: str
+    """As ``uname -m`` says it."""
+    kind: str
+    """Processor and system: what was built on one machine of a kind runs on all of them."""
+    cpu: str
+    """Digest of its CPUs' names and features."""
+
+
+def _look(remote: Remote) -> _KindOfMachine:
+    machine, _, rest = remote.run(["sh", "-c", _LOOK]).text.partition("\n")
+    told = dict(row.split("=", 1) for row in rest.splitlines() if re.match(r"\w+=", row))
+    system = "".join(told.get(name, "").strip('"') for name in ("ID", "VERSION_ID"))
+    lines = sorted({row for row in rest.splitlines() if re.match(_CPU_LINES, row)})
+    return _KindOfMachine(
+        machine=machine.strip(),
+        kind=re.sub(r"[^A-Za-z0-9._-]", "", f"{machine.strip()}-{system}"),
+        cpu=hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12],
+    )
+
+
+def _is_there(remote: Remote, folder: str) -> bool:
+    """Whether a node has the programs in a folder; a copy is whole, because its facts come last."""
+    return remote.run(["test", "-f", f"{folder}/{_FACTS}"], check=False).returncode == 0
+
+
+# Kernels
+
+
+def choose_kernels(rates: Mapping[str, Sequence[float]]) -> str:
+    """Return the kernels to ask for: the library's own choice unless others are clearly faster.
+
+    Args:
+        rates: by name of kernels, empty for its own choice, rates that were measured in turn; of
+            two that are equally fast the one that is named first is taken.
+    """
+    best = {name: max(found) for name, found in rates.items() if found}
+    most = max(best.values(), default=0.0)
+    if most < _CLEARLY * best.get("", 0.0):
+        return ""
+    return next((name for name, rate in best.items() if rate >= _EQUAL * most), "")
+
+
+def _kernels(
+    remote: Remote, seen: _KindOfMachine, folder: str, place: Path, tell: Tell
+) -> tuple[str, str]:
+    """Return which kernels to ask OpenBLAS for on a node, and how it calls those that it takes.
+
+    An OpenBLAS that is older than the CPU does not know it and takes those of a much older one, at
+    a quarter of the speed or less (0.3.21 takes Prescott's on Xeons of 2023). So each that may fit
+    is tried; one that the CPU cannot execute ends with a signal, and that is an answer, too.
+    """
+    kept = place.with_name(f"{place.name}-kernels-{seen.cpu}.json")
+    if kept.is_file():
+        told = json.loads(kept.read_text())
+        return str(told["asked"]), str(told["named"])
+    tell(f"choosing the kernels of OpenBLAS for {remote.name}")
+    rates: dict[str, list[float]] = {}
+    names: dict[str, str] = {}
+    for asked in _TRIES * ("", *read_lock().machines[seen.machine].kernels):
+        done = remote.run(
+            [f"{folder}/dgemm", "1", str(_TRIED_ORDER), str(_TRIED_SECONDS)],
+            env={_KERNELS_VARIABLE: asked} if asked else {},
+            check=False,
+        )
+        found = read_dgemm(done.text) if done.returncode == 0 else None
+        if found is not None:
+            names[asked] = found.kernels
+            rates.setdefault(asked, []).append(found.flops_per_second / 1e9)
+        elif not asked:
+            said = done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
+            raise HostError(
+                f"what was built for HPL does not run on {remote.name}: {said[-300:]}",
+                hint=f"delete the folder linpack of the cache to build it again, {_OTHERWISE}",
+            )
+    asked = choose_kernels(rates)
+    kept.write_text(json.dumps({"asked": asked, "named": names[asked], "gflops": rates}, indent=1))
+    return asked, names[asked]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DgemmRates:
+    """What the program ``dgemm`` measured."""
+
+    kernels: str
+    """The kernels that the BLAS took."""
+    order: int
+    """Order of the matrices."""
+    flops: tuple[float, ...]
+    """Operations per second of each process, by its number."""
+
+    @property
+    def flops_per_second(self) -> float:
+        """Of all processes together: they ran at the same time."""
+        return math.fsum(self.flops)
+
+
+def read_dgemm(text: str) -> DgemmRates | None:
+    """Read what the program ``dgemm`` prints; None if it is not whole.
+
+    A multiplication of matrices of order n counts as 2 n^3 operations.
+    """
+    head, *rows = text.splitlines() or [""]
+    told = _HEAD.fullmatch(head)
+    found = [_ROW.fullmatch(row) for row in rows]
+    known = {int(row[1]): row for row in found if row}
+    if told is None or None in found or set(known) != set(range(int(told[2]))):
+        return None
+    orders = {int(row[2]) for row in known.values()}
+    if len(orders) != 1 or any(not float(row[4]) > 0 for row in known.values()):
+        return None
+    order = orders.pop()
+    each = (2.0 * order**3 * int(known[at][3]) / float(known[at][4]) for at in sorted(known))
+    return DgemmRates(kernels=told[1], order=order, flops=tuple(each))
+
+
+def _new_folder(parent: Path) -> str:
+    folder = parent / f".building-{secrets.token_hex(4)}"
+    folder.mkdir(parents=True)
+    return str(folder)
+
+
+# Building
+
+
+def _build(builder: Remote, machine: str, place: Path, work: str, tell: Tell) -> None:
+    """Build in a folder of the builder's, and move the result to its place in the cache."""
+    known = read_lock().machines
+    if machine not in known:
+        raise HostError(
+            f"HPL is not built for processors of the kind {machine}, only for {', '.join(known)}",
+            hint=f"leave hpl out, {_OTHERWISE}",
+        )
+    try:
+        builder.run(["mkdir", "-p", f"{work}/bundle"])
+        facts = _made(_Builder(builder, work, known[machine], tell))
+        partial = place.with_name(f".partial-{secrets.token_hex(4)}")
+        builder.get(f"{work}/bundle", partial)
+        (partial / _FACTS).write_text(json.dumps(facts, indent=1))
+        if place.exists():  # another driver was faster
+            shutil.rmtree(partial)
+        else:
+            partial.rename(place)
+    finally:
+        builder.run(["rm", "-rf", work], check=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """Where it is built."""
+
+    remote: Remote
+    folder: str
+    machine: _Machine
+    tell: Tell
+
+    def run(
+        self, argv: Sequence[str], what: str, hint: str, *, seconds: float = _SHORT_SECONDS
+    ) -> Completed:
+        """Run one step.
+
+        Raises:
+            HostError: it failed; with what it said last.
+        """
+        try:
+            return self.remote.run(argv, cwd=self.folder, timeout_seconds=seconds)
+        except (RemoteError, HostError) as error:
+            said = error.message.strip().splitlines()[-1][-300:]
+            raise HostError(
+                f"HPL cannot be built on {self.remote.name}: {what}: {said}",
+                hint=f"{hint}, {_OTHERWISE}",
+            ) from error
+
+
+def _made(builder: _Builder) -> dict[str, str]:
+    """Fetch, unpack and compile; return the facts of the bundle."""
+    lock = read_lock()
+    builder.run(
+        ["gcc", "--version"],
+        "it needs a C compiler",
+        f"run `sudo apt-get install -y build-essential` on {builder.remote.name}",
+    )
+    builder.tell(f"fetching the sources of HPL and OpenBLAS on {builder.remote.name}")
+    blas = _fetch(builder, lock)
+    builder.tell(f"building HPL on {builder.remote.name}")
+    _compile(builder, lock)
+    version = blas.removeprefix(f"{lock.packages.blas}_").rpartition("_")[0].replace("%3a", ":")
+    return {"blas": f"OpenBLAS {version} ({lock.packages.blas})", "hpl": lock.source.version}
+
+
+def _fetch(builder: _Builder, lock: _Lock) -> str:
+    """Fetch archive and packages, and unpack them; return the file name of the BLAS's package.
+
+    apt checks packages by the signed lists of its sources, and the archive by our SHA-256. It is
+    taken from where the package lies: Debian keeps source and package in one folder.
+    """
+    hint = (
+        f"have a connection and apt's lists on {builder.remote.name} (`sudo apt-get update`; "
+        "Debian, Raspberry Pi OS or Ubuntu)"
+    )
+    source = lock.source
+    shown = builder.run(
+        ["apt-get", "download", "--print-uris", source.package],
+        f"apt does not know the package {source.package}",
+        hint,
+    )
+    pool = _POOL.search(shown.text)
+    if pool is None:
+        raise HostError(
+            f"HPL cannot be built on {builder.remote.name}: apt does not say where the package "
+            f"{source.package} lies: {shown.text.strip()[:200]!r}",
+            hint=f"{hint}, {_OTHERWISE}",
+        )
+    builder.run(
+        [
+            *(_HELPER, "download-file", f"{pool[1]}{source.archive}", "hpl.tar.gz"),
+            f"SHA256:{source.sha256}",
+        ],
+        f"{source.archive} cannot be fetched",
+        hint,
+        seconds=_LONG_SECONDS,
+    )
+    packages = lock.packages
+    wanted = [packages.blas, packages.headers, *packages.runtime, *builder.machine.runtime]
+    builder.run(
+        ["apt-get", "download", *wanted],
+        f"{', '.join(wanted)} cannot be fetched",
+        hint,
+        seconds=_LONG_SECONDS,
+    )
+    listed = builder.run(["find", ".", "-name", "*.deb", "-printf", "%f\\n"], "find", hint)
+    names = sorted(listed.text.split())
+    for name in names:
+        builder.run(["dpkg-deb", "-x", name, "root"], f"{name} cannot be unpacked", hint)
+    builder.run(["tar", "-xzf", "hpl.tar.gz"], "the archive cannot be unpacked", hint)
+    return next(name for name in names if name.startswith(f"{packages.blas}_"))
+
+
+def _compile(builder: _Builder, lock: _Lock) -> None:
+    hint = "run this again; if it fails again, please report what is said here"
+    libraries = f"root/usr/lib/{builder.machine.triplet}"
+    for pattern in ("openblas-serial/libopenblas.so.0", "libgfortran.so.5", "libquadmath.so.0"):
+        found = f"{libraries}/{pattern}"
+        if "quadmath" in pattern and not builder.machine.runtime:
+            continue
+        builder.run(["cp", "-L", found, "bundle/"], f"{found} is not in its package", hint)
+    for name in _SOURCES:
+        with resources.as_file(resources.files(__package__).joinpath(name)) as path:
+            builder.remote.put(path, f"{builder.folder}/{name}")
+    shown = builder.run(["tar", "-tzf", "hpl.tar.gz"], "the archive cannot be read", hint)
+    sources = [name for name in shown.text.split() if _COMPILED.fullmatch(_below(name))]
+    blas = "bundle/libopenblas.so.0"
+    builder.run(
+        [*_COMPILER, "dgemm.c", blas, *_BESIDE, "-o", "bundle/dgemm"],
+        "dgemm.c does not compile",
+        hint,
+    )
+    builder.run(
+        [
+            *(*_COMPILER, *_DEFINES, f"-I{lock.source.tree}/include"),
+            f"-I{libraries}/openmpi/include",
+            *("xhpl_main.c", *sources, "-Wl,--wrap=HPL_pdgesv", blas),
+            *("-l:libmpi.so.40", "-lm", *_BESIDE, "-o", "bundle/xhpl"),
+        ],
+        "it does not compile, or Open MPI is missing",
+        f"run `sudo apt-get install -y openmpi-bin` on {builder.remote.name}",
+        seconds=_LONG_SECONDS,
+    )
+
+
+def _below(name: str) -> str:
+    """Return a path of the archive without its first folder."""
+    return str(PurePosixPath(*PurePosixPath(name).parts[1:]))
