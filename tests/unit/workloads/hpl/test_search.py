@@ -1,5 +1,7 @@
 """What HPL tries before it runs, how large, and what it takes."""
 
+from typing import Any
+
 import pytest
 from tests.unit.workloads.hpl.test_plan import case
 
@@ -36,7 +38,7 @@ def test_eight_processes_try_two_grids() -> None:
         (LARGE, {"nb": "192", "p": "1"}),
     ],
 )
-def test_nothing_is_tried_where_there_is_nothing_to_gain(size: int, given: dict[str, str]) -> None:
+def test_nothing_is_tried_where_there_is_nothing_to_gain(size: int, given: dict[str, Any]) -> None:
     assert candidates(case(size, **given)) is None
 
 
