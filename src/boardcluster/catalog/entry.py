@@ -87,8 +87,8 @@ def entry_of(
 ) -> BoardEntry:
     """Return the entry of a board that was measured.
 
-    Runs that failed, or that something disturbed for which nothing adjusts, and points of curves
-    are left out.
+    Runs that failed and points of curves are left out. The source of a figure says if its run was
+    disturbed so much that statistics would leave it out.
 
     Args:
         runs: on one node, in the order in which they ran. Of figures with the same name and
@@ -101,7 +101,7 @@ def entry_of(
     Raises:
         UsageError: nothing was measured, or on several nodes.
     """
-    good = [run for run in runs if not run.reason and in_cell(run)]
+    good = [run for run in runs if not run.reason]
     nodes = sorted({run.node for run in good})
     if len(nodes) != 1:
         what = f"figures of {len(nodes)} nodes: {', '.join(nodes)}" if nodes else "no figures"
@@ -117,6 +117,7 @@ def entry_of(
             conditions = dict(figure.conditions) | ({"peer": run.peer} if run.peer else {})
             own = ProbeFigure(name=figure.name, value=figure.value, conditions=conditions)
             source = f"probe {run.id} {run.started_utc[:10]}"
+            source += "" if in_cell(run) else f", {run.verdict}"
             kept[(figure.name, *sorted(conditions.items()))] = SourcedFigure(
                 figure=own, source=source
             )
