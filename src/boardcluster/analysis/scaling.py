@@ -17,10 +17,11 @@ import functools
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TypeVar
 
 from boardcluster.analysis.cells import Cell, Configuration
@@ -35,8 +36,9 @@ from boardcluster.analysis.inference import (
     observe,
 )
 from boardcluster.analysis.statistics import Interval, mean, t_quantile
+from boardcluster.analysis.stopping import is_declared
 from boardcluster.factors import FACTORS, FACTORS_BY_NAME, levels_without
-from boardcluster.records import Engine, Result
+from boardcluster.records import Campaign, Engine, Result
 
 __all__ = [
     "FactorEffect",
@@ -691,17 +693,26 @@ def _effect(factor: str, one: Cell, other: Cell, value: Callable[[Cell, str], st
 def in_family(
     effects: Sequence[FactorEffect],
     scalings: Sequence[NodeScaling],
-    correction: Correction = Correction.EXPLORATORY,
+    campaigns: Mapping[str, Campaign] = MappingProxyType({}),
 ) -> tuple[tuple[FactorEffect, ...], tuple[NodeScaling, ...]]:
-    """Return effects and scalings with p values that are corrected for all of them together.
+    """Return effects and scalings with p values that are corrected for their number.
 
-    They are read together, and what stands out is picked from all of them: every effect, every
-    speed-up for the same work, and every bend.
+    What the campaigns declared to compare is a family of its own. All else is read together, and
+    what stands out is picked from all of it: every other effect, every speed-up for the same work,
+    and every bend.
+
+    Args:
+        effects: what changing one factor changes.
+        scalings: how cells scale.
+        campaigns: by id, the campaigns that the runs are of.
     """
-    ratios = [row.ratio for row in effects]
+    declared = [row.ratio for row in effects if _is_declared(row, campaigns)]
+    kept = set(map(id, declared))
+    ratios = [row.ratio for row in effects if id(row.ratio) not in kept]
     ratios += [point.speed_up for row in scalings for point in row.points[1:]]
     ratios += [row.bend for row in scalings if row.bend is not None]
-    new = dict(zip(map(id, ratios), family(ratios, correction), strict=True))
+    corrected = (*family(declared, Correction.CONFIRMATORY), *family(ratios))
+    new = dict(zip(map(id, (*declared, *ratios)), corrected, strict=True))
     return (
         tuple(dataclasses.replace(row, ratio=new[id(row.ratio)]) for row in effects),
         tuple(
@@ -718,6 +729,17 @@ def in_family(
             )
             for row in scalings
         ),
+    )
+
+
+def _is_declared(effect: FactorEffect, campaigns: Mapping[str, Campaign]) -> bool:
+    """Whether every campaign that its runs are of declared the comparison."""
+    runs = (*effect.slower.results, *effect.faster.results)
+    known = [campaigns.get(name) for name in {row.trial.campaign_id for row in runs}]
+    return all(
+        campaign is not None
+        and is_declared(campaign.comparisons, effect.slower.trial, effect.faster.trial)
+        for campaign in known
     )
 
 

@@ -36,15 +36,22 @@ from boardcluster.records import (
     DeclaredComparison,
     Result,
     Trial,
-    Verdict,
+    in_cell,
 )
 
-__all__ = ["Aim", "AimPrecision", "Forecast", "aims_of", "compared_level", "forecast", "reached"]
+__all__ = [
+    "Aim",
+    "AimPrecision",
+    "Forecast",
+    "aims_of",
+    "compared_level",
+    "forecast",
+    "is_declared",
+    "reached",
+]
 
 _Levels: TypeAlias = "tuple[Any, ...]"
 """A cell: the levels of every factor."""
-
-_COUNTED = frozenset({Verdict.VALID, Verdict.UNJUDGED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +144,20 @@ def _aims_of(
                 yield Aim(label=f"{rest_words}: {words}", cell=levels(other), base=levels(base))
 
 
+def is_declared(comparisons: Iterable[DeclaredComparison], one: Trial, other: Trial) -> bool:
+    """Whether one of the comparisons is of the cells of these two trials."""
+    for row in comparisons:
+        found = {compared_level(trial, row.factor) for trial in (one, other)}
+        if (
+            len(found) == 2
+            and row.levels[0] in found <= set(row.levels)
+            and levels_without(one, row.factor) == levels_without(other, row.factor)
+            and all(compared_level(one, name) in allowed for name, allowed in row.where.items())
+        ):
+            return True
+    return False
+
+
 def compared_level(trial: Trial, name: str) -> Any:
     """Return a trial's level of a factor, or of a property of the engines; "" where it is unset."""
     return trial.settings.get(name, "") if "." in name else FACTORS_BY_NAME[name].level(trial)
@@ -219,7 +240,7 @@ def _logarithms(results: Iterable[Result]) -> _Runs:
         ended, trial = row.measurement, row.trial
         if trial.warm_up or ended is None or row.attempt is None:
             continue
-        if row.attempt.state is AttemptState.OK and ended.verdict in _COUNTED:
+        if row.attempt.state is AttemptState.OK and in_cell(ended):
             block = (trial.start, trial.repetition)
             found.setdefault(levels(trial), {})[block] = math.log(ended.duration_seconds)
     return found

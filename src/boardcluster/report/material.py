@@ -47,7 +47,7 @@ class Material:
     @cached_property
     def _compared(self) -> tuple[tuple[FactorEffect, ...], tuple[NodeScaling, ...]]:
         cells = self.source.cells
-        return in_family(factor_effects(cells), node_scalings(cells))
+        return in_family(factor_effects(cells), node_scalings(cells), self.source.campaigns)
 
     @property
     def scalings(self) -> tuple[NodeScaling, ...]:
@@ -56,7 +56,7 @@ class Material:
 
     @property
     def effects(self) -> tuple[FactorEffect, ...]:
-        """What changing one factor changes; one family with the scalings."""
+        """What changing one factor changes; a family with the scalings, but what was declared."""
         return self._compared[0]
 
     @cached_property

@@ -17,6 +17,7 @@ from boardcluster.records import CampaignKind, Energy, EnergyMethod, Fingerprint
 from boardcluster.report import words
 from boardcluster.report.material import Material
 from boardcluster.report.parts import Part
+from boardcluster.report.ratio_words import family_words
 from boardcluster.report.source import Source, left_out, verified
 from boardcluster.report.words import listed
 from boardcluster.units import format_bytes, format_rate
@@ -208,17 +209,13 @@ def _comparisons(ratios: Sequence[MeasuredRatio]) -> Iterator[str]:
         )
     if adjusted := listed(name for row in ratios for name in row.adjusted_for):
         yield f"Ratios were adjusted for {adjusted} where these varied."
-    size = max(row.family_size for row in ratios)
     smallest = words.percent(ratios[0].smallest_effect)
     yield (
         f"Two one-sided tests decided whether a difference of {smallest} or more could be ruled"
         " out."
     )
-    if size > 1:
-        correction = next(row.correction for row in ratios if row.correction)
-        yield (
-            f"The p values of all {size} comparisons were corrected by the method of {correction}."
-        )
+    if found := dict.fromkeys(family_words(row) for row in ratios if row.family_size > 1):
+        yield f"The p values were corrected for {listed(found)}."
 
 
 def _trust(source: Source, counted: Sequence[Result]) -> Iterator[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from boardcluster.analysis.inference import (
     ASSUMED_START_DEVIATION,
     CampaignDrift,
+    Correction,
     DriftKind,
     EffectVerdict,
     MeasuredRatio,
 )
 from boardcluster.report import words
 
-__all__ = ["basis", "drift_words", "interval", "needed", "outcome", "span"]
+__all__ = ["basis", "drift_words", "family_words", "interval", "needed", "outcome", "span"]
 
 _MOST = "over a thousand more blocks"
 
@@ -72,6 +73,12 @@ def interval(ratio: MeasuredRatio) -> str:
     return from_what
 
 
+def family_words(ratio: MeasuredRatio) -> str:
+    """What its p is corrected for, and how."""
+    declared = "declared " if ratio.correction == Correction.CONFIRMATORY else ""
+    return f"{ratio.family_size} {declared}comparisons by the method of {ratio.correction}"
+
+
 def basis(ratio: MeasuredRatio) -> str:
     """Interval of a ratio, what it is from, and of how many comparisons it is one: a sentence."""
     if ratio.interval is None:
@@ -80,10 +87,7 @@ def basis(ratio: MeasuredRatio) -> str:
     includes = ", which includes 1" if holds else ""
     sentence = f"95 % interval of the ratio {span(ratio)}{includes}, from {interval(ratio)}"
     if ratio.family_size > 1 and ratio.p_adjusted is not None:
-        sentence += (
-            f"; one of {ratio.family_size} comparisons, p {ratio.p_adjusted:.2g} corrected for"
-            f" their number by {ratio.correction}"
-        )
+        sentence += f"; p {ratio.p_adjusted:.2g}, corrected for {family_words(ratio)}"
     if not ratio.agrees and ratio.p_adjusted is not None and ratio.p_adjusted < 0.05:
         sentence += "; the arithmetic means and the model differ on which is less"
     if ratio.verdict is EffectVerdict.NOT_SHOWN:

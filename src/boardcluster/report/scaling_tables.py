@@ -17,8 +17,8 @@ from boardcluster.analysis.scaling import (
 )
 from boardcluster.factors import FACTORS_BY_NAME, setting_value
 from boardcluster.report import words
+from boardcluster.report.ratio_words import family_words, outcome
 from boardcluster.report.ratio_words import interval as interval_words
-from boardcluster.report.ratio_words import outcome
 from boardcluster.report.source import Source, configuration
 from boardcluster.report.tables import Display, Getter, Getters, ReportTable, tabulate
 from boardcluster.units import format_bytes
@@ -219,13 +219,11 @@ def _else(row: FactorEffect, cells: Sequence[Cell]) -> str:
 
 def _family(effects: Sequence[FactorEffect]) -> str:
     """How p was corrected; empty where there is one comparison."""
-    row = next((row.ratio for row in effects if row.ratio.family_size > 1), None)
-    if row is None:
+    found = dict.fromkeys(family_words(row.ratio) for row in effects if row.ratio.family_size > 1)
+    if not found:
         return ""
-    return (
-        f"p is corrected for all {row.family_size} comparisons of this report by {row.correction};"
-        " intervals are of each comparison alone."
-    )
+    how = words.listed(found)
+    return f"p is corrected for {how}; intervals are of each comparison alone."
 
 
 def _shown(row: FactorEffect) -> str:

@@ -241,9 +241,9 @@ def _insert_measurement(
 def select_campaigns(
     connection: sqlite3.Connection, *, name: str | None = None
 ) -> tuple[Campaign, ...]:
-    """All campaigns, or those of one name, in the order of their ids."""
+    """All campaigns, or those of one name, oldest first."""
     rows = connection.execute(
-        "SELECT * FROM campaigns WHERE :name IS NULL OR name = :name ORDER BY id",
+        "SELECT * FROM campaigns WHERE :name IS NULL OR name = :name ORDER BY created_utc, rowid",
         {"name": None if name is None else _text(name)},
     ).fetchall()
     return tuple(_campaign(row) for row in rows)

@@ -234,7 +234,8 @@ def test_intervals_contain_what_the_meters_may_be_wrong_by() -> None:
     inexact = [replace(row, uncertainty_joules=20.0) for row in exact]
 
     def interval(energies: list[Energy]) -> Any:
-        (cell,) = summarise([result(100, energy=row) for row in energies])
+        rows = [result(100, energy=row, position=n) for n, row in enumerate(energies)]
+        (cell,) = summarise(rows)
         return efficiency_of(cell).energy_joules.interval
 
     plain, wide = interval(exact), interval(inexact)

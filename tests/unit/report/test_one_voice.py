@@ -11,7 +11,7 @@ from tests.builders import make_fingerprint
 from tests.unit.report.conftest import Make
 from tests.unit.report.shown import block, build_report
 
-from boardcluster.records import Campaign, Engine, Result, Verdict
+from boardcluster.records import Campaign, DeclaredComparison, Engine, Result, Verdict
 from boardcluster.report.model import Report
 
 ENGINES = (Engine.MAPREDUCE, Engine.SPARK)
@@ -118,7 +118,7 @@ def test_no_two_sentences_of_a_report_disagree(
         assert finding.is_shown == (verdict == "shown")
         assert ("no worthwhile" in finding.sentence) == ("no worthwhile" in verdict)
         assert ("more block" in finding.certainty) == verdict.startswith("not shown")
-        assert "one of 6 comparisons" in finding.certainty
+        assert "corrected for 6 comparisons" in finding.certainty
     point = block(report, "summary").points[0]
     any_shown = any(row.is_shown for row in findings)
     assert (point.name == "What differs most") == any_shown
@@ -214,7 +214,7 @@ def test_the_methods_name_what_was_done(make: Make, campaign: Campaign) -> None:
     report = build_report(rows, [campaign], cluster=None)
     methods = block(report, "methods")
     assert "within blocks (Student's t of the logarithms of ratios)" in methods
-    assert "The p values of all 3 comparisons were corrected" in methods
+    assert "The p values were corrected for 3 comparisons by the method of Benjamini" in methods
     for word in ("Welch", "Fieller", "bootstrap"):
         assert word not in methods
 
@@ -237,3 +237,23 @@ def test_starts_are_replicates_and_are_shown(make: Make, campaign: Campaign) -> 
     assert "means were the replicates" in text
     times = next(row for row in report.walk() if row.name.endswith("-times")).tables[0]
     assert "CV between starts" in [column.title for column in times.columns]
+
+
+def test_what_a_campaign_declared_is_a_family_of_its_own(make: Make, campaign: Campaign) -> None:
+    rows = campaign_of(make, random.Random(3), workloads=3, effect=0.2)
+    explored = text_of(build_report(rows, [campaign], cluster=None))
+    assert "corrected for 3 comparisons by the method of Benjamini and Hochberg" in explored
+    assert "Holm" not in explored
+
+    declared = DeclaredComparison(factor="engine", levels=(Engine.MAPREDUCE, Engine.SPARK))
+    confirmed = text_of(
+        build_report(rows, [replace(campaign, comparisons=(declared,))], cluster=None)
+    )
+    assert "corrected for 3 declared comparisons by the method of Holm" in confirmed
+    assert "Benjamini" not in confirmed
+
+    part = replace(declared, where={"size_bytes": (10**8, 2 * 10**8)})
+    planned = replace(campaign, comparisons=(part,))
+    both = text_of(build_report(rows, [planned], cluster=None))
+    assert "corrected for 2 declared comparisons by the method of Holm" in both
+    assert "Benjamini" not in both  # one comparison that is left needs no correction
