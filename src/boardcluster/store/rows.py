@@ -241,9 +241,9 @@ def _insert_measurement(
 def select_campaigns(
     connection: sqlite3.Connection, *, name: str | None = None
 ) -> tuple[Campaign, ...]:
-    """All campaigns, or those of one name, oldest first."""
+    """All campaigns, or those of one name, in the order of their ids."""
     rows = connection.execute(
-        "SELECT * FROM campaigns WHERE :name IS NULL OR name = :name ORDER BY created_utc, rowid",
+        "SELECT * FROM campaigns WHERE :name IS NULL OR name = :name ORDER BY id",
         {"name": None if name is None else _text(name)},
     ).fetchall()
     return tuple(_campaign(row) for row in rows)
