@@ -319,7 +319,9 @@ def _from(ratio: MeasuredRatio | None) -> str:
 
 
 def _p(ratio: MeasuredRatio | None) -> str:
-    return words.NONE if ratio is None or ratio.p_adjusted is None else f"{ratio.p_adjusted:.2g}"
+    return (
+        words.NONE if ratio is None or ratio.p_adjusted is None else words.p_value(ratio.p_adjusted)
+    )
 
 
 def _outcome(match: Match, *, is_time: bool) -> str:

@@ -63,7 +63,7 @@ def interval(ratio: MeasuredRatio) -> str:
         from_what += f" in {ratio.starts} starts of the cluster"
     elif ratio.allows_for_starts:
         allowed = words.percent(ASSUMED_START_DEVIATION)
-        from_what += f" in a start of the cluster each, for which {allowed} are allowed"
+        from_what += f" in one start of the cluster each ({allowed} allowed between starts)"
     else:
         from_what += " in one start of the cluster"
     if ratio.adjusted_for:
@@ -87,7 +87,7 @@ def basis(ratio: MeasuredRatio) -> str:
     includes = ", which includes 1" if holds else ""
     sentence = f"95 % interval of the ratio {span(ratio)}{includes}, from {interval(ratio)}"
     if ratio.family_size > 1 and ratio.p_adjusted is not None:
-        sentence += f"; p {ratio.p_adjusted:.2g}, corrected for {family_words(ratio)}"
+        sentence += f"; p {words.p_value(ratio.p_adjusted)}, corrected for {family_words(ratio)}"
     if not ratio.agrees and ratio.p_adjusted is not None and ratio.p_adjusted < 0.05:
         sentence += "; the arithmetic means and the model differ on which is less"
     if ratio.verdict is EffectVerdict.NOT_SHOWN:
@@ -108,6 +108,6 @@ def drift_words(found: CampaignDrift) -> str:
         what = f"the last runs of campaign {found.campaign} took {by} than its first"
     return (
         f"Times drift: {what}, over all of its configurations ({found.runs} runs, p"
-        f" {found.p_adjusted:.2g}). Heat, a disk that fills up or another load on the machine may"
-        " be the cause."
+        f" {words.p_value(found.p_adjusted)}). Heat, a disk that fills up or another load on the"
+        " machine may be the cause."
     )

@@ -106,8 +106,8 @@ def _fit(fit: Fit, scaling: NodeScaling) -> str:
         )
     if fit.is_refuted:
         return (
-            f"{fit.law}'s law does not fit these times (lack of fit, p {fit.p_fit:.2g}), so no"
-            " limit of the speed-up follows from it"
+            f"{fit.law}'s law does not fit these times (lack of fit, p"
+            f" {words.p_value(fit.p_fit)}), so no limit of the speed-up follows from it"
         )
     said = f"{fit.law}'s law fits with a serial share of {100 * fit.serial_share:.1f} %"
     if fit.serial_interval is not None:
@@ -235,7 +235,7 @@ def _shown(row: FactorEffect) -> str:
 
 def _p(row: FactorEffect) -> str:
     p_value = row.ratio.p_adjusted
-    return words.NONE if p_value is None else f"{p_value:.2g}"
+    return words.NONE if p_value is None else words.p_value(p_value)
 
 
 def _named(factor: str, value: str, cell: Cell, other: Cell) -> str:

@@ -113,7 +113,7 @@ def _order(source: Source) -> Iterator[str]:
                 f" {words.percent(abs(effect.difference_share))} {longer} right after"
                 f" {words.workload_name(name)} on {words.engine_name(Engine(engine))} than after"
                 f" anything else (95 % interval {words.percent(low)} to {words.percent(high)},"
-                f" p {effect.p_value:.2g}, {carried} from run to run."
+                f" p {words.p_value(effect.p_value)}, {carried} from run to run."
             )
 
 

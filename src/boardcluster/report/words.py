@@ -35,6 +35,7 @@ __all__ = [
     "megabytes",
     "moment",
     "number",
+    "p_value",
     "percent",
     "program",
     "ratio",
@@ -82,6 +83,7 @@ _WORKLOADS = {
     "testdfsio": "TestDFSIO",
     "wordcount": "WordCount",
 }
+_LEAST_P = 0.0001
 _ENGINES = {Engine.MAPREDUCE: "MapReduce", Engine.SPARK: "Spark", Engine.MPI: "MPI"}
 _UNITS = {
     "_mebibytes_per_second": "MiB/s",
@@ -235,6 +237,11 @@ def listed(items: Iterable[str], word: str = "and") -> str:
     """Different texts in their order, in words: ``a, b and c``."""
     found = list(dict.fromkeys(items))
     return f" {word} ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
+
+
+def p_value(value: float) -> str:
+    """A p value; one that is below what any model of a few runs can vouch for says only that."""
+    return f"{value:.2g}" if value >= _LEAST_P else f"below {_LEAST_P:g}"
 
 
 def moment(utc: str) -> str:

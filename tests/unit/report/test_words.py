@@ -43,3 +43,9 @@ def test_a_program_can_be_pasted_and_shows_no_secret() -> None:
 def test_moments_are_readable_and_others_unchanged() -> None:
     assert words.moment("2026-08-01T10:15:00.123+00:00") == "2026-08-01 10:15:00 UTC"
     assert words.moment("2026-08-01T10:15:00+02:00") == "2026-08-01T10:15:00+02:00"
+
+
+def test_a_tiny_p_says_only_that_it_is_tiny() -> None:
+    assert words.p_value(0.01234) == "0.012"
+    assert words.p_value(0.0001) == "0.0001"
+    assert words.p_value(8.2e-29) == "below 0.0001"
