@@ -88,7 +88,9 @@ class Design:
         given: dict[str, Any] = {name: value for name, value in self._values() if value is not None}
         designed = replace(spec, **given)
         least = designed.starts * max(matrix.repetitions for matrix in designed.matrices)
-        if designed.precision is not None and designed.repetitions_max == 0:
+        planned = spec.starts * max(matrix.repetitions for matrix in spec.matrices)
+        unset = spec.repetitions_max in {0, default_repetitions_max(planned)}
+        if designed.precision is not None and self.repetitions_max is None and unset:
             designed = replace(designed, repetitions_max=default_repetitions_max(least))
         if designed.precision is None and self.repetitions_max is not None:
             raise UsageError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from boardcluster.analysis.stopping import AimPrecision, Forecast, aims_of, forecast, reached
@@ -67,25 +67,26 @@ def next_round(
     if spec.precision is None:
         return Round()
     results = store.results(campaign.id)
-    if any(row.attempt is None for row in results):
-        return Round()
+    if pending := sum(row.attempt is None for row in results):
+        return Round(words=f"not decided yet: {pending} planned runs are pending")
     planned = tuple(row.trial for row in results)
     found = reached(aims_of(spec.comparisons, planned), results, by_start=spec.starts > 1)
     # What was only disturbed may be quiet in the next round; what fails, fails again.
     wide = [row for row in found if row.is_verified and row.half_width > spec.precision]
-    runs = _runs_of_each_cell(planned)
+    counts = _runs_of_each_cell(planned)
+    runs = " to ".join(map(str, dict.fromkeys((min(counts), max(counts)))))
     if not wide:
         return Round(words=_narrow_words(found, spec.precision, runs))
     following = plan(spec, declared, campaign_id=campaign.id, further=_rounds_of(planned, spec) + 1)
     words = _wide_words(wide, spec.precision)
-    if _runs_of_each_cell(following) > spec.repetitions_max:
+    if max(_runs_of_each_cell(following)) > spec.repetitions_max:
         return Round(words=f"stopped at {runs} runs of each cell, the most allowed: {words}")
     return Round(trials=following[len(planned) :], words=f"another round: {words}")
 
 
-def _runs_of_each_cell(trials: Sequence[Trial]) -> int:
-    """Return the measured runs of the cell that has most."""
-    return max(Counter(levels(trial) for trial in trials if not trial.warm_up).values())
+def _runs_of_each_cell(trials: Sequence[Trial]) -> Collection[int]:
+    """Return how many measured runs each cell has."""
+    return Counter(levels(trial) for trial in trials if not trial.warm_up).values()
 
 
 def _rounds_of(planned: Sequence[Trial], spec: CampaignSpec) -> int:
@@ -109,7 +110,7 @@ def _wide_words(wide: Sequence[AimPrecision], precision: float) -> str:
     return f"wanted {_percent(precision)}, and wider are {'; '.join(shown)}{rest}"
 
 
-def _narrow_words(found: Sequence[AimPrecision], precision: float, runs: int) -> str:
+def _narrow_words(found: Sequence[AimPrecision], precision: float, runs: str) -> str:
     none = [row.aim.label for row in found if not row.is_verified]
     if len(none) == len(found):
         return f"stopped after {runs} runs of each cell: none of them is verified"

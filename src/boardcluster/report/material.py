@@ -7,6 +7,7 @@ from functools import cached_property
 
 from boardcluster.analysis import node_words
 from boardcluster.analysis.advice import Advice, AdviceEvidence, advise
+from boardcluster.analysis.advice.compared import pair_key
 from boardcluster.analysis.cost import Cost, cost
 from boardcluster.analysis.inference import CampaignDrift, find_drift, observe
 from boardcluster.analysis.scaling import (
@@ -79,5 +80,6 @@ class Material:
                 diagnoses=self.evidence.diagnoses,
                 facts=self.evidence.facts,
                 cluster=self.cluster,
+                compared={pair_key(row.slower, row.faster): row.ratio for row in self.effects},
             )
         )

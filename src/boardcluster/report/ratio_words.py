@@ -14,7 +14,7 @@ from boardcluster.report import words
 
 __all__ = ["basis", "drift_words", "family_words", "interval", "needed", "outcome", "span"]
 
-_MOST = "over a thousand more blocks"
+_MOST = "over a thousand more"
 
 
 def span(ratio: MeasuredRatio) -> str:
@@ -43,7 +43,7 @@ def needed(ratio: MeasuredRatio) -> str:
     """How many more blocks, or starts of the cluster, would tell a smallest effect of interest."""
     more = ratio.more_needed
     if more is None:
-        return _MOST
+        return f"{_MOST} {'starts of the cluster' if ratio.needs_starts else 'blocks'}"
     if ratio.needs_starts:
         return words.count(more, "more start of the cluster", "more starts of the cluster")
     return words.count(more, "more block")

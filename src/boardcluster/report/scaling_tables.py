@@ -107,7 +107,7 @@ def _fit(fit: Fit, scaling: NodeScaling) -> str:
     if fit.is_refuted:
         return (
             f"{fit.law}'s law does not fit these times (lack of fit, p"
-            f" {words.p_value(fit.p_fit)}), so no limit of the speed-up follows from it"
+            f" {words.p_value(fit.p_fit or 0.0)}), so no limit of the speed-up follows from it"
         )
     said = f"{fit.law}'s law fits with a serial share of {100 * fit.serial_share:.1f} %"
     if fit.serial_interval is not None:

@@ -78,7 +78,7 @@ def provide_archives(there: Installation, java: Java, *, cache: Path, progress: 
                 pool.map(lambda name: _dump(there, java, folder, name), todo), start=1
             ):
                 if failure:
-                    progress(f"no class-data archive, daemons start slower: {failure}", 0, 0)
+                    progress(f"no class-data archive, JVMs start slower: {failure}", 0, 0)
                 progress("making class-data archives (once per machine)", done, len(todo))
     return folder
 

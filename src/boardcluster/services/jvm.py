@@ -34,7 +34,8 @@ _ARCHIVE = {
 _JOB_ARCHIVE = {Engine.MAPREDUCE: "mapreduce", Engine.SPARK: "spark"}
 """Which class-data archive the JVMs of a job share."""
 
-_DIRECTING = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_DIRECTING = ("-XX:TieredStopAtLevel=1",)
+"""Not the collector: two that are named keep a JVM from starting, and a user may name one."""
 
 _SMALL = (
     "-XX:+UseSerialGC",  # the parallel collectors' threads and tables cost more than they save

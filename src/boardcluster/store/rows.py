@@ -95,7 +95,7 @@ _CLOCKS = """
     FROM measurements m
     JOIN attempts a ON a.trial_id = m.trial_id AND a.number = m.number
     JOIN fingerprints f ON f.sha256 = a.fingerprint_sha256
-    WHERE m.clock_hertz != '{}'
+    WHERE m.clock_hertz != '{}' AND a.state = 'ok' AND m.verdict = 'valid'
 """
 _TYPICAL = """
     SELECT t.workload, t.engine, t.size_bytes, t.workers,

@@ -141,7 +141,7 @@ def test_a_java_that_cannot_dump_is_told_and_not_fatal(
 
     assert list(folder.iterdir()) == []
     assert told.count(
-        "no class-data archive, daemons start slower: command failed with status 1: java"
+        "no class-data archive, JVMs start slower: command failed with status 1: java"
     ) == len(ARCHIVES)
 
 

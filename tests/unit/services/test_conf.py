@@ -301,6 +301,7 @@ def test_jvms_that_only_direct_others_use_the_first_compiler(
     mapred = dict(rows_of(files["mapred-site.xml"]))
     first = "-XX:TieredStopAtLevel=1"
     assert first in mapred["yarn.app.mapreduce.am.admin-command-opts"]
+    assert "GC" not in mapred["yarn.app.mapreduce.am.admin-command-opts"]  # the user's to choose
     assert first not in mapred["mapreduce.admin.map.child.java.opts"]
     assert first not in mapred["mapreduce.admin.reduce.child.java.opts"]
     assert first in dict(spark_rows(files["spark-defaults.conf"]))["spark.yarn.am.extraJavaOptions"]

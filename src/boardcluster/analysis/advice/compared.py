@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.fingerprints import differences_among
 from boardcluster.analysis.ratios import Ratio, ratio_of_cells
 from boardcluster.units import format_seconds
 
-__all__ = ["Pair", "pairs_by"]
+__all__ = ["Compared", "Pair", "pair_key", "pairs_by"]
 
 _ALONE_GAIN = 1.10
 """Where one of the two ran once, a smaller ratio is as likely to be chance."""
@@ -52,12 +52,23 @@ class Pair:
         )
 
 
-def pairs_by(cells: Sequence[Cell], field: str) -> Iterator[Pair]:
+Compared: TypeAlias = "Mapping[tuple[object, ...], Ratio]"
+"""By ``pair_key``, the ratios of cells that somebody has compared already."""
+
+
+def pair_key(slower: Cell, faster: Cell) -> tuple[object, ...]:
+    """Return by what a comparison of two cells is found."""
+    return (slower.configuration, slower.engine, faster.configuration, faster.engine)
+
+
+def pairs_by(cells: Sequence[Cell], field: str, compared: Compared) -> Iterator[Pair]:
     """Yield every two cells that differ in one field of their configuration and nothing else.
 
     Args:
         cells: cells of runs that can be trusted.
         field: a field of ``Configuration``.
+        compared: ratios that are shown elsewhere, corrected for their number; a pair that is not
+            among them is compared by itself.
     """
     groups: dict[Any, list[Cell]] = {}
     for cell in cells:
@@ -67,15 +78,15 @@ def pairs_by(cells: Sequence[Cell], field: str) -> Iterator[Pair]:
     for group in groups.values():
         for index, first in enumerate(group):
             for second in group[index + 1 :]:
-                yield _pair(first, second)
+                yield _pair(first, second, compared)
 
 
-def _pair(first: Cell, second: Cell) -> Pair:
+def _pair(first: Cell, second: Cell, compared: Compared) -> Pair:
     faster, slower = sorted((first, second), key=lambda cell: cell.mean_seconds)
     differences = differences_among((*faster.fingerprints, *slower.fingerprints))
     return Pair(
         slower=slower,
         faster=faster,
-        ratio=ratio_of_cells(slower, faster),
+        ratio=compared.get(pair_key(slower, faster)) or ratio_of_cells(slower, faster),
         differences=tuple(row for row in differences if row not in _FOLLOWS),
     )

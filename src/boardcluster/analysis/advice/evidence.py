@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from boardcluster.analysis.advice.compared import Compared
 from boardcluster.records import ClusterSpec, Result
 
 if TYPE_CHECKING:
@@ -131,3 +132,5 @@ class AdviceEvidence:
     cells: tuple[Cell, ...] | None = None
     """The cells of the results (``summarise``), where somebody has them already: making them takes
     most of the time. None makes them."""
+    compared: Compared = field(default_factory=dict)
+    """Ratios of cells that are shown elsewhere, by ``pair_key``, so that advice says the same."""

@@ -85,7 +85,7 @@ def _ratio_words(ratio: Ratio, *, emulated: str = "") -> str:
 
 def measured(view: View, factor: str) -> Iterator[tuple[Pair, Group]]:
     """Yield cells that differ in one factor alone and in their times, with the slower's runs."""
-    for pair in pairs_by(view.cells, factor):
+    for pair in pairs_by(view.cells, factor, view.compared):
         group = view.group_of(pair.slower)
         if group is not None and pair.counts and pair.ratio.value >= LEAST_GAIN:
             yield pair, group

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Self
 
+from boardcluster.analysis.advice.compared import Compared
 from boardcluster.analysis.advice.evidence import AdviceEvidence, NodeUse, RunFacts
 from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.cells import Cell, settings, summarise
@@ -230,6 +231,8 @@ class View:
     """The same as the report's cells: only runs that can be trusted, for comparisons."""
     cluster: ClusterSpec | None
     """What is declared of the cluster; None where it is not known."""
+    compared: Compared
+    """Ratios of cells that are shown elsewhere."""
 
     @classmethod
     def of(cls, evidence: AdviceEvidence) -> Self:
@@ -242,6 +245,7 @@ class View:
             groups=tuple(Group(runs=tuple(runs)) for runs in groups),
             cells=summarise(evidence.results) if evidence.cells is None else evidence.cells,
             cluster=evidence.cluster,
+            compared=evidence.compared,
         )
 
     def group_of(self, cell: Cell) -> Group | None:

@@ -150,7 +150,7 @@ class MeasuredRatio:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the runs show a difference that is worth while."""
+        """Whether the runs show a difference, and do not show that it is not worth while."""
         return self.verdict in {EffectVerdict.HIGHER, EffectVerdict.LOWER}
 
     @property
@@ -170,7 +170,7 @@ class MeasuredRatio:
             return None
         have = 1 if self.allows_for_starts else self.replicates
         spread = self.standard_error * math.sqrt(have)
-        sides = 1 if self.pairs or self.starts > 1 else 2
+        sides = 1 if self.pairs else 2
         from scipy.special import stdtrit  # noqa: PLC0415  most commands show no ratio
 
         for count in range(max(2, have + 1), _MOST_BLOCKS):
@@ -238,22 +238,30 @@ def estimate(rows: Sequence[RunValue], *, confidence: float = CONFIDENCE) -> Est
     between = None
     if len(groups) > 1 and deviation is not None and within is not None:
         harmonic = len(groups) / math.fsum(1 / len(group) for group in groups)
-        between = math.sqrt(max(0.0, deviation**2 - within / harmonic)) / mean
+        between = math.sqrt(max(0.0, deviation**2 - within / harmonic))
     return Estimate(
         mean=mean,
         interval=interval,
         runs=len(values),
         starts=len(groups),
-        within_share=None if within is None else math.sqrt(within) / mean,
-        between_share=between,
+        within_share=None if within is None or not mean else math.sqrt(within) / mean,
+        between_share=None if between is None or not mean else between / mean,
     )
 
 
 def _by_start(rows: Sequence[RunValue]) -> list[list[float]]:
     groups: dict[Start, list[float]] = {}
-    for row in rows:
-        groups.setdefault(row.start, []).append(row.value)
+    for row, start in zip(rows, _starts(rows), strict=True):
+        groups.setdefault(start, []).append(row.value)
     return list(groups.values())
+
+
+def _starts(rows: Sequence[RunValue]) -> tuple[Start, ...]:
+    """The start of each run; campaigns that ran on the same daemons are of one start."""
+    first: dict[str, Start] = {}
+    return tuple(
+        first.setdefault(row.daemons, row.start) if row.daemons else row.start for row in rows
+    )
 
 
 def _quantile(degrees: float, confidence: float) -> float:
@@ -380,8 +388,9 @@ def _sides(over: Sequence[RunValue], under: Sequence[RunValue]) -> tuple[_Side, 
 
 
 def _same_starts(over: Sequence[RunValue], under: Sequence[RunValue]) -> bool:
-    ones, others = ({(row.start, row.variant) for row in rows} for rows in (over, under))
-    return ones == others
+    rows = (*over, *under)
+    keys = [(start, row.variant) for row, start in zip(rows, _starts(rows), strict=True)]
+    return set(keys[: len(over)]) == set(keys[len(over) :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +407,7 @@ class _Side:
         return cls(
             sign,
             tuple(math.log(row.value) for row in rows),
-            tuple(row.start for row in rows),
+            _starts(rows),
             tuple({name: _effect(share) for name, share in row.disturbed.items()} for row in rows),
         )
 
@@ -416,7 +425,7 @@ class _Side:
         return cls(
             1.0,
             tuple(math.log(one.value / other.value) for one, other in rows),
-            tuple(one.start for one, _ in rows),
+            _starts([one for one, _ in rows]),
             tuple(covariates),
         )
 

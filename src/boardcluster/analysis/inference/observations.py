@@ -32,6 +32,9 @@ class RunValue:
     """The repetition within the start: runs of other cells in the same block saw the same state."""
     position: int = 0
     """Place in the campaign's order."""
+    daemons: str = ""
+    """Identity of the daemons it ran on, where it is known: campaigns that ran on the same ones are
+    of one start."""
     variant: str = ""
     """What the cluster was started with: another one is another start, whatever its number."""
     disturbed: Mapping[str, float] = field(default_factory=dict)
@@ -61,6 +64,7 @@ def observe(
             RunValue(
                 value=found,
                 start=(row.trial.campaign_id, row.trial.start),
+                daemons="" if row.attempt is None else row.attempt.start_id,
                 block=row.trial.repetition,
                 position=row.trial.position,
                 variant=repr([factor.level(row.trial) for factor in _ON_CLUSTER]),

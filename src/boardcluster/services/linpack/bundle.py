@@ -28,6 +28,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import Field
 
 from boardcluster.errors import HostError, RemoteError
+from boardcluster.fetch.cache import hold_lock, writing
 from boardcluster.remote.base import Remote
 from boardcluster.remote.gate import Completed
 from boardcluster.remote.local import LocalRemote
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 _FACTS = "linpack.json"
+_KIND = "kind"
 _SOURCES = ("xhpl_main.c", "dgemm.c")
 _SHORT_SECONDS = 120.0
 _LONG_SECONDS = 1800.0
@@ -128,13 +130,16 @@ class Linpack:
         return f"{self.folder}/dgemm"
 
 
-def have_linpack(remote: Remote, *, cache: Path, folder: str, tell: Tell) -> Linpack:
+def have_linpack(
+    remote: Remote, *, cache: Path, folder: str, shared: bool | None = None, tell: Tell
+) -> Linpack:
     """Return the programs on a node; fetch, build and copy them if they are not there.
 
     Args:
         remote: the node.
         cache: the driver's cache folder.
         folder: a folder of the node for a copy, if it does not see the cache.
+        shared: whether it sees this machine's files; None looks.
         tell: told what is being done.
 
     Raises:
@@ -144,21 +149,23 @@ def have_linpack(remote: Remote, *, cache: Path, folder: str, tell: Tell) -> Lin
     seen = _look(remote)
     key = f"{seen.kind}-{_recipe()}"
     place = cache.absolute() / "linpack" / key
-    if not (place / _FACTS).is_file():
-        here = LocalRemote("this machine")
-        if _look(here).kind == seen.kind:
-            _build(here, seen.machine, place, _new_folder(place.parent), tell)
-        else:
-            work = f"{folder}/linpack-{secrets.token_hex(4)}"
-            _build(remote, seen.machine, place, work, tell)
-    there = str(place)
-    if not _is_there(remote, there):
-        there = f"{folder}/linpack-{_recipe()}"  # one path on boards of different kinds
-        if not _is_there(remote, there):
-            tell(f"copying HPL and OpenBLAS to {remote.name}")
-            remote.put(place, there)
-    facts = json.loads((place / _FACTS).read_text())
-    asked, named = _kernels(remote, seen, there, place, tell)
+    with writing(place.parent):
+        place.parent.mkdir(parents=True, exist_ok=True)
+    # Several nodes of a kind may ask at once: one builds and measures, the others then read.
+    with hold_lock(place.with_name(f".{key}.lock"), purpose="building HPL"):
+        if not (place / _FACTS).is_file():
+            here = LocalRemote("this machine")
+            if _look(here).kind == seen.kind:
+                _build(here, seen.machine, place, _new_folder(place.parent), tell)
+            else:
+                work = f"{folder}/linpack-{secrets.token_hex(4)}"
+                _build(remote, seen.machine, place, work, tell)
+        there = str(place)
+        if not (_sees(remote, place) if shared is None else shared):
+            there = f"{folder}/linpack-{_recipe()}"  # one path on boards of different kinds
+            _copy(remote, place, there, key, tell)
+        facts = json.loads((place / _FACTS).read_text())
+        asked, named = _kernels(remote, seen, there, place, tell)
     words = f"{facts['blas']}, kernels for {named}"
     return Linpack(folder=there, blas=words, kernels=asked, key=key)
 
@@ -203,9 +210,20 @@ def _look(remote: Remote) -> _KindOfMachine:
     )
 
 
-def _is_there(remote: Remote, folder: str) -> bool:
-    """Whether a node has the programs in a folder; a copy is whole, because its facts come last."""
-    return remote.run(["test", "-f", f"{folder}/{_FACTS}"], check=False).returncode == 0
+def _sees(remote: Remote, place: Path) -> bool:
+    return remote.run(["test", "-r", str(place / _FACTS)], check=False).returncode == 0
+
+
+def _copy(remote: Remote, place: Path, there: str, key: str, tell: Tell) -> None:
+    """Copy the programs to a node unless they are there; a folder of that name is always whole."""
+    found = remote.run(["cat", f"{there}/{_KIND}"], check=False)
+    if found.returncode == 0 and found.text.strip() == key:
+        return
+    tell(f"copying HPL and OpenBLAS to {remote.name}")
+    partial = f"{there}.partial"
+    remote.run(["rm", "-rf", partial, there])
+    remote.put(place, partial)
+    remote.run(["sh", "-c", f'echo {key} >"$0/{_KIND}" && mv "$0" "$1"', partial, there])
 
 
 # Kernels

@@ -22,6 +22,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from boardcluster.errors import CapacityError
 from boardcluster.workloads.base import JobSpec
 from boardcluster.workloads.hpl.plan import plan, process_grid
 
@@ -97,6 +98,15 @@ def fastest(rows: Sequence[tuple[int, int, int, float]]) -> tuple[int, int]:
     return nb, p
 
 
+def fits(spec: JobSpec, nb: int, p: int) -> bool:
+    """Whether a job spec fits its workers with an NB and a P, both of which its N depends on."""
+    try:
+        plan(chosen(spec, nb, p))
+    except CapacityError:
+        return False
+    return True
+
+
 def chosen(spec: JobSpec, nb: int, p: int) -> JobSpec:
     """Return a job spec with the NB and P that a search found."""
     return replace(spec, parameters={**spec.parameters, "nb": str(nb), "p": str(p)})
@@ -107,7 +117,7 @@ def search_key(spec: JobSpec, *on: object) -> str:
 
     Args:
         spec: the job spec.
-        on: what else decides, as far as its text tells: the cluster, its limits, the BLAS.
+        on: what else decides, as far as its text tells: the cluster, the BLAS.
     """
     told = [sorted(spec.parameters.items()), spec.size_bytes, spec.workers, spec.worker_cores]
     text = json.dumps([*told, spec.worker_memory_bytes, *map(str, on)])

@@ -41,6 +41,7 @@ from boardcluster.workloads.hpl.search import (
     candidates,
     chosen,
     fastest,
+    fits,
     search_key,
     second_n,
 )
@@ -117,7 +118,10 @@ class _Hpl(Workload):
         if spec.parameters["binary"] != _BUILT:
             return ""
         found = _programs(context.live, context.cache, context.progress)
-        return ", ".join(dict.fromkeys(each.blas for each in found))
+        if len({each.kernels for each in found}) == 1:
+            return ", ".join(dict.fromkeys(each.blas for each in found))
+        versions = dict.fromkeys(each.blas.partition(",")[0] for each in found)
+        return f"{', '.join(versions)}, its own choice of kernels on each worker"
 
     def prepare(self, context: Context, spec: JobSpec) -> StagedInput:
         tried = candidates(spec)
@@ -133,10 +137,8 @@ class _Hpl(Workload):
         return staged
 
     def _key(self, context: Context, spec: JobSpec) -> str:
-        state = context.live.state
-        limits = getattr(state, "limits", ())
         blas = self.install(_installing(context), spec)
-        return search_key(spec, context.live.home, context.live.spec.workers, limits, blas)
+        return search_key(spec, context.live.home, context.live.spec.workers, blas)
 
     def _search(self, context: Context, spec: JobSpec, tried: Candidates) -> dict[str, object]:
         """Run HPL twice, outside of all measurement, and return what was fastest."""
@@ -149,7 +151,7 @@ class _Hpl(Workload):
             0,
         )
         rows = self._several(context, spec, n, tried.nbs, tried.grids)
-        nb, p = fastest(rows)
+        nb, p = fastest([row for row in rows if fits(spec, row[0], row[1])])
         return {"nb": nb, "p": p, "n": n, "tried": rows}
 
     def _several(
@@ -242,6 +244,7 @@ def _programs(live: LiveCluster, cache: Path, progress: Progress) -> tuple[Linpa
             live.remotes[name],
             cache=cache,
             folder=live.layout.folder(workers[name], "tmp"),
+            shared=live.layout.shares_files,
             tell=lambda words: progress(words, 0, 0),
         )
 

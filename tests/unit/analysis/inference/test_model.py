@@ -248,3 +248,20 @@ def test_values_that_have_no_ratio_are_refused() -> None:
         compare([], [])
     with pytest.raises(ValueError, match="no values"):
         estimate([])
+
+
+def test_what_is_always_zero_has_a_mean_and_no_shares() -> None:
+    found = estimate([replace(row, value=0.0) for row in cell(SLOW)])
+    assert (found.mean, found.within_share, found.between_share) == (0, None, None)
+
+
+def test_campaigns_on_the_same_daemons_are_of_one_start() -> None:
+    apart = [
+        RunValue(value=value, start=(name, 1)) for name, value in zip("abc", SLOW[:3], strict=True)
+    ]
+    assert estimate(apart).starts == 3
+    together = [replace(row, daemons="d1") for row in apart]
+    assert estimate(together).starts == 1
+    others = [replace(row, value=30.0 + place) for place, row in enumerate(together)]
+    assert compare(together, others).starts == 1
+    assert not compare(together, others).allows_for_starts

@@ -53,6 +53,7 @@ class Machine(FakeRemote):
         self.ran: list[tuple[str, ...]] = []
         self.folders: set[str] = set()
         self.rates: dict[str, int] = {}
+        self.kinds: dict[str, str] = {}
 
     def run(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, **more: Any
@@ -61,6 +62,13 @@ class Machine(FakeRemote):
         program = argv[0].rpartition("/")[2]
         if words := self.broken.get(f"{program} {argv[1]}", self.broken.get(program)):
             raise RemoteError(f"{argv[0]} failed:\n{words}")
+        if program == "cat":
+            kind = self.kinds.get(argv[1].rpartition("/")[0])
+            return said(kind is None, stdout=kind or "")
+        if program == "sh" and argv[2].startswith("echo"):
+            self.kinds[argv[4]] = argv[2].split()[1]
+            self.folders.remove(argv[3])
+            self.folders.add(argv[4])
         if program == "test":
             return said(argv[2].rpartition("/")[0] not in self.folders)
         if program == "dgemm":
@@ -141,7 +149,7 @@ def test_a_second_time_nothing_is_fetched_built_copied_or_tried(
     node.ran.clear()
     told: list[str] = []
     assert have(node, tmp_path, told) == first
-    assert {argv[0] for argv in node.ran} == {"sh", "test"}
+    assert {argv[0] for argv in node.ran} == {"sh", "test", "cat"}
     assert not here.ran
     assert told == []
 
@@ -150,6 +158,17 @@ def test_a_node_that_sees_the_cache_gets_no_copy(here: Machine, tmp_path: Path) 
     have(Machine("other"), tmp_path)
     here.folders.add(str(built_folder(tmp_path)))
     assert have(here, tmp_path).folder == str(built_folder(tmp_path))
+
+
+def test_a_copy_that_broke_off_is_made_again(here: Machine, tmp_path: Path) -> None:
+    node = Machine("pi1", PI)
+    folder = have(node, tmp_path).folder
+    node.kinds.clear()  # what was sent lies beside it until all of it is there
+    told: list[str] = []
+    assert have(node, tmp_path, told).folder == folder
+    assert told == ["copying HPL and OpenBLAS to pi1"]
+    [moved] = [argv for argv in node.ran[-8:] if argv[0] == "sh" and "mv" in argv[2]]
+    assert moved[3:] == (f"{folder}.partial", folder)
 
 
 def test_boards_of_another_kind_build_it_once_themselves(here: Machine, tmp_path: Path) -> None:

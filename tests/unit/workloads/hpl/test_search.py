@@ -10,6 +10,7 @@ from boardcluster.workloads.hpl.search import (
     candidates,
     chosen,
     fastest,
+    fits,
     search_key,
     second_n,
 )
@@ -78,3 +79,10 @@ def test_what_was_found_is_for_equal_specs_on_equal_nodes() -> None:
     assert search_key(spec, "home", "b") == search_key(case(LARGE), "home", "b")
     others = [search_key(case(LARGE, workers=3), "home", "b"), search_key(spec, "home", "c")]
     assert search_key(spec, "home", "b") not in others
+
+
+def test_settings_that_do_not_fit_the_workers_are_not_chosen() -> None:
+    spec = case(7301444403, workers=2, cores=2, memory_mib=4096)
+    found = {nb: fits(spec, nb, 2) for nb in (64, 128, 192, 256)}
+    assert True in found.values()
+    assert False in found.values()
