@@ -166,6 +166,7 @@ def test_the_demo_takes_a_local_node_and_says_so(
 
 def test_hpl_is_built_with_openblas_and_dates_its_core_phase(up: Cli) -> None:
     """By an ordinary user, without installing anything; a small system, so nothing is searched."""
+    up("up")
     up("run", "hpl", "--size", "8MB", "--repetitions", "1")
 
     with Store.open(up.home, read_only=True) as store:
