@@ -26,7 +26,16 @@ from boardcluster.errors import CapacityError
 from boardcluster.workloads.base import JobSpec
 from boardcluster.workloads.hpl.plan import plan, process_grid
 
-__all__ = ["FIRST_N", "Candidates", "candidates", "chosen", "fastest", "search_key", "second_n"]
+__all__ = [
+    "FIRST_N",
+    "Candidates",
+    "candidates",
+    "chosen",
+    "fastest",
+    "fits",
+    "search_key",
+    "second_n",
+]
 
 FIRST_N = 2048
 """Order of the system that tells how fast the cluster is about."""
