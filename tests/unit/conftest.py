@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import make_cluster, make_node
+from tests.unit.cli.desk import Desk, MakeLayout, make_desk
 
 from boardcluster.records import ClusterSpec, NodeSpec, Role, Security
 from boardcluster.services.install import Installation
@@ -104,3 +105,14 @@ def layout(
     make_spec: Callable[..., ClusterSpec], make_layout: Callable[[ClusterSpec], Layout]
 ) -> Layout:
     return make_layout(make_spec())
+
+
+@pytest.fixture
+def desk(
+    tmp_path: Path,
+    make_spec: Callable[..., ClusterSpec],
+    make_layout: MakeLayout,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Desk:
+    """The command line on a made-up cluster; a module may have one of its own."""
+    return make_desk(tmp_path / "home", make_spec(engines=pair_ids()[0]), make_layout, monkeypatch)

@@ -4,12 +4,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.cli.desk import Desk, MakeLayout, bad, make_desk
+from tests.unit.cli.desk import Desk, bad
 
 import boardcluster as bc
 from boardcluster.errors import (
@@ -18,8 +17,7 @@ from boardcluster.errors import (
     EmptySelectionError,
     UsageError,
 )
-from boardcluster.records import ClusterSpec, Engine
-from boardcluster.services.pair import pair_ids
+from boardcluster.records import Engine
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "store-b7912e2" / "home"
 SMALL = """\
@@ -37,16 +35,6 @@ size = "1 MB"
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return Path(shutil.copytree(FIXTURE, tmp_path / "shelf"))
-
-
-@pytest.fixture
-def desk(
-    tmp_path: Path,
-    make_spec: Callable[..., ClusterSpec],
-    make_layout: MakeLayout,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Desk:
-    return make_desk(tmp_path / "home", make_spec(engines=pair_ids()[0]), make_layout, monkeypatch)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.builders import make_trial
-from tests.unit.cli.desk import Desk, MakeLayout, good, make_desk
+from tests.unit.cli.desk import Desk, good
 
 from boardcluster.campaign.begin import new_campaign, new_campaign_id, single_spec
 from boardcluster.campaign.driver import run_trials
@@ -23,23 +23,11 @@ from boardcluster.records import (
     AttemptState,
     CampaignKind,
     CampaignSpec,
-    ClusterSpec,
     Engine,
     Policy,
     Trial,
 )
-from boardcluster.services.pair import pair_ids
 from boardcluster.store import Store
-
-
-@pytest.fixture
-def desk(
-    tmp_path: Path,
-    make_spec: Callable[..., ClusterSpec],
-    make_layout: MakeLayout,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Desk:
-    return make_desk(tmp_path / "home", make_spec(engines=pair_ids()[0]), make_layout, monkeypatch)
 
 
 def trial_of(workload: str = "wordcount", **fields: Any) -> Trial:

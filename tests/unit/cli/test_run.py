@@ -1,12 +1,11 @@
 """``run``: one workload or a campaign file, what it refuses, and how it goes on."""
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.unit.cli.desk import Desk, MakeLayout, bad, make_desk
+from tests.unit.cli.desk import Desk, bad
 
 from boardcluster.campaign.driver import now_utc
 from boardcluster.campaign.fingerprint import take_fingerprint
@@ -23,8 +22,7 @@ from boardcluster.errors import (
     SpecError,
     UsageError,
 )
-from boardcluster.records import AttemptState, CampaignKind, ClusterSpec, Engine
-from boardcluster.services.pair import pair_ids
+from boardcluster.records import AttemptState, CampaignKind, Engine
 from boardcluster.store import Store
 from boardcluster.units import format_seconds
 
@@ -49,16 +47,6 @@ engine = "mapreduce"
 size = "1 MB"
 workers = [1, 4]
 """
-
-
-@pytest.fixture
-def desk(
-    tmp_path: Path,
-    make_spec: Callable[..., ClusterSpec],
-    make_layout: MakeLayout,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Desk:
-    return make_desk(tmp_path / "home", make_spec(engines=pair_ids()[0]), make_layout, monkeypatch)
 
 
 @pytest.fixture

@@ -8,12 +8,11 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.desk import Desk, MakeLayout, bad, make_desk
+from tests.unit.cli.desk import Desk, bad
 
 from boardcluster.campaign import rounds
 from boardcluster.errors import EmptySelectionError, RunError, UsageError
-from boardcluster.records import ClusterSpec, Engine, Trial
-from boardcluster.services.pair import pair_ids
+from boardcluster.records import Engine, Trial
 from boardcluster.spec.variant import ClusterVariant
 from boardcluster.store import Store
 
@@ -31,16 +30,6 @@ size = "1 MB"
 of = "engine"
 levels = ["mapreduce", "spark"]
 """
-
-
-@pytest.fixture
-def desk(
-    tmp_path: Path,
-    make_spec: Callable[..., ClusterSpec],
-    make_layout: MakeLayout,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Desk:
-    return make_desk(tmp_path / "home", make_spec(engines=pair_ids()[0]), make_layout, monkeypatch)
 
 
 @pytest.fixture
