@@ -110,11 +110,6 @@ def _mapred(layout: Layout, node: NodeSpec) -> dict[str, str]:
     }
 
 
-_SPARK_ON_TWINS = {"spark.ui.enabled": "false"}
-"""While its pages start, Spark adds YARN's filter to them without a lock; on a node that is slowed
-down the two meet, and the application ends with a ConcurrentModificationException."""
-
-
 def _spark(layout: Layout) -> dict[str, str]:
     events = f"file://{layout.spark_events}"
     master, workers = [layout.spec.master], layout.spec.workers
@@ -150,7 +145,10 @@ def _spark(layout: Layout) -> dict[str, str]:
         "spark.history.fs.logDirectory": events,
         "spark.history.ui.port": str(PORTS["sparkhistory-web"]),
         "spark.yarn.historyServer.address": layout.url(layout.spec.master, "sparkhistory-web"),
-        **(_SPARK_ON_TWINS if layout.spec.twin is not None else {}),
+        # YARN's filter is added to the driver's pages without a lock. Now and then this meets their
+        # start, and the application ends: "No filter named …AmIpFilter" on a busy machine, a
+        # ConcurrentModificationException on a slow one.
+        "spark.ui.enabled": "false",
         **{name: " ".join(flags) for name, flags in options.items() if flags},
         **dict.fromkeys(first, ":".join(layout.engines.jars("spark"))),
     }

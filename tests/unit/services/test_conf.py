@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from boardcluster.records import ClusterSpec, NodeSpec, Role, TwinSpec
+from boardcluster.records import ClusterSpec, NodeSpec, Role
 from boardcluster.services.conf import config_sha256, render_node
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.profile import profile_names
@@ -311,14 +311,8 @@ def test_jvms_that_only_direct_others_use_the_first_compiler(
     assert not any(first in text for text in files.values())
 
 
-def test_the_pages_of_a_spark_application_are_off_on_twins_only(
-    make_spec: MakeSpec, make_layout: MakeLayout
-) -> None:
-    plain = make_layout(make_spec())
-    twin = replace(plain, spec=replace(plain.spec, twin=TwinSpec()))
-
-    assert "spark.ui.enabled" not in render_node(plain, plain.spec.master)["spark-defaults.conf"]
-    files = render_node(twin, twin.spec.master)
+def test_a_spark_driver_serves_no_pages_whose_start_could_end_it(layout: Layout) -> None:
+    files = render_node(layout, layout.spec.master)
     assert "spark.ui.enabled false" in files["spark-defaults.conf"]
 
 
