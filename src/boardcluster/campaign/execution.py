@@ -177,6 +177,7 @@ def write_configuration(
     tag: str,
     tags: str = "",
     extra: Mapping[str, Mapping[str, str]],
+    brief: bool = False,
 ) -> str:
     """Write the configuration that one job submits with: the master's, with its own settings.
 
@@ -186,6 +187,7 @@ def write_configuration(
         tag: the YARN tag that only this job has.
         tags: all its tags, separated by commas, if it has more.
         extra: per file without its ending, further properties of this job.
+        brief: whether its JVMs end before the second compiler would have paid.
 
     Returns:
         The folder of the copy on the master, below ``scratch_of``.
@@ -193,7 +195,7 @@ def write_configuration(
     own = {file: dict(properties) for file, properties in extra.items()}
     own.setdefault("mapred-site", {})["mapreduce.job.tags"] = tags or tag
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in render_node(live.layout, live.spec.master, extra=own).items():
+    for name, text in render_node(live.layout, live.spec.master, extra=own, brief=brief).items():
         (folder / name).write_text(text)
     there = f"{scratch_of(live.layout, live.spec.master, tag)}/conf"
     live.master.run(["mkdir", "-p", str(PurePosixPath(there).parent)])

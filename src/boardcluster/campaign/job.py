@@ -57,6 +57,13 @@ class RunPaths:
     """Set when something was lost or another job failed: no further phase begins."""
 
 
+def _merged(
+    first: Mapping[str, Mapping[str, str]], second: Mapping[str, Mapping[str, str]]
+) -> dict[str, dict[str, str]]:
+    """Return the properties of both per file; where they differ, the second's hold."""
+    return {file: {**first.get(file, {}), **second.get(file, {})} for file in {**first, **second}}
+
+
 class JobRun:
     """One job of one attempt.
 
@@ -87,7 +94,12 @@ class JobRun:
         self._tag = f"{paths.attempt}-{job.label}" if in_mix else paths.attempt
         tags = f"{paths.attempt},{self._tag}" if in_mix else self._tag
         self._conf = write_configuration(
-            live, self._folder / "conf", tag=self._tag, tags=tags, extra=settings
+            live,
+            self._folder / "conf",
+            tag=self._tag,
+            tags=tags,
+            extra=_merged(job.sizing.properties if job.sizing else {}, settings),
+            brief=job.sizing is not None and job.sizing.brief,
         )
         self._job = Job(
             spec=job.spec,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from boardcluster.errors import UsageError
 from boardcluster.factors import FACTORS
 from boardcluster.records import ClusterSpec, Engine, Trial
+from boardcluster.services.job_sizing import JobSizing, size_job
 from boardcluster.services.profile import Profile, with_settings
 from boardcluster.services.settings import by_file, of_daemons, of_jobs
 from boardcluster.spec.variant import ClusterVariant
@@ -26,6 +27,8 @@ class TrialJob:
     """The workload."""
     spec: JobSpec
     """What to do."""
+    sizing: JobSizing | None = None
+    """What it gets by the rule of the profile ``default``; None in other profiles."""
 
 
 def variant_of(trial: Trial) -> ClusterVariant:
@@ -56,6 +59,7 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
     profile = replace(
         profile,
         properties={file: profile.properties.get(file, {}) | own.get(file, {}) for file in files},
+        settings={**profile.settings, **{k: v for rows in own.values() for k, v in rows.items()}},
     )
     names = trial.workload.split("+")
     smallest = min(spec.workers, key=lambda worker: worker.memory_bytes)
@@ -80,20 +84,23 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
             for key, value in trial.parameters.items()
             if key.startswith(prefix)
         }
+        size_bytes = 0 if workload.input_kind is InputKind.NOTHING else trial.size_bytes
+        sizing = size_job(spec, profile, trial.engine, size_bytes=size_bytes)
+        hdfs = profile.properties["hdfs-site"] | (sizing.properties["hdfs-site"] if sizing else {})
         job_spec = JobSpec(
             engine=trial.engine,
-            size_bytes=0 if workload.input_kind is InputKind.NOTHING else trial.size_bytes,
+            size_bytes=size_bytes,
             replication=replication,
             checksum=trial.checksum,
             parameters=check_parameters(workload, given),
             workers=len(spec.workers),
             worker_memory_bytes=smallest.memory_bytes,
             worker_cores=min(worker.cores for worker in spec.workers),
-            block_bytes=int(profile.properties["hdfs-site"].get("dfs.blocksize", 128 << 20)),
+            block_bytes=int(hdfs.get("dfs.blocksize", 128 << 20)),
         )
         workload.check(job_spec)
         label = name if len(names) == 1 else f"{number}-{name}"
-        jobs.append(TrialJob(label=label, workload=workload, spec=job_spec))
+        jobs.append(TrialJob(label=label, workload=workload, spec=job_spec, sizing=sizing))
     return tuple(jobs)
 
 

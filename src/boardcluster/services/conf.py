@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
 from boardcluster.cluster.state import IDENTITY_VARIABLE
@@ -11,6 +12,7 @@ from boardcluster.records import Engine, NodeSpec
 from boardcluster.services.dilation import LONGEST_MILLISECONDS, capped, dilated
 from boardcluster.services.jvm import job_options, processor_flags
 from boardcluster.services.layout import PORTS, Layout
+from boardcluster.services.profile import Profile
 from boardcluster.services.security import security_properties
 from boardcluster.services.settings import by_file
 
@@ -84,7 +86,7 @@ def _yarn(layout: Layout, node: NodeSpec) -> dict[str, str]:
     }
 
 
-def _mapred(layout: Layout, node: NodeSpec) -> dict[str, str]:
+def _mapred(layout: Layout, node: NodeSpec, *, brief: bool) -> dict[str, str]:
     master = layout.spec.master.name
     # Hadoop before 3.4 does not open the JDK's packages to its own injection by itself.
     flags = ["-Djava.net.preferIPv4Stack=true", _ADD_OPENS]
@@ -93,14 +95,14 @@ def _mapred(layout: Layout, node: NodeSpec) -> dict[str, str]:
         # The container's own class path begins with folders, behind which no archive works.
         flags += ["-cp", ":".join([*layout.engines.jars("hadoop"), "$CLASSPATH"])]
 
-    def options(*, directs: bool) -> str:
-        return " ".join([*job_options(layout, Engine.MAPREDUCE, directs=directs), *flags])
+    def options(*, brief: bool) -> str:
+        return " ".join([*job_options(layout, Engine.MAPREDUCE, brief=brief), *flags])
 
     return {
         "mapreduce.framework.name": "yarn",
-        "yarn.app.mapreduce.am.admin-command-opts": options(directs=True),
-        "mapreduce.admin.map.child.java.opts": options(directs=False),
-        "mapreduce.admin.reduce.child.java.opts": options(directs=False),
+        "yarn.app.mapreduce.am.admin-command-opts": options(brief=True),
+        "mapreduce.admin.map.child.java.opts": options(brief=brief),
+        "mapreduce.admin.reduce.child.java.opts": options(brief=brief),
         "mapreduce.application.classpath": f"{layout.engines.hadoop_jars}/*",
         "mapreduce.jobhistory.address": f"{master}:{PORTS['jobhistory']}",
         "mapreduce.jobhistory.admin.address": f"{master}:{PORTS['jobhistory-admin']}",
@@ -110,19 +112,20 @@ def _mapred(layout: Layout, node: NodeSpec) -> dict[str, str]:
     }
 
 
-def _spark(layout: Layout) -> dict[str, str]:
+def _spark(layout: Layout, *, brief: bool, collector: Sequence[str]) -> dict[str, str]:
     events = f"file://{layout.spark_events}"
     master, workers = [layout.spec.master], layout.spec.workers
     # Not the extraJavaOptions of driver and executors: those are the user's.
     jvms = {
-        "spark.driver.defaultJavaOptions": (master, False),
-        "spark.executor.defaultJavaOptions": (workers, False),
+        "spark.driver.defaultJavaOptions": (master, brief),
+        "spark.executor.defaultJavaOptions": (workers, brief),
         "spark.yarn.am.extraJavaOptions": (workers, True),
     }
     options = {
         name: [
             *processor_flags(layout, nodes),
-            *job_options(layout, Engine.SPARK, directs=directs),
+            *job_options(layout, Engine.SPARK, brief=directs),
+            *(collector if directs and layout.profile.small_daemons else ()),
         ]
         for name, (nodes, directs) in jvms.items()
     }
@@ -152,6 +155,16 @@ def _spark(layout: Layout) -> dict[str, str]:
         **{name: " ".join(flags) for name, flags in options.items() if flags},
         **dict.fromkeys(first, ":".join(layout.engines.jars("spark"))),
     }
+
+
+def _collector(profile: Profile, extra: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
+    """Return the collector of a Spark job's brief JVMs; none where the user names one.
+
+    Two that are named keep a JVM from starting.
+    """
+    chosen = {**profile.properties["spark-defaults"], **extra.get("spark-defaults", {})}
+    named = re.search(r"-XX:[+-]Use\w+GC", " ".join(chosen.values()))
+    return () if named else ("-XX:+UseSerialGC",)
 
 
 _CAPACITY = {
@@ -213,11 +226,19 @@ def _with_dilation(
 
 
 def render_node(
-    layout: Layout, node: NodeSpec, *, extra: Mapping[str, Mapping[str, str]] | None = None
+    layout: Layout,
+    node: NodeSpec,
+    *,
+    extra: Mapping[str, Mapping[str, str]] | None = None,
+    brief: bool = False,
 ) -> dict[str, str]:
     """Return the configuration files of one node: file name to content.
 
-    ``extra`` are properties, per file, of one submission.
+    Args:
+        layout: the cluster.
+        node: the node.
+        extra: properties, per file, of one submission.
+        brief: whether the JVMs of that submission end before the second compiler would have paid.
 
     Raises:
         UsageError: nodes are dilated and a property that must be a time is none.
@@ -232,8 +253,8 @@ def render_node(
         "core-site": _core(layout, node),
         "hdfs-site": _hdfs(layout, node),
         "yarn-site": _yarn(layout, node),
-        "mapred-site": _mapred(layout, node),
-        "spark-defaults": _spark(layout),
+        "mapred-site": _mapred(layout, node, brief=brief),
+        "spark-defaults": _spark(layout, brief=brief, collector=_collector(profile, extra or {})),
     }
     security = security_properties(layout)
     who_may = f"who may do what: security {layout.spec.security}, docs/explanation/security.md"

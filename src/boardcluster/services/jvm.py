@@ -34,7 +34,7 @@ _ARCHIVE = {
 _JOB_ARCHIVE = {Engine.MAPREDUCE: "mapreduce", Engine.SPARK: "spark"}
 """Which class-data archive the JVMs of a job share."""
 
-_DIRECTING = ("-XX:TieredStopAtLevel=1",)
+_BRIEF = ("-XX:TieredStopAtLevel=1",)
 """Not the collector: two that are named keep a JVM from starting, and a user may name one."""
 
 _SMALL = (
@@ -85,7 +85,7 @@ def processor_flags(layout: Layout, nodes: Sequence[NodeSpec]) -> list[str]:
     return [f"-XX:ActiveProcessorCount={min(node.cores for node in nodes)}"]
 
 
-def job_options(layout: Layout, engine: Engine, *, directs: bool = False) -> list[str]:
+def job_options(layout: Layout, engine: Engine, *, brief: bool = False) -> list[str]:
     """Return what makes the JVMs of an engine's jobs start fast; nothing in profiles of others.
 
     An archive works only behind the very jars that it was made of: they must stand first on the
@@ -94,13 +94,13 @@ def job_options(layout: Layout, engine: Engine, *, directs: bool = False) -> lis
     Args:
         layout: the cluster.
         engine: the engine.
-        directs: whether the JVM only directs others, as clients and application masters do: it has
-            ended before the second compiler's work would have paid.
+        brief: whether the JVM ends before the second compiler's work would have paid, as clients
+            and application masters do, which only direct others.
     """
     if not layout.profile.small_daemons:
         return []
     return [
-        *(_DIRECTING if directs else ()),
+        *(_BRIEF if brief else ()),
         *archive_options(layout.archives, _JOB_ARCHIVE[engine]),
     ]
 

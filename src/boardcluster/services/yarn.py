@@ -87,7 +87,7 @@ def hadoop_command(
     return [
         *(str(layout.java.program), "-Xmx256m", "-XX:-UsePerfData"),
         *processor_flags(layout, [layout.spec.master]),
-        *job_options(layout, Engine.MAPREDUCE, directs=True),
+        *job_options(layout, Engine.MAPREDUCE, brief=True),
         "--add-opens=java.base/java.lang=ALL-UNNAMED",
         "-Djava.net.preferIPv4Stack=true",
         f"-Djava.io.tmpdir={layout.folder(layout.spec.master, 'tmp')}",

@@ -64,7 +64,7 @@ def test_a_trial_of_one_workload_is_one_job_of_its_name(
         workers=4,
         worker_memory_bytes=2 << 30,
         worker_cores=4,
-        block_bytes=64 << 20,
+        block_bytes=16 << 20,
     )
     assert workloads["grep"].checked == [job.spec]
 

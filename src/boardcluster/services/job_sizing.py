@@ -1,0 +1,98 @@
+"""The second rule of the profile ``default``: what one job gets, from the size of its input.
+
+A JVM takes seconds of a core before it works, so a small input gets few of them, and never more at
+once than there are cores. With C cores in all and S bytes of input or, where a job has none, of
+output:
+
+    block     = S / C, rounded up to a power of two; within 16 and 128 MiB
+    blocks    = S / block                  rounded up: the tasks that read the input
+    reduces   = the least of workers, C and blocks
+    executors = the least of workers, C and blocks; more, up to one per worker, where the input
+                would not fit into their heaps
+    cores     = C / executors, rounded up, at most the node's
+    brief     = whether a JVM works on less than 1 GB: the first compiler alone is faster then
+
+C counts the cores that are really there: emulated nodes without the limits of boards share those of
+this machine.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from boardcluster.records import ClusterSpec, Engine
+from boardcluster.services.profile import Profile
+
+__all__ = ["JobSizing", "real_cores", "size_job"]
+
+_MIB = 1 << 20
+_BLOCK_LEAST = 16 * _MIB
+_BLOCK_MOST = 128 * _MIB
+_BRIEF_BYTES = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSizing:
+    """What one job gets."""
+
+    properties: dict[str, dict[str, str]]
+    """Per file of ``profile.FILES``, what is set for it."""
+    brief: bool
+    """Whether its tasks and executors end before the second compiler's work would have paid."""
+
+
+def real_cores(spec: ClusterSpec) -> int:
+    """Return how many cores the workers really have together.
+
+    Nodes that share this machine without being limited have its cores between them, however many
+    they declare. With a time dilation each has what it declares.
+    """
+    declared = sum(worker.cores for worker in spec.workers)
+    if not spec.capabilities.emulated or spec.twin is not None:
+        return declared
+    return min(declared, len(os.sched_getaffinity(0)))
+
+
+def size_job(
+    spec: ClusterSpec, profile: Profile, engine: Engine, *, size_bytes: int
+) -> JobSizing | None:
+    """Apply the rule; None in any other profile, on MPI, and for a job without a size.
+
+    Args:
+        spec: the cluster in the variant that the job runs on.
+        profile: its profile; what was set on top of it stays as it is.
+        engine: the job's engine.
+        size_bytes: size of the input, or of what the job makes.
+    """
+    if not profile.small_daemons or engine is Engine.MPI or not size_bytes:
+        return None
+    cores, workers = real_cores(spec), len(spec.workers)
+    block = _BLOCK_LEAST
+    while block < min(_BLOCK_MOST, size_bytes / cores):
+        block *= 2
+    blocks = -(-size_bytes // block)
+    most = min(workers, cores, blocks)
+    rows: dict[str, dict[str, str]] = {"hdfs-site": {"dfs.blocksize": str(block)}}
+    if engine is Engine.MAPREDUCE:
+        rows["mapred-site"] = {
+            "mapreduce.job.maps": str(blocks),
+            "mapreduce.job.reduces": str(most),
+        }
+        each = max(block, size_bytes / most)
+    else:
+        heap = int(profile.properties["spark-defaults"]["spark.executor.memory"][:-1]) * _MIB
+        executors = min(workers, max(most, -(-size_bytes // heap)))
+        node_cores = min(worker.cores for worker in spec.workers)
+        rows["spark-defaults"] = {
+            "spark.executor.instances": str(executors),
+            "spark.executor.cores": str(min(node_cores, -(-cores // executors))),
+        }
+        each = size_bytes / executors
+    return JobSizing(
+        properties={
+            file: {key: value for key, value in found.items() if key not in profile.settings}
+            for file, found in rows.items()
+        },
+        brief=each < _BRIEF_BYTES,
+    )

@@ -1,0 +1,139 @@
+"""What one job gets by the profile ``default``, against numbers worked out by hand."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from boardcluster.records import ClusterSpec, Engine, TwinSpec
+from boardcluster.services import job_sizing
+from boardcluster.services.job_sizing import real_cores, size_job
+from boardcluster.services.pair import pair_ids
+from boardcluster.services.profile import build_profile, with_settings
+
+MB, GB, MIB = 10**6, 10**9, 1 << 20
+MakeSpec = Callable[..., ClusterSpec]
+
+
+@pytest.fixture
+def boards(make_spec: MakeSpec) -> ClusterSpec:
+    """Four boards of 4 GiB with four cores each; 2784 MiB are an executor's heap."""
+    spec = make_spec(workers=4, memory_mib=4096, cores=4, engines=pair_ids()[0])
+    return replace(spec, kind="boards")
+
+
+@pytest.fixture
+def emulated(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> ClusterSpec:
+    """The same as emulated nodes of a machine with two cores."""
+    monkeypatch.setattr(job_sizing.os, "sched_getaffinity", lambda _: {0, 1})
+    return make_spec(workers=4, memory_mib=4096, cores=4)
+
+
+def test_nodes_that_share_this_machine_have_its_cores_between_them(
+    emulated: ClusterSpec, boards: ClusterSpec
+) -> None:
+    assert real_cores(emulated) == 2
+    assert real_cores(replace(emulated, twin=TwinSpec())) == 16
+    assert real_cores(boards) == 16
+
+
+# Input: block in MiB, maps, reduces
+MAPREDUCE_ON_BOARDS = {
+    8 * MB: (16, 1, 1),
+    256 * MB: (16, 16, 4),  # 256 MB / 16 = 15.3 MiB
+    1 * GB: (64, 15, 4),  # 59.6 MiB
+    4 * GB: (128, 30, 4),
+}
+MAPREDUCE_EMULATED = {
+    8 * MB: (16, 1, 1),
+    64 * MB: (32, 2, 2),  # 30.5 MiB
+    256 * MB: (128, 2, 2),
+    4 * GB: (128, 30, 2),
+}
+
+
+def test_boards_share_an_input_among_all_their_cores(boards: ClusterSpec) -> None:
+    assert _mapreduce(boards, MAPREDUCE_ON_BOARDS) == MAPREDUCE_ON_BOARDS
+
+
+def test_emulated_nodes_start_no_more_tasks_than_this_machine_has_cores(
+    emulated: ClusterSpec,
+) -> None:
+    assert _mapreduce(emulated, MAPREDUCE_EMULATED) == MAPREDUCE_EMULATED
+
+
+def _mapreduce(
+    spec: ClusterSpec, table: dict[int, tuple[int, int, int]]
+) -> dict[int, tuple[int, int, int]]:
+    found = {}
+    for size_bytes in table:
+        job = size_job(
+            spec, build_profile("default", spec), Engine.MAPREDUCE, size_bytes=size_bytes
+        )
+        assert job is not None
+        tasks = job.properties["mapred-site"]
+        found[size_bytes] = (
+            int(job.properties["hdfs-site"]["dfs.blocksize"]) // MIB,
+            int(tasks["mapreduce.job.maps"]),
+            int(tasks["mapreduce.job.reduces"]),
+        )
+    return found
+
+
+# Input: executors, cores of each
+SPARK_ON_BOARDS = {8 * MB: (1, 4), 256 * MB: (4, 4), 4 * GB: (4, 4)}
+SPARK_EMULATED = {
+    8 * MB: (1, 2),
+    256 * MB: (2, 1),
+    4 * GB: (2, 1),
+    8 * GB: (3, 1),  # 7629 MiB / 2784 MiB of heap
+    64 * GB: (4, 1),
+}
+
+
+def test_executors_are_as_many_as_cores_and_heaps_ask_for(
+    boards: ClusterSpec, emulated: ClusterSpec
+) -> None:
+    assert _spark(boards, SPARK_ON_BOARDS) == SPARK_ON_BOARDS
+    assert _spark(emulated, SPARK_EMULATED) == SPARK_EMULATED
+
+
+def _spark(spec: ClusterSpec, table: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+    found = {}
+    for size_bytes in table:
+        job = size_job(spec, build_profile("default", spec), Engine.SPARK, size_bytes=size_bytes)
+        assert job is not None
+        rows = job.properties["spark-defaults"]
+        found[size_bytes] = (
+            int(rows["spark.executor.instances"]),
+            int(rows["spark.executor.cores"]),
+        )
+    return found
+
+
+def test_what_was_set_stays_as_it_is(boards: ClusterSpec) -> None:
+    chosen = {"dfs.blocksize": str(32 * MIB), "spark.executor.instances": "3"}
+    profile = with_settings(build_profile("default", boards), chosen, boards)
+
+    job = size_job(boards, profile, Engine.SPARK, size_bytes=256 * MB)
+
+    assert job is not None
+    assert job.properties == {"hdfs-site": {}, "spark-defaults": {"spark.executor.cores": "4"}}
+
+
+def test_the_first_compiler_alone_is_for_little_work(boards: ClusterSpec) -> None:
+    profile = build_profile("default", boards)
+
+    def brief(size_bytes: int) -> bool:
+        job = size_job(boards, profile, Engine.SPARK, size_bytes=size_bytes)
+        return job is not None and job.brief
+
+    assert brief(3 * GB)
+    assert not brief(4 * GB)
+
+
+def test_other_profiles_and_jobs_without_a_size_are_left_alone(boards: ClusterSpec) -> None:
+    default, upstream = build_profile("default", boards), build_profile("upstream", boards)
+    assert size_job(boards, upstream, Engine.SPARK, size_bytes=256 * MB) is None
+    assert size_job(boards, default, Engine.MPI, size_bytes=256 * MB) is None
+    assert size_job(boards, default, Engine.MAPREDUCE, size_bytes=0) is None
