@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from boardcluster.records import ClusterSpec, Engine, TwinSpec
-from boardcluster.services import job_sizing
 from boardcluster.services.job_sizing import real_cores, size_job
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile, with_settings
@@ -25,7 +24,7 @@ def boards(make_spec: MakeSpec) -> ClusterSpec:
 @pytest.fixture
 def emulated(make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch) -> ClusterSpec:
     """The same as emulated nodes of a machine with two cores."""
-    monkeypatch.setattr(job_sizing.os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     return make_spec(workers=4, memory_mib=4096, cores=4)
 
 
