@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("size", nargs="?", choices=("small", "1gb", "4gb"), default="small")
     parser.add_argument("--home", type=Path, required=True)
     given = parser.parse_args()
-    cluster = bc.open(given.home, tell=print)
+    cluster = bc.open(home=given.home, tell=print)
     if given.what == "run":
         cluster.run(FILES / f"{given.size}.toml", resume=True)
     return print_table(cluster.results().rows())
