@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,14 +14,16 @@ import pytest
 from boardcluster import errors
 from boardcluster.campaign.plan import workload_facts
 from boardcluster.factors import FACTORS
-from boardcluster.records import ClusterSpec
+from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services.daemons import DAEMONS
+from boardcluster.services.job_sizing import size_job
 from boardcluster.services.layout import PORTS
 from boardcluster.services.pair import pair_ids
 from boardcluster.services.profile import build_profile, profile_names
 from boardcluster.services.sizing import size_cluster
 from boardcluster.spec import load_campaign, load_cluster, propose_cluster
 from boardcluster.store.migrations import MIGRATIONS
+from boardcluster.units import parse_size
 from boardcluster.workloads import load_workload, workload_names
 from tests.builders import make_cluster, make_node
 from tests.tidy.docs_blocks import console_blocks
@@ -206,6 +209,30 @@ def test_the_table_of_sizes_is_what_the_rule_gives() -> None:
             str(sizing.executor_heap) if not sizing.spark_refusal else "none",
             str(sizing.executor_overhead),
         ]
+
+
+def test_the_examples_of_jobs_are_what_the_rule_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    text = (REFERENCE / "profiles.md").read_text()
+    rows = table_rows(text.partition("<!-- job-sizing-table -->")[2].partition("\n\n")[0])
+    boards = replace(board(4 * GIB, cores=4, workers=4), kind="boards")
+    emulated = board(4 * GIB, cores=1, workers=4)
+    assert [row[0] for row in rows] == ["8 MB", "256 MB", "4 GB"]
+    for size, *shown in rows:
+        assert shown == [job_in_words(spec, parse_size(size)) for spec in (boards, emulated)]
+
+
+def job_in_words(spec: ClusterSpec, size_bytes: int) -> str:
+    profile = build_profile("default", spec)
+    found: dict[str, str] = {}
+    for engine in (Engine.SPARK, Engine.MAPREDUCE):
+        job = size_job(spec, profile, engine, size_bytes=size_bytes)
+        assert job
+        for rows in job.properties.values():
+            found |= rows
+    executors, cores = found["spark.executor.instances"], found["spark.executor.cores"]
+    maps, reduces = found["mapreduce.job.maps"], found["mapreduce.job.reduces"]
+    return f"{executors} x {cores}; {maps} + {reduces}"
 
 
 def runs_spark(workers: int, available_bytes: int) -> bool:
