@@ -4,14 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from boardcluster.errors import UsageError
 from boardcluster.records import Engine
 from boardcluster.services.jobs import jobs_jar_on_nodes
 from boardcluster.services.layout import Layout
 from boardcluster.services.spark import spark_submit_command
 from boardcluster.services.yarn import mapreduce_command
-from boardcluster.workloads.base import Context, Job, Phase
+from boardcluster.workloads.base import Context, Job, JobSpec, Parameter, Phase
 
-__all__ = ["example_command", "job_phase", "spark_command"]
+__all__ = ["FORM", "check_form", "example_command", "job_phase", "spark_command"]
+
+_STOCK, _FAST = "stock", "fast"
+FORM = Parameter(
+    default=_STOCK,
+    allowed=f"{_STOCK}, {_FAST}",
+    meaning=(
+        "The MapReduce program: Hadoop's stock example, or a fast one of ours that stays in bytes "
+        "and counts within each map."
+    ),
+    is_allowed=(_STOCK, _FAST).__contains__,
+)
+"""The parameter ``form`` of workloads that have both programs."""
+
+
+def check_form(workload: str, spec: JobSpec) -> None:
+    """Refuse the fast form where there is only one.
+
+    Raises:
+        UsageError: the engine is not MapReduce.
+    """
+    if spec.parameters.get("form") == _FAST and spec.engine is not Engine.MAPREDUCE:
+        raise UsageError(
+            f"{workload}.form = '{_FAST}' is a program of MapReduce; {spec.engine} has one form",
+            hint=f'give it with engine = "{Engine.MAPREDUCE}" only',
+        )
 
 
 def example_command(layout: Layout, *, conf: str, arguments: Sequence[str]) -> tuple[str, ...]:
@@ -59,6 +85,9 @@ def job_phase(
 ) -> tuple[Phase]:
     """Return the one phase of a job that is a stock example on MapReduce and ours on Spark.
 
+    The form ``fast`` is ours on MapReduce, too: its class has the name of the Spark job's with
+    ``Fast`` before it, and takes the same arguments.
+
     Args:
         context: the workload's context.
         job: the job.
@@ -68,7 +97,12 @@ def job_phase(
         spark: its arguments.
     """
     layout = context.live.layout
-    if job.spec.engine is Engine.MAPREDUCE:
+    if job.spec.parameters.get("form") == _FAST:
+        package, _, name_of_class = main.rpartition(".")
+        arguments = [f"{package}.Fast{name_of_class}", *spark]
+        jar = jobs_jar_on_nodes(layout)
+        command = tuple(mapreduce_command(layout, conf=job.conf, jar=jar, arguments=arguments))
+    elif job.spec.engine is Engine.MAPREDUCE:
         command = example_command(layout, conf=job.conf, arguments=example)
     else:
         command = spark_command(layout, job, main=main, arguments=spark)

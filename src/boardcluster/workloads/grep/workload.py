@@ -23,7 +23,7 @@ from boardcluster.workloads.base import (
     StagedInput,
     Workload,
 )
-from boardcluster.workloads.commands import job_phase
+from boardcluster.workloads.commands import FORM, check_form, job_phase
 from boardcluster.workloads.compare import compare_lines, count_lines, sort_lines
 from boardcluster.workloads.grep.pattern import ALLOWED, is_pattern
 from boardcluster.workloads.grep.searching import GrepOutput, search
@@ -57,11 +57,13 @@ class _Grep(Workload):
             allowed=ALLOWED,
             meaning="The regular expression that is searched for.",
             is_allowed=is_pattern,
-        )
+        ),
+        "form": FORM,
     }
 
     def check(self, spec: JobSpec) -> None:
         check_size(self.name, spec, least_bytes=1, unit="one byte")
+        check_form(self.name, spec)
 
     def need(self, spec: JobSpec) -> Need:
         # What a run adds depends on the pattern. Intermediate data was at most 330 MB on Hadoop

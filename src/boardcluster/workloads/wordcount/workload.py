@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from boardcluster.errors import VerificationError
@@ -14,12 +15,13 @@ from boardcluster.workloads.base import (
     JobSpec,
     Need,
     Outcomes,
+    Parameter,
     Phase,
     Proof,
     StagedInput,
     Workload,
 )
-from boardcluster.workloads.commands import job_phase
+from boardcluster.workloads.commands import FORM, check_form, job_phase
 from boardcluster.workloads.compare import compare_lines, count_lines, sort_lines
 from boardcluster.workloads.inputs import check_size, put_text, text_of
 from boardcluster.workloads.outputs import fetch_parts
@@ -37,9 +39,11 @@ class _WordCount(Workload):
     name = "wordcount"
     engines = (Engine.MAPREDUCE, Engine.SPARK)
     input_kind = InputKind.TEXT
+    parameters: Mapping[str, Parameter] = {"form": FORM}
 
     def check(self, spec: JobSpec) -> None:
         check_size(self.name, spec, least_bytes=1, unit="one byte")
+        check_form(self.name, spec)
 
     def need(self, spec: JobSpec) -> Need:
         # Intermediate data and output are together at most about five times the input on flight

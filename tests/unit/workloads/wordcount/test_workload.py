@@ -1,6 +1,7 @@
 """The verbs of WordCount against an HDFS in memory; the counting is real."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,21 @@ def test_mapreduce_runs_the_stock_example(world: TextWorld) -> None:
     assert phase.command[-4:] == (jar, "wordcount", source, OUTPUT)
     assert phase.command[phase.command.index("-cp") + 1].endswith(":/attempt/conf")
     assert (phase.name, phase.yarn, phase.node) == ("count", True, "")
+
+
+def test_the_fast_form_is_ours_on_mapreduce_only(
+    world: TextWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "jobs_jar_on_nodes", lambda layout: "/jobs.jar")
+    fast = replace(case_of(Engine.MAPREDUCE), parameters={"form": "fast"})
+
+    (phase,) = WORKLOAD.phases(world.context, prepare(world), job_of(fast))
+
+    source = f"/boardcluster/input/{SHA256[:32]}-r2-crc32c-b128m"
+    main = "io.boardcluster.jobs.FastWordCount"
+    assert phase.command[-4:] == ("/jobs.jar", main, source, OUTPUT)
+    with pytest.raises(UsageError, match="wordcount.form = 'fast' is a program of MapReduce"):
+        WORKLOAD.check(replace(fast, engine=Engine.SPARK))
 
 
 def test_spark_runs_our_job(world: TextWorld, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,8 @@
 package io.boardcluster.jobs;
 
+import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
+
 /** The arguments of a job, judged one by one. */
 final class Arguments {
 
@@ -32,6 +35,18 @@ final class Arguments {
 
     String text(int index) {
         return values[index];
+    }
+
+    /** {@return a regular expression as {@link Pattern} takes it} */
+    String regex(int index) throws UsageException {
+        String regex = values[index];
+        try {
+            Pattern.compile(regex);
+        } catch (PatternSyntaxException error) {
+            throw new UsageException(
+                    "no regular expression: " + regex + " (" + error.getDescription() + ")");
+        }
+        return regex;
     }
 
     /** {@return a whole number from {@code least} up to {@code most}} */

@@ -17,16 +17,6 @@ import scala.Tuple2;
  */
 final class CountedWords implements Iterator<Tuple2<Integer, byte[]>> {
 
-    private static final int FULL_BYTES = 4 << 20;
-    private static final int FULL_WORDS = 1 << 17;
-    private static final boolean[] IS_BLANK = new boolean[256];
-
-    static {
-        for (char blank : " \t\n\r\f".toCharArray()) {
-            IS_BLANK[blank] = true;
-        }
-    }
-
     private final Iterator<Tuple2<LongWritable, Text>> lines;
     private final WordTable table = new WordTable();
     private final Block[] outputs;
@@ -40,14 +30,8 @@ final class CountedWords implements Iterator<Tuple2<Integer, byte[]>> {
     @Override
     public boolean hasNext() {
         if (ready.isEmpty()) {
-            while (lines.hasNext() && table.bytes() < FULL_BYTES && table.size() < FULL_WORDS) {
-                Text line = lines.next()._2();
-                if (TextInput.isAscii(line.getBytes(), line.getLength())) {
-                    addWords(line.getBytes(), line.getLength());
-                } else {
-                    byte[] repaired = TextInput.wellFormed(line);
-                    addWords(repaired, repaired.length);
-                }
+            while (lines.hasNext() && !table.isFull()) {
+                Lines.addWords(lines.next()._2(), table);
             }
             send();
         }
@@ -60,22 +44,6 @@ final class CountedWords implements Iterator<Tuple2<Integer, byte[]>> {
             throw new NoSuchElementException();
         }
         return ready.remove();
-    }
-
-    private void addWords(byte[] bytes, int length) {
-        int at = 0;
-        while (at < length) {
-            while (at < length && IS_BLANK[bytes[at] & 0xFF]) {
-                at++;
-            }
-            int start = at;
-            while (at < length && !IS_BLANK[bytes[at] & 0xFF]) {
-                at++;
-            }
-            if (at > start) {
-                table.add(bytes, start, at - start, 1);
-            }
-        }
     }
 
     private void send() {

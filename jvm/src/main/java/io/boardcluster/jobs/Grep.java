@@ -3,7 +3,6 @@ package io.boardcluster.jobs;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.util.regex.Pattern;
-import java.util.regex.PatternSyntaxException;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
@@ -38,13 +37,7 @@ public final class Grep {
         Arguments given = new Arguments(args, 3, 3);
         String input = given.path(0, "input");
         String output = given.path(1, "output");
-        String regex = given.text(2);
-        try {
-            Pattern.compile(regex);
-        } catch (PatternSyntaxException error) {
-            throw new UsageException(
-                    "no regular expression: " + regex + " (" + error.getDescription() + ")");
-        }
+        String regex = given.regex(2);
         return context -> filter(context, input, output, regex);
     }
 

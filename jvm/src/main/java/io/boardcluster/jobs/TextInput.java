@@ -1,7 +1,6 @@
 package io.boardcluster.jobs;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
@@ -56,19 +55,5 @@ final class TextInput {
             }
         }
         return bytes;
-    }
-
-    /** {@return whether no byte has its highest bit set, so that every byte is one character} */
-    static boolean isAscii(byte[] bytes, int length) {
-        int seen = 0;
-        for (int at = 0; at < length; at++) {
-            seen |= bytes[at];
-        }
-        return seen >= 0;
-    }
-
-    /** {@return the bytes of a line after decoding, which replaces what is malformed} */
-    static byte[] wellFormed(Text line) {
-        return line.toString().getBytes(StandardCharsets.UTF_8);
     }
 }

@@ -14,6 +14,8 @@ final class WordTable {
             MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
     private static final VarHandle INT =
             MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final int FULL_BYTES = 4 << 20;
+    private static final int FULL_WORDS = 1 << 17;
     private static final int CHUNK_BYTES = 1 << 20;
     private static final int LEAST_WORDS = 1 << 12;
 
@@ -39,6 +41,11 @@ final class WordTable {
     /** {@return bytes of all distinct words together} */
     long bytes() {
         return bytes;
+    }
+
+    /** {@return whether a map should send what it has counted on, as its memory is bounded} */
+    boolean isFull() {
+        return bytes >= FULL_BYTES || size >= FULL_WORDS;
     }
 
     int hash(int word) {
@@ -103,7 +110,7 @@ final class WordTable {
     }
 
     private void store(byte[] from, int start, int length) {
-        if (length > CHUNK_BYTES - lastUsed) {
+        if (chunks.isEmpty() || length > CHUNK_BYTES - lastUsed) {
             // A longer word than a chunk gets one of its own, and the next word another.
             chunks.add(new byte[Math.max(CHUNK_BYTES, length)]);
             lastUsed = 0;

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.apache.hadoop.io.Text;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -106,7 +107,9 @@ class GrepTest extends LocalSpark {
     }
 
     private static boolean contains(byte[] text, int length, String wanted) {
-        return MatchingLines.contains(text, length, wanted.getBytes(StandardCharsets.US_ASCII));
+        Text line = new Text();
+        line.set(text, 0, length);
+        return new LineMatcher(wanted).isIn(line);
     }
 
     @Test

@@ -1,6 +1,7 @@
 package io.boardcluster.jobs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.lang.reflect.Constructor;
@@ -12,9 +13,13 @@ import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.examples.terasort.GenSort;
+import org.apache.hadoop.io.IntWritable;
+import org.apache.hadoop.io.Text;
 import org.apache.hadoop.mapreduce.InputFormat;
 import org.apache.hadoop.mapreduce.InputSplit;
 import org.apache.hadoop.mapreduce.Job;
+import org.apache.hadoop.mapreduce.lib.input.FileInputFormat;
+import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
 import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
 
@@ -61,6 +66,26 @@ final class Stock {
         settings.set("mapreduce.framework.name", "local");
         settings.set("hadoop.tmp.dir", folder.resolve("hadoop").toString());
         assertEquals(0, ToolRunner.run(settings, job, arguments), Arrays.toString(arguments));
+    }
+
+    /** {@return the stock search, whose constructor is private} */
+    static Tool grep() throws ReflectiveOperationException {
+        Constructor<?> made =
+                Class.forName("org.apache.hadoop.examples.Grep").getDeclaredConstructor();
+        made.setAccessible(true);
+        return (Tool) made.newInstance();
+    }
+
+    /** Counts words with the stock mapper and reducer, whose main ends the JVM. */
+    static void wordCount(Configuration settings, Path input, Path output) throws Exception {
+        Job job = Job.getInstance(settings);
+        FileInputFormat.setInputPaths(job, input.toString());
+        FileOutputFormat.setOutputPath(job, new org.apache.hadoop.fs.Path(output.toString()));
+        job.setMapperClass(org.apache.hadoop.examples.WordCount.TokenizerMapper.class);
+        job.setReducerClass(org.apache.hadoop.examples.WordCount.IntSumReducer.class);
+        job.setOutputKeyClass(Text.class);
+        job.setOutputValueClass(IntWritable.class);
+        assertTrue(job.waitForCompletion(false));
     }
 
     /** Writes bytes as a file of a folder that is made if there is none. */
