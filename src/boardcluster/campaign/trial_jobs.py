@@ -86,7 +86,9 @@ def jobs_of(trial: Trial, spec: ClusterSpec, profile: Profile) -> tuple[TrialJob
         }
         size_bytes = 0 if workload.input_kind is InputKind.NOTHING else trial.size_bytes
         sizing = size_job(spec, profile, trial.engine, size_bytes=size_bytes)
-        hdfs = profile.properties["hdfs-site"] | (sizing.properties["hdfs-site"] if sizing else {})
+        hdfs = profile.properties["hdfs-site"] | (
+            sizing.properties.get("hdfs-site", {}) if sizing else {}
+        )
         job_spec = JobSpec(
             engine=trial.engine,
             size_bytes=size_bytes,

@@ -12,6 +12,9 @@ output:
     cores     = C / executors, rounded up, at most the node's
     brief     = whether a JVM works on less than 1 GB: the first compiler alone is faster then
 
+A job without a size gets reduces, executors and cores as if it had a block per core, and both
+compilers, since its work is not known.
+
 C counts the cores that are really there: emulated nodes without the limits of boards share those of
 this machine.
 """
@@ -23,6 +26,7 @@ from dataclasses import dataclass
 
 from boardcluster.records import ClusterSpec, Engine
 from boardcluster.services.profile import Profile
+from boardcluster.services.settings import memory_mib
 
 __all__ = ["JobSizing", "real_cores", "size_job"]
 
@@ -57,23 +61,25 @@ def real_cores(spec: ClusterSpec) -> int:
 def size_job(
     spec: ClusterSpec, profile: Profile, engine: Engine, *, size_bytes: int
 ) -> JobSizing | None:
-    """Apply the rule; None in any other profile, on MPI, and for a job without a size.
+    """Apply the rule; None in any other profile, and on MPI.
 
     Args:
         spec: the cluster in the variant that the job runs on.
         profile: its profile; what was set on top of it stays as it is.
         engine: the job's engine.
-        size_bytes: size of the input, or of what the job makes.
+        size_bytes: size of the input, or of what the job makes; 0 where there is neither.
     """
-    if not profile.small_daemons or engine is Engine.MPI or not size_bytes:
+    if not profile.small_daemons or engine is Engine.MPI:
         return None
     cores, workers = real_cores(spec), len(spec.workers)
     block = _BLOCK_LEAST
     while block < min(_BLOCK_MOST, size_bytes / cores):
         block *= 2
-    blocks = -(-size_bytes // block)
+    blocks = -(-size_bytes // block) if size_bytes else cores
     most = min(workers, cores, blocks)
-    rows: dict[str, dict[str, str]] = {"hdfs-site": {"dfs.blocksize": str(block)}}
+    rows: dict[str, dict[str, str]] = {}
+    if size_bytes:
+        rows["hdfs-site"] = {"dfs.blocksize": str(block)}
     if engine is Engine.MAPREDUCE:
         rows["mapred-site"] = {
             "mapreduce.job.maps": str(blocks),
@@ -81,7 +87,7 @@ def size_job(
         }
         each = max(block, size_bytes / most)
     else:
-        heap = int(profile.properties["spark-defaults"]["spark.executor.memory"][:-1]) * _MIB
+        heap = memory_mib(profile.properties["spark-defaults"]["spark.executor.memory"]) * _MIB
         executors = min(workers, max(most, -(-size_bytes // heap)))
         node_cores = min(worker.cores for worker in spec.workers)
         rows["spark-defaults"] = {
@@ -94,5 +100,5 @@ def size_job(
             file: {key: value for key, value in found.items() if key not in profile.settings}
             for file, found in rows.items()
         },
-        brief=each < _BRIEF_BYTES,
+        brief=size_bytes > 0 and each < _BRIEF_BYTES,
     )

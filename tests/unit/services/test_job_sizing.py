@@ -120,6 +120,14 @@ def test_what_was_set_stays_as_it_is(boards: ClusterSpec) -> None:
     assert job.properties == {"hdfs-site": {}, "spark-defaults": {"spark.executor.cores": "4"}}
 
 
+def test_a_heap_that_was_set_counts_in_its_own_unit(emulated: ClusterSpec) -> None:
+    spec = replace(emulated, engines=pair_ids()[0])
+    profile = with_settings(build_profile("default", spec), {"spark.executor.memory": "1g"}, spec)
+    job = size_job(spec, profile, Engine.SPARK, size_bytes=3 * GB)
+    assert job is not None
+    assert job.properties["spark-defaults"]["spark.executor.instances"] == "3"
+
+
 def test_the_first_compiler_alone_is_for_little_work(boards: ClusterSpec) -> None:
     profile = build_profile("default", boards)
 
@@ -131,8 +139,19 @@ def test_the_first_compiler_alone_is_for_little_work(boards: ClusterSpec) -> Non
     assert not brief(4 * GB)
 
 
-def test_other_profiles_and_jobs_without_a_size_are_left_alone(boards: ClusterSpec) -> None:
+def test_a_job_without_a_size_gets_an_executor_per_core_and_both_compilers(
+    emulated: ClusterSpec,
+) -> None:
+    profile = build_profile("default", emulated)
+    job = size_job(emulated, profile, Engine.SPARK, size_bytes=0)
+    assert job is not None
+    assert not job.brief
+    assert job.properties == {
+        "spark-defaults": {"spark.executor.instances": "2", "spark.executor.cores": "1"}
+    }
+
+
+def test_other_profiles_and_mpi_are_left_alone(boards: ClusterSpec) -> None:
     default, upstream = build_profile("default", boards), build_profile("upstream", boards)
     assert size_job(boards, upstream, Engine.SPARK, size_bytes=256 * MB) is None
     assert size_job(boards, default, Engine.MPI, size_bytes=256 * MB) is None
-    assert size_job(boards, default, Engine.MAPREDUCE, size_bytes=0) is None
