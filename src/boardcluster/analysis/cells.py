@@ -167,6 +167,11 @@ class Cell(Configuration):
         return sum(verdict_of(result) is verdict for result in self.results)
 
     @property
+    def last_utc(self) -> str:
+        """When its last run began: ISO 8601 with offset."""
+        return max(row.attempt.started_utc if row.attempt else "" for row in self.results)
+
+    @property
     def trial(self) -> Trial:
         """Its first trial: every other one has the same levels of all factors."""
         return self.results[0].trial

@@ -34,6 +34,7 @@ from boardcluster.analysis.inference import (
     compare,
     family,
     observe,
+    precision_of,
 )
 from boardcluster.analysis.statistics import Interval, mean, t_quantile
 from boardcluster.analysis.stopping import is_declared
@@ -490,26 +491,23 @@ def _latest(cells: Iterable[Cell], key: Callable[[Cell], int]) -> list[Cell]:
     found: dict[int, Cell] = {}
     for cell in cells:
         kept = found.get(key(cell))
-        if kept is None or _last_utc(cell) > _last_utc(kept):
+        if kept is None or cell.last_utc > kept.last_utc:
             found[key(cell)] = cell
     return [found[number] for number in sorted(found)]
-
-
-def _last_utc(cell: Cell) -> str:
-    return max(row.attempt.started_utc if row.attempt else "" for row in cell.results)
 
 
 def _node_scaling(cells: Sequence[Cell], *, scaled: bool) -> NodeScaling:
     base = cells[0]
     times = [(cell.workers, cell.mean_seconds) for cell in cells]
     common = _without(base, workers=0, size_bytes=0) if scaled else _without(base, workers=0)
+    errors, degrees = _errors(cells)
     return NodeScaling(
         engine=base.engine,
         configuration=common,
         scaled=scaled,
         points=tuple(_node_point(cell, base, scaled=scaled) for cell in cells),
         base_workers=base.workers,
-        amdahl=None if scaled else amdahl_fit(times, *_errors(cells), degrees=_degrees(cells)),
+        amdahl=None if scaled else amdahl_fit(times, errors, degrees=degrees),
         gustafson=gustafson_fit(times) if scaled else None,
         cells=tuple(cells),
         differences=_differences(cells, apart_from="workers"),
@@ -517,27 +515,21 @@ def _node_scaling(cells: Sequence[Cell], *, scaled: bool) -> NodeScaling:
     )
 
 
-def _replicates(cell: Cell) -> int:
-    return cell.starts if cell.starts > 1 else cell.count
+def _errors(cells: Sequence[Cell]) -> tuple[list[float], int]:
+    """Standard errors of the means as shares of them, and their degrees of freedom together.
 
-
-def _degrees(cells: Sequence[Cell]) -> int:
-    return sum(_replicates(cell) - 1 for cell in cells)
-
-
-def _errors(cells: Sequence[Cell]) -> tuple[list[float], ...]:
-    """Standard errors of the means as shares of them; nothing where a cell has one run.
-
-    Each number of workers is a start of the cluster of its own: see ``ASSUMED_START_DEVIATION``.
+    Nothing where a cell has one run. Each number of workers is a start of the cluster of its own:
+    see ``ASSUMED_START_DEVIATION``.
     """
-    found = []
-    for cell in cells:
-        if cell.interval_seconds is None:
-            return ()
-        half = cell.interval_seconds.half_width / t_quantile(_replicates(cell) - 1)
-        allowance = 0.0 if cell.starts > 1 else ASSUMED_START_DEVIATION
-        found.append(math.hypot(half / cell.mean_seconds, allowance))
-    return (found,)
+    known = [precision_of(observe(cell.results)) for cell in cells]
+    errors = [
+        math.hypot(row.standard_error, 0.0 if row.starts > 1 else ASSUMED_START_DEVIATION)
+        for row in known
+        if row.standard_error is not None
+    ]
+    if len(errors) < len(known):
+        return [], 0
+    return errors, sum(row.count - 1 for row in known)
 
 
 def _bend(cells: Sequence[Cell]) -> MeasuredRatio | None:

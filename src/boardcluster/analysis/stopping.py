@@ -1,28 +1,28 @@
 """How precise a campaign is by now, and how many runs it needs. Pure.
 
 What counts is what the campaign declares to compare: the ratio of two cells' times for each
-declared comparison. Without one it is each cell's mean time. Both are judged on logarithms, so that
-their interval is a share of the result, by intervals that hold under looking
-(``inference.sequential``).
+declared comparison. Without one it is each cell's mean time. Both come from ``inference``, as in
+the report: the same cells, so that setups which can change the number are never pooled, the same
+pairs, and the same adjustment. Only the quantile differs: it is of intervals that hold under
+looking (``inference.sequential``).
 
-Cells are compared within blocks: what slows down a whole block slows down both. Where a campaign
-has several starts of the cluster, each start gives one value, the mean over its blocks, because
-cells of one start share what it drew by chance (T. Kalibera and R. Jones, "Rigorous Benchmarking in
-Reasonable Time", ISMM 2013). With one start the blocks are the values, and what is found holds for
-that start.
+Where a campaign has several starts of the cluster, the starts are the values, because cells of one
+start share what it drew by chance (T. Kalibera and R. Jones, "Rigorous Benchmarking in Reasonable
+Time", ISMM 2013). Where it plans one start, the blocks are the values, and what is found holds for
+that start, or for the ones that an interruption made of it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from boardcluster.analysis.inference.sequential import (
-    anytime_interval,
-    observations_needed,
-)
+from boardcluster.analysis.cells import Cell, summarise
+from boardcluster.analysis.fingerprints import OF_NODES
+from boardcluster.analysis.inference import Precision, RunValue, observe, precision_of
+from boardcluster.analysis.inference.sequential import anytime_quantile, observations_needed
 from boardcluster.factors import (
     FACTORS,
     FACTORS_BY_NAME,
@@ -36,7 +36,6 @@ from boardcluster.records import (
     DeclaredComparison,
     Result,
     Trial,
-    in_cell,
 )
 
 __all__ = [
@@ -78,7 +77,7 @@ class AimPrecision:
     aim: Aim
     """The aim."""
     result: float
-    """The ratio, or the mean time in seconds; geometric means. 0 without a value."""
+    """The ratio, or the mean time in seconds. 0 without a value."""
     half_width: float
     """How far the 95 % interval reaches, as a share of the result; infinite with too few values."""
     count: int
@@ -94,7 +93,7 @@ class Forecast:
     aim: Aim
     """The aim."""
     deviation: float | None
-    """Standard deviation of earlier values' logarithms; None where nothing is stored."""
+    """Standard deviation of earlier values, as a share; None where nothing is stored."""
     from_starts: bool
     """Whether it is known how starts of the cluster differ, where there are several."""
     needed: int | None
@@ -196,13 +195,16 @@ def reached(
 ) -> tuple[AimPrecision, ...]:
     """Return how precise each aim is.
 
+    Where runs of an aim were measured on setups that differ in what can change the number, those of
+    the setup that ran last count: on it the next ones will run.
+
     Args:
         aims: what is to be measured.
-        results: the runs of one campaign, each trial with its latest attempt.
+        results: the runs of one campaign, with every attempt.
         by_start: whether starts of the cluster are the values, instead of blocks.
     """
     rows = tuple(results)
-    runs = _logarithms(rows)
+    measured = _by_levels(rows)
     verified = {
         levels(row.trial)
         for row in rows
@@ -210,55 +212,62 @@ def reached(
     }
     found = []
     for aim in aims:
-        values = _values(aim, runs, by_start=by_start)
-        interval = anytime_interval(values) if values else None
+        setups = _setups(aim, measured)
+        known = _precision(setups[-1], by_start=by_start) if setups else None
         found.append(
             AimPrecision(
                 aim=aim,
-                result=math.exp(interval.mean) if interval else 0.0,
-                half_width=_share(interval.half_width) if interval else math.inf,
-                count=len(values),
+                result=known.result if known else 0.0,
+                half_width=known.half_width(anytime_quantile) if known else math.inf,
+                count=known.count if known else 0,
                 is_verified=verified.issuperset(aim.cells),
             )
         )
     return tuple(found)
 
 
-def _share(half_width: float) -> float:
-    """Return how far an interval of logarithms reaches, as a share of the result."""
-    return math.expm1(half_width) if half_width < 700 else math.inf
-
-
-_Runs: TypeAlias = "dict[_Levels, dict[tuple[int, int], float]]"
-"""Of each cell: start and block to the logarithm of the time in seconds."""
-
-
-def _logarithms(results: Iterable[Result]) -> _Runs:
-    """Return the times of the runs that count."""
-    found: _Runs = {}
-    for row in results:
-        ended, trial = row.measurement, row.trial
-        if trial.warm_up or ended is None or row.attempt is None:
-            continue
-        if row.attempt.state is AttemptState.OK and in_cell(ended):
-            block = (trial.start, trial.repetition)
-            found.setdefault(levels(trial), {})[block] = math.log(ended.duration_seconds)
+def _by_levels(results: Iterable[Result]) -> dict[_Levels, list[Cell]]:
+    """Return the cells of runs by their levels: several where setups differ."""
+    found: dict[_Levels, list[Cell]] = {}
+    for cell in summarise(results):
+        found.setdefault(levels(cell.trial), []).append(cell)
     return found
 
 
-def _values(aim: Aim, runs: _Runs, *, by_start: bool) -> list[float]:
-    """Return an aim's values in the order of starts and blocks; incomplete blocks give none."""
-    own = [runs.get(cell, {}) for cell in aim.cells]
-    blocks = sorted(set(own[0]).intersection(*own[1:]))
-    by_block = {
-        block: own[-1][block] - (own[0][block] if aim.base is not None else 0.0) for block in blocks
-    }
-    if not by_start:
-        return list(by_block.values())
-    starts: dict[int, list[float]] = {}
-    for (start, _), value in by_block.items():
-        starts.setdefault(start, []).append(value)
-    return [math.fsum(values) / len(values) for values in starts.values()]
+def _setups(aim: Aim, measured: Mapping[_Levels, Sequence[Cell]]) -> list[tuple[Cell, ...]]:
+    """Return the cells of an aim on each setup that has all of them, the one that ran last last."""
+    first, *others = (measured.get(cell, ()) for cell in reversed(aim.cells))
+    rows = [(cell,) for cell in first]
+    found: list[tuple[Cell, ...]] = [
+        (*row, other)
+        for row in rows
+        for other in (others[0] if others else ())
+        if _are_alike(row[0], other)
+    ]
+    return sorted(found if others else rows, key=lambda row: min(cell.last_utc for cell in row))
+
+
+def _are_alike(one: Cell, other: Cell) -> bool:
+    """Whether two cells were measured on one setup, but for what follows from their factors."""
+    alike = replace(one.configuration, setup=()) == replace(other.configuration, setup=())
+    apart = () if alike else OF_NODES
+    setups = [[row for row in cell.setup if row[0] not in apart] for cell in (one, other)]
+    return setups[0] == setups[1] and one.security is other.security
+
+
+def _precision(cells: Sequence[Cell], *, by_start: bool) -> Precision:
+    """Return how precise the mean of a cell is, or the ratio of the first to the second."""
+    found = precision_of(*(_values(cell, by_start=by_start) for cell in cells))
+    if by_start and found.starts == 1:  # its blocks say nothing of other starts
+        return replace(found, standard_error=None, count=1)
+    return found
+
+
+def _values(cell: Cell, *, by_start: bool) -> tuple[RunValue, ...]:
+    rows = observe(cell.results)
+    if by_start:
+        return rows
+    return tuple(replace(row, start=(row.start[0], 1), daemons="") for row in rows)
 
 
 def forecast(
@@ -273,38 +282,35 @@ def forecast(
 
     Args:
         aims: what is to be measured.
-        campaigns: the runs of each earlier campaign, each trial with its latest attempt.
+        campaigns: the runs of each earlier campaign, with every attempt.
         precision: how far an interval may reach, as a share of the result.
         by_start: whether starts of the cluster are the values, instead of blocks.
         blocks: blocks of each start, where starts are the values.
     """
-    earlier = [_logarithms(results) for results in campaigns]
+    earlier = [_by_levels(results) for results in campaigns]
     found = []
     for aim in aims:
-        deviation = _pooled(_values(aim, runs, by_start=by_start) for runs in earlier)
+        setups = [cells for measured in earlier for cells in _setups(aim, measured)]
+        deviation = _pooled(_precision(cells, by_start=by_start) for cells in setups)
         from_starts = by_start and deviation is not None
         if by_start and deviation is None:
-            within = _pooled(_values(aim, runs, by_start=False) for runs in earlier)
+            within = _pooled(_precision(cells, by_start=False) for cells in setups)
             deviation = None if within is None else within / math.sqrt(blocks)
+        reach = precision if aim.base is None else math.log1p(precision)
         found.append(
             Forecast(
                 aim=aim,
                 deviation=deviation,
                 from_starts=from_starts,
-                needed=None
-                if deviation is None
-                else observations_needed(deviation, math.log1p(precision)),
+                needed=None if deviation is None else observations_needed(deviation, reach),
             )
         )
     return tuple(found)
 
 
-def _pooled(series: Iterable[Sequence[float]]) -> float | None:
+def _pooled(series: Iterable[Precision]) -> float | None:
     """Return the standard deviation within several series of values; None if no series has two."""
-    squares, degrees = 0.0, 0
-    for values in series:
-        if len(values) > 1:
-            mean = math.fsum(values) / len(values)
-            squares += math.fsum((value - mean) ** 2 for value in values)
-            degrees += len(values) - 1
+    known = [(row.count - 1, row.deviation) for row in series if row.deviation is not None]
+    degrees = sum(free for free, _ in known)
+    squares = math.fsum(free * deviation**2 for free, deviation in known)
     return math.sqrt(squares / degrees) if degrees else None

@@ -70,7 +70,11 @@ def next_round(
     if pending := sum(row.attempt is None for row in results):
         return Round(words=f"not decided yet: {pending} planned runs are pending")
     planned = tuple(row.trial for row in results)
-    found = reached(aims_of(spec.comparisons, planned), results, by_start=spec.starts > 1)
+    found = reached(
+        aims_of(spec.comparisons, planned),
+        store.results(campaign.id, all_attempts=True),
+        by_start=spec.starts > 1,
+    )
     # What was only disturbed may be quiet in the next round; what fails, fails again.
     wide = [row for row in found if row.is_verified and row.half_width > spec.precision]
     counts = _runs_of_each_cell(planned)
@@ -140,7 +144,11 @@ def look_ahead(
     blocks = max(matrix.repetitions for matrix in spec.matrices)
     forecasts = forecast(
         aims_of(spec.comparisons, planned),
-        [store.results(row.id) for row in store.campaigns() if row.kind is CampaignKind.RUN],
+        [
+            store.results(row.id, all_attempts=True)
+            for row in store.campaigns()
+            if row.kind is CampaignKind.RUN
+        ],
         precision=spec.precision,
         by_start=by_start,
         blocks=blocks,

@@ -8,8 +8,7 @@ the command ``compare``, advice, and ``run --until``. So no two of them can disa
     compare(rows_a, rows_b) -> MeasuredRatio   # ratio a / b, adjusted and not, interval, p
     family([ratio, ...]) -> (ratio, ...)       # the same, corrected for their number
     ratio.verdict -> EffectVerdict             # what it shows; ratio.more_needed: how many blocks
-    half_width(rows_a), half_width(rows_a, rows_b) -> float | None   # as a share: 0.03
-    half_widths(cells) -> (HalfWidth, ...)     # of every mean and comparison of a campaign's cells
+    precision_of(rows), precision_of(rows_a, rows_b) -> Precision   # .half_width(): 0.03
     find_drift(cells) -> (CampaignDrift, ...)  # drift and change points, pooled over cells
 
 The model: the logarithm of a time is the sum of what its cell takes, what its start of the cluster
@@ -44,7 +43,7 @@ from boardcluster.analysis.inference.model import (
     estimate,
 )
 from boardcluster.analysis.inference.observations import RunValue, observe, observe_values
-from boardcluster.analysis.inference.precision import HalfWidth, half_width, half_widths
+from boardcluster.analysis.inference.precision import Precision, precision_of
 
 __all__ = [
     "ASSUMED_START_DEVIATION",
@@ -55,16 +54,15 @@ __all__ = [
     "DriftKind",
     "EffectVerdict",
     "Estimate",
-    "HalfWidth",
     "MeasuredRatio",
+    "Precision",
     "RunValue",
     "compare",
     "compare_values",
     "estimate",
     "family",
     "find_drift",
-    "half_width",
-    "half_widths",
     "observe",
     "observe_values",
+    "precision_of",
 ]

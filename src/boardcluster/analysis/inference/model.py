@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from boardcluster.analysis.inference.observations import RunValue, Start, observe_values
-from boardcluster.analysis.statistics import CONFIDENCE, Interval, standard_deviation
+from boardcluster.analysis.statistics import Interval, standard_deviation, t_quantile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,6 +89,8 @@ class Estimate:
     """Standard deviation within a start as a share of the mean; None without two runs of one."""
     between_share: float | None
     """That between starts, beyond what runs within them explain; None for one start."""
+    standard_error: float | None
+    """Of the mean, in its unit; None where there is no interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +132,8 @@ class MeasuredRatio:
     """``p_equivalence`` corrected for the family."""
     standard_error: float | None = None
     """Of the logarithm of the ratio."""
+    degrees: float = 0.0
+    """Degrees of freedom of ``standard_error``."""
     threshold: float = _SIGNIFICANCE
     """The p at which the next comparison of the family would be shown."""
     agrees: bool = True
@@ -208,7 +212,7 @@ class MeasuredRatio:
 # Means
 
 
-def estimate(rows: Sequence[RunValue], *, confidence: float = CONFIDENCE) -> Estimate:
+def estimate(rows: Sequence[RunValue]) -> Estimate:
     """Return the mean of a cell with its interval, by Student's t.
 
     With s starts of means m the half-width is t(s - 1) * sd(m) / sqrt(s) (Kalibera and Jones); with
@@ -224,9 +228,10 @@ def estimate(rows: Sequence[RunValue], *, confidence: float = CONFIDENCE) -> Est
     mean = math.fsum(values) / len(values)
     replicates = [math.fsum(group) / len(group) for group in groups] if len(groups) > 1 else values
     deviation = standard_deviation(replicates)
-    interval = None
+    interval, error = None, None
     if deviation is not None:
-        half = _quantile(len(replicates) - 1, confidence) * deviation / math.sqrt(len(replicates))
+        error = deviation / math.sqrt(len(replicates))
+        half = t_quantile(len(replicates) - 1) * error
         interval = Interval(low=mean - half, high=mean + half)
     degrees = len(values) - len(groups)
     within = None
@@ -246,6 +251,7 @@ def estimate(rows: Sequence[RunValue], *, confidence: float = CONFIDENCE) -> Est
         starts=len(groups),
         within_share=None if within is None or not mean else math.sqrt(within) / mean,
         between_share=None if between is None or not mean else between / mean,
+        standard_error=error,
     )
 
 
@@ -264,24 +270,16 @@ def _starts(rows: Sequence[RunValue]) -> tuple[Start, ...]:
     )
 
 
-def _quantile(degrees: float, confidence: float) -> float:
-    from scipy.special import stdtrit  # noqa: PLC0415  it takes long to load
-
-    return float(stdtrit(degrees, (1 + confidence) / 2))
-
-
 # Ratios
 
 
-def compare_values(
-    over: Sequence[float], under: Sequence[float], *, confidence: float = CONFIDENCE
-) -> MeasuredRatio:
+def compare_values(over: Sequence[float], under: Sequence[float]) -> MeasuredRatio:
     """Compare plain values that are not paired, measured under one start: see ``compare``.
 
     Raises:
         ValueError: either has no values, or one is not above 0.
     """
-    return compare(observe_values(over), observe_values(under), confidence=confidence)
+    return compare(observe_values(over), observe_values(under))
 
 
 def compare(
@@ -289,7 +287,6 @@ def compare(
     under: Sequence[RunValue],
     *,
     smallest_effect: float = SMALLEST_EFFECT,
-    confidence: float = CONFIDENCE,
 ) -> MeasuredRatio:
     """Compare two cells by the logarithms of their values.
 
@@ -305,7 +302,6 @@ def compare(
         over: the runs of the first; one for each trial.
         under: those of the second.
         smallest_effect: below this share a difference is not worth while.
-        confidence: of the interval.
 
     Raises:
         ValueError: either has no values.
@@ -333,7 +329,7 @@ def compare(
     found = _contrast(sides, allows_for_starts=allows)
     if found is None:
         return plain
-    half = _quantile(found.degrees, confidence) * found.error
+    half = t_quantile(found.degrees) * found.error
     p_value, p_equivalence = _tests(found, math.log1p(smallest_effect))
     return replace(
         plain,
@@ -350,6 +346,7 @@ def compare(
         p_adjusted=p_value,
         p_equivalence_adjusted=p_equivalence,
         standard_error=found.error,
+        degrees=found.degrees,
         agrees=(means[0] - means[1]) * found.difference > 0,
     )
 

@@ -1,69 +1,85 @@
-"""How precise the results of a campaign are, as one number each."""
+"""How precise a mean is, or the ratio of two: the one place that says how far intervals reach."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from boardcluster.analysis.inference.model import compare, estimate
-from boardcluster.analysis.inference.observations import RunValue, observe
-from boardcluster.analysis.statistics import CONFIDENCE
+from boardcluster.analysis.inference.observations import RunValue
+from boardcluster.analysis.statistics import t_quantile
 
-if TYPE_CHECKING:  # cells ask this package for their intervals
-    from boardcluster.analysis.cells import Cell
-
-__all__ = ["HalfWidth", "half_width", "half_widths"]
+__all__ = ["Precision", "precision_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HalfWidth:
+class Precision:
     """How precise one mean, or one comparison, is."""
 
-    cells: tuple[Cell, ...]
-    """The cell of a mean; the two cells of a comparison."""
-    share: float | None
-    """Half of the interval's width: of a mean as a share of it; of a ratio, by how large a share
-    its upper limit is above it. None for one run."""
+    result: float
+    """The mean in the unit of its values, or the ratio."""
+    is_ratio: bool
+    """Whether it is of a ratio."""
+    standard_error: float | None
+    """Of a mean, as a share of it; of a ratio, of its logarithm. None where nothing shows it."""
+    degrees: float
+    """Degrees of freedom of ``standard_error``."""
+    count: int
+    """How many values it is from: starts of the cluster where there are several, else pairs or
+    runs."""
+    starts: int
+    """Starts of the cluster that are replicates."""
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation of the values that ``standard_error`` comes from."""
+        return None if self.standard_error is None else self.standard_error * math.sqrt(self.count)
+
+    def half_width(self, quantile: Callable[[float], float] = t_quantile) -> float:
+        """Return how far a 95 % interval reaches, as a share of the result; infinite without one.
+
+        Of a ratio it is by how large a share the upper limit is above it.
+
+        Args:
+            quantile: from degrees of freedom to the number of standard errors: Student's, or
+                ``sequential.anytime_quantile`` for an interval that is looked at again and again.
+        """
+        if self.standard_error is None or math.isinf(reach := quantile(self.degrees)):
+            return math.inf
+        half = reach * self.standard_error
+        if not self.is_ratio:
+            return half
+        return math.expm1(half) if half < 700 else math.inf
 
 
-def half_width(
-    over: Sequence[RunValue],
-    under: Sequence[RunValue] | None = None,
-    *,
-    confidence: float = CONFIDENCE,
-) -> float | None:
-    """Return how wide the interval of a mean is, or that of the ratio of two, as a share.
+def precision_of(over: Sequence[RunValue], under: Sequence[RunValue] | None = None) -> Precision:
+    """Return how precise the mean of a cell is, or its ratio to another one.
 
     Args:
         over: the runs of a cell.
         under: those of the cell that it is compared with; None for the mean.
-        confidence: of the interval; above 0.95 for one that is looked at more than once.
 
     Raises:
         ValueError: there are no values.
     """
     if under is None:
-        found = estimate(over, confidence=confidence)
-        return None if found.interval is None else found.interval.half_width / found.mean
-    ratio = compare(over, under, confidence=confidence)
-    if ratio.interval is None:
-        return None
-    return math.sqrt(ratio.interval.high / ratio.interval.low) - 1
-
-
-def half_widths(cells: Iterable[Cell], *, confidence: float = CONFIDENCE) -> tuple[HalfWidth, ...]:
-    """Return the precision of each mean, then of each two engines at one configuration."""
-    rows = [(cell, observe(cell.results)) for cell in cells]
-    found = [
-        HalfWidth(cells=(cell,), share=half_width(values, confidence=confidence))
-        for cell, values in rows
-    ]
-    for place, (one, values) in enumerate(rows):
-        found += [
-            HalfWidth(cells=(one, other), share=half_width(values, others, confidence=confidence))
-            for other, others in rows[place + 1 :]
-            if one.configuration == other.configuration
-        ]
-    return tuple(found)
+        known = estimate(over)
+        count = known.starts if known.starts > 1 else known.runs
+        return Precision(
+            result=known.mean,
+            is_ratio=False,
+            standard_error=known.standard_error and known.standard_error / known.mean,
+            degrees=count - 1,
+            count=count,
+            starts=known.starts,
+        )
+    ratio = compare(over, under)
+    return Precision(
+        result=ratio.value,
+        is_ratio=True,
+        standard_error=ratio.standard_error,
+        degrees=ratio.degrees,
+        count=ratio.replicates,
+        starts=ratio.starts,
+    )

@@ -18,10 +18,8 @@ multiplies it; the values are therefore logarithms.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 
-__all__ = ["AnytimeInterval", "anytime_interval", "anytime_quantile", "observations_needed"]
+__all__ = ["anytime_quantile", "observations_needed"]
 
 _EFFECT_VARIANCE = 3.0
 """Variance of the mixture's effects, in squared standard deviations. It must be chosen beforehand;
@@ -31,23 +29,12 @@ is best for so many."""
 _NEEDED_MAX = 100_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnytimeInterval:
-    """The mean of values, and an interval around it that holds under looking."""
-
-    mean: float
-    """The arithmetic mean."""
-    half_width: float
-    """Distance of either end from the mean; infinite while there are too few values."""
-    count: int
-    """Number of values."""
-
-
-def anytime_quantile(degrees_of_freedom: int, *, confidence: float = 0.95) -> float:
+def anytime_quantile(degrees_of_freedom: float, *, confidence: float = 0.95) -> float:
     """Return what takes the place of Student's quantile: how many standard errors to either side.
 
     Args:
-        degrees_of_freedom: of the variance: one fewer than there are independent values.
+        degrees_of_freedom: of the variance: one fewer than there are independent values, and fewer
+            by as many as there are covariates.
         confidence: that no interval of the series misses the truth.
 
     Returns:
@@ -69,23 +56,6 @@ def anytime_quantile(degrees_of_freedom: int, *, confidence: float = 0.95) -> fl
     if grown * shrink >= 1:
         return math.inf
     return math.sqrt(degrees_of_freedom * (grown - 1) / (1 - grown * shrink))
-
-
-def anytime_interval(values: Sequence[float], *, confidence: float = 0.95) -> AnytimeInterval:
-    """Return the mean of independent normal values with its interval.
-
-    Args:
-        values: one or more.
-        confidence: that no interval of the series misses the truth.
-    """
-    count = len(values)
-    mean = math.fsum(values) / count
-    quantile = anytime_quantile(count - 1, confidence=confidence)
-    if math.isinf(quantile):
-        return AnytimeInterval(mean=mean, half_width=math.inf, count=count)
-    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-    half_width = quantile * math.sqrt(variance / count)
-    return AnytimeInterval(mean=mean, half_width=half_width, count=count)
 
 
 def observations_needed(

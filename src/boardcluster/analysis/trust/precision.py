@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boardcluster.analysis.statistics import mean, mean_interval
+from boardcluster.analysis.inference import observe_values, precision_of
 from boardcluster.records import EXCLUDING_SHARE, SMALLEST_EFFECT_SHARE
 
 __all__ = ["precision_reached"]
@@ -27,8 +27,7 @@ def precision_reached(durations_seconds: Sequence[float]) -> float:
     Returns:
         A share, 0.01 to ``EXCLUDING_SHARE``.
     """
-    interval = mean_interval(durations_seconds)
-    if len(durations_seconds) < _LEAST_RUNS or interval is None:
+    if len(durations_seconds) < _LEAST_RUNS:
         return SMALLEST_EFFECT_SHARE
-    half = (interval.high - interval.low) / 2
-    return min(EXCLUDING_SHARE, max(_LEAST_SHARE, half / mean(durations_seconds)))
+    half = precision_of(observe_values(durations_seconds)).half_width()
+    return min(EXCLUDING_SHARE, max(_LEAST_SHARE, half))

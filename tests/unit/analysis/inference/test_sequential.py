@@ -8,9 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import integrate, stats
 
-from boardcluster.analysis.inference import sequential
+from boardcluster.analysis.inference import observe_values, precision_of, sequential
 from boardcluster.analysis.inference.sequential import (
-    anytime_interval,
     anytime_quantile,
     observations_needed,
 )
@@ -39,8 +38,7 @@ def test_too_few_values_have_no_finite_interval() -> None:
         *(True, True, True, True),
         False,
     ]
-    found = anytime_interval([1.0, 2.0, 3.0])
-    assert (found.mean, found.half_width, found.count) == (2.0, math.inf, 3)
+    assert math.isinf(precision_of(observe_values([1.0, 2.0, 3.0])).half_width(anytime_quantile))
 
 
 def test_it_is_wider_than_students_and_grows_with_the_confidence() -> None:
@@ -55,11 +53,10 @@ def test_it_is_wider_than_students_and_grows_with_the_confidence() -> None:
 
 def test_an_interval_is_as_many_standard_errors_wide() -> None:
     values = [1.0, 1.2, 0.9, 1.1, 1.3, 1.0]
-    found = anytime_interval(values)
-    error = statistics.stdev(values) / math.sqrt(len(values))
-    assert found.mean == pytest.approx(statistics.fmean(values))
-    assert found.half_width == pytest.approx(anytime_quantile(5) * error)
-    assert anytime_interval([2.0] * 4).half_width == 0
+    found = precision_of(observe_values(values))
+    error = statistics.stdev(values) / math.sqrt(len(values)) / statistics.fmean(values)
+    assert found.half_width(anytime_quantile) == pytest.approx(anytime_quantile(5) * error)
+    assert precision_of(observe_values([2.0] * 4)).half_width(anytime_quantile) == 0
 
 
 def _looks(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
