@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, TypeAlias
 
 from boardcluster.analysis.fingerprints import setups_among
-from boardcluster.analysis.inference import RunValue, estimate, observe
+from boardcluster.analysis.inference import RunValue, estimate, observe, run_value
 from boardcluster.analysis.statistics import (
     Interval,
     coefficient_of_variation,
@@ -390,9 +390,8 @@ def _figures(ordered: Sequence[Result]) -> dict[str, MeasuredFigure]:
     values: dict[str, list[RunValue]] = {}
     for row in ordered:
         if row.measurement is not None:
-            start = (row.trial.campaign_id, row.trial.start)
             for name, value in row.measurement.figures.items():
-                values.setdefault(name, []).append(RunValue(value=value, start=start))
+                values.setdefault(name, []).append(run_value(row, value))
     return {name: _figure(series) for name, series in values.items()}
 
 

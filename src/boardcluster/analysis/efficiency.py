@@ -9,19 +9,22 @@ computer*; flops per watt: S. Sharma, C.-H. Hsu, W. Feng, "Making a case for a G
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from boardcluster.analysis.cells import Cell
+from boardcluster.analysis.inference import RunValue, estimate, run_value
 from boardcluster.analysis.ratios import quotient
-from boardcluster.analysis.statistics import Interval, mean, mean_interval
+from boardcluster.analysis.statistics import Interval, mean
 from boardcluster.records import (
     Energy,
     EnergyMethod,
     Fingerprint,
     Measurement,
     ProbeRun,
+    Result,
 )
 
 __all__ = [
@@ -233,7 +236,8 @@ class Amount:
     value: float | None
     """Mean over the runs that have it; None where the reason says why."""
     interval: Interval | None
-    """95 % interval of the mean by Student's t; None for one run."""
+    """95 % interval of the mean, of starts of the cluster where there are several, as that of times
+    is; None for one run."""
     count: int
     """How many runs have it."""
     reason: str = ""
@@ -276,7 +280,7 @@ class Efficiency:
     """The same over the core phase, which Mflops/W are of; None where no run has one."""
     uncertainty: float
     """Largest share by which a run's energy may be wrong by accuracy and lag of its meters; the
-    intervals of energy and power contain it. 0 where it is not known."""
+    intervals of energy, power and their costs contain it. 0 where it is not known."""
     remark: str
     """Where energies are of different methods, how many are modelled; else empty."""
     currency: str
@@ -349,7 +353,8 @@ def efficiency_of(
         peak: Rpeak of what took part.
         dgemm: what its cores were measured to give in matrix multiplication.
     """
-    runs = [row.measurement for row in cell.results if row.measurement is not None]
+    rows = [row for row in cell.results if row.measurement is not None]
+    runs = [row.measurement for row in rows if row.measurement is not None]
     energies = [run.energy for run in runs if run.energy and _joules(run) is not None]
     no_rate = "no price per kWh is declared in [prices] of cluster.toml"
     most = peak or Peak(gflops=None, reason="the peak of the boards is not known")
@@ -382,21 +387,20 @@ def efficiency_of(
     rate = prices.per_kwh if prices else None
     per_kwh = of_all(rate, no_rate if rate is None else "")
     total = of_all(*_total(prices))
+    amount = functools.partial(_amount, rows)
     return Efficiency(
-        energy_joules=_widened(_amount(float, joules), share),
-        joules_per_gigabyte=_widened(_amount(joules_per_gigabyte, joules, size), share),
-        mean_watts=_widened(_amount(float, watts), share),
-        performance_per_watt=_widened(_amount(performance_per_watt, size, seconds, watts), share),
-        gflops_per_second=_amount(float, rmax),
-        mflops_per_watt=_widened(_amount(mflops_per_watt, rmax, core_watts), core_share),
-        hpl_efficiency=_amount(hpl_efficiency, rmax, of_all(most.gflops, most.reason)),
-        dgemm_efficiency=_amount(
-            hpl_efficiency, rmax, of_all(multiplied.gflops, multiplied.reason)
-        ),
-        energy_cost=_amount(energy_cost, joules, per_kwh),
-        yearly_energy_cost=_amount(yearly_energy_cost, watts, per_kwh),
-        gigabytes_per_second_per_price=_amount(_gigabytes_per_price, size, seconds, total),
-        gflops_per_price=_amount(performance_per_price, rmax, total),
+        energy_joules=_widened(amount(float, joules), share),
+        joules_per_gigabyte=_widened(amount(joules_per_gigabyte, joules, size), share),
+        mean_watts=_widened(amount(float, watts), share),
+        performance_per_watt=_widened(amount(performance_per_watt, size, seconds, watts), share),
+        gflops_per_second=amount(float, rmax),
+        mflops_per_watt=_widened(amount(mflops_per_watt, rmax, core_watts), core_share),
+        hpl_efficiency=amount(hpl_efficiency, rmax, of_all(most.gflops, most.reason)),
+        dgemm_efficiency=amount(hpl_efficiency, rmax, of_all(multiplied.gflops, multiplied.reason)),
+        energy_cost=_widened(amount(energy_cost, joules, per_kwh), share),
+        yearly_energy_cost=_widened(amount(yearly_energy_cost, watts, per_kwh), share),
+        gigabytes_per_second_per_price=amount(_gigabytes_per_price, size, seconds, total),
+        gflops_per_price=amount(performance_per_price, rmax, total),
         method=_method(energies),
         level=min((energy.level for energy in energies), default=None),
         core_level=min((energy.level for energy in cores), default=None),
@@ -406,22 +410,23 @@ def efficiency_of(
     )
 
 
-def _amount(formula: Callable[..., float], *given: _Given) -> Amount:
+def _amount(results: Sequence[Result], formula: Callable[..., float], *given: _Given) -> Amount:
     """Work out a formula for every run of which all is known that it takes."""
     rows = list(zip(*(row.values for row in given), strict=True))
-    values = []
-    for row in rows:
+    values: list[RunValue] = []
+    for result, row in zip(results, rows, strict=True):
         with contextlib.suppress(ValueError):  # a time, power or price of 0: no quotient
             if None not in row:
-                values.append(formula(*row))
+                values.append(run_value(result, formula(*row)))
     why = "; ".join(dict.fromkeys(row.reason for row in given if row.reason))
     if not values:
         return Amount(value=None, interval=None, count=0, reason=why or "there are no runs")
     some = f"{len(values)} of {len(rows)} runs" + (f"; for the others: {why}" if why else "")
+    known = estimate(values)
     return Amount(
-        value=mean(values),
-        interval=mean_interval(values),
-        count=len(values),
+        value=known.mean,
+        interval=known.interval,
+        count=known.runs,
         reason=some if len(values) < len(rows) else "",
     )
 

@@ -29,7 +29,6 @@ __all__ = [
     "coefficient_of_variation",
     "drift",
     "mean",
-    "mean_interval",
     "outliers",
     "standard_deviation",
     "t_quantile",
@@ -102,19 +101,6 @@ def coefficient_of_variation(values: Sequence[float]) -> float | None:
     if deviation is None or mean(values) == 0:
         return None
     return deviation / mean(values)
-
-
-def mean_interval(values: Sequence[float]) -> Interval | None:
-    """95 % confidence interval of the mean by Student's t; None for fewer than two values.
-
-    mean -+ t(0.975, n - 1) * s / sqrt(n). It assumes independent runs of one normal distribution;
-    with few runs that is an assumption, not something the data can show.
-    """
-    deviation = standard_deviation(values)
-    if deviation is None:
-        return None
-    half = t_quantile(len(values) - 1) * deviation / math.sqrt(len(values))
-    return Interval(low=mean(values) - half, high=mean(values) + half)
 
 
 def outliers(values: Sequence[float]) -> tuple[int, ...]:

@@ -244,6 +244,54 @@ def test_intervals_contain_what_the_meters_may_be_wrong_by() -> None:
     assert wide.high == pytest.approx(plain.high / (1 - share))
 
 
+def test_costs_of_energy_contain_what_the_meters_may_be_wrong_by() -> None:
+    """Power and its price in a year are as uncertain as the energy that they come from."""
+    energies = [
+        replace(metered(joules, mean_watts=joules / 100), uncertainty_joules=50.0)
+        for joules in (990, 1000, 1010)
+    ]
+    (cell,) = summarise(
+        [result(100, energy=row, position=place) for place, row in enumerate(energies)]
+    )
+    found = efficiency_of(cell, PRICES)
+    energy, cost = found.energy_joules.interval, found.energy_cost.interval
+    watts, yearly = found.mean_watts.interval, found.yearly_energy_cost.interval
+    assert energy is not None
+    assert cost is not None
+    assert watts is not None
+    assert yearly is not None
+    for edge in ("low", "high"):
+        joules, power = getattr(energy, edge), getattr(watts, edge)
+        assert getattr(cost, edge) == pytest.approx(energy_cost(joules, 0.25))
+        assert getattr(yearly, edge) == pytest.approx(yearly_energy_cost(power, 0.25))
+
+
+def test_starts_of_the_cluster_are_the_replicates_of_energy_too() -> None:
+    """Six runs that scatter little, in three starts that scatter much."""
+    by_start = {1: (1000.0, 1002.0), 2: (1100.0, 1102.0), 3: (900.0, 902.0)}
+    rows = [
+        result(
+            100,
+            energy=metered(joules, mean_watts=joules / 100),
+            start=start,
+            position=2 * start + place,
+        )
+        for start, values in by_start.items()
+        for place, joules in enumerate(values)
+    ]
+    (cell,) = summarise(rows)
+    found = efficiency_of(cell, PRICES)
+    assert found.energy_joules.count == 6
+    for amount, unit in (
+        (found.energy_joules, 1.0),
+        (found.mean_watts, 0.01),
+        (found.energy_cost, 0.25 / 3.6e6),
+    ):
+        assert amount.interval is not None
+        half = 4.302653 * 100 / 3**0.5
+        assert amount.interval.half_width == pytest.approx(half * unit, rel=1e-6)
+
+
 def probed(node: str, *rates: float, blas: str = "b") -> ProbeRun:
     return make_probe_run(
         "dgemm",

@@ -8,7 +8,6 @@ from boardcluster.analysis.statistics import (
     coefficient_of_variation,
     drift,
     mean,
-    mean_interval,
     outliers,
     standard_deviation,
 )
@@ -27,23 +26,9 @@ def test_mean_and_deviation_by_hand() -> None:
     assert coefficient_of_variation(VALUES) == pytest.approx(ROOT_7 / 25)
 
 
-def test_interval_of_the_mean_by_hand() -> None:
-    interval = mean_interval(VALUES)
-    assert interval is not None
-    assert interval.half_width == pytest.approx(T_2 * ROOT_7 / 3**0.5, rel=1e-6)
-    assert (interval.low + interval.high) / 2 == pytest.approx(25)
-
-
-def test_equal_runs_have_an_interval_of_no_width() -> None:
-    interval = mean_interval((2.0, 2.0))
-    assert interval is not None
-    assert (interval.low, interval.high) == (2.0, 2.0)
-
-
-def test_one_run_has_no_deviation_and_no_interval() -> None:
+def test_one_run_has_no_deviation() -> None:
     assert standard_deviation((3.0,)) is None
     assert coefficient_of_variation((3.0,)) is None
-    assert mean_interval((3.0,)) is None
 
 
 def test_no_values_are_an_error_and_a_mean_of_zero_has_no_variation() -> None:

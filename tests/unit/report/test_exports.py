@@ -16,6 +16,7 @@ from tests.builders import make_energy, make_power
 from tests.unit.report.conftest import Make
 
 from boardcluster.analysis import summarise, untrusted
+from boardcluster.analysis.efficiency import efficiency_of
 from boardcluster.errors import CapacityError, HostError, UsageError
 from boardcluster.records import (
     Campaign,
@@ -220,6 +221,28 @@ def test_a_modelled_energy_among_metered_ones_is_modelled(make: Make) -> None:
     (row,) = (dict(zip([f.name for f in frame.fields], row, strict=True)) for row in frame.rows)
     assert row["energy_method"] == "modelled"
     assert row["energy_mean_joules"] == 800.0
+
+
+def test_exported_energy_has_the_tables_interval(make: Make) -> None:
+    results = [
+        make(
+            place,
+            Engine.SPARK,
+            20.0,
+            start=1 + place // 2,
+            measured={"energy": replace(energy(joules), uncertainty_joules=40.0)},
+        )
+        for place, joules in enumerate((800.0, 801.0, 840.0, 841.0))
+    ]
+    (cell,) = summarise(results)
+    frame = cell_frame([cell])
+    (row,) = (dict(zip([f.name for f in frame.fields], row, strict=True)) for row in frame.rows)
+    known = efficiency_of(cell)
+    assert known.energy_joules.interval is not None
+    assert row["energy_low_joules"] == known.energy_joules.interval.low
+    assert row["energy_high_joules"] == known.energy_joules.interval.high
+    assert row["power_mean_watts"] == known.mean_watts.value
+    assert row["energy_runs"] == 4
 
 
 def test_configurations_without_a_valid_run_have_a_row_without_numbers(make: Make) -> None:

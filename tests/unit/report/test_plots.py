@@ -345,6 +345,19 @@ def test_intermediate_data_is_in_gigabytes_and_per_input_byte(world: World) -> N
     assert intermediate(world.cells(silent)) == ()
 
 
+def test_starts_are_the_replicates_of_intermediate_data(world: World) -> None:
+    """Two runs in each of two starts: t(0.975, 1) = 12.706 standard errors of two means."""
+    runs = [
+        world.run(9, start=start, measured={"intermediate_bytes": count * GB})
+        for start, count in ((1, 5), (1, 5.2), (2, 7), (2, 7.2))
+    ]
+    [figure] = intermediate(world.cells(runs))
+    assert isinstance(figure.body, Bars)
+    [[bar]] = [group.bars for group in figure.body.groups]
+    assert bar.high is not None
+    assert bar.high - bar.value == pytest.approx(12.706, rel=1e-4)
+
+
 def joules(value: float | None, method: EnergyMethod) -> dict[str, Energy]:
     return {"energy": make_energy(value, method=method)}
 

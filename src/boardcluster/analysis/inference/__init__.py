@@ -5,6 +5,7 @@ the command ``compare``, advice, and ``run --until``. So no two of them can disa
 
     rows = observe(results)                    # runs of one cell, one for each trial
     estimate(rows) -> Estimate                 # mean, interval, variation between and within starts
+    run_value(result, 2.5) -> RunValue         # any other number of a run: an energy, a rate
     compare(rows_a, rows_b) -> MeasuredRatio   # ratio a / b, adjusted and not, interval, p
     family([ratio, ...]) -> (ratio, ...)       # the same, corrected for their number
     ratio.verdict -> EffectVerdict             # what it shows; ratio.more_needed: how many blocks
@@ -42,7 +43,12 @@ from boardcluster.analysis.inference.model import (
     compare_values,
     estimate,
 )
-from boardcluster.analysis.inference.observations import RunValue, observe, observe_values
+from boardcluster.analysis.inference.observations import (
+    RunValue,
+    observe,
+    observe_values,
+    run_value,
+)
 from boardcluster.analysis.inference.precision import Precision, precision_of
 
 __all__ = [
@@ -65,4 +71,5 @@ __all__ = [
     "observe",
     "observe_values",
     "precision_of",
+    "run_value",
 ]

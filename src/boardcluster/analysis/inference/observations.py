@@ -10,7 +10,7 @@ from typing import TypeAlias
 from boardcluster.factors import FACTORS, Acts
 from boardcluster.records import Measurement, Result
 
-__all__ = ["Block", "RunValue", "Start", "observe", "observe_values"]
+__all__ = ["Block", "RunValue", "Start", "observe", "observe_values", "run_value"]
 
 Start: TypeAlias = "tuple[str, int]"
 """A start of the cluster: campaign, and number of the start."""
@@ -51,27 +51,27 @@ def observe(
         results: the runs of one cell, one for each trial.
         value: what is compared; a run for which it is None, or not above 0, gives none.
     """
-    rows = []
-    for row in results:
-        found = None if row.measurement is None else value(row.measurement)
-        if row.measurement is None or found is None or not 0 < found < math.inf:
-            continue
-        shares: dict[str, float] = {}
-        for each in row.measurement.disturbances:
-            if each.adjustable:
-                shares[each.cause] = max(each.share, shares.get(each.cause, 0.0))
-        rows.append(
-            RunValue(
-                value=found,
-                start=(row.trial.campaign_id, row.trial.start),
-                daemons="" if row.attempt is None else row.attempt.start_id,
-                block=row.trial.repetition,
-                position=row.trial.position,
-                variant=repr([factor.level(row.trial) for factor in _ON_CLUSTER]),
-                disturbed=shares,
-            )
-        )
-    return tuple(rows)
+    given = ((row, value(row.measurement)) for row in results if row.measurement is not None)
+    return tuple(
+        run_value(row, found) for row, found in given if found is not None and 0 < found < math.inf
+    )
+
+
+def run_value(result: Result, value: float) -> RunValue:
+    """Return a value of a run with what the model must know of the run."""
+    shares: dict[str, float] = {}
+    for each in result.measurement.disturbances if result.measurement else ():
+        if each.adjustable:
+            shares[each.cause] = max(each.share, shares.get(each.cause, 0.0))
+    return RunValue(
+        value=value,
+        start=(result.trial.campaign_id, result.trial.start),
+        daemons="" if result.attempt is None else result.attempt.start_id,
+        block=result.trial.repetition,
+        position=result.trial.position,
+        variant=repr([factor.level(result.trial) for factor in _ON_CLUSTER]),
+        disturbed=shares,
+    )
 
 
 def observe_values(values: Sequence[float], *, start: Start = ("", 1)) -> tuple[RunValue, ...]:

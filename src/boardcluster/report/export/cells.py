@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 
-from boardcluster.analysis import Cell, Configuration, Interval, Untrusted, security_of, twin_words
-from boardcluster.analysis.efficiency import core_watts_of, watts_of
-from boardcluster.analysis.statistics import mean, mean_interval
+from boardcluster.analysis import Cell, Configuration, Untrusted, security_of, twin_words
+from boardcluster.analysis.efficiency import Efficiency, core_watts_of, efficiency_of, watts_of
+from boardcluster.analysis.statistics import mean
 from boardcluster.analysis.twins import dilation_of
-from boardcluster.records import EnergyMethod, Result, Verdict
+from boardcluster.records import Result, Verdict
 from boardcluster.report.export.frames import (
     FieldGetter,
     Frame,
@@ -28,6 +28,7 @@ from boardcluster.report.export.settings import SETTINGS, TEXT_SETTINGS
 __all__ = ["CELLS", "cell_frame", "core_power_watts", "mean_power_watts"]
 
 _INTERVAL = "95 % interval of the mean by Student's t"
+_OF_ENERGY = f"{_INTERVAL}, widened by what meters may be wrong by"
 
 
 class _CellRow:
@@ -37,13 +38,6 @@ class _CellRow:
         self.cell = cell
         self.results = cell.results
         self.result = cell.results[0]
-        found = [row.measurement for row in cell.results if row.measurement]
-        self.known = [
-            (one.energy, one.duration_seconds)
-            for one in found
-            if one.energy and one.energy.energy_joules is not None
-        ]
-        self.joules = [energy.energy_joules or 0.0 for energy, _ in self.known]
 
     @property
     def dilation(self) -> float | None:
@@ -54,20 +48,9 @@ class _CellRow:
     def emulated(self) -> bool:
         return any(row.attempt and row.attempt.fingerprint.emulated for row in self.results)
 
-    @property
-    def energy_method(self) -> EnergyMethod | None:
-        methods = {energy.method for energy, _ in self.known}
-        modelled = EnergyMethod.MODELLED in methods
-        usual = EnergyMethod.MODELLED if modelled else EnergyMethod.METERED
-        return usual if methods else None
-
-    @property
-    def energy_interval(self) -> Interval | None:
-        return mean_interval(self.joules) if self.joules else None
-
-    @property
-    def watts(self) -> float | None:
-        return sum(self.joules) / sum(row[1] for row in self.known) if self.known else None
+    @cached_property
+    def efficiency(self) -> Efficiency | None:
+        return efficiency_of(self.cell) if isinstance(self.cell, Cell) else None
 
 
 def _setup(at: Configuration) -> str:
@@ -133,16 +116,24 @@ _STATISTICS = (
         "mean of what was written to local storage, final output not included",
         "cell.mean_intermediate_bytes",
     ),
-    integer("energy_runs", "runs whose energy is known", _len("known")),
-    text("energy_method", "metered, or modelled if any of it is; empty without any"),
+    integer("energy_runs", "runs whose energy is known", "efficiency.energy_joules.count"),
+    text(
+        "energy_method",
+        "metered, or modelled if any of it is; empty without any",
+        "efficiency.method",
+    ),
     number(
         "energy_mean_joules",
         "mean over the runs whose energy is known",
-        lambda row: mean(row.joules) if row.joules else None,
+        "efficiency.energy_joules.value",
     ),
-    number("energy_low_joules", _INTERVAL, "energy_interval.low"),
-    number("energy_high_joules", _INTERVAL, "energy_interval.high"),
-    number("power_mean_watts", "mean over the runs of their mean power", "watts"),
+    number("energy_low_joules", _OF_ENERGY, "efficiency.energy_joules.interval.low"),
+    number("energy_high_joules", _OF_ENERGY, "efficiency.energy_joules.interval.high"),
+    number(
+        "power_mean_watts",
+        "mean over the runs of their mean power",
+        "efficiency.mean_watts.value",
+    ),
     text("remark", "why there is no mean; empty if there is one", lambda _: ""),
 )
 

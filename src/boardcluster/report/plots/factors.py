@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from boardcluster.analysis import Cell
+from boardcluster.analysis.inference import estimate, run_value
 from boardcluster.analysis.scaling import intermediate_share
-from boardcluster.analysis.statistics import mean, mean_interval
 from boardcluster.errors import UsageError
 from boardcluster.factors import FACTORS_BY_NAME
 from boardcluster.report import words
@@ -154,15 +154,17 @@ def intermediate(cells: Sequence[Cell]) -> tuple[Figure, ...]:
 
 
 def _intermediate_bar(cell: Cell, label: str, style: Style) -> Bar:
-    values = [
-        result.measurement.intermediate_bytes / GIGA
-        for result in cell.results
-        if result.measurement is not None and result.measurement.intermediate_bytes is not None
-    ]
+    known = estimate(
+        [
+            run_value(result, result.measurement.intermediate_bytes / GIGA)
+            for result in cell.results
+            if result.measurement is not None and result.measurement.intermediate_bytes is not None
+        ]
+    )
     share = intermediate_share(cell)
     per_byte = "input unknown" if share is None else f"{share:.3g} for each input byte"
-    said = (f"{words.number(mean(values))} GB", per_byte)
-    return bar(label, style, mean(values), mean_interval(values), said)
+    said = (f"{words.number(known.mean)} GB", per_byte)
+    return bar(label, style, known.mean, known.interval, said)
 
 
 def bottlenecks(

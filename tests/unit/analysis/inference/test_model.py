@@ -20,6 +20,7 @@ from boardcluster.analysis.inference import (
     compare_values,
     estimate,
     observe,
+    observe_values,
 )
 from boardcluster.records import Disturbance
 
@@ -101,6 +102,18 @@ def test_one_run_has_no_interval_and_shows_nothing() -> None:
     assert (ratio.interval, ratio.p_value, ratio.more_needed) == (None, None, None)
     assert ratio.verdict is EffectVerdict.NOT_SHOWN
     assert ratio.reason == "one run, no interval"
+
+
+def test_the_interval_of_a_mean_is_students_by_hand() -> None:
+    """Mean (23 + 24 + 28) / 3 = 25, s = sqrt(7), t(0.975, 2) = 4.302653 as tables have it."""
+    interval = estimate(observe_values((23.0, 24.0, 28.0))).interval
+    assert interval is not None
+    assert interval.half_width == pytest.approx(4.302653 * 7**0.5 / 3**0.5, rel=1e-6)
+    assert (interval.low + interval.high) / 2 == pytest.approx(25)
+    equal = estimate(observe_values((2.0, 2.0))).interval
+    assert equal is not None
+    assert (equal.low, equal.high) == (2.0, 2.0)
+    assert estimate(observe_values((3.0,))).interval is None
 
 
 def test_with_several_starts_their_means_are_the_values() -> None:
