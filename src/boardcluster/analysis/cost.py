@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from boardcluster.analysis.cells import Cell, Configuration
 from boardcluster.analysis.fingerprints import OF_NODES, differences_among
-from boardcluster.analysis.scaling import amdahl_fit, setup_of
+from boardcluster.analysis.scaling import Fit, NodeScaling, node_scalings, scaling_among, setup_of
 from boardcluster.analysis.statistics import Interval
 from boardcluster.analysis.twins import dilation_of, is_twin
 from boardcluster.records import Engine, Fingerprint, ProbeFigure, ProbeRun, Verdict, in_cell
@@ -129,8 +129,8 @@ class Cost:
     upper limit. False without ``nodes``."""
     predicted_nodes: float | None
     """Number of workers, as a fraction, at which Amdahl's law as fitted to the points takes
-    ``single_seconds``; infinite if it never does; None without two numbers of workers or without
-    the program."""
+    ``single_seconds``; infinite if it never does, and the runs show that. None without two numbers
+    of workers or without the program, and where the runs show that the law does not hold."""
     remarks: tuple[str, ...]
     """What a reader must know, one line each: what differs between the two sides."""
     verdict: str
@@ -148,7 +148,11 @@ class _Single:
     seconds: float
 
 
-def cost(cells: Iterable[Cell], probe_runs: Iterable[ProbeRun]) -> tuple[Cost, ...]:
+def cost(
+    cells: Iterable[Cell],
+    probe_runs: Iterable[ProbeRun],
+    scalings: Iterable[NodeScaling] | None = None,
+) -> tuple[Cost, ...]:
     """Compare sorting, searching and counting on the cluster with one program on one node.
 
     Cells that differ only in the number of workers make one ``Cost``, and another one for each
@@ -170,33 +174,34 @@ def cost(cells: Iterable[Cell], probe_runs: Iterable[ProbeRun]) -> tuple[Cost, .
     Args:
         cells: results of campaigns.
         probe_runs: runs of probes, oldest first; failed ones and other probes are passed over.
+        scalings: how the cells scale, as the tables have it; None works it out.
 
     Returns:
         In the order of the cells; also for those without a program to compare with, whose verdict
         says what to run.
     """
+    rows = tuple(cells)
     runs = [run for run in probe_runs if run.figures and in_cell(run)]
+    known = node_scalings(rows) if scalings is None else tuple(scalings)
     return tuple(
-        _cost(group, single, runs) for group in _groups(cells) for single in _singles(group, runs)
+        _cost(group, single, runs, scaling_among(known, group))
+        for group in _groups(rows)
+        for single in _singles(group, runs)
     )
 
 
-def workers_to_match(points: Iterable[tuple[int, float]], seconds: float) -> float | None:
+def workers_to_match(fit: Fit, seconds: float) -> float:
     """Return the number of workers at which Amdahl's law takes so many seconds.
 
-    With T(n) = T1 * (s + (1 - s) / n), as fitted to the points, n = (1 - s) / (seconds / T1 - s).
+    With T(n) = T1 * (s + (1 - s) / n), n = (1 - s) / (seconds / T1 - s).
 
     Args:
-        points: number of workers and seconds.
+        fit: of that law.
         seconds: time to match; above 0.
 
     Returns:
-        At least 1; infinite if no number of workers is so fast; None for fewer than two different
-        numbers of workers.
+        At least 1; infinite if no number of workers is so fast.
     """
-    fit = amdahl_fit(tuple(points))
-    if fit is None:
-        return None
     if seconds >= fit.one_worker_seconds:
         return 1.0
     left = seconds / fit.one_worker_seconds - fit.serial_share
@@ -306,7 +311,20 @@ def _why_none(group: Sequence[Cell], runs: Sequence[ProbeRun]) -> str:
     )
 
 
-def _cost(group: Sequence[Cell], single: _Single | None, runs: Sequence[ProbeRun]) -> Cost:
+def _predicted(scaling: NodeScaling | None, seconds: float) -> float | None:
+    """The number of workers that the law gives, as far as the tables state the law."""
+    if scaling is None or scaling.law is None:
+        return None
+    found = workers_to_match(scaling.law, seconds)
+    return None if math.isinf(found) and scaling.largest_speed_up is None else found
+
+
+def _cost(
+    group: Sequence[Cell],
+    single: _Single | None,
+    runs: Sequence[ProbeRun],
+    scaling: NodeScaling | None,
+) -> Cost:
     first = group[0]
     family = _FAMILIES[first.workload]
     seconds = single.seconds if single else None
@@ -314,9 +332,6 @@ def _cost(group: Sequence[Cell], single: _Single | None, runs: Sequence[ProbeRun
     nodes = next((row.workers for row in points if row.ratio is not None and row.ratio < 1), None)
     tried = {row.workers for row in points}
     exact = nodes is not None and all(fewer in tried for fewer in range(1, nodes))
-    predicted = None
-    if seconds is not None:
-        predicted = workers_to_match(((row.workers, row.mean_seconds) for row in points), seconds)
     built = Cost(
         workload=first.workload,
         engine=first.engine,
@@ -336,8 +351,8 @@ def _cost(group: Sequence[Cell], single: _Single | None, runs: Sequence[ProbeRun
         points=points,
         nodes=nodes,
         exact=exact,
-        predicted_nodes=predicted,
-        remarks=(*_unjudged(single), *_remarks(group)) if single else (),
+        predicted_nodes=None if seconds is None else _predicted(scaling, seconds),
+        remarks=(*_unjudged(single), *_remarks(group), *_bent(scaling)) if single else (),
         verdict="",
     )
     verdict = _why_none(group, runs) if seconds is None else _verdict(built, seconds)
@@ -377,6 +392,14 @@ def _unjudged(single: _Single) -> tuple[str, ...]:
         return ()
     said = "the program's run is of before probes were judged, so nothing says what disturbed it"
     return (f"{said}: run `boardcluster probe {single.run.probe}` again",)
+
+
+def _bent(scaling: NodeScaling | None) -> tuple[str, ...]:
+    if scaling is None or not scaling.bends_back:
+        return ()
+    most, fastest = scaling.points[-1].workers, _workers(scaling.fastest_workers)
+    words = f"this set bends back: {most} workers take longer than {fastest}, so no number of "
+    return (f"{words}workers follows from Amdahl's law",)
 
 
 def _remarks(group: Sequence[Cell]) -> tuple[str, ...]:

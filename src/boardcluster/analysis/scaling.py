@@ -59,6 +59,7 @@ __all__ = [
     "node_scalings",
     "predict",
     "predict_size",
+    "scaling_among",
     "setup_of",
     "size_fit",
     "size_scalings",
@@ -172,6 +173,19 @@ class NodeScaling:
     def fit(self) -> Fit | None:
         """The one fit that there is."""
         return self.gustafson if self.scaled else self.amdahl
+
+    @property
+    def law(self) -> Fit | None:
+        """The fit, where the runs do not show that the law does not hold: what may be stated."""
+        return None if self.fit is None or self.fit.is_refuted or self.bends_back else self.fit
+
+    @property
+    def largest_speed_up(self) -> float | None:
+        """What no number of workers exceeds, where the runs show it: see ``Fit``; else None."""
+        law = self.law
+        if law is None or law.serial_interval is None or self.bend is not None:
+            return None
+        return law.largest_speed_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -484,6 +498,13 @@ def node_scalings(cells: Iterable[Cell]) -> tuple[NodeScaling, ...]:
         for group in groups
         if len(chosen := _latest(group, lambda cell: cell.workers)) > 1
     )
+
+
+def scaling_among(scalings: Iterable[NodeScaling], cells: Iterable[Cell]) -> NodeScaling | None:
+    """Return how the same work scales, of whose cells all are among these; None if none is so."""
+    known = set(map(id, cells))
+    found = (row for row in scalings if not row.scaled and known.issuperset(map(id, row.cells)))
+    return next(found, None)
 
 
 def _latest(cells: Iterable[Cell], key: Callable[[Cell], int]) -> list[Cell]:

@@ -69,7 +69,7 @@ class Material:
     @cached_property
     def costs(self) -> tuple[Cost, ...]:
         """The cluster against one program on one node."""
-        return tuple(cost(self.source.cells, self.probes))
+        return tuple(cost(self.source.cells, self.probes, self.scalings))
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:

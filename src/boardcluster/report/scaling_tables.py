@@ -117,9 +117,10 @@ def _fit(fit: Fit, scaling: NodeScaling) -> str:
     if scaling.bend is not None:
         said += f"; {most} workers were no faster than {scaling.fastest_workers}, so that no limit"
         said += " of the speed-up is given"
-    elif fit.largest_speed_up is not None and fit.serial_interval is not None:
+    elif scaling.largest_speed_up is not None and fit.serial_interval is not None:
         low, high = 1 / fit.serial_interval.high, 1 / fit.serial_interval.low
-        said += f", by which no number of workers is more than {fit.largest_speed_up:.1f} times as"
+        most_times = f"{scaling.largest_speed_up:.1f}"
+        said += f", by which no number of workers is more than {most_times} times as"
         said += f" fast as one (95 % interval {low:.1f} to {high:.1f})"
     r_squared = "" if fit.r_squared is None else f", R² {fit.r_squared:.3f}"
     return f"{said} ({_tested(fit.residuals, exact=fit.exact)}{'' if fit.exact else r_squared})"

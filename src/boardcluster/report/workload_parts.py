@@ -77,7 +77,9 @@ def _parts(material: Material, cells: Sequence[Cell]) -> Iterator[Part]:
         Part(
             title="By number of workers",
             name=f"{name}-workers",
-            figures=named((*times_by_nodes(cells), *speed_up(scalings)), f"{name}-workers"),
+            figures=named(
+                (*times_by_nodes(cells, scalings), *speed_up(scalings)), f"{name}-workers"
+            ),
             tables=present(workers_table(source, scalings)),
             paper=True,
         ),

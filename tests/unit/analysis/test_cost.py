@@ -12,6 +12,7 @@ from tests.builders import make_board_fingerprint, make_probe_run, make_result
 
 from boardcluster.analysis import summarise
 from boardcluster.analysis.cost import Cost, cost, workers_to_match
+from boardcluster.analysis.scaling import amdahl_fit
 from boardcluster.analysis.twins import undilated_value
 from boardcluster.records import (
     Disturbance,
@@ -157,8 +158,32 @@ def test_amdahls_law_says_how_many_would() -> None:
     assert row.predicted_nodes == pytest.approx(10.0)
     assert row.verdict.endswith("no measured cluster beats it; by Amdahl's law 11 workers would")
     row = costs(law, probed(figure(9.0)))
+    assert row.predicted_nodes is None, "one run each shows no limit, and the tables state none"
+    assert row.verdict.endswith("at this size no measured cluster beats it")
+
+
+def test_a_limit_that_the_runs_show_is_one_that_no_number_of_workers_passes() -> None:
+    law = {workers: 100 * (0.4 + 0.6 / workers) for workers in (1, 2, 4, 8)}
+    times = {
+        workers: tuple(seconds * factor for factor in (0.99, 0.995, 1.0, 1.005, 1.01))
+        for workers, seconds in law.items()
+    }
+    row = costs(times, probed(figure(20.0)))
     assert row.predicted_nodes == math.inf
     assert row.verdict.endswith("beats it, and by Amdahl's law no number of workers would")
+
+
+def test_of_a_set_that_bends_back_amdahls_law_says_nothing() -> None:
+    """More workers take longer: the law still fits badly, and gave 'no number of workers would'."""
+    times = {1: 100.0, 2: 60.0, 4: 45.0, 8: 80.0}
+    several = {
+        workers: tuple(seconds * factor for factor in (0.99, 1.0, 1.01))
+        for workers, seconds in times.items()
+    }
+    row = costs(several, probed(figure(40.0)))
+    assert row.predicted_nodes is None
+    assert row.verdict.endswith("at this size no measured cluster beats it")
+    assert any(line.startswith("this set bends back: 8 workers") for line in row.remarks)
 
 
 def test_a_prediction_that_runs_contradict_is_not_in_the_verdict() -> None:
@@ -172,12 +197,13 @@ def test_a_prediction_that_runs_contradict_is_not_in_the_verdict() -> None:
     ("seconds", "workers"), [(100.0, 1.0), (120.0, 1.0), (32.5, 4.0), (10.0, math.inf)]
 )
 def test_workers_to_match_turns_the_law_round(seconds: float, workers: float) -> None:
-    points = [(1, 100.0), (2, 55.0), (5, 28.0)]
-    assert workers_to_match(points, seconds) == pytest.approx(workers)
+    fit = amdahl_fit([(1, 100.0), (2, 55.0), (5, 28.0)])
+    assert fit is not None
+    assert workers_to_match(fit, seconds) == pytest.approx(workers)
 
 
 def test_one_number_of_workers_is_no_law() -> None:
-    assert workers_to_match([(4, 20.0), (4, 21.0)], 3.0) is None
+    assert costs({4: (20.0, 21.0)}, probed(figure(3.0))).predicted_nodes is None
 
 
 def test_what_the_runs_do_not_show_is_said() -> None:

@@ -345,6 +345,28 @@ def test_intermediate_data_is_in_gigabytes_and_per_input_byte(world: World) -> N
     assert intermediate(world.cells(silent)) == ()
 
 
+def test_no_law_is_drawn_that_the_tables_do_not_state(world: World) -> None:
+    """Eight workers take longer than four: the table says that the set bends back."""
+    times = {1: 100.0, 2: 60.0, 4: 45.0, 8: 80.0}
+    runs = [
+        world.run(seconds * factor, workers=workers)
+        for workers, seconds in times.items()
+        for factor in (0.99, 1.0, 1.01)
+    ]
+    cells = world.cells(runs)
+    (scaling,) = node_scalings(cells)
+    assert scaling.bends_back
+    assert scaling.amdahl is not None
+    [figure] = times_by_nodes(cells)
+    assert isinstance(figure.body, Lines)
+    assert [row.fit for row in figure.body.series] == [()]
+    assert "Dashed" not in figure.caption
+    shown = replace(scaling, bend=None, amdahl=replace(scaling.amdahl, p_fit=None))
+    [figure] = times_by_nodes(cells, [shown])
+    assert isinstance(figure.body, Lines)
+    assert figure.body.series[0].fit, "it is the table's verdict that decides"
+
+
 def test_starts_are_the_replicates_of_intermediate_data(world: World) -> None:
     """Two runs in each of two starts: t(0.975, 1) = 12.706 standard errors of two means."""
     runs = [

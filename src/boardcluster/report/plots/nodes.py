@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from boardcluster.analysis import Cell
 from boardcluster.analysis.scaling import (
     NodeScaling,
-    amdahl_fit,
+    node_scalings,
     predict,
     predict_size,
+    scaling_among,
     size_fit,
 )
 from boardcluster.report import words
@@ -29,7 +30,7 @@ from boardcluster.report.plots.cells import (
     twins_of,
     workload_groups,
 )
-from boardcluster.report.plots.figure import Figure, Lines, Point, Series, Style
+from boardcluster.report.plots.figure import Figure, Lines, Point, Series
 
 __all__ = ["speed_up", "times_by_nodes", "times_by_size"]
 
@@ -37,18 +38,22 @@ _FIT_POINTS = 3
 _CURVE_POINTS = 41
 
 
-def times_by_nodes(cells: Sequence[Cell]) -> tuple[Figure, ...]:
+def times_by_nodes(
+    cells: Sequence[Cell], scalings: Sequence[NodeScaling] | None = None
+) -> tuple[Figure, ...]:
     """Mean time over the number of workers, one line for each engine, medium, size and profile.
 
-    From three numbers of workers on, Amdahl's law is fitted and drawn dashed.
+    From three numbers of workers on, Amdahl's law is drawn dashed as the tables state it: not where
+    the runs refute it, nor where the set bends back.
 
     Args:
         cells: of any workloads; those that were measured with one number of workers are left out.
+        scalings: how they scale, as the tables have it; None works it out.
 
     Returns:
         One figure for each workload, or several where there are more lines than can be told apart.
     """
-    return tuple(_over(cells, "workers"))
+    return tuple(_over(cells, "workers", node_scalings(cells) if scalings is None else scalings))
 
 
 def times_by_size(cells: Sequence[Cell]) -> tuple[Figure, ...]:
@@ -69,12 +74,14 @@ def _place(cell: Cell, factor: str) -> float:
     return float(cell.workers) if factor == "workers" else cell.size_bytes / GIGA
 
 
-def _over(cells: Sequence[Cell], factor: str) -> Iterator[Figure]:
+def _over(
+    cells: Sequence[Cell], factor: str, scalings: Sequence[NodeScaling] = ()
+) -> Iterator[Figure]:
     for workload, group in workload_groups(cells).items():
         rows = [row for row in _rows(group, factor) if len(row) > 1]
         parts = chunks(rows, MOST_SERIES)
         for number, part in enumerate(parts, start=1):
-            yield _times(workload, part, factor, number=number, parts=len(parts))
+            yield _times(workload, part, factor, scalings, number=number, parts=len(parts))
 
 
 def _rows(cells: Sequence[Cell], factor: str) -> list[list[Cell]]:
@@ -86,13 +93,24 @@ def _rows(cells: Sequence[Cell], factor: str) -> list[list[Cell]]:
 
 
 def _times(
-    workload: str, rows: Sequence[Sequence[Cell]], factor: str, *, number: int, parts: int
+    workload: str,
+    rows: Sequence[Sequence[Cell]],
+    factor: str,
+    scalings: Sequence[NodeScaling],
+    *,
+    number: int,
+    parts: int,
 ) -> Figure:
     shown = [cell for row in rows for cell in row]
     firsts = [row[0] for row in rows]
     labels = [series_label(cell, firsts, without=[factor]) for cell in firsts]
     series = tuple(
-        _series(row, factor, label, style)
+        Series(
+            label=label,
+            style=style,
+            points=tuple(_point(cell, _place(cell, factor)) for cell in row),
+            fit=_amdahl(row, scalings) if factor == "workers" else _straight(row),
+        )
         for row, label, style in zip(rows, labels, styles(firsts, labels), strict=True)
     )
     by_nodes = factor == "workers"
@@ -128,15 +146,6 @@ def _ticks(series: Sequence[Series]) -> tuple[float, ...]:
     return tuple(sorted({point.x for row in series for point in row.points}))
 
 
-def _series(row: Sequence[Cell], factor: str, label: str, style: Style) -> Series:
-    return Series(
-        label=label,
-        style=style,
-        points=tuple(_point(cell, _place(cell, factor)) for cell in row),
-        fit=_amdahl(row) if factor == "workers" else _straight(row),
-    )
-
-
 def _point(cell: Cell, x: float) -> Point:
     interval = cell.interval_seconds
     return Point(
@@ -148,13 +157,15 @@ def _point(cell: Cell, x: float) -> Point:
     )
 
 
-def _amdahl(row: Sequence[Cell]) -> tuple[tuple[float, float], ...]:
-    """The fit between the least and the most workers: by the law, a straight line in 1 / n."""
-    points = [(cell.workers, cell.mean_seconds) for cell in row]
-    fit = amdahl_fit(points) if len({workers for workers, _ in points}) >= _FIT_POINTS else None
-    if fit is None:
+def _amdahl(
+    row: Sequence[Cell], scalings: Sequence[NodeScaling]
+) -> tuple[tuple[float, float], ...]:
+    """The law between the least and the most workers: a straight line in 1 / n."""
+    scaling = scaling_among(scalings, row)
+    fit = scaling.law if scaling else None
+    if scaling is None or fit is None or len(scaling.points) < _FIT_POINTS:
         return ()
-    low, high = points[0][0], points[-1][0]
+    low, high = scaling.base_workers, scaling.points[-1].workers
     first, last = predict(fit, low), predict(fit, high)
     places = [low + (high - low) * place / (_CURVE_POINTS - 1) for place in range(_CURVE_POINTS)]
     shares = [(1 / low - 1 / place) / (1 / low - 1 / high) for place in places]
