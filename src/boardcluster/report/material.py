@@ -80,6 +80,7 @@ class Material:
                 diagnoses=self.evidence.diagnoses,
                 facts=self.evidence.facts,
                 cluster=self.cluster,
+                drifts=self.drifts,
                 compared={pair_key(row.slower, row.faster): row.ratio for row in self.effects},
             )
         )

@@ -483,6 +483,27 @@ def test_runs_that_take_longer_and_longer() -> None:
     assert "not supported" in row.seen
 
 
+def test_what_all_cells_of_a_campaign_show_together_is_said_of_each() -> None:
+    """Three runs of a cell show no drift; four cells with the same one do, as in the report."""
+    by_size = [
+        [
+            run(seconds=size * (100.0 + 10 * number + size), number=number, size_bytes=size * 10**9)
+            for number in range(1, 4)
+        ]
+        for size in (1, 2, 3, 4)
+    ]
+    bound = diagnosis(Bound.STORAGE)
+    assert advised(*by_size[0], rule="trim", diagnosed=bound) == ()
+    row = only(advised(*(one for rows in by_size for one in rows), rule="trim", diagnosed=bound))
+    assert "over all configurations of campaign 20260801-a" in row.seen
+    even = [
+        run(seconds=100.0 + (number % 2), number=number, size_bytes=size * 10**9)
+        for size in (5, 6, 7)
+        for number in range(1, 9)
+    ]
+    assert advised(*by_size[0], *even, rule="trim", diagnosed=bound) == (), "one cell of four"
+
+
 def test_what_else_makes_runs_longer() -> None:
     bound = diagnosis(Bound.STORAGE)
     hot = facts(use("pi1", heat_seconds=20.0))

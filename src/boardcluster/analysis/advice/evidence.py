@@ -13,6 +13,7 @@ from boardcluster.records import ClusterSpec, Result
 if TYPE_CHECKING:
     from boardcluster.analysis.bottleneck import Diagnosis
     from boardcluster.analysis.cells import Cell
+    from boardcluster.analysis.inference import CampaignDrift
 
 __all__ = ["Advice", "AdviceEvidence", "Attempted", "Certainty", "NodeUse", "RunFacts"]
 
@@ -132,5 +133,7 @@ class AdviceEvidence:
     cells: tuple[Cell, ...] | None = None
     """The cells of the results (``summarise``), where somebody has them already: making them takes
     most of the time. None makes them."""
+    drifts: tuple[CampaignDrift, ...] | None = None
+    """How the times of campaigns drift, as it is shown elsewhere. None works it out."""
     compared: Compared = field(default_factory=dict)
     """Ratios of cells that are shown elsewhere, by ``pair_key``, so that advice says the same."""

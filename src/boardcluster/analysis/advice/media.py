@@ -10,13 +10,15 @@ from boardcluster.analysis.advice.rule import LEAST_GAIN, Rule, advice, gain_wor
 from boardcluster.analysis.advice.settings import policy_key
 from boardcluster.analysis.advice.view import Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
-from boardcluster.analysis.statistics import LEAST_RUNS, drift, mean
+from boardcluster.analysis.inference import CampaignDrift, DriftKind
+from boardcluster.analysis.statistics import mean
 from boardcluster.units import format_bytes
 
 __all__ = ["MEDIA_RULES"]
 
 _MEDIUM_GAIN = 1.10  # of storage twice as fast; less is not worth a purchase
 _HEAT_SHARE = 0.01
+_LEAST_TIMES = 3  # fewer of one campaign have no first third to be compared with
 _FLASH = (" sd ", " emmc ", " ssd ", " usb-ssd ", " nvme ")
 _SLOW = (" sd ", " emmc ", " usb ", " hdd ")
 _SSDS = (" ssd ", " usb-ssd ", " nvme ")
@@ -24,48 +26,59 @@ _UNTRIMMED = "unused blocks not discarded"
 
 
 def _trim(rule: Rule, view: View) -> Iterator[Advice]:
-    for group in view.groups:
-        if not group.is_boards or len(group.runs) < LEAST_RUNS or not _media(group.typical, _FLASH):
-            continue
-        times = [run.measurement.duration_seconds for run in group.runs]
-        slower = drift(times)
-        bound = group.typical.first is Bound.STORAGE
-        # Where a node was slowed down for more than a moment, heat is what drifts.
-        hot = any(
-            (row.heat_seconds or 0.0) > _HEAT_SHARE * run.facts.duration_seconds
-            for run in group.runs
-            if run.facts
-            for row in run.nodes
-        )
-        if slower is None or not slower.is_shown or slower.correlation <= 0 or not bound or hot:
-            continue
-        first = times[: len(times) // 3 or 1]
-        gain = mean(times) / mean(first)
-        if gain < LEAST_GAIN:
-            continue
-        remarks = [line for run in group.runs for line in run.measurement.remarks]
-        refused = [line for line in remarks if line.startswith(_UNTRIMMED)]
-        yield advice(
-            rule,
-            group,
-            title=f"Discard unused blocks before each run of {group.subject}",
-            seen=(
-                f"runs took longer and longer, {times[0]:.4g} s at first and {times[-1]:.4g} s at"
-                f" last (rank correlation with their order {slower.correlation:.2f}, p"
-                f" {slower.p_value:.2g}), and storage bound most of them; no node was slowed by"
-                f" heat{f'; {refused[0]}' if refused else ''} ({group.where})"
-            ),
-            setting=(
-                "a file system and a medium that support discards: see the remark"
-                if refused
-                else policy_key("trim = true")
-            ),
-            brings=(
-                f"{gain_words(gain)} if each run were like the first ones; the paper saw up to"
-                f" {published()['trim'].value:g} times"
-            ),
-            gain=gain,
-        )
+    groups = [group for group in view.groups if _wears_out(group)]
+    drifts = {row.campaign: row for row in view.shown_drifts()} if groups else {}
+    for group in groups:
+        for name in dict.fromkeys(run.trial.campaign_id for run in group.runs):
+            slower = drifts.get(name)
+            runs = [run.measurement for run in group.runs if run.trial.campaign_id == name]
+            times = [run.duration_seconds for run in runs]
+            gain = mean(times) / mean(times[: len(times) // 3 or 1])
+            few = len(times) < _LEAST_TIMES
+            if few or slower is None or slower.share <= 0 or gain < LEAST_GAIN:
+                continue
+            remarks = [line for run in runs for line in run.remarks]
+            refused = [line for line in remarks if line.startswith(_UNTRIMMED)]
+            yield advice(
+                rule,
+                group,
+                title=f"Discard unused blocks before each run of {group.subject}",
+                seen=(
+                    f"runs took longer and longer, {times[0]:.4g} s at first and {times[-1]:.4g} s"
+                    f" at last ({_drift_words(slower)}), and storage bound most of them; no node"
+                    f" was slowed by heat{f'; {refused[0]}' if refused else ''} ({group.where})"
+                ),
+                setting=(
+                    "a file system and a medium that support discards: see the remark"
+                    if refused
+                    else policy_key("trim = true")
+                ),
+                brings=(
+                    f"{gain_words(gain)} if each run were like the first ones; the paper saw up to"
+                    f" {published()['trim'].value:g} times"
+                ),
+                gain=gain,
+            )
+
+
+def _wears_out(group: Group) -> bool:
+    """Whether it ran on boards with flash media that bound it, and heat slowed no node."""
+    if not group.is_boards or group.typical.first is not Bound.STORAGE:
+        return False
+    # Where a node was slowed down for more than a moment, heat is what drifts.
+    hot = any(
+        (row.heat_seconds or 0.0) > _HEAT_SHARE * run.facts.duration_seconds
+        for run in group.runs
+        if run.facts
+        for row in run.nodes
+    )
+    return bool(_media(group.typical, _FLASH)) and not hot
+
+
+def _drift_words(found: CampaignDrift) -> str:
+    of_all = f"{100 * found.share:.0f} % longer over all configurations of campaign"
+    since = f" from run {found.position + 1} on" if found.kind is DriftKind.CHANGE else ""
+    return f"{of_all} {found.campaign}{since}, p {found.p_adjusted:.2g}"
 
 
 def _media(run: RunView, kinds: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from boardcluster.analysis.advice.compared import Compared
 from boardcluster.analysis.advice.evidence import AdviceEvidence, NodeUse, RunFacts
 from boardcluster.analysis.bottleneck import Bound, Diagnosis, PhaseDiagnosis
 from boardcluster.analysis.cells import Cell, settings, summarise
+from boardcluster.analysis.inference import CampaignDrift, find_drift, observe
 from boardcluster.analysis.phases import submission_of
 from boardcluster.analysis.twins import is_twin, node_words
 from boardcluster.factors import levels
@@ -233,6 +234,8 @@ class View:
     """What is declared of the cluster; None where it is not known."""
     compared: Compared
     """Ratios of cells that are shown elsewhere."""
+    drifts: tuple[CampaignDrift, ...] | None
+    """Drifts of campaigns that are shown elsewhere; None where nobody looked."""
 
     @classmethod
     def of(cls, evidence: AdviceEvidence) -> Self:
@@ -246,7 +249,15 @@ class View:
             cells=summarise(evidence.results) if evidence.cells is None else evidence.cells,
             cluster=evidence.cluster,
             compared=evidence.compared,
+            drifts=evidence.drifts,
         )
+
+    def shown_drifts(self) -> tuple[CampaignDrift, ...]:
+        """Return the campaigns whose times drift or jump, over all of their cells."""
+        known = self.drifts
+        if known is None:
+            known = find_drift([observe(cell.results) for cell in self.cells])
+        return tuple(row for row in known if row.is_shown)
 
     def group_of(self, cell: Cell) -> Group | None:
         """Return the group that holds the runs of a cell."""
