@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from boardcluster.analysis.stopping import AimPrecision, Forecast, aims_of, forecast, reached
 from boardcluster.campaign.plan import plan
 from boardcluster.factors import levels
-from boardcluster.records import Campaign, CampaignKind, CampaignSpec, ClusterSpec, Trial
+from boardcluster.records import Campaign, CampaignKind, CampaignSpec, ClusterSpec, Result, Trial
 from boardcluster.store import Store
 
 __all__ = ["Outlook", "Round", "look_ahead", "next_round"]
@@ -80,7 +80,8 @@ def next_round(
     counts = _runs_of_each_cell(planned)
     runs = " to ".join(map(str, dict.fromkeys((min(counts), max(counts)))))
     if not wide:
-        return Round(words=_narrow_words(found, spec.precision, runs))
+        words = _narrow_words(found, spec.precision, runs)
+        return Round(words=words + _restart_words(results, spec))
     following = plan(spec, declared, campaign_id=campaign.id, further=_rounds_of(planned, spec) + 1)
     words = _wide_words(wide, spec.precision)
     if max(_runs_of_each_cell(following)) > spec.repetitions_max:
@@ -122,6 +123,17 @@ def _narrow_words(found: Sequence[AimPrecision], precision: float, runs: str) ->
     if none:
         words += f"; without a verified run: {', '.join(none[:_SHOWN])}"
     return words
+
+
+def _restart_words(results: Sequence[Result], spec: CampaignSpec) -> str:
+    """Say that a campaign of one start had several, as its blocks were the values all the same."""
+    starts = {row.attempt.start_id for row in results if row.attempt and row.measurement} - {""}
+    if spec.starts > 1 or len(starts) < 2:
+        return ""
+    return (
+        f"; its runs are of {len(starts)} starts of the cluster, whose means the report takes for "
+        "the values, so its intervals are wider"
+    )
 
 
 def look_ahead(

@@ -204,7 +204,7 @@ def _comparisons(ratios: Sequence[MeasuredRatio]) -> Iterator[str]:
         )
     if any(row.allows_for_starts for row in ratios):
         yield (
-            "Configurations with a start of the cluster each were compared with an allowance for a"
+            "Configurations with one start of the cluster were compared with an allowance for a"
             f" standard deviation of {words.percent(ASSUMED_START_DEVIATION)} between starts."
         )
     if adjusted := listed(name for row in ratios for name in row.adjusted_for):

@@ -63,7 +63,12 @@ def interval(ratio: MeasuredRatio) -> str:
         from_what += f" in {ratio.starts} starts of the cluster"
     elif ratio.allows_for_starts:
         allowed = words.percent(ASSUMED_START_DEVIATION)
-        from_what += f" in one start of the cluster each ({allowed} allowed between starts)"
+        one, other = ratio.starts_of_each
+        if one == other:
+            from_what += f" in one start of the cluster each ({allowed} allowed between starts)"
+        else:
+            from_what += f" in {one} and {other} starts of the cluster"
+            from_what += f" ({allowed} allowed between starts for the one)"
     else:
         from_what += " in one start of the cluster"
     if ratio.adjusted_for:

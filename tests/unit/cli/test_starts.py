@@ -365,3 +365,16 @@ def test_a_dry_run_as_json_has_the_forecast(desk: Desk, pair: Callable[..., str]
     assert forecast["needed"] >= 4
     assert found["precision_outlook"]["runs"] >= 8
     assert desk.json("run", pair(), "--dry-run")["precision"] is None
+
+
+def test_one_start_that_a_resume_made_two_of_is_said_where_it_ends(
+    desk: Desk, pair: Callable[..., str]
+) -> None:
+    desk.seconds = varying
+    path = pair('until = "3 %"')
+    break_off(desk, path, 5)
+
+    ran = desk("run", path, "--resume")
+
+    assert start_ids(desk) == {1: {"start-1", "start-2"}}
+    assert "its runs are of 2 starts of the cluster" in " ".join(ran.stderr.split())

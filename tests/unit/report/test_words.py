@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from boardcluster.analysis import Interval
-from boardcluster.report import words
+from boardcluster.analysis.inference import RunValue, compare
+from boardcluster.report import ratio_words, words
 
 
 @pytest.mark.parametrize(
@@ -49,3 +50,23 @@ def test_a_tiny_p_says_only_that_it_is_tiny() -> None:
     assert words.p_value(0.01234) == "0.012"
     assert words.p_value(0.0001) == "0.0001"
     assert words.p_value(8.2e-29) == "below 0.0001"
+
+
+def test_a_ratio_says_which_side_has_one_start() -> None:
+    def runs(seconds: float, starts: int) -> list[RunValue]:
+        return [
+            RunValue(value=seconds + place, start=(str(seconds), start))
+            for start in range(starts)
+            for place in range(3)
+        ]
+
+    assert ratio_words.interval(compare(runs(60, 1), runs(30, 1))) == (
+        "3 and 3 unpaired runs in one start of the cluster each (3.0 % allowed between starts)"
+    )
+    assert ratio_words.interval(compare(runs(60, 3), runs(30, 1))) == (
+        "9 and 3 unpaired runs in 3 and 1 starts of the cluster (3.0 % allowed between starts for"
+        " the one)"
+    )
+    assert ratio_words.interval(compare(runs(60, 3), runs(30, 2))) == (
+        "9 and 6 unpaired runs in 2 starts of the cluster"
+    )

@@ -82,7 +82,7 @@ def find_drift(cells: Sequence[Sequence[RunValue]]) -> tuple[CampaignDrift, ...]
     for number, rows in enumerate(cells):
         for row in rows:
             groups = campaigns.setdefault(row.start[0], {})
-            groups.setdefault((number, row.start), []).append(row)
+            groups.setdefault((number, row.started), []).append(row)
     tables = {}
     for name, groups in campaigns.items():
         several = [rows for rows in groups.values() if len(rows) > 1]

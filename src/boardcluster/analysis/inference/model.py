@@ -33,9 +33,9 @@ SMALLEST_EFFECT = 0.05
 """A difference below this share is not worth acting on, unless the caller says otherwise."""
 
 ASSUMED_START_DEVIATION = 0.03
-"""Standard deviation between starts of the cluster, as a share of the time, that is allowed for
-where the cells compared have a start each, so that nothing shows it. About 2 % was measured on
-emulated clusters; a campaign that asks for several starts is judged by its own."""
+"""Standard deviation between starts of the cluster, as a share of the time, that is allowed for a
+cell of one start where it is compared with a cell of other starts, as nothing shows it. About 2 %
+was measured on emulated clusters; a campaign that asks for several starts is judged by its own."""
 
 ONE_RUN = "one run, no interval"
 """What is said wherever an interval would need a second run."""
@@ -109,13 +109,15 @@ class MeasuredRatio:
     """Runs of each."""
     starts: int = 1
     """Starts of the cluster that are replicates of both; 1 says that nothing shows what a start
-    draws."""
+    of one of them draws."""
+    starts_of_each: tuple[int, int] = (1, 1)
+    """Starts of the cluster that the runs of each are from."""
     pairs: int = 0
     """How many pairs of runs it comes from; 0 where runs are not paired."""
     adjusted_for: tuple[str, ...] = ()
     """The disturbances it is adjusted for, and ``order`` for which of a pair ran first."""
     allows_for_starts: bool = False
-    """Whether ``ASSUMED_START_DEVIATION`` is in the interval, as each side has its own start."""
+    """Whether ``ASSUMED_START_DEVIATION`` is in the interval, for each side that has one start."""
     p_value: float | None = None
     """Two-sided p of no difference; None without an interval."""
     p_equivalence: float | None = None
@@ -257,17 +259,9 @@ def estimate(rows: Sequence[RunValue]) -> Estimate:
 
 def _by_start(rows: Sequence[RunValue]) -> list[list[float]]:
     groups: dict[Start, list[float]] = {}
-    for row, start in zip(rows, _starts(rows), strict=True):
-        groups.setdefault(start, []).append(row.value)
+    for row in rows:
+        groups.setdefault(row.started, []).append(row.value)
     return list(groups.values())
-
-
-def _starts(rows: Sequence[RunValue]) -> tuple[Start, ...]:
-    """The start of each run; campaigns that ran on the same daemons are of one start."""
-    first: dict[str, Start] = {}
-    return tuple(
-        first.setdefault(row.daemons, row.start) if row.daemons else row.start for row in rows
-    )
 
 
 # Ratios
@@ -312,8 +306,8 @@ def compare(
     counts = (len(over), len(under))
     sides = _sides(over, under)
     pairs = len(sides[0].logs) if len(sides) == 1 else 0
-    starts = min(len(set(side.starts)) for side in sides)
-    allows = len(sides) > 1 and starts == 1 and not _same_starts(over, under)
+    of_each = [len(set(side.starts)) for side in sides]
+    alone = 0 if len(sides) == 1 or _same_starts(over, under) else of_each.count(1)
     unadjusted = math.exp(sum(side.sign * side.centre(side.logs) for side in sides))
     plain = MeasuredRatio(
         value=unadjusted,
@@ -321,12 +315,13 @@ def compare(
         interval=None,
         method=ComparisonMethod.NONE,
         counts=counts,
-        starts=starts,
+        starts=min(of_each),
+        starts_of_each=(of_each[0], of_each[-1]),
         pairs=pairs,
         smallest_effect=smallest_effect,
         reason=ONE_RUN,
     )
-    found = _contrast(sides, allows_for_starts=allows)
+    found = _contrast(sides, alone=alone)
     if found is None:
         return plain
     half = t_quantile(found.degrees) * found.error
@@ -340,7 +335,7 @@ def compare(
         method=ComparisonMethod.PAIRED if pairs else ComparisonMethod.UNPAIRED,
         reason="",
         adjusted_for=found.adjusted_for,
-        allows_for_starts=allows,
+        allows_for_starts=alone > 0,
         p_value=p_value,
         p_equivalence=p_equivalence,
         p_adjusted=p_value,
@@ -355,12 +350,12 @@ def _pairs(
     over: Sequence[RunValue], under: Sequence[RunValue]
 ) -> tuple[tuple[RunValue, RunValue], ...]:
     """Return the runs that share a block, where the start ran its blocks one after the other."""
-    others = {(row.start, row.block, row.variant): row for row in under if row.block}
-    rows: dict[Start, list[tuple[RunValue, RunValue]]] = {}
+    others = {(row.start, row.started, row.block, row.variant): row for row in under if row.block}
+    rows: dict[tuple[Start, Start], list[tuple[RunValue, RunValue]]] = {}
     for one in over:
-        other = others.get((one.start, one.block, one.variant))
+        other = others.get((one.start, one.started, one.block, one.variant))
         if other is not None:
-            rows.setdefault(one.start, []).append((one, other))
+            rows.setdefault((one.start, one.started), []).append((one, other))
     return tuple(row for group in rows.values() if _in_turn(group) for row in group)
 
 
@@ -385,9 +380,8 @@ def _sides(over: Sequence[RunValue], under: Sequence[RunValue]) -> tuple[_Side, 
 
 
 def _same_starts(over: Sequence[RunValue], under: Sequence[RunValue]) -> bool:
-    rows = (*over, *under)
-    keys = [(start, row.variant) for row, start in zip(rows, _starts(rows), strict=True)]
-    return set(keys[: len(over)]) == set(keys[len(over) :])
+    keys = [{(row.started, row.variant) for row in rows} for rows in (over, under)]
+    return keys[0] == keys[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +398,7 @@ class _Side:
         return cls(
             sign,
             tuple(math.log(row.value) for row in rows),
-            _starts(rows),
+            tuple(row.started for row in rows),
             tuple({name: _effect(share) for name, share in row.disturbed.items()} for row in rows),
         )
 
@@ -422,7 +416,7 @@ class _Side:
         return cls(
             1.0,
             tuple(math.log(one.value / other.value) for one, other in rows),
-            _starts([one for one, _ in rows]),
+            tuple(one.started for one, _ in rows),
             tuple(covariates),
         )
 
@@ -461,8 +455,11 @@ class _Contrast:
     adjusted_for: tuple[str, ...]
 
 
-def _contrast(sides: Sequence[_Side], *, allows_for_starts: bool) -> _Contrast | None:
-    """Estimate the difference of sides; None where a side has one value."""
+def _contrast(sides: Sequence[_Side], *, alone: int) -> _Contrast | None:
+    """Estimate the difference of sides; None where a side has one value.
+
+    Of so many sides nothing shows what their one start drew, which is allowed for.
+    """
     freedom = sum(len(side.logs) - len(set(side.starts)) for side in sides)
     names = _chosen(sides, freedom)
     adjustment = _Adjustment.of(sides, names, freedom)
@@ -487,8 +484,7 @@ def _contrast(sides: Sequence[_Side], *, allows_for_starts: bool) -> _Contrast |
     else:
         parts.append((adjustment.variance, max(1.0, freedom - len(names))))
         weight = math.fsum(variance**2 / free for variance, free in parts)
-        extra = 2 * ASSUMED_START_DEVIATION**2 if allows_for_starts else 0.0
-        total += extra
+        total += alone * ASSUMED_START_DEVIATION**2
         degrees = total**2 / weight if weight > 0 else sum(free for _, free in parts)
         if _balanced(sides) and not names:
             degrees = sum(free for _, free in parts[:2])

@@ -13,7 +13,7 @@ from boardcluster.records import Measurement, Result
 __all__ = ["Block", "RunValue", "Start", "observe", "observe_values", "run_value"]
 
 Start: TypeAlias = "tuple[str, int]"
-"""A start of the cluster: campaign, and number of the start."""
+"""A start of the cluster: campaign and number of the start, or identity of its daemons and 0."""
 Block: TypeAlias = "tuple[str, int, int]"
 """A start and a repetition."""
 
@@ -27,18 +27,26 @@ class RunValue:
     value: float
     """What was measured, above 0: a duration in seconds, a rate, an energy."""
     start: Start
-    """The start of the cluster that it ran in."""
+    """The start of the cluster that it was planned in."""
     block: int = 0
     """The repetition within the start: runs of other cells in the same block saw the same state."""
     position: int = 0
     """Place in the campaign's order."""
     daemons: str = ""
-    """Identity of the daemons it ran on, where it is known: campaigns that ran on the same ones are
-    of one start."""
+    """Identity of the daemons it ran on, where it is known."""
     variant: str = ""
     """What the cluster was started with: another one is another start, whatever its number."""
     disturbed: Mapping[str, float] = field(default_factory=dict)
     """At most this share of the value is explained by each adjustable cause, 0 to 1."""
+
+    @property
+    def started(self) -> Start:
+        """The start that it really ran in.
+
+        Campaigns on the same daemons are of one start; where the daemons were started again in the
+        middle of a planned one, as a resume may have to, there are two.
+        """
+        return (self.daemons, 0) if self.daemons else self.start
 
 
 def observe(

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 
 from boardcluster.analysis import Cell, Configuration, Untrusted, security_of, twin_words
 from boardcluster.analysis.efficiency import Efficiency, core_watts_of, efficiency_of, watts_of
+from boardcluster.analysis.inference import run_value
 from boardcluster.analysis.statistics import mean
 from boardcluster.analysis.twins import dilation_of
 from boardcluster.records import Result, Verdict
@@ -185,7 +186,7 @@ def cell_frame(cells: Sequence[Cell], untrusted: Sequence[Untrusted] = ()) -> Fr
 def _no_statistics(row: Untrusted, columns: Iterable[FieldGetter]) -> Iterator[Value]:
     known: dict[str, Value] = {
         "setup": _setup(row.configuration),
-        "starts": len({(item.trial.campaign_id, item.trial.start) for item in row.results}),
+        "starts": len({run_value(item, 1.0).started for item in row.results}),
         "runs": 0,
         "runs_tainted": 0,
         "runs_left_out": len(row.results),

@@ -268,6 +268,35 @@ def test_what_is_always_zero_has_a_mean_and_no_shares() -> None:
     assert (found.mean, found.within_share, found.between_share) == (0, None, None)
 
 
+def test_a_start_that_a_resume_had_to_repeat_is_two() -> None:
+    """A campaign of one start, whose daemons were started again after its third block."""
+    rows = [
+        [replace(row, daemons="d1" if row.block < 4 else "d2") for row in cell(values, side)]
+        for side, values in enumerate((SLOW, FAST))
+    ]
+    assert [estimate(row).starts for row in rows] == [2, 2]
+    ratio = compare(*rows)
+    assert (ratio.pairs, ratio.starts) == (5, 2)
+    assert compare(cell(SLOW), cell(FAST, 1)).starts == 1
+
+
+def test_blocks_that_a_restart_divided_are_no_pairs() -> None:
+    over = [replace(row, daemons="d1") for row in cell(SLOW)]
+    under = [replace(row, daemons="d1" if row.block < 5 else "d2") for row in cell(FAST, 1)]
+    assert compare(over, under).pairs == 4
+
+
+def test_one_side_with_one_start_gets_the_allowance_for_itself() -> None:
+    several = [row for start in (1, 2, 3) for row in cell((60.0, 60.1, 59.9), 0, start)]
+    alone = [replace(row, variant="other") for row in cell((30.0, 30.1, 29.9), 1, 4)]
+    ratio = compare(several, alone)
+    assert ratio.allows_for_starts
+    assert ratio.needs_starts
+    assert (ratio.starts, ratio.starts_of_each) == (1, (3, 1))
+    assert ratio.standard_error is not None
+    assert ASSUMED_START_DEVIATION < ratio.standard_error < 1.1 * ASSUMED_START_DEVIATION
+
+
 def test_campaigns_on_the_same_daemons_are_of_one_start() -> None:
     apart = [
         RunValue(value=value, start=(name, 1)) for name, value in zip("abc", SLOW[:3], strict=True)
