@@ -109,6 +109,8 @@ def run_trials(
             bench.progress("disturbed: cooling down before repeating it", 0, 0)
             time.sleep(max(_SETTLE_SECONDS, bench.policy.cool_down_seconds))
             end = _run(store, live, known[1], trial, bench=bench, watch=watch, again=True)
+        if end.state is AttemptState.INVALID:
+            known = None  # what made it so may have changed the setup
         if end.lost:
             raise ClusterError(
                 f"lost during campaign {campaign.id}: {end.lost}; the other trials stay pending",

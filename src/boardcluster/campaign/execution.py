@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import re
 import time
@@ -18,6 +19,7 @@ from boardcluster.redaction import redact
 from boardcluster.remote.gate import tail_text
 from boardcluster.remote.node_rpc import end_marked
 from boardcluster.services.conf import render_node
+from boardcluster.services.jvm import crash_words, refuse_job_archive
 from boardcluster.services.layout import Layout
 from boardcluster.services.operation import LiveCluster
 from boardcluster.services.spark import (
@@ -54,6 +56,8 @@ OUTPUT_FOLDER = "/boardcluster/output"
 """Folder in HDFS of the outputs of attempts, each of which deletes its own."""
 
 ATTEMPT_VARIABLE = "BOARDCLUSTER_ATTEMPT"
+_PRINTED = ("stdout", "stderr")
+"""What a container prints; a JVM reports its own crash there."""
 _GRACE_SECONDS = 3.0
 _ASK_SECONDS = 30.0
 _KILL_WAIT_SECONDS = 20.0
@@ -85,6 +89,9 @@ class SubmissionOutcome:
     """The driver's monotonic clock just before the submission."""
     engine: EngineSpans = field(default_factory=EngineSpans, compare=False)
     """When those were at work that have a begin and an end."""
+    refused_archive: str = ""
+    """The class-data archive that later jobs do without, since a JVM of this one crashed with it;
+    empty where none did. The failure then says nothing about the job."""
 
     @property
     def failure(self) -> str:
@@ -295,6 +302,8 @@ class Execution:
             self.kill()
             raise
         outcome = self._gather(done.duration_seconds, done.returncode, earlier)
+        if outcome.failure:
+            outcome = self._without_archive(outcome)
         engine = replace(outcome.engine, began_wall_seconds=began_wall_seconds)
         return replace(outcome, started_seconds=started_seconds, engine=engine)
 
@@ -384,6 +393,20 @@ class Execution:
                 if found := next((line.strip() for line in stream if _OOM.search(line)), ""):
                     return f"{found} {words}".strip()
         return words
+
+    def _without_archive(self, outcome: SubmissionOutcome) -> SubmissionOutcome:
+        """Have later jobs do without the class-data archive if a JVM of a failed one crashed."""
+        of_containers = (self._folder.glob(f"containers/*/*/{name}") for name in _PRINTED)
+        for log in (self.stdout, self.stderr, *sorted(itertools.chain(*of_containers))):
+            with contextlib.suppress(FileNotFoundError), log.open(errors="replace") as stream:
+                if words := crash_words(stream):
+                    name = refuse_job_archive(self._live.layout, self._engine, words)
+                    why = f"a JVM crashed ({words})"
+                    if name:
+                        why += f"; later jobs start without the class-data archive {name}"
+                    diagnostics = f"{why}; {outcome.diagnostics}"
+                    return replace(outcome, diagnostics=diagnostics, refused_archive=name)
+        return outcome
 
     def _ended_applications(
         self, exit_status: int, earlier: frozenset[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import platform
 import re
@@ -22,6 +23,7 @@ from boardcluster.records import (
     NodeTwin,
 )
 from boardcluster.remote.local import LocalRemote
+from boardcluster.services.archive import refused_archives
 from boardcluster.services.operation import LiveCluster
 from boardcluster.units import format_bytes, format_rate
 
@@ -104,7 +106,7 @@ def take_fingerprint(live: LiveCluster) -> Fingerprint:
         spark=layout.engines.pair.spark,
         boardcluster=__version__,
         profile=layout.profile.name,
-        config_sha256=live.state.config_sha256,
+        config_sha256=_config_sha256(live),
         nodes=len(spec.nodes),
         node_memory_bytes=smallest.memory_bytes,
         node_cores=smallest.cores,
@@ -124,6 +126,16 @@ def take_fingerprint(live: LiveCluster) -> Fingerprint:
         twin=twin_line(spec.nodes),
         kind=spec.kind,
     )
+
+
+def _config_sha256(live: LiveCluster) -> str:
+    """The hash of the configuration, and of the class-data archives that were refused since."""
+    known, written = live.state.config_sha256, live.home / "conf"
+    if not written.is_dir():
+        return known
+    lost = refused_archives(live.layout.archives, since_seconds=written.stat().st_mtime)
+    said = " ".join([known, *sorted(lost)])
+    return hashlib.sha256(said.encode()).hexdigest() if lost else known
 
 
 def limits_line(limits: NodeLimits) -> str:

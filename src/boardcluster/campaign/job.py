@@ -22,7 +22,7 @@ from boardcluster.campaign.execution import (
 )
 from boardcluster.campaign.spans import EngineSpans, printed_spans
 from boardcluster.campaign.trial_jobs import TrialJob
-from boardcluster.errors import BoardclusterError, RunError, StalledError
+from boardcluster.errors import BoardclusterError, HostError, RunError, StalledError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Dataset, Engine
 from boardcluster.remote.base import Remote
@@ -156,6 +156,7 @@ class JobRun:
 
         Raises:
             RunError: a phase failed.
+            HostError: a JVM crashed with a class-data archive, which later jobs do without.
             StalledError: time ran out.
         """
         for phase in self._workload.phases(self._context, self._staged, self._job):
@@ -260,6 +261,11 @@ class JobRun:
             execution.environment.update(variables)
 
     def _check(self, phase: Phase, outcome: SubmissionOutcome) -> None:
+        if outcome.refused_archive:
+            raise HostError(
+                f"{phase.name}: {outcome.failure}",
+                hint="run it again with `boardcluster run FILE --resume`",
+            )
         if outcome.failure:
             raise RunError(f"{phase.name}: {outcome.failure}")
         if phase.yarn and not outcome.application_id:

@@ -4,7 +4,8 @@ Measured on 1 + 4 nodes (benchmarks/cluster.py): up to healthy 17.5 s without, 1
 memory, shared pages counted once, 1,458 MB without, 1,065 MB with. An archive fits one Java and one
 set of jars; the JVM ignores one that does not fit, so nothing depends on it but speed and memory.
 
-A JVM that crashes during start while it uses an archive makes us start again without, for good.
+A daemon's JVM that crashes during start while it uses an archive makes us start again without any,
+for good; a job's makes later jobs of its engine do without theirs.
 
 The lists of classes are data beside the lock files, recorded from running daemons and jobs by
 tools/record_classes.py; names that a Java does not know are skipped when the archive is made.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import shutil
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -26,13 +28,18 @@ from boardcluster.remote.gate import run_program
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 
-__all__ = ["ARCHIVES", "archive_options", "provide_archives", "refuse_archives"]
+__all__ = [
+    "ARCHIVES",
+    "archive_options",
+    "provide_archives",
+    "refuse_archives",
+    "refused_archives",
+]
 
 ARCHIVES = {"worker": "hadoop", "master": "hadoop", "mapreduce": "hadoop", "spark": "spark"}
 """Name of each archive and the engine whose jars it covers: those of daemons, of the JVMs of a
 MapReduce job, and of Spark's history server and the JVMs of a Spark job."""
 
-_REFUSED = "refused"
 _LISTS = resources.files("boardcluster.services").joinpath("pairs")
 
 
@@ -59,13 +66,12 @@ def provide_archives(there: Installation, java: Java, *, cache: Path, progress: 
     """
     version = f"{java.vendor}-{java.version}".replace(" ", "-").replace("/", "-")
     folder = cache / "archives" / there.pair.id / f"{version}-{_lists_digest(there.pair.id)}"
-    if (folder / _REFUSED).exists():
-        return folder
     folder.mkdir(parents=True, exist_ok=True)
     newest = (there.folder / "manifest.json").stat().st_mtime
 
     def missing() -> list[str]:
-        paths = {name: folder / f"{name}.jsa" for name in ARCHIVES}
+        wanted = set(ARCHIVES) - refused_archives(folder)
+        paths = {name: folder / f"{name}.jsa" for name in ARCHIVES if name in wanted}
         return [n for n, p in paths.items() if not p.is_file() or p.stat().st_mtime < newest]
 
     if not missing():
@@ -83,12 +89,30 @@ def provide_archives(there: Installation, java: Java, *, cache: Path, progress: 
     return folder
 
 
-def refuse_archives(folder: Path, reason: str) -> None:
-    """Do without these archives from now on: a JVM crashed while it used one."""
+def refuse_archives(folder: Path, reason: str, names: Iterable[str] = tuple(ARCHIVES)) -> None:
+    """Do without these archives from now on: a JVM crashed while it used one.
+
+    JVMs that run keep what they have mapped. Those that are told of a file that is gone start
+    without it, so no configuration has to be written again.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.glob("*.jsa"):
-        path.unlink()
-    (folder / _REFUSED).write_text(reason)
+    for name in names:
+        _mark(folder, name).write_text(reason)
+        (folder / f"{name}.jsa").unlink(missing_ok=True)
+
+
+def refused_archives(folder: Path, *, since_seconds: float = 0.0) -> set[str]:
+    """Name the archives that were refused, maybe only those after a moment in s since 1970."""
+    marks = {name: _mark(folder, name) for name in ARCHIVES}
+    return {
+        name
+        for name, mark in marks.items()
+        if mark.is_file() and mark.stat().st_mtime >= since_seconds
+    }
+
+
+def _mark(folder: Path, name: str) -> Path:
+    return folder / f"{name}.refused"
 
 
 def _packed_list(pair_id: str, name: str) -> Traversable:

@@ -1,14 +1,23 @@
-"""JVM options of the daemons, by node size; and what jobs' JVMs must know of their node."""
+"""JVM options of the daemons, by node size; what jobs' JVMs must know; and how a JVM crashed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import re
+from collections.abc import Iterable, Sequence
 
 from boardcluster.records import Engine, NodeSpec
-from boardcluster.services.archive import archive_options
+from boardcluster.services.archive import archive_options, refuse_archives
 from boardcluster.services.layout import Layout
 
-__all__ = ["daemon_environment", "daemon_options", "job_options", "processor_flags"]
+__all__ = [
+    "crash_words",
+    "daemon_environment",
+    "daemon_options",
+    "job_options",
+    "processor_flags",
+    "refuse_job_archive",
+]
 
 _MIB = 1 << 20
 _SHARE = {
@@ -33,6 +42,14 @@ _ARCHIVE = {
 
 _JOB_ARCHIVE = {Engine.MAPREDUCE: "mapreduce", Engine.SPARK: "spark"}
 """Which class-data archive the JVMs of a job share."""
+
+_CRASHES = (
+    "A fatal error has been detected by the Java Runtime Environment",
+    "An error has occurred while processing the shared archive file",
+)
+_CRASH_LINE = re.compile(r"^# +(SIG[A-Z]+|[VCJjv]  |Internal Error)")
+_CRASH_LINES = 20
+"""Lines of a crash report within which it names the signal and the frame."""
 
 _BRIEF = ("-XX:TieredStopAtLevel=1",)
 """Not the collector: two that are named keep a JVM from starting, and a user may name one."""
@@ -118,3 +135,27 @@ def daemon_environment(layout: Layout, node: NodeSpec) -> dict[str, str]:
     if layout.profile.small_daemons:
         environment["MALLOC_ARENA_MAX"] = "2"
     return environment
+
+
+def refuse_job_archive(layout: Layout, engine: Engine, reason: str) -> str:
+    """Have later jobs of an engine start without its class-data archive, because a JVM crashed.
+
+    Returns:
+        The name of the archive; empty where jobs use none, so that it was not the archive.
+    """
+    name = _JOB_ARCHIVE.get(engine, "")
+    if not name or not job_options(layout, engine) or not archive_options(layout.archives, name):
+        return ""
+    refuse_archives(layout.archives, reason, [name])
+    return name
+
+
+def crash_words(lines: Iterable[str]) -> str:
+    """Say in one line how a JVM itself crashed, from what it printed; empty if it did not."""
+    rest = iter(lines)
+    for line in rest:
+        if any(crash in line for crash in _CRASHES):
+            told = itertools.islice(rest, _CRASH_LINES)
+            words = [each.strip("# \n") for each in told if _CRASH_LINE.search(each)]
+            return "; ".join(words[-2:]) or line.strip("# \n.:")
+    return ""

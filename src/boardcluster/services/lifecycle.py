@@ -25,7 +25,7 @@ from boardcluster.services.daemons import (
     namenode_format_command,
     ports_of,
 )
-from boardcluster.services.jvm import daemon_environment
+from boardcluster.services.jvm import crash_words, daemon_environment
 from boardcluster.services.layout import PORTS, Layout
 from boardcluster.services.provision.manager import DaemonCommand, ServiceManager
 from boardcluster.spec import address_of
@@ -39,8 +39,6 @@ _PARALLEL = 16
 _POLL_SECONDS = 0.3
 _ANSWER_SECONDS = 5.0
 _LOOK_AT_PROCESSES_EVERY = 6
-_JVM_CRASH = "A fatal error has been detected by the Java Runtime Environment"
-_CRASH_LINE = re.compile(r"^# +(SIG[A-Z]+|[VCJjv]  |Internal Error)")
 _ERROR_LINE = re.compile(r"(FATAL|ERROR|Exception|Error:|Exiting with status)")
 
 
@@ -284,11 +282,8 @@ def _died(remote: Remote, daemon: Daemon) -> DaemonError:
     lines = [line for line in text.splitlines() if _ERROR_LINE.search(line)][-6:]
     where = f"{daemon.name} on {daemon.node}"
     hint = f"see {daemon.log}"
-    if _JVM_CRASH in text:
-        words = [line.strip("# ") for line in text.splitlines() if _CRASH_LINE.search(line)]
-        return JvmCrashError(
-            f"the JVM of {where} crashed while starting: {'; '.join(words[-2:])}", hint=hint
-        )
+    if crash := crash_words(text.splitlines()):
+        return JvmCrashError(f"the JVM of {where} crashed while starting: {crash}", hint=hint)
     if "java.net.BindException" in text:
         ports = next(ports_of(kind) for kind in DAEMONS if kind.name == daemon.name)
         hint = f"a port of {where} is taken ({', '.join(map(str, ports))}); {hint}"

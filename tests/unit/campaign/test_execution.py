@@ -722,6 +722,42 @@ def test_lack_of_memory_that_yarn_does_not_mention_is_named(
     assert failure.endswith("YARN says FAILED: ERROR exited : Java heap space Task failed task_1")
 
 
+@pytest.mark.parametrize("place", ["stdout.txt", "containers/worker1/container_1/stdout"])
+def test_a_jvm_that_crashed_with_an_archive_makes_later_jobs_start_without(
+    execute: MakeExecution, live: LiveCluster, world: Any, folder: Path, place: str
+) -> None:
+    archive = live.layout.archives / "mapreduce.jsa"
+    archive.parent.mkdir()
+    archive.touch()
+    printed = folder / "one" / place
+
+    def crash() -> Completed:
+        printed.parent.mkdir(parents=True, exist_ok=True)
+        printed.write_text(
+            "# A fatal error has been detected by the Java Runtime Environment:\n"
+            "#\n#  SIGSEGV (0xb) at pc=0x1, pid=2, tid=3\n"
+        )
+        return ended(1)
+
+    world.jobs += [crash, crash]
+    world.apps[TAG] = [[app("FAILED", diagnostics="Task failed task_1")]]
+
+    first = execute().run(["job"], timeout_seconds=9)
+
+    assert first.refused_archive == "mapreduce"
+    assert "a JVM crashed (SIGSEGV (0xb) at pc=0x1, pid=2, tid=3)" in first.failure
+    assert "later jobs start without the class-data archive mapreduce" in first.failure
+    assert "\n" not in first.failure
+    assert not archive.exists()
+    conf = folder / "later"
+    write_configuration(live, conf, tag="later", extra={})
+    assert "SharedArchiveFile" not in (conf / "mapred-site.xml").read_text()
+    # The next one crashes without an archive: that is the job's own failure.
+    second = execute().run(["job"], timeout_seconds=9)
+    assert second.refused_archive == ""
+    assert "a JVM crashed (SIGSEGV" in second.failure
+
+
 def test_what_attempts_left_is_cleared_on_every_node(live: LiveCluster, world: Any) -> None:
     node: Any = live.remotes["worker1"]
     node.files |= {"/nodes/worker1/tmp/telemetry-1.txt": b"", "/nodes/worker1/tmp/other": b""}

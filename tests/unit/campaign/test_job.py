@@ -13,7 +13,7 @@ from tests.unit.campaign.world import PHASES, World, app, ended
 
 from boardcluster.campaign.job import JobRun, RunPaths
 from boardcluster.campaign.trial_jobs import TrialJob
-from boardcluster.errors import RemoteError, RunError, StalledError
+from boardcluster.errors import HostError, RemoteError, RunError, StalledError
 from boardcluster.records import Checksum, Engine
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed
@@ -272,6 +272,24 @@ def test_a_failed_phase_is_the_last_one(shop: Shop) -> None:
         finish(shop.job(phase("write"), phase("read")))
 
     assert len(shop.world.submissions) == 1
+
+
+def test_a_crash_with_an_archive_says_nothing_about_the_job(shop: Shop) -> None:
+    archives = shop.live.layout.archives
+    archives.mkdir()
+    (archives / "mapreduce.jsa").touch()
+    report = "An error has occurred while processing the shared archive file.\n"
+
+    def crashing() -> Completed:
+        (stdout,) = shop.folder.rglob("stdout.txt")
+        stdout.write_text(report)
+        return failing()
+
+    shop.world.jobs = [crashing]
+
+    with pytest.raises(HostError, match="later jobs start without the class-data archive") as told:
+        finish(shop.job(phase("write", yarn=True), engine=Engine.MAPREDUCE))
+    assert "--resume" in told.value.hint
 
 
 def test_yarn_is_not_asked_about_what_does_not_run_on_it(shop: Shop) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,12 @@ from boardcluster.errors import RemoteError
 from boardcluster.fetch.cache import no_progress
 from boardcluster.remote.gate import Completed
 from boardcluster.services import archive as module
-from boardcluster.services.archive import ARCHIVES, provide_archives, refuse_archives
+from boardcluster.services.archive import (
+    ARCHIVES,
+    provide_archives,
+    refuse_archives,
+    refused_archives,
+)
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
 from boardcluster.services.layout import Layout
@@ -126,7 +132,22 @@ def test_refused_archives_are_gone_and_never_made_again(
 
     assert again == folder
     assert len(jvm.dumped) == len(ARCHIVES)
-    assert [path.read_text() for path in folder.iterdir()] == ["SIGSEGV in the namenode"]
+    marks = {path.name: path.read_text() for path in folder.iterdir()}
+    assert marks == {f"{name}.refused": "SIGSEGV in the namenode" for name in ARCHIVES}
+
+
+def test_one_refused_archive_leaves_the_others(
+    there: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "run_program", Jvm())
+    folder = provide_archives(there, JAVA, cache=tmp_path / "cache", progress=no_progress)
+
+    refuse_archives(folder, "SIGSEGV in a task", ["mapreduce"])
+    provide_archives(there, JAVA, cache=tmp_path / "cache", progress=no_progress)
+
+    assert refused_archives(folder) == {"mapreduce"}
+    assert refused_archives(folder, since_seconds=time.time() + 60) == set()
+    assert {path.stem for path in folder.glob("*.jsa")} == set(ARCHIVES) - {"mapreduce"}
 
 
 def test_a_java_that_cannot_dump_is_told_and_not_fatal(
