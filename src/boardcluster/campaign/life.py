@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,12 +25,14 @@ from boardcluster.campaign.texts import prepared_texts
 from boardcluster.campaign.trial import Bench
 from boardcluster.campaign.upkeep import attach_recovered, read_declared
 from boardcluster.campaign.variants import VariantSwitcher
+from boardcluster.cluster.each_node import each_node
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.datasets.text import check_text
 from boardcluster.errors import CapacityError
 from boardcluster.records import AttemptState, Campaign, ClusterSpec, Dataset, Result, Trial
 from boardcluster.services import operation
 from boardcluster.services.boards import boards_free_bytes
+from boardcluster.services.linpack import BUILD_TOOLS, is_built
 from boardcluster.store import CampaignSummary, Store
 from boardcluster.telemetry.meters.registry import meter_facts
 
@@ -120,7 +123,7 @@ def run_campaign(
             work = find_work(store, request, spec, campaign_id=new_campaign_id())  # 4
             if work.campaign is not None and not work.chosen:
                 return _outcome(store, work.campaign, work)
-            preflight = preflight_of(home, spec, store, work.chosen)  # 5
+            preflight = preflight_of(home, spec, store, work.chosen, cache=cache, live=found)  # 5
             if show is not None:
                 show(preflight)
             refuse_problems(preflight)
@@ -179,7 +182,7 @@ class Preview:
     """What all the runs take that the precision asks for, as far as is known; None without one."""
 
 
-def preview_campaign(home: Path, request: CampaignRequest) -> Preview:
+def preview_campaign(home: Path, request: CampaignRequest, *, cache: Path) -> Preview:
     """Return what ``run_campaign`` would do, and what it would need; changes nothing.
 
     Raises:
@@ -193,19 +196,33 @@ def preview_campaign(home: Path, request: CampaignRequest) -> Preview:
         if outlook is not None:
             first = {trial.id for trial in work.planned}
             later = tuple(trial for trial in outlook.trials if trial.id not in first)
-            everything = preflight_of(home, declared, store, (*work.chosen, *later))
+            everything = preflight_of(home, declared, store, (*work.chosen, *later), cache=cache)
         return Preview(
             work=work,
-            preflight=preflight_of(home, declared, store, work.chosen),
+            preflight=preflight_of(home, declared, store, work.chosen, cache=cache),
             outlook=outlook,
             all_preflight=everything,
         )
 
 
 def preflight_of(
-    home: Path, declared: ClusterSpec, store: Store, chosen: Sequence[Trial]
+    home: Path,
+    declared: ClusterSpec,
+    store: Store,
+    chosen: Sequence[Trial],
+    *,
+    cache: Path | None = None,
+    live: operation.LiveCluster | None = None,
 ) -> Preflight:
     """Say what trials will need.
+
+    Args:
+        home: the cluster's state folder.
+        declared: the cluster.
+        store: its results.
+        chosen: the trials.
+        cache: the driver's cache folder; None asks for nothing that only building needs.
+        live: the cluster as it is up; None where it is not, or nobody looked.
 
     Raises:
         InputError: a text that they read is missing or cannot be read.
@@ -218,9 +235,26 @@ def preflight_of(
         chosen,
         typical_seconds=store.typical_seconds(),
         free=boards_free_bytes(home, declared) if provisioned else free_bytes(home),
-        # On boards `up` installs what the workloads need.
-        has_tool=lambda program: provisioned or shutil.which(program) is not None,
+        lacking=functools.partial(_lacking, declared, cache, live),
     )
+
+
+def _lacking(
+    declared: ClusterSpec, cache: Path | None, live: operation.LiveCluster | None, program: str
+) -> str:
+    """Name the nodes that lack a program; on boards `up` installs what the workloads need."""
+    if program in BUILD_TOOLS and (cache is None or is_built(cache)):
+        return ""
+    if not declared.capabilities.provisioned:
+        return "" if shutil.which(program) else "this machine"
+    if live is None:
+        return ""
+    remotes = live.remotes
+    found, _ = each_node(  # a board that cannot be asked is said later, and better
+        [worker.name for worker in live.spec.workers],
+        lambda name: remotes[name].run(["sh", "-c", 'command -v "$0"', program], check=False),
+    )
+    return ", ".join(name for name, done in found.items() if done.returncode != 0)
 
 
 def refuse_problems(preflight: Preflight) -> None:

@@ -96,7 +96,7 @@ def check_preflight(
     *,
     typical_seconds: Mapping[tuple[str, str, int, int], float],
     free: tuple[int, int],
-    has_tool: Callable[[str], bool],
+    lacking: Callable[[str], str],
 ) -> Preflight:
     """Add up what trials will take, and find what cannot run.
 
@@ -105,7 +105,7 @@ def check_preflight(
         trials: the trials.
         typical_seconds: mean duration of earlier runs by (workload, engine, size, workers).
         free: bytes that are free for inputs and runs, and bytes held already, see free_bytes.
-        has_tool: whether the nodes have a program.
+        lacking: names, in words, the nodes that lack a program; empty if none does.
     """
     cells: dict[tuple[object, ...], list[Trial]] = {}
     for trial in trials:
@@ -130,7 +130,7 @@ def check_preflight(
             storage = storage_name(spec, variant)
             inputs[_input_key(storage, group[0], job)] = job.workload.need(job.spec).input_bytes
             notes |= dict.fromkeys(_notes(job))
-            problems |= dict.fromkeys(_lacking(job, has_tool))
+            problems |= dict.fromkeys(_lacking(job, lacking))
         largest = max(largest, sum(job.workload.need(job.spec).run_bytes for job in jobs))
     space_bytes = sum(inputs.values()) + largest
     left_bytes, held_bytes = free
@@ -178,12 +178,13 @@ def _notes(job: TrialJob) -> Iterable[str]:
         yield f"{job.workload.name}: {words}"
 
 
-def _lacking(job: TrialJob, has_tool: Callable[[str], bool]) -> Iterable[str]:
-    for program, package in job.workload.tools.items():
-        if not has_tool(program):
+def _lacking(job: TrialJob, lacking: Callable[[str], str]) -> Iterable[str]:
+    for program, packages in job.workload.tools_for(job.spec).items():
+        if where := lacking(program):
+            several = "packages" if " " in packages else "package"
             yield (
-                f"{job.workload.name} needs the program {program} on the nodes "
-                f"(install the package {package})"
+                f"{job.workload.name} needs the program {program}, which is not on {where} "
+                f"(install the {several} {packages} there)"
             )
 
 

@@ -107,7 +107,7 @@ def command(
         )
     require_cluster(folder, options=at.again)
     if dry_run:
-        _preview(folder, request, as_json=as_json)
+        _preview(folder, request, cache=store_folder, as_json=as_json)
         return
     confirm = request.is_file and not yes and sys.stdin.isatty() and sys.stderr.isatty()
 
@@ -137,8 +137,8 @@ def _parameter(workload: str, text: str) -> tuple[str, str]:
     return key.strip(), value
 
 
-def _preview(folder: Path, request: CampaignRequest, *, as_json: bool) -> None:
-    preview = preview_campaign(folder, request)
+def _preview(folder: Path, request: CampaignRequest, *, cache: Path, as_json: bool) -> None:
+    preview = preview_campaign(folder, request, cache=cache)
     work = preview.work
     if as_json:
         print_json(

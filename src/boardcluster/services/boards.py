@@ -67,8 +67,8 @@ WEB_PAGES = {
 }
 """The masters' web pages: name and port."""
 
-MPI_PACKAGES = ("hpcc", "openmpi-bin", "netpipe-tcp", "netpipe-openmpi")
-"""Debian packages of what the workloads of Open MPI run."""
+MPI_PACKAGES = ("gcc", "libc6-dev", "hpcc", "openmpi-bin", "netpipe-tcp", "netpipe-openmpi")
+"""Debian packages of what the workloads of Open MPI run, and of what HPL is built with."""
 
 
 _SYSTEMD_RUNS = "/run/systemd/system"

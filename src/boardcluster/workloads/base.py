@@ -269,6 +269,11 @@ class Workload(Protocol):
     tools: Mapping[str, str] = {}
     """Programs every worker must have, with the Debian package of each."""
 
+    def tools_for(self, spec: JobSpec) -> Mapping[str, str]:
+        """Return the programs that every worker must have for a job spec, each with its package."""
+        del spec
+        return self.tools
+
     def check(self, spec: JobSpec) -> None:
         """Refuse, before anything starts, a job spec that cannot run. Pure.
 

@@ -84,6 +84,9 @@ class FakeWorkload:
     def need(self, job_spec: JobSpec) -> Need:
         return self.space
 
+    def tools_for(self, job_spec: JobSpec) -> Mapping[str, str]:
+        return self.tools
+
     def install(self, context: InstallContext, job_spec: JobSpec) -> str:
         if self.lacking:
             raise self.lacking

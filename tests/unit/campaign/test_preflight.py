@@ -1,7 +1,9 @@
 """What a campaign will take, and what cannot run, before anything starts."""
 
 import os
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,9 +12,13 @@ import pytest
 from tests.builders import make_trial
 from tests.unit.campaign.fake_workload import FakeWorkload
 
+from boardcluster.campaign.life import preflight_of
 from boardcluster.campaign.preflight import Preflight, PreflightRow, check_preflight, free_bytes
 from boardcluster.errors import UsageError
 from boardcluster.records import Checksum, ClusterSpec, Engine, MasterPlacement, Trial
+from boardcluster.remote.fake import FakeRemote
+from boardcluster.services.operation import LiveCluster
+from boardcluster.store import Store
 from boardcluster.workloads.base import InputKind, JobSpec, Need
 
 MakeSpec = Callable[..., ClusterSpec]
@@ -61,7 +67,7 @@ def look(
         trials,
         typical_seconds=typical or {},
         free=(free, held),
-        has_tool=lambda name: name in tools,
+        lacking=lambda name: "" if name in tools else "worker2",
     )
 
 
@@ -275,9 +281,46 @@ def test_a_missing_program_is_a_problem_with_its_package(
     preflight = look(make_spec(), trial_of("pi"), trial_of("pi", workers=2), tools=("mpirun",))
 
     assert preflight.problems == (
-        "pi needs the program xhpl on the nodes (install the package hpcc)",
+        "pi needs the program xhpl, which is not on worker2 (install the package hpcc there)",
     )
     assert look(make_spec(), trial_of("pi"), tools=("mpirun", "xhpl")).problems == ()
+
+
+def hpl_problems(
+    tmp_path: Path, spec: ClusterSpec, live: LiveCluster | None = None
+) -> tuple[str, ...]:
+    trial = trial_of("hpl", engine=Engine.MPI, workers=2, size_bytes=0)
+    with Store.open(tmp_path / "home") as store:
+        home, cache = tmp_path / "home", tmp_path / "cache"
+        return preflight_of(home, spec, store, [trial], cache=cache, live=live).problems
+
+
+def test_the_compiler_that_hpl_is_built_with_is_asked_for_until_it_is_built(
+    tmp_path: Path, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == "gcc" else f"/bin/{name}")
+    spec = make_spec()
+    (problem,) = hpl_problems(tmp_path, spec)
+    assert problem.startswith("hpl needs the program gcc, which is not on this machine ")
+    assert problem.endswith("(install the packages gcc libc6-dev there)")
+    monkeypatch.setattr("boardcluster.campaign.life.is_built", lambda cache: cache.name == "cache")
+    assert hpl_problems(tmp_path, spec) == ()
+
+
+def test_boards_that_are_up_are_asked_for_programs_by_name(
+    tmp_path: Path, board_spec: ClusterSpec, live: LiveCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boardcluster.campaign.life.boards_free_bytes", lambda *_: (10**12, 0))
+    spec = board_spec
+    assert hpl_problems(tmp_path, spec) == (), "boards that are down get what they lack from `up`"
+    remotes = {worker.name: FakeRemote(worker.name) for worker in spec.workers}
+    for name, remote in remotes.items():
+        for program in ("mpirun", "gcc", "/usr/lib/apt/apt-helper"):
+            lacks = (name, program) == ("worker2", "gcc")
+            remote.tell("sh", "-c", 'command -v "$0"', program, returncode=int(lacks))
+    up = replace(live, layout=replace(live.layout, spec=spec), remotes=remotes)
+    (problem,) = hpl_problems(tmp_path, spec, up)
+    assert problem.startswith("hpl needs the program gcc, which is not on worker2 (install")
 
 
 def test_what_a_case_says_of_itself_is_noted_once(

@@ -5,6 +5,13 @@ first and takes whatever BLAS the node has. Here the same sources become a progr
 ``bundle.py`` says what is fetched and built, and where it is kept.
 """
 
-from boardcluster.services.linpack.bundle import DgemmRates, Linpack, have_linpack, read_dgemm
+from boardcluster.services.linpack.bundle import (
+    BUILD_TOOLS,
+    DgemmRates,
+    Linpack,
+    have_linpack,
+    is_built,
+    read_dgemm,
+)
 
-__all__ = ["DgemmRates", "Linpack", "have_linpack", "read_dgemm"]
+__all__ = ["BUILD_TOOLS", "DgemmRates", "Linpack", "have_linpack", "is_built", "read_dgemm"]

@@ -35,10 +35,12 @@ from boardcluster.remote.local import LocalRemote
 from boardcluster.spec.problems import StrictTable, Text
 
 __all__ = [
+    "BUILD_TOOLS",
     "DgemmRates",
     "Linpack",
     "choose_kernels",
     "have_linpack",
+    "is_built",
     "read_dgemm",
     "read_lock",
 ]
@@ -49,6 +51,9 @@ _SOURCES = ("xhpl_main.c", "dgemm.c")
 _SHORT_SECONDS = 120.0
 _LONG_SECONDS = 1800.0
 _HELPER = "/usr/lib/apt/apt-helper"
+BUILD_TOOLS = {"gcc": "gcc libc6-dev", _HELPER: "apt"}
+"""What building needs of a machine, each program with its Debian packages."""
+
 _COMPILER = ("gcc", "-std=gnu11", "-O2", "-w")
 # NO_MPI_DATATYPE: HPL_packL.c calls functions that MPI 3 dropped.
 _DEFINES = ("-D_GNU_SOURCE", "-DHPL_NO_MPI_DATATYPE", "-DHPL_CALL_CBLAS")
@@ -168,6 +173,11 @@ def have_linpack(
         asked, named = _kernels(remote, seen, there, place, tell)
     words = f"{facts['blas']}, kernels for {named}"
     return Linpack(folder=there, blas=words, kernels=asked, key=key)
+
+
+def is_built(cache: Path) -> bool:
+    """Whether the driver's cache has the programs for some kind of machine, by today's recipe."""
+    return any((cache / "linpack").glob(f"*-{_recipe()}/{_FACTS}"))
 
 
 @functools.cache
@@ -380,7 +390,7 @@ def _made(builder: _Builder) -> dict[str, str]:
     builder.run(
         ["gcc", "--version"],
         "it needs a C compiler",
-        f"run `sudo apt-get install -y build-essential` on {builder.remote.name}",
+        f"run `sudo apt-get install -y gcc libc6-dev` on {builder.remote.name}",
     )
     builder.tell(f"fetching the sources of HPL and OpenBLAS on {builder.remote.name}")
     blas = _fetch(builder, lock)

@@ -10,7 +10,7 @@ from boardcluster.cluster.each_node import each_node
 from boardcluster.errors import HostError
 from boardcluster.fetch.cache import Progress
 from boardcluster.records import Engine
-from boardcluster.services.linpack import Linpack, have_linpack
+from boardcluster.services.linpack import BUILD_TOOLS, Linpack, have_linpack
 from boardcluster.services.mpi import mpirun_command
 from boardcluster.services.operation import LiveCluster
 from boardcluster.workloads.base import (
@@ -101,6 +101,12 @@ class _Hpl(Workload):
         ),
     }
     tools: Mapping[str, str] = {"mpirun": "openmpi-bin"}
+
+    def tools_for(self, spec: JobSpec) -> Mapping[str, str]:
+        binary = spec.parameters["binary"]
+        if binary == _BUILT:
+            return {**self.tools, **BUILD_TOOLS}
+        return {**self.tools, _HPCC: _HPCC} if _is_hpcc(binary) else self.tools
 
     def check(self, spec: JobSpec) -> None:
         plan(spec)

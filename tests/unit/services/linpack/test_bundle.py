@@ -14,7 +14,7 @@ from boardcluster.errors import HostError, RemoteError
 from boardcluster.remote.fake import FakeRemote
 from boardcluster.remote.gate import Completed, run_program
 from boardcluster.services.linpack import bundle as module
-from boardcluster.services.linpack import have_linpack, read_dgemm
+from boardcluster.services.linpack import have_linpack, is_built, read_dgemm
 from boardcluster.services.linpack.bundle import choose_kernels, read_lock
 
 RELEASE = 'ID=debian\nVERSION_ID="12"\n'
@@ -131,6 +131,8 @@ def test_it_is_built_here_where_this_machine_is_of_the_nodes_kind(
     assert "-DHPL_NO_MPI_DATATYPE" in compiled
     assert [word for word in compiled if word in ARCHIVE] == list(ARCHIVE[:2])
     assert not any(argv[0] in {"apt-get", "gcc", "tar"} for argv in node.ran)
+    assert is_built(tmp_path)
+    assert not is_built(tmp_path / "other")
     assert found.blas == "OpenBLAS 0.3.21+ds-4 (libopenblas0-serial), kernels for Own"
     assert found.folder.startswith("/node/tmp/linpack-")  # it does not see the cache
     assert found.folder in node.folders
@@ -183,7 +185,7 @@ def test_boards_of_another_kind_build_it_once_themselves(here: Machine, tmp_path
 @pytest.mark.parametrize(
     ("program", "message", "hint"),
     [
-        ("gcc", "it needs a C compiler: gcc: not found", "apt-get install -y build-essential"),
+        ("gcc", "it needs a C compiler: gcc: not found", "apt-get install -y gcc libc6-dev"),
         ("apt-get", "apt does not know the package hpcc: gcc: not found", "sudo apt-get update"),
         ("apt-helper", "hpcc_1.5.0.orig.tar.gz cannot be fetched", "have a connection"),
         ("tar -xzf", "the archive cannot be unpacked", "hpl.binary to hpcc"),

@@ -89,6 +89,18 @@ def job(**given: str) -> Job:
     return Job(spec=spec, conf="", tag="t", output_path="/out")
 
 
+@pytest.mark.parametrize(
+    ("binary", "programs"),
+    [
+        ("built", {"mpirun", "gcc", "/usr/lib/apt/apt-helper"}),
+        ("hpcc", {"mpirun", "hpcc"}),
+        ("/opt/xhpl", {"mpirun"}),
+    ],
+)
+def test_what_nodes_must_have_depends_on_the_binary(binary: str, programs: set[str]) -> None:
+    assert set(WORKLOAD.tools_for(job(binary=binary).spec)) == programs
+
+
 def outcome(tmp_path: Path, text: str, *, name: str = "hpccoutf.txt") -> dict[str, PhaseOutcome]:
     (tmp_path / name).write_text(text)
     (tmp_path / "stderr").write_text("")
