@@ -11,8 +11,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.inference import RunValue, estimate, run_value
@@ -53,6 +54,9 @@ _GIGABYTE_BYTES = 10**9
 
 PRICED_PARTS = ("boards", "media", "supplies", "switch")
 """What a cluster has at least, and so what its price must have."""
+
+_BUILT = "built"
+"""HPL's parameter ``binary`` where it has the BLAS that the probe ``dgemm`` measures."""
 
 _GFLOPS = "gflops_per_second"
 """The figure of HPL that is its Rmax."""
@@ -191,39 +195,58 @@ DGEMM_FIGURE = "dgemm_gflops_per_second"
 """The figure of the probe ``dgemm``."""
 
 
-def dgemm_peak(workers: Sequence[str], setup: Fingerprint, probes: Sequence[ProbeRun]) -> Peak:
+def dgemm_peak(
+    workers: Sequence[str],
+    setup: Fingerprint,
+    probes: Sequence[ProbeRun],
+    *,
+    parameters: Mapping[str, str] = MappingProxyType({}),
+) -> Peak:
     """Return the rate of DGEMM on the cores that HPL had, as the probe ``dgemm`` measured it.
 
     Of nodes with cores of their own it is the sum over the workers, each with its newest run on all
-    its cores. Plain emulated nodes share this machine's, so theirs is what one process reached for
-    each core, or all together if a node has all the cores.
+    its cores, or on as many as HPL had processes there; where that number was not measured, the
+    share of all. Plain emulated nodes share this machine's, so theirs is what one process reached
+    for each core, or all together if a node has all the cores.
 
     Args:
         workers: names of the nodes that took part.
         setup: what the result was measured on.
         probes: runs of probes on the cluster's nodes, oldest first.
+        parameters: what was set of HPL, as ``hpl.ranks_per_node`` and ``hpl.binary``.
     """
+    binary = parameters.get("hpl.binary", _BUILT)
+    if binary != _BUILT:
+        return Peak(
+            gflops=None,
+            reason=f"HPL was {binary}, whose BLAS is not the one that the probe dgemm measures",
+        )
+    ranks = int(parameters.get("hpl.ranks_per_node", 0))
+    shared = setup.emulated and not setup.limits
     found: dict[str, tuple[int, float]] = {}
     for run in probes:
         rows = [row for row in run.figures if row.name == DGEMM_FIGURE]
         if setup.blas:
             rows = [row for row in rows if row.conditions.get("blas") == setup.blas]
         if rows:
-            widest = max(rows, key=lambda row: int(row.conditions["processes"]))
-            found[run.node] = (int(widest.conditions["processes"]), widest.value)
+            rates = {int(row.conditions["processes"]): row.value for row in rows}
+            widest = max(rates)
+            used = min(ranks, widest) if ranks and not shared else widest
+            found[run.node] = (used, rates.get(used, rates[widest] * used / widest))
     known = [found[name] for name in workers if name in found]
-    shared = setup.emulated and not setup.limits
     if not known or (len(known) < len(workers) and not shared):
         lacking = ", ".join(name for name in workers if name not in found)
         of_blas = f" with {setup.blas}" if setup.blas else ""
         return Peak(gflops=None, reason=f"the probe dgemm was not run on {lacking}{of_blas}")
     if shared:
         cores, rate = max(known)
-        used = min(setup.cpu_cores, len(workers) * setup.node_cores)
+        each = min(ranks, setup.node_cores) if ranks else setup.node_cores
+        used = min(setup.cpu_cores, len(workers) * each)
         words = f"probe dgemm, {cores} processes on this machine"
         return Peak(gflops=rate / cores * used, source=words)
-    rates = math.fsum(rate for _, rate in known)
-    return Peak(gflops=rates, source=f"probe dgemm on {', '.join(workers)}")
+    total = math.fsum(rate for _, rate in known)
+    of_some = f", {ranks} processes on each" if ranks else ""
+    return Peak(gflops=total, source=f"probe dgemm on {', '.join(workers)}{of_some}")
 
 
 # Worth of a cell
@@ -366,14 +389,17 @@ def efficiency_of(
     def of_all(value: float | None, reason: str) -> _Given:
         return _Given([value] * len(runs), reason)
 
-    no_energy = _no_energy(runs)
-    joules = _Given([_joules(run) for run in runs], no_energy)
+    whole = [run.energy for run in runs]
+    joules = _Given([_joules(run) for run in runs], _no_energy(whole))
     watts, core_watts = (
         _Given(
             [of(run.energy, run.duration_seconds) if run.energy else None for run in runs],
-            no_energy,
+            _no_energy(spans),
         )
-        for of in (watts_of, core_watts_of)
+        for of, spans in (
+            (watts_of, whole),
+            (core_watts_of, [energy and (energy.core or energy) for energy in whole]),
+        )
     )
     seconds = _Given([run.duration_seconds for run in runs])
     size = _Given(
@@ -464,12 +490,12 @@ def _joules(run: Measurement) -> float | None:
     return run.energy.energy_joules if run.energy else None
 
 
-def _no_energy(runs: Sequence[Measurement]) -> str:
-    """Say why runs have no energy, each reason once; empty where all have one."""
+def _no_energy(energies: Sequence[Energy | None]) -> str:
+    """Say why energies are not known, each reason once; empty where all are."""
     reasons = [
-        (run.energy.reason if run.energy else "") or "no meter, and no power is modelled"
-        for run in runs
-        if _joules(run) is None
+        (energy.reason if energy else "") or "no meter, and no power is modelled"
+        for energy in energies
+        if energy is None or energy.energy_joules is None
     ]
     return "; ".join(dict.fromkeys(reasons))
 

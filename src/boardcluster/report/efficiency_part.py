@@ -71,7 +71,8 @@ class Declared:
         if self.cluster is None or cell.engine is not Engine.MPI:
             return None
         workers = [node.name for node in self.cluster.workers[: cell.workers]]
-        return dgemm_peak(workers, cell.fingerprints[0], self.probes)
+        parameters = cell.trial.parameters
+        return dgemm_peak(workers, cell.fingerprints[0], self.probes, parameters=parameters)
 
 
 def prices_table(prices: PriceList | None, *, emulated: bool) -> ReportTable | None:

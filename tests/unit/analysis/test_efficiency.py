@@ -332,6 +332,40 @@ def test_plain_emulated_nodes_share_one_machine_and_so_one_peak() -> None:
     assert dgemm_peak(["w1", "w2"], one, [probed("w1", 80)]).gflops == 160
 
 
+def test_a_peak_is_of_as_many_processes_as_hpl_had() -> None:
+    setup = make_board_fingerprint(blas="b")
+    probes = [probed("w1", 10, 19, 27, 34), probed("w2", 10, 19, 27, 34)]
+    two = {"hpl.ranks_per_node": "2"}
+    found = dgemm_peak(["w1", "w2"], setup, probes, parameters=two)
+    assert (found.gflops, found.source) == (38, "probe dgemm on w1, w2, 2 processes on each")
+    more = {"hpl.ranks_per_node": "8"}
+    assert dgemm_peak(["w1", "w2"], setup, probes, parameters=more).gflops == 68
+    shared = make_fingerprint(blas="b", cpu_cores=8, node_cores=4)
+    assert dgemm_peak(["w1", "w2"], shared, probes, parameters=two).gflops == 34
+    only_all = replace(probes[0], figures=probes[0].figures[-1:])
+    assert dgemm_peak(["w1"], setup, [only_all], parameters=two).gflops == 17
+
+
+def test_hpl_of_another_blas_has_no_dgemm_peak_and_says_why() -> None:
+    setup = make_board_fingerprint(blas="reference")
+    for blas in ("b", "reference"):
+        found = dgemm_peak(
+            ["w1"], setup, [probed("w1", 9, blas=blas)], parameters={"hpl.binary": "hpcc"}
+        )
+        assert found.gflops is None
+        assert found.reason.startswith("HPL was hpcc, whose BLAS is not the one")
+
+
+def test_a_core_phase_without_energy_says_why() -> None:
+    core = metered(None, reason="plug: no readings in the core phase")
+    energy = replace(metered(1000, mean_watts=10.0), core=core)
+    (cell,) = summarise([result(100, energy=energy, figures={"gflops_per_second": 1.5})])
+    found = efficiency_of(cell)
+    assert found.energy_joules.value == 1000
+    assert found.mflops_per_watt.value is None
+    assert found.mflops_per_watt.reason == "plug: no readings in the core phase"
+
+
 def test_the_rate_of_hpl_is_compared_with_that_of_dgemm() -> None:
     (cell,) = summarise([result(100, figures={"gflops_per_second": 136.0})])
     peak = Peak(gflops=160.0, source="probe dgemm on w1")

@@ -68,7 +68,10 @@ _POOL = re.compile(r"'(\S+/)[^/'\s]+\.deb'")
 
 _KERNELS_VARIABLE = "OPENBLAS_CORETYPE"
 _CPU_LINES = "model name|flags|CPU (implementer|part)|Features"
-_LOOK = f"uname -m; cat /etc/os-release; grep -E '^({_CPU_LINES})' /proc/cpuinfo"
+# Of the system, not of the kernel: a 32-bit system may run on a 64-bit kernel.
+_ARCHITECTURE = "dpkg --print-architecture 2>/dev/null || uname -m"
+_AS_DPKG = {"x86_64": "amd64", "aarch64": "arm64"}
+_LOOK = f"{_ARCHITECTURE}; cat /etc/os-release; grep -E '^({_CPU_LINES})' /proc/cpuinfo"
 _CLEARLY = 1.2
 _EQUAL = 0.9
 _TRIES = 3
@@ -201,7 +204,7 @@ class _KindOfMachine:
     """What kind of machine a node is."""
 
     machine: str
-    """As ``uname -m`` says it."""
+    """Architecture of its programs, as ``dpkg --print-architecture`` says it."""
     kind: str
     """Processor and system: what was built on one machine of a kind runs on all of them."""
     cpu: str
@@ -209,13 +212,14 @@ class _KindOfMachine:
 
 
 def _look(remote: Remote) -> _KindOfMachine:
-    machine, _, rest = remote.run(["sh", "-c", _LOOK]).text.partition("\n")
+    first, _, rest = remote.run(["sh", "-c", _LOOK]).text.partition("\n")
+    machine = _AS_DPKG.get(first.strip(), first.strip())
     told = dict(row.split("=", 1) for row in rest.splitlines() if re.match(r"\w+=", row))
     system = "".join(told.get(name, "").strip('"') for name in ("ID", "VERSION_ID"))
     lines = sorted({row for row in rest.splitlines() if re.match(_CPU_LINES, row)})
     return _KindOfMachine(
-        machine=machine.strip(),
-        kind=re.sub(r"[^A-Za-z0-9._-]", "", f"{machine.strip()}-{system}"),
+        machine=machine,
+        kind=re.sub(r"[^A-Za-z0-9._-]", "", f"{machine}-{system}"),
         cpu=hashlib.sha256("\n".join(lines).encode()).hexdigest()[:12],
     )
 

@@ -18,8 +18,8 @@ from boardcluster.services.linpack import have_linpack, is_built, read_dgemm
 from boardcluster.services.linpack.bundle import choose_kernels, read_lock
 
 RELEASE = 'ID=debian\nVERSION_ID="12"\n'
-PI = f"aarch64\n{RELEASE}CPU part\t: 0xd0b\n"
-PC = f"x86_64\n{RELEASE}model name\t: Xeon\n"
+PI = f"arm64\n{RELEASE}CPU part\t: 0xd0b\n"
+PC = f"amd64\n{RELEASE}model name\t: Xeon\n"
 RUN = "process 0 order 512 times 10 in 0.500000000 s, every number right\n"
 ARCHIVE = (
     "hpcc-1.5.0/hpl/src/blas/HPL_dgemm.c",
@@ -204,8 +204,8 @@ def test_what_is_missing_is_named_with_what_helps(
 
 
 def test_another_processor_is_refused(here: Machine, tmp_path: Path) -> None:
-    with pytest.raises(HostError, match="processors of the kind armv7l, only for x86_64, aarch64"):
-        have(Machine("pi", PI.replace("aarch64", "armv7l")), tmp_path)
+    with pytest.raises(HostError, match="processors of the kind armhf, only for amd64, arm64"):
+        have(Machine("pi", PI.replace("arm64", "armhf")), tmp_path)
 
 
 def test_a_program_that_does_not_run_on_the_node_is_an_error(here: Machine, tmp_path: Path) -> None:
