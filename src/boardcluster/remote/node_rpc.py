@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -297,13 +298,26 @@ def http(
 
 
 def http_get_all(
-    remote: Remote, urls: list[str], *, timeout_seconds: float = 5.0
+    remote: Remote,
+    urls: list[str],
+    *,
+    timeout_seconds: float = 5.0,
+    total_seconds: float = math.inf,
 ) -> list[HttpAnswer]:
-    """Fetch several small documents from the node in one go, in the order given."""
+    """Fetch several small documents from the node in one go, in the order given.
+
+    Args:
+        remote: the node.
+        urls: what is fetched, one after the other.
+        timeout_seconds: for each.
+        total_seconds: for all of them.
+
+    Raises:
+        RemoteTimeoutError: together they took too long.
+    """
     items = [{"method": "GET", "url": url, "timeout": timeout_seconds} for url in urls]
-    rows = rpc(
-        remote, {"do": "http", "requests": items}, timeout_seconds=timeout_seconds * len(urls) + 10
-    )
+    longest_seconds = min(total_seconds, timeout_seconds * len(urls) + 10)
+    rows = rpc(remote, {"do": "http", "requests": items}, timeout_seconds=longest_seconds)
     return [HttpAnswer(**row) for row in rows]
 
 

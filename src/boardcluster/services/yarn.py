@@ -34,6 +34,7 @@ _HISTORY_WAIT_SECONDS = 20.0
 _ANSWER_SECONDS = 20.0
 _DOCUMENT_SECONDS = 5.0
 _MOST_TASKS = 500  # the server answers two questions on each; a job of a board cluster has fewer
+_TASKS_SECONDS = 60.0  # for all of them: usually a few milliseconds each
 _CPU = "CPU_MILLISECONDS"
 _SPILLED = "FILE_BYTES_WRITTEN"
 _ENDED = ("FINISHED", "FAILED", "KILLED")
@@ -73,7 +74,7 @@ class JobHistory:
     """The server's answers, unchanged."""
     tasks: tuple[TaskRecord, ...] = ()
     """What is known of each task, by the clock of ``clock_node``; empty where the server does not
-    say, or where there are more than a few hundred."""
+    say it of each within a minute, or where there are more than a few hundred."""
 
 
 def hadoop_command(
@@ -198,7 +199,7 @@ def job_history(layout: Layout, remote: Remote, application_id: str) -> JobHisto
     described, tasks, counters, attempts = (answer.json() for answer in answers)
     rows = (tasks.get("tasks") or {}).get("task") or []
     spans = _spans(described["job"], rows)
-    each = _ask_of_tasks(layout, remote, base, rows)
+    each, known = _ask_of_tasks(layout, remote, base, rows)
     return JobHistory(
         counters={
             f"{group['counterGroupName']}/{counter['name']}": int(counter["totalCounterValue"])
@@ -216,16 +217,18 @@ def job_history(layout: Layout, remote: Remote, application_id: str) -> JobHisto
             "attempts": attempts,
             "task_attempts": each,
         },
-        tasks=_tasks(layout, rows, each),
+        tasks=known,
     )
 
 
 def _ask_of_tasks(
     layout: Layout, remote: Remote, base: str, tasks: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the server's answers on the try at each task that succeeded; none if it gives none.
+) -> tuple[list[dict[str, Any]], tuple[TaskRecord, ...]]:
+    """Return the server's answers on the try at each task that succeeded, and what they say.
 
-    They say what a run waited for, which is worth a second question but no failure.
+    They say what a run waited for, which is worth a second question but no failure: there are none
+    if the server is slow, or gives too few answers or odd ones. Tasks count together, as so many at
+    once, so a part of them would mislead.
     """
     ids = [
         (str(task["id"]), str(task["successfulAttempt"]))
@@ -233,17 +236,23 @@ def _ask_of_tasks(
         if task.get("id") and task.get("successfulAttempt")
     ]
     if not ids or len(ids) > _MOST_TASKS:
-        return []
+        return [], ()
     of_each = [f"{base}/tasks/{task}/attempts/{attempt}" for task, attempt in ids]
     urls = [url + ending for url in of_each for ending in ("", "/counters")]
     try:
-        answers = http_get_all(remote, urls, timeout_seconds=_DOCUMENT_SECONDS * layout.dilation)
+        answers = http_get_all(
+            remote,
+            urls,
+            timeout_seconds=_DOCUMENT_SECONDS * layout.dilation,
+            total_seconds=_TASKS_SECONDS * layout.dilation,
+        )
         documents = [answer.json() for answer in answers if answer.status == 200]
-    except (BoardclusterError, ValueError):
-        return []
-    if len(documents) < len(urls):
-        return []
-    return [documents[place] | documents[place + 1] for place in range(0, len(documents), 2)]
+        if len(documents) < len(urls):
+            return [], ()
+        each = [documents[place] | documents[place + 1] for place in range(0, len(urls), 2)]
+        return each, _tasks(layout, tasks, each)
+    except (BoardclusterError, ValueError, TypeError, LookupError, AttributeError):
+        return [], ()
 
 
 def _tasks(

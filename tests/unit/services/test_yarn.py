@@ -1,15 +1,16 @@
 """YARN's and the history server's answers, as they are, and what is made of them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from boardcluster.errors import RemoteError
+from boardcluster.errors import RemoteError, RemoteTimeoutError
 from boardcluster.records import ClusterSpec, TaskRecord
 from boardcluster.remote.fake import FakeRemote
+from boardcluster.remote.gate import Completed
 from boardcluster.services import yarn
 from boardcluster.services.layout import Layout
 from boardcluster.services.yarn import (
@@ -461,6 +462,9 @@ def test_a_reducer_counts_from_when_no_map_kept_it_waiting(
         [],
         [{"status": 404, "body": "", "location": None}] * 2,
         [{"status": 200, "body": "<html>", "location": None}] * 2,
+        [{"status": 200, "body": "{}", "location": None}] * 2,
+        [{"status": 200, "body": '{"taskAttempt": null}', "location": None}] * 2,
+        [{"status": 200, "body": '["odd"]', "location": None}] * 2,
     ],
 )
 def test_a_history_without_tasks_is_still_a_history(
@@ -482,3 +486,24 @@ def test_of_thousands_of_tasks_none_is_asked(layout: Layout, remote: FakeRemote)
 
     assert job_history(layout, remote, "application_1700000000000_0001").tasks == ()
     assert len(remote.requests) == 1
+
+
+def test_a_history_server_that_is_slow_to_answer_on_tasks_costs_a_minute_at_most(
+    layout: Layout, remote: FakeRemote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = [described("MAP", place, 4_000, 8_000) for place in range(400)]
+    remote.tell_node_agent("http", history(tasks={"tasks": {"task": many}}))
+    plain, allowed = remote.run, list[float]()
+
+    def slow(argv: Sequence[str], **options: Any) -> Completed:
+        allowed.append(options["timeout_seconds"])
+        if len(allowed) == 2:
+            raise RemoteTimeoutError("master: not done", hint="")
+        return plain(argv, **options)
+
+    monkeypatch.setattr(remote, "run", slow)
+    found = job_history(layout, remote, "application_1700000000000_0001")
+
+    assert found.tasks == ()
+    assert found.phases_seconds
+    assert allowed[1] == 60.0
