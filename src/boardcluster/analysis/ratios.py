@@ -13,19 +13,10 @@ import math
 from collections.abc import Sequence
 
 from boardcluster.analysis.cells import Cell
-from boardcluster.analysis.inference import MeasuredRatio as Ratio
-from boardcluster.analysis.inference import compare, observe
-from boardcluster.analysis.inference import compare_values as ratio_of_means
+from boardcluster.analysis.inference import MeasuredRatio, compare, observe
 from boardcluster.analysis.statistics import mean
 
-__all__ = [
-    "Ratio",
-    "geometric_mean",
-    "quotient",
-    "ratio_of_cells",
-    "ratio_of_means",
-    "sums_ratio",
-]
+__all__ = ["geometric_mean", "quotient", "ratio_of_cells", "sums_ratio"]
 
 
 def quotient(over: float, under: float) -> float:
@@ -59,6 +50,6 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(mean([math.log(value) for value in values]))
 
 
-def ratio_of_cells(over: Cell, under: Cell) -> Ratio:
+def ratio_of_cells(over: Cell, under: Cell) -> MeasuredRatio:
     """Compare the durations of two cells: see ``inference.compare``."""
     return compare(observe(over.results), observe(under.results))

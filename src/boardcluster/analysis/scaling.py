@@ -31,11 +31,11 @@ from boardcluster.analysis.inference import (
     Correction,
     EffectVerdict,
     MeasuredRatio,
-    compare,
     family,
     observe,
     precision_of,
 )
+from boardcluster.analysis.ratios import ratio_of_cells
 from boardcluster.analysis.statistics import Interval, mean, t_quantile
 from boardcluster.analysis.stopping import is_declared
 from boardcluster.factors import FACTORS, FACTORS_BY_NAME, levels_without
@@ -555,15 +555,11 @@ def _errors(cells: Sequence[Cell]) -> tuple[list[float], int]:
 
 def _bend(cells: Sequence[Cell]) -> MeasuredRatio | None:
     fastest = min(cells, key=lambda cell: cell.mean_seconds)
-    return None if fastest is cells[-1] else _compared(cells[-1], fastest)
-
-
-def _compared(over: Cell, under: Cell) -> MeasuredRatio:
-    return compare(observe(over.results), observe(under.results))
+    return None if fastest is cells[-1] else ratio_of_cells(cells[-1], fastest)
 
 
 def _node_point(cell: Cell, base: Cell, *, scaled: bool) -> NodePoint:
-    speed_up = _compared(base, cell)
+    speed_up = ratio_of_cells(base, cell)
     if scaled:
         speed_up = speed_up.times(cell.workers / base.workers)
     return NodePoint(
@@ -698,7 +694,7 @@ def _effect(factor: str, one: Cell, other: Cell, value: Callable[[Cell, str], st
         faster=faster,
         slower_value=value(slower, factor),
         faster_value=value(faster, factor),
-        ratio=_compared(slower, faster),
+        ratio=ratio_of_cells(slower, faster),
         differences=_differences((slower, faster), apart_from=factor),
     )
 

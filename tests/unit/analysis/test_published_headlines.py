@@ -25,7 +25,8 @@ from boardcluster.analysis.efficiency import (
     watts_of,
     yearly_energy_cost,
 )
-from boardcluster.analysis.ratios import quotient, ratio_of_means, sums_ratio
+from boardcluster.analysis.inference import compare_values
+from boardcluster.analysis.ratios import quotient, sums_ratio
 from boardcluster.analysis.scaling import (
     Fit,
     amdahl_fit,
@@ -169,7 +170,7 @@ def test_baun_speed_ups_of_table_7(memory_percent: int) -> None:
         table = find_table("baun-2016-table-07", index=INDEX)
         printed = find_cell(table, where, "speedup").value
         one_seconds, seconds = 1 / gflops(memory_percent, 1), 1 / gflops(memory_percent, nodes)
-        speed_up = ratio_of_means([one_seconds], [seconds]).value
+        speed_up = compare_values([one_seconds], [seconds]).value
         assert follows(speed_up, wrong.get((memory_percent, nodes), printed))
         assert follows(speed_up, printed) == ((memory_percent, nodes) not in wrong)
 
@@ -342,7 +343,7 @@ def test_lee_park_four_jobs_at_once_are_1_9_times_as_fast() -> None:
     (effect,) = factor_effects(summarise(runs))
     assert (effect.factor, effect.slower_value, effect.faster_value) == ("concurrency", "1", "4")
     assert round(effect.ratio.value, 1) == 1.9
-    assert effect.ratio.value == ratio_of_means([in_turn], [at_once]).value
+    assert effect.ratio.value == compare_values([in_turn], [at_once]).value
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.builders import make_energy, make_fingerprint
 from tests.unit.cli.test_results import result
 
 from boardcluster.analysis import summarise
-from boardcluster.analysis.ratios import ratio_of_means
+from boardcluster.analysis.inference import compare_values
 from boardcluster.analysis.result_sets import (
     DURATION,
     ENERGY,
@@ -58,7 +58,7 @@ def test_cells_are_matched_if_all_but_the_sides_own_is_equal() -> None:
     assert [(row.name, row.first, row.second) for row in found.apart] == [("profile", "p", "q")]
     (match,) = found.matches
     assert match.ratio is not None
-    assert match.ratio.value == pytest.approx(ratio_of_means(SLOW, FAST).value)
+    assert match.ratio.value == pytest.approx(compare_values(SLOW, FAST).value)
     assert match.ratio.allows_for_starts
     assert match.outcome is MatchOutcome.HIGHER
     assert [point.conditions["size_bytes"] for point in found.only_first] == [10**9]

@@ -14,7 +14,7 @@ from tests.unit.cli.stocked import FINGERPRINT, campaign, run, stock
 from typer.testing import CliRunner
 
 from boardcluster import api
-from boardcluster.analysis.ratios import ratio_of_means
+from boardcluster.analysis.inference import compare_values
 from boardcluster.analysis.result_sets import MatchOutcome, ResultSetComparison
 from boardcluster.cli.app import app
 from boardcluster.errors import BoardclusterError, ClusterError, EmptySelectionError, UsageError
@@ -44,7 +44,7 @@ def test_profiles_are_compared_with_the_interval_of_the_ratio(home: Path) -> Non
 
     (match,) = found.matches
     assert match.ratio is not None
-    assert match.ratio.value == pytest.approx(ratio_of_means(SLOW, FAST).value)
+    assert match.ratio.value == pytest.approx(compare_values(SLOW, FAST).value)
     assert match.ratio.interval is not None
     assert match.ratio.allows_for_starts
     assert match.outcome is MatchOutcome.HIGHER
@@ -357,7 +357,7 @@ def test_csv_and_json_hold_the_exact_numbers(home: Path, tmp_path: Path) -> None
     arguments = ["compare", "20260801-1", "20260801-2", "--home", str(home)]
     (row,) = csv.DictReader(_written(arguments, tmp_path / "it.csv").splitlines())
     document = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).output)
-    expected = ratio_of_means(SLOW, FAST)
+    expected = compare_values(SLOW, FAST)
     assert expected.interval is not None
     assert float(row["ratio"]) == document["rows"][0]["ratio"] == pytest.approx(expected.value)
     assert float(row["ratio_low"]) < expected.interval.low < expected.value

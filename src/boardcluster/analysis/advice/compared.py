@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from boardcluster.analysis.cells import Cell
 from boardcluster.analysis.fingerprints import differences_among
-from boardcluster.analysis.ratios import Ratio, ratio_of_cells
+from boardcluster.analysis.inference import MeasuredRatio
+from boardcluster.analysis.ratios import ratio_of_cells
 from boardcluster.units import format_seconds
 
 __all__ = ["Compared", "Pair", "pair_key", "pairs_by"]
@@ -29,7 +30,7 @@ class Pair:
     """The cell with the larger mean."""
     faster: Cell
     """The other one."""
-    ratio: Ratio
+    ratio: MeasuredRatio
     """``slower`` over ``faster``, with its interval."""
     differences: tuple[str, ...]
     """What else differs between the machines, one line each."""
@@ -52,7 +53,7 @@ class Pair:
         )
 
 
-Compared: TypeAlias = "Mapping[tuple[object, ...], Ratio]"
+Compared: TypeAlias = "Mapping[tuple[object, ...], MeasuredRatio]"
 """By ``pair_key``, the ratios of cells that somebody has compared already."""
 
 

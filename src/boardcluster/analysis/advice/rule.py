@@ -10,7 +10,7 @@ from boardcluster.analysis.advice.evidence import Advice, Certainty
 from boardcluster.analysis.advice.settings import matrix_key
 from boardcluster.analysis.advice.view import Group, RunView, View
 from boardcluster.analysis.bottleneck import Bound
-from boardcluster.analysis.ratios import Ratio
+from boardcluster.analysis.inference import MeasuredRatio
 
 __all__ = [
     "LEAST_GAIN",
@@ -72,7 +72,7 @@ def predicted_words(run: RunView, bound: Bound, *, emulated: str = "") -> str:
     return f"{times} ({notes})" if notes else times
 
 
-def _ratio_words(ratio: Ratio, *, emulated: str = "") -> str:
+def _ratio_words(ratio: MeasuredRatio, *, emulated: str = "") -> str:
     """A measured gain for people: ``1.42 times as fast (95 % interval 1.3 to 1.55)``."""
     interval = ratio.interval
     known = (
