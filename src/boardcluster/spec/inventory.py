@@ -205,7 +205,7 @@ def _host(
     if connection not in _BY_SSH:
         what = f"reached not by ssh but by {shown(connection)}"
         problem = complaint(what, allowed=", ".join(_BY_SSH))
-    elif port and not (port.isdecimal() and 0 < int(port) <= _PORT_MAX):
+    elif port and not _is_port(port):
         problem = complaint(f"port {shown(port)}", allowed=f"1 to {_PORT_MAX}")
     else:
         try:
@@ -218,6 +218,14 @@ def _host(
     return InventoryHost(
         name=name, destination=destination, groups=groups, identity=own.get(_KEY, "")
     )
+
+
+def _is_port(text: str) -> bool:
+    # Its length first: Python refuses to read a number of more than 4,300 digits.
+    digits = text.lstrip("0")
+    if not digits.isdecimal() or len(digits) > len(str(_PORT_MAX)):
+        return False
+    return 0 < int(digits) <= _PORT_MAX
 
 
 def _destination(host: str, user: str, port: str) -> str:

@@ -170,6 +170,8 @@ def test_what_is_ignored_is_said_once_and_without_its_value() -> None:
     [
         ({"ansible_port": "ssh"}, '"pi0": port "ssh"; allowed: 1 to 65535'),
         ({"ansible_port": 70000}, '"pi0": port "70000"'),
+        ({"ansible_port": "9" * 5000}, "allowed: 1 to 65535"),
+        ({"ansible_port": "0" * 5000}, "allowed: 1 to 65535"),
         ({"ansible_host": "-oProxyCommand=x"}, '"pi0": .* is not a host; allowed'),
         ({"ansible_user": "a b"}, '"pi0": .* is not a host'),
         ({"ansible_host": "{{ x }}"}, '"pi0": ansible_host: .*allowed: plain text; templates'),
