@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -218,7 +218,7 @@ def _table(
         for letter, kind in zip("AB", kinds, strict=True)
     ]
     getters: Getters[Match] = (
-        *_conditions(lambda match: (match.first, match.second), is_time=is_time),
+        *_conditions(matches, lambda match: (match.first, match.second), is_time=is_time),
         Getter(headings[0], lambda match: _mean(match.first), Shown.NUMBER),
         Getter(headings[1], lambda match: _mean(match.second), Shown.NUMBER),
         Getter("A / B", lambda match: _ratio(match.ratio), Shown.NUMBER),
@@ -262,12 +262,14 @@ def _quantity(point: ResultPoint) -> str:
 
 
 def _conditions(
-    points: Callable[[Item], Sequence[ResultPoint]], *, is_time: bool
+    rows: Sequence[Item], points: Callable[[Item], Sequence[ResultPoint]], *, is_time: bool
 ) -> Iterator[Getter[Item]]:
     """Quantity, workload, engine, input, workers and profile; both values where they differ."""
+    given = (at.conditions.get("profile") for row in rows for at in points(row))
+    profiles = words.short_profiles(str(name) for name in given if name is not None)
 
     def said(name: str) -> Callable[[Item], str]:
-        return lambda row: _condition_words(points(row), name)
+        return lambda row: _condition_words(points(row), name, profiles)
 
     if not is_time:
         yield Getter("Quantity", lambda row: _quantity(points(row)[0]))
@@ -275,8 +277,10 @@ def _conditions(
         yield Getter(title, said(name), kind)
 
 
-def _condition_words(points: Sequence[ResultPoint], name: str) -> str:
+def _condition_words(points: Sequence[ResultPoint], name: str, profiles: Mapping[str, str]) -> str:
     values = [_value(name, at.conditions[name]) for at in points if name in at.conditions]
+    if name == "profile":
+        values = [profiles.get(value, value) for value in values]
     if name == "workload":
         values = [words.workload_name(value) for value in values]
     return " / ".join(dict.fromkeys(values)) or words.NONE
@@ -358,7 +362,7 @@ def _only_table(letter: str, side: ResultSet, points: Sequence[ResultPoint]) -> 
     most = _ONLY_MOST_PUBLISHED if side.is_published else _ONLY_MOST
     more = len(points) - most
     getters: Getters[ResultPoint] = (
-        *_conditions(lambda point: (point,), is_time=is_time),
+        *_conditions(points, lambda point: (point,), is_time=is_time),
         Getter("Settings", lambda point: point.label),
         Getter(f"Mean{', seconds' if is_time else ''}", _mean, Shown.NUMBER),
         Getter("Runs", _runs, Shown.NUMBER),

@@ -135,6 +135,7 @@ def _within(cell: Cell) -> float | None:
 
 def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> ReportTable | None:
     several = len(source.fingerprints) > 1
+    profiles = words.short_profiles(cell.profile for cell in cells)
 
     def setups(cell: Cell) -> str:
         return ", ".join(source.setup_letter(item) for item in cell.fingerprints) if several else ""
@@ -143,7 +144,7 @@ def _cell_table(source: Source, cells: Sequence[Cell], name: str) -> ReportTable
         Getter("Engine", lambda cell: words.engine_name(cell.engine), Display.ENGINE),
         Getter("Input", lambda cell: words.size(cell.size_bytes), Display.NUMBER),
         Getter("Workers", lambda cell: str(cell.workers), Display.NUMBER),
-        Getter("Profile", lambda cell: cell.profile),
+        Getter("Profile", lambda cell: profiles[cell.profile]),
         Getter("Settings", lambda cell: cell.label or "default"),
         Getter("Runs", lambda cell: str(cell.count), Display.NUMBER),
         Getter("Verdicts", _verdicts),

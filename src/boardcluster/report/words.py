@@ -6,6 +6,7 @@ import re
 import shlex
 from collections import Counter as Tally
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 
 from boardcluster.analysis import Interval
 from boardcluster.capabilities import every_kind
@@ -43,6 +44,7 @@ __all__ = [
     "seconds",
     "seconds_with_unit",
     "short_digest",
+    "short_profiles",
     "size",
     "verdicts",
     "workload_name",
@@ -190,6 +192,13 @@ def level(name: str, value: object, other: object) -> str:
         return engine_name(value)
     said, others = map(FACTORS_BY_NAME[name].words_alone, (value, other))
     return said if said != others else str(value)
+
+
+def short_profiles(names: Iterable[str]) -> dict[str, str]:
+    """Own profiles by the names of their files, unless two share one; others by their own names."""
+    files = {name: PurePath(name).name for name in names}
+    shared = Tally(files.values())
+    return {name: file if shared[file] == 1 else name for name, file in files.items()}
 
 
 def seconds(value: float) -> str:

@@ -19,6 +19,7 @@ from boardcluster.analysis.result_sets import MatchOutcome, ResultSetComparison
 from boardcluster.cli.app import app
 from boardcluster.errors import BoardclusterError, ClusterError, EmptySelectionError, UsageError
 from boardcluster.records import AttemptState, Engine, Verdict
+from boardcluster.report.compared import describe
 from boardcluster.store import Store
 
 SLOW = (40.0, 41.0, 42.0)
@@ -53,6 +54,16 @@ def test_profiles_are_compared_with_the_interval_of_the_ratio(home: Path) -> Non
     ]
     assert found.machines == ("profile: default, tuned",)
     assert match.ratio.pairs == 0
+
+
+def test_own_profiles_are_shown_by_the_names_of_their_files(tmp_path: Path) -> None:
+    own = str(tmp_path / "a-long-way-to-it" / "lean.toml")
+    stock(tmp_path, "20260801-a", SLOW)
+    stock(tmp_path, "20260801-b", FAST, profile=own)
+    [table, *_] = describe(compare("20260801-a", "20260801-b", tmp_path)).tables
+    shown = " ".join([table.caption, *(cell for row in table.rows for cell in row)])
+    assert "default / lean.toml" in shown
+    assert "a-long-way-to-it" not in shown
 
 
 def test_campaigns_by_id_and_clusters_by_name_and_path(home: Path, tmp_path: Path) -> None:

@@ -52,6 +52,16 @@ def test_a_tiny_p_says_only_that_it_is_tiny() -> None:
     assert words.p_value(8.2e-29) == "below 0.0001"
 
 
+def test_own_profiles_are_named_by_their_files_unless_two_share_one() -> None:
+    names = ("default", "/home/a/lean.toml", "/home/a/wide.toml", "/home/b/wide.toml")
+    assert list(words.short_profiles(names).values()) == [
+        "default",
+        "lean.toml",
+        "/home/a/wide.toml",
+        "/home/b/wide.toml",
+    ]
+
+
 def test_a_ratio_says_which_side_has_one_start() -> None:
     def runs(seconds: float, starts: int) -> list[RunValue]:
         return [
