@@ -25,11 +25,28 @@ from boardcluster import errors
 from boardcluster.cli.app import app
 from boardcluster.doctor import check_names, checks, load_check
 from boardcluster.factors import FACTORS, Acts
+from boardcluster.report.compared import COMPARISON
+from boardcluster.report.export.cells import CELLS
+from boardcluster.report.export.frames import FieldGetter
+from boardcluster.report.export.runs import POWER, RUNS
+from boardcluster.report.export.samples import PROBES, SAMPLES
+from boardcluster.report.export.writers import SCHEMA
 from boardcluster.telemetry.meters.registry import kinds
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _PART = re.compile(r"<!-- tools/write_reference\.py: (.+?) -->\n.*?<!-- end -->\n", re.DOTALL)
 _RESTARTS = {Acts.CLUSTER: "yes", Acts.JOB: "no", Acts.BY_KEY: "some"}
+_TABLES: dict[str, tuple[str, Iterable[FieldGetter]]] = {
+    "runs": ("One row for each attempt of each trial, and for each trial without one.", RUNS),
+    "cells": ("One row for each configuration on each engine.", CELLS),
+    "samples": ("One row for each known value of each column of each node.", SAMPLES),
+    "probes": ("One row for each figure of each probe, and for each run that failed.", PROBES),
+    "power": ("One row for each meter of each run.", POWER),
+    "comparison": (
+        "One row for each pair of cells that `compare` compares, and for each without a match.",
+        COMPARISON,
+    ),
+}
 _LAST_FACTORS = ("input", "parameters", "settings")
 
 
@@ -94,6 +111,16 @@ def _doctor_check(name: str) -> str:
         _filled(f"{last}{ids}"),
     ]
     return "\n\n".join(parts)
+
+
+def exported_columns() -> str:
+    """The columns of each exported table, from the lists that make them."""
+    sections = [f"This is schema {SCHEMA}."]
+    for name, (rows, columns) in _TABLES.items():
+        fields = [column.field for column in columns]
+        listed = ((f"`{row.name}`", row.kind, row.meaning) for row in fields)
+        sections.append(f"## {name}\n\n{rows}\n\n{table('Column|Holds|Meaning', listed)}")
+    return "\n\n".join(sections)
 
 
 def _error_classes() -> Iterator[type[errors.BoardclusterError]]:
@@ -202,6 +229,7 @@ def parts() -> Mapping[str, Callable[[], str]]:
         "checks of the doctor": doctor_checks,
         "errors": error_table,
         "exit codes": exit_codes,
+        "exported columns": exported_columns,
         **{
             f"options of boardcluster {name}".strip(): partial(option_table, command)
             for name, command in commands().items()

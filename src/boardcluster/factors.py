@@ -2,8 +2,7 @@
 
 A campaign file, ``--only``, the plan and its trial ids, the columns of the store, the cells of the
 analysis, the axes of figures, the exports and the reference read this table. A new factor is a row
-here and a field of ``records.Trial``; tools/write_reference.py and tools/write_columns.py write its
-lines of the reference.
+here and a field of ``records.Trial``; tools/write_reference.py writes its lines of the reference.
 """
 
 from __future__ import annotations

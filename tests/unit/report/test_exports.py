@@ -6,7 +6,6 @@ import csv
 import errno
 import io
 import json
-import runpy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -291,10 +290,3 @@ def test_a_run_holds_what_was_measured(make: Make, campaign: Campaign) -> None:
     assert row["remarks"] == ["warm"]
     assert row["energy_joules"] is None
     assert row["verified_records"] == 2_712_345
-
-
-def test_every_column_is_documented() -> None:
-    root = Path(__file__).parents[3]
-    written = runpy.run_path(str(root / "tools" / "write_columns.py"))["written"]
-    page = (root / "docs/reference/columns.md").read_text(encoding="utf-8")
-    assert written() == page, "run tools/write_columns.py"
