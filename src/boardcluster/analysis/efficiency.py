@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -389,18 +389,8 @@ def efficiency_of(
     def of_all(value: float | None, reason: str) -> _Given:
         return _Given([value] * len(runs), reason)
 
-    whole = [run.energy for run in runs]
-    joules = _Given([_joules(run) for run in runs], _no_energy(whole))
-    watts, core_watts = (
-        _Given(
-            [of(run.energy, run.duration_seconds) if run.energy else None for run in runs],
-            _no_energy(spans),
-        )
-        for of, spans in (
-            (watts_of, whole),
-            (core_watts_of, [energy and (energy.core or energy) for energy in whole]),
-        )
-    )
+    joules = _Given([_joules(run) for run in runs], _no_energy(run.energy for run in runs))
+    watts, core_watts = _watts_given(runs)
     seconds = _Given([run.duration_seconds for run in runs])
     size = _Given(
         [run.input_bytes or None for run in runs],
@@ -490,7 +480,16 @@ def _joules(run: Measurement) -> float | None:
     return run.energy.energy_joules if run.energy else None
 
 
-def _no_energy(energies: Sequence[Energy | None]) -> str:
+def _watts_given(runs: Sequence[Measurement]) -> Iterator[_Given]:
+    """Yield the mean power of each run, and that over its core phase."""
+    whole = [run.energy for run in runs]
+    core = [energy and (energy.core or energy) for energy in whole]
+    for watts, spans in ((watts_of, whole), (core_watts_of, core)):
+        values = [watts(run.energy, run.duration_seconds) if run.energy else None for run in runs]
+        yield _Given(values, _no_energy(spans))
+
+
+def _no_energy(energies: Iterable[Energy | None]) -> str:
     """Say why energies are not known, each reason once; empty where all are."""
     reasons = [
         (energy.reason if energy else "") or "no meter, and no power is modelled"

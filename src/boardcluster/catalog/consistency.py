@@ -1,9 +1,9 @@
 """Whether the cells of the papers' tables agree with each other, as what they are of says.
 
 A rate times a time is a size, a speed-up is a quotient of rates, operations of 4 KB per second are
-a rate, a rate over watts is an efficiency. Each number is printed to some digits, rounded or cut
-off, so it stands for a range; cells contradict each other only where their ranges do. Nothing here
-decides which of two contradicting cells is right: both get the doubt.
+a rate, a rate over watts is an efficiency, a total is the sum of its parts. Each number is printed
+to some digits, rounded or cut off, so it stands for a range; cells contradict each other only where
+their ranges do. Nothing here decides which of two contradicting cells is right: both get the doubt.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from boardcluster.catalog.published import Index, TableCell, read_cells, read_in
 __all__ = ["CellDoubt", "cell_doubts", "doubt_of"]
 
 _Range = tuple[float, float]
+_TOTALS = ("total", "sum", "all together")
+"""Values of a key by which a row is of all others together."""
 _SLACK = 1e-9  # of the rounding of binary fractions
 
 
@@ -60,6 +62,7 @@ def cell_doubts(index: Index) -> tuple[CellDoubt, ...]:
         found += _hpl(name, cells)
         found += _speedups(name, cells)
         found += _efficiencies(name, cells)
+        found += _totals(name, cells)
     for paper in index.papers:
         own = {name: cells for name, cells in tables.items() if index.tables[name].paper == paper}
         found += _operations(own)
@@ -177,3 +180,22 @@ def _efficiencies(table: str, cells: Sequence[TableCell]) -> Iterator[CellDoubt]
             given = 1000 * float(row["performance"][0].value) / float(row["power"][0].value)
             words = f"the rate and the power beside it give {given:.1f} Mflops/W"
             yield CellDoubt(table=table, cell=row["efficiency"][0], words=words)
+
+
+def _totals(table: str, cells: Sequence[TableCell]) -> Iterator[CellDoubt]:
+    """A row that is called a total is the sum of the other rows of its quantity and unit."""
+    for key in dict.fromkeys(name for cell in cells for name in cell.keys):
+        for row in _by_keys(cells, without=key).values():
+            for same in row.values():
+                totals = [cell for cell in same if cell.keys.get(key, "").lower() in _TOTALS]
+                parts = [cell for cell in same if cell not in totals and key in cell.keys]
+                ranges = [_range(cell.value) for cell in (*totals, *parts)]
+                known = [found for found in ranges if found is not None]
+                units = {cell.unit for cell in (*totals, *parts)}
+                if len(totals) != 1 or len(parts) < 2 or len(units) > 1 or len(known) < len(ranges):
+                    continue
+                summed = (sum(low for low, _ in known[1:]), sum(high for _, high in known[1:]))
+                if not _agree(known[0], summed):
+                    given = sum(float(cell.value) for cell in parts)
+                    words = f"the rows beside it add up to {given:g} {totals[0].unit}".rstrip()
+                    yield CellDoubt(table=table, cell=totals[0], words=words)

@@ -60,6 +60,31 @@ def test_an_efficiency_is_the_rate_over_the_power(tmp_path: Path) -> None:
     assert (value, words) == ("62.6", "the rate and the power beside it give 52.6 Mflops/W")
 
 
+@pytest.mark.parametrize(
+    ("total", "doubts"),
+    [
+        ("585", []),
+        ("585.5", []),  # the parts are printed without cents
+        ("640", [("640", "the rows beside it add up to 585 USD")]),
+    ],
+)
+def test_a_total_is_the_sum_of_the_rows_beside_it(
+    tmp_path: Path, total: str, doubts: list[tuple[str, str]]
+) -> None:
+    rows = ("boards,price,385,USD", "cards,price,150,USD", "switch,price,50,USD")
+    index = index_of(tmp_path, "part", *rows, "boards,power,26,W", f"Total,price,{total},USD")
+    assert doubted(index) == doubts
+
+
+def test_what_has_no_parts_or_parts_in_words_is_no_sum(tmp_path: Path) -> None:
+    for rows in (
+        ("boards,price,9,USD", "total,price,100,USD"),
+        ("boards,price,about 9,USD", "cards,price,8,USD", "total,price,100,USD"),
+        ("boards,price,9,EUR", "cards,price,8,USD", "total,price,100,USD"),
+    ):
+        assert doubted(index_of(tmp_path, "part", *rows)) == []
+
+
 def test_the_papers_own_contradictions_are_found_and_no_others() -> None:
     """All that docs/explanation/published-numbers.md names and a rule can know."""
     found = {(row.table, row.cell.value) for row in cell_doubts(read_index())}

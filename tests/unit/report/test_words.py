@@ -53,12 +53,12 @@ def test_a_tiny_p_says_only_that_it_is_tiny() -> None:
 
 
 def test_own_profiles_are_named_by_their_files_unless_two_share_one() -> None:
-    names = ("default", "/home/a/lean.toml", "/home/a/wide.toml", "/home/b/wide.toml")
+    names = ("default", "/one/lean.toml", "/one/wide.toml", "/two/wide.toml")
     assert list(words.short_profiles(names).values()) == [
         "default",
         "lean.toml",
-        "/home/a/wide.toml",
-        "/home/b/wide.toml",
+        "/one/wide.toml",
+        "/two/wide.toml",
     ]
 
 
