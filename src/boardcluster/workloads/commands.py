@@ -82,11 +82,9 @@ def job_phase(
     example: Sequence[str],
     main: str,
     spark: Sequence[str],
+    fast: str = "",
 ) -> tuple[Phase]:
     """Return the one phase of a job that is a stock example on MapReduce and ours on Spark.
-
-    The form ``fast`` is ours on MapReduce, too: its class has the name of the Spark job's with
-    ``Fast`` before it, and takes the same arguments.
 
     Args:
         context: the workload's context.
@@ -95,13 +93,13 @@ def job_phase(
         example: the example's name and its arguments.
         main: class of the Spark job.
         spark: its arguments.
+        fast: class of the MapReduce job of the form ``fast``, which takes the same arguments.
     """
     layout = context.live.layout
     if job.spec.parameters.get("form") == _FAST:
-        package, _, name_of_class = main.rpartition(".")
-        arguments = [f"{package}.Fast{name_of_class}", *spark]
         jar = jobs_jar_on_nodes(layout)
-        command = tuple(mapreduce_command(layout, conf=job.conf, jar=jar, arguments=arguments))
+        given = mapreduce_command(layout, conf=job.conf, jar=jar, arguments=[fast, *spark])
+        command = tuple(given)
     elif job.spec.engine is Engine.MAPREDUCE:
         command = example_command(layout, conf=job.conf, arguments=example)
     else:

@@ -92,6 +92,7 @@ class _Grep(Workload):
             name="search",
             example=["grep", *arguments],
             main="io.boardcluster.jobs.Grep",
+            fast="io.boardcluster.jobs.FastGrep",
             spark=arguments,
         )
 

@@ -69,6 +69,7 @@ class _WordCount(Workload):
             name="count",
             example=["wordcount", *paths],
             main="io.boardcluster.jobs.WordCount",
+            fast="io.boardcluster.jobs.FastWordCount",
             spark=paths,
         )
 
