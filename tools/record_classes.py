@@ -142,7 +142,7 @@ def recording(folder: Path) -> Iterator[None]:
         return [f"-XX:DumpLoadedClassList={folder}/{engine}-job-%p.lst"]
 
     def options(layout: Layout, node: NodeSpec, daemon: str) -> list[str]:
-        plain = daemon_options(replace(layout, archives=folder), node, daemon)
+        plain = daemon_options(replace(layout, archived={}), node, daemon)
         return [*plain, f"-XX:DumpLoadedClassList={folder}/{daemon}.lst"]
 
     with (

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.needs_root
 COUNT = 2
 SUBNET = "198.18.45.0/24"
 INSTALLED = ("/opt/boardcluster", "/etc/boardcluster", "/var/lib/boardcluster")
+ARCHIVES = "/opt/boardcluster/archives"
 ATTACK = Path(__file__).with_name("attack.py")
 SSH_PORT = 22
 
@@ -199,6 +200,19 @@ def test_a_second_up_changes_nothing(up: Lab) -> None:
     assert json.loads((up.home / "state.json").read_text())["identity"] == identity
 
 
+def test_daemons_share_archives_that_one_board_made(up: Lab) -> None:
+    made = [up.on(index, f"cat {ARCHIVES}/made.json") for index in range(COUNT)]
+    assert made[0]
+    assert set(made) == {made[0]}
+    for index in range(COUNT):
+        stems = {Path(name).stem for name in up.on(index, f"cd {ARCHIVES} && ls *.jsa").split()}
+        assert stems == {"mapreduce", "master", "spark", "worker"}
+        daemons = up.on(index, "pgrep -u boardcluster java").split()
+        assert daemons
+        for pid in daemons:
+            assert f"{ARCHIVES}/" in up.on(index, f"cat /proc/{pid}/maps"), pid
+
+
 def test_daemons_run_without_rights(up: Lab) -> None:
     for index in range(COUNT):
         rows = up.on(index, "ps -eo user:20,comm | grep java").splitlines()
@@ -325,6 +339,14 @@ def test_a_job_goes_on_while_connections_drop_and_outside_gets_nothing_but_ssh(u
             seconds=120,
             what="a Spark executor",
         )
+        mapped = (
+            f"grep -l {ARCHIVES}/spark.jsa $(pgrep -f CoarseGrained | sed 's:.*:/proc/&/maps:')"
+        )
+        wait_until(
+            lambda: "maps" in up.on(0, mapped) + up.on(1, mapped),
+            seconds=20,
+            what="an executor that shares an archive",
+        )
         # Every session of the driver ends; the server itself stays.
         up.on(0, "kill $(pgrep -f 'sshd: pi')")
         outside = up.attack(*up.boards.outside_prefix)
@@ -390,6 +412,9 @@ def test_a_node_that_loses_its_network_invalidates_the_run_and_is_named(up: Lab)
     for index in range(COUNT):
         assert "java" not in up.on(index, "ps -eo comm")
     up("up")
+    assert "nothing to change" in up.stderr
+    assert "class-data" not in up.stderr
+    assert "copying" not in up.stderr
 
 
 def test_a_changed_host_key_stops_everything(up: Lab) -> None:

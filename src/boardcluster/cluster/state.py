@@ -53,6 +53,8 @@ class LiveNode:
     """How OpenSSH reaches a board; empty for an emulated node."""
     boot_id: str = ""
     """The boot of a board in which its daemons were started."""
+    archived: tuple[str, ...] = ()
+    """The class-data archives that JVMs on a board were told to use; of other nodes empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

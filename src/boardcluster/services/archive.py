@@ -1,5 +1,7 @@
 """Class-data archives: classes parsed once per machine and shared by all daemons and jobs.
 
+Here are those of nodes that share this machine's files; boards have theirs in board_archives.py.
+
 Measured on 1 + 4 nodes (benchmarks/cluster.py): up to healthy 17.5 s without, 10.0 s with; resident
 memory, shared pages counted once, 1,458 MB without, 1,065 MB with. An archive fits one Java and one
 set of jars; the JVM ignores one that does not fit, so nothing depends on it but speed and memory.
@@ -16,7 +18,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -31,6 +33,10 @@ from boardcluster.services.java import Java
 __all__ = [
     "ARCHIVES",
     "archive_options",
+    "class_list",
+    "dump_options",
+    "lists_digest",
+    "made_archives",
     "provide_archives",
     "refuse_archives",
     "refused_archives",
@@ -43,20 +49,22 @@ MapReduce job, and of Spark's history server and the JVMs of a Spark job."""
 _LISTS = resources.files("boardcluster.services").joinpath("pairs")
 
 
-def archive_options(folder: Path, name: str) -> list[str]:
-    """Return the JVM options that use an archive; none if it was not made.
+def archive_options(path: Path) -> list[str]:
+    """Return the JVM options that use an archive.
 
     The archive is mapped at its own address: at another one (the default of recent updates) the
     JVM rewrites every page, and nothing is shared any more.
     """
-    path = folder / f"{name}.jsa"
-    if not path.is_file():
-        return []
     return [
         f"-XX:SharedArchiveFile={path}",
         "-XX:+UnlockDiagnosticVMOptions",
         "-XX:ArchiveRelocationMode=0",
     ]
+
+
+def made_archives(folder: Path) -> frozenset[str]:
+    """Return the names of the archives in a folder of this machine."""
+    return frozenset(name for name in ARCHIVES if (folder / f"{name}.jsa").is_file())
 
 
 def provide_archives(there: Installation, java: Java, *, cache: Path, progress: Progress) -> Path:
@@ -65,7 +73,7 @@ def provide_archives(there: Installation, java: Java, *, cache: Path, progress: 
     Makes none, and says so, for a pair without class lists or a Java that cannot dump.
     """
     version = f"{java.vendor}-{java.version}".replace(" ", "-").replace("/", "-")
-    folder = cache / "archives" / there.pair.id / f"{version}-{_lists_digest(there.pair.id)}"
+    folder = cache / "archives" / there.pair.id / f"{version}-{lists_digest(there.pair.id)}"
     folder.mkdir(parents=True, exist_ok=True)
     newest = (there.folder / "manifest.json").stat().st_mtime
 
@@ -115,11 +123,13 @@ def _mark(folder: Path, name: str) -> Path:
     return folder / f"{name}.refused"
 
 
-def _packed_list(pair_id: str, name: str) -> Traversable:
-    return _LISTS.joinpath(f"{pair_id}.{name}.classes.gz")
+def class_list(pair_id: str, name: str) -> bytes:
+    """Return the list of classes of an archive; nothing if the pair has none."""
+    packed = _packed_list(pair_id, name)
+    return gzip.decompress(packed.read_bytes()) if packed.is_file() else b""
 
 
-def _lists_digest(pair_id: str) -> str:
+def lists_digest(pair_id: str) -> str:
     """Hash the lists, so that archives of older lists are not used."""
     digest = hashlib.sha256()
     for name in ARCHIVES:
@@ -128,26 +138,32 @@ def _lists_digest(pair_id: str) -> str:
     return digest.hexdigest()[:8]
 
 
+def dump_options(classes: str, target: str, jars: Sequence[str]) -> list[str]:
+    """Return the JVM options, after ``-Xshare:dump``, that make an archive of a list of classes."""
+    return [
+        *("-XX:+UseSerialGC", "-Xmx512m"),
+        *(f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={target}"),
+        *("-Xlog:disable", "-Xlog:all=error:stderr", "-cp", ":".join(jars)),
+    ]
+
+
+def _packed_list(pair_id: str, name: str) -> Traversable:
+    return _LISTS.joinpath(f"{pair_id}.{name}.classes.gz")
+
+
 def _dump(there: Installation, java: Java, folder: Path, name: str) -> str:
     """Make one archive; return why it could not be made, or nothing."""
-    packed = _packed_list(there.pair.id, name)
-    if not packed.is_file():
+    listed = class_list(there.pair.id, name)
+    if not listed:
         return f"{there.pair.id} has no list of classes for {name}"
     work = folder / f".{name}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
     classes = work / "classes"
-    classes.write_bytes(gzip.decompress(packed.read_bytes()))
-    jars = there.jars(ARCHIVES[name])
+    classes.write_bytes(listed)
+    options = dump_options(str(classes), f"{work}/archive", there.jars(ARCHIVES[name]))
     try:
-        run_program(
-            [
-                *(str(java.program), "-Xshare:dump", "-XX:+UseSerialGC", "-Xmx512m"),
-                *(f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={work}/archive"),
-                *("-Xlog:disable", "-Xlog:all=error:stderr", "-cp", ":".join(jars)),
-            ],
-            timeout_seconds=900,
-        )
+        run_program([str(java.program), "-Xshare:dump", *options], timeout_seconds=900)
         (work / "archive").replace(folder / f"{name}.jsa")
     except (RemoteError, OSError) as error:
         return str(error).splitlines()[0]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from boardcluster.cluster.discovery import discover, require_nodes, skews
@@ -20,6 +20,7 @@ from boardcluster.errors import ClusterError, StoreError
 from boardcluster.fetch.cache import Progress, writing
 from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec, Security
 from boardcluster.remote.base import ProcessRef, Remote
+from boardcluster.services.board_archives import BoardArchives
 from boardcluster.services.disk_space import FULL_PERCENT
 from boardcluster.services.install import Installation
 from boardcluster.services.java import Java
@@ -36,7 +37,7 @@ from boardcluster.services.provision.desired import (
 )
 from boardcluster.services.provision.manager import PlainProcesses, ServiceManager, Systemd
 from boardcluster.services.provision.provisioning import Change, plan, provision, uninstall
-from boardcluster.services.provision.resources import Tree, tree_of
+from boardcluster.services.provision.resources import Resource, Tree, tree_of
 from boardcluster.services.provision.units import render_units
 from boardcluster.store import from_json, to_json
 
@@ -85,6 +86,10 @@ class Ready:
     """Description of the Java of all; of several, joined by `` + ``."""
     changes: tuple[Change, ...]
     """What was done to them."""
+    archived: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By board, the names of the class-data archives that it has."""
+    archive_folders: tuple[Path, ...] = ()
+    """Where this machine keeps them: a folder for each kind of board."""
 
 
 def board_layout(
@@ -98,8 +103,8 @@ def board_layout(
         profile=profile,
         engines=replace(engines, on_nodes=INSTALLED / "engines" / engines.pair.id),
         java=java,
-        # Class-data archives belong to one build of Java on one kind of processor: none on boards.
         archives=INSTALLED / "archives",
+        archived={node.name: frozenset(node.archived) for node in state.nodes},
         folders={node.name: node.folder for node in state.nodes},
         user=SERVICE_USER,
         storage=state.storage,
@@ -222,6 +227,7 @@ def make_ready(
     declared: ClusterSpec,
     layout: Layout,
     *,
+    cache: Path | None = None,
     dry_run: bool = False,
     deep: bool = False,
     progress: Progress,
@@ -232,6 +238,8 @@ def make_ready(
         home: the cluster's state folder.
         declared: the cluster as ``cluster.toml`` says, whose nodes may reach each other.
         layout: the cluster as it is to run, perhaps with fewer nodes.
+        cache: the driver's folder of fetched engines, for class-data archives where the profile
+            has them; None for daemons that run already, with what they have.
         dry_run: only find out what would change.
         deep: read every byte of what was copied, not only names and sizes.
         progress: told what takes long.
@@ -244,8 +252,72 @@ def make_ready(
     nodes = board_nodes(home)
     progress("inspecting the boards", 0, 0)
     facts = _look(nodes, layout.spec.nodes)
-    pair = layout.engines.pair
     trees = _trees(layout)
+    remotes = {node.name: nodes.admin(node) for node in layout.spec.nodes}
+    archives = _archives(layout, remotes, trees, cache, progress)
+    if archives:
+        layout = replace(layout, archived=archives.expected())
+    wanted = _wanted(declared, layout, facts, trees)
+    # All are asked before any is changed: a full disk on one must not leave the others half made.
+    planned, errors = each_node(wanted, lambda name: plan(remotes[name], wanted[name], deep=deep))
+    raise_first(errors)
+    if dry_run:
+        changes = [change for rows in planned.values() for change in rows]
+        changes += archives.planned() if archives else []
+        return Ready(facts=facts, java="", changes=tuple(changes))
+
+    def provisioned(names: Iterable[str]) -> list[Change]:
+        return provision(
+            remotes,
+            {name: wanted[name] for name in names},
+            deep=deep,
+            said=lambda words: progress(words, 0, 0),
+        )
+
+    changes = provisioned(name for name, rows in planned.items() if rows)
+    if changes:
+        facts = _look(nodes, layout.spec.nodes)
+    if archives:
+        if changes:
+            archives.look()
+        there = archives.provide(wanted, deep=deep)
+        other = [name for name in there if there[name] != layout.archived.get(name)]
+        layout = replace(layout, archived=there)
+        wanted = _wanted(declared, layout, facts, trees)
+        changes += provisioned(other)
+    with writing(_facts_file(home)):
+        kept = load_facts(home) | facts
+        write_atomically(_facts_file(home), json.dumps(to_json(kept), indent=1))
+    return Ready(
+        facts=facts,
+        java=_java_words(facts, layout.engines.pair),
+        changes=tuple(changes),
+        archived=layout.archived,
+        archive_folders=archives.folders if archives else (),
+    )
+
+
+def _archives(
+    layout: Layout,
+    remotes: Mapping[str, Remote],
+    trees: Sequence[Tree],
+    cache: Path | None,
+    progress: Progress,
+) -> BoardArchives | None:
+    """Return the class-data archives of boards as they are now, if they are to be provided."""
+    if cache is None or not layout.profile.small_daemons:
+        return None
+    engines = [tree for tree in trees if tree.path != layout.jobs_jar]
+    archives = BoardArchives(layout, remotes, engines, cache=cache, progress=progress)
+    archives.look()
+    return archives
+
+
+def _wanted(
+    declared: ClusterSpec, layout: Layout, facts: Mapping[str, NodeFacts], trees: Sequence[Tree]
+) -> dict[str, list[Resource]]:
+    """Return what each board is to have."""
+    pair = layout.engines.pair
     wanted = {}
     for node in layout.spec.nodes:
         ground = ground_of(
@@ -259,27 +331,7 @@ def make_ready(
             trees=trees,
             units=render_units(layout, node, closed=declared.security is Security.CLOSED),
         )
-    remotes = {node.name: nodes.admin(node) for node in layout.spec.nodes}
-    # All are asked before any is changed: a full disk on one must not leave the others half made.
-    planned, errors = each_node(wanted, lambda name: plan(remotes[name], wanted[name], deep=deep))
-    raise_first(errors)
-    if dry_run:
-        changes = tuple(change for rows in planned.values() for change in rows)
-        return Ready(facts=facts, java="", changes=changes)
-    changes = tuple(
-        provision(
-            remotes,
-            {name: wanted[name] for name, rows in planned.items() if rows},
-            deep=deep,
-            said=lambda words: progress(words, 0, 0),
-        )
-    )
-    if changes:
-        facts = _look(nodes, layout.spec.nodes)
-    with writing(_facts_file(home)):
-        kept = load_facts(home) | facts
-        write_atomically(_facts_file(home), json.dumps(to_json(kept), indent=1))
-    return Ready(facts=facts, java=_java_words(facts, pair), changes=changes)
+    return wanted
 
 
 def _java_words(facts: Mapping[str, NodeFacts], pair: EnginePair) -> str:

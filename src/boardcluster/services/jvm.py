@@ -76,7 +76,7 @@ def daemon_options(layout: Layout, node: NodeSpec, daemon: str) -> list[str]:
     if layout.profile.small_daemons:
         divisor, least, most = _SHARE[daemon]
         options = [f"-Xmx{min(most, max(least, memory // divisor))}m", *_SMALL]
-        options += archive_options(layout.archives, _ARCHIVE[daemon])
+        options += _shared(layout, _ARCHIVE[daemon], [node])
     else:
         options = [f"-Xmx{max(64, memory // 4)}m"]
     return [
@@ -105,6 +105,9 @@ def processor_flags(layout: Layout, nodes: Sequence[NodeSpec]) -> list[str]:
 def job_options(layout: Layout, engine: Engine, *, brief: bool = False) -> list[str]:
     """Return what makes the JVMs of an engine's jobs start fast; nothing in profiles of others.
 
+    One configuration serves all nodes, so an archive is used if all of them have it: a JVM that is
+    told of one which is missing does without Java's own, too, and starts slower than without.
+
     An archive works only behind the very jars that it was made of: they must stand first on the
     class path, which is for the caller to see to.
 
@@ -118,8 +121,15 @@ def job_options(layout: Layout, engine: Engine, *, brief: bool = False) -> list[
         return []
     return [
         *(_BRIEF if brief else ()),
-        *archive_options(layout.archives, _JOB_ARCHIVE[engine]),
+        *_shared(layout, _JOB_ARCHIVE[engine], layout.spec.nodes),
     ]
+
+
+def _shared(layout: Layout, name: str, nodes: Sequence[NodeSpec]) -> list[str]:
+    """Return the options that use an archive, if each of the nodes has it."""
+    if not all(name in layout.archived.get(node.name, ()) for node in nodes):
+        return []
+    return archive_options(layout.archives / f"{name}.jsa")
 
 
 def daemon_environment(layout: Layout, node: NodeSpec) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from boardcluster.records import ClusterSpec, NodeSpec
@@ -48,11 +49,14 @@ class Layout:
     java: Java
     """The JVM."""
     archives: Path
-    """Folder of the class-data archives."""
+    """Folder of the class-data archives, as nodes see it."""
     folders: dict[str, str]
     """Per node, its own folder as the node sees it."""
     user: str
     """The user name that everything runs as in Hadoop's eyes."""
+    archived: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Per node, the names of the class-data archives that are there; a node that is missing has
+    none."""
     storage: str = "data"
     """Name of the folder, on each node, of its HDFS data and the like."""
     jobs_jar: str = ""

@@ -39,7 +39,8 @@ from boardcluster.records import ClusterSpec, NodeFacts, NodeSpec
 from boardcluster.remote.base import Remote
 from boardcluster.remote.local import LocalRemote
 from boardcluster.services import lifecycle
-from boardcluster.services.archive import provide_archives, refuse_archives
+from boardcluster.services.archive import made_archives, provide_archives, refuse_archives
+from boardcluster.services.board_archives import refuse_board_archives
 from boardcluster.services.boards import (
     Ready,
     board_layout,
@@ -251,6 +252,7 @@ def _layout(spec: ClusterSpec, state: LiveState, cache: Path, progress: Progress
         engines=engines,
         java=java,
         archives=archives,
+        archived=dict.fromkeys((node.name for node in spec.nodes), made_archives(archives)),
         folders={node.name: node.folder for node in state.nodes},
         user=load_kind(spec.kind).user(),
         storage=state.storage,
@@ -335,6 +337,13 @@ def plan_boards(home: Path, *, cache: Path, progress: Progress, deep: bool = Fal
     spec = read_spec(home / "cluster.toml")
     state = nodes_of(home, spec.kind).new_state(spec, identity="")
     layout = _layout(spec, state, cache, progress)
+    running = load_state(home)
+    if running is None or running.phase != "up":
+        return make_ready(
+            home, spec, layout, cache=cache, dry_run=True, deep=deep, progress=progress
+        )
+    used = {node.name: frozenset(node.archived) for node in running.nodes}
+    layout = replace(layout, archived=used)
     return make_ready(home, spec, layout, dry_run=True, deep=deep, progress=progress)
 
 
@@ -359,12 +368,15 @@ def _start_afresh(
 ) -> LiveCluster:
     layout = _layout(spec, state, cache, progress)
     facts: dict[str, NodeFacts] = {}
+    refuse = partial(refuse_archives, layout.archives)
     if spec.capabilities.provisioned:
         declared = read_spec(home / "cluster.toml")
-        ready = make_ready(home, declared, layout, deep=deep, progress=progress)
+        ready = make_ready(home, declared, layout, cache=cache, deep=deep, progress=progress)
         _say_changes(ready, progress)
         facts = ready.facts
-        state = replace(state, java=ready.java)
+        refuse = partial(_refuse_on_boards, ready)
+        state = _made_ready(state, ready)
+        layout = replace(layout, archived=ready.archived)
     else:
         state = replace(state, java=layout.java.description)
     save_state(home, state)
@@ -380,8 +392,23 @@ def _start_afresh(
         except (BoardclusterError, OSError):
             error.add_note(f"not everything could be ended: run `boardcluster down --home {home}`")
         if isinstance(error, JvmCrashError) and layout.profile.small_daemons:
-            refuse_archives(layout.archives, error.message)
+            refuse(error.message)
         raise
+
+
+def _made_ready(state: LiveState, ready: Ready) -> LiveState:
+    """Return the state with what is known of boards that are ready."""
+    nodes = tuple(
+        replace(node, archived=tuple(sorted(ready.archived.get(node.name, ()))))
+        for node in state.nodes
+    )
+    return replace(state, java=ready.java, nodes=nodes)
+
+
+def _refuse_on_boards(ready: Ready, reason: str) -> None:
+    """Do without archives on boards like these: which of them crash with theirs is not known."""
+    for folder in ready.archive_folders:
+        refuse_board_archives(folder, reason)
 
 
 def _limited(home: Path, spec: ClusterSpec, state: LiveState, progress: Progress) -> LiveState:

@@ -317,9 +317,8 @@ def test_a_spark_driver_serves_no_pages_whose_start_could_end_it(layout: Layout)
 
 
 def test_jvms_of_jobs_share_archives_behind_the_jars_they_were_made_of(layout: Layout) -> None:
-    layout.archives.mkdir(parents=True, exist_ok=True)
-    for name in ("mapreduce", "spark"):
-        (layout.archives / f"{name}.jsa").write_text("archive")
+    there = {node.name: frozenset({"mapreduce", "spark"}) for node in layout.spec.nodes}
+    layout = replace(layout, archived=there)
     hadoop, spark = (":".join(layout.engines.jars(engine)) for engine in ("hadoop", "spark"))
 
     files = render_node(layout, layout.spec.master)
@@ -339,5 +338,8 @@ def test_jvms_of_jobs_share_archives_behind_the_jars_they_were_made_of(layout: L
     assert "spark.jsa" in found["spark.yarn.am.extraJavaOptions"]
 
     upstream = replace(layout, profile=replace(layout.profile, small_daemons=False))
-    for rows in (render_node(upstream, layout.spec.master), render_all(upstream)["worker1"]):
+    # One configuration serves all nodes: what one of them lacks, none of them is told of.
+    lacking = replace(layout, archived=there | {"worker2": frozenset()})
+    for other in (upstream, lacking):
+        rows = render_all(other)["worker1"]
         assert not any(".jsa" in text or "extraClassPath" in text for text in rows.values())

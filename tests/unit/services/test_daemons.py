@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from boardcluster.records import ClusterSpec, Role
-from boardcluster.services.archive import archive_options
 from boardcluster.services.daemons import (
     DAEMONS,
     command_of,
@@ -194,16 +192,16 @@ def test_environment_of_a_node(layout: Layout) -> None:
     }
 
 
-def test_an_archive_is_used_only_if_it_was_made(layout: Layout, tmp_path: Path) -> None:
-    made = replace(layout, archives=tmp_path)
-    (tmp_path / "worker.jsa").touch()
+def test_an_archive_is_used_only_where_it_is(layout: Layout) -> None:
+    first, second, *_ = layout.spec.workers
+    there = {first.name: frozenset({"worker"}), layout.spec.master.name: frozenset({"worker"})}
+    made = replace(layout, archived=there)
 
-    assert archive_options(tmp_path, "master") == []
-    assert f"-XX:SharedArchiveFile={tmp_path}/worker.jsa" in archive_options(tmp_path, "worker")
-    worker = daemon_options(made, made.spec.workers[0], "datanode")
-    master = daemon_options(made, made.spec.master, "namenode")
-    assert f"-XX:SharedArchiveFile={tmp_path}/worker.jsa" in worker
-    assert not any("SharedArchiveFile" in option for option in master)
+    option = f"-XX:SharedArchiveFile={layout.archives}/worker.jsa"
+    assert option in daemon_options(made, first, "datanode")
+    for node, daemon in ((second, "datanode"), (layout.spec.master, "namenode")):
+        found = daemon_options(made, node, daemon)
+        assert not any("SharedArchiveFile" in option for option in found), node.name
 
 
 def test_paths_and_addresses(layout: Layout) -> None:

@@ -24,12 +24,23 @@ from boardcluster.services.provision.resources import (
 )
 from boardcluster.services.provision.units import FIREWALL_UNIT, UNITS_FOLDER, render_firewall_unit
 
-__all__ = ["INSTALLED_FOLDER", "JAVA_LINK", "OWN", "Ground", "desired", "ground_of"]
+__all__ = [
+    "ARCHIVES_WORK",
+    "INSTALLED_FOLDER",
+    "JAVA_LINK",
+    "OWN",
+    "Ground",
+    "desired",
+    "ground_of",
+]
 
 INSTALLED_FOLDER = "/opt/boardcluster"
 """Folder on every board of the engines, the jobs and the link to its Java; root's."""
 
 JAVA_LINK = f"{INSTALLED_FOLDER}/java"
+
+ARCHIVES_WORK = f"{INSTALLED_FOLDER}/.archives"
+"""Folder of class-data archives while they are made; nobody else's even if the folder above is."""
 
 _ALWAYS = ("python3", "rsync")
 _TIME_PACKAGES = ("systemd-timesyncd", "chrony", "ntpsec", "openntpd", "ntp")
@@ -111,7 +122,7 @@ def desired(
     return [
         Packages(wanted=_packages(ground, packages, closed=closed)),
         User(name=SERVICE_USER),
-        Folder(path=INSTALLED_FOLDER),
+        Folder(path=INSTALLED_FOLDER, own=(ARCHIVES_WORK.rpartition("/")[2],)),
         Folder(path=f"{INSTALLED_FOLDER}/engines"),
         *(Folder(path=path) for path in _parents(trees)),
         Folder(path=node.folder, owner=SERVICE_USER, mode=0o750, own=OWN, data=True),

@@ -29,7 +29,7 @@ from boardcluster.remote.base import Remote
 from boardcluster.remote.node_rpc import json_of
 from boardcluster.services.provision.resources import Resource, Tree, request_of
 
-__all__ = ["Change", "apply", "plan", "provision", "uninstall"]
+__all__ = ["COPIES_AT_ONCE", "Change", "apply", "plan", "provision", "uninstall"]
 
 _PACKAGE = "boardcluster.services.provision.node"
 _MODULES = (
@@ -59,7 +59,7 @@ _LOOK_SECONDS = 120.0
 _CHANGE_SECONDS = 5400.0
 """Packages come over the network, and a board's card writes slowly."""
 
-_COPIES_AT_ONCE = 4
+COPIES_AT_ONCE = 4
 """More would only share the driver's link, and each would take longer to be whole."""
 
 
@@ -132,7 +132,7 @@ def provision(
     Raises:
         BoardclusterError: of the first kind that a node failed with; names every node.
     """
-    copying = threading.Semaphore(_COPIES_AT_ONCE)
+    copying = threading.Semaphore(COPIES_AT_ONCE)
     changes, errors = each_node(
         wanted,
         lambda name: apply(remotes[name], wanted[name], deep=deep, said=said, copying=copying),
