@@ -156,7 +156,7 @@ def test_what_is_killed_half_way_converges_and_is_taken_back_exactly(lab: Lab) -
             what="the copy of the engines",
         )
         killed.kill()
-    lab("up", timeout=240)
+    lab("up")
     assert lab.json("status")["phase"] == "up"
     assert lab.json("up", "--dry-run") == []
 

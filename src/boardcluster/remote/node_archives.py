@@ -75,9 +75,9 @@ def _free_bytes(folder: str) -> int:
 
 
 def _memory_bytes() -> int:
-    """Return the memory that may be used without swapping."""
+    """Return the memory that is to be had, swap included."""
     rows = [line.split() for line in _text(_MEMORY).splitlines()]
-    return next((int(row[1]) * 1024 for row in rows if row[0] == "MemAvailable:"), 0)
+    return sum(int(row[1]) * 1024 for row in rows if row[0] in ("MemAvailable:", "SwapFree:"))
 
 
 if __name__ == "__main__":

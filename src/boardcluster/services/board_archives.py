@@ -49,10 +49,12 @@ from boardcluster.units import format_bytes
 __all__ = ["BoardArchives", "BoardArchivesSeen", "MadeArchives", "refuse_board_archives"]
 
 _MARKER = "made.json"
+_NEW = ".new-"
 _MAKING = "making class-data archives (once per kind of board)"
 _NEED_DISK_BYTES = 450_000_000
 """The four of a pair take 405 MB."""
-_NEED_MEMORY_BYTES = 600_000_000
+_NEED_MEMORY_BYTES = 850 << 20
+"""The largest took 810 MiB, nearly all of it the JVM's own and none of it heap."""
 _DUMP_SECONDS = 3600.0
 """The largest takes 27 s of a desktop's core; that of a small board is ten times slower."""
 
@@ -85,7 +87,7 @@ class BoardArchivesSeen:
     free_bytes: int
     """Space on the disk that they lie on."""
     memory_bytes: int
-    """Memory that may be used without swapping."""
+    """Memory that is to be had, swap included: nothing is measured while they are made."""
 
 
 class BoardArchives:
@@ -258,6 +260,8 @@ class BoardArchives:
         with hold_lock(self._kept / f".{kind}.lock", purpose=_MAKING):
             if kept := self._kept_of(kind):
                 return kept
+            for left in self._kept.glob(f"{_NEW}{kind}-*"):  # by a driver that was killed
+                shutil.rmtree(left, ignore_errors=True)
             require_space(self._kept, need_bytes=_NEED_DISK_BYTES, purpose="keeping a copy")
             owners = [name for name in boards if self._seen[name].made]
             if owners:
@@ -307,7 +311,7 @@ class BoardArchives:
         target = self._kept / kind
         with (
             writing(target),
-            tempfile.TemporaryDirectory(dir=self._kept, prefix=".new-") as work,
+            tempfile.TemporaryDirectory(dir=self._kept, prefix=f"{_NEW}{kind}-") as work,
         ):
             folder = Path(work) / kind
             yield folder
@@ -319,18 +323,7 @@ class BoardArchives:
         remove = ["rm", "-rf", "--", ARCHIVES_WORK]
         remote.run(remove)
         try:
-            with tempfile.TemporaryDirectory(prefix="boardcluster-") as folder:
-                for name, listed in self._lists.items():
-                    Path(folder, f"{name}.classes").write_bytes(listed)
-                    options = dump_options(
-                        f"{ARCHIVES_WORK}/{name}.classes",
-                        f"{ARCHIVES_WORK}/made/{name}.jsa",
-                        self._jars[ARCHIVES[name]],
-                    )
-                    # In a file: sudo writes every command line into the board's log.
-                    Path(folder, f"{name}.options").write_text("\n".join(options))
-                Path(folder, "made").mkdir()
-                remote.put(Path(folder), ARCHIVES_WORK)
+            remote.put(self._write_lists(target.with_name("lists")), ARCHIVES_WORK)
             for done, name in enumerate(self._lists):
                 self._progress(f"{remote.name}: {_MAKING}", done, len(self._lists))
                 remote.run(
@@ -345,6 +338,20 @@ class BoardArchives:
         finally:
             with contextlib.suppress(BoardclusterError):
                 remote.run(remove)
+
+    def _write_lists(self, folder: Path) -> Path:
+        """Write what a board needs to make archives: lists, options, a place for the result."""
+        (folder / "made").mkdir(parents=True)
+        for name, listed in self._lists.items():
+            (folder / f"{name}.classes").write_bytes(listed)
+            options = dump_options(
+                f"{ARCHIVES_WORK}/{name}.classes",
+                f"{ARCHIVES_WORK}/made/{name}.jsa",
+                self._jars[ARCHIVES[name]],
+            )
+            # In a file: sudo writes every command line into the board's log.
+            (folder / f"{name}.options").write_text("\n".join(options))
+        return folder
 
 
 def refuse_board_archives(folder: Path, reason: str) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -259,6 +260,119 @@ def test_a_dry_run_writes_nothing_down(desk: Desk, prepare: Prepare, tmp_path: P
     assert ready.changes == (change,)
     assert not any(what.startswith("provision") for what in desk.done)
     assert list(tmp_path.glob("*.json")) == []
+
+
+class Archives:
+    """Class-data archives of boards.
+
+    Attributes:
+        done: what was done, in order.
+        wanted: what each board was said to have beside them.
+    """
+
+    folders = (Path("/cache/archives/boards/kind"),)
+
+    def __init__(self, desk: Desk, got: Mapping[str, frozenset[str]]) -> None:
+        self.done: list[str] = desk.done
+        self.got = got
+        self.wanted: Mapping[str, Any] = {}
+
+    def __call__(
+        self, layout: Layout, remotes: object, trees: Sequence[Any], **named: Any
+    ) -> Archives:
+        assert (list(trees), named["cache"]) == ([ENGINES], Path("/cache"))
+        return self
+
+    def look(self) -> None:
+        self.done.append("look at archives")
+
+    def expected(self) -> dict[str, frozenset[str]]:
+        return dict.fromkeys(self.got, frozenset({"worker"}))
+
+    def planned(self) -> list[Change]:
+        return [Change(node="worker1", words="gets class-data archives")]
+
+    def provide(self, wanted: Mapping[str, Any], *, deep: bool) -> Mapping[str, frozenset[str]]:
+        self.wanted = wanted
+        self.done.append("provide archives")
+        return self.got
+
+
+ENGINES = SimpleNamespace(path="/opt/boardcluster/engines/pair/hadoop")
+
+
+@pytest.fixture
+def archives(desk: Desk, layout: Layout, monkeypatch: pytest.MonkeyPatch) -> Archives:
+    trees = [ENGINES, SimpleNamespace(path=layout.jobs_jar)]
+    monkeypatch.setattr(module, "_trees", lambda _: trees)
+    monkeypatch.setattr(
+        module,
+        "render_units",
+        lambda layout, node, **_: {node.name: " ".join(layout.archived[node.name])},
+    )
+    got = dict.fromkeys(("master", "worker1", "worker2"), frozenset({"worker"}))
+    made = Archives(desk, got)
+    monkeypatch.setattr(module, "BoardArchives", made)
+    return made
+
+
+def test_archives_come_after_all_that_they_need(
+    archives: Archives, desk: Desk, prepare: Prepare
+) -> None:
+    desk.planned["worker1"] = [Change(node="worker1", words="copies engines")]
+
+    ready = prepare(cache=Path("/cache"))
+
+    assert [row for row in desk.done if not row.startswith("plan ")] == [
+        "look at archives",
+        "provision worker1",
+        "look at archives",
+        "provide archives",
+        "provision ",
+    ]
+    assert archives.wanted["worker1"] == ["what worker1 is to have"]
+    assert ready.archived == archives.got
+    assert ready.archive_folders == archives.folders
+    assert {row["units"][row["node"]] for row in desk.asked} == {"worker"}
+
+
+def test_units_are_written_again_only_where_archives_are_not_as_expected(
+    archives: Archives, desk: Desk, prepare: Prepare
+) -> None:
+    archives.got = {**archives.got, "worker2": frozenset()}
+
+    ready = prepare(cache=Path("/cache"))
+
+    assert desk.done[-2:] == ["provide archives", "provision worker2"]
+    assert desk.done.count("look at archives") == 1
+    assert desk.asked[-1]["units"] == {"worker2": ""}
+    assert ready.archived["worker2"] == frozenset()
+
+
+def test_a_dry_run_makes_no_archives_but_says_so(
+    archives: Archives, desk: Desk, prepare: Prepare
+) -> None:
+    ready = prepare(cache=Path("/cache"), dry_run=True)
+
+    assert [row.words for row in ready.changes] == ["gets class-data archives"]
+    assert "provide archives" not in desk.done
+
+
+@pytest.mark.parametrize("running", [True, False])
+@pytest.mark.usefixtures("archives")
+def test_running_daemons_and_profiles_of_others_get_no_archives(
+    running: bool, desk: Desk, layout: Layout, spec: ClusterSpec, tmp_path: Path
+) -> None:
+    used = {node.name: frozenset({"spark"}) for node in spec.nodes}
+    upstream = replace(layout.profile, small_daemons=False)
+    layout = replace(layout, archived=used, profile=layout.profile if running else upstream)
+
+    ready = make_ready(
+        tmp_path, spec, layout, cache=None if running else Path("/cache"), progress=no_progress
+    )
+
+    assert not [row for row in desk.done if "archives" in row]
+    assert ready.archived == used
 
 
 def test_no_board_is_changed_if_one_cannot_be_reached(desk: Desk, prepare: Prepare) -> None:

@@ -18,6 +18,7 @@ from boardcluster.errors import (
     ClusterNotUpError,
     DaemonError,
     HostError,
+    JvmCrashError,
     StoreError,
     UnreachableError,
 )
@@ -83,6 +84,9 @@ class Rack:
         left_over: whether something still runs on the boards.
         layouts: the layouts that boards were made ready for.
         deep: whether every byte was to be read, each time.
+        caches: where class-data archives were kept, each time; None if none were to be made.
+        archived: the archives that boards get.
+        archive_folders: where this machine keeps them.
         declared: the clusters that boards were made ready for.
         keepers: what keeps the daemons of each node.
     """
@@ -99,6 +103,9 @@ class Rack:
         self.left_over = True
         self.layouts: list[Layout] = []
         self.deep: list[bool] = []
+        self.caches: list[Path | None] = []
+        self.archived: dict[str, frozenset[str]] = {}
+        self.archive_folders: tuple[Path, ...] = ()
         self.declared: list[ClusterSpec] = []
         self.keepers = {node.name: Keeper() for node in spec.nodes}
         self.remotes = {
@@ -185,14 +192,22 @@ class Rack:
         *,
         dry_run: bool = False,
         deep: bool = False,
+        cache: Path | None = None,
         **_: Any,
     ) -> Ready:
         assert home == self.home
+        self.caches.append(cache)
         self.deep.append(deep)
         self.layouts.append(layout)
         self.declared.append(declared)
         self._do("plan" if dry_run else "make ready")
-        return Ready(facts=self.facts, java="Debian 17.0.15 aarch64", changes=self.changes)
+        return Ready(
+            facts=self.facts,
+            java="Debian 17.0.15 aarch64",
+            changes=self.changes,
+            archived=self.archived if cache else layout.archived,
+            archive_folders=self.archive_folders,
+        )
 
     def end_boards(self, home: Path, state: LiveState) -> int:
         assert home == self.home
@@ -427,6 +442,38 @@ def test_a_dry_run_changes_and_records_nothing(rack: Rack) -> None:
     assert ready.changes == rack.changes
     assert rack.done == ["plan"]
     assert {path.name for path in rack.home.iterdir()} == {"cluster.toml"}
+
+
+def test_every_later_command_knows_the_archives_that_boards_got(rack: Rack) -> None:
+    there = {"master": frozenset({"master", "spark"}), "worker1": frozenset({"worker"})}
+    rack.archived = there
+
+    live = rack.up()
+
+    known = there | {"worker2": frozenset()}
+    assert {name: live.layout.archived.get(name, frozenset()) for name in known} == known
+    assert {node.name: frozenset(node.archived) for node in rack.state().nodes} == known
+    attached = operation.attach(rack.home, cache=rack.home, progress=no_progress)
+    assert attached.layout.archived == known
+    # What runs keeps what it started with, whatever boards could get now.
+    rack.archived = {}
+    assert rack.up().layout.archived == known
+    operation.plan_boards(rack.home, cache=rack.home / "cache", progress=no_progress)
+    assert rack.caches == [rack.home / "cache", None, None]
+    assert rack.layouts[-1].archived == known
+
+
+def test_archives_that_a_jvm_crashed_with_are_refused_and_it_starts_again(rack: Rack) -> None:
+    rack.archive_folders = (rack.home / "kinds" / "a", rack.home / "kinds" / "b")
+    rack.fails["wait"] = JvmCrashError("the JVM of the namenode crashed: SIGSEGV")
+
+    with pytest.raises(JvmCrashError):
+        rack.up()
+
+    assert rack.done.count("start") == 2
+    assert any("starting again without class-data archives" in line for line in rack.said)
+    for folder in rack.archive_folders:
+        assert "SIGSEGV" in (folder / "made.json").read_text()
 
 
 def test_in_a_form_with_fewer_workers_all_declared_boards_are_known(rack: Rack) -> None:
