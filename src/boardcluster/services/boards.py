@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from boardcluster.cluster.discovery import discover, require_nodes, skews
@@ -262,19 +263,12 @@ def make_ready(
     planned, errors = each_node(wanted, lambda name: plan(remotes[name], wanted[name], deep=deep))
     raise_first(errors)
     if dry_run:
-        changes = [change for rows in planned.values() for change in rows]
+        changes = [row for rows in planned.values() for row in rows]
         changes += archives.planned() if archives else []
         return Ready(facts=facts, java="", changes=tuple(changes))
 
-    def provisioned(names: Iterable[str]) -> list[Change]:
-        return provision(
-            remotes,
-            {name: wanted[name] for name in names},
-            deep=deep,
-            said=lambda words: progress(words, 0, 0),
-        )
-
-    changes = provisioned(name for name, rows in planned.items() if rows)
+    change = partial(provision, remotes, deep=deep, said=lambda words: progress(words, 0, 0))
+    changes = change({name: wanted[name] for name, rows in planned.items() if rows})
     if changes:
         facts = _look(nodes, layout.spec.nodes)
     if archives:
@@ -284,7 +278,7 @@ def make_ready(
         other = [name for name in there if there[name] != layout.archived.get(name)]
         layout = replace(layout, archived=there)
         wanted = _wanted(declared, layout, facts, trees)
-        changes += provisioned(other)
+        changes += change({name: wanted[name] for name in other})
     with writing(_facts_file(home)):
         kept = load_facts(home) | facts
         write_atomically(_facts_file(home), json.dumps(to_json(kept), indent=1))
