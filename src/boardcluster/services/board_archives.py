@@ -99,6 +99,9 @@ class BoardArchives:
         trees: the engines that are copied to them.
         cache: the driver's folder of fetched engines.
         progress: told what takes long, and what could not be done.
+
+    Attributes:
+        changes: what was changed on boards.
     """
 
     def __init__(
@@ -110,6 +113,7 @@ class BoardArchives:
         cache: Path,
         progress: Progress,
     ) -> None:
+        self.changes: list[Change] = []
         self._layout = layout
         self._remotes = remotes
         self._kept = cache / "archives" / "boards"
@@ -213,13 +217,14 @@ class BoardArchives:
 
         def copy(name: str) -> frozenset[str]:
             if deep or self._seen[name].made != made[name]:
-                apply(
+                done = apply(
                     self._remotes[name],
                     [*wanted[name], self._tree(made[name])],
                     deep=deep,
                     said=lambda words: self._progress(words, 0, 0),
                     copying=copying,
                 )
+                self.changes.extend(done)
             return made[name].names
 
         there, errors = each_node(made, copy)
@@ -229,6 +234,8 @@ class BoardArchives:
 
     def _say(self, boards: Sequence[str], error: BoardclusterError) -> None:
         why = error.message.splitlines()[0]
+        if len(boards) == 1:
+            why = why.removeprefix(f"{boards[0]}: ")
         self._progress(
             f"{', '.join(boards)}: no class-data archives, JVMs start slower: {why}", 0, 0
         )
@@ -263,25 +270,24 @@ class BoardArchives:
             for left in self._kept.glob(f"{_NEW}{kind}-*"):  # by a driver that was killed
                 shutil.rmtree(left, ignore_errors=True)
             require_space(self._kept, need_bytes=_NEED_DISK_BYTES, purpose="keeping a copy")
-            owners = [name for name in boards if self._seen[name].made]
-            if owners:
-                with self._new_folder(kind) as folder:
-                    self._remotes[owners[0]].get(self._place, folder)
-                    if _sums(folder) != self._sums_said(owners[0]):
-                        raise InstallError(f"those of {owners[0]} are damaged")
-            else:
-                board = self._roomiest(boards)
-                with self._new_folder(kind) as folder:
-                    self._dump(self._remotes[board], folder)
+            with self._new_folder(kind) as folder:
+                if not self._adopt(boards, folder):
+                    self._dump(self._remotes[self._roomiest(boards)], folder)
                     _write_down(MadeArchives(kind=kind, files=_sums(folder)), folder)
             made = self._kept_of(kind)
             if made is None:
                 raise InstallError(f"{self._kept / kind} was changed while it was written")
             return made
 
-    def _sums_said(self, board: str) -> dict[str, tuple[int, int, str]]:
-        made = self._seen[board].made
-        return made.files if made else {}
+    def _adopt(self, boards: Sequence[str], folder: Path) -> bool:
+        """Fetch the archives that one of some boards has; return whether there are whole ones."""
+        for name in boards:
+            if made := self._seen[name].made:
+                self._remotes[name].get(self._place, folder)
+                if _sums(folder) == made.files:
+                    return True
+                shutil.rmtree(folder)
+        return False
 
     def _roomiest(self, boards: Sequence[str]) -> str:
         """Return the board with the most memory of those that have enough space.

@@ -278,7 +278,7 @@ def make_ready(
         other = [name for name in there if there[name] != layout.archived.get(name)]
         layout = replace(layout, archived=there)
         wanted = _wanted(declared, layout, facts, trees)
-        changes += change({name: wanted[name] for name in other})
+        changes += archives.changes + change({name: wanted[name] for name in other})
     with writing(_facts_file(home)):
         kept = load_facts(home) | facts
         write_atomically(_facts_file(home), json.dumps(to_json(kept), indent=1))

@@ -25,6 +25,7 @@ from boardcluster.services.archive import ARCHIVES
 from boardcluster.services.board_archives import BoardArchives, refuse_board_archives
 from boardcluster.services.layout import Layout
 from boardcluster.services.provision.desired import ARCHIVES_WORK
+from boardcluster.services.provision.provisioning import Change
 from boardcluster.services.provision.resources import Tree
 
 ALL = frozenset(ARCHIVES)
@@ -90,7 +91,7 @@ class Pi:
         if Path(target).stem == self.fails:
             raise RemoteError(f"{self.name}: command failed with status 1: java")
         self.dumped.append(Path(target).stem)
-        self.at(target).write_text(f"{target} of {self.name}")
+        self.at(target).write_text(f"{target} of {self.name}, {len(self.dumped)}")
 
     def put(self, source: Path, target: str) -> None:
         shutil.rmtree(self.at(target), ignore_errors=True)
@@ -130,7 +131,7 @@ class Shelf:
         copying: contextlib.AbstractContextManager[Any],
         said: Callable[[str], None],
         **_: Any,
-    ) -> None:
+    ) -> list[Change]:
         assert wanted[0] == f"all of {remote.name}"  # else its units would be taken away
         tree = cast("Tree", wanted[-1])
         assert tree.path == PLACE
@@ -146,6 +147,7 @@ class Shelf:
             with self.counting:
                 self.now -= 1
         self.copied.append(remote.name)
+        return [Change(node=remote.name, words="copies")]
 
     def archives(self, layout: Layout | None = None) -> BoardArchives:
         made = BoardArchives(
@@ -311,8 +313,10 @@ def test_damage_on_a_board_is_not_taken_over(shelf: Shelf) -> None:
         path.write_text("x" * row.st_size)
         os.utime(path, ns=(row.st_atime_ns, row.st_mtime_ns))
 
-    assert shelf.provide() == everywhere(shelf, NONE)
-    assert "those of master are damaged" in shelf.said[-1]
+    assert shelf.provide() == everywhere(shelf, ALL)
+    assert sum(shelf.dumps().values()) == 2 * len(ARCHIVES)
+    for pi in shelf.pis.values():
+        assert "xx" not in (pi.at(PLACE) / "spark.jsa").read_text()
 
 
 def cut_marker(pi: Pi) -> None:
@@ -411,7 +415,7 @@ def test_a_board_that_has_no_room_does_without_alone(shelf: Shelf) -> None:
     assert (
         shelf.said.count(
             "worker2: no class-data archives, JVMs start slower: "
-            "worker2: 405 MB are to be copied, but only 3 MB are free"
+            "405 MB are to be copied, but only 3 MB are free"
         )
         == 1
     )

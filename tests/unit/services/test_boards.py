@@ -266,6 +266,7 @@ class Archives:
     """Class-data archives of boards.
 
     Attributes:
+        changes: what was changed.
         done: what was done, in order.
         wanted: what each board was said to have beside them.
     """
@@ -276,6 +277,7 @@ class Archives:
         self.done: list[str] = desk.done
         self.got = got
         self.wanted: Mapping[str, Any] = {}
+        self.changes = [Change(node="worker1", words="copies archives")]
 
     def __call__(
         self, layout: Layout, remotes: object, trees: Sequence[Any], **named: Any
@@ -331,6 +333,7 @@ def test_archives_come_after_all_that_they_need(
         "provision ",
     ]
     assert archives.wanted["worker1"] == ["what worker1 is to have"]
+    assert [row.words for row in ready.changes] == ["copies engines", "copies archives"]
     assert ready.archived == archives.got
     assert ready.archive_folders == archives.folders
     assert {row["units"][row["node"]] for row in desk.asked} == {"worker"}
