@@ -31,6 +31,7 @@ from boardcluster.records import (
     AttemptState,
     Campaign,
     CampaignKind,
+    ClusterSpec,
     Engine,
     Measurement,
     Trial,
@@ -45,7 +46,14 @@ from boardcluster.services.yarn import mapreduce_command
 from boardcluster.store import Store
 from boardcluster.telemetry.metering import check_meters
 
-__all__ = ["ProgramOutcome", "UserProgram", "check_program", "run_program", "submit_program"]
+__all__ = [
+    "ProgramOutcome",
+    "UserProgram",
+    "check_program",
+    "new_program_trial",
+    "run_program",
+    "submit_program",
+]
 
 _KEPT_PROGRAM_BYTES = 50_000_000
 """A program up to this size is copied into the artefacts, so that the record is complete."""
@@ -156,7 +164,8 @@ def run_program(
         built = with_settings(live.layout.profile, program.settings, live.spec)
         check_spark_fits(built, program.engine)
         check_meters(live.spec.meters, live.metered)
-        campaign, trial = _record(live, program)
+        profile = live.layout.profile.name
+        campaign, trial = new_program_trial(live.spec, program, profile=profile)
         follow.line(f"submitting to {program.engine}, recorded as {campaign.id}")
         printed = home / "attempts" / trial.id / "1" / "stdout.txt"
         with Store.open(home) as store, printing(printed):
@@ -169,14 +178,17 @@ def run_program(
     )
 
 
-def _record(live: LiveCluster, program: UserProgram) -> tuple[Campaign, Trial]:
+def new_program_trial(
+    spec: ClusterSpec, program: UserProgram, *, profile: str
+) -> tuple[Campaign, Trial]:
+    """Return what one run of a program is recorded as: a campaign of one trial."""
     campaign = Campaign(
         id=new_campaign_id(),
         kind=CampaignKind.SUBMIT,
         created_utc=now_utc(),
         seed=0,
-        cluster=live.spec.name,
-        emulated=live.spec.capabilities.emulated,
+        cluster=spec.name,
+        emulated=spec.capabilities.emulated,
     )
     trial = Trial(
         id=f"{campaign.id}-submit-{program.engine}",
@@ -184,12 +196,12 @@ def _record(live: LiveCluster, program: UserProgram) -> tuple[Campaign, Trial]:
         position=0,
         workload="submit",
         engine=program.engine,
-        profile=live.layout.profile.name,
+        profile=profile,
         size_bytes=0,
-        workers=len(live.spec.workers),
+        workers=len(spec.workers),
         repetition=1,
         arguments=redact((str(program.path), *program.arguments)),
-        settings={**live.spec.settings, **program.settings},
+        settings={**spec.settings, **program.settings},
     )
     return campaign, trial
 

@@ -82,6 +82,10 @@ class VariantSwitcher:
             self._variant = variant
         return self._live
 
+    def look_again(self) -> None:
+        """Have the next trial look whether the cluster is whole, and restart one that is not."""
+        self._live = None
+
     def _stop_for(self, start: int, begun: tuple[int, str]) -> None:
         """Stop all daemons before a start, unless it is the one that is up."""
         state = load_state(self._home)

@@ -29,6 +29,7 @@ __all__ = [
     "FILES",
     "Profile",
     "build_profile",
+    "own_parts",
     "own_profile_digests",
     "profile_names",
     "with_settings",
@@ -126,6 +127,8 @@ def _profile(name: str, spec: ClusterSpec) -> Profile:
         file: {key: value.replace("{workers}", workers) for key, value in raw.get(file, {}).items()}
         for file in FILES
     }
+    if raw.get("base"):
+        return _on_base(name, raw, properties, spec)
     return Profile(
         name=name,
         source=raw["source"],
@@ -135,6 +138,66 @@ def _profile(name: str, spec: ClusterSpec) -> Profile:
         remarks=_check(name, properties, spec),
         spark_refusal="",
     )
+
+
+def _on_base(
+    name: str, raw: Mapping[str, Any], properties: Mapping[str, Mapping[str, str]], spec: ClusterSpec
+) -> Profile:
+    """Return a profile of one's own that sets some properties on top of another profile.
+
+    Raises:
+        CapacityError: they do not fit the nodes; says what they were tuned on, if they were.
+    """
+    tuned = raw.get("tuned", {})
+    below = replace(_profile(raw["base"], spec), name=name, source=raw["source"])
+    settings = {key: value for rows in properties.values() for key, value in rows.items()}
+    try:
+        built = with_settings(below, settings, spec)
+    except CapacityError as error:
+        was = f", which was tuned on {_tuned_on(tuned)}" if tuned else ""
+        raise CapacityError(
+            f"profile {Path(name).name}{was}: {error.message}",
+            hint="tune again on this cluster, or choose another profile",
+        ) from error
+    return replace(built, remarks=(*built.remarks, *_tuned_remarks(tuned, spec)))
+
+
+def _tuned_on(tuned: Mapping[str, Any]) -> str:
+    return (
+        f"{tuned.get('workers', '?')} workers of the kind {tuned.get('kind', '?')} with"
+        f" {tuned.get('cores', '?')} cores and {tuned.get('memory_mib', '?')} MiB"
+    )
+
+
+def _tuned_remarks(tuned: Mapping[str, Any], spec: ClusterSpec) -> list[str]:
+    """Say where a tuned profile is used on another cluster than it was tuned on."""
+    if not tuned:
+        return []
+    worker = min(spec.workers, key=lambda node: (node.memory_bytes, node.cores))
+    here = {
+        "kind": spec.kind,
+        "workers": len(spec.workers),
+        "cores": worker.cores,
+        "memory_mib": worker.memory_bytes // _MIB,
+    }
+    if all(tuned.get(key, value) == value for key, value in here.items()):
+        return []
+    return [
+        f"it was tuned on {_tuned_on(tuned)}; here are {_tuned_on(here)}, where it may be no"
+        " better: tune again here"
+    ]
+
+
+def own_parts(name: str) -> tuple[str, dict[str, dict[str, str]]]:
+    """Return what to write in order to set more on top of a profile: its base, and its own tables.
+
+    Raises:
+        SpecError: a profile of one's own is missing or wrong.
+    """
+    if not name.endswith(".toml"):
+        return name, {}
+    raw = _own(Path(name))
+    return raw.get("base", ""), {file: dict(raw[file]) for file in FILES if file in raw}
 
 
 def _own(path: Path) -> dict[str, Any]:
@@ -149,11 +212,16 @@ def _own(path: Path) -> dict[str, Any]:
     for table, rows in document.data.items():
         if table == "source" and isinstance(rows, str):
             found["source"] = " ".join(rows.split())
+        elif table == "base" and rows in profile_names():
+            found["base"] = rows
+        elif table == "tuned" and isinstance(rows, dict):
+            found["tuned"] = rows
         elif table not in FILES or not isinstance(rows, dict):
             near = difflib.get_close_matches(table, FILES, n=1)
             text = complaint(
                 "unknown, or not what belongs here",
-                allowed=f"source as text, and the tables {', '.join(FILES)}",
+                allowed=f"source as text, base as one of {', '.join(profile_names())}, and the"
+                f" tables {', '.join(FILES)} and tuned",
                 nearest=near[0] if near else "",
             )
             problems.append(Problem(path=(table,), text=text))

@@ -45,6 +45,7 @@ _MIB = 1 << 20
 _LENGTH_MAX = 4096
 
 _NOT_LISTED = {
+    "mapreduce.input.fileinputformat.split.maxsize": "mapred-site",
     "mapreduce.map.java.opts": "mapred-site",
     "mapreduce.reduce.java.opts": "mapred-site",
     "yarn.scheduler.capacity.maximum-am-resource-percent": "yarn-site",

@@ -1,0 +1,419 @@
+"""The runs of a tuning: ordinary verified runs of a workload, or of the user's own program."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from boardcluster.analysis.inference import RunValue, observe
+from boardcluster.campaign.begin import left_of, new_campaign, single_spec
+from boardcluster.campaign.driver import Watch, run_trials
+from boardcluster.campaign.follow import Follower, each_run
+from boardcluster.campaign.plan import plan, spec_digest
+from boardcluster.campaign.submit import UserProgram, new_program_trial, submit_program
+from boardcluster.campaign.texts import prepared_texts
+from boardcluster.campaign.trial import Bench
+from boardcluster.campaign.variants import VariantSwitcher
+from boardcluster.errors import ClusterError
+from boardcluster.records import (
+    Attempt,
+    AttemptState,
+    CampaignSpec,
+    ClusterSpec,
+    Measurement,
+    Policy,
+    Result,
+    Trial,
+    in_cell,
+)
+from boardcluster.store import Store
+from boardcluster.tuning.record import (
+    BASE,
+    Candidate,
+    Objective,
+    Outcome,
+    PairRecord,
+    TuningRecord,
+    TuningRequest,
+)
+
+__all__ = ["ProgramRuns", "TuneRun", "TuneRuns", "TuneTools", "WorkloadRuns", "value_of"]
+
+_LONGEST_SECONDS = 86_400.0
+_PROOF_TRIES = 3
+"""A proof goes on so often after a node was lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneTools:
+    """What all runs of a tuning need."""
+
+    home: Path
+    """The cluster's state folder."""
+    cache: Path
+    """The driver's cache folder."""
+    follow: Follower
+    """Told what is done."""
+    store: Store
+    """The results."""
+    declared: ClusterSpec
+    """The cluster."""
+    cluster: VariantSwitcher
+    """Keeps it in the variant of the base."""
+    clock: Callable[[], float] = time.monotonic
+    """Seconds, for the budget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneRun:
+    """What one run came to."""
+
+    outcome: Outcome
+    """Its outcome."""
+    seconds: float
+    """How long the job took; 0 if that is not known."""
+    value: float
+    """What shall be little; 0 if that is not known."""
+    wall_seconds: float
+    """How long it took with all that is around it."""
+    run: str
+    """Its name in the store; empty if it never began."""
+    reason: str
+    """Why it is not ok."""
+
+
+class TuneRuns(Protocol):
+    """Makes runs of candidates."""
+
+    def run(
+        self, candidate: Candidate, size_bytes: int, limit_seconds: float | None
+    ) -> TuneRun:
+        """Run a candidate once; a limit stops it."""
+
+    def prove(
+        self, candidate: Candidate, record: TuningRecord
+    ) -> tuple[Sequence[RunValue], Sequence[RunValue]]:
+        """Run the pairs that the record plans; return the candidate's values and the base's."""
+
+
+def value_of(objective: Objective, found: Measurement) -> float | None:
+    """Return what shall be little; None where a run has no energy."""
+    if objective is Objective.TIME:
+        return found.duration_seconds
+    joules = found.energy.energy_joules if found.energy else None
+    if joules is None:
+        return None
+    return joules if objective is Objective.ENERGY else joules * found.duration_seconds
+
+
+def _as_run(
+    request: TuningRequest,
+    attempt: Attempt,
+    found: Measurement | None,
+    *,
+    limit_seconds: float | None,
+    wall_seconds: float,
+) -> TuneRun:
+    """Say what an attempt came to, as the search sees it."""
+    seconds, value, reason = 0.0, 0.0, attempt.reason
+    outcome = Outcome.INVALID
+    if attempt.state is AttemptState.FAILED:
+        outcome = Outcome.FAILED
+    elif limit_seconds is not None and attempt.reason.startswith("stalled:"):
+        outcome, seconds = Outcome.STOPPED, limit_seconds
+        value = limit_seconds if request.objective is Objective.TIME else 0.0
+        reason = f"stopped after {limit_seconds:.0f} s: it cannot be the best any more"
+    elif attempt.state is AttemptState.OK and found is not None:
+        seconds, value = found.duration_seconds, value_of(request.objective, found) or 0.0
+        outcome = Outcome.OK if value > 0 else Outcome.INVALID
+        if not value > 0:
+            reason = "no energy: " + (found.energy.reason if found.energy else "no meter said any")
+    return TuneRun(
+        outcome=outcome,
+        seconds=seconds,
+        value=value,
+        wall_seconds=wall_seconds,
+        run=attempt.name,
+        reason=reason,
+    )
+
+
+class WorkloadRuns:
+    """Runs of a workload: trials of one campaign, and pairs of another.
+
+    Args:
+        tools: what runs need.
+        request: what is tuned.
+    """
+
+    def __init__(self, tools: TuneTools, request: TuningRequest) -> None:
+        self._tools = tools
+        self._request = request
+        self._texts = prepared_texts(tools.cache, tools.follow.progress)
+        self._counts: dict[tuple[str, int], int] = {}
+        self._position = 0
+
+    def count(self, candidate: str, size_bytes: int) -> None:
+        """Count a run of an earlier sitting."""
+        key = (candidate, size_bytes)
+        self._counts[key] = self._counts.get(key, 0) + 1
+        self._position += 1
+
+    def _spec(self, settings: Mapping[str, str], size_bytes: int, runs: int) -> CampaignSpec:
+        request = self._request
+        spec = single_spec(
+            request.target,
+            engines=[request.engine],
+            size_bytes=size_bytes,
+            repetitions=runs,
+            seed=request.seed,
+            policy=Policy(),
+            text=request.input,
+            parameters=request.parameters,
+            settings=settings,
+        )
+        matrices = tuple(replace(row, profiles=(request.base,)) for row in spec.matrices)
+        return replace(spec, name=f"tune-{request.target}-{request.engine}", matrices=matrices)
+
+    def trial(self, candidate: Candidate, size_bytes: int) -> Trial:
+        """Return a candidate's next trial at a size."""
+        repetition = self._counts.get((candidate.id, size_bytes), 0) + 1
+        planned = plan(
+            self._spec(candidate.settings, size_bytes, repetition),
+            self._tools.declared,
+            campaign_id=self._request.id,
+        )
+        found = next(row for row in planned if row.repetition == repetition)
+        return replace(found, position=self._position)
+
+    def run(
+        self, candidate: Candidate, size_bytes: int, limit_seconds: float | None
+    ) -> TuneRun:
+        """Run a candidate once; a limit stops it."""
+        tools = self._tools
+        trial = self.trial(candidate, size_bytes)
+        self.count(candidate.id, size_bytes)
+        stored = {row.trial.id: row for row in self._stored(trial)}
+        done = stored[trial.id]
+        if done.attempt is not None and done.attempt.state is AttemptState.OK:
+            # The driver was killed after the run and before it could be noted.
+            return _as_run(
+                self._request,
+                done.attempt,
+                done.measurement,
+                limit_seconds=None,
+                wall_seconds=_between(done.attempt.started_utc, done.attempt.ended_utc),
+            )
+        began = tools.clock()
+        ends: list[tuple[Attempt, Measurement | None]] = []
+        watch = Watch(
+            began=lambda _: None, ended=lambda _, attempt, found: ends.append((attempt, found))
+        )
+        lost = ""
+        try:
+            self._run_trials(self._request.id, [trial], watch, limit_seconds)
+        except ClusterError as error:
+            lost = error.message
+            tools.cluster.look_again()
+        took = tools.clock() - began
+        if not ends:
+            reason = lost or "it never began"
+            return TuneRun(
+                outcome=Outcome.INVALID,
+                seconds=0.0,
+                value=0.0,
+                wall_seconds=took,
+                run="",
+                reason=reason,
+            )
+        attempt, found = ends[-1]
+        return _as_run(
+            self._request, attempt, found, limit_seconds=limit_seconds, wall_seconds=took
+        )
+
+    def _stored(self, trial: Trial) -> Sequence[Result]:
+        """Have a trial in the plan of the search's campaign; return all of the campaign."""
+        store = self._tools.store
+        if not any(row.id == self._request.id for row in store.campaigns()):
+            spec = self._spec({}, trial.size_bytes, 1)
+            self._begin(spec, [trial], self._request.id)
+        elif all(row.id != trial.id for row in store.trials(self._request.id)):
+            store.add_trials(self._request.id, [trial])
+        return store.results(self._request.id)
+
+    def _begin(self, spec: CampaignSpec, trials: Sequence[Trial], campaign_id: str) -> None:
+        campaign = new_campaign(
+            spec,
+            self._tools.declared,
+            trials,
+            campaign_id=campaign_id,
+            texts=self._texts,
+            spec_sha256=spec_digest(spec, self._tools.declared),
+        )
+        self._tools.store.add_campaign(campaign, trials)
+
+    def _run_trials(
+        self, campaign_id: str, trials: Sequence[Trial], watch: Watch, limit_seconds: float | None
+    ) -> None:
+        tools = self._tools
+        policy = Policy() if limit_seconds is None else Policy(timeout_seconds=limit_seconds)
+        run_trials(
+            tools.store,
+            next(row for row in tools.store.campaigns() if row.id == campaign_id),
+            trials,
+            cluster=tools.cluster,
+            bench=Bench(
+                policy=policy,
+                cache=tools.cache,
+                progress=tools.follow.progress,
+                text=self._texts,
+            ),
+            watch=watch,
+        )
+
+    def prove(
+        self, candidate: Candidate, record: TuningRecord
+    ) -> tuple[Sequence[RunValue], Sequence[RunValue]]:
+        """Run the pairs: blocks of both cells, each in an order drawn from the seed."""
+        store, proof = self._tools.store, record.proof
+        if proof is None:
+            raise ValueError("a proof must be planned before it runs")
+        size_bytes = self._request.size_bytes
+        both = [self._spec(row, size_bytes, proof.pairs) for row in ({}, candidate.settings)]
+        spec = replace(both[0], matrices=tuple(row for each in both for row in each.matrices))
+        trials = plan(spec, self._tools.declared, campaign_id=proof.campaign)
+        if not any(row.id == proof.campaign for row in store.campaigns()):
+            self._begin(spec, trials, proof.campaign)
+        campaign = next(row for row in store.campaigns() if row.id == proof.campaign)
+        for _ in range(_PROOF_TRIES):
+            left = left_of(store, campaign, Policy())
+            if not left:
+                break
+            watch = each_run(campaign, left, self._tools.follow)
+            with contextlib.suppress(ClusterError):
+                self._run_trials(campaign.id, left, watch, None)
+                continue
+            self._tools.cluster.look_again()
+        rows = [row for row in store.results(campaign.id) if _counts(row)]
+        own = [row for row in rows if candidate.settings.items() <= row.trial.settings.items()]
+        base = [row for row in rows if row not in own]
+
+        def values(results: Sequence[Result]) -> Sequence[RunValue]:
+            return observe(results, lambda found: value_of(self._request.objective, found))
+
+        return values(own), values(base)
+
+
+def _counts(row: Result) -> bool:
+    """Whether a run is verified and not too disturbed."""
+    ok = row.attempt is not None and row.attempt.state is AttemptState.OK
+    return ok and row.measurement is not None and in_cell(row.measurement)
+
+
+def _between(begin_utc: str, end_utc: str) -> float:
+    first, last = (datetime.datetime.fromisoformat(text) for text in (begin_utc, end_utc))
+    return max(0.0, (last - first).total_seconds())
+
+
+class ProgramRuns:
+    """Runs of the user's own program: a record each, as ``submit`` makes them; none is verified.
+
+    Args:
+        tools: what runs need.
+        request: what is tuned.
+        cwd: folder to submit from.
+    """
+
+    def __init__(self, tools: TuneTools, request: TuningRequest, *, cwd: Path) -> None:
+        self._tools = tools
+        self._request = request
+        self._cwd = cwd
+        self._number = 0
+
+    def _submit(self, candidate: Candidate, limit_seconds: float | None) -> Attempt:
+        request, tools = self._request, self._tools
+        program = UserProgram(
+            engine=request.engine,
+            path=Path(request.target),
+            arguments=request.arguments,
+            main=request.main,
+            settings={**candidate.settings},
+        )
+        campaign, trial = new_program_trial(tools.declared, program, profile=request.base)
+        arguments = tuple(text.replace("{run}", trial.id) for text in request.arguments)
+        attempt, _ = submit_program(
+            tools.cluster(trial),
+            tools.store,
+            campaign,
+            trial,
+            replace(program, arguments=arguments),
+            timeout_seconds=limit_seconds or _LONGEST_SECONDS,
+            cwd=self._cwd,
+        )
+        return attempt
+
+    def run(
+        self, candidate: Candidate, size_bytes: int, limit_seconds: float | None
+    ) -> TuneRun:
+        """Run the program once; a limit stops it."""
+        del size_bytes
+        began = self._tools.clock()
+        try:
+            attempt = self._submit(candidate, limit_seconds)
+        except ClusterError as error:
+            self._tools.cluster.look_again()
+            return TuneRun(
+                outcome=Outcome.INVALID,
+                seconds=0.0,
+                value=0.0,
+                wall_seconds=self._tools.clock() - began,
+                run="",
+                reason=error.message,
+            )
+        if "node_lost" in attempt.reason:
+            self._tools.cluster.look_again()
+        result = self._result(attempt.name)
+        return _as_run(
+            self._request,
+            attempt,
+            result.measurement if result else None,
+            limit_seconds=limit_seconds,
+            wall_seconds=self._tools.clock() - began,
+        )
+
+    def _result(self, run: str) -> Result | None:
+        campaign = run.partition("/")[0].rpartition("-submit-")[0]
+        return next(iter(self._tools.store.results(campaign)), None)
+
+    def prove(
+        self, candidate: Candidate, record: TuningRecord
+    ) -> tuple[Sequence[RunValue], Sequence[RunValue]]:
+        """Run the pairs, each in an order drawn from the seed."""
+        if record.proof is None:
+            raise ValueError("a proof must be planned before it runs")
+        base = record.candidates[BASE]
+        draw = random.Random(self._request.seed)  # noqa: S311  an order to repeat, not a secret
+        done = {(row.pair, row.candidate) for row in record.pairs}
+        for pair in range(1, record.proof.pairs + 1):
+            both = [candidate, base]
+            draw.shuffle(both)
+            for one in both:
+                if (pair, one.id) not in done:
+                    self._tools.follow.line(f"proof: pair {pair}, {one.id}")
+                    ran = self.run(one, 0, None)
+                    record.add(PairRecord(pair=pair, candidate=one.id, run=ran.run))
+        found: dict[str, list[RunValue]] = {candidate.id: [], BASE: []}
+        for place, row in enumerate(record.pairs):
+            result = self._result(row.run) if row.run else None
+            if result is None or not _counts(result):
+                continue
+            for value in observe([result], lambda m: value_of(self._request.objective, m)):
+                placed = replace(value, start=(record.request.id, 1), daemons="", block=row.pair)
+                found[row.candidate].append(replace(placed, position=place))
+        return found[candidate.id], found[BASE]

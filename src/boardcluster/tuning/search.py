@@ -1,0 +1,381 @@
+"""The search: what to run next, from the record alone.
+
+Points are tried on small inputs first; the best third of each size is promoted to the next (L. Li
+et al., "A System for Massively Parallel Hyperparameter Tuning", MLSys 2020: successive halving that
+waits for nothing). What is compared is the logarithm of time (or energy) against the base's at the
+same size, so that sizes and moods of the machine cancel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from boardcluster.tuning.record import (
+    BASE,
+    Candidate,
+    Outcome,
+    Purpose,
+    TrialRecord,
+    TuningRecord,
+)
+from boardcluster.tuning.sampler import Tried, propose
+from boardcluster.tuning.space import Dimension, RuledOut, settings_of_params
+
+__all__ = [
+    "SearchEnd",
+    "SearchStep",
+    "Standing",
+    "Step",
+    "next_step",
+    "proof_pairs",
+    "proof_seconds",
+    "sizes_of",
+]
+
+_FRACTIONS = (4, 8)
+"""The smaller sizes, as parts of the whole."""
+_LEAST_BYTES = 1_000_000
+_LEAST_SAVING = 0.7
+"""A smaller size that takes more than this of the next larger one's time saves too little."""
+_PROMOTED_SHARE = 3
+"""One in so many is promoted."""
+_HOPELESS = math.log(1.05)
+"""What is so much slower than the base at a small size is not promoted."""
+_FAILED_SCORE = math.log(10)
+_DRIFT_EVERY = 6
+"""Runs between two looks at the base."""
+_AGAIN_MOST = 3
+"""The best is measured at most so often before the proof."""
+_LIMIT_TIMES = 2.0
+"""A run is stopped after so many times what the best took at this size."""
+_LIMIT_LEAST_SECONDS = 20.0
+_FAILURES_MOST = 4
+"""So many failures one after the other stop the search."""
+_RESERVE = 1.1
+"""What a pair may take more than two runs of the base."""
+_PAIRS_MOST = 10
+_DRAWS_MOST = 40
+_RUNS_MOST = 1000
+
+
+class SearchEnd(StrEnum):
+    """Why a search ends."""
+
+    BUDGET = "the budget of the search is spent"
+    EXHAUSTED = "every further point was tried already or cannot run"
+    FAILING = "one run after the other failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A run to make."""
+
+    candidate: Candidate
+    """Of what."""
+    rung: int
+    """At which size: an index of ``sizes_of``."""
+    purpose: Purpose
+    """Why."""
+    limit_seconds: float | None
+    """When it is stopped; None without a limit of ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchStep:
+    """What comes next: a run, or the end of the search."""
+
+    step: Step | None = None
+    """The run."""
+    end: SearchEnd | None = None
+    """The end, if there is no run."""
+    cause: str = ""
+    """What the last failure said, where failures are the end."""
+    ruled_out: tuple[RuledOut, ...] = ()
+    """What was drawn on the way and cannot run."""
+
+
+def sizes_of(size_bytes: int) -> tuple[int, ...]:
+    """Return the sizes to try points at, the whole first."""
+    smaller = (size_bytes // part // 1000 * 1000 for part in _FRACTIONS)  # tera's rows have 100 B
+    return (size_bytes, *(size for size in smaller if size >= _LEAST_BYTES))
+
+
+def proof_seconds(run_seconds: float, pairs: int) -> float:
+    """Return what so many pairs take, if a run of the base with all around it takes that long."""
+    return 2 * pairs * run_seconds * _RESERVE
+
+
+def proof_pairs(record: TuningRecord, spent_seconds: float) -> int:
+    """Return how many pairs the rest of the budget is for; never fewer than were asked for.
+
+    It is decided before the first pair, since to stop when it looks good would favour the best.
+    """
+    left = record.budget_seconds - spent_seconds
+    possible = int(left / proof_seconds(Standing(record).wall_seconds(0), 1))
+    return max(record.request.pairs, min(_PAIRS_MOST, possible))
+
+
+class Standing:
+    """What the runs say so far.
+
+    Args:
+        record: the record.
+    """
+
+    def __init__(self, record: TuningRecord) -> None:
+        self._record = record
+        self._base: dict[int, list[TrialRecord]] = {}
+        for run in record.runs:
+            if run.candidate == BASE and run.outcome is Outcome.OK and run.value > 0:
+                self._base.setdefault(run.rung, []).append(run)
+        self.rungs = self._rungs()
+
+    def _rungs(self) -> tuple[int, ...]:
+        """Return the sizes in use, the smallest first, as far as the base was measured at them."""
+        kept: list[int] = []
+        for rung in sorted(self._base):
+            if kept and self.wall_seconds(rung) > _LEAST_SAVING * self.wall_seconds(kept[-1]):
+                break
+            kept.append(rung)
+        return tuple(reversed(kept))
+
+    @property
+    def next_base(self) -> int | None:
+        """The size at which the base must be measured next; None if that is done."""
+        for rung in range(len(sizes_of(self._record.request.size_bytes))):
+            if rung not in self._base:
+                return rung
+            if rung not in self.rungs:
+                return None  # a smaller one would save even less
+        return None
+
+    def wall_seconds(self, rung: int) -> float:
+        """Return what a run of the base takes at a size, with all that is around it."""
+        runs = self._base[rung]
+        return math.fsum(run.wall_seconds for run in runs) / len(runs)
+
+    def level(self, spent_seconds: float) -> float:
+        """Return the logarithm of how slow the machine is, against its first look.
+
+        It is the base's time at the smallest size, interpolated between looks.
+        """
+        looks = [(run.spent_seconds, math.log(run.value)) for run in self._base[self.rungs[0]]]
+        first = looks[0][1]
+        before = [look for look in looks if look[0] <= spent_seconds]
+        after = [look for look in looks if look[0] > spent_seconds]
+        if not before or not after:
+            return (before[-1] if before else after[0])[1] - first
+        (t0, v0), (t1, v1) = before[-1], after[0]
+        return v0 + (v1 - v0) * (spent_seconds - t0) / (t1 - t0) - first
+
+    @property
+    def drift(self) -> tuple[float, float]:
+        """How fast the machine was at its fastest and slowest look, against its first one."""
+        if not self.rungs:
+            return 1.0, 1.0
+        levels = [math.exp(self.level(run.spent_seconds)) for run in self._base[self.rungs[0]]]
+        return min(levels), max(levels)
+
+    def relative(self, run: TrialRecord) -> float:
+        """Return the logarithm of a run against the base at its size, at the same moment."""
+        if run.outcome in {Outcome.FAILED, Outcome.INVALID} or not run.value > 0:
+            return _FAILED_SCORE
+        base = [math.log(row.value) - self.level(row.spent_seconds) for row in self._base[run.rung]]
+        return math.log(run.value) - self.level(run.spent_seconds) - math.fsum(base) / len(base)
+
+    def score(self, candidate: str, rung: int) -> float | None:
+        """Return the mean of that over a candidate's runs at a size; None without any."""
+        runs = [row for row in self._record.runs if (row.candidate, row.rung) == (candidate, rung)]
+        good = [row for row in runs if row.outcome is Outcome.OK]
+        values = [self.relative(row) for row in good or runs]
+        return math.fsum(values) / len(values) if values else None
+
+    def ranking(self, rung: int) -> list[tuple[float, str]]:
+        """Return scores and candidates at a size, the best first, without the base."""
+        scored = ((self.score(name, rung), name) for name in self._record.candidates)
+        return sorted((score, name) for score, name in scored if score is not None and name != BASE)
+
+    @property
+    def best(self) -> str | None:
+        """The best candidate at the whole size; None while none is better than the base there."""
+        found = self.ranking(0)
+        return found[0][1] if found and found[0][0] < 0 else None
+
+    @property
+    def incumbent(self) -> tuple[str, float]:
+        """The best so far at the largest size that has any, and how many times the base it takes."""
+        for rung in reversed(self.rungs):
+            found = self.ranking(rung)
+            if found and found[0][0] < 0:
+                return found[0][1], math.exp(found[0][0])
+        return BASE, 1.0
+
+    def tried(self) -> tuple[Tried, ...]:
+        """Return every candidate as the sampler takes it."""
+        found = []
+        for candidate in self._record.candidates.values():
+            scores = [self.score(candidate.id, rung) for rung in self.rungs]
+            known = [score for score in scores if score is not None]
+            if known and candidate.params:
+                at_whole = self.score(candidate.id, 0) is not None
+                found.append(
+                    Tried(params=candidate.params, scores=tuple(known), finished=at_whole)
+                )
+        return tuple(found)
+
+    def limit_seconds(self, rung: int) -> float:
+        """Return when a run at a size is stopped: it cannot be the best any more."""
+        runs = self._record.runs
+        took = [r.seconds for r in runs if r.rung == rung and r.outcome is Outcome.OK]
+        return max(_LIMIT_LEAST_SECONDS, _LIMIT_TIMES * min(took))
+
+
+def next_step(
+    record: TuningRecord,
+    space: Sequence[Dimension],
+    known: Sequence[Candidate],
+    *,
+    refusal_of: Callable[[Mapping[str, str]], str],
+    checked: Callable[[Mapping[str, str]], dict[str, str]],
+    spent_seconds: float,
+) -> SearchStep:
+    """Say what to run next.
+
+    1. The base at the whole size, then at the smaller ones as long as that saves time.
+    2. What other profiles set, at the smallest size.
+    3. Every six runs the base again there (drift), and the best again.
+    4. Whatever deserves the next larger size; else a new point.
+
+    Args:
+        record: what was measured.
+        space: the settings.
+        known: what other profiles set.
+        refusal_of: says why settings cannot run; empty if they can.
+        checked: returns settings as the engines read them.
+        spent_seconds: what was spent of the budget up to now.
+    """
+    recent = record.runs_of_sitting[-_FAILURES_MOST:]
+    failing = [row for row in recent if row.outcome in {Outcome.FAILED, Outcome.INVALID}]
+    base_fails = bool(failing) and failing[-1].candidate == BASE and failing[-1] is recent[-1]
+    if len(failing) == _FAILURES_MOST or (base_fails and len(failing) > 1):
+        return SearchStep(end=SearchEnd.FAILING, cause=failing[-1].reason)
+    standing = Standing(record)
+    if (rung := standing.next_base) is not None:
+        step = Step(
+            candidate=record.candidates[BASE], rung=rung, purpose=Purpose.BASE, limit_seconds=None
+        )
+        return SearchStep(step=step)
+    if len(record.runs) >= _RUNS_MOST:
+        return SearchStep(end=SearchEnd.EXHAUSTED)
+    reserved = proof_seconds(standing.wall_seconds(0), record.request.pairs)
+    left = record.budget_seconds - spent_seconds - reserved
+    found = _chosen(record, standing, space, known, refusal_of, checked, left)
+    step = found.step
+    if step is not None and standing.wall_seconds(step.rung) > left:
+        return SearchStep(end=SearchEnd.BUDGET, ruled_out=found.ruled_out)
+    return found
+
+
+def _chosen(
+    record: TuningRecord,
+    standing: Standing,
+    space: Sequence[Dimension],
+    known: Sequence[Candidate],
+    refusal_of: Callable[[Mapping[str, str]], str],
+    checked: Callable[[Mapping[str, str]], dict[str, str]],
+    left_seconds: float,
+) -> SearchStep:
+    """Choose the run; whether the budget still has room for it is not asked here."""
+    smallest = standing.rungs[0]
+
+    def run(candidate: Candidate, rung: int, purpose: Purpose) -> SearchStep:
+        limit = standing.limit_seconds(rung)
+        return SearchStep(
+            step=Step(candidate=candidate, rung=rung, purpose=purpose, limit_seconds=limit)
+        )
+
+    ran = {row.candidate for row in record.runs}
+    waiting = [row for row in record.candidates.values() if row.id not in ran]
+    if waiting:
+        purpose = Purpose.NEW if waiting[0].origin == "search" else Purpose.KNOWN
+        return run(waiting[0], smallest, purpose)
+    for candidate in known:
+        if candidate.id not in ran:
+            return run(candidate, smallest, Purpose.KNOWN)
+    since = _runs_since(record, smallest)
+    if since >= _DRIFT_EVERY:
+        return run(record.candidates[BASE], smallest, Purpose.DRIFT)
+    best = standing.best
+    if best is not None and since == 0 and record.runs[-1].purpose is Purpose.DRIFT:
+        measured = sum((row.candidate, row.rung) == (best, 0) for row in record.runs)
+        if measured < _AGAIN_MOST:
+            return run(record.candidates[best], 0, Purpose.AGAIN)
+    last_chance = left_seconds < standing.wall_seconds(0) + standing.wall_seconds(smallest)
+    if promoted := _promoted(standing, last_chance=last_chance and standing.best is None):
+        name, rung = promoted
+        return run(record.candidates[name], rung, Purpose.PROMOTED)
+    candidate, out = _drawn(record, standing, space, refusal_of, checked)
+    if candidate is None:
+        return SearchStep(end=SearchEnd.EXHAUSTED, ruled_out=out)
+    chosen = run(candidate, smallest, Purpose.NEW)
+    return SearchStep(step=chosen.step, ruled_out=out)
+
+
+def _runs_since(record: TuningRecord, smallest: int) -> int:
+    """Count the runs since the base was last measured at the smallest size."""
+    count = 0
+    for row in reversed(record.runs):
+        if (row.candidate, row.rung) == (BASE, smallest):
+            break
+        count += 1
+    return count
+
+
+def _promoted(standing: Standing, *, last_chance: bool) -> tuple[str, int] | None:
+    """Return the candidate that deserves the next larger size, the largest sizes first.
+
+    At the last chance before the proof the best of the largest size that has any goes to the whole.
+    """
+    rungs = standing.rungs
+    for place in range(len(rungs) - 2, -1, -1):
+        ranked = standing.ranking(rungs[place])
+        larger = 0 if last_chance else rungs[place + 1]
+        good = [(score, name) for score, name in ranked if score < _HOPELESS]
+        most = len(good) if last_chance else len(ranked) // _PROMOTED_SHARE
+        for _, name in good[:most]:
+            if standing.score(name, larger) is None:
+                return name, larger
+            if last_chance:
+                break
+    return None
+
+
+def _drawn(
+    record: TuningRecord,
+    standing: Standing,
+    space: Sequence[Dimension],
+    refusal_of: Callable[[Mapping[str, str]], str],
+    checked: Callable[[Mapping[str, str]], dict[str, str]],
+) -> tuple[Candidate | None, tuple[RuledOut, ...]]:
+    """Draw a point that can run and was not tried yet."""
+    out: dict[str, RuledOut] = {}
+    before = [row.settings for row in record.candidates.values()]
+    number = sum(row.origin == "search" for row in record.candidates.values()) + 1
+    tried = standing.tried()
+    for draw in range(_DRAWS_MOST):
+        seed = (record.request.seed * 1_000_003 + number * 101 + draw) % (1 << 32)
+        params = propose(space, tried, seed=seed)
+        settings = settings_of_params(space, params)
+        if reason := refusal_of(settings):
+            out[reason] = RuledOut(what=f"draw {number}.{draw + 1}", reason=reason)
+            continue
+        settings = checked(settings)
+        if settings not in before:
+            candidate = Candidate(
+                id=str(number), origin="search", settings=settings, params=params
+            )
+            return candidate, tuple(out.values())
+    return None, tuple(out.values())
