@@ -16,6 +16,8 @@ from boardcluster.campaign.begin import CampaignRequest, Design, Start
 from boardcluster.campaign.follow import Follower, LineProgress
 from boardcluster.campaign.life import CampaignOutcome, run_campaign
 from boardcluster.campaign.request import campaign_file, names_a_file, refuse_given, single_workload
+from boardcluster.campaign.tune import TuneOutcome, run_tuning
+from boardcluster.campaign.tune_order import PAIRS_LEAST, TuneOrder
 from boardcluster.campaign.upkeep import bring_up, take_down
 from boardcluster.cluster.folders import (
     again,
@@ -48,7 +50,8 @@ from boardcluster.services.settings import settings_of_jobs
 from boardcluster.services.status import Status, status
 from boardcluster.spec import REPETITIONS_MAX, SEED_MAX, STARTS_MAX, check_precision
 from boardcluster.store import Store
-from boardcluster.units import parse_size
+from boardcluster.tuning.record import Objective
+from boardcluster.units import parse_duration, parse_size
 from boardcluster.workloads import load_workload
 
 __all__ = [
@@ -59,6 +62,7 @@ __all__ = [
     "Results",
     "Status",
     "Table",
+    "TuneOutcome",
     "Written",
     "compare",
     "open_cluster",
@@ -240,6 +244,74 @@ class Cluster:
     def _run(self, request: CampaignRequest) -> CampaignOutcome:
         require_cluster(self.home, options=self._options)
         return run_campaign(self.home, request, cache=self.cache, follow=self._follow)
+
+    def tune(
+        self,
+        what: AnyPath,
+        *,
+        engine: str | None = None,
+        objective: str = "time",
+        budget: str | float = "1h",
+        size: str | int | None = None,
+        text: AnyPath | None = None,
+        parameters: Mapping[str, object] | None = None,
+        arguments: Sequence[str] = (),
+        main: str = "",
+        base: str = "",
+        pairs: int = PAIRS_LEAST,
+        seed: int | None = None,
+        out: AnyPath | None = None,
+        resume: bool = False,
+        new: bool = False,
+    ) -> TuneOutcome:
+        """Search engine settings that make a workload or a program take less, and prove it.
+
+        Args:
+            what: the name of a workload, or one's own jar or Python file.
+            engine: ``spark`` or ``mapreduce``; None for Spark where there is one.
+            objective: what shall be little: ``time``, ``energy`` or ``both``, their product.
+            budget: how long it may take, the proof included: ``"1h"`` or seconds.
+            size: for a workload: size of its input, ``"256 MB"`` or bytes.
+            text: for a workload: a text file of one's own to read instead of real flights.
+            parameters: for a workload: values by name, ``{"seed": 2}``.
+            arguments: for a program: its arguments; ``{run}`` in one is another name each time.
+            main: for a Spark jar: its main class.
+            base: the profile to set things on top of; empty for the cluster's.
+            pairs: fewest pairs of the proof, at least 5.
+            seed: seed of all that is drawn; None for another one each time.
+            out: the profile to write; None for a file in the state folder.
+            resume: go on with the same, show it if it is finished, or begin.
+            new: begin although one of the same is unfinished.
+
+        Returns:
+            The history, the comparison of the best with the base, and the profile, which is None
+            unless the best was shown to take less.
+
+        Raises:
+            UsageError: Optuna is not installed, the budget is too small for one proof, or an
+                unfinished tuning of the same is in the way.
+            RunError: one run after the other failed.
+        """
+        require_cluster(self.home, options=self._options)
+        if resume and new:
+            raise UsageError("resume and new contradict each other", hint="give one of them")
+        order = TuneOrder(
+            target=os.fspath(what),
+            budget_seconds=_budget_seconds(budget),
+            engine=next(iter(_engines(engine)), None),
+            objective=_objective(objective),
+            size_bytes=_size_bytes(size),
+            base=base,
+            seed=seed,
+            pairs=pairs,
+            text=_path(text),
+            parameters={key: str(value) for key, value in (parameters or {}).items()},
+            arguments=tuple(arguments),
+            main=main,
+            start=Start.CONTINUE if resume else Start.NEW if new else Start.BEGIN,
+            out=_path(out),
+        )
+        return run_tuning(self.home, order, cache=self.cache, follow=self._follow, cwd=Path.cwd())
 
     def results(self, *, campaign: str | None = None) -> Results:
         """Return the results of this cluster; see the function ``results``."""
@@ -501,6 +573,22 @@ def _file_request(
         raise UsageError("retry_failed needs resume=True", hint="give both")
     start = Start.CONTINUE if resume else Start.NEW if new else Start.BEGIN
     return campaign_file(path, start=start, only=only, retry_failed=retry_failed, design=design)
+
+
+def _budget_seconds(given: str | float) -> float:
+    try:
+        return parse_duration(given)
+    except ValueError as error:
+        raise UsageError(f"budget: {error}", hint='for example budget="1h"') from error
+
+
+def _objective(given: str) -> Objective:
+    try:
+        return Objective(given)
+    except ValueError as error:
+        raise UsageError(
+            f"there is no objective {given!r}", hint=f"choose one of {', '.join(Objective)}"
+        ) from error
 
 
 def _words(given: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-import datetime
-import hashlib
-import json
-import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boardcluster import __version__
-from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio, RunValue, compare
+from boardcluster.analysis.inference import EffectVerdict, MeasuredRatio, compare
 from boardcluster.campaign.begin import Start, new_campaign_id
 from boardcluster.campaign.driver import now_utc
 from boardcluster.campaign.follow import Follower, each_health_once
-from boardcluster.campaign.preflight import Preflight
 from boardcluster.campaign.submit import UserProgram, check_program
-from boardcluster.campaign.tune_order import TuneOrder, TunePlan, plan_tuning
+from boardcluster.campaign.tune_order import (
+    TuneOrder,
+    TunePlan,
+    checked_settings,
+    plan_tuning,
+)
 from boardcluster.campaign.tune_runs import ProgramRuns, TuneRuns, TuneTools, WorkloadRuns
 from boardcluster.campaign.upkeep import attach_recovered, read_declared
 from boardcluster.campaign.variants import VariantSwitcher
 from boardcluster.cluster.lock import driver_lock
-from boardcluster.errors import EmptySelectionError, RunError, UsageError
+from boardcluster.errors import RunError, UsageError
+from boardcluster.factors import settings_words
 from boardcluster.services import operation
 from boardcluster.services.profile import own_parts
 from boardcluster.services.settings import by_file
-from boardcluster.store import Store
+from boardcluster.store import Store, replacing
 from boardcluster.telemetry.meters.registry import meter_facts
 from boardcluster.tuning.profile_text import ProfileParts, tuned_profile
 from boardcluster.tuning.record import (
     BASE,
     Candidate,
+    Objective,
     Outcome,
     ProofPlan,
     ProofResult,
@@ -46,6 +48,7 @@ from boardcluster.tuning.record import (
 from boardcluster.tuning.sampler import require_optuna
 from boardcluster.tuning.search import (
     SearchEnd,
+    SearchField,
     Standing,
     Step,
     next_step,
@@ -58,6 +61,12 @@ from boardcluster.tuning.summary import TuningSummary, summarise_tuning
 from boardcluster.units import format_bytes, format_seconds
 
 __all__ = ["TuneOutcome", "TunePreview", "preview_tuning", "run_tuning"]
+
+_OBJECTIVE_WORDS: Mapping[Objective, str] = {
+    Objective.TIME: "time",
+    Objective.ENERGY: "energy",
+    Objective.BOTH: "energy x time",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +147,13 @@ def run_tuning(
         CapacityError: the driver's disk is full.
     """
     require_optuna()
-    if order.is_program:
-        check_program(UserProgram(engine=order.program_engine, path=Path(order.target), arguments=()))
+    if order.is_program and Path(order.target).is_file():
+        engine = order.chosen_engine
+        check_program(UserProgram(engine=engine, path=Path(order.target), arguments=()))
+    if order.out is not None and not order.out.absolute().parent.is_dir():
+        raise UsageError(
+            f"there is no folder {order.out.absolute().parent}", hint="make it, or choose another"
+        )
     with driver_lock(home, doing="tune"):  # 1
         declared = read_declared(home)
         with Store.open(home) as store, follow.following():
@@ -152,7 +166,7 @@ def run_tuning(
             record = _found_record(home, order, planned)  # 2
             if record.end is not None:
                 return _outcome(record, None)
-            planned = replace(planned, request=record.request)
+            planned = replace(planned, request=record.request, budget_seconds=order.budget_seconds)
             seen = each_health_once(follow)
             with VariantSwitcher(  # 7
                 home, cache=cache, progress=follow.progress, seen=seen
@@ -166,8 +180,255 @@ def run_tuning(
                     cluster=cluster,
                 )
                 life = _Life(tools, planned, record, _runs(tools, record, cwd))
-                try:
-                    end = life.search()  # 3, 4
-                except KeyboardInterrupt, SystemExit:
-                    raise
-                return life.prove(end, order.out)  # 5, 6
+                reason = life.search()  # 3, 4
+                return life.prove(reason, order.out)  # 5, 6
+
+
+def _typical_seconds(store: Store, planned: TunePlan) -> float | None:
+    """Return what a run of the whole took before, on average; None if none was made."""
+    request, found = planned.request, store.typical_seconds()
+    key = (request.target, str(request.engine), request.size_bytes, planned.workers)
+    return found.get(key)
+
+
+def _refuse_small_budget(
+    budget_seconds: float, run_seconds: float, pairs: int, *, go_on: str
+) -> None:
+    """Refuse a budget that is too small for one proof.
+
+    Raises:
+        UsageError: with the arithmetic.
+    """
+    proof = proof_seconds(run_seconds, pairs)
+    needed = run_seconds + proof + run_seconds
+    if budget_seconds >= needed:
+        return
+    minutes = int(needed // 60) + 1
+    raise UsageError(
+        f"a budget of {format_seconds(budget_seconds)} is too small for one proof: the base takes"
+        f" {format_seconds(run_seconds)}, {pairs} pairs of two such runs with a tenth to spare"
+        f" {format_seconds(proof)}, and one run to try something; together"
+        f" {format_seconds(needed)}",
+        hint=f"allow --budget {minutes}min{go_on}, or a smaller --size",
+    )
+
+
+def _found_record(home: Path, order: TuneOrder, planned: TunePlan) -> TuningRecord:
+    """Find the tuning to continue, or begin one.
+
+    Raises:
+        UsageError: an unfinished one is in the way, there is none to resume, or the cluster has
+            changed since.
+    """
+    request = planned.request
+    same = [row for row in read_records(home) if row.request.key == request.key]
+    latest = same[-1] if same else None
+    unfinished = latest is not None and latest.end is None
+    if order.start is Start.RESUME and latest is None:
+        raise UsageError("there is no such tuning to resume", hint="run it without --resume")
+    if (
+        latest is None
+        or order.start is Start.NEW
+        or (order.start is Start.BEGIN and not unfinished)
+    ):
+        return begin_record(home, request)
+    if order.start is Start.BEGIN:
+        raise UsageError(
+            f"tuning {latest.request.id} of the same is not finished: {len(latest.runs)} runs so"
+            " far",
+            hint="go on with --continue, or begin another one with --new",
+        )
+    if latest.end is None and latest.request.cluster_sha256 != request.cluster_sha256:
+        raise UsageError(
+            f"tuning {latest.request.id} cannot go on: the cluster, its profile or the space of"
+            " settings is another one now",
+            hint="begin another one with --new",
+        )
+    return latest
+
+
+def _runs(tools: TuneTools, record: TuningRecord, cwd: Path) -> TuneRuns:
+    request = record.request
+    if Path(request.target).is_absolute():
+        return ProgramRuns(tools, request, cwd=cwd)
+    runs = WorkloadRuns(tools, request)
+    sizes = sizes_of(request.size_bytes)
+    for row in record.runs:
+        runs.count(row.candidate, sizes[row.rung])
+    return runs
+
+
+class _Life:
+    """The search and the proof of one sitting."""
+
+    def __init__(
+        self, tools: TuneTools, planned: TunePlan, record: TuningRecord, runs: TuneRuns
+    ) -> None:
+        self._tools = tools
+        self._plan = planned
+        self._record = record
+        self._runs = runs
+        self._follow = tools.follow
+        self._before_seconds = record.spent_seconds
+        self._began = tools.clock()
+        self._excluded: set[str] = {row.reason for row in record.ruled_out}
+
+    def _spent_seconds(self) -> float:
+        return self._before_seconds + self._tools.clock() - self._began
+
+    def search(self) -> str:
+        """Make the runs of the search; return why it ended.
+
+        Raises:
+            UsageError: the budget is too small for one proof.
+            RunError: one run after the other failed.
+        """
+        record, planned = self._record, self._plan
+        budget_seconds = planned.budget_seconds
+        record.add(Sitting(started_utc=now_utc(), budget_seconds=budget_seconds))
+        self._rule_out(planned.ruled_out)
+        if BASE not in record.candidates:
+            params = dict(planned.base_params)
+            record.add(Candidate(id=BASE, origin=BASE, settings={}, params=params))
+        again = f" --continue --seed {record.request.seed}"
+        self._follow.line(f"tuning {record.request.id}, seed {record.request.seed}")
+        field = SearchField(
+            space=planned.space,
+            known=planned.known,
+            refusal_of=planned.refusal_of,
+            checked=checked_settings,
+        )
+        while record.proof is None:
+            standing = Standing(record)
+            if standing.rungs:
+                seconds, pairs = standing.wall_seconds(0), record.request.pairs
+                _refuse_small_budget(budget_seconds, seconds, pairs, go_on=again)
+            found = next_step(record, field, spent_seconds=self._spent_seconds())
+            self._rule_out(found.ruled_out)
+            if found.end is SearchEnd.FAILING:
+                raise RunError(
+                    f"the search stopped: {found.end}, the last because: {found.cause}",
+                    hint="mend the cause, then run the same command with --continue",
+                )
+            if found.step is None:
+                return str(found.end)
+            self._run(found.step, standing)
+        return str(SearchEnd.BUDGET)
+
+    def _rule_out(self, rows: Sequence[RuledOut]) -> None:
+        """Note what cannot run, each reason of the space once."""
+        for row in rows:
+            if row.what.startswith("draw ") or row.reason not in self._excluded:
+                self._record.add(row)
+                self._excluded.add(row.reason)
+
+    def _run(self, step: Step, standing: Standing) -> None:
+        record, candidate = self._record, step.candidate
+        if candidate.id not in record.candidates:
+            record.add(candidate)
+        size_bytes = sizes_of(record.request.size_bytes)[step.rung]
+        size = f" on {format_bytes(size_bytes)}" if size_bytes else ""
+        words = settings_words(candidate.settings) or "the base"
+        name, times = standing.incumbent
+        left = record.budget_seconds - self._spent_seconds()
+        best = "" if name == BASE else f"; best so far {times:.2f} times the base"
+        self._follow.line(
+            f"run {len(record.runs) + 1} ({step.purpose}){size}: {words}{best};"
+            f" {format_seconds(max(0.0, left))} left"
+        )
+        ran = self._runs.run(candidate, size_bytes, step.limit_seconds)
+        record.add(
+            TrialRecord(
+                candidate=candidate.id,
+                rung=step.rung,
+                purpose=step.purpose,
+                spent_seconds=self._spent_seconds(),
+                **dataclasses.asdict(ran),
+            )
+        )
+        took = f", {ran.seconds:.1f} s" if ran.outcome is Outcome.OK else f": {ran.reason}"
+        self._follow.line(f"run {len(record.runs)}: {ran.outcome}{took}")
+
+    def prove(self, reason: str, out: Path | None) -> TuneOutcome:
+        """Prove the best against the base, and write the profile if it takes less."""
+        record = self._record
+        best = record.proof.candidate if record.proof else Standing(record).best
+        if best is None:
+            words = (
+                f"nothing was faster than {record.request.base}: {reason}; no profile is written"
+            )
+            record.add(ProofResult(reason=reason, words=words))
+            return _outcome(record, None)
+        if record.proof is None:
+            pairs = proof_pairs(record, self._spent_seconds())
+            campaign = "" if Path(record.request.target).is_absolute() else new_campaign_id()
+            record.add(ProofPlan(campaign=campaign, candidate=best, pairs=pairs))
+            self._follow.line(f"proof: {pairs} pairs of the best and the base")
+        candidate = record.candidates[best]
+        own, base = self._runs.prove(candidate, record)
+        ratio = compare(own, base) if own and base else None
+        shown = ratio is not None and ratio.verdict is EffectVerdict.LOWER
+        result = _result(record, ratio, reason)
+        if ratio is not None and shown:
+            path = self._write(candidate, result, out)
+            result = replace(
+                result, profile=str(path), words=f"{result.words}; the profile is {path}"
+            )
+        record.add(result)
+        return _outcome(record, ratio)
+
+    def _write(self, candidate: Candidate, result: ProofResult, out: Path | None) -> Path:
+        record, request = self._record, self._record.request
+        name = Path(request.target).stem
+        default = (
+            record_folder(self._tools.home) / f"tuned-{name}-{request.engine}-{request.id}.toml"
+        )
+        path = (out or default).absolute()
+        base, tables = own_parts(request.base)
+        for file, rows in by_file(candidate.settings).items():
+            tables[file] = {**tables.get(file, {}), **rows}
+        text = tuned_profile(
+            ProfileParts(base=base, tables=tables),
+            request,
+            self._tools.declared,
+            result,
+            day=now_utc()[:10],
+            campaign=record.proof.campaign if record.proof else "",
+        )
+        with replacing(path) as temporary:
+            temporary.write_text(text)
+        return path
+
+
+def _result(record: TuningRecord, ratio: MeasuredRatio | None, reason: str) -> ProofResult:
+    """Say what the pairs show."""
+    request, what = record.request, _OBJECTIVE_WORDS[record.request.objective]
+    if ratio is None:
+        words = "no pair has two verified runs, so nothing was shown and no profile is written"
+        return ProofResult(reason=reason, words=words)
+    low, high = (ratio.interval.low, ratio.interval.high) if ratio.interval else (0.0, 0.0)
+    against = Path(request.base).name
+    words = f"{ratio.value:.2f} times the {what} of {against}"
+    if ratio.interval:
+        words += f" ({low:.2f} to {high:.2f}, 95 %, {ratio.pairs} pairs)"
+    if ratio.verdict is not EffectVerdict.LOWER:
+        words += f": not shown to be better, so no profile is written and {against} stays"
+    return ProofResult(
+        reason=reason,
+        verdict=str(ratio.verdict),
+        words=words,
+        ratio=ratio.value,
+        low=low,
+        high=high,
+        pairs=ratio.pairs,
+    )
+
+
+def _outcome(record: TuningRecord, ratio: MeasuredRatio | None) -> TuneOutcome:
+    end = record.end
+    return TuneOutcome(
+        request=record.request,
+        summary=summarise_tuning(record),
+        proof=ratio,
+        profile=Path(end.profile) if end and end.profile else None,
+    )

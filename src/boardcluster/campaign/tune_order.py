@@ -16,6 +16,7 @@ from boardcluster.campaign.request import single_workload
 from boardcluster.campaign.trial_jobs import check_spark_fits
 from boardcluster.errors import BoardclusterError, CapacityError, UsageError
 from boardcluster.records import ClusterSpec, Engine
+from boardcluster.services.job_sizing import real_cores, size_job
 from boardcluster.services.profile import (
     Profile,
     build_profile,
@@ -23,12 +24,7 @@ from boardcluster.services.profile import (
     profile_names,
     with_settings,
 )
-from boardcluster.services.settings import (
-    by_file,
-    check_setting,
-    known_settings,
-    of_daemons,
-)
+from boardcluster.services.settings import check_setting, known_settings
 from boardcluster.spec.checks import closest
 from boardcluster.store import to_json
 from boardcluster.tuning.record import Candidate, Objective, TuningRequest
@@ -42,13 +38,17 @@ from boardcluster.tuning.space import (
 )
 from boardcluster.workloads import load_workload, workload_names
 
-__all__ = ["PAIRS_LEAST", "TuneOrder", "TunePlan", "plan_tuning"]
+__all__ = ["PAIRS_LEAST", "TuneOrder", "TunePlan", "checked_settings", "plan_tuning"]
 
 PAIRS_LEAST = 5
 """Fewest pairs of a proof."""
 
 _DRAWN_SEEDS = 1_000_000
 _SPARK_HADOOP = "spark.hadoop."
+_JVM_OPTIONS = (
+    *("spark.executor.extraJavaOptions", "spark.driver.extraJavaOptions"),
+    *("mapreduce.map.java.opts", "mapreduce.reduce.java.opts"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +122,10 @@ class TunePlan:
 
     request: TuningRequest
     """What is tuned."""
+    budget_seconds: float
+    """How long it may take from now on with all that it took before."""
+    workers: int
+    """Number of workers."""
     space: tuple[Dimension, ...]
     """The settings, without what cannot run."""
     ruled_out: tuple[RuledOut, ...]
@@ -156,15 +160,182 @@ def plan_tuning(
 
     workload = "submit" if order.is_program else request.target
     space, out = narrowed(
-        dimensions(spec, request.engine, workload, cores=_cores(spec)), refusal_of
+        dimensions(spec, request.engine, workload, cores=real_cores(spec)), refusal_of
     )
-    texts = _texts(profile, space, spec)
-    known, unfit = _known(profile, space, spec, refusal_of)
+    texts = _Texts(spec, request)
+    base = texts.of(profile)
+    known, unfit = _known(texts, profile, base, space, refusal_of)
     return TunePlan(
         request=request,
+        budget_seconds=order.budget_seconds,
+        workers=len(spec.workers),
         space=space,
         ruled_out=(*out, *unfit),
         known=known,
         refusal_of=refusal_of,
-        base_params=params_of(space, texts),
+        base_params=params_of(space, base),
     )
+
+
+def checked_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings as the engines read them.
+
+    Raises:
+        ValueError: one is none.
+    """
+    return {key: check_setting(key, value) for key, value in settings.items()}
+
+
+def _request(
+    order: TuneOrder, declared: ClusterSpec, *, tuning_id: str, cache: Path, follow: Follower
+) -> TuningRequest:
+    if order.pairs < PAIRS_LEAST:
+        raise UsageError(
+            f"a proof of {order.pairs} pairs; allowed: at least {PAIRS_LEAST}",
+            hint="allow more pairs, or leave the number out",
+        )
+    engine = order.chosen_engine
+    if order.objective is not Objective.TIME and not (declared.meters or declared.power_models):
+        raise UsageError(
+            f"the objective {order.objective} needs the energy of every run, but the cluster has no"
+            " power meter",
+            hint="declare a [[meter]] in cluster.toml, see docs/how-to/measure-energy.md, or choose"
+            " --objective time",
+        )
+    base = order.base or declared.profile
+    if base.endswith(".toml"):
+        base = str(Path(base).absolute())
+    size_bytes, parameters = 0, dict(order.parameters)
+    if order.is_program:
+        _check_program_order(order)
+    else:
+        checked = single_workload(
+            order.target,
+            cache=cache,
+            progress=follow.progress,
+            engines=[engine],
+            size_bytes=order.size_bytes,
+            text=order.text,
+            parameters=parameters,
+        )
+        [matrix] = checked.spec.matrices
+        [size_bytes] = matrix.sizes_bytes
+        parameters = {key: str(value) for key, (value,) in matrix.parameters.items()}
+    return TuningRequest(
+        id=tuning_id,
+        target=str(Path(order.target).absolute()) if order.is_program else order.target,
+        engine=engine,
+        objective=order.objective,
+        budget_seconds=order.budget_seconds,
+        size_bytes=size_bytes,
+        base=base,
+        seed=1 + secrets.randbelow(_DRAWN_SEEDS) if order.seed is None else order.seed,
+        pairs=order.pairs,
+        input=str(order.text.absolute()) if order.text else "",
+        parameters=parameters,
+        arguments=order.arguments,
+        main=order.main,
+        cluster_sha256=_digest(declared, base),
+        version=__version__,
+    )
+
+
+def _check_program_order(order: TuneOrder) -> None:
+    """Refuse what is neither a workload nor a program, and what a program does not have.
+
+    Raises:
+        UsageError: names it.
+    """
+    if not Path(order.target).is_file():
+        near = closest(order.target, workload_names())
+        raise UsageError(
+            f"{order.target!r} is neither a workload nor a file"
+            + (f"; did you mean {near!r}?" if near else ""),
+            hint=f"name a workload ({', '.join(workload_names())}), or a jar or .py file",
+        )
+    if order.target.endswith(".toml"):
+        raise UsageError(
+            f"{order.target} is a campaign file, which tune does not take",
+            hint="name one workload or program; vary known settings with [matrix.settings]",
+        )
+    if order.size_bytes is not None or order.text is not None or order.parameters:
+        raise UsageError(
+            "--size, --input and --set are for workloads: a program reads what its arguments say",
+            hint="leave them out",
+        )
+
+
+def _digest(declared: ClusterSpec, base: str) -> str:
+    """Digest what a tuning must find again to go on: cluster, profile and space."""
+    parts = [to_json(declared), own_profile_digests([base]), repr(read_space())]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+class _Texts:
+    """What properties are in a profile, with the engines' own values where it sets none."""
+
+    def __init__(self, spec: ClusterSpec, request: TuningRequest) -> None:
+        self.spec = spec
+        self._request = request
+        known = known_settings(spec.engines)
+        self._defaults = {key: row.default for key, row in known.items() if row.default}
+
+    def of(self, profile: Profile) -> dict[str, str]:
+        """Return the properties by name."""
+        rows = {key: value for file in profile.properties.values() for key, value in file.items()}
+        engine, size_bytes = self._request.engine, self._request.size_bytes
+        sizing = size_job(self.spec, profile, engine, size_bytes=size_bytes)
+        for found in sizing.properties.values() if sizing else ():
+            rows.update(found)
+        if sizing and sizing.brief:  # as it would be if a user had written it
+            for key in _JVM_OPTIONS:
+                rows[key] = f"{rows.get(key, '')} -XX:TieredStopAtLevel=1".strip()
+        return {**self._defaults, **rows}
+
+
+def _known(
+    texts: _Texts,
+    profile: Profile,
+    base: Mapping[str, str],
+    space: tuple[Dimension, ...],
+    refusal_of: Callable[[Mapping[str, str]], str],
+) -> tuple[tuple[Candidate, ...], tuple[RuledOut, ...]]:
+    """Return what other profiles set of the space, where it is not what the base does."""
+    found: list[Candidate] = []
+    out = []
+    unset = {
+        key: "" if row.tunable.flags else row.tunable.unset
+        for row in space
+        for key in row.tunable.properties
+    }
+    for name in profile_names():
+        if name == profile.name:
+            continue
+        try:
+            theirs = texts.of(build_profile(name, texts.spec))
+        except CapacityError as error:
+            out.append(RuledOut(what=f"profile {name}", reason=error.message))
+            continue
+        plain = {
+            key: theirs.get(key.removeprefix(_SPARK_HADOOP), "") or own
+            for key, own in unset.items()
+        }
+        settings = {
+            key: value
+            for key, value in plain.items()
+            if value and value != base.get(key.removeprefix(_SPARK_HADOOP), "")
+        }
+        if not settings or any(row.settings == settings for row in found):
+            continue
+        if reason := refusal_of(settings):
+            out.append(RuledOut(what=f"profile {name}", reason=reason))
+            continue
+        found.append(
+            Candidate(
+                id=name,
+                origin=f"profile {name}",
+                settings=checked_settings(settings),
+                params=params_of(space, {**base, **settings}),
+            )
+        )
+    return tuple(found), tuple(out)

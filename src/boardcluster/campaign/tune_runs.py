@@ -91,9 +91,7 @@ class TuneRun:
 class TuneRuns(Protocol):
     """Makes runs of candidates."""
 
-    def run(
-        self, candidate: Candidate, size_bytes: int, limit_seconds: float | None
-    ) -> TuneRun:
+    def run(self, candidate: Candidate, size_bytes: int, limit_seconds: float | None) -> TuneRun:
         """Run a candidate once; a limit stops it."""
 
     def prove(
@@ -192,9 +190,7 @@ class WorkloadRuns:
         found = next(row for row in planned if row.repetition == repetition)
         return replace(found, position=self._position)
 
-    def run(
-        self, candidate: Candidate, size_bytes: int, limit_seconds: float | None
-    ) -> TuneRun:
+    def run(self, candidate: Candidate, size_bytes: int, limit_seconds: float | None) -> TuneRun:
         """Run a candidate once; a limit stops it."""
         tools = self._tools
         trial = self.trial(candidate, size_bytes)
@@ -358,9 +354,7 @@ class ProgramRuns:
         )
         return attempt
 
-    def run(
-        self, candidate: Candidate, size_bytes: int, limit_seconds: float | None
-    ) -> TuneRun:
+    def run(self, candidate: Candidate, size_bytes: int, limit_seconds: float | None) -> TuneRun:
         """Run the program once; a limit stops it."""
         del size_bytes
         began = self._tools.clock()

@@ -29,7 +29,7 @@ __all__ = ["COMMANDS", "PANELS", "Stopped", "app", "main"]
 
 PANELS = {
     "Start here": ("demo", "doctor", "init", "up", "status", "down"),
-    "Run": ("run", "submit", "experiment", "probe", "data"),
+    "Run": ("run", "submit", "experiment", "tune", "probe", "data"),
     "Look": ("results", "telemetry", "report", "compare", "export"),
     "Boards": ("inventory", "tunnel", "meters", "uninstall"),
     "More": ("catalog", "metrics"),

@@ -141,7 +141,10 @@ def _profile(name: str, spec: ClusterSpec) -> Profile:
 
 
 def _on_base(
-    name: str, raw: Mapping[str, Any], properties: Mapping[str, Mapping[str, str]], spec: ClusterSpec
+    name: str,
+    raw: Mapping[str, Any],
+    properties: Mapping[str, Mapping[str, str]],
+    spec: ClusterSpec,
 ) -> Profile:
     """Return a profile of one's own that sets some properties on top of another profile.
 
@@ -182,10 +185,8 @@ def _tuned_remarks(tuned: Mapping[str, Any], spec: ClusterSpec) -> list[str]:
     }
     if all(tuned.get(key, value) == value for key, value in here.items()):
         return []
-    return [
-        f"it was tuned on {_tuned_on(tuned)}; here are {_tuned_on(here)}, where it may be no"
-        " better: tune again here"
-    ]
+    was, now = _tuned_on(tuned), _tuned_on(here)
+    return [f"it was tuned on {was}; here are {now}, where it may be no better: tune again here"]
 
 
 def own_parts(name: str) -> tuple[str, dict[str, dict[str, str]]]:

@@ -70,7 +70,7 @@ def tuned_profile(
         f" {proof.pairs} pairs)"
     )
     lines = [
-        "# Written by `boardcluster tune`. Use it as profile = \"...\" in cluster.toml or in a",
+        '# Written by `boardcluster tune`. Use it as profile = "..." in cluster.toml or in a',
         "# [[matrix]]. [tuned] says what it was measured on; elsewhere it may be no better.",
         f"source = {toml_text(source)}",
         *([f"base = {toml_text(parts.base)}"] if parts.base else []),

@@ -26,6 +26,7 @@ from boardcluster.tuning.space import Dimension, RuledOut, settings_of_params
 
 __all__ = [
     "SearchEnd",
+    "SearchField",
     "SearchStep",
     "Standing",
     "Step",
@@ -128,7 +129,10 @@ class Standing:
     def __init__(self, record: TuningRecord) -> None:
         self._record = record
         self._base: dict[int, list[TrialRecord]] = {}
+        self._runs: dict[tuple[str, int], list[TrialRecord]] = {}
+        self._scores: dict[tuple[str, int], float] = {}
         for run in record.runs:
+            self._runs.setdefault((run.candidate, run.rung), []).append(run)
             if run.candidate == BASE and run.outcome is Outcome.OK and run.value > 0:
                 self._base.setdefault(run.rung, []).append(run)
         self.rungs = self._rungs()
@@ -136,8 +140,9 @@ class Standing:
     def _rungs(self) -> tuple[int, ...]:
         """Return the sizes in use, the smallest first, as far as the base was measured at them."""
         kept: list[int] = []
-        for rung in sorted(self._base):
-            if kept and self.wall_seconds(rung) > _LEAST_SAVING * self.wall_seconds(kept[-1]):
+        for rung in sorted(self._base):  # by first looks, since later ones are of a changed machine
+            took = self._base[rung][0].wall_seconds
+            if kept and took > _LEAST_SAVING * self._base[kept[-1]][0].wall_seconds:
                 break
             kept.append(rung)
         return tuple(reversed(kept))
@@ -188,10 +193,14 @@ class Standing:
 
     def score(self, candidate: str, rung: int) -> float | None:
         """Return the mean of that over a candidate's runs at a size; None without any."""
-        runs = [row for row in self._record.runs if (row.candidate, row.rung) == (candidate, rung)]
-        good = [row for row in runs if row.outcome is Outcome.OK]
-        values = [self.relative(row) for row in good or runs]
-        return math.fsum(values) / len(values) if values else None
+        key = (candidate, rung)
+        if (runs := self._runs.get(key)) is None:
+            return None
+        if key not in self._scores:
+            good = [row for row in runs if row.outcome is Outcome.OK]
+            values = [self.relative(row) for row in good or runs]
+            self._scores[key] = math.fsum(values) / len(values)
+        return self._scores[key]
 
     def ranking(self, rung: int) -> list[tuple[float, str]]:
         """Return scores and candidates at a size, the best first, without the base."""
@@ -206,7 +215,7 @@ class Standing:
 
     @property
     def incumbent(self) -> tuple[str, float]:
-        """The best so far at the largest size that has any, and how many times the base it takes."""
+        """The best so far, at the largest size that has any, and its times of the base."""
         for rung in reversed(self.rungs):
             found = self.ranking(rung)
             if found and found[0][0] < 0:
@@ -221,27 +230,37 @@ class Standing:
             known = [score for score in scores if score is not None]
             if known and candidate.params:
                 at_whole = self.score(candidate.id, 0) is not None
-                found.append(
-                    Tried(params=candidate.params, scores=tuple(known), finished=at_whole)
-                )
+                found.append(Tried(params=candidate.params, scores=tuple(known), finished=at_whole))
         return tuple(found)
 
-    def limit_seconds(self, rung: int) -> float:
-        """Return when a run at a size is stopped: it cannot be the best any more."""
-        runs = self._record.runs
-        took = [r.seconds for r in runs if r.rung == rung and r.outcome is Outcome.OK]
+    def limit_seconds(self, candidate: str, rung: int) -> float | None:
+        """Return when a run is stopped, as it cannot be the best any more; never for the base."""
+        if candidate == BASE:
+            return None
+        now = self.level(self._record.spent_seconds)
+        took = [
+            run.seconds * math.exp(now - self.level(run.spent_seconds))
+            for run in self._record.runs
+            if run.rung == rung and run.outcome is Outcome.OK
+        ]
         return max(_LIMIT_LEAST_SECONDS, _LIMIT_TIMES * min(took))
 
 
-def next_step(
-    record: TuningRecord,
-    space: Sequence[Dimension],
-    known: Sequence[Candidate],
-    *,
-    refusal_of: Callable[[Mapping[str, str]], str],
-    checked: Callable[[Mapping[str, str]], dict[str, str]],
-    spent_seconds: float,
-) -> SearchStep:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchField:
+    """Where points are drawn from."""
+
+    space: Sequence[Dimension]
+    """The settings."""
+    known: Sequence[Candidate]
+    """What other profiles set."""
+    refusal_of: Callable[[Mapping[str, str]], str]
+    """Says why settings cannot run; empty if they can."""
+    checked: Callable[[Mapping[str, str]], dict[str, str]]
+    """Returns settings as the engines read them."""
+
+
+def next_step(record: TuningRecord, field: SearchField, *, spent_seconds: float) -> SearchStep:
     """Say what to run next.
 
     1. The base at the whole size, then at the smaller ones as long as that saves time.
@@ -251,77 +270,75 @@ def next_step(
 
     Args:
         record: what was measured.
-        space: the settings.
-        known: what other profiles set.
-        refusal_of: says why settings cannot run; empty if they can.
-        checked: returns settings as the engines read them.
+        field: where points are drawn from.
         spent_seconds: what was spent of the budget up to now.
     """
-    recent = record.runs_of_sitting[-_FAILURES_MOST:]
-    failing = [row for row in recent if row.outcome in {Outcome.FAILED, Outcome.INVALID}]
-    base_fails = bool(failing) and failing[-1].candidate == BASE and failing[-1] is recent[-1]
-    if len(failing) == _FAILURES_MOST or (base_fails and len(failing) > 1):
-        return SearchStep(end=SearchEnd.FAILING, cause=failing[-1].reason)
+    if cause := _failing(record):
+        return SearchStep(end=SearchEnd.FAILING, cause=cause)
     standing = Standing(record)
     if (rung := standing.next_base) is not None:
-        step = Step(
-            candidate=record.candidates[BASE], rung=rung, purpose=Purpose.BASE, limit_seconds=None
-        )
+        base = record.candidates[BASE]
+        step = Step(candidate=base, rung=rung, purpose=Purpose.BASE, limit_seconds=None)
         return SearchStep(step=step)
     if len(record.runs) >= _RUNS_MOST:
         return SearchStep(end=SearchEnd.EXHAUSTED)
     reserved = proof_seconds(standing.wall_seconds(0), record.request.pairs)
-    left = record.budget_seconds - spent_seconds - reserved
-    found = _chosen(record, standing, space, known, refusal_of, checked, left)
-    step = found.step
-    if step is not None and standing.wall_seconds(step.rung) > left:
-        return SearchStep(end=SearchEnd.BUDGET, ruled_out=found.ruled_out)
-    return found
+    left_seconds = record.budget_seconds - spent_seconds - reserved
+    out: tuple[RuledOut, ...] = ()
+    found = _planned(record, standing, field) or _deserved(record, standing, left_seconds)
+    if found is None:
+        drawn, out = _drawn(record, standing, field)
+        if drawn is None:
+            return SearchStep(end=SearchEnd.EXHAUSTED, ruled_out=out)
+        found = (drawn, standing.rungs[0], Purpose.NEW)
+    candidate, rung, purpose = found
+    if standing.wall_seconds(rung) > left_seconds:
+        return SearchStep(end=SearchEnd.BUDGET, ruled_out=out)
+    limit = standing.limit_seconds(candidate.id, rung)
+    step = Step(candidate=candidate, rung=rung, purpose=purpose, limit_seconds=limit)
+    return SearchStep(step=step, ruled_out=out)
 
 
-def _chosen(
-    record: TuningRecord,
-    standing: Standing,
-    space: Sequence[Dimension],
-    known: Sequence[Candidate],
-    refusal_of: Callable[[Mapping[str, str]], str],
-    checked: Callable[[Mapping[str, str]], dict[str, str]],
-    left_seconds: float,
-) -> SearchStep:
-    """Choose the run; whether the budget still has room for it is not asked here."""
+def _failing(record: TuningRecord) -> str:
+    """Return why the last runs failed, if they are too many in a row; of the base, two are."""
+    bad = {Outcome.FAILED, Outcome.INVALID}
+    last = record.runs_of_sitting[-_FAILURES_MOST:]
+    of_base = [row for row in last[-2:] if row.outcome in bad and row.candidate == BASE]
+    if len(of_base) == 2 or (len(last) == _FAILURES_MOST and all(r.outcome in bad for r in last)):
+        return last[-1].reason
+    return ""
+
+
+def _planned(
+    record: TuningRecord, standing: Standing, field: SearchField
+) -> tuple[Candidate, int, Purpose] | None:
+    """Return what is due in any case: what was interrupted, what others set, looks at drift."""
     smallest = standing.rungs[0]
-
-    def run(candidate: Candidate, rung: int, purpose: Purpose) -> SearchStep:
-        limit = standing.limit_seconds(rung)
-        return SearchStep(
-            step=Step(candidate=candidate, rung=rung, purpose=purpose, limit_seconds=limit)
-        )
-
     ran = {row.candidate for row in record.runs}
-    waiting = [row for row in record.candidates.values() if row.id not in ran]
-    if waiting:
-        purpose = Purpose.NEW if waiting[0].origin == "search" else Purpose.KNOWN
-        return run(waiting[0], smallest, purpose)
-    for candidate in known:
+    for candidate in (*record.candidates.values(), *field.known):
         if candidate.id not in ran:
-            return run(candidate, smallest, Purpose.KNOWN)
+            purpose = Purpose.NEW if candidate.origin == "search" else Purpose.KNOWN
+            return candidate, smallest, purpose
     since = _runs_since(record, smallest)
     if since >= _DRIFT_EVERY:
-        return run(record.candidates[BASE], smallest, Purpose.DRIFT)
+        return record.candidates[BASE], smallest, Purpose.DRIFT
     best = standing.best
     if best is not None and since == 0 and record.runs[-1].purpose is Purpose.DRIFT:
         measured = sum((row.candidate, row.rung) == (best, 0) for row in record.runs)
         if measured < _AGAIN_MOST:
-            return run(record.candidates[best], 0, Purpose.AGAIN)
-    last_chance = left_seconds < standing.wall_seconds(0) + standing.wall_seconds(smallest)
-    if promoted := _promoted(standing, last_chance=last_chance and standing.best is None):
-        name, rung = promoted
-        return run(record.candidates[name], rung, Purpose.PROMOTED)
-    candidate, out = _drawn(record, standing, space, refusal_of, checked)
-    if candidate is None:
-        return SearchStep(end=SearchEnd.EXHAUSTED, ruled_out=out)
-    chosen = run(candidate, smallest, Purpose.NEW)
-    return SearchStep(step=chosen.step, ruled_out=out)
+            return record.candidates[best], 0, Purpose.AGAIN
+    return None
+
+
+def _deserved(
+    record: TuningRecord, standing: Standing, left_seconds: float
+) -> tuple[Candidate, int, Purpose] | None:
+    """Return what deserves the next larger size."""
+    both_seconds = standing.wall_seconds(0) + standing.wall_seconds(standing.rungs[0])
+    last_chance = left_seconds < both_seconds and standing.best is None
+    if promoted := _promoted(standing, last_chance=last_chance):
+        return record.candidates[promoted[0]], promoted[1], Purpose.PROMOTED
+    return None
 
 
 def _runs_since(record: TuningRecord, smallest: int) -> int:
@@ -354,11 +371,7 @@ def _promoted(standing: Standing, *, last_chance: bool) -> tuple[str, int] | Non
 
 
 def _drawn(
-    record: TuningRecord,
-    standing: Standing,
-    space: Sequence[Dimension],
-    refusal_of: Callable[[Mapping[str, str]], str],
-    checked: Callable[[Mapping[str, str]], dict[str, str]],
+    record: TuningRecord, standing: Standing, field: SearchField
 ) -> tuple[Candidate | None, tuple[RuledOut, ...]]:
     """Draw a point that can run and was not tried yet."""
     out: dict[str, RuledOut] = {}
@@ -367,15 +380,13 @@ def _drawn(
     tried = standing.tried()
     for draw in range(_DRAWS_MOST):
         seed = (record.request.seed * 1_000_003 + number * 101 + draw) % (1 << 32)
-        params = propose(space, tried, seed=seed)
-        settings = settings_of_params(space, params)
-        if reason := refusal_of(settings):
+        params = propose(field.space, tried, seed=seed)
+        settings = settings_of_params(field.space, params)
+        if reason := field.refusal_of(settings):
             out[reason] = RuledOut(what=f"draw {number}.{draw + 1}", reason=reason)
             continue
-        settings = checked(settings)
+        settings = field.checked(settings)
         if settings not in before:
-            candidate = Candidate(
-                id=str(number), origin="search", settings=settings, params=params
-            )
+            candidate = Candidate(id=str(number), origin="search", settings=settings, params=params)
             return candidate, tuple(out.values())
     return None, tuple(out.values())

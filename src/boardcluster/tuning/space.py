@@ -1,4 +1,4 @@
-"""The space of settings: ``space.toml``, made concrete for a cluster, and what is ruled out of it."""
+"""The space of settings, ``space.toml``, made concrete for a cluster; what is ruled out of it."""
 
 from __future__ import annotations
 
@@ -143,7 +143,9 @@ class Dimension:
 
     def _unset(self) -> Level | None:
         tunable = self.tunable
-        level = tunable.unset if self.is_choice else _number(tunable.unset, replace(tunable, unit=""))
+        level = (
+            tunable.unset if self.is_choice else _number(tunable.unset, replace(tunable, unit=""))
+        )
         return level if level is not None and self.allows(level) else None
 
 

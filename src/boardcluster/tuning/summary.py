@@ -86,7 +86,7 @@ class TuningSummary:
     outcomes: Mapping[Outcome, int]
     """How many runs came to what."""
     drift: tuple[float, float]
-    """How much the machine's speed changed: fastest and slowest look at the base, 1 for the first."""
+    """The machine's speed: fastest and slowest look at the base, against the first one."""
     proof: str
     """Id of the campaign that proves it; empty without one."""
     profile: str

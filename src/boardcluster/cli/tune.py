@@ -1,0 +1,182 @@
+"""``boardcluster tune``: search settings that take less, and prove it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from boardcluster.campaign.begin import Start
+from boardcluster.campaign.request import DEFAULT_SIZE
+from boardcluster.campaign.tune import preview_tuning, run_tuning
+from boardcluster.campaign.tune_order import PAIRS_LEAST, TuneOrder
+from boardcluster.cli.console import Reporter, print_json
+from boardcluster.cli.options import (
+    CacheOption,
+    ChosenCluster,
+    JsonOption,
+    cache_folder,
+    parse_size_option,
+    require_cluster,
+)
+from boardcluster.cli.show_tune import print_tune_preview, print_tuning
+from boardcluster.errors import UsageError
+from boardcluster.records import Engine
+from boardcluster.spec import SEED_MAX
+from boardcluster.tuning.record import Objective
+from boardcluster.units import parse_duration
+from boardcluster.workloads import workload_names
+
+__all__ = ["EPILOG", "command"]
+
+EPILOG = (
+    "Examples: boardcluster tune wordcount --engine spark --budget 1h --dry-run\n\n"
+    "boardcluster tune terasort --engine mapreduce --size 1GB --budget 2h\n\n"
+    "boardcluster tune app.py --budget 30min -- input.txt"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TuneOptions:
+    """What is tuned, and against what."""
+
+    engine: Annotated[
+        Engine | None,
+        typer.Option(help="The engine: spark or mapreduce. Default: spark where there is one."),
+    ] = None
+    objective: Annotated[
+        Objective, typer.Option(help="What shall be little; both is energy times time.")
+    ] = Objective.TIME
+    budget: Annotated[
+        str, typer.Option(help="How long it may take, the proof included.", metavar="DURATION")
+    ] = "1h"
+    size: Annotated[
+        str | None,
+        typer.Option(help=f"Input size. Default: {DEFAULT_SIZE}, or the whole of --input."),
+    ] = None
+    input: Annotated[
+        Path | None,
+        typer.Option("--input", help="Your own text file. Default: real flights (see `data`)."),
+    ] = None
+    set: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A parameter of the workload, NAME=VALUE; repeat for several."),
+    ] = None
+    main_class: Annotated[str, typer.Option("--class", help="Main class of a Spark jar.")] = ""
+    base: Annotated[
+        str,
+        typer.Option(help="The profile to set things on top of. Default: the cluster's."),
+    ] = ""
+    pairs: Annotated[
+        int, typer.Option(min=PAIRS_LEAST, max=100, help="Fewest pairs of the proof.")
+    ] = PAIRS_LEAST
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, max=SEED_MAX, help="Seed of all that is drawn. Default: another one."),
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="The profile to write. Default: a file in the state folder."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class TuneGoing:
+    """How a tuning begins or goes on."""
+
+    go_on: Annotated[
+        bool,
+        typer.Option("--continue", help="Begin, go on with the same, or show it if finished."),
+    ] = False
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the same.")] = False
+    new: Annotated[
+        bool, typer.Option("--new", help="Begin although one of the same is unfinished.")
+    ] = False
+
+    @property
+    def start(self) -> Start:
+        """How to begin.
+
+        Raises:
+            UsageError: the options contradict each other.
+        """
+        given = {Start.CONTINUE: self.go_on, Start.RESUME: self.resume, Start.NEW: self.new}
+        asked = [way for way, said in given.items() if said]
+        if len(asked) > 1:
+            names = " and ".join(f"--{way}" for way in asked)
+            raise UsageError(f"{names} contradict each other", hint="give one of them")
+        return asked[0] if asked else Start.BEGIN
+
+
+def command(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORKLOAD|FILE",
+            help=f"Your own program (a jar or .py file), or one of: {', '.join(workload_names())}.",
+        ),
+    ],
+    wanted: TuneOptions,
+    going: TuneGoing,
+    at: ChosenCluster,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="After `--`: the program's arguments; {run} is another name each time."
+        ),
+    ] = None,
+    cache: CacheOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the space and what fits into the budget.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Search engine settings that make a workload or your program take less, and prove it.
+
+    Every run is verified and stored. The best is measured against the base in pairs; only if they
+    show that it takes less, a profile is written. See docs/how-to/tune.md.
+    """
+    order = TuneOrder(
+        target=target,
+        budget_seconds=_budget(wanted.budget),
+        engine=wanted.engine,
+        objective=wanted.objective,
+        size_bytes=parse_size_option(wanted.size),
+        base=wanted.base,
+        seed=wanted.seed,
+        pairs=wanted.pairs,
+        text=wanted.input,
+        parameters=dict(_parameter(text) for text in wanted.set or ()),
+        arguments=tuple(arguments or ()),
+        main=wanted.main_class,
+        start=going.start,
+        out=wanted.out,
+    )
+    folder, store_folder = at.folder(), cache_folder(cache)
+    require_cluster(folder, options=at.again)
+    reporter = Reporter()
+    if dry_run:
+        preview = preview_tuning(folder, order, cache=store_folder, follow=reporter)
+        print_tune_preview(preview, as_json=as_json)
+        return
+    done = run_tuning(folder, order, cache=store_folder, follow=reporter, cwd=Path.cwd())
+    if as_json:
+        print_json({"request": done.request, "tuning": done.summary, "proof": done.proof})
+    else:
+        print_tuning(done.summary)
+
+
+def _budget(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"--budget: {error}", hint="for example --budget 1h") from error
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not separator or not key.strip():
+        raise UsageError(f"--set {text!r} is not NAME=VALUE", hint="for example --set seed=2")
+    return key.strip(), value

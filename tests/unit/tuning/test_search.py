@@ -1,0 +1,249 @@
+"""The search finds what is good, prunes what is not, and follows from its record alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+
+import pytest
+from tests.unit.tuning.surface import (
+    SPACE,
+    World,
+    begin,
+    field,
+    request,
+    search,
+    sit,
+    work_seconds,
+)
+
+from boardcluster.errors import StoreError
+from boardcluster.tuning.record import (
+    BASE,
+    Outcome,
+    Purpose,
+    TuningRecord,
+    read_record_file,
+    read_records,
+)
+from boardcluster.tuning.sampler import Tried, propose
+from boardcluster.tuning.search import (
+    SearchEnd,
+    Standing,
+    next_step,
+    proof_pairs,
+    proof_seconds,
+    sizes_of,
+)
+from boardcluster.tuning.summary import summarise_tuning
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_in_the_time_of_25_runs_it_finds_what_takes_half_of_the_base(seed: int) -> None:
+    record = begin(seed=seed)
+    assert search(record, World(), field()) is SearchEnd.BUDGET
+    best = Standing(record).best
+    assert best is not None
+    assert work_seconds(record.candidates[best].settings) < 0.6 * work_seconds({})
+    assert record.spent_seconds <= 1600 - proof_seconds(62, 5) + 60
+
+
+def test_a_good_profile_of_others_is_tried_first_and_kept() -> None:
+    good = {"a.instances": "8", "a.fraction": "0.6", "a.compiler": "fast"}
+    record = begin(budget_seconds=1200.0)
+    search(record, World(), field({"upstream": good}))
+    purposes = [row.purpose for row in record.runs]
+    assert purposes[:4] == [Purpose.BASE, Purpose.BASE, Purpose.BASE, Purpose.KNOWN]
+    assert Standing(record).best == "upstream"
+
+
+def test_most_runs_are_small_ones_and_the_good_are_promoted() -> None:
+    record = begin()
+    search(record, World(), field())
+    at = [sum(row.rung == rung for row in record.runs) for rung in range(3)]
+    assert at[2] > at[1] > 0
+    assert at[2] > at[0] > 1
+    standing = Standing(record)
+    promoted = {row.candidate for row in record.runs if row.rung == 0} - {BASE}
+    scores = [standing.score(name, 2) for name in promoted]
+    assert all(score is not None and score < math.log(1.05) for score in scores)
+
+
+def test_sizes_that_save_nothing_are_left_out() -> None:
+    record = begin(budget_seconds=7000.0)
+    search(record, World(start_seconds=300.0), field(), runs_most=6)
+    assert [row.rung for row in record.runs] == [0, 1, 0, 0, 0, 0]
+    assert sizes_of(3_000_000) == (3_000_000,)
+    assert sizes_of(0) == (0,)
+    assert all(size % 1000 == 0 for size in sizes_of(99_999_900)[1:])
+
+
+def test_what_takes_much_longer_than_the_best_is_stopped() -> None:
+    record = begin(seed=3, budget_seconds=8000.0)
+    search(record, World(start_seconds=0.1, times=6.0, noise=0.0), field())
+    stopped = [row for row in record.runs if row.outcome is Outcome.STOPPED]
+    assert stopped
+    for row in stopped:
+        before = record.runs[: record.runs.index(row)]
+        took = [r.seconds for r in before if r.rung == row.rung and r.outcome is Outcome.OK]
+        assert row.seconds == pytest.approx(max(20.0, 2 * min(took)))
+        assert row.candidate != BASE
+
+
+def test_a_machine_that_grows_slow_does_not_make_late_points_worse() -> None:
+    def speed(spent_seconds: float) -> float:
+        return 1.0 if spent_seconds < 300 else 1.6
+
+    record = begin(seed=5)
+    search(record, World(noise=0.0, speed=speed), field())
+    standing = Standing(record)
+    low, high = standing.drift
+    assert (low, high) == (pytest.approx(1.0), pytest.approx(1.6))
+    late = [
+        row
+        for row in record.runs
+        if row.spent_seconds > 450 and row.outcome is Outcome.OK and row.rung == 2
+    ]
+    assert len(late) > 5
+    base = 2 + work_seconds({}) / 8
+    for row in late:
+        true = 2 + work_seconds(record.candidates[row.candidate].settings) / 8
+        assert math.exp(standing.relative(row)) == pytest.approx(true / base, rel=0.02)
+    assert sum(row.purpose is Purpose.DRIFT for row in record.runs) >= 4
+
+
+def test_the_best_is_measured_again() -> None:
+    record = begin()
+    search(record, World(), field())
+    assert any(row.purpose is Purpose.AGAIN for row in record.runs)
+
+
+def test_failed_points_are_kept_and_the_search_goes_on() -> None:
+    world = World(fails=lambda settings: int(settings.get("a.instances", "1")) > 16)
+    record = begin(seed=2)
+    assert search(record, world, field()) is SearchEnd.BUDGET
+    failed = [row for row in record.runs if row.outcome is Outcome.FAILED]
+    assert failed
+    assert {row.reason for row in failed} == {"oom: too little"}
+    assert all(row.candidate != Standing(record).best for row in failed)
+
+
+def test_one_failure_after_the_other_stops_it_with_the_cause() -> None:
+    record = begin()
+    world = World(fails=bool)  # everything but the base
+    assert search(record, world, field()) is SearchEnd.FAILING
+    assert [row.outcome for row in record.runs[-4:]] == [Outcome.FAILED] * 4
+    found = next_step(record, field(), spent_seconds=record.spent_seconds)
+    assert found.cause == "oom: too little"
+    sit(record)  # who goes on has mended the cause
+    assert next_step(record, field(), spent_seconds=record.spent_seconds).step is not None
+
+
+def test_a_base_that_fails_twice_stops_it() -> None:
+    record = begin()
+    assert search(record, World(fails=lambda _: True), field()) is SearchEnd.FAILING
+    assert len(record.runs) == 2
+
+
+def test_what_cannot_run_is_not_tried_but_counted() -> None:
+    def refusal_of(settings: dict[str, str]) -> str:
+        return "too many instances" if int(settings.get("a.instances", "1")) > 4 else ""
+
+    record = begin()
+    search(record, World(), field(refusal_of=refusal_of), runs_most=40)
+    assert all(int(r.settings.get("a.instances", "1")) <= 4 for r in record.candidates.values())
+    [(reason, count)] = summarise_tuning(record).ruled_out
+    assert reason == "too many instances"
+    assert count > 1
+
+
+def test_a_space_without_a_further_point_ends_it() -> None:
+    record = begin()
+    where = dataclasses.replace(field(), space=SPACE[2:3])
+    assert search(record, World(), where) is SearchEnd.EXHAUSTED
+    tried = [row for row in record.candidates.values() if row.origin == "search"]
+    assert len(tried) == 2
+
+
+def test_the_rest_of_the_budget_is_for_more_pairs_but_never_for_too_many() -> None:
+    record = begin(pairs=5)
+    search(record, World(noise=0.0), field(), runs_most=3)
+    wall = Standing(record).wall_seconds(0)
+    assert proof_pairs(record, 1600.0) == 5
+    assert proof_pairs(record, 1600.0 - proof_seconds(wall, 7) - 1) == 7
+    assert proof_pairs(record, 0.0) == 10
+
+
+def test_equal_records_give_equal_points() -> None:
+    tried = [Tried(params={"instances": 4, "compiler": "fast"}, scores=(-0.1,), finished=False)]
+    assert propose(SPACE, tried, seed=3) == propose(SPACE, tried, seed=3)
+    drawn = [propose(SPACE, tried, seed=seed) for seed in range(20)]
+    assert len({repr(point) for point in drawn}) > 10
+    assert {type(point["instances"]) for point in drawn} == {int}
+
+
+# The record
+
+
+def test_a_kill_after_any_line_changes_nothing_of_the_search(tmp_path: Path) -> None:
+    record = begin(tmp_path)
+    world, where = World(), field({"upstream": {"a.instances": "4"}})
+    search(record, world, where, runs_most=18)
+    [path] = (tmp_path / "tunings").glob("*.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    whole = [(row.candidate, row.rung, row.purpose, row.value) for row in record.runs]
+    assert len(whole) == 18
+    for count in range(3, len(lines)):
+        path.write_bytes(b"".join(lines[:count]) + b'{"event": "ru')  # torn by the kill
+        again = read_record_file(path)
+        assert again is not None
+        search(
+            again, world, field({"upstream": {"a.instances": "4"}}), runs_most=18 - len(again.runs)
+        )
+        rows = [(row.candidate, row.rung, row.purpose, row.value) for row in again.runs]
+        assert rows == whole, f"killed after line {count}"
+        assert again.candidates == record.candidates
+
+
+def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
+    record = begin(tmp_path, arguments=("in", "out-{run}"), parameters={"wordcount.x": "1"})
+    search(record, World(), field(), runs_most=5)
+    [again] = read_records(tmp_path)
+    assert again.request == record.request
+    assert again.runs == record.runs
+    assert again.candidates == record.candidates
+    assert again.spent_seconds == record.spent_seconds
+    assert (
+        again.request.key
+        == request(seed=1, arguments=("in", "out-{run}"), parameters={"wordcount.x": "1"}).key
+    )
+    assert again.request.key != request().key
+
+
+def test_a_record_without_a_whole_line_is_none_and_a_damaged_one_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "tunings"
+    folder.mkdir()
+    (folder / "torn.jsonl").write_text('{"event": "beg')
+    assert read_records(tmp_path) == ()
+    record = begin(tmp_path)
+    path = folder / f"{record.request.id}.jsonl"
+    path.write_text(path.read_text() + '{"event": "run", "nothing": 1}\n')
+    with pytest.raises(StoreError, match="line 4 is damaged"):
+        read_records(tmp_path)
+
+
+def test_the_summary_says_what_each_setting_brought() -> None:
+    record = begin(seed=2)
+    search(record, World(), field())
+    summary = summarise_tuning(record)
+    assert [row.number for row in summary.rows] == list(range(1, len(record.runs) + 1))
+    effects = {row.name: row for row in summary.effects}
+    assert effects["compiler"].better == "fast"
+    assert effects["compiler"].times < 0.95
+    assert list(effects) == sorted(effects, key=lambda name: effects[name].times)
+    assert summary.rows[-1].best_so_far < 0.7
+    assert summary.best
+    assert "not finished" in summary.words
+    empty = summarise_tuning(TuningRecord(request(), write=None))
+    assert (empty.rows, empty.effects, empty.best) == ((), (), {})
