@@ -32,6 +32,7 @@ from boardcluster.report.export.runs import POWER, RUNS
 from boardcluster.report.export.samples import PROBES, SAMPLES
 from boardcluster.report.export.writers import SCHEMA
 from boardcluster.telemetry.meters.registry import kinds
+from boardcluster.tuning.space import Tunable, level_words, read_space
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _PART = re.compile(r"<!-- tools/write_reference\.py: (.+?) -->\n.*?<!-- end -->\n", re.DOTALL)
@@ -46,6 +47,12 @@ _TABLES: dict[str, tuple[str, Iterable[FieldGetter]]] = {
         "One row for each pair of cells that `compare` compares, and for each without a match.",
         COMPARISON,
     ),
+}
+_PER = {
+    "workers": "workers",
+    "cores": "cores of all workers",
+    "node_cores": "cores of a node",
+    "node_mib": "memory of a node",
 }
 _LAST_FACTORS = ("input", "parameters", "settings")
 
@@ -222,6 +229,30 @@ def meter(name: str) -> str:
     return f"{kind.summary}\n\n{sees}{options}"
 
 
+def space() -> str:
+    """The settings that ``tune`` searches, from its space."""
+
+    def values(row: Tunable) -> str:
+        if row.kind == "choice":
+            return ", ".join(f"`{level_words(value)}`" for value in row.values)
+        per = f" x {_PER[row.high_per]}" if row.high_per else ""
+        high = _PER[row.high_per] if row.high_per and row.high == 1 else f"{row.high:g}{per}"
+        unit = f" {row.unit}" if row.unit else ""
+        return f"{row.low:g} to {high}{unit}" + (", in ratios" if row.log else "")
+
+    def of(row: Tunable) -> str:
+        engines = ", ".join(row.engines)
+        if row.only_for:
+            return f"{engines}: your own programs"
+        return f"{engines}, not {', '.join(row.not_for)}" if row.not_for else engines
+
+    rows = [
+        (row.name, ", ".join(f"`{key}`" for key in row.properties), values(row), of(row), row.why)
+        for row in read_space()
+    ]
+    return table("Setting|Properties|Values|Jobs of|What it trades", rows)
+
+
 def parts() -> Mapping[str, Callable[[], str]]:
     """Every part by its name, and what writes it."""
     return {
@@ -230,6 +261,7 @@ def parts() -> Mapping[str, Callable[[], str]]:
         "errors": error_table,
         "exit codes": exit_codes,
         "exported columns": exported_columns,
+        "space of tune": space,
         **{
             f"options of boardcluster {name}".strip(): partial(option_table, command)
             for name, command in commands().items()

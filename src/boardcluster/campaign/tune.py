@@ -23,7 +23,6 @@ from boardcluster.campaign.upkeep import attach_recovered, read_declared
 from boardcluster.campaign.variants import VariantSwitcher
 from boardcluster.cluster.lock import driver_lock
 from boardcluster.errors import RunError, UsageError
-from boardcluster.factors import settings_words
 from boardcluster.services import operation
 from boardcluster.services.profile import own_parts
 from boardcluster.services.settings import by_file
@@ -290,7 +289,7 @@ class _Life:
         if BASE not in record.candidates:
             params = dict(planned.base_params)
             record.add(Candidate(id=BASE, origin=BASE, settings={}, params=params))
-        again = f" --continue --seed {record.request.seed}"
+        again = " --continue"
         self._follow.line(f"tuning {record.request.id}, seed {record.request.seed}")
         field = SearchField(
             space=planned.space,
@@ -328,7 +327,8 @@ class _Life:
             record.add(candidate)
         size_bytes = sizes_of(record.request.size_bytes)[step.rung]
         size = f" on {format_bytes(size_bytes)}" if size_bytes else ""
-        words = settings_words(candidate.settings) or "the base"
+        searched = candidate.origin == "search"
+        words = f"point {candidate.id}" if searched else f"the {candidate.origin}"
         name, times = standing.incumbent
         left = record.budget_seconds - self._spent_seconds()
         best = "" if name == BASE else f"; best so far {times:.2f} times the base"

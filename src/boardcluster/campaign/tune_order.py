@@ -323,7 +323,7 @@ def _known(
         settings = {
             key: value
             for key, value in plain.items()
-            if value and value != base.get(key.removeprefix(_SPARK_HADOOP), "")
+            if value and value != (base.get(key.removeprefix(_SPARK_HADOOP), "") or unset[key])
         }
         if not settings or any(row.settings == settings for row in found):
             continue

@@ -206,13 +206,14 @@ class WorkloadRuns:
                 limit_seconds=None,
                 wall_seconds=_between(done.attempt.started_utc, done.attempt.ended_utc),
             )
-        began = tools.clock()
         ends: list[tuple[Attempt, Measurement | None]] = []
         watch = Watch(
             began=lambda _: None, ended=lambda _, attempt, found: ends.append((attempt, found))
         )
-        lost = ""
+        lost, began = "", tools.clock()
         try:
+            tools.cluster(trial)
+            began = tools.clock()  # to bring the cluster up is no part of a run
             self._run_trials(self._request.id, [trial], watch, limit_seconds)
         except ClusterError as error:
             lost = error.message

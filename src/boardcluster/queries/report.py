@@ -16,6 +16,8 @@ from boardcluster.report.evidence import Evidence, Gatherer, Key, key_of, repres
 from boardcluster.report.run_page import write_run_page
 from boardcluster.report.source import Source
 from boardcluster.store import Store
+from boardcluster.tuning.record import read_records
+from boardcluster.tuning.summary import summarise_tuning
 
 __all__ = ["write_home_report", "write_one_page"]
 
@@ -57,7 +59,14 @@ def write_home_report(
                 raise EmptySelectionError(
                     f"no campaign {campaign}", hint="see `boardcluster results` for their ids"
                 )
-        results = store.results(campaign, all_attempts=True)
+        tunings = [row for row in read_records(home) if campaign in {None, row.request.id}]
+        searches = {row.request.id for row in tunings} - {campaign}
+        results = tuple(
+            row
+            for row in store.results(campaign, all_attempts=True)
+            if row.trial.campaign_id not in searches
+        )
+        campaigns = tuple(row for row in campaigns if row.id not in searches)
         source = Source.of(results, campaigns, tainted=tainted)
         evidence, pages = _watch(store, source, folder, cluster, follow)
         probes = store.probe_runs()
@@ -67,6 +76,7 @@ def write_home_report(
         folder=folder,
         evidence=evidence,
         probes=probes,
+        tunings=[summarise_tuning(row) for row in tunings],
         figures=figures,
         follow=follow,
     )

@@ -20,6 +20,7 @@ from boardcluster.analysis.scaling import (
 from boardcluster.records import ClusterSpec, ProbeRun
 from boardcluster.report.evidence import Evidence
 from boardcluster.report.source import Source
+from boardcluster.tuning.summary import TuningSummary
 
 __all__ = ["Material"]
 
@@ -36,6 +37,8 @@ class Material:
     """What the telemetry of the runs gave."""
     probes: tuple[ProbeRun, ...]
     """Runs of probes on the cluster's nodes, oldest first."""
+    tunings: tuple[TuningSummary, ...] = ()
+    """What tunings found, oldest first; their searches' runs are not in the source."""
 
     @property
     def twins(self) -> str:

@@ -14,6 +14,7 @@ from boardcluster.report.material import Material
 from boardcluster.report.parts import Part
 from boardcluster.report.sections import SECTIONS
 from boardcluster.report.source import Source, has_ended, verified
+from boardcluster.tuning.summary import TuningSummary
 
 __all__ = ["Report", "report_of"]
 
@@ -61,6 +62,7 @@ def report_of(
     cluster: ClusterSpec | None,
     evidence: Evidence | None = None,
     probes: Sequence[ProbeRun] = (),
+    tunings: Sequence[TuningSummary] = (),
 ) -> Report:
     """Build the report.
 
@@ -69,9 +71,14 @@ def report_of(
         cluster: the cluster's declaration, for the list of nodes and prices.
         evidence: what the telemetry of the runs gave.
         probes: runs of probes on the cluster's nodes, oldest first.
+        tunings: what tunings found, oldest first.
     """
     material = Material(
-        source=source, cluster=cluster, evidence=evidence or Evidence(), probes=tuple(probes)
+        source=source,
+        cluster=cluster,
+        evidence=evidence or Evidence(),
+        probes=tuple(probes),
+        tunings=tuple(tunings),
     )
     findings = find(source, material.effects)
     sentence, note = headline(source, findings)

@@ -32,6 +32,7 @@ from boardcluster.report.plots.output import write_files
 from boardcluster.report.sections import CERTAINTIES
 from boardcluster.report.source import Source
 from boardcluster.report.tables import ReportTable
+from boardcluster.tuning.summary import TuningSummary
 
 __all__ = [
     "STATE_MARKS",
@@ -89,6 +90,7 @@ def write_source(
     folder: Path,
     evidence: Evidence | None = None,
     probes: Sequence[ProbeRun] = (),
+    tunings: Sequence[TuningSummary] = (),
     figures: bool = False,
     follow: Callable[[str, int, int], None] | None = None,
 ) -> Written:
@@ -102,6 +104,7 @@ def write_source(
         folder: where to write; made if there is none.
         evidence: what the telemetry of the runs gave.
         probes: runs of probes on the cluster's nodes, oldest first.
+        tunings: what tunings found, oldest first.
         figures: whether to write each figure as SVG, PNG and PDF too, into ``figures/``; each takes
             about half a second.
         follow: told what is drawn, how much of it is done and how much there is.
@@ -109,7 +112,7 @@ def write_source(
     Raises:
         StoreError: the folder cannot be written.
     """
-    report = report_of(source, cluster=cluster, evidence=evidence, probes=probes)
+    report = report_of(source, cluster=cluster, evidence=evidence, probes=probes, tunings=tunings)
     environment = make_environment()
     parts = list(report.walk())
     drawn = [figure for part in parts for figure in part.figures]

@@ -27,6 +27,7 @@ from boardcluster.report.methods import methods_section
 from boardcluster.report.parts import Part
 from boardcluster.report.published_part import published_section
 from boardcluster.report.summary import summary_section
+from boardcluster.report.tuning_part import tuning_section
 from boardcluster.report.validity import validity_section
 from boardcluster.report.workload_parts import workload_sections
 
@@ -107,6 +108,7 @@ SECTIONS: tuple[Callable[[Material], Iterator[Part]], ...] = (
     workload_sections,
     untrusted_section,
     _advice_section,
+    tuning_section,
     cost_section,
     published_section,
     validity_section,

@@ -141,8 +141,8 @@ class Standing:
         """Return the sizes in use, the smallest first, as far as the base was measured at them."""
         kept: list[int] = []
         for rung in sorted(self._base):  # by first looks, since later ones are of a changed machine
-            took = self._base[rung][0].wall_seconds
-            if kept and took > _LEAST_SAVING * self._base[kept[-1]][0].wall_seconds:
+            took = self._base[rung][0].seconds
+            if kept and took > _LEAST_SAVING * self._base[kept[-1]][0].seconds:
                 break
             kept.append(rung)
         return tuple(reversed(kept))
@@ -158,9 +158,13 @@ class Standing:
         return None
 
     def wall_seconds(self, rung: int) -> float:
-        """Return what a run of the base takes at a size, with all that is around it."""
+        """Return what a run of the base takes at a size, with all that is around it.
+
+        The first run at a size also makes the input; so the least of what is around any run counts.
+        """
         runs = self._base[rung]
-        return math.fsum(run.wall_seconds for run in runs) / len(runs)
+        around = min(run.wall_seconds - run.seconds for run in self._record.runs if run.seconds)
+        return math.fsum(run.seconds for run in runs) / len(runs) + around
 
     def level(self, spent_seconds: float) -> float:
         """Return the logarithm of how slow the machine is, against its first look.

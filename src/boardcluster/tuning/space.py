@@ -19,6 +19,7 @@ __all__ = [
     "RuledOut",
     "Tunable",
     "dimensions",
+    "level_words",
     "narrowed",
     "params_of",
     "read_space",
@@ -33,6 +34,12 @@ Params: TypeAlias = "Mapping[str, Level]"
 _MIB = 1 << 20
 _BYTES = {"": 1, "b": 1, "k": 1 << 10, "m": _MIB, "g": 1 << 30}
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": _MIB}
+
+
+def level_words(level: Level) -> str:
+    """Return a value in words: of a class its own name alone."""
+    text = level if isinstance(level, str) else f"{level:g}"
+    return text.rpartition(".")[2] if text.startswith("org.") else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +112,7 @@ class Dimension:
     def words(self) -> str:
         """Its values in words."""
         if self.is_choice:
-            return ", ".join(value.rpartition(".")[2] or value for value in self.values)
+            return ", ".join(map(level_words, self.values))
         unit = f" {self.tunable.unit}" if self.tunable.unit else ""
         return f"{self.low:g} to {self.high:g}{unit}"
 

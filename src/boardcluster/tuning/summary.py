@@ -12,7 +12,7 @@ from statistics import median
 from boardcluster.factors import settings_words
 from boardcluster.tuning.record import BASE, Outcome, Purpose, TrialRecord, TuningRecord
 from boardcluster.tuning.search import Standing, sizes_of
-from boardcluster.tuning.space import Level
+from boardcluster.tuning.space import Level, level_words
 from boardcluster.units import format_bytes
 
 __all__ = ["SettingEffect", "TuningRow", "TuningSummary", "summarise_tuning"]
@@ -193,7 +193,7 @@ def _effect_of(name: str, points: Sequence[tuple[Level, float]]) -> SettingEffec
     if all(isinstance(level, str) for level, _ in points):
         groups: dict[str, list[float]] = {}
         for level, score in points:
-            groups.setdefault(str(level).rpartition(".")[2] or str(level), []).append(score)
+            groups.setdefault(level_words(level), []).append(score)
     else:
         middle = median(float(level) for level, _ in points)
         groups = {f"up to {middle:g}": [], f"above {middle:g}": []}
